@@ -27,6 +27,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from toolchain.boards import Board, Chip, MemoryKind, boards, chips
+from toolchain.boards.parts import FLASH_KIB
 from toolchain.device import compiler
 from toolchain.device.build import BuildOptions, firmware_defines
 from toolchain.resources import RUNTIME_C
@@ -44,6 +45,8 @@ _LINE_LENGTH = len("stm32f446")
 # RAM without its parity check, as the option bytes are delivered; ST's headers tell what is left
 # with it (RM0444 2.3).
 WITHOUT_PARITY = {"stm32g071xx": 0x9000, "stm32g0b1xx": 0x24000}
+PIN_FUNCTION = re.compile(r"pinmux = <.*(?:AF|_REMAP)(\d+)\)>")
+"""An alternate function, or on an F1 the number of the UART's pins in AFIO_MAPR."""
 FLASH_END = re.compile(r"#define FLASH_END\s+\(?(0x\w+)UL")
 FLASH_SIZE = re.compile(r"#define FLASH_SIZE(?:_DEFAULT\s+|\s.*\? )\(?(0x[0-9A-F]+)U")
 """What a part without a size in its system memory has. Some headers tell neither."""
@@ -406,12 +409,21 @@ def joined(parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return runs
 
 
+def of_part(chip: Chip, start: int, end: int) -> tuple[int, int]:
+    """A header of several parts tells the flash of the largest: that of a chip whose name has the
+    letter of its flash, as stm32f103x8, ends where the letter says.
+    """
+    if start != 0x08000000 or chip.name[_LINE_LENGTH : _LINE_LENGTH + 1] != "x":
+        return start, end
+    return start, start + FLASH_KIB[chip.name[_LINE_LENGTH + 1]] * 1024
+
+
 def memory_differences(chip: Chip, header: Headers) -> Iterator[str]:
-    known = regions(header)
+    known = [of_part(chip, start, end) for start, end in regions(header)]
     memories = [bank.memory for bank in chip.banks]
-    flash_known = any(start == 0x08000000 for start, _ in known)
+    kinds_known = {start == 0x08000000 for start, _ in known}  # some headers tell one kind alone
     for start, end in joined((m.origin, m.end) for m in memories):
-        if (start, end) not in known and (flash_known or start != 0x08000000):
+        if (start, end) not in known and (start == 0x08000000) in kinds_known:
             listed = ", ".join(f"0x{a:08X}-0x{b - 1:08X}" for a, b in known)
             yield f"memory 0x{start:08X}-0x{end - 1:08X}; {header.name}.h has {listed}"
     for memory in memories:
@@ -431,11 +443,15 @@ def pin_differences(board: Board, st: Repository) -> Iterator[str]:
         seen = set()
         for file in st.files(f"dts/st/{family}"):
             if Path(file).name.startswith(line):
-                seen |= set(
-                    re.findall(rf"{node}: {node} {{\s*pinmux = <.*AF(\d+)\)>", st.text(file))
-                )
+                seen |= set(PIN_FUNCTION.findall("".join(nodes_of(node, st.text(file)))))
         if seen != {str(function)}:
             yield f"alternate function {function} of {node}; ST's pin data has {sorted(seen)}"
+
+
+def nodes_of(node: str, text: str) -> list[str]:
+    """The pin's entries; that of an F1 is called by where AFIO moves the UART, too."""
+    remapped = node.replace("_p", r"(?:_remap\d)?_p")
+    return re.findall(rf"(?<=: ){remapped} {{[^}}]*}}", text)
 
 
 def identity_differences(chip: Chip, st: Repository) -> Iterator[str]:

@@ -11,6 +11,7 @@
 #if !defined(__ARM_ARCH_8M_MAIN__) && !defined(__ARM_ARCH_8_1M_MAIN__)
 #include "registers_armv7m.h"
 
+#ifndef THIMBLE_NO_MPU
 enum { REGION_BELOW_STACK, REGION_EXTERNAL };
 
 /* `size_log2` of 2^size_log2 bytes; `subregions_off`: one bit for each eighth that stays as it is. */
@@ -35,6 +36,7 @@ void thimble_mpu_refuse_external(void)
 {
     refuse(REGION_EXTERNAL, 0, 32u, 0x87u);
 }
+#endif
 
 /* Registers of the FPU that an interrupt was to save, and has not, are no longer wanted. A core that runs
  * code for Armv6-M refuses unaligned data, as those of Armv6-M always do. */
@@ -42,15 +44,17 @@ static void settle_units(void)
 {
 #ifdef __ARM_ARCH_6M__
     THIMBLE_REGISTER(SCB_CCR) |= SCB_CCR_UNALIGN_TRP_Msk;
-#else
+#elif !defined(__ARM_ARCH_7M__)
     THIMBLE_REGISTER(FPU_FPCCR) = FPU_FPCCR_ASPEN_Msk | FPU_FPCCR_LSPEN_Msk;
 #endif
+#ifndef THIMBLE_NO_MPU
     THIMBLE_REGISTER(MPU_CTRL) = 0;
     const uint32_t regions = (THIMBLE_REGISTER(MPU_TYPE) & MPU_TYPE_DREGION_Msk) >> MPU_TYPE_DREGION_Pos;
     for (uint32_t region = 0; region < regions; region++) {
         THIMBLE_REGISTER(MPU_RNR) = region;
         THIMBLE_REGISTER(MPU_RASR) = 0;
     }
+#endif
 }
 #else
 static void settle_units(void)

@@ -14,9 +14,15 @@ thimble_fault_record thimble_fault __attribute__((section(".noinit"), aligned(8)
 #define STACKING_ERRORS 0u
 #define FAULT_STATUS(name) 0u
 #else
-/* The hardware could not save the registers; the last is STKOF of Armv8-M (Arm DDI 0553 D1.2.42). */
+/* The hardware could not save the registers, or not yet those of an FPU; STKOF is of Armv8-M (Arm DDI 0553
+ * D1.2.42). */
+#define STKOF (1u << 20)
+#ifdef __ARM_ARCH_7M__
+#define STACKING_ERRORS (SCB_CFSR_MSTKERR_Msk | SCB_CFSR_STKERR_Msk)
+#else
 #define STACKING_ERRORS                                                                                      \
-    (SCB_CFSR_MSTKERR_Msk | SCB_CFSR_MLSPERR_Msk | SCB_CFSR_STKERR_Msk | SCB_CFSR_LSPERR_Msk | (1u << 20))
+    (SCB_CFSR_MSTKERR_Msk | SCB_CFSR_MLSPERR_Msk | SCB_CFSR_STKERR_Msk | SCB_CFSR_LSPERR_Msk | STKOF)
+#endif
 #define FAULT_STATUS(name) THIMBLE_REGISTER(SCB_##name)
 #endif
 

@@ -88,7 +88,7 @@ void thimble_reset(void)
     thimble_core_settle();
 #if defined(__ARM_ARCH_8M_MAIN__) || defined(__ARM_ARCH_8_1M_MAIN__)
     __asm volatile("msr msplim, %0" ::"r"(thimble_stack_low));
-#else
+#elif !defined(THIMBLE_NO_MPU)
     /* The stack begins at the bottom of its bank. Some buses ignore what is written below. */
     thimble_mpu_guard((uint32_t)thimble_stack_low - (1u << THIMBLE_GUARD_LOG2), THIMBLE_GUARD_LOG2);
 #endif

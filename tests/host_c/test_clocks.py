@@ -51,6 +51,8 @@ def program_of(target: Board, folder: Path, defines: Sequence[str]) -> Path:
     flags = ["-std=gnu99", "-w", "-include", str(FOLDER / "registers.h")]
     if target.core.name == M0PLUS:
         flags.append("-D__ARM_ARCH_6M__=1")
+    if target.core.name == "cortex-m3":
+        flags.append("-D__ARM_ARCH_7M__=1")
     if target.core.name == "cortex-m33":
         flags.append("-D__ARM_ARCH_8M_MAIN__=1")
     includes = [f"-I{firmware / 'include'}"]
@@ -81,7 +83,9 @@ def run(
 
 def start(target: Board, folder: Path, first: Mapping[str, int] | None = None) -> Started:
     chip = registers(target.name)
-    begin = {"MPU_TYPE": 0x800, **families()[target.chip.family].first(target), **(first or {})}
+    begin = {**families()[target.chip.family].first(target), **(first or {})}
+    if "THIMBLE_NO_MPU" not in target.defines:
+        begin["MPU_TYPE"] = 0x800
     if target.core.name == "cortex-m7":
         begin |= M7_FIRST
     done = run(target, folder, begin)
@@ -115,10 +119,10 @@ def check_common(started: Started, target: Board) -> None:
     pins = (target.uart.tx, target.uart.rx)
     for name, wanted in zip(pins, target.uart.functions, strict=True):
         port, pin = f"GPIO{name[1]}", int(name[2:])
-        assert started.register(f"{port}_MODER") >> 2 * pin & 3 == 2
-        assert started.register(f"{port}_PUPDR") >> 2 * pin & 3 == 1
-        function = started.register(f"{port}_AFR[{pin // 8}]") >> 4 * (pin % 8) & 15
-        assert function == wanted
+        if f"{port}_CRL" in chip.addresses:  # an F1: its family looks at AFIO
+            check_pin_v1(started, port, pin, output=name == target.uart.tx)
+        else:
+            check_pin(started, port, pin, wanted)
         enables = [f for f in chip.fields if re.search(rf"ENR\d?_({port}|IOP{port[-1]})EN$", f)]
         assert len(enables) == 1 and started.field(enables[0])
     enables = [f for f in chip.fields if re.search(rf"ENR\d?_{target.uart.name}EN$", f)]
@@ -133,7 +137,7 @@ def check_common(started: Started, target: Board) -> None:
     assert started.register(enabled[irq // 32]) == 1 << irq % 32
     if target.core.name == "cortex-m33":  # MSPLIM guards the stack
         assert started.register("MPU_CTRL") == 0
-    else:
+    elif "THIMBLE_NO_MPU" not in target.defines:
         assert started.field("MPU_CTRL_ENABLE") and started.field("MPU_CTRL_PRIVDEFENA")
     if target.core.name == M0PLUS:
         check_systick(started)
@@ -145,6 +149,23 @@ def check_common(started: Started, target: Board) -> None:
     if target.core.name == "cortex-m7":
         assert started.values("DWT_LAR") == [0xC5ACCE55]
         check_m7(started)
+
+
+def check_pin(started: Started, port: str, pin: int, function: int) -> None:
+    """It has the function, and a pull-up."""
+    assert started.register(f"{port}_MODER") >> 2 * pin & 3 == 2
+    assert started.register(f"{port}_PUPDR") >> 2 * pin & 3 == 1
+    assert started.register(f"{port}_AFR[{pin // 8}]") >> 4 * (pin % 8) & 15 == function
+
+
+def check_pin_v1(started: Started, port: str, pin: int, output: bool) -> None:
+    """MODE and CNF of RM0008 9.1: an output of a peripheral, push-pull, or an input with a pull-up
+    (BSRR)."""
+    halves = started.register(f"{port}_CRH") << 32 | started.register(f"{port}_CRL")
+    mode, function = halves >> 4 * pin & 3, halves >> 4 * pin + 2 & 3
+    assert function == 2 and (mode > 0) == output
+    if not output:
+        assert started.values(f"{port}_BSRR") == [1 << pin]
 
 
 def words_of(chip: Registers, name: str) -> list[str]:
@@ -164,9 +185,10 @@ def check_flash(started: Started, target: Board) -> None:
     """What the chip's file tells the time model: wait states, the clock of the flash's bus,
     prefetch and the small caches."""
     flash, chip = target.chip.banks[0], started.chip
-    assert flash.timing is not None and flash.caches
+    assert flash.timing is not None
     waits = flash.timing.wait_states(target.clock_hz, target.name)
-    assert started.field("FLASH_ACR_LATENCY") == waits
+    if target.core.name != "cortex-m3" or waits:
+        assert flash.caches and started.field("FLASH_ACR_LATENCY") == waits
     pattern = families()[target.chip.family].prescaler
     (prescaler,) = [f for f in chip.fields if re.fullmatch(pattern, f)]
     assert {0: 1, 8: 2}[started.field(prescaler)] == flash.timing.divider
@@ -174,7 +196,10 @@ def check_flash(started: Started, target: Board) -> None:
         assert started.field("FLASH_ACR_PRFTEN") == flash.timing.prefetch == 1
         buffers = "FLASH_ACR_ICEN" if "FLASH_ACR_ICEN" in chip.fields else "FLASH_ACR_DISAB_BUF"
         assert started.field(buffers) == buffers.endswith("ICEN")
-    elif target.core.name == "cortex-m4":
+    elif target.chip.family == "stm32f1":
+        on = "FLASH_ACR_PRFTBE" in chip.fields and started.field("FLASH_ACR_PRFTBE")
+        assert on == flash.timing.prefetch
+    elif target.core.name in ("cortex-m3", "cortex-m4"):
         assert started.field("FLASH_ACR_PRFTEN") == flash.timing.prefetch == 1
         assert started.field("FLASH_ACR_ICEN") and started.field("FLASH_ACR_DCEN")
     elif target.core.name == "cortex-m33":
@@ -223,6 +248,20 @@ def test_f407_of_revision_a_has_no_prefetch(device_id: int, prefetch: int, folde
     started = start(board("f4-discovery"), folder, {"DBGMCU_IDCODE": identity})
     assert started.field("FLASH_ACR_PRFTEN") == prefetch
     assert started.field("FLASH_ACR_ICEN") and started.field("FLASH_ACR_DCEN")
+
+
+def test_a_uart_of_an_f1_is_moved_by_afio(folder: Path) -> None:
+    """The field of the UART alone changes, and the debug port stays on: what SWJ_CFG was cannot be
+    read."""
+    target = board("bluepill-f103c8")
+    values = {**families()["stm32f1"].first(target), "AFIO_MAPR": 0x04000050}
+    moved = ["-UTHIMBLE_TX_FUNCTION", "-DTHIMBLE_TX_FUNCTION=1u"]
+    chip = registers(target.name)
+    done = run(target, folder, values, moved)
+    assert done.returncode == 0, done.stderr
+    started = Started(chip, tuple(done.stdout.splitlines()), {})
+    assert started.register("AFIO_MAPR") == 0x54
+    assert chip.fields["AFIO_MAPR_USART1_REMAP"][1] == 4
 
 
 @pytest.mark.parametrize("name", ["f746g-disco", "nucleo-f767zi"])
@@ -281,12 +320,14 @@ def test_nothing_that_ran_before_is_left(name: str, folder: Path) -> None:
     uart = target.uart.name
     dirty = {
         "SysTick_CTRL": 7,
-        "MPU_CTRL": 5,
         "SCB_SCR": 6,
         f"{uart}_CR1": 0xC,
         f"{uart}_CR2": 0x3000,
         f"{uart}_CR3": 0xC0,
     }
+    protected = "THIMBLE_NO_MPU" not in target.defines
+    if protected:
+        dirty["MPU_CTRL"] = 5
     if "THIMBLE_USART_FIFO" in target.defines:
         dirty[f"{uart}_PRESC"] = 3
     started = start(target, folder, dirty)
@@ -301,6 +342,8 @@ def test_nothing_that_ran_before_is_left(name: str, folder: Path) -> None:
         used = 1 if target.core.name == M0PLUS else 8  # 256 interrupts; an M33's header has 480
         assert len(words) >= used
         assert [started.register(word) for word in words[:used]] == [0xFFFFFFFF] * used
+    if not protected:
+        return
     assert started.values("MPU_CTRL")[0] == 0
     guard = [] if target.core.name == "cortex-m33" else [0x20000000 - GUARD_BYTES]
     assert started.values("MPU_RBAR")[:1] == guard

@@ -44,6 +44,10 @@ def read_chip(file: Path) -> Chip:
     if entry.energy:
         entry.energy.check(f"{where}: energy")
     banks = banks_of(entry, where, entry.cache)
+    caches = [
+        cache.cache(name, names_behind(name, banks), f"{where}: cache.{name}")
+        for name, cache in entry.cache.items()
+    ]
     found = Chip(
         name=file.stem,
         title=entry.title,
@@ -53,10 +57,7 @@ def read_chip(file: Path) -> Chip:
         compiler_flags=entry.core.flags,
         most_clock_hz=entry.most_clock_hz,
         banks=banks,
-        caches=tuple(
-            cache.cache(name, names_behind(name, banks), f"{where}: cache.{name}")
-            for name, cache in entry.cache.items()
-        ),
+        caches=tuple(c for c in caches if c.memories),  # the others are the family's alone
         identity=entry.identity,
         energy=entry.energy,
         counter=entry.counter.counter(0) if entry.counter else None,

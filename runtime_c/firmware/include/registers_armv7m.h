@@ -4,13 +4,15 @@
 #ifndef REGISTERS_ARMV7M_H
 #define REGISTERS_ARMV7M_H
 
+#ifndef THIMBLE_NO_MPU
 #define MPU_RASR 0xE000EDA0u
 #define MPU_RASR_ENABLE_Msk (1u << 0)
 #define MPU_RASR_SIZE_Pos 1u
 #define MPU_RASR_SRD_Pos 8u
 #define MPU_RASR_XN_Msk (1u << 28)
+#endif
 
-#ifndef __ARM_ARCH_6M__
+#if !defined(__ARM_ARCH_6M__) && !defined(__ARM_ARCH_7M__) /* an M3 has no FPU */
 #define FPU_FPCCR 0xE000EF34u
 #define FPU_FPCCR_LSPEN_Msk (1u << 30)
 #define FPU_FPCCR_ASPEN_Msk (1u << 31)

@@ -30,10 +30,12 @@
 #define SCB_CCR_UNALIGN_TRP_Msk (1u << 3)
 #ifndef __ARM_ARCH_6M__ /* which has one kind of fault, no DWT that code can reach, and no FPU */
 #define SCB_CFSR 0xE000ED28u
-#define SCB_CFSR_MLSPERR_Msk (1u << 5)
 #define SCB_CFSR_MSTKERR_Msk (1u << 4)
-#define SCB_CFSR_LSPERR_Msk (1u << 13)
 #define SCB_CFSR_STKERR_Msk (1u << 12)
+#ifndef __ARM_ARCH_7M__ /* an M3 has no FPU */
+#define SCB_CFSR_MLSPERR_Msk (1u << 5)
+#define SCB_CFSR_LSPERR_Msk (1u << 13)
+#endif
 #define SCB_HFSR 0xE000ED2Cu
 #define SCB_MMFAR 0xE000ED34u
 #define SCB_BFAR 0xE000ED38u
@@ -47,6 +49,7 @@
 #define DWT_CYCCNT 0xE0001004u
 #endif
 
+#ifndef THIMBLE_NO_MPU /* an STM32F1 */
 #define MPU_TYPE 0xE000ED90u
 #define MPU_TYPE_DREGION_Pos 8u
 #define MPU_TYPE_DREGION_Msk (0xFFu << 8)
@@ -55,5 +58,6 @@
 #define MPU_CTRL_PRIVDEFENA_Msk (1u << 2)
 #define MPU_RNR 0xE000ED98u
 #define MPU_RBAR 0xE000ED9Cu
+#endif
 
 #endif

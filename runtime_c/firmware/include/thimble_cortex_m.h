@@ -29,7 +29,7 @@ static inline void thimble_interrupt_enable(uint32_t irq)
  * starts the firmware without one. */
 void thimble_core_settle(void);
 
-#if !defined(__ARM_ARCH_8M_MAIN__) && !defined(__ARM_ARCH_8_1M_MAIN__)
+#if !defined(__ARM_ARCH_8M_MAIN__) && !defined(__ARM_ARCH_8_1M_MAIN__) && !defined(THIMBLE_NO_MPU)
 /* Makes the MPU refuse all access to the 2^size_log2 bytes from `start` on, a multiple of them. Off in fault
  * handlers. */
 void thimble_mpu_guard(uint32_t start, uint32_t size_log2);

@@ -119,7 +119,7 @@ int main(int count, char **arguments)
         }
     }
     thimble_core_settle();
-#ifndef __ARM_ARCH_8M_MAIN__
+#if !defined(__ARM_ARCH_8M_MAIN__) && !defined(THIMBLE_NO_MPU)
     thimble_mpu_guard(STACK_LOW - (1u << THIMBLE_GUARD_LOG2), THIMBLE_GUARD_LOG2);
 #endif
     thimble_board_init();
