@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registers of the STM32F4 (RM0090, RM0368, RM0383, RM0390) that the start-up uses, by ST's names. */
+/* Registers of the STM32F4 (RM0090, RM0368, RM0383, RM0390) and F2 (RM0033) that the start-up uses, by ST's
+ * names. */
 #ifndef REGISTERS_F4_H
 #define REGISTERS_F4_H
 
@@ -10,6 +11,13 @@
 #define FLASH_ACR_ICRST (1u << 11)
 #define FLASH_ACR_DCRST (1u << 12)
 
+#if defined(THIMBLE_OVERDRIVE) || defined(THIMBLE_ONE_VOLTAGE)
+#define FLASH_ACR_LATENCY 0xFu
+#else
+#define FLASH_ACR_LATENCY 7u
+#endif
+
+#ifndef THIMBLE_ONE_VOLTAGE /* the F2 */
 #define PWR_CR 0x40007000u
 #define PWR_CSR 0x40007004u
 #define PWR_CSR_VOSRDY (1u << 14)
@@ -19,13 +27,11 @@
 #define PWR_CR_VOS (3u << 14)
 #endif
 #ifdef THIMBLE_OVERDRIVE
-#define FLASH_ACR_LATENCY 0xFu
 #define PWR_CR_ODEN (1u << 16)
 #define PWR_CR_ODSWEN (1u << 17)
 #define PWR_CSR_ODRDY (1u << 16)
 #define PWR_CSR_ODSWRDY (1u << 17)
-#else
-#define FLASH_ACR_LATENCY 7u
+#endif
 #endif
 
 #define RCC_CR 0x40023800u
@@ -56,11 +62,13 @@
 #define RCC_CFGR_PPRE1_Pos 10u
 #define RCC_CFGR_PPRE2_Pos 13u
 #define RCC_CIR 0x4002380Cu
+#ifndef THIMBLE_ONE_VOLTAGE
 #define RCC_APB1ENR 0x40023840u
 #define RCC_APB1ENR_PWREN (1u << 28)
 
 #define DBGMCU_IDCODE 0xE0042000u
 #define DBGMCU_IDCODE_DEV_ID 0xFFFu
+#endif
 #define DBGMCU_CR 0xE0042004u
 #define DBGMCU_CR_DBG_SLEEP (1u << 0)
 

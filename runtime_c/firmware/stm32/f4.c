@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STM32F4 (RM0090, RM0368, RM0383, RM0390): full speed from the internal 16 MHz oscillator, so that
- * no crystal or solder bridge matters. */
+/* STM32F4 (RM0090, RM0368, RM0383, RM0390) and F2 (RM0033): full speed from the internal 16 MHz oscillator,
+ * so that no crystal or solder bridge matters. */
 #include "registers_f4.h"
 #include "thimble_board.h"
 #include "thimble_stm32.h"
@@ -43,13 +43,29 @@ static void settle_clocks(void)
     THIMBLE_REGISTER(RCC_CIR) = 0;
 }
 
+static void pll_up(void)
+{
+    thimble_replace(RCC_PLLCFGR, PLL_FIELDS, PLL_FACTORS);
+    THIMBLE_REGISTER(RCC_CR) |= RCC_CR_PLLON;
+    thimble_wait_set(RCC_CR, RCC_CR_PLLRDY);
+}
+
+#ifdef THIMBLE_ONE_VOLTAGE
+static void power_up(void)
+{
+    pll_up();
+}
+
+static int32_t can_prefetch(void)
+{
+    return 1;
+}
+#else
 static void power_up(void)
 {
     thimble_clock_enable(RCC_APB1ENR, RCC_APB1ENR_PWREN);
     thimble_replace(PWR_CR, PWR_CR_VOS, VOLTAGE_SCALE); /* while the PLL is off; it takes hold with the PLL */
-    thimble_replace(RCC_PLLCFGR, PLL_FIELDS, PLL_FACTORS);
-    THIMBLE_REGISTER(RCC_CR) |= RCC_CR_PLLON;
-    thimble_wait_set(RCC_CR, RCC_CR_PLLRDY);
+    pll_up();
     thimble_wait_set(PWR_CSR, PWR_CSR_VOSRDY);
 #ifdef THIMBLE_OVERDRIVE
     THIMBLE_REGISTER(PWR_CR) |= PWR_CR_ODEN;
@@ -59,6 +75,12 @@ static void power_up(void)
 #endif
 }
 
+static int32_t can_prefetch(void)
+{
+    return (THIMBLE_REGISTER(DBGMCU_IDCODE) & DBGMCU_IDCODE_DEV_ID) != REVISION_A_ID;
+}
+#endif
+
 /* The flash's small caches may be emptied only while they are off. */
 static void flash_up(void)
 {
@@ -66,7 +88,7 @@ static void flash_up(void)
     THIMBLE_REGISTER(FLASH_ACR) = acr;
     THIMBLE_REGISTER(FLASH_ACR) = acr | FLASH_ACR_ICRST | FLASH_ACR_DCRST;
     acr |= FLASH_ACR_ICEN | FLASH_ACR_DCEN;
-    if ((THIMBLE_REGISTER(DBGMCU_IDCODE) & DBGMCU_IDCODE_DEV_ID) != REVISION_A_ID) {
+    if (can_prefetch()) {
         acr |= FLASH_ACR_PRFTEN;
     }
     THIMBLE_REGISTER(FLASH_ACR) = acr;

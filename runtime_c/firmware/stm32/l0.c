@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STM32L0 (RM0367): full speed from the internal 16 MHz oscillator. The UART runs on that oscillator
- * directly. */
+/* STM32L0 (RM0367) and L1 (RM0038): full speed from the internal 16 MHz oscillator. The UART of an L0 runs on
+ * that oscillator directly. */
 #include "registers_l0.h"
 #include "thimble_board.h"
 #include "thimble_stm32.h"
@@ -20,6 +20,26 @@
      << RCC_CFGR_PLLMUL_Pos)
 #define FACTORS (MULTIPLIER_CODE | ((THIMBLE_PLL_P - 1u) << RCC_CFGR_PLLDIV_Pos))
 
+#ifdef THIMBLE_STM32L1
+#define NOT_WANTED RCC_CR_CSSON
+#define INTERRUPTS RCC_CIR
+#else
+#define NOT_WANTED RCC_CR_HSIDIVEN
+#define INTERRUPTS RCC_CIER
+#endif
+
+/* Prefetch and wait states of an L1 need reads of 64 bits (RM0038 3.9.1, FLASH_ACR). */
+static void flash_up(void)
+{
+#ifdef THIMBLE_STM32L1
+    THIMBLE_REGISTER(FLASH_ACR) |= FLASH_ACR_ACC64;
+    thimble_wait_set(FLASH_ACR, FLASH_ACR_ACC64);
+#endif
+    thimble_replace(FLASH_ACR, FLASH_ACR_LATENCY, THIMBLE_FLASH_WAIT_STATES);
+    THIMBLE_REGISTER(FLASH_ACR) |= FLASH_ACR_PRFTEN;
+    thimble_wait_for(FLASH_ACR, FLASH_ACR_LATENCY, THIMBLE_FLASH_WAIT_STATES);
+}
+
 /* A reset leaves range 2, where 16 MHz would need a wait state. */
 static void power_up(void)
 {
@@ -27,9 +47,7 @@ static void power_up(void)
     thimble_wait_clear(PWR_CSR, PWR_CSR_VOSF);
     thimble_replace(PWR_CR, PWR_CR_VOS, PWR_CR_VOS_0); /* range 1 */
     thimble_wait_clear(PWR_CSR, PWR_CSR_VOSF);
-    thimble_replace(FLASH_ACR, FLASH_ACR_LATENCY, THIMBLE_FLASH_WAIT_STATES);
-    THIMBLE_REGISTER(FLASH_ACR) |= FLASH_ACR_PRFTEN;
-    thimble_wait_for(FLASH_ACR, FLASH_ACR_LATENCY, THIMBLE_FLASH_WAIT_STATES);
+    flash_up();
 }
 
 /* Onto the internal oscillator, undivided, with no PLL running. */
@@ -39,14 +57,17 @@ static void settle_clocks(void)
     thimble_wait_set(RCC_CR, RCC_CR_HSIRDY);
     THIMBLE_REGISTER(RCC_CFGR) = RCC_CFGR_SW_HSI;
     thimble_wait_for(RCC_CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_HSI);
-    THIMBLE_REGISTER(RCC_CR) &= ~(RCC_CR_HSEON | RCC_CR_PLLON | RCC_CR_HSIDIVEN);
+    THIMBLE_REGISTER(RCC_CR) &= ~(RCC_CR_HSEON | RCC_CR_PLLON | NOT_WANTED);
     thimble_wait_clear(RCC_CR, RCC_CR_PLLRDY);
     thimble_replace(RCC_ICSCR, RCC_ICSCR_HSITRIM, UNTRIMMED); /* as it was calibrated */
-    THIMBLE_REGISTER(RCC_CIER) = 0;
+    THIMBLE_REGISTER(INTERRUPTS) = 0;
 }
 
 void thimble_board_init(void)
 {
+#ifdef THIMBLE_STM32L1
+    THIMBLE_REGISTER(DBGMCU_CR) |= DBGMCU_CR_DBG_SLEEP; /* as a probe would: see THIMBLE_NEVER_SLEEPS */
+#endif
     power_up();
     settle_clocks();
     /* 16 MHz x N, / P for the core. */
@@ -55,6 +76,8 @@ void thimble_board_init(void)
     thimble_wait_set(RCC_CR, RCC_CR_PLLRDY);
     THIMBLE_REGISTER(RCC_CFGR) = FACTORS | RCC_CFGR_SW_PLL;
     thimble_wait_for(RCC_CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_PLL);
+#ifndef THIMBLE_STM32L1
     thimble_replace(RCC_CCIPR, RCC_CCIPR_USART1SEL | RCC_CCIPR_USART2SEL,
                     RCC_CCIPR_USART1SEL_1 | RCC_CCIPR_USART2SEL_1);
+#endif
 }
