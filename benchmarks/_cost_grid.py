@@ -288,6 +288,14 @@ def fully_connected(rng: Rng) -> Graph:
     return _weighted(rng, "fully_connected", attributes, (rows, depth), (units, depth))
 
 
+def computed_fully_connected(rng: Rng) -> Graph:
+    """Weights that are computed at run time."""
+    graph = fully_connected(rng)
+    computed = replace(graph.tensors["weights"], constant=None)
+    tensors = [computed if t.name == "weights" else t for t in graph.tensors.values()]
+    return Graph.build(graph.name, tensors, graph.ops, ("x", "weights"), graph.outputs)
+
+
 def scaled_fully_connected(rng: Rng) -> Graph:
     """A scale for each unit, as ONNX files have them; of every other layer two units have weights
     that cannot be joined."""
@@ -527,6 +535,7 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "heavy": (heavy, 32),
     "streaming_depthwise": (streaming_depthwise, 32),
     "fully_connected": (fully_connected, 64),
+    "computed_fully_connected": (computed_fully_connected, 32),
     "scaled_fully_connected": (scaled_fully_connected, 48),
     "four_bit_conv2d": (_four_bits(conv2d), 96),
     "four_bit_pointwise": (_four_bits(pointwise), 64),

@@ -12,11 +12,12 @@ import pytest
 from tests.support.host import model_of, plan_of, random_inputs, reference_outputs
 from tests.support.merge import merged
 from tests.support.overlaps import allowed_overlaps, tight_plan
+from tests.support.weights import sample_with_constant_weights
 from toolchain.boards import HOST, Core
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
-from toolchain.ops import forms, kernel_of
+from toolchain.ops import kernel_of
 
 PACKED = {
     "conv2d": ("thimble_convolve_s4", "thimble_convolve_1x1_s4", "thimble_convolve_inside_s4"),
@@ -35,7 +36,7 @@ def samples(kind: str, core: Core = HOST) -> list[Graph]:
     rng = np.random.default_rng(len(kind))
     graphs = []
     while len(graphs) < SAMPLES:
-        graph = forms()[kind].sample(rng)
+        graph = sample_with_constant_weights(kind, rng)
         shape = graph.tensors["weights"].shape
         few = with_weights(graph, rng.integers(-8, 8, shape).astype(np.int8))
         if kernel(few, core) in PACKED[kind]:

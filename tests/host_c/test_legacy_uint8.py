@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from tests.support.host import random_inputs, reference_outputs, run_graphs_on_host
-from tests.support.legacy import as_uint8, joined
+from tests.support.legacy import joined, legacy_sample
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import forms
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.passes import prepare
 
@@ -34,7 +33,7 @@ def _compare(graphs: list[Graph], rng: np.random.Generator) -> None:
 )
 def test_c_equals_reference(kind: str) -> None:
     rng = np.random.default_rng(len(kind))
-    files = [tflite_bytes(as_uint8(forms()[kind].sample(rng), rng)) for _ in range(SAMPLES)]
+    files = [tflite_bytes(legacy_sample(kind, rng)) for _ in range(SAMPLES)]
     graphs = [prepare(FRONT_END.read(data, Path("m.tflite"))).graph for data in files]
     _compare(graphs, rng)
 

@@ -11,17 +11,17 @@ import pytest
 from tests.pure.test_ops_litert import evaluate, random_value
 from tests.support.litert import run_litert
 from tests.support.tflite_writer import tflite_bytes
+from tests.support.weights import sample_with_constant_weights
 from toolchain.errors import InputError
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph
-from toolchain.ops import forms
 
 KINDS = ("conv2d", "depthwise_conv2d", "fully_connected")
 
 
 def _sample(kind: str, rng: np.random.Generator) -> Graph:
     """A sample with weights of 4 bits."""
-    graph = forms()[kind].sample(rng)
+    graph = sample_with_constant_weights(kind, rng)
     weights = graph.tensors["weights"]
     few = replace(weights, constant=rng.integers(-8, 8, weights.shape).astype(np.int8))
     tensors = [few if t is weights else t for t in graph.tensors.values()]

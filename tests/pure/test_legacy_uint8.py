@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.host import random_inputs
-from tests.support.legacy import as_uint8, joined
+from tests.support.legacy import as_uint8, joined, legacy_sample
 from tests.support.litert import run_litert
 from tests.support.mutations import packed, unpacked
 from tests.support.tflite_writer import tflite_bytes
@@ -50,7 +50,7 @@ KINDS = (
 def test_equals_litert(kind: str, litert_runs: int) -> None:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
     for run in range(litert_runs):
-        graph = as_uint8(forms()[kind].sample(rng), rng)
+        graph = legacy_sample(kind, rng)
         data = tflite_bytes(graph)
         values = random_inputs(graph, rng)
         got = interpret(FRONT_END.read(data, Path("legacy.tflite")), values)

@@ -6,10 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from tests.support.weights import sample_with_constant_weights
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.movement.concat import Concat
 
 WEIGHTED = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
+
+
+def legacy_sample(kind: str, rng: np.random.Generator) -> Graph:
+    """A random single operator of uint8. Weights are constant."""
+    return as_uint8(sample_with_constant_weights(kind, rng), rng)
 
 
 def as_uint8(graph: Graph, rng: np.random.Generator) -> Graph:

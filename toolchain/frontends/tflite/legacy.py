@@ -3,10 +3,10 @@ exactly.
 
 LiteRT's uint8 kernels differ from its int8 ones in a few ways: a weight tensor has one scale and
 any zero point, the scale of a convolution's sum is a product in float32
-(`GetQuantizedConvolutionMultipler`), FULLY_CONNECTED rounds as CONV_2D does, CONCATENATION
-rescales inputs that have another scale than its output, and TFLite_Detection_PostProcess takes
-uint8, dequantised. The conversion puts all of that into the file's records, so that the operators'
-readers see an int8 model. Inputs and outputs stay uint8: QUANTIZE operators flip the top bit there.
+(`GetQuantizedConvolutionMultipler`), CONCATENATION rescales inputs that have another scale than its
+output, and TFLite_Detection_PostProcess takes uint8, dequantised. The conversion puts all of that
+into the file's records, so that the operators' readers see an int8 model. Inputs and outputs stay
+uint8: QUANTIZE operators flip the top bit there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE"})
 _MOVERS = frozenset(
     {"CONCATENATION", "PACK", "RESHAPE", "SLICE", "SPLIT", "SQUEEZE", "TRANSPOSE", "UNPACK"}
 )
-_WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
+_WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
 _DEQUANTISING = frozenset({"TFLite_Detection_PostProcess"})
 _OFFSET = 128
 
@@ -175,8 +175,6 @@ class _Rewriter:
             weights = self._weights(op)
         if weights is None:
             self._ops.append(self._dequantised(self._alike(op)))
-        elif op.code == "FULLY_CONNECTED":
-            self._fully_connected(op, weights)
         else:
             inputs = (op.inputs[0], weights, *op.inputs[2:])
             self._ops.append(replace(op, inputs=inputs))
@@ -216,8 +214,7 @@ class _Rewriter:
         """
         ends = [self._tensors[i].tensor for i in (op.inputs[0], op.inputs[1], op.outputs[0])]
         x, weights, y = ends
-        shuffled = getattr(op.options, "weightsFormat", "DEFAULT") != "DEFAULT"
-        if shuffled or op.options is None or x is None or weights is None or y is None:
+        if op.options is None or x is None or weights is None or y is None:
             return None
         if not weights.is_constant:
             return None
@@ -233,63 +230,6 @@ class _Rewriter:
         q = Quantisation((scale,), weights.q.zero_points)
         found = self._tensors[op.inputs[1]]
         return self._add_tensor(replace(found, tensor=replace(weights, quantisation=q)), "/weights")
-
-    def _fully_connected(self, op: FileOp, weights_index: int) -> None:
-        """As a 1x1 convolution of one row of pixels, between two reshapes."""
-        x, y = self._tensors[op.inputs[0]], self._tensors[op.outputs[0]]
-        weights = self._tensors[weights_index]
-        assert x.tensor is not None and y.tensor is not None and weights.tensor is not None
-        constant = weights.tensor.constant
-        if len(weights.tensor.shape) != 2 or x.tensor.elements % weights.tensor.shape[1]:
-            self._ops.append(op)
-            return
-        assert constant is not None
-        units, depth = weights.tensor.shape
-        rows = x.tensor.elements // depth
-        self._tensors[weights_index] = replace(
-            weights,
-            tensor=replace(
-                weights.tensor,
-                shape=(units, 1, 1, depth),
-                constant=constant.reshape(units, 1, 1, depth),
-            ),
-        )
-        row_in = self._add_tensor(_shaped(x, (1, 1, rows, depth)), "/rows")
-        row_out = self._add_tensor(_shaped(y, (1, 1, rows, units)), "/rows")
-        self._reshape(op.inputs[0], row_in)
-        options = SimpleNamespace(
-            padding="VALID",
-            strideH=1,
-            strideW=1,
-            dilationHFactor=1,
-            dilationWFactor=1,
-            fusedActivationFunction=op.options.fusedActivationFunction,
-        )
-        bias = tuple(op.inputs[2:3])
-        self._ops.append(
-            replace(
-                op,
-                code="CONV_2D",
-                options=options,
-                inputs=(row_in, weights_index, *bias),
-                outputs=(row_out,),
-            )
-        )
-        self._reshape(row_out, op.outputs[0])
-
-    def _reshape(self, source: int, target: int) -> None:
-        tensor = self._tensors[target].tensor
-        assert tensor is not None
-        options = SimpleNamespace(newShape=np.array(tensor.shape, np.int32))
-        self._add_op("RESHAPE", (source,), target, options)
-
-
-def _shaped(found: FileTensor, shape: tuple[int, ...]) -> FileTensor:
-    tensor = found.tensor
-    assert tensor is not None
-    return replace(
-        found, tensor=replace(tensor, shape=shape, constant=None), dynamic=False, open_axes=()
-    )
 
 
 def _divided(product: float, x_scale: float, y_scale: float) -> float:

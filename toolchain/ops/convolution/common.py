@@ -87,11 +87,16 @@ def read_padding(
 
 
 def check_operands(
-    node: TfliteNode, weights_rank: int, order: Sequence[int] = (INPUT, WEIGHTS, BIAS)
+    node: TfliteNode,
+    weights_rank: int,
+    order: Sequence[int] = (INPUT, WEIGHTS, BIAS),
+    *,
+    computed: bool = False,
 ) -> Tensor:
     """Check types and quantisation of input, weights and bias; return the weights.
 
-    `order` gives their indices among the file's inputs. Raises UnsupportedError for operands that
+    `order` gives their indices among the file's inputs. `computed`: weights may be computed at run
+    time, and have one zero point. Raises UnsupportedError for operands that
     no convolution kernel takes.
     """
     roles = dict(zip(("input", "weights", "bias"), order, strict=False))
@@ -118,7 +123,7 @@ def check_operands(
                 if wide
                 else "quantise the model to int8 (per channel, with int8 inputs and outputs)",
             )
-        if role != "input":
+        if role == "bias" or (role == "weights" and not computed):
             node.constant(index)
         found[role] = tensor
     if "input" not in found or "weights" not in found:
@@ -134,6 +139,7 @@ def check_operands(
                 f"tensor {tensor.name!r} has no quantisation", "quantise the model to int8"
             )
     offset_known = node.legacy and len(order) == 3 and order[0] == INPUT
+    offset_known = offset_known or (computed and not weights.q.per_channel)
     if any(weights.q.zero_points) and not offset_known:
         raise node.unsupported(
             "weights with a zero point other than 0", "quantise the weights symmetrically"

@@ -18,7 +18,7 @@ from toolchain.ops.arithmetic.fixed_point import (
     check_left_shifts,
     multiply_by_quantized_multiplier,
 )
-from toolchain.ops.arithmetic.single_rounding import single_rounding
+from toolchain.ops.arithmetic.single_rounding import SingleRounding, single_rounding
 
 Int8 = NDArray[np.int8]
 Turns = Callable[[Int8, int], NDArray[np.int32]]
@@ -188,10 +188,8 @@ def single_rounding_scaling(
         return None
     multiplier = np.array([fit.multiplier for fit in found], dtype=np.int32)
     low = np.array([fit.low for fit in found], dtype=np.int32)
-    shift = np.where((multiplier == 0) & (low == 0), -1, [fit.shift for fit in found])
-    right = -shift - 1
-    fast = (bounds < _SUM_LIMIT) & (low == 0) & (right >= 0) & (right <= LARGEST_FAST_SHIFT)
-    code = np.where(fast, right, shift - SHIFT_BIAS).astype(np.int8)
+    codes = [once_code(fit, int(bound)) for fit, bound in zip(found, bounds, strict=True)]
+    code = np.array(codes, dtype=np.int8)
     channels = len(bias)
     return Scaling(
         filters,
@@ -200,6 +198,14 @@ def single_rounding_scaling(
         np.broadcast_to(low, channels),
         np.broadcast_to(code, channels),
     )
+
+
+def once_code(fit: SingleRounding, largest: int) -> int:
+    """The shift code of `thimble_requantize_once_s8`, for sums of magnitude up to `largest`."""
+    shift = fit.shift if fit.multiplier or fit.low else -1
+    right = -shift - 1
+    fast = largest < _SUM_LIMIT and not fit.low and 0 <= right <= LARGEST_FAST_SHIFT
+    return right if fast else shift - SHIFT_BIAS
 
 
 def folded_bias(bias: Int32, filters: Int8, zero_point: int) -> Int32:

@@ -25,6 +25,7 @@ from toolchain.ops.kernel import (
     Touched,
     constant,
 )
+from toolchain.ops.matmul.dense_kernels import is_computed
 from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers import int16
 
@@ -38,9 +39,12 @@ def fully_connected(op: Op, graph: Graph, activation: Activation, core: Core) ->
     Since 7.0.0 it adds that sum as it is, and reads no bias. With an offset of 1, no bias, and the
     bias and offset in the sums, all releases compute the same.
 
-    Raises NoKernelError for a scale of each unit and weights with a zero point.
+    Raises NoKernelError for a scale of each unit, and for weights that are computed at run time or
+    have a zero point.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    if is_computed(op, graph):
+        raise NoKernelError("arm_fully_connected_s8 takes constant weights with zero point 0")
     if len(weights.q.scales) > 1:
         raise NoKernelError("arm_fully_connected_s8 takes one scale for all units")
     filters = constant_of(weights).astype(np.int8, copy=False)

@@ -11,7 +11,9 @@ from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.fixed_point import INT32_MAX
 from toolchain.ops.arithmetic.requant import requant
+from toolchain.ops.arithmetic.single_rounding import single_rounding
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
@@ -28,6 +30,7 @@ from toolchain.ops.convolution.packing import (
     largest_sums,
     nibble_turns,
     nibble_vector_turns,
+    once_code,
     pack_common_scaling,
     pack_fully_connected,
     pack_joined,
@@ -54,11 +57,14 @@ from toolchain.ops.kernel import (
     Output,
     Packed,
     SafeOverlap,
+    Scratch,
     Struct,
     Terms,
     Touched,
     constant,
+    numbers,
 )
+from toolchain.ops.matmul.product_kernels import column_bytes, product_terms
 from toolchain.ops.readers import int16
 from toolchain.ops.terms import is_narrow, slow_channels
 from toolchain.ops.walks import lead_bytes
@@ -118,11 +124,15 @@ def dense_scaling(op: Op, graph: Graph, activation: Activation) -> Scaling:
     clamp = clamp_range(activation, y)
     scales = single_rounding_scaling(bias, filters, x.q.zero_point, factors, clamp, y.q.zero_point)
     if scales is None:
-        raise UnsupportedError(
-            f"operator {op.name!r}: no integer multiplier rounds as LiteRT's double scale "
-            f"{factors.max()} does; change the output scale in its last digits"
-        )
+        raise UnsupportedError(_no_multiplier(op, float(factors.max())))
     return scales
+
+
+def _no_multiplier(op: Op, factor: float) -> str:
+    return (
+        f"operator {op.name!r}: no integer multiplier rounds as LiteRT's double scale {factor} "
+        "does; change the output scale in its last digits"
+    )
 
 
 def four_bit_filters(op: Op, graph: Graph) -> bool:
@@ -139,6 +149,8 @@ def dense_kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Ke
 
     Raises UnsupportedError as `dense_scaling` does.
     """
+    if is_computed(op, graph):
+        return computed_kernel(op, graph, activation)
     scales = dense_scaling(op, graph, activation)
     y = graph.output(op)
     common = len(sum_factors(op, graph)) == 1
@@ -173,6 +185,73 @@ def dense_kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Ke
         find_overlaps=lambda: (SafeOverlap(INPUT, 0, _lead_bytes(call)),),
         find_terms=lambda: _dense_terms(op, graph, call),
     )
+
+
+def is_computed(op: Op, graph: Graph) -> bool:
+    """Whether filters are computed at run time or have a zero point: they are not packed."""
+    weights = graph.input(op, WEIGHTS)
+    return not weights.is_constant or any(weights.q.zero_points)
+
+
+def computed_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
+    """The kernel of filters that are not packed.
+
+    Raises UnsupportedError where a sum may overflow int32, and as `dense_scaling` does.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    sizes, factor = _sizes(op, graph), float(sum_factors(op, graph)[0])
+    bias = np.abs(bias_of(op, graph, sizes["units"]).astype(np.int64))
+    reach = [
+        max(127 - operand.q.zero_point, 128 + operand.q.zero_point) for operand in (x, weights)
+    ]
+    largest = int(bias.max(initial=0)) + sizes["depth"] * reach[0] * reach[1]
+    if largest > INT32_MAX:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: a sum of {sizes['depth']} products and its bias may overflow "
+            "int32, where the reference wraps; make the layer smaller"
+        )
+    clamp = clamp_range(activation, y)
+    fit = single_rounding(factor, largest, *(bound - y.q.zero_point for bound in clamp))
+    if fit is None:
+        raise UnsupportedError(_no_multiplier(op, factor))
+    shape: dict[str, Argument] = {
+        "batch": numbers((1, 1, 1)),
+        "rows": sizes["rows"],
+        "depth": sizes["depth"],
+        "columns": sizes["units"],
+        "multiplier": fit.multiplier,
+        "code": once_code(fit, largest),
+    }
+    for name, operand in (("x", x), ("y", weights)):
+        members: dict[str, Argument] = {"outer": sizes["depth"], "inner": 1}
+        members |= {"batch": numbers((0, 0, 0)), "zero_point": operand.q.zero_point}
+        shape[name] = Struct("thimble_matmul_operand", members)
+    arguments: dict[str, Argument] = {
+        "shape": Struct("thimble_matmul_shape", shape),
+        "low": fit.low,
+        "requant": requant(y.q.zero_point, *clamp),
+        "input": Input(INPUT),
+        "filters": Input(WEIGHTS),
+        "bias": Input(BIAS),
+        "scratch": Scratch(),
+        "output": Output(0),
+    }
+    call = Call("thimble_fully_connected_computed_s8", arguments)
+    return Kernel(
+        (call,),
+        _computed_extents,
+        scratch_bytes=column_bytes(call),
+        find_terms=lambda: product_terms(call),
+    )
+
+
+def _computed_extents(touched: Touched) -> Extents:
+    call = touched.call
+    rows, depth, units = (call[f"shape.{name}"] for name in ("rows", "depth", "columns"))
+    read = {INPUT: whole(rows * depth), WEIGHTS: whole(units * depth)}
+    if touched.has(BIAS):
+        read[BIAS] = whole(units, 4)
+    return Extents(read, {0: whole(rows * units)}, scratch=column_bytes(call))
 
 
 def _join(op: Op, graph: Graph) -> bool:

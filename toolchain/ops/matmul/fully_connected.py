@@ -1,9 +1,10 @@
 """Fully connected: output[n, o] = activation(sum_i input[n, i] * weights[o, i] + bias[o]).
 
-TFLite FULLY_CONNECTED. Of int8 or int16 rows with int8 weights, per tensor or per channel, with
-zero point 0: LiteRT `reference_integer_ops::FullyConnected` and `FullyConnectedPerChannel`, which
-since 2025 scale the sum (int32, or int64 of int16 rows) in double precision and round once, halves
-away from zero (TFLM and CMSIS-NN round twice). Of float32: `reference_ops::FullyConnected`.
+TFLite FULLY_CONNECTED. Of int8 rows with int8 weights, per channel with zero point 0, or per tensor
+with any, constant or computed at run time; of int16 rows with constant int8 weights: LiteRT
+`reference_integer_ops::FullyConnected` and `FullyConnectedPerChannel`, which since 2025 scale the
+sum (int32, or int64 of int16 rows) in double precision and round once, halves away from zero (TFLM
+and CMSIS-NN round twice). Of float32: `reference_ops::FullyConnected`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.fixed_point import round_half_away
 from toolchain.ops.arithmetic.rounding import Rounding
@@ -39,6 +40,7 @@ from toolchain.ops.matmul.dense_kernels import (
     dense_scaling,
     float_dense_kernel,
     int16_dense_kernel,
+    is_computed,
     sum_factors,
 )
 from toolchain.ops.matmul.partial_fully_connected import PartialFullyConnected, leading_dimensions
@@ -92,7 +94,8 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     depth = weights.shape[1]
     rows = inputs[INPUT].reshape(-1, depth).astype(np.int64) - x.q.zero_point
-    total = rows @ inputs[WEIGHTS].astype(np.int64).T
+    zero_point = 0 if weights.q.per_channel else weights.q.zero_point
+    total = rows @ (inputs[WEIGHTS].astype(np.int64) - zero_point).T
     if len(op.inputs) > BIAS and op.inputs[BIAS]:
         total = total + inputs[BIAS].astype(np.int64)
     scaled = round_half_away(total.astype(np.float64) * sum_factors(op, graph)) + y.q.zero_point
@@ -145,7 +148,11 @@ def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
     """The inputs, in runs of whole indices of one axis."""
     x = graph.input(op, INPUT)
     run = run_of_rows(x.shape, graph.input(op, WEIGHTS).shape[1])
-    if run is None or not all(graph.tensors[n].is_constant for n in op.present_inputs()[1:]):
+    if (
+        run is None
+        or is_computed(op, graph)
+        or not all(graph.tensors[n].is_constant for n in op.present_inputs()[1:])
+    ):
         return ()
     axis, read = run
     return (
@@ -201,7 +208,8 @@ def _read(node: TfliteNode) -> ReadOp:
     options = node.options
     if options.weightsFormat != "DEFAULT":
         raise node.unsupported("shuffled weights", "convert without the shuffled weights format")
-    check_operands(node, 2)
+    narrow = node.outputs[0].dtype in (DType.INT8, DType.FLOAT32)
+    check_operands(node, 2, computed=narrow)
     _check_bias_scale(node)
     attributes = FullyConnected(read_activation(node), bool(options.keepNumDims))
     return ReadOp(attributes, present_inputs(node))
@@ -236,6 +244,27 @@ def _sample(rng: np.random.Generator) -> Graph:
     activation = rng.choice(np.array(list(Activation), dtype=object))
     op = Op("fully_connected", "fc", tuple(inputs), ("y",), FullyConnected(activation))
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
+
+
+def _sample_any(rng: np.random.Generator) -> Graph:
+    """Some with weights that are computed, or have a zero point."""
+    graph = _sample(rng)
+    if rng.random() < 0.6:
+        return graph
+    weights, computed = graph.tensors["weights"], rng.random() < 0.7
+    zero_point = int(rng.choice([0, -128, 127, int(rng.integers(-128, 128))]))
+    constant = rng.integers(-128, 128, weights.shape).astype(np.int8)
+    other = replace(
+        weights,
+        quantisation=Quantisation((max(weights.q.scales),), (zero_point,)),
+        constant=None if computed else constant,
+    )
+    tensors = {**graph.tensors, "weights": other}
+    if "bias" in tensors:
+        scale = float(np.float32(tensors["x"].q.scale) * np.float32(other.q.scale))
+        tensors["bias"] = replace(tensors["bias"], quantisation=Quantisation((scale,), (0,)))
+    given = ["x", "weights"] if computed else ["x"]
+    return Graph.build("sample", tensors.values(), graph.ops, given, ["y"])
 
 
 def _read_gemm(node: OnnxNode) -> None:
@@ -309,16 +338,21 @@ _INT8 = OpSpec(
     infer=_infer,
     reference=_reference,
     select=Choice(_select, _cmsis_nn),
-    sample=_sample,
+    sample=_sample_any,
     macs=_macs,
     axes=_axes,
     reductions=_reductions,
     tflite=TfliteBinding(("FULLY_CONNECTED",), _read, _write),
     onnx=OnnxBinding(("Gemm", "MatMul"), _read_onnx),
-    limits="int8 or legacy uint8; constant weights, int4 too, per channel or per tensor",
+    limits="int8 or legacy uint8; constant weights, int4 too, per channel or per tensor; int8 "
+    "weights with a zero point, or computed",
 )
 _INT16 = int16_form(
-    _INT8, "int16 with constant int8 weights and int64 bias", Choice(_select_int16, _cmsis_nn_int16)
+    replace(_INT8, sample=_sample),
+    "int16 with constant int8 weights and int64 bias",
+    Choice(_select_int16, _cmsis_nn_int16),
 )
-_FLOAT32 = float32_form(_INT8, "float32, constant weights", _float_reference, _select_float32)
+_FLOAT32 = float32_form(
+    _INT8, "float32, constant or computed weights", _float_reference, _select_float32
+)
 SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})

@@ -42,8 +42,8 @@ def product_kernel(op: Op, graph: Graph, function: str, factor: tuple[int, int])
     return Kernel(
         (call,),
         _extents,
-        scratch_bytes=_scratch_bytes(call),
-        find_terms=(lambda: _terms(call)) if narrow else None,
+        scratch_bytes=column_bytes(call),
+        find_terms=(lambda: product_terms(call)) if narrow else None,
     )
 
 
@@ -58,10 +58,10 @@ def partial_product_kernel(op: Op, graph: Graph) -> Kernel:
     return Kernel(
         (call,),
         _extents,
-        scratch_bytes=_scratch_bytes(call),
+        scratch_bytes=column_bytes(call),
         # Each sum is read just before it is written, column by column.
         find_overlaps=lambda: (SafeOverlap(SUMS, exact=True),) if added else (),
-        find_terms=lambda: {**_terms(call), "added": added},
+        find_terms=lambda: {**product_terms(call), "added": added},
     )
 
 
@@ -107,7 +107,7 @@ def _steps(shape: ProductShape, name: str) -> dict[str, Argument]:
     return {"outer": matrix.outer, "inner": matrix.inner, "batch": numbers(matrix.batch)}
 
 
-def _scratch_bytes(call: Call) -> int:
+def column_bytes(call: Call) -> int:
     """A column of y, widened to int16."""
     return 2 * round_up(call["shape.depth"], 4)
 
@@ -133,17 +133,20 @@ def _extents(touched: Touched) -> Extents:
         return Extents(
             read,
             {0: whole(elements, output_width)},
-            scratch=0 if floats else _scratch_bytes(call),
+            scratch=0 if floats else column_bytes(call),
         )
     sums = whole(elements, 4)
     if touched.has(SUMS):
         read[SUMS] = sums
-    return Extents(read, {0: sums}, scratch=_scratch_bytes(call))
+    return Extents(read, {0: sums}, scratch=column_bytes(call))
 
 
-def _terms(call: Call) -> Terms:
-    """Each column of y is widened once and then meets the rows of x, two at a time where these lie
-    element by element."""
+def product_terms(call: Call) -> Terms:
+    """Of `thimble_batch_matmul_s8` and `thimble_fully_connected_computed_s8`.
+
+    Each column of y is widened once and then meets the rows of x, two at a time where these lie
+    element by element.
+    """
     depth, rows, columns = (call[f"shape.{name}"] for name in ("depth", "rows", "columns"))
     batches = math.prod(call.row("shape.batch"))
     outputs = batches * rows * columns

@@ -1,0 +1,18 @@
+"""Samples whose weights are constant, with zero point 0."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolchain.ir import Graph
+from toolchain.ops import forms
+
+
+def sample_with_constant_weights(kind: str, rng: np.random.Generator) -> Graph:
+    """A random single operator of a kind whose weights may otherwise be computed at run time, or
+    have another zero point.
+    """
+    while True:
+        graph = forms()[kind].sample(rng)
+        if "weights" not in graph.inputs and not any(graph.tensors["weights"].q.zero_points):
+            return graph
