@@ -133,9 +133,9 @@ def wild(graph: Graph, rng: np.random.Generator) -> Graph:
 
     tensors = {name: other(tensor) for name, tensor in graph.tensors.items()}
     (op,) = graph.ops
-    quantised = "weights" in tensors and tensors["weights"].quantisation is not None
-    if quantised and len(op.inputs) > _BIAS and op.inputs[_BIAS]:
-        bias, weights = tensors[op.inputs[_BIAS]], tensors["weights"].q
+    bias = tensors[op.inputs[_BIAS]] if op.inputs[_BIAS:] and op.inputs[_BIAS] else None
+    if "weights" in tensors and bias is not None and bias.quantisation is not None:
+        weights = tensors["weights"].q
         x = next(tensors[n].q for n in op.inputs if n and not tensors[n].is_constant)
         scales = tuple(float(np.float32(x.scale) * np.float32(s)) for s in weights.scales)
         axis = None if len(scales) == 1 else 0

@@ -43,8 +43,8 @@ void thimble_batch_matmul_s16(
     const thimble_matmul_shape *shape, const int16_t *x, const int16_t *y, void *scratch, int16_t *output);
 
 /* Fully connected layer whose filters are computed at run time, or have a zero point: x is the input, y the
- * filters [columns][depth]. `bias` may be NULL. `multiplier`, `low` and `code` scale a sum and round it once, as
- * in thimble_fully_connected_s8. scratch: as for thimble_batch_matmul_s8. */
+ * filters [columns][depth]. `bias` may be NULL. `multiplier`, `low` and `code` scale a sum and round it once,
+ * as in thimble_fully_connected_s8. scratch: as for thimble_batch_matmul_s8. */
 void thimble_fully_connected_computed_s8(const thimble_matmul_shape *shape,
                                          int32_t low,
                                          const thimble_requant *requant,

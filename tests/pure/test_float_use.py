@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import ai_edge_litert.schema_py_generated as schema
@@ -15,7 +14,7 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.deployment.verification import FLOAT_TOLERANCE, unit_of
 from toolchain.errors import UnsupportedError
 from toolchain.frontends import load_model
-from toolchain.ir import DType, End, Graph, Quantisation, Tensor
+from toolchain.ir import DType, End, Graph, Tensor
 from toolchain.planner import plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.quantise.float_use import float_use
@@ -88,21 +87,6 @@ def test_half_precision_weights_are_widened(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         weights.constant, before.constant.astype(np.float16).astype(np.float32)
     )
-
-
-def test_dynamic_range_weights_are_refused(tmp_path: Path) -> None:
-    graph = network()
-    dense = graph.tensors["dense"]
-    assert dense.constant is not None
-    q = Quantisation((0.01,), (0,))
-    data = (dense.constant * 50).astype(np.int8)
-    narrow = replace(dense, dtype=DType.INT8, quantisation=q, constant=data)
-    tensors = [narrow if t is dense else t for t in graph.tensors.values()]
-    model = written(
-        Graph.build("dynamic", tensors, graph.ops, graph.inputs, graph.outputs), tmp_path
-    )
-    with pytest.raises(UnsupportedError, match="dynamic-range"):
-        load_model(model)
 
 
 def test_what_counts_as_one() -> None:

@@ -38,8 +38,9 @@ def test_there_are_kinds() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_is_described(kind: str) -> None:
     spec = forms()[kind]
-    assert issubclass(spec.attributes, Attributes)
-    assert dataclasses.is_dataclass(spec.attributes)
+    for own in spec.attribute_classes:
+        assert issubclass(own, Attributes)
+        assert dataclasses.is_dataclass(own)
     assert spec.limits, "say in one line what is supported"
     modules = [name for name in sys.modules if name.startswith("toolchain.ops.")]
     (module,) = (name for name in modules if name.rpartition(".")[2] == spec.kind)

@@ -533,10 +533,14 @@ class OpSpec:
     variants: Mapping[DType, OpSpec] = field(default_factory=lambda: MappingProxyType({}))
     typed_by: int = 0
 
+    @property
+    def attribute_classes(self) -> tuple[type[Attributes], ...]:
+        """The classes of its operators' attributes."""
+        return self.attributes if isinstance(self.attributes, tuple) else (self.attributes,)
+
     def plain_attributes(self) -> Attributes:
         """The attributes of the first element type, with default values."""
-        kinds = self.attributes if isinstance(self.attributes, tuple) else (self.attributes,)
-        return kinds[0]()
+        return self.attribute_classes[0]()
 
     @property
     def forms(self) -> tuple[OpSpec, ...]:
@@ -574,9 +578,8 @@ def by_type(variants: Mapping[DType, OpSpec], operand: int = 0) -> OpSpec:
 
     attributes: dict[type[Attributes], None] = {}
     for spec in specs:
-        own = spec.attributes if isinstance(spec.attributes, tuple) else (spec.attributes,)
-        attributes |= dict.fromkeys(own)
-    asked = {name: ask(name) for name in _OF_AN_OPERATOR}
+        attributes |= dict.fromkeys(spec.attribute_classes)
+    asked = {name: ask(name) for name in OF_AN_OPERATOR}
     fields: dict[str, Any] = asked
     whole = replace(
         first,
@@ -590,7 +593,7 @@ def by_type(variants: Mapping[DType, OpSpec], operand: int = 0) -> OpSpec:
     return whole
 
 
-_OF_AN_OPERATOR = (
+OF_AN_OPERATOR = (
     "infer",
     "reference",
     "select",

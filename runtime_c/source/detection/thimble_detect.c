@@ -26,6 +26,39 @@ static int32_t overlaps(
     return 0;
 }
 
+/* The best class of an anchor; of equal ones the first. */
+static thimble_candidate best_class(const thimble_detect_params *params, const void *scores, int32_t place)
+{
+    thimble_candidate best = {score_of(params, scores, place, 0), 0};
+    for (int32_t label = 1; label < params->classes; label++) {
+        const float score = score_of(params, scores, place, label);
+        if (score > best.score) {
+            best.score = score;
+            best.place = label;
+        }
+    }
+    return best;
+}
+
+/* The `given` best classes of an anchor, in front of `list`, which has room for all if it is more than one.
+ */
+static void best_classes(const thimble_detect_params *params,
+                         const void *scores,
+                         int32_t place,
+                         int32_t given,
+                         thimble_candidate *list)
+{
+    if (given == 1) {
+        list[0] = best_class(params, scores, place);
+        return;
+    }
+    for (int32_t label = 0; label < params->classes; label++) {
+        list[label].score = score_of(params, scores, place, label);
+        list[label].place = label;
+    }
+    thimble_sort_partly(list, params->classes, given);
+}
+
 /* Over the best class of each anchor. Returns the number of boxes. */
 static int32_t suppress_best(const thimble_detect_params *params,
                              const void *encodings,
@@ -38,14 +71,11 @@ static int32_t suppress_best(const thimble_detect_params *params,
 {
     const int32_t step = params->best_classes;
     const int32_t given = step < params->classes ? step : params->classes;
-    thimble_candidate *classes = &heap[params->anchors];
+    thimble_candidate one = {0.0f, 0};
+    thimble_candidate *const list = given == 1 ? &one : &heap[params->anchors];
     int32_t count = 0;
     for (int32_t place = 0; place < params->anchors; place++) {
-        float best = score_of(params, scores, place, 0);
-        for (int32_t label = 1; label < params->classes; label++) {
-            const float score = score_of(params, scores, place, label);
-            best = score > best ? score : best;
-        }
+        const float best = best_class(params, scores, place).score;
         if (best >= params->least_score) {
             heap[count].score = best;
             heap[count].place = place;
@@ -58,22 +88,10 @@ static int32_t suppress_best(const thimble_detect_params *params,
         const int32_t place = thimble_pop_candidate(heap, count).place;
         float box[4];
         thimble_decode_box(params, encodings, anchors, place, box);
-        if (overlaps(params, box, found, step, boxes)) {
+        if (overlaps(params, box, found, step, boxes) != 0) {
             continue;
         }
-        thimble_candidate one;
-        thimble_candidate *list = given == 1 ? &one : classes;
-        for (int32_t label = 0; label < params->classes; label++) {
-            const thimble_candidate next = {score_of(params, scores, place, label), label};
-            if (given > 1) {
-                list[label] = next;
-            } else if (label == 0 || next.score > one.score) {
-                one = next;
-            }
-        }
-        if (given > 1) {
-            thimble_sort_partly(list, params->classes, given);
-        }
+        best_classes(params, scores, place, given, list);
         for (int32_t i = 0; i < given; i++) {
             (void)memcpy(&found[4 * (boxes * step + i)], box, sizeof(box));
             found_classes[boxes * step + i] = (float)list[i].place;
@@ -122,11 +140,12 @@ static int32_t suppress_within_classes(const thimble_detect_params *params,
         for (; count > 0 && chosen < params->each_class; count--) {
             const thimble_candidate next = thimble_pop_candidate(heap, count);
             int32_t clear = 1;
-            for (int32_t i = 0; clear && i < chosen; i++) {
+            for (int32_t i = 0; clear != 0 && i < chosen; i++) {
                 const int32_t other = list[kept + i].place / params->classes;
-                clear = !(thimble_overlap(&boxes[4 * other], &boxes[4 * next.place]) > params->most_overlap);
+                clear =
+                    thimble_overlap(&boxes[4 * other], &boxes[4 * next.place]) > params->most_overlap ? 0 : 1;
             }
-            if (clear) {
+            if (clear != 0) {
                 list[kept + chosen].score = next.score;
                 list[kept + chosen].place = next.place * params->classes + label;
                 chosen++;

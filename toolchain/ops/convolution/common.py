@@ -174,20 +174,36 @@ def read_convolution(node: TfliteNode, attributes: type[Convolution]) -> ReadOp:
 def write_convolution(
     op: Op, graph: Graph, builtin: str, options_type: str, **options: int
 ) -> WrittenOp:
-    """The TFLite operator `builtin`, the inverse of `read_convolution`.
+    """The TFLite operator `builtin`, inverse of `read_convolution`. Raises as `write_window`."""
+    activation = convolution_of(op).activation
+    return write_window(op, graph, activation, builtin, options_type, version=3, **options)
+
+
+def write_window(
+    op: Op,
+    graph: Graph,
+    activation: Activation,
+    builtin: str,
+    options_type: str,
+    *,
+    version: int,
+    **options: int,
+) -> WrittenOp:
+    """The TFLite operator `builtin` of a window over an image.
 
     Raises ValueError if the padding is neither SAME nor VALID.
     """
-    attributes, x = convolution_of(op), graph.input(op, INPUT)
+    attributes, x = op.attributes, graph.input(op, INPUT)
+    assert isinstance(attributes, Windowed)
     shared = {
         "padding": padding_scheme(window_of(op, graph), (x.shape[1], x.shape[2])),
         "strideH": attributes.stride[0],
         "strideW": attributes.stride[1],
         "dilationHFactor": attributes.dilation[0],
         "dilationWFactor": attributes.dilation[1],
-        "fusedActivationFunction": attributes.activation,
+        "fusedActivationFunction": activation,
     }
-    return WrittenOp(builtin, options_type, shared | options, version=3)
+    return WrittenOp(builtin, options_type, shared | options, version=version)
 
 
 def channel_requantisation(

@@ -32,6 +32,8 @@ from toolchain.ops.convolution.common import (
 )
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.reductions import run_of_rows
+from toolchain.ops.hybrid.dense import hybrid_dense
+from toolchain.ops.hybrid.either import float_or_hybrid
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul import cmsis_nn
 from toolchain.ops.matmul.batch_matmul import read_batched
@@ -352,7 +354,8 @@ _INT16 = int16_form(
     "int16 with constant int8 weights and int64 bias",
     Choice(_select_int16, _cmsis_nn_int16),
 )
-_FLOAT32 = float32_form(
+_PLAIN = float32_form(
     _INT8, "float32, constant or computed weights", _float_reference, _select_float32
 )
+_FLOAT32 = float_or_hybrid(_PLAIN, hybrid_dense(_PLAIN))
 SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
@@ -23,6 +24,7 @@ from toolchain.ops.spec import Array, OpSpec, TfliteNode, no_reductions
 from toolchain.ops.window import Window
 
 FLOAT32_ONLY = frozenset({DType.FLOAT32})
+Number = TypeVar("Number", np.float32, np.int64)
 _LARGEST = float(np.finfo(np.float32).max)
 _BOUNDS: Mapping[Activation, tuple[float, float]] = MappingProxyType(
     {
@@ -155,7 +157,9 @@ def float32_form(
     )
 
 
-def image_patches(image: Float32, window: Window, shape: tuple[int, ...]) -> list[list[Float32]]:
+def image_patches(
+    image: NDArray[Number], window: Window, shape: tuple[int, ...]
+) -> list[list[NDArray[Number]]]:
     """For each tap [row][column] of a window: the values that every output pixel reads there, 0
     outside the image.
     """

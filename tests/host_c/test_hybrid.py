@@ -1,0 +1,75 @@
+"""Float activations beside int8 weights: exact against LiteRT's hybrid kernels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.hybrid import hybrid_network
+from tests.support.tflite_writer import tflite_bytes
+from toolchain.cli import run
+from toolchain.deployment.verification import verify_model
+from toolchain.errors import UnsupportedError
+from toolchain.frontends import load_model
+from toolchain.ir import DType, Graph, Quantisation
+from toolchain.ops.arithmetic.dynamic_range import quantised
+from toolchain.planning.options import PlanOptions
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "hybrid.tflite"
+    path.write_bytes(tflite_bytes(hybrid_network()))
+    return path
+
+
+def test_a_network_equals_litert(model: Path) -> None:
+    result = verify_model(model, board="host", runs=12, options=PlanOptions(allow_float=True))
+    assert result.reference.startswith("LiteRT's reference kernels")
+    assert (result.elements, result.max_difference) == (12 * 7, 0)
+
+
+def test_it_needs_float(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", str(model)]) == 2
+    assert "--float" in capsys.readouterr().err
+
+
+def test_a_quantised_range_holds_its_ends_and_zero() -> None:
+    rng = np.random.default_rng(2)
+    for asymmetric in (False, True):
+        for _ in range(200):
+            values = rng.normal(rng.uniform(-3, 3), 1, 40).astype(np.float32)
+            stored, scale, zero_point = quantised(values, asymmetric=asymmetric)
+            assert stored.min() >= (-128 if asymmetric else -127) and stored.max() <= 127
+            assert asymmetric or zero_point == 0
+            assert abs((stored - zero_point) * scale - values).max() <= 0.51 * scale * 2
+    stored, scale, zero_point = quantised(np.zeros(5, np.float32), asymmetric=True)
+    assert (stored.tolist(), float(scale), zero_point) == ([0] * 5, 1.0, 0)
+
+
+def _changed(graph: Graph, name: str, **fields: object) -> bytes:
+    tensors = [replace(t, **fields) if t.name == name else t for t in graph.tensors.values()]
+    return tflite_bytes(Graph.build("x", tensors, graph.ops, graph.inputs, graph.outputs))
+
+
+@pytest.mark.parametrize(
+    ("tensor", "fields", "why"),
+    [
+        ("w5", {"quantisation": Quantisation((0.01,), (3,))}, "a zero point beside float32"),
+        ("w1", {"quantisation": Quantisation((0.01,), (0,))}, "beyond which LiteRT reads"),
+        ("w0", {"quantisation": Quantisation((0.01,), (0,))}, "without a scale of each"),
+        (
+            "b5",
+            {"dtype": DType.INT32, "constant": np.zeros(21, np.int32)},
+            "its bias is int32 beside float32",
+        ),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, tensor: str, fields: dict[str, object], why: str) -> None:
+    path = tmp_path / "hybrid.tflite"
+    path.write_bytes(_changed(hybrid_network(), tensor, **fields))
+    with pytest.raises(UnsupportedError, match=why):
+        load_model(path)

@@ -1,0 +1,231 @@
+"""CONV_2D and DEPTHWISE_CONV_2D of a float image with int8 filters.
+
+Each image is quantised whole, so that no part of it can be computed without the rest. Arithmetic:
+LiteRT's `HybridConvPerChannel` and `DepthwiseConvHybridPerChannel`, which choose a zero point;
+where all filters of a CONV_2D without groups have one scale, `HybridConv`, which does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import Activation, read_activation
+from toolchain.ops.arithmetic.dynamic_range import Float32, Int64
+from toolchain.ops.convolution.common import (
+    INPUT,
+    WEIGHTS,
+    Windowed,
+    convolution_of,
+    present_inputs,
+    read_padding,
+    window_of,
+    write_window,
+)
+from toolchain.ops.convolution.window_f32 import window_f32
+from toolchain.ops.hybrid.kernels import convolution_kernel, depthwise_kernel
+from toolchain.ops.hybrid.sums import centred, check_hybrid_node, hybrid_sample, with_bias
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.readers.float32 import image_patches
+from toolchain.ops.spec import (
+    Array,
+    Axis,
+    OpSpec,
+    Reach,
+    ReadOp,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+    no_reductions,
+)
+
+
+@dataclass(frozen=True)
+class HybridConvolution(Windowed):
+    """`asymmetric`: the image is quantised with a zero point, and a sum is multiplied by its
+    filter's scale and then by the image's; else by their product.
+    """
+
+    activation: Activation = Activation.NONE
+    asymmetric: bool = True
+
+
+@dataclass(frozen=True)
+class HybridDepthwise(Windowed):
+    """The image is quantised with a zero point."""
+
+    activation: Activation = Activation.NONE
+
+
+def _of(op: Op) -> HybridConvolution:
+    assert isinstance(op.attributes, HybridConvolution)
+    return op.attributes
+
+
+def _sums(op: Op, graph: Graph, image: Int64, filters: Int64) -> Int64:
+    """int64 sums of filters [channels, height, width, depth]."""
+    y = graph.output(op)
+    channels, _, _, depth = filters.shape
+    group = channels // (image.shape[3] // depth)
+    first = np.arange(channels) // group * depth
+    sums = np.zeros(y.shape, np.int64)
+    for row, patches in enumerate(image_patches(image, window_of(op, graph), y.shape)):
+        for column, seen in enumerate(patches):
+            for index in range(depth):
+                sums += seen[..., first + index] * filters[:, row, column, index]
+    return sums
+
+
+def _scales(op: Op, graph: Graph) -> Float32:
+    return np.array(graph.input(op, WEIGHTS).q.scales, np.float32)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    a = _of(op)
+    image, steps = centred(inputs[INPUT].astype(np.float32), asymmetric=a.asymmetric)
+    sums = _sums(op, graph, image, inputs[WEIGHTS].astype(np.int64)).astype(np.float32)
+    own, scales = steps.reshape(-1, 1, 1, 1), _scales(op, graph)
+    scaled = sums * scales * own if a.asymmetric else sums * (scales * own)
+    return (with_bias(scaled, op, inputs, a.activation),)
+
+
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    a, depth = _of(op), graph.input(op, WEIGHTS).shape[3]
+    shapes = graph.input(op, INPUT).shape, graph.output(op).shape
+    window = window_f32(*shapes, window_of(op, graph), a.activation, depth)
+    return convolution_kernel(
+        op, graph, core, window, asymmetric=a.asymmetric, in_turn=a.asymmetric
+    )
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Without groups, output channels: each has filters of its own."""
+    if graph.input(op, WEIGHTS).shape[3] != graph.input(op, INPUT).shape[3]:
+        return ()
+    own = (Reach(0),) * (len(op.inputs) - 1)
+    return (Axis(3, (None, *own), lambda part: op.attributes),)
+
+
+def _read_window(node: TfliteNode, axis: int) -> Windowed:
+    check_hybrid_node(node, 4, axis)
+    x, weights, options = node.inputs[INPUT], node.inputs[WEIGHTS], node.options
+    assert x is not None and weights is not None
+    if len(x.shape) != 4:
+        raise node.unsupported(f"input of shape {list(x.shape)}")
+    kernel = (weights.shape[1], weights.shape[2])
+    stride = (int(options.strideH), int(options.strideW))
+    dilation = (int(options.dilationHFactor), int(options.dilationWFactor))
+    size = (x.shape[1], x.shape[2])
+    return Windowed(stride, dilation, read_padding(node, size, kernel, stride, dilation))
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    walk = _read_window(node, 0)
+    x, weights = node.inputs[INPUT], node.inputs[WEIGHTS]
+    assert x is not None and weights is not None
+    if len(weights.q.scales) != weights.shape[0]:
+        raise node.unsupported("filters without a scale of each", "convert the model again")
+    asymmetric = len(set(weights.q.scales)) > 1 or x.shape[3] != weights.shape[3]
+    activation = read_activation(node)
+    walked = (walk.stride, walk.dilation, walk.padding)
+    return ReadOp(HybridConvolution(*walked, activation, asymmetric), present_inputs(node))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    return write_window(op, graph, _of(op).activation, "CONV_2D", "Conv2DOptions", version=5)
+
+
+def _depthwise_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    assert isinstance(op.attributes, HybridDepthwise)
+    x, y = graph.input(op, INPUT), graph.output(op)
+    image, steps = centred(inputs[INPUT].astype(np.float32), asymmetric=True)
+    filters = inputs[WEIGHTS].astype(np.int64)
+    wide = np.repeat(image, y.shape[3] // x.shape[3], axis=3)
+    sums = np.zeros(y.shape, np.int64)
+    for row, patches in enumerate(image_patches(wide, window_of(op, graph), y.shape)):
+        for column, seen in enumerate(patches):
+            sums += seen * filters[0, row, column]
+    scaled = sums.astype(np.float32) * (_scales(op, graph) * steps.reshape(-1, 1, 1, 1))
+    return (with_bias(scaled, op, inputs, op.attributes.activation),)
+
+
+def _depthwise_select(op: Op, graph: Graph, core: Core) -> Kernel:
+    assert isinstance(op.attributes, HybridDepthwise)
+    shapes = graph.input(op, INPUT).shape, graph.output(op).shape
+    window = window_f32(*shapes, window_of(op, graph), op.attributes.activation, 1)
+    return depthwise_kernel(op, graph, window)
+
+
+def _depthwise_read(node: TfliteNode) -> ReadOp:
+    walk = _read_window(node, 3)
+    weights = node.inputs[WEIGHTS]
+    assert weights is not None
+    if len(weights.q.scales) != weights.shape[3]:
+        raise node.unsupported(
+            "filters without a scale of each, beyond which LiteRT reads", "convert the model again"
+        )
+    walked = (walk.stride, walk.dilation, walk.padding)
+    return ReadOp(HybridDepthwise(*walked, read_activation(node)), present_inputs(node))
+
+
+def _depthwise_write(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, HybridDepthwise)
+    multiplier = graph.output(op).shape[3] // graph.input(op, INPUT).shape[3]
+    builtin = "DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions"
+    chosen = op.attributes.activation
+    return write_window(op, graph, chosen, *builtin, version=6, depthMultiplier=multiplier)
+
+
+def hybrid_conv2d(plain: OpSpec) -> OpSpec:
+    """The form of a float `conv2d` whose filters are int8."""
+
+    def attributes(op: Op, rng: np.random.Generator) -> HybridConvolution:
+        a = convolution_of(op)
+        return HybridConvolution(a.stride, a.dilation, a.padding, a.activation)
+
+    def sample(rng: np.random.Generator) -> Graph:
+        graph = hybrid_sample(plain.sample, 0, attributes)(rng)
+        (op,), x, weights = graph.ops, graph.tensors["x"], graph.tensors["weights"]
+        if rng.random() < 0.2:
+            alike = (weights.q.scales[0],) * len(weights.q.scales)
+            weights = replace(weights, quantisation=replace(weights.q, scales=alike))
+        asymmetric = len(set(weights.q.scales)) > 1 or x.shape[3] != weights.shape[3]
+        chosen = replace(op, attributes=replace(_of(op), asymmetric=asymmetric))
+        tensors = [weights if t.name == "weights" else t for t in graph.tensors.values()]
+        return Graph.build(graph.name, tensors, [chosen], graph.inputs, graph.outputs)
+
+    return replace(
+        plain,
+        attributes=HybridConvolution,
+        reference=_reference,
+        select=_select,
+        sample=sample,
+        axes=_axes,
+        reductions=no_reductions,
+        tflite=TfliteBinding(("CONV_2D",), _read, _write),
+        limits="float32 with constant int8 weights, as LiteRT's hybrid kernels",
+    )
+
+
+def hybrid_depthwise(plain: OpSpec) -> OpSpec:
+    """The form of a float `depthwise_conv2d` whose filters are int8."""
+
+    def attributes(op: Op, rng: np.random.Generator) -> HybridDepthwise:
+        a = convolution_of(op)
+        return HybridDepthwise(a.stride, a.dilation, a.padding, a.activation)
+
+    return replace(
+        plain,
+        attributes=HybridDepthwise,
+        reference=_depthwise_reference,
+        select=_depthwise_select,
+        sample=hybrid_sample(plain.sample, 3, attributes),
+        axes=lambda op, graph: (),
+        reductions=no_reductions,
+        tflite=TfliteBinding(("DEPTHWISE_CONV_2D",), _depthwise_read, _depthwise_write),
+        limits="float32 with constant int8 weights, as LiteRT's hybrid kernels",
+    )

@@ -1,0 +1,80 @@
+"""Sums of hybrid products in NumPy, and samples of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.arithmetic.dynamic_range import Float32, Int64, quantised
+from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS
+from toolchain.ops.readers.float32 import clamped
+from toolchain.ops.spec import Array, TfliteNode
+
+
+def centred(images: Float32, *, asymmetric: bool) -> tuple[Int64, Float32]:
+    """Each image of a batch in steps of its own scale, around 0 (int64); and the scales."""
+    parts = [quantised(image, asymmetric=asymmetric) for image in images]
+    stored = np.stack([values - zero_point for values, _, zero_point in parts])
+    return stored, np.array([scale for _, scale, _ in parts], np.float32)
+
+
+def with_bias(scaled: Float32, op: Op, inputs: Sequence[Array], activation: Activation) -> Float32:
+    """Scaled sums with the bias, held within the activation's range."""
+    if len(op.inputs) > BIAS and op.inputs[BIAS]:
+        scaled = scaled + inputs[BIAS].astype(np.float32).reshape(-1)
+    return clamped(scaled, activation)
+
+
+def check_hybrid_node(node: TfliteNode, weights_rank: int, axis: int) -> None:
+    """Raise UnsupportedError for operands that no hybrid kernel takes.
+
+    Weights have zero points 0, and one scale, or one for each index of `axis`.
+    """
+    weights, x = node.inputs[WEIGHTS], node.inputs[INPUT]
+    bias = node.inputs[BIAS] if len(node.inputs) > BIAS else None
+    if x is None or weights is None or x.dtype is not DType.FLOAT32:
+        raise node.unsupported("its input is not float32", "quantise the model fully to int8")
+    if bias is not None and bias.dtype is not DType.FLOAT32:
+        raise node.unsupported(f"its bias is {bias.dtype.value} beside float32 inputs")
+    for index in (WEIGHTS, BIAS)[: 1 if bias is None else 2]:
+        node.constant(index)
+    if len(weights.shape) != weights_rank or weights.quantisation is None:
+        raise node.unsupported(f"weights of shape {list(weights.shape)}, or without a scale")
+    if any(weights.q.zero_points):
+        raise node.unsupported(
+            "weights with a zero point beside float32 inputs", "convert the model again"
+        )
+    if len(weights.q.scales) not in (1, weights.shape[axis]):
+        raise node.unsupported(f"{len(weights.q.scales)} scales of weights {weights}")
+
+
+def hybrid_sample(
+    sample: Callable[[np.random.Generator], Graph],
+    axis: int,
+    attributes: Callable[[Op, np.random.Generator], Attributes],
+    *,
+    per_channel: Callable[[np.random.Generator], bool] = lambda rng: True,
+) -> Callable[[np.random.Generator], Graph]:
+    """The samples of a float kind with int8 weights, whose scales run along `axis`."""
+
+    def made(rng: np.random.Generator) -> Graph:
+        graph = sample(rng)
+        (op,), weights = graph.ops, graph.tensors["weights"]
+        count = weights.shape[axis] if per_channel(rng) else 1
+        scales = tuple(float(np.float32(one)) for one in rng.uniform(0.001, 0.02, count))
+        stored = replace(
+            weights,
+            dtype=DType.INT8,
+            quantisation=Quantisation(scales, (0,) * count, axis if count > 1 else None),
+            constant=rng.integers(-127, 128, weights.shape).astype(np.int8),
+        )
+        tensors = [stored if t is weights else t for t in graph.tensors.values()]
+        ops = [replace(op, attributes=attributes(op, rng))]
+        given = [name for name in graph.inputs if name != "weights"]
+        return Graph.build(graph.name, tensors, ops, given, graph.outputs)
+
+    return made
