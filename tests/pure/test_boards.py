@@ -39,7 +39,8 @@ def test_board_is_consistent(target: Board) -> None:
     assert target.uart is not None and target.counter is not None
     for source in (*target.firmware_sources, target.counter.source):
         assert (RUNTIME_C / "firmware" / source).is_file()
-    assert target.core.name == target.compiler_flags[0].removeprefix("-mcpu=")
+    cpu = target.compiler_flags[0].removeprefix("-mcpu=")
+    assert target.core.name == cpu.split("+")[0]
     emulated = target.emulator is not None
     assert target.counter.unit == ("instructions" if emulated else "cycles")
     assert bool(runners(target)) == (not emulated)

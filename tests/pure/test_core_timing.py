@@ -171,6 +171,21 @@ def test_each_branch_of_a_cortex_m0plus() -> None:
     assert taken("pop {r4, pc}") == 3 + 2
 
 
+def test_a_cortex_m0_refills_three_stages() -> None:
+    """Table 3-1 of DDI 0432C: B, BX 3, BL 4, POP with PC 4 + N, barriers 4; the rest as an M0+."""
+    timing = core("cortex-m0")
+
+    def cycles_of(text: str) -> float:
+        (branch,) = run(text)
+        return sum(timing.block_cycles([branch], False)) + timing.taken_cycles(branch)
+
+    assert [cycles_of(t) for t in ("b 100 <f>", "bne 100 <f>", "bx lr", "mov pc, r0")] == [3] * 4
+    assert cycles_of("bl 100 <f>") == 4
+    assert cycles_of("pop {r4, pc}") == 4 + 2
+    assert cycles("cortex-m0", "nop; isb") == 5
+    assert cycles("cortex-m0", "ldr r0, [r1]; muls r0, r2") == 3
+
+
 M33 = [
     ("ldr r0, [r1]; adds r2, r0, #1", 3, "load to use latency is 2 cycles"),
     ("ldr r0, [r0]; adds r2, r0, #1", 3, "of the address register, too"),

@@ -34,7 +34,7 @@ def issue_bound(lines: Iterable[Line], core: str) -> int:
 def _load_cycles(instruction: Instruction, core: str) -> float:
     if _is_vector(instruction):
         return _VECTOR_CYCLES
-    if core == "cortex-m0plus":
+    if core in ("cortex-m0", "cortex-m0plus"):
         return 2
     return instruction.registers / (_WORDS_AT_ONCE if core in _DUAL_ISSUE else 1)
 

@@ -15,6 +15,7 @@ from toolchain.export.exporter import Exporter, Files, optimised, rendered
 _VENDOR, _VERSION = "Thimble", "1.0.0"
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _DEVICES = {
+    "cortex-m0": "ARMCM0",
     "cortex-m0plus": "ARMCM0P",
     "cortex-m3": "ARMCM3",
     "cortex-m4": "ARMCM4",
