@@ -1,5 +1,5 @@
-"""MLPerf Tiny on a Cortex-M33 that starts in the Secure state, a Cortex-M3, and one with code for a
-Cortex-M0+: its outputs are LiteRT's.
+"""MLPerf Tiny on a Cortex-M33 that starts in the Secure state, a Cortex-M3, one with code for a
+Cortex-M0+, and QEMU's STM32s with a Cortex-M3: its outputs are LiteRT's.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ pytestmark = pytest.mark.skipif(
         ("mps2-an505", "mlperf_tiny_ic_resnet8_int8"),
         ("mps2-an505", "mlperf_tiny_kws_dscnn_int8"),
         ("mps2-an385", "mlperf_tiny_kws_dscnn_int8"),
+        ("netduino2", "mlperf_tiny_kws_dscnn_int8"),
+        ("stm32vldiscovery", "mlperf_tiny_sww_1dcnn_int8"),
         ("mps2-an385-v6m", "mlperf_tiny_ad_fcae_int8"),
         ("mps2-an385-v6m", "mlperf_tiny_ic_resnet8_int8"),
         ("mps2-an385-v6m", "mlperf_tiny_kws_dscnn_int8"),

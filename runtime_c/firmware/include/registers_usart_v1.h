@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* USART of the STM32F4 (RM0090 30.6, RM0390 25.6): offsets and bits. */
+/* USART of the STM32F1, F2, F4 and L1 (RM0008 27.6, RM0090 30.6, RM0390 25.6): offsets and bits. */
 #ifndef REGISTERS_USART_V1_H
 #define REGISTERS_USART_V1_H
 

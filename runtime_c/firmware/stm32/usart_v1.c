@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* USART of the STM32F4: status and data registers. */
+/* USART of the STM32F1, F2, F4 and L1: status and data registers. */
 #include "registers_usart_v1.h"
 #include "thimble_board.h"
 #include "thimble_stm32.h"
