@@ -204,7 +204,9 @@ def headers_of(
 def tables_of(board: Board) -> list[str]:
     """Our tables of registers that the board's firmware includes."""
     assert board.counter is not None
-    sources = [FIRMWARE / name for name in (*board.firmware_sources, board.counter.source)]
+    names = [*board.firmware_sources, board.counter.source]
+    names += board.external.sources if board.external else []
+    sources = [FIRMWARE / name for name in names]
     found = list(CORE_TABLES)
     for source in sources:
         found += re.findall(r'#include "(registers_\w+\.h)"', source.read_text())
@@ -218,7 +220,8 @@ def tables_of(board: Board) -> list[str]:
 def ours(board: Board) -> dict[str, int]:
     """Each name of our tables and its number, for one board."""
     lines = [f'#include "{FIRMWARE / "include" / name}"' for name in tables_of(board)]
-    flags = [*board.compiler_flags, *firmware_defines(board, BuildOptions())]
+    options = BuildOptions(external=board.external is not None)
+    flags = [*board.compiler_flags, *firmware_defines(board, options)]
     defined = macros_of(preprocess(lines, flags, ()))
     names = [
         name
@@ -310,9 +313,17 @@ def pins_of(board: Board) -> list[tuple[str, int]]:
     return [(f"GPIO{pin[1]}", int(pin[2:])) for pin in pins]
 
 
+def external_ports(board: Board) -> list[str]:
+    """Those with pins of the memory beside the chip."""
+    external = board.external
+    return (
+        [] if external is None else sorted({f"GPIO{pin[1]}" for pin, _ in external.pins.values()})
+    )
+
+
 def facts(board: Board, macros: Mapping[str, str]) -> Iterator[Fact]:
     assert board.uart is not None and board.counter is not None
-    value = {name: int(text.rstrip("u"), 0) for name, text in board.defines.items()}
+    value = {n: int(t.rstrip("u"), 0) for n, t in board.defines.items() if "," not in t}
 
     def define(name: str, theirs: str) -> Fact:
         return Fact(name, value[f"THIMBLE_{name}"], theirs)
@@ -339,6 +350,9 @@ def facts(board: Board, macros: Mapping[str, str]) -> Iterator[Fact]:
     enables = [enable(port, macros) for port, _ in ports]
     yield define("GPIO_ENABLE", enables[0][0])
     yield define("GPIO_ENABLE_BITS", " | ".join(bit for _, bit in enables))
+    if ports_beside := external_ports(board):
+        bits = (enable(port, macros)[1] for port in ports_beside)
+        yield define("EXTERNAL_GPIO_BITS", " | ".join(bits))
     if "THIMBLE_PWR_SUPPLY" in value:
         smps = board.name.endswith("-q")
         yield define("PWR_SUPPLY", "PWR_CR3_SMPSEN" if smps else "PWR_CR3_LDOEN")
@@ -437,9 +451,15 @@ def pin_differences(board: Board, st: Repository) -> Iterator[str]:
         return
     assert board.uart is not None
     line, family = board.chip.name[:_LINE_LENGTH], board.chip.family.removeprefix("stm32")[:2]
-    roles = zip(("tx", "rx"), pins_of(board), board.uart.functions, strict=True)
-    for role, (port, pin), function in roles:
-        node = f"{board.uart.name}_{role}_p{port[-1]}{pin}".lower()
+    uart = board.uart
+    signals = [
+        (f"{uart.name}_tx", uart.tx, uart.functions[0]),
+        (f"{uart.name}_rx", uart.rx, uart.functions[1]),
+    ]
+    if board.external is not None:
+        signals += [(name, *pin) for name, pin in board.external.pins.items()]
+    for signal, pin, function in signals:
+        node = f"{signal}_{pin}".lower()
         seen = set()
         for file in st.files(f"dts/st/{family}"):
             if Path(file).name.startswith(line):
@@ -502,9 +522,12 @@ def rows(board: Board, header: Headers, table: Mapping[str, int]) -> list[Row]:
         if name in header.macros:
             continue
         if peripheral in header.macros:
-            registers[name] = f"{peripheral}->{register}", name
+            # The fields of OCTOSPI2's registers are those of any OCTOSPI.
+            own = any(re.fullmatch(rf"{name}_\w+_Msk", macro) for macro in header.macros)
+            fields = name if own else f"{peripheral.rstrip('0123456789')}_{register}"
+            registers[name] = f"{peripheral}->{register}", fields
         elif peripheral == "GPIO":
-            for port in dict.fromkeys(port for port, _ in pins_of(board)):
+            for port in dict.fromkeys([port for port, _ in pins_of(board)] + external_ports(board)):
                 registers[f"{port}_{register}"] = f"{port}->{register}", name
         else:
             registers[f"{board.uart.name}_{register}"] = f"{board.uart.name}->{register}", name

@@ -12,14 +12,19 @@
 #include "registers_armv7m.h"
 
 #ifndef THIMBLE_NO_MPU
-enum { REGION_BELOW_STACK, REGION_EXTERNAL };
+/* Where regions overlap, the last counts. */
+enum { REGION_BELOW_STACK, REGION_EXTERNAL, REGION_CONSTANTS };
 
-/* `size_log2` of 2^size_log2 bytes; `subregions_off`: one bit for each eighth that stays as it is. */
-static void refuse(uint32_t region, uint32_t start, uint32_t size_log2, uint32_t subregions_off)
+#define READ_ONLY (6u << MPU_RASR_AP_Pos) /* for all; no bits at all refuse every access */
+
+/* Nothing is executed from the region's 2^size_log2 bytes; `access`: more bits of RASR. `subregions_off`: one
+ * bit for each eighth that stays as it is. */
+static void
+set_region(uint32_t region, uint32_t start, uint32_t size_log2, uint32_t subregions_off, uint32_t access)
 {
     THIMBLE_REGISTER(MPU_RNR) = region;
     THIMBLE_REGISTER(MPU_RBAR) = start;
-    THIMBLE_REGISTER(MPU_RASR) = MPU_RASR_XN_Msk | (subregions_off << MPU_RASR_SRD_Pos) |
+    THIMBLE_REGISTER(MPU_RASR) = MPU_RASR_XN_Msk | (subregions_off << MPU_RASR_SRD_Pos) | access |
                                  ((size_log2 - 1u) << MPU_RASR_SIZE_Pos) | MPU_RASR_ENABLE_Msk;
     THIMBLE_REGISTER(MPU_CTRL) = MPU_CTRL_PRIVDEFENA_Msk | MPU_CTRL_ENABLE_Msk;
     thimble_barrier();
@@ -27,14 +32,20 @@ static void refuse(uint32_t region, uint32_t start, uint32_t size_log2, uint32_t
 
 void thimble_mpu_guard(uint32_t start, uint32_t size_log2)
 {
-    refuse(REGION_BELOW_STACK, start, size_log2, 0);
+    set_region(REGION_BELOW_STACK, start, size_log2, 0, 0);
 }
 
 /* All of 4 GB but the eighths below 0x60000000 and above 0xDFFFFFFF (ST AN4838, and Arm's advice for the M7).
  */
 void thimble_mpu_refuse_external(void)
 {
-    refuse(REGION_EXTERNAL, 0, 32u, 0x87u);
+    set_region(REGION_EXTERNAL, 0, 32u, 0x87u, 0);
+}
+
+/* Normal memory, written through (Arm DDI 0403 B3.5.9: TEX 0, C 1, B 0). */
+void thimble_mpu_allow_constants(uint32_t start, uint32_t size_log2)
+{
+    set_region(REGION_CONSTANTS, start, size_log2, 0, READ_ONLY | MPU_RASR_C_Msk);
 }
 #endif
 

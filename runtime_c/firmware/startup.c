@@ -93,6 +93,9 @@ void thimble_reset(void)
     thimble_mpu_guard((uint32_t)thimble_stack_low - (1u << THIMBLE_GUARD_LOG2), THIMBLE_GUARD_LOG2);
 #endif
     thimble_board_init();
+#ifdef THIMBLE_EXTERNAL
+    thimble_external_init();
+#endif
     for (const thimble_copy *copy = thimble_copies; copy != thimble_copies_end; copy++) {
         (void)memcpy(copy->to, copy->from, copy->size_bytes);
     }

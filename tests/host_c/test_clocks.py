@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import probe
+from tests.support import external, probe
 from tests.support.families import families
 from tests.support.families.family import MHZ, Started
 from tests.support.registers import Registers, registers
@@ -48,6 +48,9 @@ def program_of(target: Board, folder: Path, defines: Sequence[str]) -> Path:
     assert target.counter is not None
     firmware = RUNTIME_C / "firmware"
     sources = ["core.c", *target.firmware_sources, target.counter.source]
+    options = BuildOptions(external=target.external is not None)
+    if target.external is not None:
+        sources += target.external.sources
     flags = ["-std=gnu99", "-w", "-include", str(FOLDER / "registers.h")]
     if target.core.name == M0PLUS:
         flags.append("-D__ARM_ARCH_6M__=1")
@@ -56,7 +59,7 @@ def program_of(target: Board, folder: Path, defines: Sequence[str]) -> Path:
     if target.core.name == "cortex-m33":
         flags.append("-D__ARM_ARCH_8M_MAIN__=1")
     includes = [f"-I{firmware / 'include'}"]
-    command = ["gcc", *flags, *includes, *firmware_defines(target, BuildOptions()), *defines]
+    command = ["gcc", *flags, *includes, *firmware_defines(target, options), *defines]
     command += [str(firmware / name) for name in sources]
     subprocess.run([*command, str(FOLDER / "registers.c"), "-o", str(program)], check=True)
     return program
@@ -74,6 +77,7 @@ def run(
     family = families()[target.chip.family]
     rules = [chip.rule(cause, flag) for cause, flag in family.follows(target)]
     rules += chip.switch_rules(*family.switch)
+    rules += [chip.rule("", flag) for flag in external.FLAGS.get(target.name, ())]
     values = [f"{chip.addresses[name]:x}={value:x}" for name, value in (first or {}).items()]
     table = "".join(f"{at:x} {chip.bits[name]:x}\n" for name, at in chip.addresses.items())
     return subprocess.run(
@@ -384,6 +388,40 @@ def test_the_fault_record_is_not_read_after_power_on(
     started = start(board(name), folder, {"RCC_RSR": flag if power_on else 0})
     assert (FORGET in started.lines) == power_on
     assert started.field("RCC_RSR_RMVF") == 1
+
+
+@pytest.mark.parametrize("name", [b.name for b in REAL.values() if b.external])
+def test_memory_beside_the_chip_is_made_readable(name: str, folder: Path) -> None:
+    """Its pins, its clock, the commands to the flash; the board's file tells the same time."""
+    target = board(name)
+    assert target.external is not None
+    started = start(target, folder)
+    for pin, function in target.external.pins.values():
+        port, number = f"GPIO{pin[1]}", int(pin[2:])
+        assert started.register(f"{port}_MODER") >> 2 * number & 3 == 2
+        assert started.register(f"{port}_OSPEEDR") >> 2 * number & 3 == 3
+        assert started.register(f"{port}_PUPDR") >> 2 * number & 3 == 0
+        assert started.register(f"{port}_AFR[{number // 8}]") >> 4 * (number % 8) & 15 == function
+        enables = [f for f in started.chip.fields if re.search(rf"ENR\d?_{port}EN$", f)]
+        assert len(enables) == 1 and started.field(enables[0])
+    (bank,) = [m for m in target.memories if m.name == target.external.bank]
+    found = external.mapped(started, target)
+    assert found.size_bytes == bank.size_bytes and found.origin == bank.origin
+    assert bank.timing is not None
+    one = bank.timing.width_bytes * 8 // found.data_lines
+    cycles = target.clock_hz / found.clock_hz
+    assert bank.timing.read_cycles == (found.command_clocks + one - 1) * cycles
+    assert bank.timing.burst_cycles == one * cycles
+    if target.core.name == "cortex-m7":
+        regions = [
+            (at, value)
+            for at, value in started.writes
+            if at in (started.chip.addresses["MPU_RBAR"], started.chip.addresses["MPU_RASR"])
+        ]
+        (_, base), (_, access) = regions[-2:]
+        assert base == bank.origin and 2 << (access >> 1 & 31) == bank.size_bytes
+        assert access >> 24 & 7 == 6 and access >> 28 & 1 and access >> 16 & 0x3F == 2
+        assert access & 1 and access >> 8 & 0xFF == 0
 
 
 @pytest.mark.parametrize("name", SILICON)

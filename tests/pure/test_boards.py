@@ -53,7 +53,7 @@ def test_memory_sizes_are_those_of_the_data_sheets() -> None:
     assert sizes["netduinoplus2"] == (1024, 128)
     assert sizes["nucleo-f446re"] == (512, 128)
     assert sizes["f4-discovery"] == (1024, 192)
-    assert sizes["f746g-disco"] == (1024, 336)
+    assert sizes["f746g-disco"] == (1024 + 16384, 336)
     assert sizes["nucleo-f767zi"] == (2048, 528)
     assert sizes["nucleo-h743zi"] == (2048, 1056)
     assert sizes["nucleo-h7a3zi-q"] == (2048, 1376)

@@ -154,7 +154,7 @@ def test_memory_beside_the_chip_waits_by_the_ratio_of_the_clocks(tmp_path: Path)
     (qspi,) = re.findall(r"```toml\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
     file = tmp_path / "with-qspi" / "board.toml"
     file.parent.mkdir()
-    file.write_text((BOARDS / "f746g-disco" / "board.toml").read_text() + "\n" + qspi)
+    file.write_text((BOARDS / "nucleo-f767zi" / "board.toml").read_text() + "\n" + qspi)
     found = read_board(file)
     assert found.memories[-1].name == "QSPI"
     assert found.memories[-1].timing == MemoryTiming(46, 4, burst_cycles=18)

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from tests.support.probe import probe_firmware
+from tests.support.probe import WEIGHTS, probe_firmware
 from toolchain.boards import GUARD_BYTES, Board, Content, Memory, MemoryKind, boards
+from toolchain.boards import board as find_board
 from toolchain.device import build
 from toolchain.device.build import BuildOptions, firmware_defines
+from toolchain.device.flash import bank_beside
 from toolchain.errors import DoesNotFitError
 from toolchain.resources import RUNTIME_C
 
@@ -83,6 +85,35 @@ def test_image(board: Board, tmp_path: Path) -> None:
     assert firmware.sizes.data_bytes == 0 and firmware.sizes.bss_bytes < 448
 
 
+@pytest.mark.parametrize("name", [b.name for b in TARGETS if b.external])
+def test_weights_lie_beside_the_chip(name: str, tmp_path: Path) -> None:
+    """BOARD@BANK puts them there, and the firmware makes it readable; else it has no such code."""
+    plain = boards()[name]
+    assert plain.external is not None
+    board = find_board(f"{name}@{plain.external.bank}")
+    firmware = probe_firmware(board, tmp_path / "there")
+    (bank,) = [m for m in board.memories if m.name == plain.external.bank]
+    assert bank_beside(firmware) == bank.name
+    with firmware.elf.open("rb") as file:
+        elf = ELFFile(file)
+        weights = elf.get_section_by_name(".weights")
+        assert weights["sh_addr"] == bank.origin and weights.data()[:4] == bytes(WEIGHTS)
+        assert "thimble_external_init" in names_in(elf)
+        rest = [s for s in elf.iter_segments("PT_LOAD") if s["p_filesz"]]
+        assert all(
+            s["p_paddr"] < plain.memories[0].end for s in rest if s["p_vaddr"] != bank.origin
+        )
+    assert not firmware.bin.exists()  # from the chip's flash to there
+    own = probe_firmware(plain, tmp_path / "own")
+    assert bank_beside(own) == ""
+    with own.elf.open("rb") as file:
+        assert "thimble_external_init" not in names_in(ELFFile(file))
+
+
+def names_in(elf: ELFFile) -> set[str]:
+    return {symbol.name for symbol in elf.get_section_by_name(".symtab").iter_symbols()}
+
+
 @pytest.mark.parametrize("board", TARGETS, ids=lambda b: b.name)
 def test_firmware_has_no_warnings(board: Board) -> None:
     folder = RUNTIME_C / "firmware"
@@ -90,7 +121,10 @@ def test_firmware_has_no_warnings(board: Board) -> None:
     own = [*folder.glob("*.c"), *(folder / "emulator").glob("exit.c")]
     own += [folder / name for name in (*board.firmware_sources, board.counter.source)]
     command = ["arm-none-eabi-gcc", *board.compiler_flags, *WARNINGS, f"-I{folder / 'include'}"]
-    command += [*firmware_defines(board, BuildOptions()), *map(str, own)]
+    options = BuildOptions(external=board.external is not None)
+    if board.external is not None:
+        own += [folder / name for name in board.external.sources]
+    command += [*firmware_defines(board, options), *map(str, own)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

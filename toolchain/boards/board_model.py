@@ -45,6 +45,19 @@ class Emulator:
     stands_for: str = ""
 
 
+@dataclass(frozen=True)
+class External:
+    """Memory beside the chip that firmware must make readable first.
+
+    `bank`: its name. `sources`: the C that does it, below `runtime_c/firmware`. `pins`: of each
+    signal (as ST's pin data calls it) the pin and its alternate function.
+    """
+
+    bank: str
+    sources: tuple[str, ...]
+    pins: Mapping[str, tuple[str, int]]
+
+
 @dataclass(frozen=True, eq=False)
 class Board:
     """All that the toolchain knows about a board; docs/boards.md explains each field of the file.
@@ -53,7 +66,8 @@ class Board:
     `caches` those before them. `firmware_sources` are below `runtime_c/firmware`. `flash_runners`
     name classes of `device/flash.py`, preferred first, with the options each one needs. `usb_ids`
     are those of the USB serial port on the board, as `vendor:product` in lower case. `clocks_hz`:
-    the core's and the buses' where the chip's clock tree is known.
+    the core's and the buses' where the chip's clock tree is known. `external`: None where all
+    memory can be read as it is.
     """
 
     name: str
@@ -73,6 +87,7 @@ class Board:
     ran_on_hardware: bool = False
     usb_ids: tuple[str, ...] = ()
     clocks_hz: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    external: External | None = None
 
     @property
     def core(self) -> Core:
@@ -98,6 +113,12 @@ class Board:
                     "another --board",
                 ],
             )
+
+    @property
+    def own_flash_bytes(self) -> int:
+        """The flash of the chip that the firmware may use."""
+        flash = (m for m in self.memories if m.kind is MemoryKind.FLASH and m.holds)
+        return sum(m.size_bytes for m in flash if not m.beside)
 
     @property
     def ram_bytes(self) -> int:

@@ -14,7 +14,8 @@ from fractions import Fraction
 
 from toolchain.errors import InputError
 
-_CORE = "core"
+CORE = "core"
+"""The core's clock."""
 SOURCE = "source"
 """The oscillator, as the clock of a UART."""
 _RANGE = re.compile(r"(\d+)(?:\s*\.\.\s*(\d+))?")
@@ -26,7 +27,7 @@ class Bus:
     """`[clock.bus.NAME]` of a chip: the highest clock of a bus, and what it is a fraction of."""
 
     most_hz: int
-    of: str = _CORE
+    of: str = CORE
     dividers: str = _DIVIDERS
 
 
@@ -83,7 +84,7 @@ def clocks(tree: ClockTree, chosen: Factors, most_hz: int, where: str) -> Clocks
     if unknown:
         known = ", ".join(tree.bus) or "none"
         raise InputError(f"{where}: clock.bus: there is no {unknown[0]!r}; the chip has {known}")
-    found = {_CORE: core, SOURCE: Fraction(tree.source_hz)}
+    found = {CORE: core, SOURCE: Fraction(tree.source_hz)}
     for name, bus in tree.bus.items():
         divider = chosen.bus.get(name, 1)
         _check_factor(divider, bus.dividers, f"{where}: clock.bus.{name}")
@@ -95,7 +96,7 @@ def clocks(tree: ClockTree, chosen: Factors, most_hz: int, where: str) -> Clocks
         if clock.denominator != 1:
             raise InputError(f"{where}: clock: {name} runs at {float(clock):,.3f} Hz, not whole Hz")
     whole = {name: int(clock) for name, clock in found.items()}
-    return Clocks(whole.pop(_CORE), whole)
+    return Clocks(whole.pop(CORE), whole)
 
 
 def _check_range(clock: Fraction, limits: tuple[int, ...], what: str) -> None:
@@ -138,7 +139,7 @@ def fastest(tree: ClockTree, most_hz: int, where: str) -> Factors:
     if best is None:
         raise InputError(f"{where}: no factors of the PLL keep its limits")
     core, m, n, p = best
-    rates = {_CORE: core}
+    rates = {CORE: core}
     dividers: dict[str, int] = {}
     for name, bus in tree.bus.items():
         allowed = [d for d in _values(bus.dividers, where) if rates[bus.of] / d <= bus.most_hz]

@@ -192,6 +192,22 @@ class ChipEntry:
 
 
 @dataclass(frozen=True)
+class ExternalEntry:
+    """`[external]` of a board: how the memory beside the chip is made readable.
+
+    `bank`: the `[[memory]]` that it is for. `sources`: the C that does it, below
+    runtime_c/firmware. `clock`: the bus whose clock the controller divides by `divider` for the
+    memory. `pins`: the pin of each signal with its alternate function, as "PB2 9".
+    """
+
+    bank: str
+    sources: tuple[str, ...]
+    clock: str
+    divider: int
+    pins: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class UsbEntry:
     """`[usb]`."""
 
@@ -210,6 +226,7 @@ class BoardEntry:
     clock: Factors | None = None
     uart: Uart | None = None
     firmware: FirmwareEntry = FirmwareEntry()
+    external: ExternalEntry | None = None
     counter: CounterEntry | None = None
     emulator: Emulator | None = None
     flash: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -61,6 +61,7 @@ class Memory:
     `access_cycles`: about how many cycles an uncached load takes; used only to compare banks.
     `timing`: at the clock of the board; None where it is not known. `code_origin`: the address at
     which the core fetches instructions from RAM without waiting; None: code is not copied there.
+    `beside`: it lies beside the chip.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Memory:
     access_cycles: int = 1
     timing: MemoryTiming | None = None
     code_origin: int | None = None
+    beside: bool = False
 
     @property
     def end(self) -> int:

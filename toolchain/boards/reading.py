@@ -16,7 +16,12 @@ from toolchain.boards.clock import Clocks, clocks
 from toolchain.boards.entries import BoardEntry, ChipEntry, banks_of, names_behind
 from toolchain.boards.parts import as_part, chip_of
 from toolchain.boards.places import CHIPS, board_files_by_name
-from toolchain.boards.soldered import clock_defines, uart_defines
+from toolchain.boards.soldered import (
+    clock_defines,
+    external_defines,
+    external_of,
+    uart_defines,
+)
 from toolchain.errors import InputError
 from toolchain.files.records import field_of, read_toml, record
 from toolchain.resources import BOARDS
@@ -114,6 +119,9 @@ def _parse(name: str, on: Chip, entry: BoardEntry, where: str) -> Board:
     beside = banks_of(entry, where, [c.name for c in on.caches], [m.name for m in memories])
     made = _clocks(on, entry, where)
     defines = _defines(on, entry, made, where)
+    if entry.external is not None:
+        named = {bank.memory.name: bank for bank in beside}
+        defines = {**defines, **external_defines(on, entry.external, named, made, where)}
     if entry.uart is not None:
         check_baud(entry.uart, defines, entry.usb.ids, where)
     return Board(
@@ -121,7 +129,10 @@ def _parse(name: str, on: Chip, entry: BoardEntry, where: str) -> Board:
         title=entry.title,
         chip=on,
         clock_hz=entry.clock_hz,
-        memories=(*memories, *(bank.at(entry.clock_hz, where) for bank in beside)),
+        memories=(
+            *memories,
+            *(replace(bank.at(entry.clock_hz, where), beside=True) for bank in beside),
+        ),
         caches=tuple(
             replace(c, memories=c.memories + names_behind(c.name, beside)) for c in on.caches
         ),
@@ -134,6 +145,7 @@ def _parse(name: str, on: Chip, entry: BoardEntry, where: str) -> Board:
         ran_on_hardware=entry.ran_on_hardware,
         usb_ids=entry.usb.ids,
         clocks_hz=MappingProxyType({"core": made.core_hz, **made.others} if made else {}),
+        external=external_of(entry.external, where) if entry.external else None,
     )
 
 

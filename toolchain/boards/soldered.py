@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from toolchain.boards.board_model import Uart
-from toolchain.boards.chip_model import Chip
-from toolchain.boards.clock import Clocks, Factors
+from toolchain.boards.board_model import External, Uart
+from toolchain.boards.chip_model import Bank, Chip, Gpio
+from toolchain.boards.clock import CORE, Clocks, Factors
+from toolchain.boards.entries import ExternalEntry
 from toolchain.errors import InputError
 
 _PIN = re.compile(r"P(?P<port>[A-Z])(?P<number>\d{1,2})")
@@ -42,15 +43,10 @@ def uart_defines(on: Chip, uart: Uart, where: str) -> dict[str, int]:
             raise InputError(f"{place}: function is {function}, not 0 to {_FUNCTION_MOST}")
     bits = 0
     for role, name in (("tx", uart.tx), ("rx", uart.rx)):
-        match = _PIN.fullmatch(name)
-        if match is None or int(match["number"]) > _PIN_MOST:
-            raise InputError(f"{place}: {role} is {name!r}; a pin is like PA2, at most P.15")
-        port = ord(match["port"]) - ord("A")
-        if match["port"] not in on.gpio.ports:
-            raise InputError(f"{place}: {role} is {name}; {on.name} has ports {on.gpio.ports}")
+        port, number = _pin(on.name, on.gpio, name, f"{place}: {role}")
         bits |= 1 << port + on.gpio.enable_first_bit
         defines[f"THIMBLE_{role.upper()}_PORT"] = on.gpio.base + port * on.gpio.step
-        defines[f"THIMBLE_{role.upper()}_PIN"] = int(match["number"])
+        defines[f"THIMBLE_{role.upper()}_PIN"] = number
     defines |= {
         "THIMBLE_GPIO_ENABLE": on.gpio.enable,
         "THIMBLE_GPIO_ENABLE_BITS": bits,
@@ -60,6 +56,80 @@ def uart_defines(on: Chip, uart: Uart, where: str) -> dict[str, int]:
         "THIMBLE_USART_ENABLE_BITS": found.enable_bits,
     }
     return defines
+
+
+def _pin(chip: str, gpio: Gpio, name: str, where: str) -> tuple[int, int]:
+    """The numbers of the port and of the pin. Raises InputError for a pin that is none."""
+    match = _PIN.fullmatch(name)
+    if match is None or int(match["number"]) > _PIN_MOST:
+        raise InputError(f"{where} is {name!r}; a pin is like PA2, at most P.15")
+    if match["port"] not in gpio.ports:
+        raise InputError(f"{where} is {name}; {chip} has ports {gpio.ports}")
+    return ord(match["port"]) - ord("A"), int(match["number"])
+
+
+def external_of(entry: ExternalEntry, where: str) -> External:
+    """The memory's signals with their pins. Raises InputError for a pin not like "PB2 9"."""
+    pins = {}
+    for signal, text in entry.pins.items():
+        name, _, function = text.partition(" ")
+        if not function.isdecimal() or int(function) > _FUNCTION_MOST:
+            raise InputError(
+                f"{where}: external: pins.{signal} is {text!r}; a pin and its alternate function, "
+                f"0 to {_FUNCTION_MOST}, are like 'PB2 9'"
+            )
+        pins[signal] = name, int(function)
+    return External(entry.bank, entry.sources, pins)
+
+
+def external_defines(
+    on: Chip, entry: ExternalEntry, beside: Mapping[str, Bank], made: Clocks | None, where: str
+) -> dict[str, int | str]:
+    """Where the memory lies, its clock's divider, its pins (port, pin and function in four bits
+    each, or eight of the port).
+
+    Raises InputError where the bank is none of those `beside` the chip, is no power of two at a
+    multiple of itself, or runs at another clock than the divider makes, and for a wrong pin.
+    """
+    place = f"{where}: external"
+    bank = beside.get(entry.bank)
+    if bank is None or bank.timing is None:
+        names = ", ".join(beside) or "none"
+        raise InputError(
+            f"{place}: bank: there is no [[memory]] {entry.bank!r} with a timing in this file; "
+            f"there are {names}"
+        )
+    size, origin = bank.memory.size_bytes, bank.memory.origin
+    if size & (size - 1) or origin % size:
+        raise InputError(
+            f"{place}: {entry.bank} has {size:,} bytes at {origin:#x}; the memory protection "
+            "unit takes a power of two at a multiple of itself"
+        )
+    clocks = {} if made is None else {CORE: made.core_hz, **made.others}
+    if entry.clock not in clocks or on.gpio is None:
+        raise InputError(
+            f"{place}: clock is {entry.clock!r}; {on.name} has {', '.join(clocks) or 'none'}"
+        )
+    bus_hz = bank.timing.bus_hz or clocks[CORE] / bank.timing.divider
+    if entry.divider < 1 or clocks[entry.clock] != bus_hz * entry.divider:
+        raise InputError(
+            f"{place}: divider is {entry.divider}, of {clocks[entry.clock]:,} Hz; the timing of "
+            f"{entry.bank} says {bus_hz:,.0f} Hz"
+        )
+    bits, pins = 0, []
+    for signal, (name, function) in external_of(entry, where).pins.items():
+        port, number = _pin(on.name, on.gpio, name, f"{place}: pins.{signal}")
+        bits |= 1 << port + on.gpio.enable_first_bit
+        pins.append(f"0x{port << 8 | number << 4 | function:X}u")
+    return {
+        "THIMBLE_EXTERNAL_ORIGIN": origin,
+        "THIMBLE_EXTERNAL_SIZE_LOG2": size.bit_length() - 1,
+        "THIMBLE_EXTERNAL_DIVIDER": entry.divider,
+        "THIMBLE_EXTERNAL_GPIO_BITS": bits,
+        "THIMBLE_EXTERNAL_GPIO": on.gpio.base,
+        "THIMBLE_EXTERNAL_GPIO_STEP": on.gpio.step,
+        "THIMBLE_EXTERNAL_PINS": ",".join(pins),
+    }
 
 
 def clock_defines(

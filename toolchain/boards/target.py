@@ -15,7 +15,7 @@ from pathlib import Path
 from toolchain.boards.board_model import Board
 from toolchain.boards.chip_model import Energy
 from toolchain.boards.core import Core
-from toolchain.boards.memory import GUARD_BYTES, Cache, Memory
+from toolchain.boards.memory import GUARD_BYTES, Cache, Content, Memory
 from toolchain.boards.parts import chip_of
 from toolchain.boards.places import CHIPS, FILE, board_files_by_name, file_of
 from toolchain.boards.reading import boards, chip, chips, invalid_boards, read_board
@@ -23,6 +23,7 @@ from toolchain.errors import InputError
 from toolchain.resources import BOARDS
 
 _STANDS_FOR = ":"
+_WEIGHTS_IN = "@"
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Target:
 
 def board(name: str) -> Board:
     """The board that `name` means: a board's name, the path of its folder or file, a chip or a part
-    number (a board of nothing but that), or `EMULATED:TARGET`.
+    number (a board of nothing but that), `EMULATED:TARGET`, or any of these with `@BANK` behind it,
+    the bank to which all constants go.
 
     Raises InputError listing the boards if there is none, where its file is invalid, and where the
     machine cannot stand for the target.
@@ -63,6 +65,9 @@ def _plain(name: str) -> Board | None:
     found = boards().get(name)
     if found is not None:
         return found
+    plain, at, bank = name.rpartition(_WEIGHTS_IN)
+    if at and (found := _plain(plain)) is not None:
+        return _with_weights_in(found, bank)
     if name in invalid_boards():
         raise InputError(invalid_boards()[name])
     file = file_of(name)
@@ -71,6 +76,20 @@ def _plain(name: str) -> Board | None:
     if file is not None and _STANDS_FOR not in name:
         raise InputError(f"there is no {file}; a board is a {FILE}, or a folder with one")
     return bare_chip(name)
+
+
+def _with_weights_in(target: Board, bank: str) -> Board:
+    """The board whose constants lie in that bank only. Raises InputError where none may."""
+    able = [m.name for m in target.memories if Content.WEIGHTS in m.holds]
+    if bank not in able:
+        raise InputError(
+            f"board {target.name}{_WEIGHTS_IN}{bank}: weights may lie in {', '.join(able)}"
+        )
+    memories = tuple(
+        m if m.name == bank else replace(m, holds=m.holds - {Content.WEIGHTS})
+        for m in target.memories
+    )
+    return replace(target, name=f"{target.name}{_WEIGHTS_IN}{bank}", memories=memories)
 
 
 def bare_chip(name: str) -> Board | None:
@@ -126,15 +145,22 @@ def _standing_for(machine: str, target: str) -> Board:
 
 def _moved(banks: Sequence[Memory], into: Sequence[Memory], where: str) -> tuple[Memory, ...]:
     """Banks at addresses of an emulated machine: each in memory of its kind, the first at the
-    beginning. Banks that touch still touch, others do not. Raises InputError where one has no room.
+    beginning. Banks that touch still touch, others do not. A bank for weights alone may be larger
+    than the machine's memory: it gets what is left. Raises InputError where one has no room.
     """
     free = {room.name: room.origin for room in into}
     origins: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     used = [bank for bank in banks if bank.holds]
     for run in _runs(sorted(used, key=lambda bank: (bank.origin != banks[0].origin, bank.origin))):
         size = run[-1].end - run[0].origin
         room = next((r for r in into if _fits(r, run[0], free[r.name] + size)), None)
-        if room is None:
+        if room is None and [bank.holds for bank in run] == [{Content.WEIGHTS}]:
+            room = max(
+                (r for r in into if r.kind is run[0].kind), key=lambda r: r.end - free[r.name]
+            )
+            size = sizes[run[0].name] = room.end - free[room.name]
+        if room is None or size <= 0:
             raise InputError(
                 f"{where}: the machine has no memory for the {size:,} bytes of {run[0].name}"
             )
@@ -146,6 +172,7 @@ def _moved(banks: Sequence[Memory], into: Sequence[Memory], where: str) -> tuple
         replace(
             bank,
             origin=origins[bank.name],
+            size_bytes=sizes.get(bank.name, bank.size_bytes),
             code_origin=None if bank.code_origin is None else origins[bank.name],
         )
         for bank in used
@@ -172,7 +199,8 @@ def board_files(name: str) -> tuple[Path, ...]:
     beside it.
     """
     files = sorted((BOARDS / CHIPS).rglob("*.toml"))
-    for part in (name, *name.split(_STANDS_FOR)):
+    plain = name.rpartition(_WEIGHTS_IN)[0]
+    for part in (name, plain, *name.split(_STANDS_FOR), *plain.split(_STANDS_FOR)):
         own = board_files_by_name().get(part) or file_of(part)
         if own is not None and own.is_file():
             files.append(own)

@@ -37,7 +37,8 @@ BoardOption = Annotated[
         "--chip",
         help="A board (`thimble boards` lists them), the path of your board.toml, or a part number "
         "without a board (STM32U575ZI: to plan, and for C). EMULATED:TARGET is an emulated "
-        "board with the memories and clock of another board or chip, as mps2-an500:nucleo-h743zi.",
+        "board with the memories and clock of another board or chip, as mps2-an500:nucleo-h743zi. "
+        "BOARD@BANK puts the weights into that bank, as f746g-disco@QSPI.",
         autocompletion=completion.targets,
     ),
 ]

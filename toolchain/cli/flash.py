@@ -12,7 +12,7 @@ from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.deployment.folder import compiled_board
 from toolchain.device.firmware import load_firmware
-from toolchain.device.flash import choose, flash
+from toolchain.device.flash import bank_beside, choose, flash
 
 
 def command(
@@ -38,8 +38,9 @@ def command(
     Example: `thimble flash out --runner openocd`
     """
     board = compiled_board(folder)
-    chosen = choose(board, runner, probe=probe, installed=not dry_run)
     firmware = load_firmware(folder)
+    beside = bank_beside(firmware)
+    chosen = choose(board, runner, probe=probe, installed=not dry_run, beside=beside)
     console = output_console()
 
     def show(line: str) -> None:

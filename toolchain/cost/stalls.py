@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from types import MappingProxyType
 
 from toolchain.boards import Board, Cache, Content, Memory, Target
@@ -25,6 +26,8 @@ from toolchain.cost.fitted import COEFFICIENTS
 from toolchain.cycles.memory_system import MemorySystem, Region, memory_system
 from toolchain.ops.kernel import Terms
 
+_CODE_BYTES = 24 * 1024
+"""About what the firmware's code takes of a bank that holds constants, too."""
 _CODE_SHARE_BYTES = 1024
 """Supposed of a loop's code, in a cache that holds instructions and constants."""
 _HELD_LINES = 64
@@ -86,12 +89,14 @@ class Stalls:
     """The memories of a target that make its core wait, and how often kernels lack their lines.
 
     `copies`: how data are read from each bank that may hold copies of constants; None: never late.
+    `beyond`: where the constants of a network are that has more bytes of them, behind `constants`.
     """
 
     code: Reach
     constants: Reach
     kernels: Mapping[str, Events]
     copies: Mapping[str, Reach | None] = field(default_factory=lambda: MappingProxyType({}))
+    beyond: tuple[tuple[int, Reach], ...] = ()
 
     def cycles(
         self,
@@ -109,11 +114,20 @@ class Stalls:
         if events is None:
             return 0.0
         found = 0.0 if code_in else self._fetches(events, terms)
-        reach = self.copies[constants_in] if constants_in else self.constants
+        reach = self.copies[constants_in] if constants_in else self._home_of(of_bytes)
         if reach is None:
             return found
         apart = constant_terms(terms, size_bytes, of_bytes, reach.cache)
         return found + reach.fill_cycles * _sum(events.constants, apart)
+
+    def _home_of(self, of_bytes: int) -> Reach:
+        """The bank that holds all constants of a network: the first that is large enough."""
+        found = self.constants
+        for held_bytes, reach in self.beyond:
+            if of_bytes <= held_bytes:
+                break
+            found = reach
+        return found
 
     def _fetches(self, events: Events, terms: Terms) -> float:
         first, whole = self.code.region.timing.read_cycles, self.code.fill_cycles
@@ -196,7 +210,18 @@ def stalls_of(target: Board | Target) -> Stalls | None:
         if Content.COPIES in bank.holds
     }
     events = _nearest(code.cache, constants.cache)
-    return Stalls(code, constants, events, MappingProxyType(copies))
+    beyond = tuple(_beyond(system, target.memories))
+    return Stalls(code, constants, events, MappingProxyType(copies), beyond)
+
+
+def _beyond(system: MemorySystem, memories: Sequence[Memory]) -> Iterator[tuple[int, Reach]]:
+    """Each further bank for constants behind a cache of data, with the bytes up to which the bank
+    before it holds them."""
+    homes = [memory for memory in memories if Content.WEIGHTS in memory.holds]
+    for before, memory in pairwise(homes):
+        reach = _reach(system, memory.name, "data")
+        if reach is not None:
+            yield before.size_bytes - _CODE_BYTES * (Content.CODE in before.holds), reach
 
 
 def _home(memories: Sequence[Memory], content: Content) -> str:

@@ -57,10 +57,12 @@ class BuildOptions:
     """`profile`: count every operator (4 bytes of RAM each, about 10 instructions per call).
 
     `kernels`: the firmware times the kernels of its model one by one; needs `profile`.
+    `external`: it makes the memory beside the chip readable, for something in it.
     """
 
     profile: bool = True
     kernels: bool = False
+    external: bool = False
     stack_bytes: int = STACK_BYTES
     kernel_optimisation: str = "-O2"
     model_optimisation: str = "-Os"
@@ -106,6 +108,7 @@ def firmware_defines(board: Board, options: BuildOptions) -> list[str]:
         "THIMBLE_EMULATED": board.emulator is not None,
         "THIMBLE_PROFILE": options.profile,
         "THIMBLE_KERNELS": options.kernels,
+        "THIMBLE_EXTERNAL": options.external,
     }
     flags = [f"-D{name}={value}" for name, value in sorted(values.items())]
     return flags + [f"-D{name}" for name, wanted in switches.items() if wanted]
@@ -146,6 +149,9 @@ def _units(
     firmware_flags = (*base, "-Os", *_WARNINGS, *defines)
     assert board.counter is not None
     sources = [*_FIRMWARE_SOURCES, *board.firmware_sources, board.counter.source]
+    if options.external:
+        assert board.external is not None
+        sources.extend(board.external.sources)
     if board.emulator is not None:
         sources.append("emulator/exit.c")
     return _Units(
@@ -201,6 +207,9 @@ def build_files(
     chosen_options = options or BuildOptions()
     folder.mkdir(parents=True, exist_ok=True)
     chosen, arrays = banks.merged(), arena_arrays(models)
+    addresses = [m.weights.address for m in models if m.weights and m.weights.address is not None]
+    if _reaches_beside(board, chosen, addresses):
+        chosen_options = replace(chosen_options, external=True)
     script = _render(
         "linker.ld.j2",
         folder / "firmware.ld",
@@ -236,6 +245,18 @@ def build_files(
     built = Firmware(folder, board, tuple(models), measure(elf, models), build_id.hex())
     built.save()
     return built
+
+
+def _reaches_beside(board: Board, banks: Layout, addresses: Sequence[int]) -> bool:
+    """Whether anything lies in the memory beside the chip: a bank of the firmware's, or weights
+    that another tool puts at one of these addresses."""
+    external = board.external
+    held = (m for m in board.memories if external is not None and m.name == external.bank)
+    return any(
+        m.name in {bank.name for bank in banks.banks}
+        or any(m.origin <= address < m.end for address in addresses)
+        for m in held
+    )
 
 
 def build(

@@ -17,12 +17,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from toolchain.boards import Board
 from toolchain.device.firmware import Firmware
 from toolchain.errors import InputError, LinkError, MissingToolError
 from toolchain.files import scratch_folder
+from toolchain.packages import lazy
+
+if TYPE_CHECKING:
+    from elftools.elf import elffile
+else:
+    elffile = lazy("elftools.elf.elffile")
 
 _TIMEOUT_SECONDS = 300.0
 _ID_BITS = 0xFFF
@@ -60,15 +66,18 @@ _NO_LOADER = "no boot loader answers: hold BOOT0 high and reset the board"
 
 @dataclass(frozen=True)
 class Runner(ABC):
-    """A flashing tool. `options` are those of the board's file.
+    """A flashing tool. `options` are those of the board's file; `beside` among them is what the
+    tool needs to write the memory beside the chip.
 
     `probe` is the serial number of the debug probe, '' if there is only one. `under_reset`: the
-    chip is held in reset while the probe connects.
+    chip is held in reset while the probe connects. `writes_beside`: the firmware has something in
+    the memory beside the chip.
     """
 
     options: Mapping[str, str]
     probe: str = ""
     under_reset: bool = False
+    writes_beside: bool = False
 
     name = ""
     program = ""
@@ -167,8 +176,13 @@ def _tcl_word(text: str) -> str:
     return f"{{{text}}}"
 
 
+_BESIDE = "beside"
+
+
 class OpenOcd(Runner):
-    """`config`: configuration files, separated by spaces."""
+    """`config`: configuration files, separated by spaces. `beside`: those that also set up the
+    controller of the memory beside the chip.
+    """
 
     name = "openocd"
     program = "openocd"
@@ -186,7 +200,8 @@ class OpenOcd(Runner):
     )
 
     def _start(self) -> list[str]:
-        files = [word for file in self.options["config"].split() for word in ("-f", file)]
+        config = self.options[_BESIDE if self.writes_beside else "config"]
+        files = [word for file in config.split() for word in ("-f", file)]
         lines = [f"adapter serial {_tcl_word(self.probe)}"] if self.probe else []
         lines += [_UNDER_RESET] if self.under_reset else []
         return [self.program, "-c", _NO_PORTS, *files, *_commands(lines)]
@@ -301,8 +316,13 @@ class StLink(Runner):
         return [self.program, *chosen, *how, "write", str(firmware.hex)]
 
 
+_LOADERS = "ExternalLoader"
+
+
 class Stm32CubeProgrammer(Runner):
-    """ST's own command line (UM2237). It always connects under reset here."""
+    """ST's own command line (UM2237). It always connects under reset here. `beside`: the external
+    loader of the memory beside the chip, in the folder where ST's installer puts it.
+    """
 
     name = "stm32cubeprogrammer"
     program = "STM32_Programmer_CLI"
@@ -326,7 +346,14 @@ class Stm32CubeProgrammer(Runner):
         _check_id(self, board, _hexadecimal(r"^\s*Device ID\s*:\s*(0x[0-9a-fA-F]+)", said), said)
 
     def write(self, firmware: Firmware) -> list[str]:
-        return [*self._start(), "-w", str(firmware.hex), "-v", "-rst"]
+        return [*self._start(), *self._loader(), "-w", str(firmware.hex), "-v", "-rst"]
+
+    def _loader(self) -> list[str]:
+        if not self.writes_beside:
+            return []
+        program = shutil.which(self.program)
+        folder = Path(program).resolve().parent if program else Path()
+        return ["-el", str(folder / _LOADERS / self.options[_BESIDE])]
 
 
 class Dfu(Runner):
@@ -401,26 +428,53 @@ def runners(board: Board, probe: str = "") -> tuple[Runner, ...]:
 
 
 def choose(
-    board: Board, wanted: str | None = None, *, probe: str = "", installed: bool = True
+    board: Board,
+    wanted: str | None = None,
+    *,
+    probe: str = "",
+    installed: bool = True,
+    beside: str = "",
 ) -> Runner:
     """The first installed tool, or the requested one; any possible one if not `installed`.
 
-    Raises InputError for an emulated board or a tool that cannot flash it, MissingToolError with
-    the commands that install one.
+    `beside`: the memory beside the chip that is to be written, too; only some tools can. Raises
+    InputError for an emulated board or a tool that cannot flash it, MissingToolError with the
+    commands that install one.
     """
     able = runners(board, probe)
+    if beside:
+        able = tuple(replace(r, writes_beside=True) for r in able if _BESIDE in r.options)
+        if not able:
+            raise InputError(
+                f"no tool that is known for {board.name} writes its {beside}: write the .hex with "
+                "one that does, or keep the weights in the chip's flash"
+            )
     if not able:
         raise InputError(f"{board.name} runs here, there is nothing to flash: use `thimble run`")
     if wanted is not None:
         able = tuple(runner for runner in able if runner.name == wanted)
         if not able:
-            known = ", ".join(board.flash_runners)
-            raise InputError(f"{board.name} cannot be flashed with {wanted!r}, only with {known}")
+            tools = board.flash_runners.items()
+            known = ", ".join(name for name, o in tools if not beside or _BESIDE in o)
+            what = f"{board.name}'s {beside}" if beside else board.name
+            raise InputError(f"{what} cannot be flashed with {wanted!r}, only with {known}")
     for runner in able:
         if not installed or runner.available():
             return runner
     lines = [f"  {r.name}: {r.install.format_map(dict(r.options))}" for r in able]
     raise MissingToolError("\n".join([f"no tool to flash {board.name}; install one:", *lines]))
+
+
+def bank_beside(firmware: Firmware) -> str:
+    """The memory beside the chip that the image has bytes for; '' for none."""
+    external = firmware.board.external
+    if external is None:
+        return ""
+    (bank,) = [m for m in firmware.board.memories if m.name == external.bank]
+    with firmware.elf.open("rb") as file:
+        parts = elffile.ELFFile(file).iter_segments("PT_LOAD")
+        held = any(bank.origin <= p["p_paddr"] < bank.end for p in parts if p["p_filesz"])
+    return bank.name if held else ""
 
 
 def flash(
@@ -435,7 +489,8 @@ def flash(
     written then), LinkError if the tool fails or the flash does not hold what was written.
     """
     board = firmware.board
-    runner = _identified(choose(board, wanted, probe=probe), board, show)
+    chosen = choose(board, wanted, probe=probe, beside=bank_beside(firmware))
+    runner = _identified(chosen, board, show)
     with scratch_folder() as scratch:
         write, verify = runner.write(firmware), runner.verify(firmware, scratch)
         show(shlex.join(write))

@@ -9,6 +9,8 @@
 #define MPU_RASR_ENABLE_Msk (1u << 0)
 #define MPU_RASR_SIZE_Pos 1u
 #define MPU_RASR_SRD_Pos 8u
+#define MPU_RASR_C_Msk (1u << 17)
+#define MPU_RASR_AP_Pos 24u
 #define MPU_RASR_XN_Msk (1u << 28)
 #endif
 

@@ -8,6 +8,11 @@
 /* Clocks, flash wait states, caches, pins. Runs before .data and .bss are set up: no statics. */
 void thimble_board_init(void);
 
+#ifdef THIMBLE_EXTERNAL
+/* Makes the memory beside the chip readable, like other memory. Runs after thimble_board_init: no statics. */
+void thimble_external_init(void);
+#endif
+
 void thimble_uart_init(void);
 void thimble_uart_put(uint8_t byte);
 

@@ -10,6 +10,7 @@
 /* Tests on a computer put simulated registers in its place. */
 #ifndef THIMBLE_REGISTER
 #define THIMBLE_REGISTER(address) (*(volatile uint32_t *)(address))
+#define THIMBLE_REGISTER_BYTE(address) (*(volatile uint8_t *)(address))
 #endif
 
 static inline void thimble_barrier(void)
@@ -36,6 +37,9 @@ void thimble_mpu_guard(uint32_t start, uint32_t size_log2);
 
 /* Likewise for 0x60000000 to 0xDFFFFFFF, where a Cortex-M7 reads ahead though nothing is there. */
 void thimble_mpu_refuse_external(void);
+
+/* But for the 2^size_log2 bytes from `start` on, a multiple of them: data that is cached, and not written. */
+void thimble_mpu_allow_constants(uint32_t start, uint32_t size_log2);
 #endif
 
 #ifdef THIMBLE_CORTEX_M7

@@ -47,6 +47,14 @@ static inline void thimble_clock_enable(uint32_t address, uint32_t mask)
 /* Gives the UART its clock and its two pins, as the board's THIMBLE_TX_*, THIMBLE_RX_* say. */
 void thimble_stm32_uart_pins(void);
 
+/* Connects a pin to a peripheral; `pull` is what GPIO_PUPDR takes. */
+void thimble_stm32_alternate_pin(uint32_t port, uint32_t pin, uint32_t function, uint32_t pull);
+
+#ifdef THIMBLE_EXTERNAL
+/* Gives the pins of the memory beside the chip to its controller: THIMBLE_EXTERNAL_PINS. */
+void thimble_stm32_external_pins(void);
+#endif
+
 /* Empties and enables the instruction cache of an STM32 with a Cortex-M33. */
 void thimble_stm32_icache_enable(void);
 

@@ -123,6 +123,9 @@ int main(int count, char **arguments)
     thimble_mpu_guard(STACK_LOW - (1u << THIMBLE_GUARD_LOG2), THIMBLE_GUARD_LOG2);
 #endif
     thimble_board_init();
+#ifdef THIMBLE_EXTERNAL
+    thimble_external_init();
+#endif
     thimble_uart_init();
     thimble_counter_init();
     const int32_t taken = thimble_uart_take();

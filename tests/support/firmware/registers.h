@@ -8,5 +8,7 @@
 volatile uint32_t *simulated(uint32_t address);
 
 #define THIMBLE_REGISTER(address) (*simulated(address))
+/* The computer is little-endian. */
+#define THIMBLE_REGISTER_BYTE(address) (*(volatile uint8_t *)simulated(address))
 
 #endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* QUADSPI of the STM32F7 (RM0385 14.5), by ST's names, and its clock. */
+#ifndef REGISTERS_QUADSPI_H
+#define REGISTERS_QUADSPI_H
+
+#define RCC_AHB3RSTR 0x40023818u
+#define RCC_AHB3RSTR_QSPIRST (1u << 1)
+#define RCC_AHB3ENR 0x40023838u
+#define RCC_AHB3ENR_QSPIEN (1u << 1)
+
+#define QUADSPI_CR 0xA0001000u
+#define QUADSPI_CR_EN (1u << 0)
+#define QUADSPI_CR_SSHIFT (1u << 4)
+#define QUADSPI_CR_PRESCALER_Pos 24u
+#define QUADSPI_DCR 0xA0001004u
+#define QUADSPI_DCR_CSHT_Pos 8u
+#define QUADSPI_DCR_FSIZE_Pos 16u
+#define QUADSPI_SR 0xA0001008u
+#define QUADSPI_SR_TCF (1u << 1)
+#define QUADSPI_SR_SMF (1u << 3)
+#define QUADSPI_SR_BUSY (1u << 5)
+#define QUADSPI_FCR 0xA000100Cu
+#define QUADSPI_FCR_CTCF (1u << 1)
+#define QUADSPI_FCR_CSMF (1u << 3)
+#define QUADSPI_DLR 0xA0001010u
+#define QUADSPI_CCR 0xA0001014u
+#define QUADSPI_CCR_IMODE_Pos 8u
+#define QUADSPI_CCR_ADMODE_Pos 10u
+#define QUADSPI_CCR_ADSIZE_Pos 12u
+#define QUADSPI_CCR_DCYC_Pos 18u
+#define QUADSPI_CCR_DMODE_Pos 24u
+#define QUADSPI_CCR_FMODE_Pos 26u
+#define QUADSPI_DR 0xA0001020u
+#define QUADSPI_PSMKR 0xA0001024u
+#define QUADSPI_PSMAR 0xA0001028u
+#define QUADSPI_PIR 0xA000102Cu
+#define QUADSPI_CR_APMS (1u << 22)
+
+#endif
