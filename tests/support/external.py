@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from tests.support.families.family import Started
 from toolchain.boards import Board
 
-FLAGS = {"f746g-disco": ("QUADSPI_SR_TCF", "QUADSPI_SR_SMF")}
+FLAGS = {
+    "b-u585i-iot02a": ("OCTOSPI2_SR_TCF", "OCTOSPI2_SR_SMF"),
+    "f746g-disco": ("QUADSPI_SR_TCF", "QUADSPI_SR_SMF"),
+}
 """What the hardware sets, sooner or later: every transfer ends, and every status comes."""
 
 
@@ -24,7 +27,14 @@ class Mapped:
 
 def mapped(started: Started, target: Board) -> Mapped:
     """Asserts that the memory is reset, set up, and read by the command that its data sheet has."""
-    return _quadspi(started, target)
+    if "QUADSPI_CR" in started.chip.addresses:
+        return _quadspi(started, target)
+    name = "XSPI2" if "XSPI2_CR" in started.chip.addresses else "OCTOSPI2"
+    if name == "OCTOSPI2":
+        assert started.field("RCC_AHB2ENR2_OCTOSPI2EN") and started.field("RCC_AHB2ENR1_OCTOSPIMEN")
+        assert started.field("RCC_CCIPR2_OCTOSPISEL") == 0  # the core's clock
+        assert started.field("DCACHE1_CR_EN") and started.field("DCACHE1_CR_HBURST")
+    return _octal(started, name, target.clock_hz)
 
 
 def _quadspi(started: Started, target: Board) -> Mapped:
@@ -52,4 +62,37 @@ def _quadspi(started: Started, target: Board) -> Mapped:
         clock_hz=target.clock_hz / (started.field("QUADSPI_CR_PRESCALER") + 1),
         command_clocks=command + address + started.field("QUADSPI_CCR_DCYC"),
         data_lines=lines[started.field("QUADSPI_CCR_DMODE")],
+    )
+
+
+def _octal(started: Started, name: str, kernel_hz: float) -> Mapped:
+    """RM0456 (OCTOSPI) and RM0477 (XSPI); commands of Macronix's data sheets."""
+    lines = (0, 1, 2, 4, 8)
+    reset = [0x66, 0x99, 0x6699, 0x9966, 0x6699, 0x9966, 0x05]
+    configured = [0x06, 0x05, 0x72]
+    commands = [*reset, *configured, *configured, 0x05FA, 0xEC13]
+    assert started.values(f"{name}_IR") == commands
+    assert started.values(f"{name}_DR") == [7, 1]  # six dummy cycles; eight lines, once a clock
+    assert started.values(f"{name}_AR") == [0x300, 0]  # the same address of the next is no change
+    assert started.values(f"{name}_PSMKR") == [1, 2, 1]
+    assert started.field(f"{name}_CR_FMODE") == 3 and started.field(f"{name}_CR_EN")
+    mapped_at = started.when_set(f"{name}_CR_FMODE")
+    assert mapped_at == max(
+        i for i, (at, _) in enumerate(started.writes) if at == started.chip.addresses[f"{name}_CR"]
+    )
+    for field in ("IDTR", "ADDTR", "DDTR", "DQSE"):
+        assert started.field(f"{name}_CCR_{field}") == 0
+    assert started.field(f"{name}_CCR_ABMODE") == 0
+    command = 8 * (started.field(f"{name}_CCR_ISIZE") + 1)
+    command //= lines[started.field(f"{name}_CCR_IMODE")]
+    address = 8 * (started.field(f"{name}_CCR_ADSIZE") + 1)
+    address //= lines[started.field(f"{name}_CCR_ADMODE")]
+    clock_hz = kernel_hz / (started.field(f"{name}_DCR2_PRESCALER") + 1)
+    assert clock_hz <= 66e6 and started.field(f"{name}_TCR_DCYC") == 6
+    return Mapped(
+        origin=0x7000_0000,
+        size_bytes=2 << started.field(f"{name}_DCR1_DEVSIZE"),
+        clock_hz=clock_hz,
+        command_clocks=command + address + started.field(f"{name}_TCR_DCYC"),
+        data_lines=lines[started.field(f"{name}_CCR_DMODE")],
     )

@@ -103,7 +103,7 @@ class MemoryEntry:
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """`[cache.NAME]`; the banks behind it name it."""
+    """`[cache.NAME]`; the banks behind it name it. `beside`: only memory beside the chip does."""
 
     holds: frozenset[Cached]
     line_bytes: int
@@ -112,6 +112,7 @@ class CacheEntry:
     replacement: Replacement = "lru"
     write_back: bool = False
     sector_bytes: int = 0
+    beside: bool = False
 
     def cache(self, name: str, memories: tuple[str, ...], where: str) -> Cache:
         """Raises InputError naming the field that is out of its limits."""

@@ -62,7 +62,8 @@ def read_chip(file: Path) -> Chip:
         compiler_flags=entry.core.flags,
         most_clock_hz=entry.most_clock_hz,
         banks=banks,
-        caches=tuple(c for c in caches if c.memories),  # the others are the family's alone
+        # Those without memories are the family's alone, or of memory beside the chip.
+        caches=tuple(c for c in caches if c.memories or entry.cache[c.name].beside),
         identity=entry.identity,
         energy=entry.energy,
         counter=entry.counter.counter(0) if entry.counter else None,
