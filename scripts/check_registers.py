@@ -45,10 +45,13 @@ _LINE_LENGTH = len("stm32f446")
 # RAM without its parity check, as the option bytes are delivered; ST's headers tell what is left
 # with it (RM0444 2.3).
 WITHOUT_PARITY = {"stm32g071xx": 0x9000, "stm32g0b1xx": 0x24000}
+# The tightly coupled memories that the headers of the H7RS tell no size of, as the option bytes are
+# delivered (RM0477 2.4, ST's linker scripts).
+COUPLED = {"stm32h7s3xx": {0x00000000: 0x10000, 0x20000000: 0x10000}}
 PIN_FUNCTION = re.compile(r"pinmux = <.*(?:AF|_REMAP)(\d+)\)>")
 """An alternate function, or on an F1 the number of the UART's pins in AFIO_MAPR."""
 FLASH_END = re.compile(r"#define FLASH_END\s+\(?(0x\w+)UL")
-FLASH_SIZE = re.compile(r"#define FLASH_SIZE(?:_DEFAULT\s+|\s.*\? )\(?(0x[0-9A-F]+)U")
+FLASH_SIZE = re.compile(r"#define FLASH_SIZE(?:_DEFAULT\s+|\s.*\? |\s+)\(?(0x[0-9A-F]+)U")
 """What a part without a size in its system memory has. Some headers tell neither."""
 
 # RAM that ST's headers name at another address than the board: that of the banks beside it.
@@ -354,8 +357,9 @@ def facts(board: Board, macros: Mapping[str, str]) -> Iterator[Fact]:
         bits = (enable(port, macros)[1] for port in ports_beside)
         yield define("EXTERNAL_GPIO_BITS", " | ".join(bits))
     if "THIMBLE_PWR_SUPPLY" in value:
+        register = "CSR2" if "PWR_CSR2_LDOEN" in macros else "CR3"
         smps = board.name.endswith("-q")
-        yield define("PWR_SUPPLY", "PWR_CR3_SMPSEN" if smps else "PWR_CR3_LDOEN")
+        yield define("PWR_SUPPLY", f"PWR_{register}_{'SMPSEN' if smps else 'LDOEN'}")
 
 
 def chip_facts(chip: Chip, macros: Mapping[str, str]) -> Iterator[Fact]:
@@ -395,6 +399,10 @@ def regions(header: Headers) -> list[tuple[int, int]]:
     }
     found = []
     for name, base, comment in re.findall(pattern, header.text):
+        axi = re.fullmatch(r"(SRAM)\d_(A[XH][IB])", name)
+        if axi:  # the H7RS's, whose sizes have names
+            length = sizes.get(name) or sizes[f"{axi[1]}_{axi[2]}"]
+            found.append((int(base, 16), int(base, 16) + length))
         size = re.search(r"(\d+)\s*KB", comment)
         if re.search(r"(?<!BKP)(SRAM\d?|RAM|RAMITCM|RAMDTCM)$", name) and size:
             start = ALIASES.get((header.name, int(base, 16)), int(base, 16))
@@ -404,6 +412,8 @@ def regions(header: Headers) -> list[tuple[int, int]]:
         assert most is not None
         bytes_ = WITHOUT_PARITY.get(header.name, int(most[1], 16))
         found.append((0x20000000, 0x20000000 + bytes_))
+    coupled = COUPLED.get(header.name, {}).items()
+    found += [(start, start + length) for start, length in coupled]
     flash = FLASH_END.search(header.text)
     size = FLASH_SIZE.search(header.text)
     if flash is not None:

@@ -377,7 +377,8 @@ def test_an_h723_is_as_fast_as_its_option_byte_allows(
 
 
 @pytest.mark.parametrize(
-    "name", ["nucleo-h723zg", "nucleo-h743zi", "nucleo-h755zi-q", "nucleo-h7a3zi-q"]
+    "name",
+    ["nucleo-h723zg", "nucleo-h743zi", "nucleo-h755zi-q", "nucleo-h7a3zi-q", "nucleo-h7s3l8"],
 )
 @pytest.mark.parametrize("power_on", [True, False])
 def test_the_fault_record_is_not_read_after_power_on(

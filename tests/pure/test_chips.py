@@ -52,6 +52,7 @@ def test_each_board_names_a_chip_and_chips_are_no_board() -> None:
         # RM0433, scales 0 and 1, of AXI; RM0455, scale 0
         ("stm32h743", 2, (70, 140, 210, 225, 240)),
         ("stm32h723", 2, (70, 140, 210, 275)),
+        ("stm32h7s3", 2, (40, 80, 120, 160, 200, 240, 280, 300)),
         ("stm32h7a3", 1, (44, 88, 132, 176, 220, 264, 280)),
         # RM0456, range 1; RM0438, range 0
         ("stm32u575", 1, (32, 64, 96, 128, 160)),

@@ -32,6 +32,9 @@ def placed(name: str, weight_bytes: int) -> str:
         ("f746g-disco", 1000 * KIB, "QSPI"),
         ("f746g-disco@QSPI", 100, "QSPI"),
         ("f746g-disco@FLASH", 900 * KIB, "FLASH"),
+        ("b-u585i-iot02a", 3000 * KIB, "NOR"),
+        ("nucleo-h7s3l8", 30 * KIB, "FLASH"),
+        ("nucleo-h7s3l8", 60 * KIB, "NOR"),
     ],
 )
 def test_weights_go_there_where_the_chip_has_no_room_or_as_asked(

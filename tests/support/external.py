@@ -10,6 +10,7 @@ from toolchain.boards import Board
 FLAGS = {
     "b-u585i-iot02a": ("OCTOSPI2_SR_TCF", "OCTOSPI2_SR_SMF"),
     "f746g-disco": ("QUADSPI_SR_TCF", "QUADSPI_SR_SMF"),
+    "nucleo-h7s3l8": ("XSPI2_SR_TCF", "XSPI2_SR_SMF"),
 }
 """What the hardware sets, sooner or later: every transfer ends, and every status comes."""
 
@@ -34,7 +35,11 @@ def mapped(started: Started, target: Board) -> Mapped:
         assert started.field("RCC_AHB2ENR2_OCTOSPI2EN") and started.field("RCC_AHB2ENR1_OCTOSPIMEN")
         assert started.field("RCC_CCIPR2_OCTOSPISEL") == 0  # the core's clock
         assert started.field("DCACHE1_CR_EN") and started.field("DCACHE1_CR_HBURST")
-    return _octal(started, name, target.clock_hz)
+        return _octal(started, name, target.clock_hz)
+    assert started.field("RCC_AHB5ENR_XSPI2EN") and started.field("RCC_AHB5ENR_XSPIMEN")
+    assert started.field("RCC_CCIPR1_XSPI2SEL") == 0  # the clock of AXI
+    assert started.field("PWR_CSR2_EN_XSPIM2")
+    return _octal(started, name, target.clocks_hz["axi"])
 
 
 def _quadspi(started: Started, target: Board) -> Mapped:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OCTOSPI2 of the STM32U5 (RM0456) and XSPI2 of the STM32H7RS (RM0477), the same but for their names, which are
- * ST's; their clocks, and the data cache before the former. */
+/* OCTOSPI2 of the STM32U5 (RM0456) and XSPI2 of the STM32H7RS (RM0477), the same but for their names, which
+ * are ST's; their clocks, and the data cache before the former. */
 #ifndef REGISTERS_OCTOSPI_H
 #define REGISTERS_OCTOSPI_H
 
 #ifdef THIMBLE_XSPI
-#define PWR_CSR2 0x5802480Cu
+#include "registers_h7rs.h"
 #define PWR_CSR2_EN_XSPIM2 (1u << 15)
 #define RCC_AHB5RSTR 0x5802447Cu
 #define RCC_AHB5RSTR_XSPI2RST (1u << 12)
