@@ -136,6 +136,11 @@ def test_unknown_board_lists_the_known() -> None:
         ('title = "x"\nchip = "stm32f446"\n[core]\nname = "m4"', "the field 'core' is unknown"),
         ('title = "x"\nchip = "stm32f999"', r"chip: there is no chip 'stm32f999'; .* stm32f446"),
         (
+            'title = "x"\nchip = "stm32h743"\nclock_hz = 480_000_000\n[clock]\nm = 4\nn = 60\n'
+            "p = 2\n[clock.bus]\naxi = 2\napb = 2",
+            "firmware: defines: THIMBLE_PWR_SUPPLY is missing: PWR_CR3's bits",
+        ),
+        (
             'title = "x"\nchip = "stm32f446"\nclock_hz = 180_000_001',
             "clock_hz is 180,000,001; stm32f446 runs at 1 to 180,000,000 Hz",
         ),

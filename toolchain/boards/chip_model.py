@@ -195,7 +195,8 @@ class Chip:
 
     `most_clock_hz`: of the core, in the voltage scale that the firmware chooses; 0 for this
     computer, which has no banks. `firmware_sources` and `defines` are what every board with this
-    chip needs, `wait_states_define` the macro that tells them the wait states of the first bank.
+    chip needs, `wait_states_define` the macro that tells them the wait states of the first bank,
+    and `needs` macros that each board has to define, with what they mean.
     """
 
     name: str
@@ -215,6 +216,7 @@ class Chip:
     uarts: Mapping[str, ChipUart] = field(default_factory=lambda: MappingProxyType({}))
     firmware_sources: tuple[str, ...] = ()
     wait_states_define: str = ""
+    needs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     defines: Mapping[str, int | str] = field(default_factory=lambda: MappingProxyType({}))
 
     def memories(self, clock_hz: int, where: str) -> tuple[Memory, ...]:

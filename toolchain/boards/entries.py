@@ -147,10 +147,11 @@ class CacheEntry:
 
 @dataclass(frozen=True)
 class FirmwareEntry:
-    """`[firmware]`; a board's has no `wait_states_define`."""
+    """`[firmware]`; a board's has no `wait_states_define` and no `needs`."""
 
     sources: tuple[str, ...] = ()
     wait_states_define: str = ""
+    needs: Mapping[str, str] = field(default_factory=dict)
     defines: Mapping[str, Any] = field(default_factory=dict)
 
     def checked_defines(self, where: str) -> Mapping[str, int | str]:

@@ -72,6 +72,7 @@ def read_chip(file: Path) -> Chip:
         uarts=MappingProxyType({**entry.uarts_there(where)}),
         firmware_sources=entry.firmware.sources,
         wait_states_define=entry.firmware.wait_states_define,
+        needs=MappingProxyType({**entry.firmware.needs}),
         defines=MappingProxyType({**entry.firmware.checked_defines(where)}),
     )
     found.memories(found.most_clock_hz, where)
@@ -155,7 +156,7 @@ def _defines(
 ) -> Mapping[str, int | str]:
     """What the firmware is told: what follows from the chip, the UART and the clocks, and what the
     board's file says. Raises InputError as `uart_defines` and `_clocks`, and where the file says
-    what follows.
+    what follows, or not what the chip needs.
     """
     own = entry.firmware.checked_defines(where)
     follows: dict[str, int | str] = {}
@@ -163,6 +164,9 @@ def _defines(
         follows |= uart_defines(on, entry.uart, where)
     if entry.firmware.sources:
         return {**follows, **own}
+    for name, meaning in on.needs.items():
+        if name not in own:
+            raise InputError(f"{where}: firmware: defines: {name} is missing: {meaning}")
     follows |= _wait_states(on, entry.clock_hz)
     if made is not None and entry.clock is not None:
         follows |= clock_defines(on, entry.clock, made, entry.uart, where)
