@@ -14,6 +14,8 @@ from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS
 from toolchain.ops.readers.float32 import clamped
 from toolchain.ops.spec import Array, TfliteNode
 
+_REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
+
 
 def centred(images: Float32, *, asymmetric: bool) -> tuple[Int64, Float32]:
     """Each image of a batch in steps of its own scale, around 0 (int64); and the scales."""
@@ -37,9 +39,9 @@ def check_hybrid_node(node: TfliteNode, weights_rank: int, axis: int) -> None:
     weights, x = node.inputs[WEIGHTS], node.inputs[INPUT]
     bias = node.inputs[BIAS] if len(node.inputs) > BIAS else None
     if x is None or weights is None or x.dtype is not DType.FLOAT32:
-        raise node.unsupported("its input is not float32", "quantise the model fully to int8")
+        raise node.unsupported("its input is not float32", _REMEDY)
     if bias is not None and bias.dtype is not DType.FLOAT32:
-        raise node.unsupported(f"its bias is {bias.dtype.value} beside float32 inputs")
+        raise node.unsupported(f"its bias is {bias.dtype.value} beside float32 inputs", _REMEDY)
     for index in (WEIGHTS, BIAS)[: 1 if bias is None else 2]:
         node.constant(index)
     if len(weights.shape) != weights_rank or weights.quantisation is None:
