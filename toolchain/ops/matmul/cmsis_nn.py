@@ -25,7 +25,6 @@ from toolchain.ops.kernel import (
     Touched,
     constant,
 )
-from toolchain.ops.matmul.dense_kernels import is_computed
 from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers import int16
 
@@ -43,7 +42,7 @@ def fully_connected(op: Op, graph: Graph, activation: Activation, core: Core) ->
     have a zero point.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    if is_computed(op, graph):
+    if not weights.is_constant or any(weights.q.zero_points):
         raise NoKernelError("arm_fully_connected_s8 takes constant weights with zero point 0")
     if len(weights.q.scales) > 1:
         raise NoKernelError("arm_fully_connected_s8 takes one scale for all units")

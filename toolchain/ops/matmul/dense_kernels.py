@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Graph, Op
+from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import INT32_MAX
 from toolchain.ops.arithmetic.requant import requant
@@ -118,9 +118,9 @@ def sum_factors(op: Op, graph: Graph) -> NDArray[np.float64]:
 
 def dense_scaling(op: Op, graph: Graph, activation: Activation) -> Scaling:
     """How sums are scaled. Raises UnsupportedError if no integers scale them as LiteRT does."""
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    filters = constant_of(weights).astype(np.int8)
-    bias, factors = bias_of(op, graph, len(filters)), sum_factors(op, graph)
+    x, y = graph.input(op, INPUT), graph.output(op)
+    filters, factors = _filters(op, graph), sum_factors(op, graph)
+    bias = bias_of(op, graph, len(filters))
     clamp = clamp_range(activation, y)
     scales = single_rounding_scaling(bias, filters, x.q.zero_point, factors, clamp, y.q.zero_point)
     if scales is None:
@@ -137,8 +137,7 @@ def _no_multiplier(op: Op, factor: float) -> str:
 
 def four_bit_filters(op: Op, graph: Graph) -> bool:
     """Whether the kernel takes filters packed in four bits."""
-    weights = graph.input(op, WEIGHTS)
-    return weights.shape[1] > 4 and fit_nibbles(constant_of(weights).astype(np.int8))
+    return graph.input(op, WEIGHTS).shape[1] > 4 and fit_nibbles(_filters(op, graph))
 
 
 def dense_kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Kernel:
@@ -149,7 +148,7 @@ def dense_kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Ke
 
     Raises UnsupportedError as `dense_scaling` does.
     """
-    if is_computed(op, graph):
+    if known_filters(graph.input(op, WEIGHTS)) is None:
         return computed_kernel(op, graph, activation)
     scales = dense_scaling(op, graph, activation)
     y = graph.output(op)
@@ -187,10 +186,20 @@ def dense_kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Ke
     )
 
 
-def is_computed(op: Op, graph: Graph) -> bool:
-    """Whether filters are computed at run time or have a zero point: they are not packed."""
-    weights = graph.input(op, WEIGHTS)
-    return not weights.is_constant or any(weights.q.zero_points)
+def known_filters(weights: Tensor) -> NDArray[np.int8] | None:
+    """Filters less their zero point; None where they are computed, or int8 does not hold that."""
+    if weights.constant is None:
+        return None
+    zero_point = 0 if weights.q.per_channel else weights.q.zero_point
+    centred = weights.constant.astype(np.int16) - zero_point
+    fit = centred.min(initial=0) >= -128 and centred.max(initial=0) <= 127
+    return centred.astype(np.int8) if fit else None
+
+
+def _filters(op: Op, graph: Graph) -> NDArray[np.int8]:
+    found = known_filters(graph.input(op, WEIGHTS))
+    assert found is not None
+    return found
 
 
 def computed_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
@@ -256,7 +265,7 @@ def _computed_extents(touched: Touched) -> Extents:
 
 def _join(op: Op, graph: Graph) -> bool:
     """Whether filters are joined two by two, which saves every other unpacking."""
-    filters = constant_of(graph.input(op, WEIGHTS)).astype(np.int8)
+    filters = _filters(op, graph)
     zero_point = graph.input(op, INPUT).q.zero_point
     bias = bias_of(op, graph, len(filters))
     return fit_joined(filters, largest_sums(bias, filters, zero_point, partial=False))

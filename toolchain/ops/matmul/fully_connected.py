@@ -42,7 +42,6 @@ from toolchain.ops.matmul.dense_kernels import (
     dense_scaling,
     float_dense_kernel,
     int16_dense_kernel,
-    is_computed,
     sum_factors,
 )
 from toolchain.ops.matmul.partial_fully_connected import PartialFullyConnected, leading_dimensions
@@ -152,7 +151,7 @@ def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
     run = run_of_rows(x.shape, graph.input(op, WEIGHTS).shape[1])
     if (
         run is None
-        or is_computed(op, graph)
+        or any(graph.input(op, WEIGHTS).q.zero_points)
         or not all(graph.tensors[n].is_constant for n in op.present_inputs()[1:])
     ):
         return ()
@@ -256,6 +255,9 @@ def _sample_any(rng: np.random.Generator) -> Graph:
     weights, computed = graph.tensors["weights"], rng.random() < 0.7
     zero_point = int(rng.choice([0, -128, 127, int(rng.integers(-128, 128))]))
     constant = rng.integers(-128, 128, weights.shape).astype(np.int8)
+    if rng.random() < 0.3:  # within int8 also without the zero point
+        zero_point = int(rng.integers(-60, 61))
+        constant = (rng.integers(-60, 61, weights.shape) + zero_point).astype(np.int8)
     other = replace(
         weights,
         quantisation=Quantisation((max(weights.q.scales),), (zero_point,)),
