@@ -117,7 +117,8 @@ static int32_t insert(thimble_candidate *list, int32_t count, int32_t more)
     return count + more;
 }
 
-/* Within each class. `boxes` has those of all anchors. Returns the number of boxes. */
+/* Within each class. `boxes` has those of all anchors with a score that counts. Returns the number of boxes.
+ */
 static int32_t suppress_within_classes(const thimble_detect_params *params,
                                        const void *scores,
                                        const float *boxes,
@@ -184,7 +185,12 @@ void thimble_detect(const thimble_detect_params *params,
     float *boxes = (float *)&heap[params->anchors];
     thimble_candidate *list = (thimble_candidate *)(void *)&boxes[4 * params->anchors];
     for (int32_t place = 0; place < params->anchors; place++) {
-        thimble_decode_box(params, encodings, anchors, place, &boxes[4 * place]);
+        for (int32_t label = 0; label < params->classes; label++) {
+            if (score_of(params, scores, place, label) >= params->least_score) {
+                thimble_decode_box(params, encodings, anchors, place, &boxes[4 * place]);
+                break;
+            }
+        }
     }
     const int32_t kept = suppress_within_classes(params, scores, boxes, heap, list);
     for (int32_t i = 0; i < kept; i++) {

@@ -27,6 +27,7 @@ from toolchain.ops.kernel import (
     Row,
     Scratch,
     Struct,
+    Terms,
     Touched,
 )
 from toolchain.ops.spec import (
@@ -186,7 +187,9 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     }
     call = Call("thimble_detect", arguments)
     scratch = _scratch_bytes(encodings.shape[1], a)
-    return Kernel((call,), _extents, scratch_bytes=scratch)
+    return Kernel(
+        (call,), _extents, scratch_bytes=scratch, find_terms=lambda: _terms(encodings.shape[1], a)
+    )
 
 
 def _scratch_bytes(anchors: int, a: DetectionPostprocess) -> int:
@@ -194,6 +197,18 @@ def _scratch_bytes(anchors: int, a: DetectionPostprocess) -> int:
     if a.each_class:
         return 24 * anchors + 8 * (a.detections + min(anchors, a.each_class))
     return 8 * anchors + (8 * a.classes if min(a.best_classes, a.classes) > 1 else 0)
+
+
+def _terms(anchors: int, a: DetectionPostprocess) -> Terms:
+    """Every score is compared; how many boxes are decoded and sorted depends on the scores."""
+    scores = anchors * a.classes
+    return {
+        "call": 1.0,
+        "anchor": anchors,
+        "score": 0 if a.each_class else scores,
+        "score of a class": scores if a.each_class else 0,
+        "place": a.places,
+    }
 
 
 def _extents(touched: Touched) -> Extents:
