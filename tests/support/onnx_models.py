@@ -44,7 +44,7 @@ def model_of(
     return helper.make_model(graph, opset_imports=imports, ir_version=9)
 
 
-class _Samples(CalibrationDataReader):
+class Samples(CalibrationDataReader):
     def __init__(self, feeds: Iterator[dict[str, Float]]) -> None:
         self._feeds = feeds
 
@@ -83,7 +83,7 @@ def quantised(
         quantize_static(
             source,
             target,
-            _Samples(iter(random_feeds(model, 8, seed=1))),
+            Samples(iter(random_feeds(model, 8, seed=1))),
             quant_format=form,
             activation_type=activations,
             weight_type=weights,

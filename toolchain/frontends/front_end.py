@@ -40,6 +40,10 @@ class RefusedError(UnsupportedError):
         self.why, self.remedy = why, remedy
 
 
+class LeftInFloatError(RefusedError):
+    """An operator between quantised ones that has no int8 form, or that the file left in float."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """An operator that cannot be compiled. `index` is its place in the file, from 0."""

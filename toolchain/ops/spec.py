@@ -272,6 +272,12 @@ class OnnxNode(Protocol):
     def unsupported(self, why: str, remedy: str = "") -> Exception:
         """The error to raise for a form of the operator that has no kernel."""
 
+    def left_in_float(self, why: str, remedy: str = "") -> Exception:
+        """The error to raise where the operator has no int8 form, or the file left it in float.
+
+        The operator is then read again, with `in_float`.
+        """
+
 
 @dataclass(frozen=True)
 class OnnxBinding:

@@ -67,6 +67,15 @@ def matching(names: Iterable[str], wanted: Sequence[str]) -> tuple[str, ...]:
     return tuple(n for n in names if not words or any(word in n.casefold() for word in words))
 
 
+_ONNX_NOTES = (
+    "ONNX: what depends on constants alone is computed while reading, constants behind "
+    "DequantizeLinear included. Other operators that ONNX defines as functions of these "
+    "(GroupNormalization, MeanVarianceNormalization, RMSNormalization, Swish, ...) are written "
+    "out. Operators of opsets 1 to 12 are read in their old forms. What a quantised model leaves "
+    "in float runs in float32, between a `dequantize` and a `quantize`, as ONNX Runtime runs it.",
+)
+
+
 def markdown(read_away: Mapping[str, Sequence[str]]) -> str:
     """The whole of `docs/operators.md`. `read_away`: per format, operators that need no kernel."""
     lines = [
@@ -85,6 +94,7 @@ def markdown(read_away: Mapping[str, Sequence[str]]) -> str:
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", "Computed, renamed or expanded while reading, so that no kernel is needed:", ""]
     lines += [f"- {form}: {', '.join(sorted(names))}" for form, names in read_away.items()]
+    lines += ["", *_ONNX_NOTES]
     return "\n".join(lines) + "\n"
 
 

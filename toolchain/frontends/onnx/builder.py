@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.errors import UnsupportedError
+from toolchain.frontends.onnx.arithmetic import UNIT
 from toolchain.frontends.onnx.layout import Layout, channels_last, move
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.movement.reshape import Reshape
@@ -36,11 +38,27 @@ class Value:
         return self.layout.shape
 
 
+@dataclass(frozen=True)
+class Mark:
+    """How much of a graph there was."""
+
+    tensors: int
+    ops: int
+    op_names: int
+    done: int
+
+
+def shorten(mapping: dict[Any, Any], length: int) -> None:
+    """Drop the newest entries, down to `length`."""
+    while len(mapping) > length:
+        mapping.popitem()
+
+
 class GraphBuilder:
     def __init__(self) -> None:
         self._tensors: dict[str, Tensor] = {}
         self._ops: list[Op] = []
-        self._op_names: set[str] = set()
+        self._op_names: dict[str, None] = {}
         self._done: dict[tuple[object, ...], str] = {}
 
     def add_tensor(
@@ -64,8 +82,36 @@ class GraphBuilder:
         outputs: Sequence[str],
     ) -> None:
         unique = _unique(name or outputs[0], self._op_names)
-        self._op_names.add(unique)
+        self._op_names[unique] = None
         self._ops.append(Op(kind, unique, tuple(inputs), tuple(outputs), attributes))
+
+    def mark(self) -> Mark:
+        """What there is so far, for `undo`."""
+        return Mark(len(self._tensors), len(self._ops), len(self._op_names), len(self._done))
+
+    def undo(self, mark: Mark) -> None:
+        """Take back what was added since `mark`."""
+        shorten(self._tensors, mark.tensors)
+        shorten(self._op_names, mark.op_names)
+        shorten(self._done, mark.done)
+        del self._ops[mark.ops :]
+
+    def is_real(self, value: Value) -> bool:
+        """Whether the value is held in float32."""
+        return self._tensors[value.tensor].dtype is DType.FLOAT32
+
+    def real(self, value: Value) -> Value:
+        """`value` in float32; integers without a scale stay what they are."""
+        source = self._tensors[value.tensor]
+        if source.dtype is not DType.INT8:
+            return value
+        key = ("real", value.tensor)
+        if key not in self._done:
+            stem = f"{value.tensor}/real"
+            output = self.add_tensor(stem, source.shape, DType.FLOAT32, None)
+            self.add_op("dequantize", stem, Attributes(), [value.tensor], [output])
+            self._done[key] = output
+        return Value(self._done[key], value.layout, UNIT)
 
     def tensor(self, name: str) -> Tensor:
         return self._tensors[name]
@@ -137,14 +183,18 @@ class GraphBuilder:
         return self.reshaped(value.tensor, (rows, depth)), places.astype(np.intp)
 
     def requantised(self, value: Value, quantisation: Quantisation, name: str) -> Value:
-        """`value` with another scale or zero point."""
-        if value.quantisation == quantisation:
+        """`value` as int8 with this scale and zero point."""
+        if value.quantisation == quantisation and not self.is_real(value):
             return value
         key = ("requantise", value.tensor, quantisation)
         if key not in self._done:
             source = self._tensors[value.tensor]
             output = self.add_tensor(name, source.shape, DType.INT8, quantisation)
-            self.add_op("lookup", name, Lookup("Identity"), [value.tensor], [output])
+            if source.dtype is DType.FLOAT32:
+                rounding = Quantize(DType.INT8, halves_to_even=True)
+                self.add_op("quantize", name, rounding, [value.tensor], [output])
+            else:
+                self.add_op("lookup", name, Lookup("Identity"), [value.tensor], [output])
             self._done[key] = output
         return Value(self._done[key], value.layout, quantisation)
 

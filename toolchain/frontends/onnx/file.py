@@ -73,7 +73,7 @@ def read_file(data: bytes) -> FileModel:
     outputs = tuple(_end(value) for value in graph.output)
     if not outputs:
         raise InputError("the model has no outputs")
-    nodes = tuple(_node(index, node) for index, node in enumerate(graph.node))
+    nodes = tuple(read_node(index, node) for index, node in enumerate(graph.node))
     _check_names(nodes, constants, inputs, outputs)
     versions = {imported.domain: imported.version for imported in model.opset_import}
     opset = max((versions.get(domain, 0) for domain in _STANDARD_DOMAINS), default=0)
@@ -150,6 +150,14 @@ def dtype_name(code: int) -> str:
         return str(onnx.helper.tensor_dtype_to_np_dtype(code))
     except Exception:
         return f"element type {code}"
+
+
+def dtype_code(name: str) -> int:
+    """The number of an element type by its ONNX name. Raises InputError if there is none such."""
+    try:
+        return int(onnx.TensorProto.DataType.Value(name))
+    except ValueError as error:
+        raise InputError(f"{name!r} is no element type of ONNX") from error
 
 
 def _end(value: onnx.ValueInfoProto) -> End:
@@ -240,7 +248,8 @@ def _items(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else (value,)
 
 
-def _node(index: int, node: onnx.NodeProto) -> Node:
+def read_node(index: int, node: onnx.NodeProto) -> Node:
+    """An operator with its attributes as plain values. Raises InputError."""
     texts = (node.op_type, node.domain, node.name, *node.input, *node.output)
     if any(isinstance(text, bytes) for text in texts):
         raise InputError(f"operator {index} has a name that is no text (not UTF-8)")

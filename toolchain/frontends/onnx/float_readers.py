@@ -38,9 +38,78 @@ def _alpha(node: OnnxNode, default: float) -> float:
 
 def _elu(node: OnnxNode) -> None:
     alpha = _alpha(node, 1.0)
-    if alpha != 1.0:
-        raise node.unsupported(f"alpha is {alpha:g}", "only 1 has a kernel in float32")
-    node.emit_like(0, "elu", Attributes(), UNIT)
+    if alpha == 1.0:
+        node.emit_like(0, "elu", Attributes(), UNIT)
+    else:
+        _exponential_below_zero(node, 1.0, 1.0, alpha)
+
+
+def _celu(node: OnnxNode) -> None:
+    alpha = _alpha(node, 1.0)
+    _exponential_below_zero(node, 1.0, alpha, alpha)
+
+
+def _selu(node: OnnxNode) -> None:
+    gamma = _alpha(node, 1.05070102214813232421875)
+    _exponential_below_zero(node, gamma, 1.0, gamma * _alpha(node, 1.67326319217681884765625))
+
+
+def _exponential_below_zero(node: OnnxNode, above: float, divisor: float, below: float) -> None:
+    """above * max(x, 0) + below * (exp(min(x, 0) / divisor) - 1)."""
+    chain = _Chain(node, node.axes(0))
+    x = chain.tensor
+    chain.binary("minimum", 0.0)
+    if divisor != 1.0:
+        chain.binary("div", divisor)
+    chain.unary("exp", Attributes())
+    chain.binary("sub", 1.0)
+    chain.binary("mul", below)
+    negative = chain.tensor
+    chain.restart(x)
+    chain.unary("relu", Relu())
+    chain.binary("mul", above)
+    chain.binary("add", negative)
+    chain.answer()
+
+
+def _softplus(node: OnnxNode) -> None:
+    chain = _Chain(node, node.axes(0))
+    _add_softplus(chain)
+    chain.answer()
+
+
+def _add_softplus(chain: _Chain) -> None:
+    """max(x, 0) + log(1 + exp(-|x|)), which no x overflows."""
+    x = chain.tensor
+    chain.unary("abs", Attributes())
+    chain.unary("float_function", _NEG)
+    chain.unary("exp", Attributes())
+    chain.binary("add", 1.0)
+    chain.unary("log", Attributes())
+    small = chain.tensor
+    chain.restart(x)
+    chain.unary("relu", Relu())
+    chain.binary("add", small)
+
+
+def _mish(node: OnnxNode) -> None:
+    chain = _Chain(node, node.axes(0))
+    x = chain.tensor
+    _add_softplus(chain)
+    chain.unary("tanh", Attributes())
+    chain.binary("mul", x)
+    chain.answer()
+
+
+def _softsign(node: OnnxNode) -> None:
+    chain = _Chain(node, node.axes(0))
+    x = chain.tensor
+    chain.unary("abs", Attributes())
+    chain.binary("add", 1.0)
+    below = chain.tensor
+    chain.restart(x)
+    chain.binary("div", below)
+    chain.answer()
 
 
 def _leaky_relu(node: OnnxNode) -> None:
@@ -59,7 +128,7 @@ class _Chain:
         self._node, self._axes = node, axes
         self._tensor = node.operand(0, axes)
         shape = node.shape(0)
-        self._shape = tuple(shape[axis] for axis in axes)
+        self.shape = tuple(shape[axis] for axis in axes)
         self._waiting: tuple[str, Attributes, list[str]] | None = None
 
     def binary(self, kind: str, operand: NDArray[np.float64] | float | str) -> None:
@@ -72,16 +141,20 @@ class _Chain:
     def unary(self, kind: str, attributes: Attributes) -> None:
         self._then(kind, attributes, [self.tensor])
 
+    def restart(self, tensor: str) -> None:
+        """Go on from `tensor`, an earlier result."""
+        self._tensor, self._waiting = tensor, None
+
     @property
     def tensor(self) -> str:
         """The result so far."""
         if self._waiting is not None:
-            self._tensor = self._node.intermediate(*self._waiting, self._shape, UNIT)
+            self._tensor = self._node.intermediate(*self._waiting, self.shape, UNIT)
             self._waiting = None
         return self._tensor
 
     def mean(self, tensor: str, axes: tuple[int, ...]) -> str:
-        shape = tuple(1 if axis in axes else d for axis, d in enumerate(self._shape))
+        shape = tuple(1 if axis in axes else d for axis, d in enumerate(self.shape))
         return self._node.intermediate("mean", Reduce(axes, True), [tensor], shape, UNIT)
 
     def answer(self) -> None:
@@ -93,7 +166,7 @@ class _Chain:
 
 
 def _clip(node: OnnxNode) -> None:
-    low, high = float(node.attribute("min", -np.inf)), float(node.attribute("max", np.inf))
+    low, high = -np.inf, np.inf
     if node.has(1):
         low = float(node.constant(1).real.reshape(()))
     if node.has(2):
@@ -149,9 +222,32 @@ def _layer_norm(node: OnnxNode) -> None:
     (axis,) = resolve_axes(node, (int(node.attribute("axis", -1)),), rank)
     axes = tuple(range(axis, rank))
     chain = _Chain(node, tuple(range(rank)))
+    _normalise(node, chain, axes)
+    for index, function in ((1, "mul"), (2, "add")):
+        if node.has(index):
+            chain.binary(function, node.constant(index).real)
+    chain.answer()
+
+
+def _instance_norm(node: OnnxNode) -> None:
+    """(x - mean) / sqrt(mean of its square + epsilon) * gain + offset, in each channel of each
+    image.
+    """
+    shape = node.shape(0)
+    rank = len(shape)
+    order = (0, *range(2, rank), 1)
+    chain = _Chain(node, order)
+    _normalise(node, chain, tuple(range(1, rank - 1)))
+    chain.binary("mul", node.constant(1).real.reshape(-1))
+    chain.binary("add", node.constant(2).real.reshape(-1))
+    chain.answer()
+
+
+def _normalise(node: OnnxNode, chain: _Chain, axes: tuple[int, ...]) -> None:
+    """Centre along `axes` of the tensor, and divide by the deviation."""
+    shape = chain.shape
     chain.binary("sub", chain.mean(chain.tensor, axes))
     centred = chain.tensor
-    shape = node.shape(0)
     square = node.intermediate("float_function", _SQUARE, [centred], shape, UNIT)
     variance = chain.mean(square, axes)
     row = tuple(1 if place in axes else d for place, d in enumerate(shape))
@@ -160,16 +256,13 @@ def _layer_norm(node: OnnxNode) -> None:
     total = node.intermediate("add", Sum(), added, row, UNIT)
     root = node.intermediate("rsqrt", Attributes(), [total], row, UNIT)
     chain.binary("mul", root)
-    for index, function in ((1, "mul"), (2, "add")):
-        if node.has(index):
-            chain.binary(function, node.constant(index).real)
-    chain.answer()
 
 
 READERS: Mapping[str, Callable[[OnnxNode], None]] = MappingProxyType(
     {
         "Abs": _unary("abs"),
         "BatchNormalization": _batch_norm,
+        "Celu": _celu,
         "Clip": _clip,
         "Erf": _unary("float_function", _ERF),
         "Elu": _elu,
@@ -177,14 +270,19 @@ READERS: Mapping[str, Callable[[OnnxNode], None]] = MappingProxyType(
         "Gelu": _gelu,
         "HardSigmoid": _hard_sigmoid,
         "HardSwish": _unary("hard_swish"),
+        "InstanceNormalization": _instance_norm,
         "LayerNormalization": _layer_norm,
         "LeakyRelu": _leaky_relu,
         "Log": _unary("log"),
+        "Mish": _mish,
         "Neg": _unary("float_function", _NEG),
         "Pow": _pow,
         "Reciprocal": _reciprocal,
         "Relu": _unary("relu", Relu()),
+        "Selu": _selu,
         "Sigmoid": _unary("logistic"),
+        "Softplus": _softplus,
+        "Softsign": _softsign,
         "Sqrt": _unary("sqrt"),
         "Tanh": _unary("tanh"),
     }

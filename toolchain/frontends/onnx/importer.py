@@ -13,12 +13,15 @@ from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
+import numpy as np
+
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends.front_end import Problem, RefusedError
+from toolchain.frontends.front_end import LeftInFloatError, Problem, RefusedError
 from toolchain.frontends.onnx import quantisation
 from toolchain.frontends.onnx.arithmetic import UNIT, Arithmetic
 from toolchain.frontends.onnx.builder import Value, shifted
 from toolchain.frontends.onnx.file import End, Node
+from toolchain.frontends.onnx.float_arithmetic import Float32
 from toolchain.frontends.onnx.layout import Layout
 from toolchain.frontends.onnx.node import NodeView
 from toolchain.frontends.onnx.operators import BLOCKS, COPYING, MOVES_INTEGERS, RENAMING
@@ -28,6 +31,9 @@ from toolchain.frontends.onnx.values import Values
 from toolchain.ir import DType, Graph, Quantisation
 from toolchain.ops import specs
 from toolchain.ops.spec import OnnxBinding
+
+_FLOAT32 = 1
+"""ONNX's number of the element type."""
 
 
 @cache
@@ -48,9 +54,12 @@ class Importer:
 
     def __init__(self, shaped: ShapedModel, arithmetic: Arithmetic) -> None:
         self._arithmetic = arithmetic
+        self._in_float = Float32()
         self._model = shaped.model
         self._values = Values(shaped)
         self.problems: list[Problem] = []
+        self.faults: list[str] = []
+        """What contradicts itself in the file, to report together with the problems."""
         self.stored: dict[str, Stored] = {}
         """By name in the file, what QuantizeLinear operators give."""
 
@@ -65,7 +74,7 @@ class Importer:
         for node in self._model.nodes:
             if node.outputs[0] not in self._values.absorbed:
                 self._read(node)
-        if self.problems:
+        if self.problems or self.faults:
             return None
         outputs = [(self._leave(end), end.name) for end in self._model.outputs]
         return self._values.builder.graph(name, inputs, outputs)
@@ -89,15 +98,9 @@ class Importer:
             self._values.activations[end.name] = Value(tensor, Layout.of(shape), UNIT)
             return tensor
         q = self._values.coming_quantisation(end.name)
-        if q is None and self._values.users(end.name):
-            self._report(
-                self._values.users(end.name)[0],
-                f"it reads the input {end.name!r}, which nothing quantises",
-                quantisation.QUANTISE_HINT,
-            )
         dtype = DType(end.dtype)
         if dtype is DType.FLOAT32:
-            self._values.float_ends[end.name] = {}
+            self._values.float_ends.add(end.name)
             return self._values.builder.add_tensor(end.name, shape, dtype, None)
         q = q or Quantisation((1.0,), (0,))
         stored = shifted(q, 128) if dtype is DType.UINT8 else q
@@ -110,11 +113,13 @@ class Importer:
 
     def _leave(self, end: End) -> str:
         """The tensor that holds the model's output in the type that the file gives it."""
-        if end.name not in self._values.activations:
-            raise InputError(f"the output {end.name!r} is constant")
         if end.dtype not in {d.value for d in DType}:
             raise UnsupportedError(f"the output {end.name!r} is of type {end.dtype}")
         dtype = DType(end.dtype)
+        if end.name not in self._values.activations:
+            found = self._values.constants[end.name]
+            data = np.ascontiguousarray(found.real.astype(dtype.numpy))
+            return self._values.builder.add_tensor(end.name, data.shape, dtype, None, data)
         return self._values.builder.converted_output(
             self._values.activations[end.name], end.name, dtype
         )
@@ -132,11 +137,20 @@ class Importer:
             if isinstance(error, UnsupportedError):
                 self._report(node, str(error), "")
             else:
-                raise InputError(f"{node} contradicts itself: {error}") from error
+                self._fault(node, f"{node} contradicts itself: {error}")
+        except InputError as error:
+            self._fault(node, str(error))
 
     def _report(self, node: Node, why: str, remedy: str) -> None:
-        """Note a problem, and define what the operator would give so that reading can go on."""
         self.problems.append(Problem(node.operator, node.index, why, remedy))
+        self._pretend(node)
+
+    def _fault(self, node: Node, text: str) -> None:
+        self.faults.append(text)
+        self._pretend(node)
+
+    def _pretend(self, node: Node) -> None:
+        """Define what the operator would give, so that reading can go on."""
         for name in filter(None, node.outputs):
             shape = self._values.shapes[name]
             q = Quantisation((1.0,), (0,))
@@ -148,6 +162,7 @@ class Importer:
         readers: dict[str, Callable[[Node], None]] = {
             "QuantizeLinear": self._quantize,
             "DequantizeLinear": self._dequantize,
+            "Cast": self._cast,
             "Transpose": self._transpose,
         }
         if node.operator in readers:
@@ -160,10 +175,35 @@ class Importer:
             self._move_blocks(node)
         elif node.operator in bindings():
             self._check_reals(node)
-            own = self._arithmetic.readers.get(node.operator)
-            (own or bindings()[node.operator].read)(NodeView(self._values, node, self._arithmetic))
+            self._compute(node)
         else:
             raise RefusedError(*quantisation.refusal(node.operator))
+
+    def _compute(self, node: Node) -> None:
+        """Read an operator in the model's arithmetic, or in float32 where the file left it so."""
+        if self._arithmetic.in_float or self._values.holds_integers(node):
+            self._read_in(self._arithmetic, node)
+            return
+        refusal: LeftInFloatError | None = None
+        if not self._values.reads_reals(node):
+            marks = self._values.mark()
+            try:
+                self._read_in(self._arithmetic, node)
+                return
+            except LeftInFloatError as error:
+                self._values.undo(marks)
+                refusal = error
+        try:
+            self._read_in(self._in_float, node)
+        except RefusedError as error:
+            if refusal is None:
+                raise
+            why = f"{refusal.why}; in float32: {error.why}"
+            raise RefusedError(why, error.remedy or refusal.remedy) from error
+
+    def _read_in(self, arithmetic: Arithmetic, node: Node) -> None:
+        own = arithmetic.readers.get(node.operator)
+        (own or bindings()[node.operator].read)(NodeView(self._values, node, arithmetic))
 
     def _check_reals(self, node: Node) -> None:
         """Raises RefusedError for arithmetic on stored integers, whose scale the file ignores."""
@@ -198,6 +238,12 @@ class Importer:
                 "quantise the model with onnxruntime.quantization.quantize_static",
             )
         self._values.define(node.outputs[0], replace(value, stored=False))
+
+    def _cast(self, node: Node) -> None:
+        """Of a real value to float32, which it is."""
+        if self._values.holds_integers(node) or int(node.attributes["to"]) != _FLOAT32:
+            raise RefusedError("a change of type", "compute in one type")
+        self._values.define(node.outputs[0], self._values.value(node, 0))
 
     def _transpose(self, node: Node) -> None:
         rank = len(self._values.shapes[node.inputs[0]])

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.frontends.front_end import RefusedError
+from toolchain.frontends.front_end import LeftInFloatError, RefusedError
 from toolchain.frontends.onnx.arithmetic import Arithmetic
 from toolchain.frontends.onnx.builder import Value
 from toolchain.frontends.onnx.file import Node
 from toolchain.frontends.onnx.layout import Layout
+from toolchain.frontends.onnx.operators import KEEPS_VALUES
 from toolchain.frontends.onnx.values import Values
 from toolchain.ir import Attributes, DType, Quantisation
 from toolchain.ops.spec import Array, OnnxData
+
+_QUANTISE_ALL = "quantise the whole model (quantize_static with all operator types)"
 
 
 class NodeView:
@@ -92,24 +95,25 @@ class NodeView:
         else:
             found = self._value(index).quantisation
         if found is None:
-            raise RefusedError(f"its input {index} is not quantised")
+            raise LeftInFloatError(f"its input {index} is not quantised", _QUANTISE_ALL)
         return found
 
     def output_quantisation(self, default: Quantisation | None = None) -> Quantisation:
         if self._arithmetic.quantisation is not None:
             return self._arithmetic.quantisation
-        found = self._values.coming_quantisation(self._last) or default
-        if found is None:
-            raise RefusedError(
-                "nothing quantises its result: it would be computed in float",
-                "quantise the whole model (quantize_static with all operator types)",
-            )
-        return found
+        found = self._values.coming_quantisation(self._last)
+        if found is not None:
+            return found
+        if default is None or not (
+            self._node.operator in KEEPS_VALUES or self._values.only_products_read(self._last)
+        ):
+            raise LeftInFloatError("nothing quantises its result", _QUANTISE_ALL)
+        return default
 
     def axes(self, *indices: int) -> tuple[int, ...]:
         moving = [self._value(i) for i in indices if not self.is_constant(i)]
         if not moving:
-            raise RefusedError("all of its inputs are constant", "simplify the model (onnxsim)")
+            raise RefusedError("all of its inputs are constant")
         largest = max(moving, key=lambda value: (len(value.shape), int(np.prod(value.shape))))
         return self._values.builder.axes(largest)
 
@@ -240,8 +244,14 @@ class NodeView:
     def unsupported(self, why: str, remedy: str = "") -> Exception:
         return RefusedError(why, remedy)
 
+    def left_in_float(self, why: str, remedy: str = "") -> Exception:
+        return LeftInFloatError(why, remedy)
+
     def _value(self, index: int) -> Value:
-        return self._values.value(self._node, index)
+        value = self._values.value(self._node, index, in_float=self.in_float)
+        if not self.in_float and self._values.builder.is_real(value):
+            raise LeftInFloatError(f"its input {index} is not quantised", _QUANTISE_ALL)
+        return value
 
     def _constant_operand(
         self, index: int, wanted: Quantisation | None

@@ -5,7 +5,9 @@ from __future__ import annotations
 RENAMING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 COPYING = frozenset({"Identity", "Dropout"})
 BLOCKS = frozenset({"DepthToSpace", "SpaceToDepth"})
-STRUCTURAL = RENAMING | COPYING | BLOCKS | {"Transpose", "QuantizeLinear", "DequantizeLinear"}
+STRUCTURAL = (
+    RENAMING | COPYING | BLOCKS | {"Cast", "Transpose", "QuantizeLinear", "DequantizeLinear"}
+)
 """Operators that the front end itself handles."""
 
 KEEPS_VALUES = (
@@ -13,10 +15,12 @@ KEEPS_VALUES = (
     | COPYING
     | BLOCKS
     | {"Clip", "Concat", "Gather", "GlobalMaxPool", "MaxPool", "Pad", "Relu", "Resize", "Slice"}
-    | {"Expand", "Split", "Tile", "Transpose", "Upsample"}
+    | {"Expand", "Split", "Tile", "Transpose"}
 )
 """Operators whose results are among their inputs, so that quantising before or after is the
 same."""
+
+PRODUCTS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 
 MOVES_INTEGERS = (KEEPS_VALUES - {"Relu", "Clip"}) | {"ArgMax", "ArgMin"}
 """Operators that treat stored integers exactly as they treat real values."""

@@ -7,20 +7,23 @@ Graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import Problem, unsupported
 from toolchain.frontends.onnx import quantisation
 from toolchain.frontends.onnx.arithmetic import Arithmetic, Int8
+from toolchain.frontends.onnx.compositions import RECIPES
 from toolchain.frontends.onnx.expand import EXPANDED, expand
 from toolchain.frontends.onnx.file import FileModel, read_file
 from toolchain.frontends.onnx.float_arithmetic import Float32
 from toolchain.frontends.onnx.functions import fuse_functions
 from toolchain.frontends.onnx.importer import Importer, bindings
+from toolchain.frontends.onnx.old_forms import RENAMED, in_new_forms
 from toolchain.frontends.onnx.operators import STRUCTURAL
-from toolchain.frontends.onnx.shapes import FOLDED, resolve
+from toolchain.frontends.onnx.protos import constants_from_nodes
+from toolchain.frontends.onnx.shapes import is_standard, ranks, resolve
 from toolchain.frontends.onnx.stored import Stored
 from toolchain.ir import Graph
 from toolchain.ir.verify import InvalidGraphError
@@ -48,18 +51,27 @@ def read_traced(data: bytes, path: Path) -> tuple[Graph, Mapping[str, Stored]]:
 
 
 def _read(data: bytes, path: Path) -> tuple[Graph, Mapping[str, Stored]]:
-    file = read_file(data)
-    unknown = _unknown(file)
-    expanded = file if unknown else expand(file)
+    old = constants_from_nodes(read_file(data))
+    file = in_new_forms(old, lambda: ranks(old))
+    known = STRUCTURAL | bindings().keys()
+    unknown = _unknown(file, known)
+    expanded = expand(file)
     in_float = quantisation.is_float(expanded)
-    if unknown:
+    if any(not is_standard(problem.operator) for problem in unknown):
         raise _refused(path, unknown, file, in_float)
-    shaped = resolve(expanded)
+    try:
+        shaped = resolve(expanded, known)
+    except InputError as error:
+        if not unknown:
+            raise
+        raise _refused(path, unknown, file, in_float, [str(error)]) from error
     arithmetic: Arithmetic = Float32() if in_float else Int8()
     importer = Importer(shaped if in_float else fuse_functions(shaped), arithmetic)
     graph = importer.graph(path.stem)
+    if importer.faults and not importer.problems:
+        raise InputError("\n  ".join(importer.faults))
     if graph is None:
-        raise _refused(path, importer.problems, file, in_float)
+        raise _refused(path, importer.problems, file, in_float, importer.faults)
     if not graph.ops:
         raise InputError("the model computes nothing")
     try:
@@ -71,9 +83,17 @@ def _read(data: bytes, path: Path) -> tuple[Graph, Mapping[str, Stored]]:
 
 
 def _refused(
-    path: Path, problems: Sequence[Problem], file: FileModel, in_float: bool
+    path: Path,
+    problems: Sequence[Problem],
+    file: FileModel,
+    in_float: bool,
+    faults: Sequence[str] = (),
 ) -> UnsupportedError:
+    """`faults`: what else is wrong with the file, apart from operators that cannot be read."""
     found = unsupported(path, problems, len(file.nodes))
+    if faults:
+        besides = "".join(f"\n  besides, {fault}" for fault in faults)
+        found = UnsupportedError(f"{found}{besides}", operator=found.operator)
     if not in_float:
         return found
     return UnsupportedError(
@@ -82,15 +102,14 @@ def _refused(
     )
 
 
-def _unknown(model: FileModel) -> list[Problem]:
-    """Operators that nothing here knows by name: shapes cannot be told beyond them."""
-    known = STRUCTURAL | EXPANDED | FOLDED | bindings().keys() | {"Constant"}
+def _unknown(model: FileModel, known: Set[str]) -> list[Problem]:
+    """Operators that nothing here knows by name."""
     return [
         Problem(node.operator, node.index, *quantisation.refusal(node.operator))
         for node in model.nodes
-        if node.operator not in known
+        if node.operator not in known | EXPANDED | RECIPES.keys()
     ]
 
 
-READ_AWAY = tuple(sorted(STRUCTURAL | EXPANDED))
-"""Operators that reading removes: they become the layout of other tensors, or nothing."""
+READ_AWAY = tuple(sorted(STRUCTURAL | EXPANDED | RENAMED | (RECIPES.keys() - {"Softmax"})))
+"""Operators that reading removes: they become others, the layout of tensors, or nothing."""

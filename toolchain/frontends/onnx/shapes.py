@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from toolchain.errors import InputError
+from toolchain.errors import InputError, UnsupportedError
+from toolchain.frontends.onnx.compositions import compose
 from toolchain.frontends.onnx.file import Array, End, FileModel, Node, check_shape, dtype_name
+from toolchain.frontends.onnx.operators import COPYING, RENAMING
+from toolchain.frontends.onnx.protos import forms_opset, node_proto, type_code
+from toolchain.frontends.onnx.quantisation import dequantised_constant
 from toolchain.packages import ONNX, lazy
 
 if TYPE_CHECKING:
@@ -20,16 +24,15 @@ else:
     onnx = lazy("onnx", ONNX)
     reference = lazy("onnx.reference", ONNX)
 
-FOLDED = frozenset(
-    {
-        *("Add", "And", "Cast", "Ceil", "Concat", "ConstantOfShape", "Div", "Equal", "Expand"),
-        *("Floor", "Gather", "Greater", "Less", "Max", "Min", "Mul", "Neg", "Not", "Or", "Pow"),
-        *("QuantizeLinear", "Range", "ReduceProd", "Reshape", "Shape", "Size", "Slice", "Split"),
-        *("Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Unsqueeze", "Where"),
-    }
+_NEVER_FOLDED = frozenset(
+    {"Bernoulli", "Constant", "If", "Loop", "Multinomial", "RandomNormal", "RandomNormalLike"}
+    | {"RandomUniform", "RandomUniformLike", "Scan"}
 )
-"""Operators that are computed at import if all their inputs are constant."""
+"""Operators that are not computed at import even if all their inputs are constant."""
+_KEPT_QUANTISED = RENAMING | COPYING | {"DequantizeLinear", "Transpose"}
+"""Operators on constants that stay, so that what they give is still quantised."""
 
+_MOST_ROUNDS = 8
 _SMALL_ELEMENTS = 1024
 _LARGEST_FOLD_ELEMENTS = 1 << 24
 
@@ -42,18 +45,24 @@ class ShapedModel:
     shapes: Mapping[str, tuple[int, ...]]
 
 
-def resolve(model: FileModel) -> ShapedModel:
+def resolve(model: FileModel, known: Collection[str]) -> ShapedModel:
     """Fix the batch size, infer shapes, compute what is constant.
+
+    `model` has no Constant operators. Operators that are not `known` are written as others where
+    they can be.
 
     Raises InputError if shapes stay undefined, contradict one another or are far too large.
     """
-    model = _constants_from_nodes(_fix_batch(model))
-    for _ in range(4):
-        shapes = _infer(model)
-        folded = _fold(model, shapes)
-        if len(folded.nodes) == len(model.nodes):
+    model = _fix_batch(model)
+    for _ in range(_MOST_ROUNDS):
+        pending = any(n.operator not in known and is_standard(n.operator) for n in model.nodes)
+        shapes = _infer(model, strict=not pending)
+        simpler = compose(_fold(model, shapes), shapes, known)
+        if simpler.nodes == model.nodes:
             break
-        model = folded
+        model = simpler
+    if pending:
+        shapes = _infer(model, strict=True)
     open_shapes = [
         name for node in model.nodes for name in node.outputs if name and name not in shapes
     ]
@@ -70,13 +79,18 @@ def resolve(model: FileModel) -> ShapedModel:
     return ShapedModel(model, MappingProxyType(shapes))
 
 
+def is_standard(operator: str) -> bool:
+    """Whether ONNX itself defines the operator, so that the shapes of its results can be told."""
+    return "." not in operator and onnx.defs.has(operator)
+
+
 def _check_known(model: FileModel) -> None:
     """Raises InputError for an operator that is newer than the opset that the file names."""
     for node in model.nodes:
         if "." in node.operator:
             continue
         try:
-            onnx.defs.get_schema(node.operator, max(model.opset, 1))
+            onnx.defs.get_schema(node.operator, forms_opset(model.opset))
         except onnx.defs.SchemaError as error:
             raise InputError(
                 f"{node} does not exist in opset {model.opset}, which the file names; convert it "
@@ -99,45 +113,29 @@ def _fix_batch(model: FileModel) -> FileModel:
     return replace(model, inputs=tuple(inputs))
 
 
-def _constants_from_nodes(model: FileModel) -> FileModel:
-    """Constant operators become constants."""
-    constants = dict(model.constants)
-    nodes = []
-    for node in model.nodes:
-        if node.operator != "Constant":
-            nodes.append(node)
-            continue
-        if len(node.attributes) != 1 or len(node.outputs) != 1:
-            raise InputError(f"{node} does not hold exactly one constant")
-        (form, value), *_ = node.attributes.items()
-        types: dict[str, type[np.generic]] = {"value_float": np.float32, "value_floats": np.float32}
-        types |= {"value_int": np.int64, "value_ints": np.int64}
-        if form == "value" and isinstance(value, np.ndarray):
-            constants[node.outputs[0]] = value
-        elif form in types:
-            constants[node.outputs[0]] = np.asarray(value, dtype=types[form])
-        else:
-            raise InputError(f"{node} holds its constant as {form!r}, which is not supported")
-    return replace(model, nodes=tuple(nodes), constants=constants)
-
-
-def _proto(model: FileModel) -> onnx.ModelProto:
+def _proto(model: FileModel, opset: int) -> onnx.ModelProto:
     """The model for ONNX's shape inference: large constants stand as inputs, by shape alone."""
     initialisers, inputs = [], [_value(end) for end in model.inputs]
     for name, data in model.constants.items():
         if data.size <= _SMALL_ELEMENTS:
             initialisers.append(onnx.numpy_helper.from_array(data, name))
         else:
-            inputs.append(onnx.helper.make_tensor_value_info(name, _code(data), data.shape))
+            inputs.append(onnx.helper.make_tensor_value_info(name, type_code(data), data.shape))
     nodes = [node_proto(node) for node in model.nodes]
     outputs = [onnx.ValueInfoProto(name=end.name) for end in model.outputs]
     graph = onnx.helper.make_graph(nodes, "model", inputs, outputs, initialisers)
-    imports = [onnx.helper.make_opsetid("", max(model.opset, 10))]
+    imports = [onnx.helper.make_opsetid("", opset)]
     return onnx.helper.make_model(graph, opset_imports=imports)
 
 
-def _code(data: Array) -> int:
-    return int(onnx.helper.np_dtype_to_tensor_dtype(data.dtype))
+def ranks(model: FileModel) -> dict[str, int]:
+    """How many dimensions each tensor has that ONNX can tell of, in the file's own forms."""
+    inferred = onnx.shape_inference.infer_shapes(_proto(model, model.opset)).graph
+    found = {name: data.ndim for name, data in model.constants.items()}
+    for value in (*inferred.input, *inferred.value_info, *inferred.output):
+        if value.type.tensor_type.HasField("shape"):
+            found[value.name] = len(value.type.tensor_type.shape.dim)
+    return found
 
 
 def _value(end: End) -> onnx.ValueInfoProto:
@@ -148,21 +146,13 @@ def _value(end: End) -> onnx.ValueInfoProto:
     return onnx.helper.make_tensor_value_info(end.name, code, end.shape)
 
 
-def node_proto(node: Node) -> onnx.NodeProto:
-    attributes: dict[str, Any] = {
-        name: onnx.numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
-        for name, value in node.attributes.items()
-        if not (isinstance(value, list) and not value)
-    }
-    return onnx.helper.make_node(
-        node.operator, list(node.inputs), list(node.outputs), node.name, **attributes
-    )
-
-
-def _infer(model: FileModel) -> dict[str, tuple[int, ...]]:
+def _infer(model: FileModel, *, strict: bool) -> dict[str, tuple[int, ...]]:
     try:
         inferred = onnx.shape_inference.infer_shapes(
-            _proto(model), check_type=True, strict_mode=True, data_prop=True
+            _proto(model, forms_opset(model.opset)),
+            check_type=strict,
+            strict_mode=strict,
+            data_prop=True,
         )
     except Exception as error:  # onnx raises its own kinds, and RuntimeError, and others
         reason = str(error).strip().splitlines()
@@ -192,27 +182,58 @@ def _infer(model: FileModel) -> dict[str, tuple[int, ...]]:
 
 
 def _fold(model: FileModel, shapes: Mapping[str, tuple[int, ...]]) -> FileModel:
+    """Compute what depends on constants alone, dequantised ones included."""
     constants = dict(model.constants)
+    quantised: dict[str, Node] = {}
+    reals: dict[str, Array] = {}
+
+    def known(name: str) -> Array:
+        if name in constants:
+            return constants[name]
+        if name not in reals:
+            maker = quantised[name]
+            given = {one: known(one) for one in maker.inputs if one}
+            if maker.operator == "DequantizeLinear":
+                found = dequantised_constant(maker, given[maker.inputs[0]], given)
+                reals[name] = found.real.astype(np.float32)
+            else:
+                reals.update(evaluate(maker, given, model.opset))
+        return reals[name]
+
     nodes = []
     for node in model.nodes:
+        given = [name for name in node.inputs if name]
         if node.operator == "Shape" and node.inputs[0] in shapes:
             start, end = node.attributes.get("start", 0), node.attributes.get("end")
             shape = shapes[node.inputs[0]][start:end]
             constants[node.outputs[0]] = np.array(shape, dtype=np.int64)
-        elif _is_constant(node, constants, shapes):
-            constants.update(evaluate(node, constants, model.opset))
-        else:
+        elif (
+            "." in node.operator
+            or node.operator in _NEVER_FOLDED
+            or any(name not in constants and name not in quantised for name in given)
+            or not _is_small(node, shapes)
+        ):
             nodes.append(node)
+        elif node.operator in _KEPT_QUANTISED and (
+            node.operator == "DequantizeLinear" or node.inputs[0] in quantised
+        ):
+            quantised[node.outputs[0]] = node
+            nodes.append(node)
+        else:
+            try:
+                values = {name: known(name) for name in given}
+            except UnsupportedError:  # reported where the operator is read
+                nodes.append(node)
+            else:
+                constants.update(evaluate(node, values, model.opset))
     return replace(model, nodes=tuple(nodes), constants=constants)
 
 
-def _is_constant(
-    node: Node, constants: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]
-) -> bool:
-    if node.operator not in FOLDED or not all(n in constants for n in node.inputs if n):
-        return False
-    sizes = [int(np.prod(shapes[name], dtype=np.int64)) for name in node.outputs if name in shapes]
-    return len(sizes) == len(node.outputs) and sum(sizes) <= _LARGEST_FOLD_ELEMENTS
+def _is_small(node: Node, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+    """Whether the operator's outputs have known and sensible sizes."""
+    named = [name for name in node.outputs if name]
+    sizes = [int(np.prod(shapes[name], dtype=np.int64)) for name in named if name in shapes]
+    return len(sizes) == len(named) and sum(sizes) <= _LARGEST_FOLD_ELEMENTS
 
 
 def evaluate(node: Node, constants: Mapping[str, Array], opset: int) -> dict[str, Array]:
@@ -223,11 +244,11 @@ def evaluate(node: Node, constants: Mapping[str, Array], opset: int) -> dict[str
     graph = onnx.helper.make_graph(
         [node_proto(node)],
         "constant",
-        [onnx.helper.make_tensor_value_info(n, _code(d), d.shape) for n, d in feeds.items()],
+        [onnx.helper.make_tensor_value_info(n, type_code(d), d.shape) for n, d in feeds.items()],
         [onnx.ValueInfoProto(name=name) for name in node.outputs],
     )
     model = onnx.helper.make_model(
-        graph, opset_imports=[onnx.helper.make_opsetid("", max(opset, 10))]
+        graph, opset_imports=[onnx.helper.make_opsetid("", forms_opset(opset))]
     )
     try:
         results = reference.ReferenceEvaluator(model).run(None, feeds)

@@ -7,20 +7,32 @@ ask about their inputs and about what follows them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.onnx import quantisation
-from toolchain.frontends.onnx.builder import GraphBuilder, Value
+from toolchain.frontends.onnx.arithmetic import UNIT
+from toolchain.frontends.onnx.builder import GraphBuilder, Mark, Value, shorten
 from toolchain.frontends.onnx.file import Node
 from toolchain.frontends.onnx.layout import Layout
-from toolchain.frontends.onnx.operators import KEEPS_VALUES
+from toolchain.frontends.onnx.operators import KEEPS_VALUES, PRODUCTS
 from toolchain.frontends.onnx.shapes import ShapedModel
 from toolchain.ir import DType, Quantisation
 from toolchain.ops.spec import OnnxData
 from toolchain.ops.unary.quantize import Quantize
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How much there was when an operator's reading began."""
+
+    builder: Mark
+    activations: int
+    ends: int
+    absorbed: frozenset[str]
 
 
 class Values:
@@ -29,7 +41,7 @@ class Values:
     shapes       of every tensor, as ONNX has them.
     activations  tensors that are computed, or given by the caller.
     constants    tensors with data.
-    float_ends   the model's float32 inputs, each as int8 at the scales that operators want.
+    float_ends   the model's float32 inputs, which become int8 at the scales that operators want.
     absorbed     first outputs of operators that the operator before them computes too.
     builder      the graph so far.
     """
@@ -41,7 +53,8 @@ class Values:
         self.builder = GraphBuilder()
         self.activations: dict[str, Value] = {}
         self.constants: dict[str, OnnxData] = {n: OnnxData(d) for n, d in model.constants.items()}
-        self.float_ends: dict[str, dict[Quantisation, Value]] = {}
+        self.float_ends: set[str] = set()
+        self._stored_ends: dict[tuple[str, Quantisation], Value] = {}
         self.absorbed: set[str] = set()
         self._file_constants = model.constants
         self._inputs = model.inputs
@@ -60,16 +73,42 @@ class Values:
         """Whether the tensor is an output of the model."""
         return name in self._outputs
 
-    def value(self, node: Node, index: int) -> Value:
-        """The activation that `node` reads as its input `index`."""
+    def value(self, node: Node, index: int, *, in_float: bool = False) -> Value:
+        """The activation that `node` reads as its input `index`.
+
+        It is in float32 if the operator computes so, or if nothing says how it is quantised.
+        """
         name = node.inputs[index]
         if name in self.float_ends:
-            return self._stored_end(name, self._coming([node]))
+            q = None if in_float else self._coming([node]) or self.coming_quantisation(name)
+            return (
+                Value(name, Layout.of(self.shapes[name]), UNIT)
+                if q is None
+                else (self._stored_end(name, q))
+            )
         if name in self.activations:
-            return self.activations[name]
+            value = self.activations[name]
+            return self.builder.real(value) if in_float else value
         if name in self.constants:
-            raise RefusedError(f"its input {index} is constant", "simplify the model (onnxsim)")
+            raise RefusedError(f"its input {index} is constant", "")
         raise InputError(f"{node} lacks its input {index}")
+
+    def reads_reals(self, node: Node) -> bool:
+        """Whether an operand is held in float32."""
+        found = (self.activations[name] for name in node.inputs if name in self.activations)
+        return any(map(self.builder.is_real, found))
+
+    def mark(self) -> Marks:
+        """What there is so far, for `undo`."""
+        ends = len(self._stored_ends)
+        return Marks(self.builder.mark(), len(self.activations), ends, frozenset(self.absorbed))
+
+    def undo(self, marks: Marks) -> None:
+        """Take back what was defined since `marks`."""
+        self.builder.undo(marks.builder)
+        shorten(self.activations, marks.activations)
+        shorten(self._stored_ends, marks.ends)
+        self.absorbed = set(marks.absorbed)
 
     def define(self, name: str, value: Value) -> None:
         self.activations[name] = value
@@ -86,10 +125,7 @@ class Values:
         """The least and largest result of a Relu or Clip; None if they are not constant."""
         if node.operator == "Relu":
             return 0.0, float("inf")
-        bounds = [
-            float(node.attributes.get("min", -np.inf)),
-            float(node.attributes.get("max", np.inf)),
-        ]
+        bounds = [-np.inf, np.inf]
         for place, name in enumerate(node.inputs[1:3]):
             if not name:
                 continue
@@ -97,6 +133,27 @@ class Values:
                 return None
             bounds[place] = float(self.constants[name].real.reshape(()))
         return bounds[0], bounds[1]
+
+    def only_products_read(self, name: str) -> bool:
+        """Whether only products by quantised weights follow, or the end of the model.
+
+        They would all have to be float32 if the tensor were, at a multiple of the cost.
+        """
+        pending, seen = [name], {name}
+        while pending:
+            for node in self.users(pending.pop()):
+                if node.operator in KEEPS_VALUES and node.operator != "Concat":
+                    fresh = [out for out in node.outputs if out and out not in seen]
+                    pending += fresh
+                    seen.update(fresh)
+                elif node.operator not in PRODUCTS or not self._has_stored_operand(node):
+                    return False
+        return True
+
+    def _has_stored_operand(self, node: Node) -> bool:
+        """Whether the weights, or another operand, come from stored integers."""
+        makers = (self._makers.get(name) for name in node.inputs)
+        return any(maker and maker.operator == "DequantizeLinear" for maker in makers)
 
     def coming_quantisation(self, name: str) -> Quantisation | None:
         """How the model later stores the tensor `name`, if it says so.
@@ -143,14 +200,13 @@ class Values:
         operands = node.inputs[:1] if node.operator == "Gather" else node.inputs
         return any(name in self.activations and self.activations[name].stored for name in operands)
 
-    def _stored_end(self, name: str, wanted: Quantisation | None) -> Value:
+    def _stored_end(self, name: str, q: Quantisation) -> Value:
         """The model's float input as int8. Operators may want it each at a scale of their own."""
-        q = wanted or self.coming_quantisation(name) or Quantisation((1.0,), (0,))
-        stored = self.float_ends[name]
-        if q not in stored:
-            shape = self.shapes[name]
-            stored[q] = Value(self.as_int8(name, name, q), Layout.of(shape), q)
-        return stored[q]
+        key = (name, q)
+        if key not in self._stored_ends:
+            tensor = self.as_int8(name, name, q)
+            self._stored_ends[key] = Value(tensor, Layout.of(self.shapes[name]), q)
+        return self._stored_ends[key]
 
     def as_int8(self, name: str, tensor: str, q: Quantisation) -> str:
         """The model's input `tensor`, float32 or uint8, as int8."""

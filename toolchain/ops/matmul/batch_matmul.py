@@ -185,6 +185,12 @@ def read_batched(node: OnnxNode) -> None:
         raise node.unsupported("a product with a vector", "reshape the vector to a matrix")
     operands, adjoint = [], []
     for index, rank in enumerate(ranks):
+        if (
+            not node.in_float
+            and node.is_constant(index)
+            and node.constant(index).quantisation is None
+        ):
+            raise node.left_in_float(f"its constant input {index} is not quantised")
         plain = tuple(range(rank))
         swapped = (*plain[:-2], rank - 1, rank - 2)
         lies = swapped if not node.is_constant(index) and node.axes(index) == swapped else plain

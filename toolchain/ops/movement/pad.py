@@ -219,8 +219,7 @@ def _read_onnx(node: OnnxNode) -> None:
     if mode not in ("constant", "reflect"):
         raise node.unsupported(f"padding mode {mode!r}", "pad with a constant, or reflect")
     rank = len(node.shape(0))
-    amounts = node.integers(1) if node.has(1) else tuple(node.attribute("pads"))
-    value = float(node.attribute("value", 0.0))
+    amounts, value = node.integers(1), 0.0
     unsigned = False
     if node.has(2):
         value = float(node.constant(2).real.reshape(()))

@@ -28,7 +28,7 @@ from toolchain.ops.movement.copies import (
 from toolchain.ops.movement.gather import Gather
 from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.movement.slicing import Masks, select
-from toolchain.ops.readers.onnx import axes_argument, resolve_axes
+from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.spec import (
     STORED,
     Alias,
@@ -297,14 +297,9 @@ def _emit_slice(node: OnnxNode, begin: list[int], sizes: list[int], strides: lis
 
 def _slices(node: OnnxNode, rank: int) -> list[tuple[int, int, int, int]]:
     """For each sliced axis: the axis, the first index, how many, the step."""
-    if node.has(1):
-        starts, ends = node.integers(1), node.integers(2)
-        axes = node.integers(3) if node.has(3) else tuple(range(len(starts)))
-        steps = node.integers(4) if node.has(4) else (1,) * len(starts)
-    else:
-        starts, ends = tuple(node.attribute("starts")), tuple(node.attribute("ends"))
-        axes = axes_argument(node, 3) or tuple(range(len(starts)))
-        steps = (1,) * len(starts)
+    starts, ends = node.integers(1), node.integers(2)
+    axes = node.integers(3) if node.has(3) else tuple(range(len(starts)))
+    steps = node.integers(4) if node.has(4) else (1,) * len(starts)
     found = []
     numbered = resolve_axes(node, axes, rank)
     for axis, start, end, step in zip(numbered, starts, ends, steps, strict=True):

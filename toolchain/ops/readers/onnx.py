@@ -142,7 +142,7 @@ def stored_weights(node: OnnxNode, index: int, axis: int) -> StoredWeights:
         real: NDArray[Any] = found.real.astype(np.float32)
         return StoredWeights(real, np.ones(1, np.float32))
     if q is None or found.data.dtype != np.int8:
-        raise node.unsupported(
+        raise node.left_in_float(
             "its weights are not quantised to 8 bits",
             "quantise the whole model (quantize_static with all operator types)",
         )

@@ -71,7 +71,7 @@ def check_float_constant(node: OnnxNode, index: int, scale: float) -> None:
     largest = float(real.max(initial=0.0))
     exact = bool(np.isin(real, (0.0, largest)).all())
     if not exact and (node.operator in ("Mul", "Div") or largest / 254 > scale / 2):
-        raise node.unsupported(
+        raise node.left_in_float(
             f"its constant input {index} is float and too coarse in int8",
             "quantise the whole model (quantize_static with all operator types)",
         )

@@ -212,10 +212,8 @@ def _read_onnx(node: OnnxNode) -> None:
         raise node.unsupported("resizing the batch or the channels")
     mode = node.attribute("mode", "nearest")
     coordinates = node.attribute("coordinate_transformation_mode", "half_pixel")
-    if node.operator == "Upsample" or node.opset < 11:
-        coordinates = "asymmetric"
     if mode == "nearest":
-        read_nearest(node, coordinates)
+        read_nearest(node, coordinates, _scales(node))
     elif mode not in ("linear", "bilinear"):
         raise node.unsupported(f"mode {mode!r}", "resize by mode nearest or linear")
     elif coordinates not in COORDINATES:
@@ -229,15 +227,21 @@ def _read_onnx(node: OnnxNode) -> None:
 def _read_linear(node: OnnxNode, coordinates: str) -> None:
     axes = image_axes(node)
     source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
-    scales = [target[axis] / source[axis] for axis in (1, 2)]
-    given = 1 if node.operator == "Upsample" or node.opset < 11 else 2
-    if node.has(given):
-        written = node.constant(given).real.reshape(-1)
-        if written.size == len(node.shape(0)):
-            scales = [float(s) for s in _image_scales(written)]
+    scales = _scales(node)
     attributes = ResizeLinear(target[1], target[2], (scales[0], scales[1]), coordinates)
     q = node.output_quantisation(node.quantisation(0))
     node.emit("resize_linear", attributes, [node.operand(0, axes, source)], q, axes, target)
+
+
+def _scales(node: OnnxNode) -> tuple[float, float]:
+    """Of height and width: those that the file gives, or those of its sizes."""
+    source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
+    height, width = (target[axis] / source[axis] for axis in (1, 2))
+    if node.has(2):
+        written = node.constant(2).real.reshape(-1)
+        if written.size == len(node.shape(0)):
+            height, width = (float(scale) for scale in _image_scales(written))
+    return height, width
 
 
 def _image_scales(scales: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -268,6 +272,6 @@ SPEC = OpSpec(
     select=_select,
     axes=_axes,
     sample=_sample,
-    onnx=OnnxBinding(("Resize", "Upsample"), _read_onnx),
+    onnx=OnnxBinding(("Resize",), _read_onnx),
     limits="int8, NHWC; the size is constant; computed in float32; nearest: `resize_nearest`",
 )

@@ -17,6 +17,7 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.kernel import Constant, Kernel, Packed, SafeOverlap, Struct, Terms
 from toolchain.ops.movement.copies import sample_type
+from toolchain.ops.movement.gather import Gather
 from toolchain.ops.readers.onnx import image_axes, image_shape
 from toolchain.ops.resize.common import (
     Indices,
@@ -148,45 +149,49 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_resize(rng, "resize_nearest", x, both=True)
 
 
-def read_nearest(node: OnnxNode, coordinates: str) -> None:
-    """Reads ONNX Resize of an image, if its mapping of positions is one that TFLite has."""
+def read_nearest(node: OnnxNode, coordinates: str, scales: Sequence[float]) -> None:
+    """Reads ONNX Resize of an image: as TFLite maps positions if it does, else by two gathers.
+
+    `scales` of height and width are those that the file gives, or those of the sizes.
+    """
     axes = image_axes(node)
     source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
     x, q = node.operand(0, axes, source), node.quantisation(0)
-    wanted = [_onnx_nearest(node, coordinates, axis, source, target) for axis in (1, 2)]
+    wanted = [
+        _onnx_nearest(node, coordinates, scale, source[axis], target[axis])
+        for axis, scale in zip((1, 2), scales, strict=True)
+    ]
     for corners, centers in ((False, False), (False, True), (True, False), (True, True)):
         attributes = Resize(target[1], target[2], corners, centers)
         rows, columns = (nearest(attributes, source[axis], target[axis]) for axis in (1, 2))
         if [rows, columns] == wanted:
             node.emit("resize_nearest", attributes, [x], q, axes, target)
             return
-    raise node.unsupported(
-        f"mode 'nearest' with {coordinates!r} coordinates",
-        "resize by a whole factor with asymmetric or half_pixel coordinates",
+    taken_rows, taken_columns = (
+        node.add_constant(stem, np.array(indices, np.int32), None)
+        for stem, indices in zip(("rows", "columns"), wanted, strict=True)
     )
+    whole = (source[0], target[1], source[2], source[3])
+    taken = node.intermediate("gather", Gather(1), [x, taken_rows], whole, q)
+    node.emit("gather", Gather(2), [taken, taken_columns], q, axes, target)
 
 
-def _onnx_nearest(
-    node: OnnxNode, coordinates: str, axis: int, source: tuple[int, ...], target: tuple[int, ...]
-) -> list[int]:
-    """The input index for each output index, as ONNX defines it."""
-    old, new = source[axis], target[axis]
-    place = np.arange(new, dtype=np.float64)
-    scale = old / new
+def _onnx_nearest(node: OnnxNode, coordinates: str, scale: float, old: int, new: int) -> list[int]:
+    """The input index for each output index, computed in float32 as ONNX Runtime does."""
+    place = np.arange(new, dtype=np.float32)
+    one = np.float32(scale)
     if coordinates == "align_corners":
-        place = place * ((old - 1) / (new - 1) if new > 1 else 0.0)
+        place = place * np.float32(old - 1) / np.float32(max(new - 1, 1))
     elif coordinates == "asymmetric":
-        place = place * scale
+        place = place / one
     elif coordinates == "pytorch_half_pixel" and new == 1:
-        place = place * 0.0
+        place = np.zeros(new, np.float32)
     elif coordinates in ("half_pixel", "pytorch_half_pixel"):
-        place = (place + 0.5) * scale - 0.5
+        place = (place + np.float32(0.5)) / one - np.float32(0.5)
     else:
         raise node.unsupported(f"{coordinates!r} coordinates")
     rounding = node.attribute("nearest_mode", "round_prefer_floor")
-    if node.operator == "Upsample" or node.opset < 11:
-        rounding = "floor"
-    functions: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    functions: dict[str, Callable[[NDArray[np.float32]], NDArray[np.float32]]] = {
         "floor": np.floor,
         "ceil": np.ceil,
         "round_prefer_floor": lambda p: np.ceil(p - 0.5),

@@ -187,11 +187,11 @@ def _read(node: OnnxNode) -> None:
         function, parameters = "Clip", (0.0, math.inf)
     elif function == "Clip":
         parameters = (
-            _bound(node, 1, "min", -math.inf),
-            _bound(node, 2, "max", math.inf),
+            _bound(node, 1, -math.inf),
+            _bound(node, 2, math.inf),
         )
     elif function == "Pow":
-        parameters = (_bound(node, 1, "exponent", 1.0),)
+        parameters = (_bound(node, 1, 1.0),)
     elif function == TABLE_OPERATOR:
         function, parameters = TABLE, tuple(float(real) for real in node.attribute("reals"))
     elif function == "Gelu" and node.attribute("approximate", "none") == "tanh":
@@ -200,13 +200,13 @@ def _read(node: OnnxNode) -> None:
     node.emit_like(0, "lookup", Lookup(function, parameters), node.output_quantisation(natural))
 
 
-def _bound(node: OnnxNode, index: int, name: str, default: float) -> float:
+def _bound(node: OnnxNode, index: int, default: float) -> float:
     if node.has(index):
         real = node.constant(index).real
         if real.size != 1:
             raise node.unsupported(f"its input {index} is not one number")
         return float(np.float32(real.reshape(())))
-    return float(node.attribute(name, default))
+    return default
 
 
 def _sample(rng: np.random.Generator) -> Graph:

@@ -1,0 +1,216 @@
+"""Operators that are written as several others: sums of many, norms, einsum, ONNX's functions.
+
+ONNX itself defines many operators as functions of others (LogSoftmax, GroupNormalization,
+Attention, ...). Those that no reader knows are replaced by that definition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from toolchain.errors import InputError
+from toolchain.frontends.onnx.einsum import Equation, product, summed
+from toolchain.frontends.onnx.file import Array, FileModel, Node
+from toolchain.frontends.onnx.protos import function_body
+
+Shapes = Mapping[str, tuple[int, ...]]
+_ONE_AXIS = 13
+_AXES_ARE_INPUTS = 18
+"""The first opset whose reductions have their axes as an input; ReduceSum's has them from 13 on."""
+_SMALLEST = float(np.finfo(np.float32).tiny)
+
+
+@dataclass
+class _Writer:
+    """The operators that replace `node`, and the constants that they read."""
+
+    node: Node
+    shapes: Shapes
+    constants: dict[str, Array]
+    opset: int
+    nodes: list[Node] = field(default_factory=list)
+
+    def op(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str:
+        """Add an operator; returns the name of its result."""
+        output = self._name(f"{operator}{len(self.nodes)}")
+        self._add(operator, inputs, output, attributes)
+        return output
+
+    def answer(self, operator: str, inputs: Sequence[str], **attributes: Any) -> None:
+        """Add the operator that gives the node's own result."""
+        self._add(operator, inputs, self.node.outputs[0], attributes)
+
+    def constant(self, values: Any, dtype: type[np.generic] = np.float32) -> str:
+        name = self._name(f"constant{len(self.constants)}")
+        self.constants[name] = np.asarray(values, dtype)
+        return name
+
+    def reduction(self, operator: str, x: str, axes: Sequence[int] | None, keep: bool) -> str:
+        inputs, attributes = self._reduced(operator, x, axes)
+        return self.op(operator, inputs, keepdims=int(keep), **attributes)
+
+    def answer_reduction(self, operator: str, x: str) -> None:
+        """The reduction `operator` of `x`, over the axes of the node."""
+        inputs, attributes = self._reduced(operator, x, self.axes())
+        keep = int(self.node.attributes.get("keepdims", 1))
+        self.answer(operator, inputs, keepdims=keep, **attributes)
+
+    def axes(self) -> Sequence[int] | None:
+        """Those that a reduction names; None for all."""
+        if len(self.node.inputs) > 1 and self.node.inputs[1]:
+            given = self.constants.get(self.node.inputs[1])
+            if given is None:
+                raise InputError(f"{self.node}: its axes are computed while the model runs")
+            return [int(axis) for axis in given.reshape(-1)] or None
+        return self.node.attributes.get("axes")
+
+    def _reduced(
+        self, operator: str, x: str, axes: Sequence[int] | None
+    ) -> tuple[list[str], dict[str, Any]]:
+        if axes is None:
+            return [x], {}
+        if operator == "ReduceSum" or self.opset >= _AXES_ARE_INPUTS:
+            return [x, self.constant(list(axes), np.int64)], {}
+        return [x], {"axes": list(axes)}
+
+    def _add(
+        self, operator: str, inputs: Sequence[str], output: str, attributes: Mapping[str, Any]
+    ) -> None:
+        made = Node(self.node.index, operator, self.node.name, tuple(inputs), (output,), attributes)
+        self.nodes.append(made)
+
+    def _name(self, stem: str) -> str:
+        return f"{self.node.outputs[0]}/{self.node.index}/{stem}"
+
+
+def compose(model: FileModel, shapes: Shapes, known: Collection[str]) -> FileModel:
+    """The same model without the operators above. `known`: operators that have readers.
+
+    `shapes` may lack tensors; an operator whose operands it lacks stays.
+    """
+    nodes: list[Node] = []
+    constants = dict(model.constants)
+    for node in model.nodes:
+        told = all(name in shapes or name in constants for name in node.inputs if name)
+        recipe = RECIPES.get(node.operator)
+        if recipe is not None and told:
+            writer = _Writer(node, shapes, dict(constants), model.opset)
+            recipe(writer)
+            if writer.nodes:
+                nodes += writer.nodes
+                constants.update(writer.constants)
+                continue
+        if told and node.operator not in known and "." not in node.operator:
+            body = function_body(node, constants, shapes, model.opset)
+            if body is not None:
+                nodes += body.nodes
+                constants.update(body.constants)
+                continue
+        nodes.append(node)
+    return replace(model, nodes=tuple(nodes), constants=constants)
+
+
+def _sum(writer: _Writer) -> None:
+    """Sum and Mean of any number of operands, one after another as ONNX Runtime adds them."""
+    first, *rest = writer.node.inputs
+    mean = writer.node.operator == "Mean"
+    if not rest:
+        writer.answer("Identity", [first])
+        return
+    for other in rest[: len(rest) if mean else -1]:
+        first = writer.op("Add", [first, other])
+    if mean:
+        writer.answer("Mul", [first, writer.constant(1 / (len(rest) + 1))])
+    else:
+        writer.answer("Add", [first, rest[-1]])
+
+
+def _norm(writer: _Writer) -> None:
+    """ReduceL1, ReduceL2 and ReduceSumSquare."""
+    x, operator = writer.node.inputs[0], writer.node.operator
+    terms = writer.op("Abs", [x]) if operator == "ReduceL1" else writer.op("Mul", [x, x])
+    if operator != "ReduceL2":
+        writer.answer_reduction("ReduceSum", terms)
+        return
+    keep = bool(writer.node.attributes.get("keepdims", 1))
+    writer.answer("Sqrt", [writer.reduction("ReduceSum", terms, writer.axes(), keep)])
+
+
+def _log_sum(writer: _Writer) -> None:
+    """ReduceLogSum and ReduceLogSumExp; the latter less the largest, so that nothing overflows."""
+    x, axes = writer.node.inputs[0], writer.axes()
+    keep = bool(writer.node.attributes.get("keepdims", 1))
+    if writer.node.operator == "ReduceLogSum":
+        writer.answer("Log", [writer.reduction("ReduceSum", x, axes, keep)])
+        return
+    most = writer.reduction("ReduceMax", x, axes, keep=True)
+    powers = writer.op("Exp", [writer.op("Sub", [x, most])])
+    logarithm = writer.op("Log", [writer.reduction("ReduceSum", powers, axes, keep)])
+    if not keep:
+        most = writer.reduction("ReduceMax", x, axes, keep=False)
+    writer.answer("Add", [logarithm, most])
+
+
+def _lp_normalization(writer: _Writer) -> None:
+    x, attributes = writer.node.inputs[0], writer.node.attributes
+    axes = [int(attributes.get("axis", -1))]
+    if attributes.get("p", 2) == 1:
+        norm = writer.reduction("ReduceSum", writer.op("Abs", [x]), axes, keep=True)
+    else:
+        squares = writer.reduction("ReduceSum", writer.op("Mul", [x, x]), axes, keep=True)
+        norm = writer.op("Sqrt", [squares])
+    writer.answer("Div", [x, writer.op("Max", [norm, writer.constant(_SMALLEST)])])
+
+
+def _softmax(writer: _Writer) -> None:
+    """Below opset 13 over all dimensions from `axis` on, which are one here."""
+    node, shape = writer.node, writer.shapes[writer.node.inputs[0]]
+    axis = int(node.attributes.get("axis", 1)) % max(len(shape), 1)
+    whole = math.prod(shape[axis:])
+    if writer.opset >= _ONE_AXIS or whole == shape[-1]:
+        return
+    rows = writer.constant([math.prod(shape[:axis]), whole], np.int64)
+    flat = writer.op("Reshape", [node.inputs[0], rows])
+    result = writer.op(node.operator, [flat], axis=1)
+    writer.answer("Reshape", [result, writer.constant(shape, np.int64)])
+
+
+def _einsum(writer: _Writer) -> None:
+    """Pairs of operands become matrix products, from left to right."""
+    shapes = [writer.shapes[name] for name in writer.node.inputs]
+    equation = Equation.read(str(writer.node.attributes["equation"]), shapes)
+    if equation is None:
+        return
+    x, labels = writer.node.inputs[0], equation.operands[0]
+    rest = list(zip(writer.node.inputs[1:], equation.operands[1:], strict=True))
+    while rest:
+        y, others = rest.pop(0)
+        wanted = set(equation.result).union(*(later for _, later in rest))
+        x, labels = product(writer, equation.sizes, (x, labels), (y, others), wanted)
+    x, labels = summed(writer, x, labels, set(equation.result))
+    permutation = [labels.index(label) for label in equation.result]
+    writer.answer("Transpose", [x], perm=permutation)
+
+
+RECIPES: Mapping[str, Callable[[_Writer], None]] = MappingProxyType(
+    {
+        "Einsum": _einsum,
+        "LogSoftmax": _softmax,
+        "LpNormalization": _lp_normalization,
+        "Mean": _sum,
+        "ReduceL1": _norm,
+        "ReduceL2": _norm,
+        "ReduceLogSum": _log_sum,
+        "ReduceLogSumExp": _log_sum,
+        "ReduceSumSquare": _norm,
+        "Softmax": _softmax,
+        "Sum": _sum,
+    }
+)
+"""By operator, what writes it as others; it writes nothing where the operator can stay."""
