@@ -252,6 +252,21 @@ class OnnxNode(Protocol):
     ) -> str:
         """Add an operator before the node's own; returns the name of its output."""
 
+    def is_read(self, index: int) -> bool:
+        """Whether an operator, or the model's caller, reads output `index`."""
+
+    def results(
+        self,
+        kind: str,
+        attributes: Attributes,
+        inputs: Sequence[str],
+        shapes: Sequence[tuple[int, ...]],
+    ) -> tuple[str, ...]:
+        """Add an operator with outputs of these shapes, all in float32; returns their names."""
+
+    def define(self, index: int, tensor: str, axes: tuple[int, ...]) -> None:
+        """Output `index` is the float32 tensor `tensor`; its dimensions lie in the order `axes`."""
+
     def emit(
         self,
         kind: str,

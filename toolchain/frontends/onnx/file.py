@@ -270,10 +270,14 @@ def read_node(index: int, node: onnx.NodeProto) -> Node:
             value = onnx.helper.get_attribute_value(attribute)
         except Exception as error:
             raise InputError(f"attribute {attribute.name!r} of {where} is corrupt") from error
-        if isinstance(value, bytes):
-            value = value.decode("utf-8", "replace")
-        attributes[attribute.name] = list(value) if _is_repeated(value) else value
+        value = _text(value)
+        items = [_text(item) for item in value] if _is_repeated(value) else value
+        attributes[attribute.name] = items
     return Node(index, operator, node.name, tuple(node.input), tuple(node.output), attributes)
+
+
+def _text(value: Any) -> Any:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _is_repeated(value: Any) -> bool:

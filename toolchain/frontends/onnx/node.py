@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.frontends.front_end import LeftInFloatError, RefusedError
-from toolchain.frontends.onnx.arithmetic import Arithmetic
+from toolchain.frontends.onnx.arithmetic import UNIT, Arithmetic
 from toolchain.frontends.onnx.builder import Value
 from toolchain.frontends.onnx.file import Node
 from toolchain.frontends.onnx.layout import Layout
@@ -203,6 +203,27 @@ class NodeView:
         output = builder.add_tensor(stem, shape, dtype, _of(dtype, quantisation))
         builder.add_op(kind, f"{self.name}/{kind}", attributes, inputs, [output])
         return output
+
+    def is_read(self, index: int) -> bool:
+        name = self._node.outputs[index] if index < self.outputs else ""
+        return bool(name) and (bool(self._values.users(name)) or self._values.is_output(name))
+
+    def results(
+        self,
+        kind: str,
+        attributes: Attributes,
+        inputs: Sequence[str],
+        shapes: Sequence[tuple[int, ...]],
+    ) -> tuple[str, ...]:
+        builder, stem = self._values.builder, f"{self.name}/{kind}"
+        made = tuple(builder.add_tensor(stem, shape, DType.FLOAT32, None) for shape in shapes)
+        builder.add_op(kind, stem, attributes, inputs, made)
+        return made
+
+    def define(self, index: int, tensor: str, axes: tuple[int, ...]) -> None:
+        name = self._node.outputs[index]
+        layout = Layout.of(self._values.shapes[name], axes)
+        self._values.define(name, Value(tensor, layout, UNIT))
 
     def emit(
         self,

@@ -51,8 +51,6 @@ def refusal(operator: str) -> tuple[str, str]:
         )
     if operator in ("If", "Loop", "Scan"):
         return "control flow has no kernel", "export the model without branches and loops"
-    if operator in ("LSTM", "GRU", "RNN"):
-        return "recurrent operators have no kernel", ""
     return "it has no kernel", "replace it, or keep it outside of the compiled model"
 
 

@@ -97,8 +97,8 @@ def _refused(
     if not in_float:
         return found
     return UnsupportedError(
-        f"{path.name} is a float model; {quantisation.QUANTISE_HINT}. Nor can it run in float:\n"
-        f"{found}"
+        f"{path.name}: this is a float model; {quantisation.QUANTISE_HINT}. "
+        f"Nor can it run in float:\n{found}"
     )
 
 
