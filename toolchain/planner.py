@@ -56,7 +56,7 @@ def plan_model(
         return plan_choices(model, board, options, report, costs).plan(options.choice)
     report(f"reading {model}")
     rewrites = passes.DEFAULT if options.dead_channels else passes.KEEPING_CHANNELS
-    prepared = passes.prepare(load_model(model), rewrites)
+    prepared = passes.prepare(load_model(model, options.reading), rewrites)
     refuse_float(prepared.graph, allowed=options.allow_float)
     target = find_board(board)
     outputs = [prepared.graph.tensors[name] for name in prepared.graph.outputs]

@@ -195,7 +195,7 @@ HOSTILE: dict[str, tuple[Callable[[onnx.ModelProto], None], str]] = {
     "external data": (_external_data, "another file"),
     "huge input": (_huge_input, "impossible shape"),
     "negative input": (_negative_input, "negative dimension"),
-    "open input": (_open_input, "make_dynamic_shape_fixed"),
+    "open input": (_open_input, "--input-shape image=1x"),
     "short tensor": (_short_tensor, "disagree"),
     "huge tensor": (_huge_tensor, "impossible shape"),
     "no nodes": (_no_nodes, "no operators"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -197,6 +198,15 @@ FloatOption = Annotated[
         "Single float operators in a quantised model do not need this option.",
     ),
 ]
+InputShapeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input-shape",
+        metavar="NAME=1x3x192x192",
+        help="The shape of an input whose dimensions the ONNX file leaves open; give it again for "
+        "further inputs.",
+    ),
+]
 KernelsOption = Annotated[
     str,
     typer.Option(
@@ -305,6 +315,7 @@ def plan_options(
     stream_input: bool = False,
     streamed_input: str = "",
     preprocess: str | None = None,
+    input_shape: Sequence[str] | None = None,
 ) -> PlanOptions:
     """The options as a value. Raises InputError for an unknown name or an invalid number."""
     schedule.scheduler(scheduler)
@@ -342,6 +353,7 @@ def plan_options(
         labels=() if labels is None else read_labels(labels),
         stream_input=stream_input,
         streamed_input=streamed_input,
+        input_shapes=tuple(map(_input_shape, input_shape or ())),
         preprocess=None if preprocess is None else read_preprocess(preprocess),
     )
 
@@ -370,8 +382,18 @@ def option_words(options: PlanOptions) -> list[str]:
         ("--float", options.allow_float),
         ("--keep-dead-channels", not options.dead_channels),
     )
+    shapes = [f"{name}={'x'.join(map(str, shape))}" for name, shape in options.input_shapes]
     words = [word for name, own, usual in given if own != usual for word in (name, str(own))]
+    words += [word for shape in shapes for word in ("--input-shape", shape)]
     return words + [name for name, wanted in flags if wanted]
+
+
+def _input_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """`image=1x3x192x192`. A name may hold `=`."""
+    name, _, sizes = text.rpartition("=")
+    if not name or not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", sizes):
+        raise InputError(f"--input-shape {text!r}: write it as NAME=1x3x192x192")
+    return name, tuple(map(int, sizes.split("x")))
 
 
 def _bytes(text: str, option: str) -> int:

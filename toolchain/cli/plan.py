@@ -17,6 +17,7 @@ from toolchain.cli._options import (
     EffortOption,
     FlashOption,
     FloatOption,
+    InputShapeOption,
     KeepChannelsOption,
     KernelsOption,
     ModelArgument,
@@ -57,6 +58,7 @@ def command(
     split_seconds: SplitSecondsOption = None,
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
+    input_shape: InputShapeOption = None,
     kernels: KernelsOption = Preference.AUTO,
     keep_dead_channels: KeepChannelsOption = False,
     pareto: Annotated[
@@ -98,6 +100,7 @@ def command(
         allow_float,
         kernels,
         keep_dead_channels,
+        input_shape=input_shape,
         flash=flash,
         optimise=optimise,
         no_split=no_split,

@@ -192,7 +192,8 @@ def verify_model(
         compiled = compile_model(
             model, board, folder, options, cmsis_nn_folder, report, force=force, external=external
         )
-        reference = open_reference(Path(model))
+        wanted = (options or PlanOptions()).reading
+        reference = open_reference(Path(model), wanted=wanted)
         sequences = list(given(compiled.plan.inputs))
         cases = [case for sequence in sequences for case in sequence]
         begins = _begins([len(sequence) for sequence in sequences], runs)

@@ -13,12 +13,14 @@ from functools import cache
 from pathlib import Path
 
 from toolchain.errors import InputError
-from toolchain.frontends.front_end import FrontEnd
+from toolchain.frontends.front_end import AS_WRITTEN, FrontEnd, Reading
 from toolchain.frontends.model_file import read_model_file
 from toolchain.ir import Graph, Labels
 
 __all__ = [
+    "AS_WRITTEN",
     "FrontEnd",
+    "Reading",
     "front_end_of",
     "front_ends",
     "load_model",
@@ -63,12 +65,12 @@ def model_sha256(path: str | Path) -> str:
     return hashlib.sha256(read_model_file(Path(path))).hexdigest()
 
 
-def load_model(path: str | Path) -> Graph:
-    """Read a model file as it is. `passes.prepare` makes the graph ready to compile.
+def load_model(path: str | Path, wanted: Reading = AS_WRITTEN) -> Graph:
+    """Read a model file. `passes.prepare` makes the graph ready to compile.
 
     Raises InputError for a file that cannot be read or is corrupt, and UnsupportedError, listing
     all of its unsupported operators, for a model that cannot be compiled.
     """
     file = Path(path)
     data = read_model_file(file)
-    return front_end_of(file, data).read(data, file)
+    return front_end_of(file, data).read(data, file, wanted)

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Labels
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the caller wants a model file read.
+
+    input_shapes  by input, the shape for what the file leaves open; the rest must be as the file
+                  has it.
+    allow_float   the caller wants a float model as it is, so advice to quantise it is of no use.
+    """
+
+    input_shapes: Mapping[str, tuple[int, ...]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    allow_float: bool = False
+
+
+AS_WRITTEN = Reading()
 
 
 def no_labels(data: bytes) -> tuple[Labels, ...]:
@@ -20,15 +39,15 @@ class FrontEnd:
     """A model format.
 
     recognises  whether the content begins like the format; False for a file too damaged to tell.
-    read        from file content and path (for messages and the graph's name) to a Graph; raises
-                InputError or UnsupportedError.
+    read        from file content, path (for messages and the graph's name) and what the caller
+                wants to a Graph; raises InputError or UnsupportedError.
     labels      names of the classes of outputs, of a file that `read` takes.
     """
 
     name: str
     suffixes: tuple[str, ...]
     recognises: Callable[[bytes], bool]
-    read: Callable[[bytes, Path], Graph]
+    read: Callable[[bytes, Path, Reading], Graph]
     labels: Callable[[bytes], tuple[Labels, ...]] = no_labels
 
 

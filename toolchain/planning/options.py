@@ -8,6 +8,7 @@ from enum import StrEnum
 from toolchain import arena, partition, schedule
 from toolchain.boards import Board
 from toolchain.errors import InputError
+from toolchain.frontends import Reading
 from toolchain.memory.firmware_size import ram_bytes
 from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.ops.preference import Preference, preference
@@ -79,6 +80,7 @@ class PlanOptions:
                  (`planning.copies`). Never with Optimise.SIZE.
     stream_input  one input arrives by rows and takes no RAM (`planning.rows`): the only one that
                  has rows, or the one named `streamed_input`.
+    input_shapes  pairs of an input's name and its shape, for what an ONNX file leaves open.
     preprocess   also generate what makes the model's input from sound or from a camera's frame. It
                  changes no plan.
     """
@@ -104,6 +106,7 @@ class PlanOptions:
     labels: tuple[str, ...] = ()
     stream_input: bool = False
     streamed_input: str = ""
+    input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     preprocess: Preprocess | None = None
 
     def __post_init__(self) -> None:
@@ -116,6 +119,11 @@ class PlanOptions:
             object.__setattr__(self, "preprocess", read_preprocess(self.preprocess))
         if self.fast and self.time_limit_seconds is None:
             object.__setattr__(self, "time_limit_seconds", _FAST_SECONDS)
+
+    @property
+    def reading(self) -> Reading:
+        """How the model file is to be read."""
+        return Reading(dict(self.input_shapes), self.allow_float)
 
     @property
     def splits(self) -> bool:

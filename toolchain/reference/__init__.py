@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from toolchain.errors import InputError
-from toolchain.frontends import front_end_of, load_model, read_model_file
+from toolchain.frontends import AS_WRITTEN, Reading, front_end_of, load_model, read_model_file
 from toolchain.reference.onnx_runtime import OnnxRuntime, open_onnx_runtime
 from toolchain.reference.operator_differences import OperatorDifferences
 from toolchain.reference.process import RuntimeProcess
@@ -28,12 +28,14 @@ __all__ = [
 ]
 
 
-def open_reference(path: Path, process: RuntimeProcess | None = None) -> Reference:
+def open_reference(
+    path: Path, process: RuntimeProcess | None = None, wanted: Reading = AS_WRITTEN
+) -> Reference:
     """The runtime to compare a model file with, or several that share its operators.
 
     Thimble's own interpreter is used only where no runtime takes an operator. `process`: one to use
-    instead of a new one. Raises as `load_model` does for a file that cannot be read; InputError
-    where a runtime crashes on it; MissingToolError.
+    instead of a new one. `wanted`: how the model was read. Raises as `load_model` does for a file
+    that cannot be read; InputError where a runtime crashes on it; MissingToolError.
     """
     data = read_model_file(path)
     process = process or RuntimeProcess()
@@ -41,5 +43,5 @@ def open_reference(path: Path, process: RuntimeProcess | None = None) -> Referen
     if front_end.name == "TFLite":
         return open_tflite(data, load_model(path), process)
     if front_end.name == "ONNX":
-        return open_onnx_runtime(data, process)
+        return open_onnx_runtime(data, process, wanted)
     raise InputError(f"{path}: there is no reference runtime for {front_end.name} files")

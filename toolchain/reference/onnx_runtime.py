@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolchain.errors import InputError
+from toolchain.frontends import AS_WRITTEN, Reading
 from toolchain.frontends.onnx.reader import read_traced
 from toolchain.ops.spec import Array
 from toolchain.packages import ONNX, VERIFY, lazy
@@ -46,6 +47,7 @@ class OnnxRuntime:
     name: str = Runtime.ONNX_RUNTIME.title
     tolerance: int = 1
     not_independent: str = ""
+    wanted: Reading = AS_WRITTEN
 
     @property
     def judges(self) -> tuple[Judge, ...]:
@@ -59,18 +61,20 @@ class OnnxRuntime:
 
     def by_operators(self, inputs: Sequence[Array]) -> OperatorDifferences:
         """Compare every operator of the model, given ONNX Runtime's values of its inputs."""
-        graph, stored = read_traced(self.data, Path("model.onnx"))
+        graph, stored = read_traced(self.data, Path("model.onnx"), self.wanted)
         traced = _open(self.model.process, watched(self.data, tuple(stored)))
         return operator_differences(graph, stored, traced.run(inputs), inputs)
 
 
-def open_onnx_runtime(data: bytes, process: RuntimeProcess) -> OnnxRuntime:
+def open_onnx_runtime(
+    data: bytes, process: RuntimeProcess, wanted: Reading = AS_WRITTEN
+) -> OnnxRuntime:
     """The reference of an ONNX file. Raises InputError where ONNX Runtime refuses the file, and
     MissingToolError where it is not installed.
     """
     model = _open(process, data)
     operators = tuple(node.op_type for node in onnx.load_from_string(data).graph.node)
-    return OnnxRuntime(model, data, operators)
+    return OnnxRuntime(model, data, operators, wanted=wanted)
 
 
 def _open(process: RuntimeProcess, data: bytes) -> OpenModel:

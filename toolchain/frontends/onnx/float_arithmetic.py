@@ -20,6 +20,8 @@ from toolchain.ops.spec import Array, OnnxData
 from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.ops.unary.lookup import Lookup
 
+IN_INT8 = "quantise the model to int8"
+"""A remedy for who did not ask for float."""
 _MOVERS = frozenset(
     {"concat", "gather", "mirror_pad", "pad", "reshape", "resize_nearest", "slice", "split"}
     | {"tile", "transpose"}
@@ -49,7 +51,7 @@ def _as_float(kind: str, attributes: Attributes) -> tuple[str, Attributes]:
     spec = specs().get(kind)
     if spec is not None and any(f.dtypes == {DType.FLOAT32} for f in spec.forms):
         return kind, attributes
-    raise RefusedError("it has no float32 kernel", "quantise the model to int8")
+    raise RefusedError("it has no float32 kernel", IN_INT8)
 
 
 class Float32:
@@ -64,7 +66,7 @@ class Float32:
 
     def dtype(self, dtype: DType) -> DType:
         if dtype not in (DType.INT8, DType.FLOAT32):
-            raise RefusedError("it has no float32 kernel", "quantise the model to int8")
+            raise RefusedError("it has no float32 kernel", IN_INT8)
         return DType.FLOAT32
 
     def constant(

@@ -8,40 +8,43 @@ Graph.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends.front_end import Problem, unsupported
+from toolchain.frontends.front_end import AS_WRITTEN, Problem, Reading, unsupported
 from toolchain.frontends.onnx import quantisation
 from toolchain.frontends.onnx.arithmetic import Arithmetic, Int8
 from toolchain.frontends.onnx.compositions import RECIPES
 from toolchain.frontends.onnx.expand import EXPANDED, expand
 from toolchain.frontends.onnx.file import FileModel, read_file
-from toolchain.frontends.onnx.float_arithmetic import Float32
+from toolchain.frontends.onnx.float_arithmetic import IN_INT8, Float32
 from toolchain.frontends.onnx.functions import fuse_functions
 from toolchain.frontends.onnx.importer import Importer, bindings
 from toolchain.frontends.onnx.old_forms import RENAMED, in_new_forms
 from toolchain.frontends.onnx.operators import STRUCTURAL
 from toolchain.frontends.onnx.protos import constants_from_nodes
-from toolchain.frontends.onnx.shapes import is_standard, ranks, resolve
+from toolchain.frontends.onnx.shapes import is_standard, ranks, resolve, with_shapes
 from toolchain.frontends.onnx.stored import Stored
 from toolchain.ir import Graph
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops.check import check
 
 
-def read(data: bytes, path: Path) -> Graph:
+def read(data: bytes, path: Path, wanted: Reading = AS_WRITTEN) -> Graph:
     """Read an ONNX file. See `FrontEnd.read`."""
-    return read_traced(data, path)[0]
+    return read_traced(data, path, wanted)[0]
 
 
-def read_traced(data: bytes, path: Path) -> tuple[Graph, Mapping[str, Stored]]:
+def read_traced(
+    data: bytes, path: Path, wanted: Reading = AS_WRITTEN
+) -> tuple[Graph, Mapping[str, Stored]]:
     """The graph, and which of its tensors hold the results of the file's QuantizeLinear operators.
 
     Raises as `FrontEnd.read` does.
     """
     try:
-        return _read(data, path)
+        return _read(data, path, wanted)
     except UnsupportedError as error:
         if str(error).startswith(f"{path.name}: "):  # a list of operators
             raise
@@ -50,28 +53,29 @@ def read_traced(data: bytes, path: Path) -> tuple[Graph, Mapping[str, Stored]]:
         raise InputError(f"{path.name}: {error}") from error
 
 
-def _read(data: bytes, path: Path) -> tuple[Graph, Mapping[str, Stored]]:
-    old = constants_from_nodes(read_file(data))
+def _read(data: bytes, path: Path, wanted: Reading) -> tuple[Graph, Mapping[str, Stored]]:
+    old = with_shapes(constants_from_nodes(read_file(data)), wanted.input_shapes)
     file = in_new_forms(old, lambda: ranks(old))
     known = STRUCTURAL | bindings().keys()
     unknown = _unknown(file, known)
     expanded = expand(file)
     in_float = quantisation.is_float(expanded)
+    kept_in_float = wanted.allow_float if in_float else None
     if any(not is_standard(problem.operator) for problem in unknown):
-        raise _refused(path, unknown, file, in_float)
+        raise _refused(path, unknown, file, kept_in_float)
     try:
         shaped = resolve(expanded, known)
     except InputError as error:
         if not unknown:
             raise
-        raise _refused(path, unknown, file, in_float, [str(error)]) from error
+        raise _refused(path, unknown, file, kept_in_float, [str(error)]) from error
     arithmetic: Arithmetic = Float32() if in_float else Int8()
     importer = Importer(shaped if in_float else fuse_functions(shaped), arithmetic)
     graph = importer.graph(path.stem)
     if importer.faults and not importer.problems:
         raise InputError("\n  ".join(importer.faults))
     if graph is None:
-        raise _refused(path, importer.problems, file, in_float, importer.faults)
+        raise _refused(path, importer.problems, file, kept_in_float, importer.faults)
     if not graph.ops:
         raise InputError("the model computes nothing")
     try:
@@ -86,15 +90,19 @@ def _refused(
     path: Path,
     problems: Sequence[Problem],
     file: FileModel,
-    in_float: bool,
+    kept_in_float: bool | None,
     faults: Sequence[str] = (),
 ) -> UnsupportedError:
-    """`faults`: what else is wrong with the file, apart from operators that cannot be read."""
+    """`kept_in_float`: of a float model, whether the caller wants it so; None for an int8 model.
+    `faults`: what else is wrong with the file, apart from operators that cannot be read.
+    """
+    if kept_in_float:
+        problems = [replace(p, remedy="") if p.remedy == IN_INT8 else p for p in problems]
     found = unsupported(path, problems, len(file.nodes))
     if faults:
         besides = "".join(f"\n  besides, {fault}" for fault in faults)
         found = UnsupportedError(f"{found}{besides}", operator=found.operator)
-    if not in_float:
+    if kept_in_float is None or kept_in_float:
         return found
     return UnsupportedError(
         f"{path.name}: this is a float model; {quantisation.QUANTISE_HINT}. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -69,14 +70,19 @@ def resolve(model: FileModel, known: Collection[str]) -> ShapedModel:
     if open_shapes:
         _check_known(model)
         raise InputError(
-            f"the shape of {open_shapes[0]!r} cannot be told before the model runs; export the "
-            "model with fixed shapes (onnxruntime.tools.make_dynamic_shape_fixed)"
+            f"the shape of {open_shapes[0]!r} cannot be told before the model runs, although all "
+            "inputs have fixed shapes; export the model without shapes that depend on values"
         )
     for node in model.nodes:
         empty = [name for name in node.outputs if name and 0 in shapes[name]]
         if empty:
             raise InputError(f"{node} gives the empty tensor {empty[0]!r}")
     return ShapedModel(model, MappingProxyType(shapes))
+
+
+def _option(name: str) -> str:
+    """The name as a shell takes it."""
+    return shlex.quote(name)
 
 
 def is_standard(operator: str) -> bool:
@@ -98,16 +104,44 @@ def _check_known(model: FileModel) -> None:
             ) from error
 
 
+def with_shapes(model: FileModel, given: Mapping[str, tuple[int, ...]]) -> FileModel:
+    """The same model with these input shapes. Raises InputError where the file has others."""
+    known = {end.name: end for end in model.inputs}
+    for name, shape in given.items():
+        if name not in known:
+            names = ", ".join(known)
+            raise InputError(f"--input-shape: there is no input {name!r}; the inputs are {names}")
+        own = known[name].shape
+        if own is None:
+            continue
+        fits = len(own) == len(shape) and all(
+            fixed in (None, size) for fixed, size in zip(own, shape, strict=True)
+        )
+        if not fits:
+            written = "x".join("?" if size is None else str(size) for size in own)
+            asked = "x".join(map(str, shape))
+            raise InputError(
+                f"--input-shape {name}={asked}: the file has {written}, of which only ? is open"
+            )
+    inputs = (replace(end, shape=given.get(end.name, end.shape)) for end in model.inputs)
+    return replace(model, inputs=tuple(inputs))
+
+
 def _fix_batch(model: FileModel) -> FileModel:
     inputs = []
     for end in model.inputs:
         if end.shape is None:
-            raise InputError(f"the file does not say the shape of the input {end.name!r}")
+            raise InputError(
+                f"the file does not say the shape of the input {end.name!r}; say it with "
+                f"--input-shape {_option(end.name)}=1x3x192x192"
+            )
         shape = tuple(1 if dim is None and axis == 0 else dim for axis, dim in enumerate(end.shape))
         if None in shape:
+            sizes = "x".join("?" if size is None else str(size) for size in shape)
             raise InputError(
                 f"dimension {shape.index(None)} of the input {end.name!r} is open; only the batch "
-                "may be. Fix it with onnxruntime.tools.make_dynamic_shape_fixed"
+                f"may be. Fix it with --input-shape {_option(end.name)}={sizes}, with a number "
+                "for each ?"
             )
         inputs.append(replace(end, shape=shape))
     return replace(model, inputs=tuple(inputs))

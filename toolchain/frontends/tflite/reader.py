@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends.front_end import FrontEnd, Problem, RefusedError, unsupported
+from toolchain.frontends.front_end import FrontEnd, Problem, Reading, RefusedError, unsupported
 from toolchain.frontends.tflite import control, legacy, refusals, shapes
 from toolchain.frontends.tflite.file import (
     IDENTIFIER,
@@ -520,4 +520,14 @@ def _recognises(data: bytes) -> bool:
 READ_AWAY = tuple(sorted({*OPERATORS, *control.OPERATORS, *shapes.OPERATORS}))
 """Operators that reading removes: states, known control flow, and arithmetic on shapes."""
 
-FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, read, labels)
+
+def _read(data: bytes, path: Path, wanted: Reading) -> Graph:
+    if wanted.input_shapes:
+        raise InputError(
+            f"{path.name}: --input-shape is for ONNX files; the shapes of a TFLite file are fixed "
+            "by its converter"
+        )
+    return read(data, path)
+
+
+FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, _read, labels)

@@ -1,0 +1,97 @@
+"""--input-shape: dimensions that an ONNX file leaves open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.support.onnx_models import Samples, random_feeds
+from toolchain import errors
+from toolchain.cli import run
+from toolchain.cli._options import option_words, plan_options
+from toolchain.frontends import Reading, load_model
+
+NAME = "my=image"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A quantised convolution over an image of any size, then a mean."""
+    from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
+
+    weights = np.random.default_rng(0).standard_normal((4, 3, 3, 3)).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", [NAME, "w"], ["c"], pads=[1] * 4),
+        helper.make_node("GlobalAveragePool", ["c"], ["y"]),
+    ]
+    open_shape = ["batch", 3, "height", "width"]
+    graph = helper.make_graph(
+        nodes,
+        "model",
+        [helper.make_tensor_value_info(NAME, TensorProto.FLOAT, open_shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    source, target = tmp_path / "float.onnx", tmp_path / "model.onnx"
+    onnx.save(made, source)
+    closed = onnx.load(source)
+    for dim, size in zip(
+        closed.graph.input[0].type.tensor_type.shape.dim, (1, 3, 8, 8), strict=True
+    ):
+        dim.dim_value = size
+    quantize_static(
+        source,
+        target,
+        Samples(iter(random_feeds(closed, 4, 1))),
+        quant_format=QuantFormat.QDQ,
+        activation_type=QuantType.QInt8,
+        weight_type=QuantType.QInt8,
+    )
+    return target
+
+
+def test_it_is_verified_with_that_shape(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shape = f"{NAME}=1x3x12x10"
+    words = ["--input-shape", shape, "-b", "host", "--runs", "3", "--json", "-"]
+    assert run(["verify", str(model), *words]) == 0
+    assert json.loads(capsys.readouterr().out)["elements"] == 3 * 4
+    (name,) = load_model(model, Reading({NAME: (1, 3, 12, 10)})).inputs
+    assert name == NAME
+
+
+def test_it_is_kept_among_the_words_of_a_command() -> None:
+    options = plan_options("auto", "exact", input_shape=[f"{NAME}=1x3x12x10"])
+    assert options.input_shapes == ((NAME, (1, 3, 12, 10)),)
+    assert option_words(options)[-2:] == ["--input-shape", f"{NAME}=1x3x12x10"]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({}, "--input-shape my=image=1x3x.x., with a number"),
+        ({NAME: (1, 4, 8, 8)}, "the file has .x3x.x., of which only . is open"),
+        ({NAME: (1, 3, 8)}, "of which only"),
+        ({"other": (1,)}, "there is no input 'other'; the inputs are my=image"),
+    ],
+)
+def test_what_does_not_fit(model: Path, shapes: dict[str, tuple[int, ...]], message: str) -> None:
+    with pytest.raises(errors.InputError, match=message):
+        load_model(model, Reading(shapes))
+
+
+@pytest.mark.parametrize("text", ["image", "image=", "image=1x0", "=1x2", "image=1,2", "image=-1"])
+def test_what_is_no_shape(text: str) -> None:
+    with pytest.raises(errors.InputError, match="write it as NAME=1x3x192x192"):
+        plan_options("auto", "exact", input_shape=[text])
+
+
+def test_it_is_not_for_tflite(tmp_path: Path) -> None:
+    digits = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+    with pytest.raises(errors.InputError, match="--input-shape is for ONNX files"):
+        load_model(digits, Reading({"image": (1, 8, 8, 1)}))
