@@ -52,7 +52,8 @@ def test_an_onnx_model_operator_by_operator() -> None:
     (source,) = onnx.load(DIGITS).graph.input
     shape = [dim.dim_value or 1 for dim in source.type.tensor_type.shape.dim]
     image = np.random.default_rng(1).uniform(0, 1, shape).astype(np.float32)
-    found = reference.by_operators([image])
+    found = reference.by_operators([image], 7)
+    assert found.runs == (7,) and found.tensors > 5
     assert found.elements > 500
     assert found.differing <= 1 and found.max_difference <= 1
 
@@ -74,10 +75,12 @@ def test_an_operator_that_is_wrong_is_named() -> None:
     graph, stored = read_traced(model.SerializeToString(), DIGITS)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(watched(reference.data, tuple(stored)), options)
+    names = tuple(dict.fromkeys((*stored, *graph.outputs)))
+    session = onnxruntime.InferenceSession(watched(reference.data, names), options)
     shape = session.get_inputs()[0].shape
     image = np.ones([d if isinstance(d, int) else 1 for d in shape], np.float32)
-    given = session.run(None, {session.get_inputs()[0].name: image})
-    found = operator_differences(graph, stored, given, [image])
+    results = session.run(None, {session.get_inputs()[0].name: image})
+    given = {name: np.asarray(value) for name, value in zip(names, results, strict=True)}
+    found = operator_differences(graph, stored, given, [image], 0)
     assert found.max_difference > 1
     assert found.worst in {op.name for op in graph.ops}

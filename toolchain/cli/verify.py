@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -122,11 +123,14 @@ def command(
 
     The reference is LiteRT's reference kernels for TFLite files (no element may differ), another
     runtime for operators that these compute wrongly or not at all, and ONNX Runtime for ONNX files
-    (each element within 1). The verdict says which runtime judged. If no independent runtime takes
-    the model, it is compared with Thimble's own arithmetic, which proves little: the exit code is
-    then 2. If operators compute in float32, integers may differ by 1 and floats by 2^-16 of their
-    tensor's largest element, because the last bits of exp, tanh and similar functions differ from
-    those of this machine's C library. A model that keeps state is compared frame by frame, in
+    (each element within 1). Where an output of an ONNX file is further off than that, because
+    differences of 1 grew on their way, the run is compared operator by operator: each is fed what
+    ONNX Runtime feeds it, and each must be within 1; what is printed, and the JSON, say which of
+    the two was held and the largest difference of each. The verdict says which runtime judged. If
+    no independent runtime takes the model, it is compared with Thimble's own arithmetic, which
+    proves little: the exit code is then 2. If operators compute in float32, integers may differ by
+    1 and floats by 2^-16 of their tensor's largest element, because the last bits of exp, tanh and
+    similar functions differ from those of this machine's C library. A model that keeps state is compared frame by frame, in
     sequences with a reset between. Exits 1 if the outputs do not match, and lists every differing
     element (all of them in the JSON).
 
@@ -207,8 +211,50 @@ def _mismatch(result: Verification) -> str:
         return text
     return (
         f"{text}. The operator {found.worst!r} alone, fed what ONNX Runtime feeds it, is "
-        f"{found.max_difference} off; {found.differing:,} of {found.elements:,} elements differ so"
+        f"{found.max_difference:g} off; {found.differing:,} of {found.elements:,} elements differ "
+        "so"
     )
+
+
+def _comparison_lines(result: Verification) -> Iterator[str]:
+    """What was compared whole and what operator by operator, with the largest difference of each.
+
+    A model that equals its reference needs no more than the line above.
+    """
+    if not result.differing:
+        return
+    for output in result.outputs:
+        if not output.differing:
+            continue
+        largest = f"{output.max_difference:g}" if output.max_difference else "less than 0.00005"
+        unit = "steps of 2^-16 of the largest element"
+        if output.unit is not None:
+            unit = "units" if output.unit == 1 else f"steps of {output.unit:g}"
+        yield (
+            f"Compared whole, {output.output}: {output.differing:,} of {output.elements:,} "
+            f"elements differ, by at most {largest} {unit}; {result.tolerance} is allowed."
+        )
+    found = result.by_operators
+    if found is None:
+        return
+    yield (
+        f"Compared operator by operator, each fed what ONNX Runtime feeds it, in "
+        f"{_runs(found.runs)}, where a whole output is further off: {found.tensors:,} tensors (all "
+        f"that the file quantises, and its float outputs), {found.differing:,} of "
+        f"{found.elements:,} elements differ, by at most {found.max_difference:g} steps; "
+        f"{result.tolerance} is allowed. The board's bytes are these operators'."
+    )
+    if result.operators_agree:
+        yield (
+            "It passes by its operators, not whole: differences of 1 grow on their way through the "
+            "model."
+        )
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:_SHOWN]))
+    more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
+    return f"run {shown}" if len(numbers) == 1 else f"runs {shown}{more}"
 
 
 def _print(result: Verification) -> None:
@@ -233,13 +279,8 @@ def _print(result: Verification) -> None:
     plan = result.compiled.plan
     for line in (*split_lines(plan), *spent_lines(plan), *copied_lines(plan), *kernel_lines(plan)):
         console.print(line, markup=False)
-    found = result.by_operators
-    if found is not None and result.operators_agree:
-        console.print(
-            "Differences of 1 grow on their way through the model. Operator by operator, each fed "
-            f"what ONNX Runtime feeds it, {found.differing:,} of {found.elements:,} elements "
-            f"differ, by at most {found.max_difference}; the board's bytes are these operators'."
-        )
+    for line in _comparison_lines(result):
+        console.print(line, markup=False, highlight=False)
     if result.count and result.memory is not None:
         latency = _latency(result)
         text = time_text(latency.total, latency.unit, latency.basis, latency.clock_hz)
@@ -270,9 +311,12 @@ def verification_json(result: Verification) -> dict[str, object]:
         "max_difference": result.max_difference,
         "tolerance": result.tolerance,
         "passed": result.passed,
+        "passed_whole": not result.beyond,
+        "outputs": [asdict(output) for output in result.outputs],
+        "runs_beyond_tolerance": list(result.beyond),
         "independent": not result.not_independent,
         "judges": [asdict(judge) for judge in result.judges],
-        "by_operators": None if result.by_operators is None else vars(result.by_operators),
+        "by_operators": None if result.by_operators is None else asdict(result.by_operators),
         **kernels_json(result.compiled.plan),
         "latency": {
             "total": result.count,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -26,6 +26,8 @@ from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_use
 from toolchain.reference import (
+    FLOAT_TOLERANCE,
+    SMALLEST,
     Judge,
     OnnxRuntime,
     OperatorDifferences,
@@ -37,10 +39,6 @@ Array = NDArray[np.generic]
 _BIG_INPUT_BYTES = 4096
 _DECIMALS = 4
 """Of a difference: float32 outputs are not exact multiples of their scale."""
-FLOAT_TOLERANCE = 2.0**-16
-"""Allowed difference, as a share of a float32 tensor's largest element. Each operation has an error
-of 2^-24 of its result, sums in another order at most 2^-24 per term, functions like exp 2^-22. A
-hundred such layers one after another stay within it."""
 
 
 def _none(inputs: tuple[End, ...]) -> Iterable[Sequence[Mapping[str, Array]]]:
@@ -116,9 +114,27 @@ class Differences(Sequence[Difference]):
 
 
 @dataclass(frozen=True)
+class OutputDifference:
+    """One output of the model over all runs, compared whole.
+
+    `max_difference` is in units of `unit`: 1 for integers, the scale of a float output that was
+    stored as integers, and None for one that is computed in float32, where the unit is 2^-16 of
+    the largest element of each run.
+    """
+
+    output: str
+    elements: int
+    differing: int
+    max_difference: float
+    unit: float | None
+
+
+@dataclass(frozen=True)
 class Verification:
     """What was compared. `max_difference` is in units of the output's last place (`unit_of`).
 
+    outputs      the same of each output.
+    beyond       the runs of which an output is further off than the tolerance.
     judges       which runtime ran which operators of the model, and why.
     not_independent  '' if another runtime than Thimble's judged, else why none did.
     memory       bytes of stack and arena that were overwritten; None on the host.
@@ -140,10 +156,12 @@ class Verification:
     unit: str
     memory: MemoryUse | None
     compiled: Compiled
+    outputs: tuple[OutputDifference, ...] = ()
+    beyond: tuple[int, ...] = ()
     by_operators: OperatorDifferences | None = None
-    """For the first run beyond the tolerance: the difference of each operator by itself. Set if the
-    reference can compute it and the board's bytes are exactly those of the operators'
-    references."""
+    """For the runs beyond the tolerance: the difference of each operator by itself. Set if the
+    reference can compute it and the board's bytes are exactly those of the operators' references in
+    each of these runs."""
 
     @property
     def differing(self) -> int:
@@ -198,10 +216,12 @@ def verify_model(
         cases = [case for sequence in sequences for case in sequence]
         begins = _begins([len(sequence) for sequence in sequences], runs)
         limits = index_limits(compiled.plan.graph)
-        computes_float = float_use(compiled.plan) is not None
+        tolerance = max(reference.tolerance, int(float_use(compiled.plan) is not None))
         differences: list[Differing] = []
         elements, worst, count, unit = 0, 0.0, 0, ""
         operators: OperatorDifferences | None = None
+        beyond: list[int] = []
+        seen: dict[str, OutputDifference] = {}
         with deployed(folder, port) as deployment:
             for run in range(len(cases) + runs):
                 report(f"running on {board}", run, len(cases) + runs)
@@ -220,17 +240,25 @@ def verify_model(
                 except LinkError as error:
                     raise LinkError(f"run {run}: {error}") from error
                 count, unit = max(count, done.count), done.unit
-                within = round(worst, _DECIMALS) <= reference.tolerance
+                furthest = 0.0
                 for end, want in zip(deployment.outputs, expected, strict=True):
                     got = done.outputs[end.name].reshape(end.model_shape)
                     elements += got.size
                     found = compare(run, end.name, got, want)
+                    largest = round(found.largest(unit_of(end, want)), _DECIMALS)
+                    seen[end.name] = _with(seen.get(end.name), end, found, got.size, largest)
+                    furthest = max(furthest, largest)
                     if len(found):
                         differences.append(found)
-                        worst = max(worst, found.largest(unit_of(end, want)))
-                if within and round(worst, _DECIMALS) > reference.tolerance:
-                    report("comparing operator by operator")
-                    operators = _by_operators(deployment, reference, compiled, inputs, done)
+                worst = max(worst, furthest)
+                if furthest > tolerance:
+                    beyond.append(run)
+                    report(f"comparing run {run} operator by operator")
+                    one = _by_operators(deployment, reference, compiled, inputs, done, run)
+                    if len(beyond) == 1 or one is None:
+                        operators = one
+                    elif operators is not None:
+                        operators = operators.with_run(one)
             memory = None if find_board(board).is_host else deployment.memory_use()
     return Verification(
         model=compiled.plan.graph.name,
@@ -239,14 +267,16 @@ def verify_model(
         reference=reference.name,
         judges=reference.judges,
         not_independent=reference.not_independent,
-        tolerance=max(reference.tolerance, int(computes_float)),
+        tolerance=tolerance,
         elements=elements,
         differences=Differences(tuple(differences)),
-        max_difference=round(worst, _DECIMALS),
+        max_difference=worst,
         count=count,
         unit=unit,
         memory=memory,
         compiled=compiled,
+        outputs=tuple(seen.values()),
+        beyond=tuple(beyond),
         by_operators=operators,
     )
 
@@ -257,6 +287,7 @@ def _by_operators(
     compiled: Compiled,
     inputs: Mapping[str, Array],
     done: Inference,
+    run: int,
 ) -> OperatorDifferences | None:
     """Each operator alone; None where that cannot be told, or the board computes something else."""
     if not isinstance(reference, OnnxRuntime):
@@ -266,7 +297,23 @@ def _by_operators(
         got = done.outputs[end.name].reshape(end.model_shape)
         if not np.array_equal(got, end.to_model(value).reshape(got.shape)):
             return None
-    return reference.by_operators([inputs[end.name] for end in deployment.inputs])
+    return reference.by_operators([inputs[end.name] for end in deployment.inputs], run)
+
+
+def _with(
+    before: OutputDifference | None, end: End, found: Differing, elements: int, largest: float
+) -> OutputDifference:
+    """What was seen of an output, with another run."""
+    if before is None:
+        in_float = end.tensor.dtype is DType.FLOAT32
+        step = end.tensor.q.scale if end.model_dtype is DType.FLOAT32 and not in_float else 1.0
+        before = OutputDifference(end.name, 0, 0, 0.0, None if in_float else step)
+    return replace(
+        before,
+        elements=before.elements + elements,
+        differing=before.differing + len(found),
+        max_difference=max(before.max_difference, largest),
+    )
 
 
 def unit_of(end: End, wanted: Array) -> float:
@@ -276,7 +323,7 @@ def unit_of(end: End, wanted: Array) -> float:
     """
     if end.tensor.dtype is DType.FLOAT32:
         finite = np.abs(wanted[np.isfinite(wanted.astype(np.float64))].astype(np.float64))
-        return max(float(finite.max(initial=0.0)), 1e-30) * FLOAT_TOLERANCE
+        return max(float(finite.max(initial=0.0)), SMALLEST) * FLOAT_TOLERANCE
     return end.tensor.q.scale if end.model_dtype is DType.FLOAT32 else 1.0
 
 

@@ -13,10 +13,18 @@ from toolchain.frontends import AS_WRITTEN, Reading, front_end_of, load_model, r
 from toolchain.reference.onnx_runtime import OnnxRuntime, open_onnx_runtime
 from toolchain.reference.operator_differences import OperatorDifferences
 from toolchain.reference.process import RuntimeProcess
-from toolchain.reference.reference import Judge, NumpyReference, Reference
+from toolchain.reference.reference import (
+    FLOAT_TOLERANCE,
+    SMALLEST,
+    Judge,
+    NumpyReference,
+    Reference,
+)
 from toolchain.reference.tflite import TfliteReference, open_tflite
 
 __all__ = [
+    "FLOAT_TOLERANCE",
+    "SMALLEST",
     "Judge",
     "NumpyReference",
     "OnnxRuntime",

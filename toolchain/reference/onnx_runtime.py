@@ -59,11 +59,16 @@ class OnnxRuntime:
     def restart(self) -> None:
         """Does nothing: an ONNX model keeps no state."""
 
-    def by_operators(self, inputs: Sequence[Array]) -> OperatorDifferences:
-        """Compare every operator of the model, given ONNX Runtime's values of its inputs."""
+    def by_operators(self, inputs: Sequence[Array], run: int) -> OperatorDifferences:
+        """Compare every operator of the model, given ONNX Runtime's values of its inputs.
+
+        `run`: its number, to tell it from others.
+        """
         graph, stored = read_traced(self.data, Path("model.onnx"), self.wanted)
-        traced = _open(self.model.process, watched(self.data, tuple(stored)))
-        return operator_differences(graph, stored, traced.run(inputs), inputs)
+        names = tuple(dict.fromkeys((*stored, *graph.outputs)))
+        traced = _open(self.model.process, watched(self.data, names)).run(inputs)
+        given = dict(zip(names, traced, strict=True))
+        return operator_differences(graph, stored, given, inputs, run)
 
 
 def open_onnx_runtime(

@@ -10,6 +10,13 @@ from toolchain.ir import Graph
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
 
+FLOAT_TOLERANCE = 2.0**-16
+"""Allowed difference, as a share of a float32 tensor's largest element. Each operation has an error
+of 2^-24 of its result, sums in another order at most 2^-24 per term, functions like exp 2^-22. A
+hundred such layers one after another stay within it."""
+SMALLEST = 1e-30
+"""The largest element of a tensor that is all but zero."""
+
 
 @dataclass(frozen=True)
 class Judge:
