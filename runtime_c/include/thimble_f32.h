@@ -41,6 +41,9 @@ static inline float thimble_clamp_f32(float x, float low, float high)
 /** Softmax of beta * x for each of `rows` rows of `columns` values. The output may be the input. */
 void thimble_softmax_f32(const float *input, float *output, int32_t rows, int32_t columns, float beta);
 
+/** Logarithm of the softmax of each row. The output may be the input. */
+void thimble_log_softmax_f32(const float *input, float *output, int32_t rows, int32_t columns);
+
 typedef enum { THIMBLE_SUM, THIMBLE_MEAN, THIMBLE_MAXIMUM, THIMBLE_MINIMUM } thimble_reduction;
 
 /** A dense input seen as [outer][first][middle][second][inner]: `first` and `second` are reduced. */

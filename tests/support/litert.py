@@ -15,9 +15,8 @@ from toolchain.ops import forms
 from toolchain.reference.judges import rule_of
 from toolchain.reference.process import Runtime
 
-OWN_FUNCTIONS = frozenset(
-    f"{kind}.float32" for kind in ("elu", "exp", "gelu", "log", "logistic", "softmax", "tanh")
-)
+_LIBRARY_FUNCTIONS = ("elu", "exp", "gelu", "log", "log_softmax", "logistic", "softmax", "tanh")
+OWN_FUNCTIONS = frozenset(f"{kind}.float32" for kind in _LIBRARY_FUNCTIONS)
 """Kinds whose exp and the like are not those of a C library: the last bits differ."""
 
 

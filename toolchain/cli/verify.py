@@ -130,9 +130,9 @@ def command(
     no independent runtime takes the model, it is compared with Thimble's own arithmetic, which
     proves little: the exit code is then 2. If operators compute in float32, integers may differ by
     1 and floats by 2^-16 of their tensor's largest element, because the last bits of exp, tanh and
-    similar functions differ from those of this machine's C library. A model that keeps state is compared frame by frame, in
-    sequences with a reset between. Exits 1 if the outputs do not match, and lists every differing
-    element (all of them in the JSON).
+    similar functions differ from those of this machine's C library. A model that keeps state is
+    compared frame by frame, in sequences with a reset between. Exits 1 if the outputs do not match,
+    and lists every differing element (all of them in the JSON).
 
     The latency printed is that of the longest run by the board's counter: cycles on silicon,
     instructions in QEMU (`thimble profile` models cycles from a trace).

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Labels
@@ -29,6 +30,12 @@ class Reading:
 AS_WRITTEN = Reading()
 
 
+class ReadFile(Protocol):
+    """See `FrontEnd.read`."""
+
+    def __call__(self, data: bytes, path: Path, wanted: Reading = AS_WRITTEN) -> Graph: ...
+
+
 def no_labels(data: bytes) -> tuple[Labels, ...]:
     """For a format, or a model, that names no classes."""
     return ()
@@ -47,7 +54,7 @@ class FrontEnd:
     name: str
     suffixes: tuple[str, ...]
     recognises: Callable[[bytes], bool]
-    read: Callable[[bytes, Path, Reading], Graph]
+    read: ReadFile
     labels: Callable[[bytes], tuple[Labels, ...]] = no_labels
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from toolchain.frontends.front_end import FrontEnd, Reading
+from toolchain.frontends.front_end import AS_WRITTEN, FrontEnd, Reading
 from toolchain.ir import Graph, Labels
 
 
@@ -17,7 +17,7 @@ def _recognises(data: bytes) -> bool:
     return len(data) > 2 and data[0] == 0x08 and 1 <= data[1] < 0x40
 
 
-def _read(data: bytes, path: Path, wanted: Reading) -> Graph:
+def _read(data: bytes, path: Path, wanted: Reading = AS_WRITTEN) -> Graph:
     from toolchain.frontends.onnx.reader import read
 
     return read(data, path, wanted)

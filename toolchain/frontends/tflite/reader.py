@@ -12,7 +12,14 @@ from types import MappingProxyType
 from typing import Any
 
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends.front_end import FrontEnd, Problem, Reading, RefusedError, unsupported
+from toolchain.frontends.front_end import (
+    AS_WRITTEN,
+    FrontEnd,
+    Problem,
+    Reading,
+    RefusedError,
+    unsupported,
+)
 from toolchain.frontends.tflite import control, legacy, refusals, shapes
 from toolchain.frontends.tflite.file import (
     IDENTIFIER,
@@ -521,7 +528,7 @@ READ_AWAY = tuple(sorted({*OPERATORS, *control.OPERATORS, *shapes.OPERATORS}))
 """Operators that reading removes: states, known control flow, and arithmetic on shapes."""
 
 
-def _read(data: bytes, path: Path, wanted: Reading) -> Graph:
+def _read(data: bytes, path: Path, wanted: Reading = AS_WRITTEN) -> Graph:
     if wanted.input_shapes:
         raise InputError(
             f"{path.name}: --input-shape is for ONNX files; the shapes of a TFLite file are fixed "
