@@ -75,6 +75,17 @@ CASES: dict[str, tuple[Sequence[int], onnx.NodeProto, Constants, int]] = {
     ),
     "MeanVarianceNormalization": (IMAGE, node("MeanVarianceNormalization", "x"), {}, 17),
     "RMSNormalization": ((2, 3, 8), node("RMSNormalization", "x c"), {"c": reals(8)}, 23),
+    "CumSum": (IMAGE, node("CumSum", "x a", reverse=1), {"a": np.array(1)}, 17),
+    "CumSum of others": (IMAGE, node("CumSum", "x a", exclusive=1), {"a": np.array(-1)}, 17),
+    "Where": (IMAGE, node("Where", "a x c"), {"a": reals(5, 6) > 0, "c": reals(4, 1, 1)}, 17),
+    "Where of a mask": (
+        IMAGE,
+        node("Where", "a c x"),
+        {"a": reals(6) > 0, "c": np.float32(-3)},
+        17,
+    ),
+    "a cube": (IMAGE, node("Pow", "x a"), {"a": np.float32(3)}, 17),
+    "a fourth power's inverse": (IMAGE, node("Pow", "x a"), {"a": np.float32(-4)}, 17),
     "Elu": (IMAGE, node("Elu", "x", alpha=0.5), {}, 17),
     "Celu": (IMAGE, node("Celu", "x", alpha=0.7), {}, 17),
     "Selu": (IMAGE, node("Selu", "x"), {}, 17),
@@ -111,3 +122,21 @@ def test_between_quantised_tensors(case: str) -> None:
         graph = found.prepared.graph
         (product,) = (op for op in graph.ops if op.kind == "batch_matmul")
         assert graph.output(product).dtype is DType.INT8
+
+
+@pytest.mark.parametrize("operator", ["Add", "Where"])
+def test_a_mask_of_infinities(operator: str) -> None:
+    """As PyTorch's exporters write that of an attention."""
+    hidden = np.triu(np.ones((5, 5), bool), 1)
+    constants: dict[str, NDArray[np.generic]] = {"low": np.float32(-np.inf), "m": ~hidden}
+    masked = node("Where", "m x low", "s")
+    if operator == "Add":
+        constants = {"m": np.where(hidden, -np.inf, 0).astype(np.float32)}
+        masked = node("Add", "x m", "s")
+    made = model_of([masked, node("Softmax", "s")], {"x": (2, 5, 5)}, ["y"], constants)
+    data = made.SerializeToString()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    (feed,) = random_feeds(made, 1, 8)
+    (got,), (want,) = run(prepared_of(data), feed), session.run(None, feed)
+    assert np.abs(got - want).max() <= 2.0**-20
+    assert not np.asarray(got)[:, hidden].any()

@@ -23,8 +23,8 @@ from toolchain.ops.unary.lookup import Lookup
 IN_INT8 = "quantise the model to int8"
 """A remedy for who did not ask for float."""
 _MOVERS = frozenset(
-    {"concat", "gather", "mirror_pad", "pad", "reshape", "resize_nearest", "slice", "split"}
-    | {"tile", "transpose"}
+    {"concat", "gather", "mirror_pad", "pad", "reshape", "resize_nearest", "select", "slice"}
+    | {"split", "tile", "transpose"}
 )
 
 
@@ -49,9 +49,14 @@ def _as_float(kind: str, attributes: Attributes) -> tuple[str, Attributes]:
     if isinstance(attributes, Lookup) and attributes.function == "LeakyRelu":
         return "leaky_relu", LeakyRelu(float(np.float32(attributes.parameters[0])))
     spec = specs().get(kind)
-    if spec is not None and any(f.dtypes == {DType.FLOAT32} for f in spec.forms):
+    if spec is not None and any(_computes_float(form.dtypes) for form in spec.forms):
         return kind, attributes
     raise RefusedError("it has no float32 kernel", IN_INT8)
+
+
+def _computes_float(dtypes: frozenset[DType]) -> bool:
+    """Whether a form is for float32, and for no quantised type."""
+    return DType.FLOAT32 in dtypes and DType.INT8 not in dtypes
 
 
 class Float32:
@@ -65,6 +70,8 @@ class Float32:
         return _as_float(kind, attributes)
 
     def dtype(self, dtype: DType) -> DType:
+        if dtype is DType.BOOL:
+            return dtype
         if dtype not in (DType.INT8, DType.FLOAT32):
             raise RefusedError("it has no float32 kernel", IN_INT8)
         return DType.FLOAT32

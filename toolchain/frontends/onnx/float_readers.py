@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.frontends.onnx.arithmetic import UNIT
-from toolchain.ir import Attributes
+from toolchain.ir import Attributes, DType
 from toolchain.ops import spec_of
 from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.elementwise.compare import Compare, Relation
 from toolchain.ops.elementwise.div import Div
 from toolchain.ops.readers.onnx import resolve_axes
+from toolchain.ops.readers.onnx_elementwise import output_axes
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.spec import OnnxNode
 from toolchain.ops.unary.float_function import FloatFunction, Function
@@ -191,11 +193,34 @@ def _hard_sigmoid(node: OnnxNode) -> None:
 
 def _pow(node: OnnxNode) -> None:
     exponent = float(node.constant(1).real.reshape(()))
-    if exponent not in (2.0, 0.5):
-        raise node.unsupported(f"the power {exponent:g}", "2 and 0.5 have kernels in float32")
-    square = exponent == 2
-    kind, attributes = ("float_function", _SQUARE) if square else ("sqrt", Attributes())
-    node.emit_like(0, kind, attributes, UNIT)
+    single = {
+        2.0: ("float_function", _SQUARE),
+        0.5: ("sqrt", Attributes()),
+        -0.5: ("rsqrt", Attributes()),
+    }
+    if exponent in single:
+        node.emit_like(0, *single[exponent], UNIT)
+        return
+    if exponent == 0 or exponent != int(exponent) or abs(exponent) > _MOST_FACTORS:
+        raise node.unsupported(
+            f"the power {exponent:g}",
+            f"0.5, -0.5 and whole powers up to {_MOST_FACTORS} have kernels in float32",
+        )
+    chain = _Chain(node, node.axes(0))
+    x = chain.tensor
+    for _ in range(abs(int(exponent)) - 1):
+        chain.binary("mul", x)
+    if exponent < 0:
+        below = chain.tensor
+        chain.restart(node.add_constant("one", np.ones((), np.float32), None))
+        chain.binary("div", below)
+    elif exponent == 1:
+        chain.binary("mul", 1.0)
+    chain.answer()
+
+
+_MOST_FACTORS = 8
+"""The largest power that is a product."""
 
 
 def _reciprocal(node: OnnxNode) -> None:
@@ -258,10 +283,27 @@ def _normalise(node: OnnxNode, chain: _Chain, axes: tuple[int, ...]) -> None:
     chain.binary("mul", root)
 
 
+_RELATIONS = {
+    "Equal": Relation.EQUAL,
+    "Greater": Relation.GREATER,
+    "GreaterOrEqual": Relation.GREATER_EQUAL,
+    "Less": Relation.LESS,
+    "LessOrEqual": Relation.LESS_EQUAL,
+}
+
+
+def _compare(node: OnnxNode) -> None:
+    axes = output_axes(node)
+    inputs = [node.operand(index, axes) for index in (0, 1)]
+    relation = Compare(_RELATIONS[node.operator])
+    node.emit("compare", relation, inputs, None, axes, dtype=DType.BOOL)
+
+
 READERS: Mapping[str, Callable[[OnnxNode], None]] = MappingProxyType(
     {
         "Abs": _unary("abs"),
         "BatchNormalization": _batch_norm,
+        **dict.fromkeys(_RELATIONS, _compare),
         "Celu": _celu,
         "Clip": _clip,
         "Erf": _unary("float_function", _ERF),

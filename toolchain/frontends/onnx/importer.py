@@ -22,6 +22,7 @@ from toolchain.frontends.onnx.arithmetic import UNIT, Arithmetic
 from toolchain.frontends.onnx.builder import Value, shifted
 from toolchain.frontends.onnx.file import End, Node
 from toolchain.frontends.onnx.float_arithmetic import Float32
+from toolchain.frontends.onnx.float_readers import READERS
 from toolchain.frontends.onnx.layout import Layout
 from toolchain.frontends.onnx.node import NodeView
 from toolchain.frontends.onnx.operators import BLOCKS, COPYING, MOVES_INTEGERS, RENAMING
@@ -173,7 +174,7 @@ class Importer:
             self._copy(node)
         elif node.operator in BLOCKS:
             self._move_blocks(node)
-        elif node.operator in bindings():
+        elif node.operator in bindings() or node.operator in READERS:
             self._check_reals(node)
             self._compute(node)
         else:
@@ -203,6 +204,8 @@ class Importer:
 
     def _read_in(self, arithmetic: Arithmetic, node: Node) -> None:
         own = arithmetic.readers.get(node.operator)
+        if own is None and node.operator not in bindings():
+            raise LeftInFloatError("it has no int8 form")
         (own or bindings()[node.operator].read)(NodeView(self._values, node, arithmetic))
 
     def _check_reals(self, node: Node) -> None:

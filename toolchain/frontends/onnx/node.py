@@ -21,6 +21,11 @@ from toolchain.ops.spec import Array, OnnxData
 _QUANTISE_ALL = "quantise the whole model (quantize_static with all operator types)"
 
 
+_MASKING = ("Add", "Where")
+"""Operators that bring the infinity of an attention's mask; softmax makes as little of -3.4e38."""
+_LARGEST = np.finfo(np.float32).max
+
+
 class NodeView:
     """Answers from `values`, in the model's arithmetic. `_last` is the tensor that emit defines."""
 
@@ -149,6 +154,8 @@ class NodeView:
     def add_constant(self, stem: str, data: Array, quantisation: Quantisation | None) -> str:
         if data.dtype.kind == "f":
             data = data.astype(np.float32)
+            if self.operator in _MASKING:
+                data = np.clip(data, -_LARGEST, _LARGEST)
         owned = np.ascontiguousarray(data)
         quantisation = None if self.in_float else quantisation
         return self._values.builder.add_tensor(
@@ -290,5 +297,5 @@ class NodeView:
 
 
 def _of(dtype: DType, quantisation: Quantisation | None) -> Quantisation | None:
-    """That of a tensor of type `dtype`: float32 has none."""
-    return None if dtype is DType.FLOAT32 else quantisation
+    """That of a tensor of type `dtype`: float32 and bool have none."""
+    return None if dtype in (DType.FLOAT32, DType.BOOL) else quantisation

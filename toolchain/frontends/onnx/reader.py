@@ -19,6 +19,7 @@ from toolchain.frontends.onnx.compositions import RECIPES
 from toolchain.frontends.onnx.expand import EXPANDED, expand
 from toolchain.frontends.onnx.file import FileModel, read_file
 from toolchain.frontends.onnx.float_arithmetic import IN_INT8, Float32
+from toolchain.frontends.onnx.float_readers import READERS
 from toolchain.frontends.onnx.functions import fuse_functions
 from toolchain.frontends.onnx.importer import Importer, bindings
 from toolchain.frontends.onnx.old_forms import RENAMED, in_new_forms
@@ -56,7 +57,7 @@ def read_traced(
 def _read(data: bytes, path: Path, wanted: Reading) -> tuple[Graph, Mapping[str, Stored]]:
     old = with_shapes(constants_from_nodes(read_file(data)), wanted.input_shapes)
     file = in_new_forms(old, lambda: ranks(old))
-    known = STRUCTURAL | bindings().keys()
+    known = STRUCTURAL | bindings().keys() | READERS.keys()
     unknown = _unknown(file, known)
     expanded = expand(file)
     in_float = quantisation.is_float(expanded)

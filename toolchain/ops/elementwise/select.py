@@ -18,10 +18,13 @@ from toolchain.ops.elementwise.common import sample_shape
 from toolchain.ops.extents import Extent, Extents, Pointer
 from toolchain.ops.kernel import Call, Input, Kernel, Loop, Output, SafeOverlap, Struct, Touched
 from toolchain.ops.movement.copies import sample_type
+from toolchain.ops.readers.onnx_elementwise import output_axes
 from toolchain.ops.spec import (
     ALIKE,
     Array,
     Axis,
+    OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TensorType,
@@ -179,6 +182,21 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     return WrittenOp("SELECT_V2", "SelectV2Options")
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    """ONNX Where."""
+    rank = len(node.output_shape())
+    axes = output_axes(node)
+    q = node.output_quantisation()
+    if node.is_constant(0):
+        data = node.constant(0).data.astype(bool)
+        wide = data.reshape((1,) * (rank - data.ndim) + data.shape)
+        condition = node.add_constant("condition", wide.transpose(axes), None)
+    else:
+        condition = node.operand(0, axes)
+    operands = [node.operand(index, axes, quantisation=q) for index in (_YES, _NO)]
+    node.emit("select", Select(), [condition, *operands], q, axes)
+
+
 def _sample(rng: np.random.Generator) -> Graph:
     shape = sample_shape(rng)
     dtype, quantisation = sample_type(rng)
@@ -216,6 +234,7 @@ SPEC = OpSpec(
     sample=_sample,
     axes=_axes,
     tflite=TfliteBinding(("SELECT", "SELECT_V2"), _read, _write),
+    onnx=OnnxBinding(("Where",), _read_onnx),
     dtypes=frozenset(DType),
     limits="any type, any broadcast; operands quantised alike",
 )

@@ -20,7 +20,7 @@ def read_binary(
     """
 
     def read(node: OnnxNode) -> None:
-        axes = _output_axes(node)
+        axes = output_axes(node)
         q = node.output_quantisation()
         for index in (0, 1):
             check_float_constant(node, index, q.scale)
@@ -34,7 +34,7 @@ def read_extremum(kind: str) -> Callable[[OnnxNode], None]:
     """Reads Min and Max. All operands are requantised to the scale of the result."""
 
     def read(node: OnnxNode) -> None:
-        axes, q = _output_axes(node), node.output_quantisation()
+        axes, q = output_axes(node), node.output_quantisation()
         operands = [node.operand(i, axes, quantisation=q) for i in range(node.inputs)]
         if len(operands) == 1:
             node.emit_like(0, "lookup", Lookup("Identity"), q)
@@ -50,7 +50,8 @@ def read_extremum(kind: str) -> Callable[[OnnxNode], None]:
     return read
 
 
-def _output_axes(node: OnnxNode) -> tuple[int, ...]:
+def output_axes(node: OnnxNode) -> tuple[int, ...]:
+    """The order of the result's dimensions: that of the largest operand, new ones first."""
     axes, rank = node.axes(*range(node.inputs)), len(node.output_shape())
     missing = rank - len(axes)
     return (*range(missing), *(axis + missing for axis in axes))

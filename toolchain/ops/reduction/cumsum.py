@@ -22,8 +22,11 @@ from toolchain.ops.kernel import (
     Touched,
 )
 from toolchain.ops.movement.copies import int32_constant, integers, resolve_axis, sample_shape
+from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.spec import (
     Array,
+    OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -116,6 +119,16 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", ends, [op], ["x"], ["y"])
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    if not node.in_float:
+        raise node.left_in_float("it has no int8 form")
+    order = node.axes(0)
+    (axis,) = resolve_axes(node, node.integers(1), len(order))
+    exclusive, reverse = (bool(node.attribute(name, 0)) for name in ("exclusive", "reverse"))
+    attributes = CumSum(order.index(axis), exclusive, reverse)
+    node.emit("cumsum", attributes, [node.operand(0, order)], None, order)
+
+
 SPEC = OpSpec(
     kind="cumsum",
     attributes=CumSum,
@@ -124,6 +137,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     tflite=TfliteBinding(("CUMSUM",), _read, _write),
+    onnx=OnnxBinding(("CumSum",), _read_onnx),
     dtypes=frozenset(_SUFFIXES),
     limits="float32 or int32 (TFLite has no quantised form); constant axis",
 )
