@@ -14,5 +14,6 @@ def sample_with_constant_weights(kind: str, rng: np.random.Generator) -> Graph:
     """
     while True:
         graph = forms()[kind].sample(rng)
-        if "weights" not in graph.inputs and not any(graph.tensors["weights"].q.zero_points):
+        weights = graph.tensors.get("weights")
+        if weights is None or (weights.is_constant and not any(weights.q.zero_points)):
             return graph
