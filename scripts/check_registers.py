@@ -27,7 +27,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from toolchain.boards import Board, Chip, MemoryKind, boards, chips
-from toolchain.boards.parts import FLASH_KIB
+from toolchain.boards.parts import FLASH_KIB, line_of
 from toolchain.device import compiler
 from toolchain.device.build import BuildOptions, firmware_defines
 from toolchain.resources import RUNTIME_C
@@ -40,7 +40,6 @@ CORE_REPOSITORY = "CMSIS_6"
 DWT_CYCCNT = 0xE0001004
 ST_REPOSITORY = "hal_stm32"
 UARTS = r"((?:LP)?US?ART\d+)"
-_LINE_LENGTH = len("stm32f446")
 
 # RAM without its parity check, as the option bytes are delivered; ST's headers tell what is left
 # with it (RM0444 2.3).
@@ -404,9 +403,11 @@ def regions(header: Headers) -> list[tuple[int, int]]:
             length = sizes.get(name) or sizes[f"{axi[1]}_{axi[2]}"]
             found.append((int(base, 16), int(base, 16) + length))
         size = re.search(r"(\d+)\s*KB", comment)
-        if re.search(r"(?<!BKP)(SRAM\d?|RAM|RAMITCM|RAMDTCM)$", name) and size:
+        told = size or re.search(r"SRAM\d$", name)
+        bytes_ = sizes.get(name, int(size[1]) * 1024 if size else 0) if told else 0
+        if re.search(r"(?<!BKP)(SRAM\d?|RAM|RAMITCM|RAMDTCM)$", name) and bytes_:
             start = ALIASES.get((header.name, int(base, 16)), int(base, 16))
-            found.append((start, start + sizes.get(name, int(size[1]) * 1024)))
+            found.append((start, start + bytes_))
     if not found and "SRAM_SIZE_MAX" in header.macros:
         most = re.search(r"#define SRAM_SIZE_MAX\s+\(?(0x\w+)UL", header.text)
         assert most is not None
@@ -460,7 +461,7 @@ def pin_differences(board: Board, st: Repository) -> Iterator[str]:
     if board.emulator is not None:
         return
     assert board.uart is not None
-    line, family = board.chip.name[:_LINE_LENGTH], board.chip.family.removeprefix("stm32")[:2]
+    line, family = line_of(board.chip.name), board.chip.family.removeprefix("stm32")
     uart = board.uart
     signals = [
         (f"{uart.name}_tx", uart.tx, uart.functions[0]),

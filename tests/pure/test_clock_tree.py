@@ -120,3 +120,16 @@ def test_a_uart_that_the_chip_lacks_must_be_listed(tmp_path: Path) -> None:
     (tmp_path / "board.toml").rename(tmp_path / "again" / "board.toml")
     with pytest.raises(InputError, match="without: there is no 'USART8'"):
         read_board(tmp_path / "again" / "board.toml")
+
+
+def test_a_uart_may_run_on_another_oscillator(tmp_path: Path) -> None:
+    """An STM32U3 has no PLL: the core's 96 MHz are not the UART's."""
+    slow = changed(
+        tmp_path,
+        ("clock_hz = 96_000_000", "clock_hz = 24_000_000"),
+        ("p = 1", "p = 4"),
+        like="nucleo-u385rg-q",
+    )
+    assert slow.clocks_hz["source"] == 96_000_000 and slow.clocks_hz["apb2"] == 24_000_000
+    assert slow.defines["THIMBLE_USART_CLOCK_HZ"] == f"0x{16_000_000:X}u"
+    assert slow.defines["THIMBLE_FLASH_WAIT_STATES"] == "0x0u"

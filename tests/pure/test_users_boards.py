@@ -86,6 +86,7 @@ def test_a_board_of_ours_keeps_its_name(mine: Path, monkeypatch: pytest.MonkeyPa
         ("STM32U575ZIT6Q", "stm32u575", 2048),
         ("stm32u575cg", "stm32u575", 1024),
         ("STM32F446RCT6", "stm32f446", 256),
+        ("STM32WBA55CEU6", "stm32wba55", 512),
     ],
 )
 def test_a_part_number_is_a_board_of_its_chip_alone(name: str, chip: str, flash_kib: int) -> None:

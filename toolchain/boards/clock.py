@@ -35,6 +35,7 @@ class Bus:
 class ClockTree:
     """`[clock]` of a chip: what its factors may be, as `1..8, 16`, and limits of the clocks that
     they make, in Hz. `input_hz`, `vco_hz`: the least and the most into the PLL, and of its VCO.
+    `beside`: other oscillators by name, as clocks of UARTs, in Hz.
     """
 
     source: str
@@ -44,6 +45,7 @@ class ClockTree:
     p: str = "1"
     input_hz: tuple[int, ...] = ()
     vco_hz: tuple[int, ...] = ()
+    beside: Mapping[str, int] = field(default_factory=dict)
     bus: Mapping[str, Bus] = field(default_factory=dict)
 
 
@@ -59,7 +61,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class Clocks:
-    """What runs at which clock, in Hz: of the core, and of each bus and the oscillator by name."""
+    """What runs at which clock, in Hz: of the core, and of each bus and oscillator by name."""
 
     core_hz: int
     others: Mapping[str, int]
@@ -85,6 +87,7 @@ def clocks(tree: ClockTree, chosen: Factors, most_hz: int, where: str) -> Clocks
         known = ", ".join(tree.bus) or "none"
         raise InputError(f"{where}: clock.bus: there is no {unknown[0]!r}; the chip has {known}")
     found = {CORE: core, SOURCE: Fraction(tree.source_hz)}
+    found |= {name: Fraction(clock_hz) for name, clock_hz in tree.beside.items()}
     for name, bus in tree.bus.items():
         divider = chosen.bus.get(name, 1)
         _check_factor(divider, bus.dividers, f"{where}: clock.bus.{name}")

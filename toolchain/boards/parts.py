@@ -11,7 +11,7 @@ from toolchain.boards.memory import MemoryKind
 from toolchain.errors import InputError
 
 _REST = re.compile(r"[a-z](?P<flash>[a-z0-9])[a-z0-9]*")
-_LINE_LENGTH = len("stm32u575")
+_LONGER = "stm32wba"
 FLASH_KIB = dict(
     zip(
         "468bzcdefghij",
@@ -23,6 +23,11 @@ FLASH_KIB = dict(
 datasheets)."""
 
 
+def line_of(part: str) -> str:
+    """What of a chip's name or part number is before the letter of its pins: stm32wba55."""
+    return part[: len("stm32wba55" if part.startswith(_LONGER) else "stm32u575")]
+
+
 def chip_of(part: str, names: Collection[str]) -> str | None:
     """Which of `names` a chip's name or part number means, in any case; None for neither.
 
@@ -31,13 +36,13 @@ def chip_of(part: str, names: Collection[str]) -> str | None:
     """
     text = part.lower()
     found = max((name for name in names if _begins(text, name)), key=len, default=None)
-    whole = text == found or _REST.fullmatch(text[_LINE_LENGTH:])
+    whole = text == found or _REST.fullmatch(text[len(line_of(text)) :])
     return found if whole else None
 
 
 def _begins(text: str, name: str) -> bool:
     return len(text) >= len(name) and all(
-        wanted == got or (wanted == "x" and place >= _LINE_LENGTH)
+        wanted == got or (wanted == "x" and place >= len(line_of(text)))
         for place, (got, wanted) in enumerate(zip(text, name, strict=False))
     )
 
@@ -47,7 +52,7 @@ def as_part(chip: Chip, part: str) -> Chip:
 
     Raises InputError for a part with more flash than its chip.
     """
-    match = _REST.fullmatch(part.lower()[_LINE_LENGTH:])
+    match = _REST.fullmatch(part.lower()[len(line_of(part.lower())) :])
     first = chip.banks[0] if chip.banks else None
     if match is None or part.lower() == chip.name or first is None:
         return chip

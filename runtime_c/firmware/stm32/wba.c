@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* STM32WBA5x (RM0493): full speed from the internal 16 MHz oscillator. USART1 runs on that oscillator
+ * directly. The radio is left alone. TrustZone is off, as the option bytes are delivered; nothing here is
+ * Secure. */
+#include "registers_wba.h"
+#include "thimble_board.h"
+#include "thimble_stm32.h"
+
+#define UNTRIMMED (RCC_ICSCR3_HSITRIM & ~(RCC_ICSCR3_HSITRIM >> 1)) /* the middle of what it takes */
+#define INTO_HZ (16000000u / THIMBLE_PLL_M)
+#define INTO_RANGE (INTO_HZ > 8000000u ? RCC_PLL1CFGR_PLL1RGE : 0u)
+#define PLL_FACTORS                                                                                          \
+    (RCC_PLL1CFGR_PLL1SRC_1 | INTO_RANGE | ((THIMBLE_PLL_M - 1u) << RCC_PLL1CFGR_PLL1M_Pos) |                \
+     RCC_PLL1CFGR_PLL1REN)
+/* Of the radio's bus, while the PLL is the core's clock: by 1, 2, 3, 4 or 6. */
+#define AHB5_CODE                                                                                            \
+    (THIMBLE_AHB5_DIVIDER == 1u ? 0u : THIMBLE_AHB5_DIVIDER == 6u ? 7u : THIMBLE_AHB5_DIVIDER + 2u)
+
+/* First of all: those of full speed do for every clock. */
+static void flash_up(void)
+{
+    THIMBLE_REGISTER(FLASH_ACR) = THIMBLE_FLASH_WAIT_STATES | FLASH_ACR_PRFTEN;
+    thimble_wait_for(FLASH_ACR, FLASH_ACR_LATENCY, THIMBLE_FLASH_WAIT_STATES);
+}
+
+/* Onto the internal oscillator, with no PLL running. */
+static void settle_clocks(void)
+{
+    THIMBLE_REGISTER(RCC_CR) |= RCC_CR_HSION;
+    thimble_wait_set(RCC_CR, RCC_CR_HSIRDY);
+    THIMBLE_REGISTER(RCC_CFGR1) &= ~RCC_CFGR1_SW;
+    thimble_wait_clear(RCC_CFGR1, RCC_CFGR1_SWS);
+    THIMBLE_REGISTER(RCC_CFGR2) = 0;
+    THIMBLE_REGISTER(RCC_CFGR3) = 0;
+    THIMBLE_REGISTER(RCC_CR) &= ~(RCC_CR_HSEON | RCC_CR_PLL1ON);
+    thimble_wait_clear(RCC_CR, RCC_CR_PLL1RDY);
+    thimble_replace(RCC_ICSCR3, RCC_ICSCR3_HSITRIM, UNTRIMMED); /* as it was calibrated */
+    THIMBLE_REGISTER(RCC_CIER) = 0;
+}
+
+/* Range 1. */
+static void power_up(void)
+{
+    thimble_clock_enable(RCC_AHB4ENR, RCC_AHB4ENR_PWREN);
+#ifdef THIMBLE_SMPS
+    THIMBLE_REGISTER(PWR_CR3) |= PWR_CR3_REGSEL;
+    thimble_wait_set(PWR_SVMSR, PWR_SVMSR_REGS);
+#endif
+    THIMBLE_REGISTER(PWR_VOSR) |= PWR_VOSR_VOS;
+    thimble_wait_set(PWR_VOSR, PWR_VOSR_VOSRDY);
+}
+
+void thimble_board_init(void)
+{
+    flash_up();
+    settle_clocks();
+    power_up();
+    THIMBLE_REGISTER(RCC_CFGR4) = AHB5_CODE;
+    /* 16 MHz / M into the VCO, x N, / R for the core, which must not become faster by more than 47 MHz at
+     * once: a prescaler is there while the clock is switched (stm32wbaxx_hal_rcc.c:957). */
+    THIMBLE_REGISTER(RCC_PLL1CFGR) = PLL_FACTORS | RCC_PLL1CFGR_PLL1RCLKPRE;
+    THIMBLE_REGISTER(RCC_PLL1DIVR) = (THIMBLE_PLL_N - 1u) | ((THIMBLE_PLL_P - 1u) << RCC_PLL1DIVR_PLL1R_Pos);
+    THIMBLE_REGISTER(RCC_CR) |= RCC_CR_PLL1ON;
+    thimble_wait_set(RCC_CR, RCC_CR_PLL1RDY);
+    THIMBLE_REGISTER(RCC_CFGR1) |= RCC_CFGR1_SW;
+    thimble_wait_set(RCC_CFGR1, RCC_CFGR1_SWS);
+    THIMBLE_REGISTER(RCC_PLL1CFGR) &= ~RCC_PLL1CFGR_PLL1RCLKPRE;
+    thimble_wait_set(RCC_PLL1CFGR, RCC_PLL1CFGR_PLL1RCLKPRERDY);
+    thimble_replace(RCC_CCIPR1, RCC_CCIPR1_USART1SEL, RCC_CCIPR1_USART1SEL_1);
+    thimble_stm32_icache_enable();
+}
