@@ -8,7 +8,9 @@ HEADERS is a folder with checkouts or bare clones of zephyrproject-rtos/hal_stm3
 ST's headers, LL drivers and pin data of every family, and of ARM-software/CMSIS_6. Needs
 arm-none-eabi-gcc. The exit code is 1 where anything differs. `--write` renews
 tests/support/firmware/registers/, the addresses and bits that the simulated registers of the tests
-are made of. `--tables stm32g071xx` prints the [gpio] and [uarts] that a chip's file needs.
+are made of, and, where nothing differs, boards/checked.toml, which tells `thimble boards` what was
+compared with which revision. `--tables stm32g071xx` prints the [gpio] and [uarts] that a chip's
+file needs.
 """
 
 from __future__ import annotations
@@ -22,11 +24,14 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
 from toolchain.boards import Board, Chip, MemoryKind, boards, chips
+from toolchain.boards.checked import FILE as CHECKED
+from toolchain.boards.checked import numbers_of
 from toolchain.boards.parts import FLASH_KIB, line_of
 from toolchain.device import compiler
 from toolchain.device.build import BuildOptions, firmware_defines
@@ -583,6 +588,18 @@ def write(board: Board, header: Headers, made: Iterable[Row], *repositories: Rep
     (TABLES / f"{board.name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def write_checked(repositories: Sequence[Repository]) -> None:
+    """What was found without a difference, and with which revisions."""
+    lines = ["# Written by scripts/check_registers.py --write.", f'date = "{datetime.now(UTC):%F}"']
+    lines += ["", "[repositories]"]
+    lines += [f'"{r.name.replace("+", "/")}" = "{r.commit}"' for r in repositories]
+    lines += ["", "[chips]"]
+    for chip in filter(is_stm32, chips().values()):
+        header, numbers = f"{header_name(chip)}.h", numbers_of(chip)
+        lines.append(f'{chip.name} = {{ header = "{header}", numbers = "{numbers}" }}')
+    CHECKED.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def hexadecimal(value: int | None) -> str:
     return "nothing of that name" if value is None else f"0x{value:X}"
 
@@ -646,6 +663,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found += [f"{board.name}: {d}" for d in differences(board, header, st)]
             if options.write and board.emulator is None:
                 write(board, header, rows(board, header, ours(board)), st, core)
+    if options.write and not found:
+        write_checked((st, core))
     print("\n".join(found), file=sys.stderr)
     for repository in (st, core):
         print(f"{repository.name.split('+')[-1]}: {repository.commit}")

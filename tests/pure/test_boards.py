@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
-from toolchain.boards import Board, Content, MemoryKind, board, boards, read_board
+from toolchain.boards import (
+    Board,
+    Chip,
+    Content,
+    MemoryKind,
+    board,
+    boards,
+    checked,
+    chips,
+    header_of,
+    read_board,
+)
+from toolchain.cli import run
 from toolchain.device.flash import choose, runners
 from toolchain.errors import DoesNotFitError, InputError
 from toolchain.memory.bank_layout import layout
@@ -26,6 +42,51 @@ def test_the_documentation_lists_every_board() -> None:
         for name, b in boards().items()
     }
     assert {name: listed.get(name) for name in told} == told
+
+
+@pytest.mark.parametrize(
+    "chip", [c for c in chips().values() if c.family], ids=lambda chip: chip.name
+)
+def test_every_stm32_was_held_against_its_header(chip: Chip) -> None:
+    """Where a number has changed since: scripts/check_registers.py HEADERS --write."""
+    assert re.fullmatch(r"stm32\w+x[a-z]?\.h", header_of(chip))
+
+
+def test_a_chip_that_has_changed_since_was_not_compared() -> None:
+    chip, flash = chips()["stm32f446"], chips()["stm32f446"].banks[0]
+    assert chip.identity is not None
+
+    def with_flash(**changed: int) -> Chip:
+        first = replace(flash, memory=replace(flash.memory, **changed))
+        return replace(chip, banks=(first, *chip.banks[1:]))
+
+    assert header_of(board("STM32F446RCT6").chip) == "stm32f446xx.h"
+    assert not header_of(with_flash(size_bytes=1 << 20))
+    assert not header_of(with_flash(origin=0x0801_0000))
+    assert not header_of(replace(chip, identity=replace(chip.identity, device_id=0x422)))
+    assert not header_of(replace(chip, name="ours"))
+    assert not header_of(chips()["an386"])
+
+
+def test_the_list_says_what_each_board_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["boards", "--json", "-"]) == 0
+    told = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["boards"]}
+    assert told["mps2-an386"]["checked_against"] is None
+    against = told["nucleo-h743zi"]["checked_against"]
+    assert against.pop("header") == "stm32h743xx.h"
+    assert date.fromisoformat(against.pop("date")) <= datetime.now(UTC).date()
+    assert against == checked().repositories
+    assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in against.values())
+    assert set(against) == {"zephyrproject-rtos/hal_stm32", "ARM-software/CMSIS_6"}
+    assert run(["boards"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "│" in line]
+    assert ["nucleo-h743zi", "STM32H743", "cortex-m7", "480 MHz"] in [row[:4] for row in rows]
+    (row,) = [row for row in rows if row[0] == "nucleo-l476rg"]
+    assert row[4:] == ["96 + 32 KiB", "1 MiB", "not on hardware", "stm32l476xx.h"]
+    (row,) = [row for row in rows if row[0] == "mps2-an386"]
+    assert row[4:] == ["4 + 16 MiB", "4 MiB", "in QEMU", "-"]
+    assert against["zephyrproject-rtos/hal_stm32"][:12] in lines[-1]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from types import ModuleType
 import pytest
 
 from tests.support.registers import TABLES
+from toolchain.resources import BOARDS
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "check_registers.py"
 HEADERS = os.environ.get("THIMBLE_ST_HEADERS", "")
@@ -42,10 +43,13 @@ def test_all_numbers_are_those_of_the_headers(
 ) -> None:
     """And the tables that the other tests take their registers from are what the headers give."""
     monkeypatch.setattr(script, "TABLES", tmp_path)
+    monkeypatch.setattr(script, "CHECKED", tmp_path.parent / "checked.toml")
     assert script.main([HEADERS, "--write"]) == 0, capsys.readouterr().err
     for file in sorted(TABLES.glob("*.csv")):
         fresh = (tmp_path / file.name).read_text().splitlines()
         assert fresh[1:] == file.read_text().splitlines()[1:], file.name
+    told, kept = ((folder / "checked.toml").read_text() for folder in (tmp_path.parent, BOARDS))
+    assert told.splitlines()[6:] == kept.splitlines()[6:]
     assert {f.name for f in tmp_path.iterdir()} == {f.name for f in TABLES.iterdir()}
 
 

@@ -4,6 +4,8 @@ with a `board.toml`."""
 from toolchain.boards.board_model import Board as Board
 from toolchain.boards.board_model import Emulator as Emulator
 from toolchain.boards.board_model import Uart as Uart
+from toolchain.boards.checked import checked as checked
+from toolchain.boards.checked import header_of as header_of
 from toolchain.boards.chip_model import Bank as Bank
 from toolchain.boards.chip_model import BusTiming as BusTiming
 from toolchain.boards.chip_model import Chip as Chip

@@ -9,7 +9,16 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from toolchain.boards import Board, board_files_by_name, boards, invalid_boards, starting_board
+from toolchain.boards import (
+    Board,
+    MemoryKind,
+    board_files_by_name,
+    boards,
+    checked,
+    header_of,
+    invalid_boards,
+    starting_board,
+)
 from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
 from toolchain.cli._command import Command
@@ -38,7 +47,8 @@ ForOption = Annotated[
 def listing(context: typer.Context, json: JsonOption = None, model: ForOption = None) -> None:
     """List the boards, and which hold a model; make and check boards of your own.
 
-    The list says core, clock, RAM, flash, and where each has run. A board is a folder with a
+    The list says core, clock, banks of RAM and flash, where each has run, and which of ST's headers
+    its chip's numbers were found equal to. A board is a folder with a
     `board.toml`, which names its chip. Boards of yours are found by their path (`--board
     path/to/board.toml`), or by name in the folders of `$THIMBLE_BOARDS` and in
     `~/.config/thimble/boards`. `thimble boards new` writes one to begin with, and `thimble
@@ -55,10 +65,16 @@ def listing(context: typer.Context, json: JsonOption = None, model: ForOption = 
         write_json(json, {"boards": [_as_json(board) for board in boards().values()]})
     if json == "-":
         return
-    table = _table("board", "what", "core", "clock", "RAM", "flash", "runs")
+    table = _table("board", "chip", "core", "clock", "RAM", "flash", "runs", "checked against")
     for board in boards().values():
-        table.add_row(*_described(board), _where_it_runs(board))
+        header = header_of(board.chip) or "-"
+        table.add_row(*_described(board), _where_it_runs(board), header)
     output_console().print(table)
+    last = checked()
+    compared = " and ".join(
+        f"{name} at {commit[:12]}" for name, commit in last.repositories.items()
+    )
+    output_console().print(f"Headers of {compared}, compared on {last.date}.", highlight=False)
     for name, wrong in invalid_boards().items():
         note(f"warning: board {name} is left out: {wrong}")
 
@@ -66,12 +82,20 @@ def listing(context: typer.Context, json: JsonOption = None, model: ForOption = 
 def _described(board: Board) -> tuple[str, ...]:
     return (
         escape(board.name),
-        escape(board.title),
+        escape(board.chip.title),
         board.core.name,
         f"{board.clock_hz // 10**6} MHz" if board.clock_hz else "-",
-        round_size(board.ram_bytes) if board.ram_bytes else "-",
-        round_size(board.flash_bytes) if board.flash_bytes else "-",
+        _sizes(board, MemoryKind.RAM),
+        _sizes(board, MemoryKind.FLASH),
     )
+
+
+def _sizes(board: Board, kind: MemoryKind) -> str:
+    """Of the banks that may be used."""
+    sizes = [m.size_bytes for m in board.memories if m.kind is kind and m.holds]
+    mebi = all(size % (1 << 20) == 0 for size in sizes)
+    listed = " + ".join(f"{size >> (20 if mebi else 10)}" for size in sizes)
+    return f"{listed} {'MiB' if mebi else 'KiB'}" if sizes else "-"
 
 
 def _table(*headings: str) -> Table:
@@ -109,10 +133,10 @@ def _list_for(model: Path, json: str | None) -> None:
         return
     table = _table("board", "core", "clock", "RAM", "flash", "RAM needed", "flash needed", "time")
     for fit in found:
-        name, _, core, clock, ram, flash = _described(fit.board)
+        name, _, *described = _described(fit.board)
         if fit.need is not None:
             own = [f"{n / 1024:,.1f} KiB" for n in (fit.need.ram_bytes, fit.need.flash_bytes)]
-            table.add_row(name, core, clock, ram, flash, *own, f"{fit.milliseconds:,.2f} ms")
+            table.add_row(name, *described, *own, f"{fit.milliseconds:,.2f} ms")
     output_console().print(table)
     refused = [fit for fit in found if fit.why_not]
     output_console().print(
@@ -200,17 +224,23 @@ def _following(board: Board) -> dict[str, Any]:
 
 def _where_it_runs(board: Board) -> str:
     if board.is_host:
-        return "on this machine"
+        return "here"
     if board.emulator:
         return "in QEMU"
     if board.ran_on_hardware:
-        return "run on hardware"
-    return "not run on hardware" if _is_ours(board) else "yours"
+        return "on hardware"
+    return "not on hardware" if _is_ours(board) else "yours"
 
 
 def _is_ours(board: Board) -> bool:
     file = board_files_by_name().get(board.name)
     return file is not None and file.is_relative_to(BOARDS)
+
+
+def _checked_as_json(board: Board) -> dict[str, str] | None:
+    header = header_of(board.chip)
+    last = checked()
+    return {"header": header, "date": last.date, **last.repositories} if header else None
 
 
 def _as_json(board: Board) -> dict[str, Any]:
@@ -224,6 +254,7 @@ def _as_json(board: Board) -> dict[str, Any]:
         "flash_bytes": board.flash_bytes,
         "emulated": board.emulator is not None,
         "ran_on_hardware": board.ran_on_hardware,
+        "checked_against": _checked_as_json(board),
         "memories": [
             {
                 "name": m.name,
