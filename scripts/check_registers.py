@@ -32,6 +32,7 @@ from elftools.elf.elffile import ELFFile
 from toolchain.boards import Board, Chip, MemoryKind, boards, chips
 from toolchain.boards.checked import FILE as CHECKED
 from toolchain.boards.checked import numbers_of
+from toolchain.boards.clock import SOURCE
 from toolchain.boards.parts import FLASH_KIB, line_of
 from toolchain.device import compiler
 from toolchain.device.build import BuildOptions, firmware_defines
@@ -615,9 +616,20 @@ def compared(named: Mapping[str, int], facts: Sequence[Fact], header: Headers) -
             yield f"{name} is 0x{ours:X}; {header.name}.h has {hexadecimal(value)}"
 
 
+def bus_differences(chip: Chip, macros: Mapping[str, str]) -> Iterator[str]:
+    """UARTs on another bus than the one whose register gives them their clock for access."""
+    assert chip.clock is not None
+    others = {SOURCE, *chip.clock.beside}
+    for name, uart in chip.uarts.items():
+        bus = re.match(r"&RCC->(APB\d?)", enable(name, macros)[0]) if name in macros else None
+        if bus is not None and uart.clock not in {bus[1].lower(), *others}:
+            yield f"uarts.{name}.clock is {uart.clock}; its clock enable is one of {bus[1]}"
+
+
 def chip_differences(chip: Chip, header: Headers, st: Repository) -> Iterator[str]:
     checked = list(chip_facts(chip, header.macros))
     yield from compared({}, checked, header)
+    yield from bus_differences(chip, header.macros)
     yield from memory_differences(chip, header)
     yield from identity_differences(chip, st)
     print(f"{chip.name}: {len(checked)} numbers of its file, and its memories, {header.name}.h")

@@ -27,7 +27,7 @@ MHZ = 1_000_000
 KIB = 1024
 MINIMAL = 'title = "x"\nmost_clock_hz = 100\n[core]\nname = "cortex-m4"\n'
 CACHE = '[cache.l1]\nholds = ["data"]\nline_bytes = {line}\nways = 1\nsets = 1\n'
-BANK = '[[memory]]\nname = "R"\norigin = 0\nsize_bytes = 4096\nkind = "ram"\nholds = []\n'
+BANK = '[[memory]]\nname = "R"\norigin = 0\nsize_bytes = 4096\nkind = "ram"\nholds = ["code"]\n'
 
 
 def test_each_board_names_a_chip_and_chips_are_no_board() -> None:
@@ -198,7 +198,7 @@ def test_a_board_and_a_chip_are_targets() -> None:
             "access_cycles is 0.5, not a whole number",
         ),
         (
-            MINIMAL + BANK.replace("= 0", "= 2048").replace("[]", '["data"]'),
+            MINIMAL + BANK.replace("= 0", "= 2048").replace('"code"', '"data"'),
             r"\(R\) may hold data but does not begin at a multiple of 4096",
         ),
         (MINIMAL + BANK + BANK, r"memory\[1\] \(R\): there is another bank of that name"),

@@ -139,6 +139,28 @@ def test_a_new_board_is_one_that_compiles(
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[flash.stlink]", "[flash.jlink]", "names unknown flashing tools: jlink"),
+        (
+            "[flash.stlink]",
+            '[flash.stlink]\ntarget = "x"',
+            "[flash.stlink] has target; it needs",
+        ),
+        ("config =", "file =", "[flash.openocd] has file; it needs config"),
+    ],
+)
+def test_a_flashing_tool_that_is_wrong_is_told(
+    old: str, new: str, message: str, mine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = mine / "board.toml"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    assert thimble("boards", "check", str(mine)) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
     "name", [c.name for c in chips().values() if c.clock is not None and c.firmware_sources]
 )
 def test_every_chip_with_firmware_begins_at_its_highest_clock(name: str, tmp_path: Path) -> None:

@@ -15,6 +15,9 @@ from toolchain.boards.core import Core
 from toolchain.boards.memory import Cache, Memory, MemoryTiming
 from toolchain.errors import InputError
 
+DEV_ID = 0xFFF
+"""The low bits of DBGMCU_IDCODE, which tell the chip."""
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -26,6 +29,14 @@ class Identity:
     device_id: int
     id_register: int
     other_ids: tuple[int, ...] = ()
+
+    def check(self, where: str) -> None:
+        """Raises InputError naming the field that is out of its limits."""
+        for value in (self.device_id, *self.other_ids):
+            if not 1 <= value <= DEV_ID:
+                raise InputError(f"{where}: device_id is 0x{value:X}, not of 12 bits")
+        if self.id_register % 4 or not 0 <= self.id_register < 1 << 32:
+            raise InputError(f"{where}: id_register is 0x{self.id_register:X}, not of a word")
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 from toolchain.boards.board_model import Emulator, Uart
@@ -31,8 +33,11 @@ from toolchain.boards.memory import (
 from toolchain.errors import InputError
 from toolchain.files.records import field_of, record
 
+_USB_ID = re.compile("[0-9a-f]{4}:[0-9a-f]{4}")
 _LEAST_SECTOR_BYTES = 4
 _MOST_SECTORS = 32
+_NO_MEMORY = (range(0x4000_0000, 0x6000_0000), range(0xE000_0000, 1 << 32))
+"""Peripherals, and the core's own (Arm DDI 0403 B3.1)."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +220,14 @@ class UsbEntry:
 
     ids: tuple[str, ...] = ()
 
+    def check(self, where: str) -> None:
+        """Raises InputError naming what is no vendor and product."""
+        for usb_id in self.ids:
+            if not _USB_ID.fullmatch(usb_id):
+                raise InputError(
+                    f"{where}: usb: ids has {usb_id!r}; an id is vendor:product, as 0483:374b"
+                )
+
 
 @dataclass(frozen=True)
 class BoardEntry:
@@ -262,6 +275,32 @@ def banks_of(
             _find("timing", read.timing, entry.timing, place)
         found[read.name] = Bank(memory, entry.timing.get(read.timing), read.caches)
     return tuple(found.values())
+
+
+def check_banks(memories: Sequence[Memory], where: str) -> None:
+    """Raises InputError, naming both, where two banks overlap, where one lies where a Cortex-M has
+    no memory, and where the first, which the core boots from, may not hold code.
+    """
+    for memory in memories:
+        at = f"{where}: memory ({memory.name}): origin 0x{memory.origin:08X}"
+        if memory.end > 1 << 32 or any(
+            memory.origin < none.stop and none.start < memory.end for none in _NO_MEMORY
+        ):
+            raise InputError(
+                f"{at} and size_bytes 0x{memory.size_bytes:X}: a core has no memory from "
+                "0x40000000 to 0x5FFFFFFF, from 0xE0000000, and above 4 GB"
+            )
+    for first, second in combinations(sorted(memories, key=lambda m: m.origin), 2):
+        if first.end > second.origin:
+            raise InputError(
+                f"{where}: memory ({first.name}): size_bytes 0x{first.size_bytes:X} reaches into "
+                f"{second.name}, whose origin is 0x{second.origin:08X}"
+            )
+    if memories and Content.CODE not in memories[0].holds:
+        raise InputError(
+            f"{where}: memory[0] ({memories[0].name}): the first bank is the one that the core "
+            "boots from, so holds must have code"
+        )
 
 
 def _find(what: str, name: str, known: Collection[str], where: str) -> None:

@@ -13,7 +13,7 @@ from toolchain.boards.baud import check_baud
 from toolchain.boards.board_model import Board, Emulator
 from toolchain.boards.chip_model import Chip
 from toolchain.boards.clock import Clocks, clocks
-from toolchain.boards.entries import BoardEntry, ChipEntry, banks_of, names_behind
+from toolchain.boards.entries import BoardEntry, ChipEntry, banks_of, check_banks, names_behind
 from toolchain.boards.parts import as_part, chip_of
 from toolchain.boards.places import CHIPS, board_files_by_name
 from toolchain.boards.soldered import (
@@ -43,11 +43,13 @@ def read_chip(file: Path) -> Chip:
         base = file.parent / _FAMILIES / f"{family}.toml"
         if not base.is_file():
             raise InputError(f"{where}: family: there is no {base}")
-        data = _merged(read_toml(base), data)
+        data = over_family(read_toml(base), data)
     data.pop("family", None)
     entry: ChipEntry = record(ChipEntry, data, where)
     if entry.energy:
         entry.energy.check(f"{where}: energy")
+    if entry.identity:
+        entry.identity.check(f"{where}: identity")
     banks = banks_of(entry, where, entry.cache)
     caches = [
         cache.cache(name, names_behind(name, banks), f"{where}: cache.{name}")
@@ -75,16 +77,16 @@ def read_chip(file: Path) -> Chip:
         needs=MappingProxyType({**entry.firmware.needs}),
         defines=MappingProxyType({**entry.firmware.checked_defines(where)}),
     )
-    found.memories(found.most_clock_hz, where)
+    check_banks(found.memories(found.most_clock_hz, where), where)
     return found
 
 
-def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables key by key; whatever else both have, as `own` has it."""
+def over_family(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """A chip's tables over its family's, key by key; whatever else both have, as `own` has it."""
     merged = {**base, **own}
     for key in base.keys() & own.keys():
         if isinstance(base[key], Mapping) and isinstance(own[key], Mapping):
-            merged[key] = _merged(base[key], own[key])
+            merged[key] = over_family(base[key], own[key])
     return merged
 
 
@@ -116,9 +118,13 @@ def _find_chip(name: str, folder: Path, where: str = "") -> Chip:
 
 
 def _parse(name: str, on: Chip, entry: BoardEntry, where: str) -> Board:
+    entry.usb.check(where)
     shift = _icount_shift(entry.emulator, on, where)
     memories = on.memories(entry.clock_hz, where)
     beside = banks_of(entry, where, [c.name for c in on.caches], [m.name for m in memories])
+    soldered = (replace(bank.at(entry.clock_hz, where), beside=True) for bank in beside)
+    memories = (*memories, *soldered)
+    check_banks(memories, where)
     made = _clocks(on, entry, where)
     defines = _defines(on, entry, made, where)
     if entry.external is not None:
@@ -131,10 +137,7 @@ def _parse(name: str, on: Chip, entry: BoardEntry, where: str) -> Board:
         title=entry.title,
         chip=on,
         clock_hz=entry.clock_hz,
-        memories=(
-            *memories,
-            *(replace(bank.at(entry.clock_hz, where), beside=True) for bank in beside),
-        ),
+        memories=memories,
         caches=tuple(
             replace(c, memories=c.memories + names_behind(c.name, beside)) for c in on.caches
         ),

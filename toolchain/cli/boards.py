@@ -190,12 +190,15 @@ def check(
 
     What is wrong is an error that names the field and the limit (exit code 2).
     """
-    checked = [find_board(name) for name in names]
+    from toolchain.device.flash import runners
+
+    found = [find_board(name) for name in names]
+    tools = {board.name: [runner.name for runner in runners(board)] for board in found}
     if json:
-        write_json(json, {"boards": [{**_as_json(b), **_following(b)} for b in checked]})
+        write_json(json, {"boards": [{**_as_json(b), **_following(b)} for b in found]})
     if json == "-":
         return
-    for board in checked:
+    for board in found:
         table = Table(title=escape(board.name), show_header=False)
         table.add_row("chip", escape(f"{board.chip.title}, {board.core.name}"))
         for what, clock_hz in _following(board)["clocks_hz"].items():
@@ -210,7 +213,7 @@ def check(
         if board.uart is not None:
             pins = f", {board.uart.tx} and {board.uart.rx}" if board.uart.tx else ""
             table.add_row("serial port", f"{board.uart.name}{pins}, {board.uart.baud:,} baud")
-        table.add_row("flashed with", ", ".join(board.flash_runners) or "nothing")
+        table.add_row("flashed with", ", ".join(tools[board.name]) or "nothing")
         output_console().print(table)
 
 

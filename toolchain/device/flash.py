@@ -88,6 +88,8 @@ class Runner(ABC):
     """Patterns of the tool's output when it fails, and their meaning; the first match counts."""
     resets: ClassVar[bool] = False
     """Whether it connects to a running chip, and can connect under reset instead."""
+    needs: ClassVar[tuple[str, ...]] = ()
+    """The options that a board's file gives, all of them."""
     leaves: ClassVar[bool] = False
     """Whether the board disconnects during the last command, so that its exit status means
     nothing."""
@@ -185,6 +187,7 @@ class OpenOcd(Runner):
     """
 
     name = "openocd"
+    needs = ("config",)
     program = "openocd"
     install = "apt-get install -y openocd"
     verified = "Verified OK"
@@ -238,6 +241,7 @@ class PyOcd(Runner):
     """`target`: the part's name in its CMSIS pack."""
 
     name = "pyocd"
+    needs = ("target",)
     program = "pyocd"
     install = "pip install pyocd && pyocd pack install {target}"
     resets = True
@@ -365,6 +369,7 @@ class Dfu(Runner):
     """
 
     name = "dfu"
+    needs = ("device",)
     program = "dfu-util"
     install = "apt-get install -y dfu-util"
     leaves = True
@@ -419,11 +424,18 @@ _CLASSES = {c.name: c for c in (OpenOcd, PyOcd, StLink, Stm32CubeProgrammer, Dfu
 def runners(board: Board, probe: str = "") -> tuple[Runner, ...]:
     """The tools that can flash `board`, preferred first; () for an emulated one.
 
-    Raises InputError if the board's file names an unknown tool.
+    Raises InputError if the board's file names an unknown tool, or has not the options of one.
     """
     unknown = [name for name in board.flash_runners if name not in _CLASSES]
     if unknown:
         raise InputError(f"board {board.name} names unknown flashing tools: {', '.join(unknown)}")
+    for name, options in board.flash_runners.items():
+        needs = _CLASSES[name].needs
+        if set(options) != set(needs):
+            raise InputError(
+                f"board {board.name}: [flash.{name}] has {', '.join(options) or 'nothing'}; it "
+                f"needs {', '.join(needs) or 'nothing'}"
+            )
     return tuple(_CLASSES[name](options, probe) for name, options in board.flash_runners.items())
 
 
