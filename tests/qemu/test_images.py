@@ -5,6 +5,7 @@ For the boards that are not here, this is all that can be checked.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,15 +16,26 @@ from elftools.elf.elffile import ELFFile
 from tests.support.probe import WEIGHTS, probe_firmware
 from toolchain.boards import GUARD_BYTES, Board, Content, Memory, MemoryKind, boards
 from toolchain.boards import board as find_board
+from toolchain.deployment.compile import compile_model
+from toolchain.deployment.fitting import fits
 from toolchain.device import build
 from toolchain.device.build import BuildOptions, firmware_defines
+from toolchain.device.firmware import Firmware, load_firmware
 from toolchain.device.flash import bank_beside
 from toolchain.errors import DoesNotFitError
-from toolchain.resources import RUNTIME_C
+from toolchain.memory.firmware_size import estimated_need
+from toolchain.planning.options import PlanOptions
+from toolchain.resources import BOARDS, RUNTIME_C
 
 pytestmark = pytest.mark.skipif(
     shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc"
 )
+KIB = 1024
+ROOT = BOARDS.parent
+DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
+MODELS = ROOT.parent / "shared" / "models"
+HELLO = MODELS / "tflm_hello_world_int8.tflite"
+KEYWORDS = MODELS / "mlperf_tiny_kws_dscnn_int8.tflite"
 TARGETS = [b for b in boards().values() if not b.is_host]
 WARNINGS = [
     *("-std=gnu99", "-Os", "-fsyntax-only", "-Werror", "-Wall", "-Wextra", "-Wconversion"),
@@ -45,9 +57,8 @@ def bank_of(board: Board, address: int, size: int) -> Memory:
     return next(m for m in board.memories if m.origin <= address and address + size <= m.end)
 
 
-@pytest.mark.parametrize("board", TARGETS, ids=lambda b: b.name)
-def test_image(board: Board, tmp_path: Path) -> None:
-    firmware = probe_firmware(board, tmp_path)
+def check_image(board: Board, firmware: Firmware) -> dict[str, int]:
+    """Sections, vector table and entry of a linked image; its symbols by name."""
     assert firmware.hex.read_text().startswith(":") and firmware.map.stat().st_size > 1000
     with firmware.elf.open("rb") as file:
         elf = ELFFile(file)
@@ -57,7 +68,8 @@ def test_image(board: Board, tmp_path: Path) -> None:
         entry = elf["e_entry"]
         loaded = [s for s in elf.iter_segments("PT_LOAD") if s["p_filesz"]]
         flash = [bank_of(board, s["p_paddr"], s["p_filesz"]) for s in loaded]
-    assert set(sections) <= set(PLACES) | {".data"}
+    others = {name for name in sections if not name.startswith(".copied_")}
+    assert others <= set(PLACES) | {".data", ".code_copy"}
     for name, content in PLACES.items():
         section = sections[name]
         assert section["sh_size"] > 0, name
@@ -81,6 +93,13 @@ def test_image(board: Board, tmp_path: Path) -> None:
 
     library = {"printf", "malloc", "_impure_ptr", "__sinit", "exit", "_exit", "__aeabi_dadd"}
     assert not library & set(symbols)
+    return symbols
+
+
+@pytest.mark.parametrize("board", TARGETS, ids=lambda b: b.name)
+def test_image(board: Board, tmp_path: Path) -> None:
+    firmware = probe_firmware(board, tmp_path)
+    check_image(board, firmware)
     assert firmware.sizes.code_bytes < 5200
     assert firmware.sizes.data_bytes == 0 and firmware.sizes.bss_bytes < 448
 
@@ -112,6 +131,35 @@ def test_weights_lie_beside_the_chip(name: str, tmp_path: Path) -> None:
 
 def names_in(elf: ELFFile) -> set[str]:
     return {symbol.name for symbol in elf.get_section_by_name(".symtab").iter_symbols()}
+
+
+@pytest.mark.parametrize("board", TARGETS, ids=lambda b: b.name)
+@pytest.mark.parametrize("model", [DIGITS, HELLO], ids=lambda model: model.stem)
+def test_a_model_is_an_image(model: Path, board: Board, tmp_path: Path) -> None:
+    if not model.exists():
+        pytest.skip(f"needs {model.name} in ../shared/models")
+    need = estimated_need(compile_model(model, board.name, tmp_path / "out").plan)
+    firmware = load_firmware(tmp_path / "out")
+    assert {"thimble_models", "thimble_model_count"} <= set(check_image(board, firmware))
+    assert firmware.sizes.ram_bytes <= need.ram_bytes
+    assert firmware.sizes.flash_bytes <= 1.1 * need.flash_bytes + KIB  # code is estimated
+
+
+@pytest.mark.parametrize(
+    "board", [b for b in TARGETS if b.flash_bytes < 48 << 10], ids=lambda b: b.name
+)
+def test_what_does_not_fit_is_refused_before_compiling(
+    board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not KEYWORDS.exists():
+        pytest.skip(f"needs {KEYWORDS.name} in ../shared/models")
+    monkeypatch.setenv("PATH", "")  # no compiler to be found
+    needs = rf"does not fit {board.name}: code and weights need [\d,]+ bytes: [\d,]+ more"
+    with pytest.raises(DoesNotFitError, match=needs):
+        compile_model(KEYWORDS, board.name, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    (fit,) = fits(KEYWORDS, [board], PlanOptions())
+    assert re.search(needs, fit.why_not)
 
 
 @pytest.mark.parametrize("board", TARGETS, ids=lambda b: b.name)

@@ -33,6 +33,10 @@ _BYTES_PER_OPERATOR = 100
 _BYTES_PER_BLOCK = 10
 """A row of its operator's table (equal ones are kept once) and a step."""
 
+_ARMV6M = ("cortex-m0", "cortex-m0plus", "cortex-m1")
+_ARMV6M_LONGER = 1.25
+"""Code of Armv6-M, which has most instructions for eight registers only, over that of Armv7-M."""
+
 
 def function_bytes(function: str) -> int:
     """Estimated bytes of code of a kernel with all that it calls."""
@@ -47,9 +51,11 @@ def code_estimate_bytes(*plans: Plan) -> int:
     blocks of operators that are split.
     """
     functions = {function for p in plans for op in p.operators for function in op.functions}
+    instructions = _FIRMWARE_CODE_BYTES + sum(map(function_bytes, functions))
+    if plans and find_board(plans[0].board).core.name in _ARMV6M:
+        instructions = round(instructions * _ARMV6M_LONGER)
     return (
-        _FIRMWARE_CODE_BYTES
-        + sum(map(function_bytes, functions))
+        instructions
         + _BYTES_PER_OPERATOR * sum(plan.counted for plan in plans)
         + _BYTES_PER_BLOCK * sum(plan.calls for plan in plans if plan.calls > plan.counted)
     )
