@@ -73,6 +73,26 @@ def test_an_invalid_board_is_told_where_it_is_used_and_nowhere_else(
         board("mine")
 
 
+def test_a_board_that_was_changed_is_read_again(
+    mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a notebook, say. One that was not is the same object."""
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(mine.parent))
+    file = mine / "board.toml"
+    assert board("mine") is board("mine") and board(str(mine)) is board(str(mine))
+    file.write_text(file.read_text().replace("115_200", "57_600"))
+    assert board("mine").uart == board(str(mine)).uart
+    assert board("mine").uart != board("nucleo-f446re").uart
+    chips = mine.parent / "chips"
+    (chips / "families").mkdir(parents=True)
+    for name in ("stm32f446.toml", "families/stm32f4.toml"):
+        shutil.copy(BOARDS / "chips" / name, chips / name)
+    assert board("mine").chip.title == "STM32F446"
+    own = chips / "stm32f446.toml"
+    own.write_text(own.read_text().replace('title = "STM32F446"', 'title = "Like an F446"'))
+    assert board("mine").chip.title == "Like an F446"
+
+
 def test_a_board_of_ours_keeps_its_name(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine.rename(mine.parent / "host")
     monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(mine.parent))

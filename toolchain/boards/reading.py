@@ -30,12 +30,30 @@ _MOST_ICOUNT_SHIFT = 10
 _FAMILIES = "families"
 
 
-@cache
+_Stamps = tuple[tuple[Path, int, int], ...]
+
+
+def _stamps(file: Path, *folders: Path) -> _Stamps:
+    """What tells that a user's files have changed since they were read: the file and those of
+    `folders`. Those of this package do not change.
+    """
+    if file.is_relative_to(BOARDS):
+        return ()
+    files = [file, *(f for folder in folders for f in sorted(folder.rglob("*.toml")))]
+    told = [(f, f.stat()) for f in files if f.is_file()]
+    return tuple((f, stat.st_mtime_ns, stat.st_size) for f, stat in told)
+
+
 def read_chip(file: Path) -> Chip:
     """A chip from its `<name>.toml`, and what the file does not say from its family's.
 
     Raises InputError if one is invalid.
     """
+    return _read_chip(file, _stamps(file, file.parent / _FAMILIES))
+
+
+@cache
+def _read_chip(file: Path, _: _Stamps) -> Chip:
     where = str(file)
     data = read_toml(file)
     family = field_of(data, "family", str, where, "")
@@ -90,12 +108,16 @@ def over_family(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, An
     return merged
 
 
-@cache
 def read_board(file: Path, name: str = "") -> Board:
     """A board from its `board.toml`; the folder's name is the board's if `name` is empty. Its chip
     is read from the folder `chips` beside the board's, or else from that of this package. Raises
     InputError if one is invalid.
     """
+    return _read_board(file, name, _stamps(file, file.parent.parent / CHIPS))
+
+
+@cache
+def _read_board(file: Path, name: str, _: _Stamps) -> Board:
     where = str(file)
     entry: BoardEntry = record(BoardEntry, read_toml(file), where)
     on = _find_chip(entry.chip, file.parent.parent / CHIPS, f"{where}: chip: ")
@@ -246,16 +268,24 @@ def boards() -> Mapping[str, Board]:
 
     Raises InputError if one of this package is.
     """
-    return _readable(tuple(board_files_by_name().items()))[0]
+    return _readable()[0]
 
 
 def invalid_boards() -> Mapping[str, str]:
     """What is wrong with each of the user's boards that is not among `boards`."""
-    return _readable(tuple(board_files_by_name().items()))[1]
+    return _readable()[1]
+
+
+def _readable() -> tuple[Mapping[str, Board], Mapping[str, str]]:
+    files = board_files_by_name()
+    stamps = tuple(_stamps(file, file.parent.parent / CHIPS) for file in files.values())
+    return _read_all(tuple(files.items()), stamps)
 
 
 @cache
-def _readable(files: tuple[tuple[str, Path], ...]) -> tuple[Mapping[str, Board], Mapping[str, str]]:
+def _read_all(
+    files: tuple[tuple[str, Path], ...], _: tuple[_Stamps, ...]
+) -> tuple[Mapping[str, Board], Mapping[str, str]]:
     found: dict[str, Board] = {}
     wrong: dict[str, str] = {}
     for name, file in files:
