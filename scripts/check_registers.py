@@ -62,6 +62,10 @@ FLASH_SIZE = re.compile(r"#define FLASH_SIZE(?:_DEFAULT\s+|\s.*\? |\s+)\(?(0x[0-
 # RAM that ST's headers name at another address than the board: that of the banks beside it.
 ALIASES = {("stm32l4r5xx", 0x10000000): 0x20030000}  # SRAM2, RM0432 2.2.1 and 2.4
 
+SECURE = {"stm32n657xx": 0x10000000}
+"""Chips that run in the Secure state, with an image that is loaded into RAM: how far the addresses
+of their memories are beyond the non-secure ones, of which the header tells the sizes."""
+
 
 @dataclass(frozen=True)
 class Repository:
@@ -409,10 +413,11 @@ def regions(header: Headers) -> list[tuple[int, int]]:
             length = sizes.get(name) or sizes[f"{axi[1]}_{axi[2]}"]
             found.append((int(base, 16), int(base, 16) + length))
         size = re.search(r"(\d+)\s*KB", comment)
-        told = size or re.search(r"SRAM\d$", name)
+        told = size or re.search(r"SRAM\d(_AXI)?$", name)
         bytes_ = sizes.get(name, int(size[1]) * 1024 if size else 0) if told else 0
-        if re.search(r"(?<!BKP)(SRAM\d?|RAM|RAMITCM|RAMDTCM)$", name) and bytes_:
+        if re.search(r"(?<!BKP)(SRAM\d?(_AXI)?|RAM|(RAM)?[ID]TCM)$", name) and bytes_:
             start = ALIASES.get((header.name, int(base, 16)), int(base, 16))
+            start += SECURE.get(header.name, 0)
             found.append((start, start + bytes_))
     if not found and "SRAM_SIZE_MAX" in header.macros:
         most = re.search(r"#define SRAM_SIZE_MAX\s+\(?(0x\w+)UL", header.text)
@@ -444,9 +449,10 @@ def of_part(chip: Chip, start: int, end: int) -> tuple[int, int]:
     """A header of several parts tells the flash of the largest: that of a chip whose name has the
     letter of its flash, as stm32f103x8, ends where the letter says.
     """
-    if start != 0x08000000 or chip.name[_LINE_LENGTH : _LINE_LENGTH + 1] != "x":
+    letters = chip.name.removeprefix(line_of(chip.name))
+    if start != 0x08000000 or not letters.startswith("x"):
         return start, end
-    return start, start + FLASH_KIB[chip.name[_LINE_LENGTH + 1]] * 1024
+    return start, start + FLASH_KIB[letters[1]] * 1024
 
 
 def memory_differences(chip: Chip, header: Headers) -> Iterator[str]:
@@ -457,7 +463,7 @@ def memory_differences(chip: Chip, header: Headers) -> Iterator[str]:
         if (start, end) not in known and (start == 0x08000000) in kinds_known:
             listed = ", ".join(f"0x{a:08X}-0x{b - 1:08X}" for a, b in known)
             yield f"memory 0x{start:08X}-0x{end - 1:08X}; {header.name}.h has {listed}"
-    for memory in memories:
+    for memory in memories if header.name not in SECURE else ():
         if (memory.kind is MemoryKind.FLASH) != (memory.origin >> 24 == 0x08):
             yield f"memory {memory.name} at 0x{memory.origin:08X} is {memory.kind.value}"
 
@@ -618,8 +624,7 @@ def compared(named: Mapping[str, int], facts: Sequence[Fact], header: Headers) -
 
 def bus_differences(chip: Chip, macros: Mapping[str, str]) -> Iterator[str]:
     """UARTs on another bus than the one whose register gives them their clock for access."""
-    assert chip.clock is not None
-    others = {SOURCE, *chip.clock.beside}
+    others = {SOURCE, *(chip.clock.beside if chip.clock else ())}
     for name, uart in chip.uarts.items():
         bus = re.match(r"&RCC->(APB\d?)", enable(name, macros)[0]) if name in macros else None
         if bus is not None and uart.clock not in {bus[1].lower(), *others}:
