@@ -110,7 +110,14 @@ def test_board_is_consistent(target: Board) -> None:
 
 def test_memory_sizes_are_those_of_the_data_sheets() -> None:
     """Of some; scripts/check_registers.py compares all with ST's headers."""
-    sizes = {name: (b.flash_bytes // KIB, b.ram_bytes // KIB) for name, b in boards().items()}
+
+    def all_of(target: Board, kind: MemoryKind) -> int:
+        return sum(m.size_bytes for m in target.memories if m.kind is kind) // KIB
+
+    sizes = {
+        name: (all_of(b, MemoryKind.FLASH), all_of(b, MemoryKind.RAM))
+        for name, b in boards().items()
+    }
     assert sizes["netduinoplus2"] == (1024, 128)
     assert sizes["nucleo-f446re"] == (512, 128)
     assert sizes["f4-discovery"] == (1024, 192)
@@ -120,6 +127,13 @@ def test_memory_sizes_are_those_of_the_data_sheets() -> None:
     assert sizes["nucleo-h7a3zi-q"] == (2048, 1376)
     assert sizes["nucleo-l476rg"] == (1024, 128)
     assert sizes["nucleo-l4r5zi"] == (2048, 640)
+
+
+def test_a_bank_that_is_left_alone_is_no_room() -> None:
+    """For a network that is split for the RAM there is, and in `thimble boards`."""
+    assert board("nucleo-h743zi").ram_bytes == (128 + 512 + 64) * KIB
+    assert board("nucleo-wb55rg").ram_bytes == 192 * KIB
+    assert board("stm32n657x0").ram_bytes == (128 + 1024) * KIB
 
 
 @pytest.mark.parametrize(

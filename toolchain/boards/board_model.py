@@ -122,8 +122,9 @@ class Board:
 
     @property
     def ram_bytes(self) -> int:
-        """All RAM of the board; 0 for the host, which has no limit."""
-        return sum(m.size_bytes for m in self.memories if m.kind is MemoryKind.RAM)
+        """All RAM that the firmware may use; 0 for the host, which has no limit."""
+        ram = (m for m in self.memories if m.kind is MemoryKind.RAM)
+        return sum(m.size_bytes for m in ram if m.holds)
 
     @property
     def flash_bytes(self) -> int:
