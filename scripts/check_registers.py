@@ -484,7 +484,7 @@ def pin_differences(board: Board, st: Repository) -> Iterator[str]:
     for signal, pin, function in signals:
         node = f"{signal}_{pin}".lower()
         seen = set()
-        for file in st.files(f"dts/st/{family}"):
+        for file in st.files(f"dts/st/{family}") or st.files(f"dts/st/{family[:2]}"):
             if Path(file).name.startswith(line):
                 seen |= set(PIN_FUNCTION.findall("".join(nodes_of(node, st.text(file)))))
         if seen != {str(function)}:

@@ -431,7 +431,7 @@ def runners(board: Board, probe: str = "") -> tuple[Runner, ...]:
         raise InputError(f"board {board.name} names unknown flashing tools: {', '.join(unknown)}")
     for name, options in board.flash_runners.items():
         needs = _CLASSES[name].needs
-        if set(options) != set(needs):
+        if set(options) - {"beside"} != set(needs):  # beside: the bank it writes, too
             raise InputError(
                 f"board {board.name}: [flash.{name}] has {', '.join(options) or 'nothing'}; it "
                 f"needs {', '.join(needs) or 'nothing'}"
