@@ -4,8 +4,20 @@
 
 #include <stdint.h>
 
-/** Integers of `input_bytes` (1, 2, 4) to `output_bytes`: narrower ones keep the low bits, wider ones the
- * sign. The output may be the input where it is no wider. */
-void thimble_cast(const void *input, int32_t input_bytes, int32_t count, void *output, int32_t output_bytes);
+typedef enum {
+    THIMBLE_S8,
+    THIMBLE_U8,
+    THIMBLE_BOOL,
+    THIMBLE_S16,
+    THIMBLE_S32,
+    THIMBLE_U32,
+    THIMBLE_S64,
+    THIMBLE_F32
+} thimble_element;
+
+/** `count` elements of one type to another. Narrower integers keep the low bits; floats lose their fraction
+ * and are held within the integers; NaN becomes the least one. What is not 0 is true. The output may be the
+ * input where it is no wider. */
+void thimble_cast(const void *input, thimble_element from, int32_t count, void *output, thimble_element to);
 
 #endif

@@ -28,6 +28,33 @@ void thimble_compare_s8(const int8_t *input_1,
                         int32_t size,
                         const thimble_compare_params *params);
 
+/** The same of plain values. `relation` as above; of what is not a number, only 5 holds. */
+typedef struct {
+    int32_t relation;
+} thimble_relation_params;
+
+void thimble_compare_f32(const float *input_1,
+                         int32_t step_1,
+                         const float *input_2,
+                         int32_t step_2,
+                         uint8_t *output,
+                         int32_t size,
+                         const thimble_relation_params *params);
+void thimble_compare_s32(const int32_t *input_1,
+                         int32_t step_1,
+                         const int32_t *input_2,
+                         int32_t step_2,
+                         uint8_t *output,
+                         int32_t size,
+                         const thimble_relation_params *params);
+void thimble_compare_u8(const uint8_t *input_1,
+                        int32_t step_1,
+                        const uint8_t *input_2,
+                        int32_t step_2,
+                        uint8_t *output,
+                        int32_t size,
+                        const thimble_relation_params *params);
+
 /** Bit 2 * a + b of `table` is the result for a and b. */
 typedef struct {
     uint32_t table;

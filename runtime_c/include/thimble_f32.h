@@ -18,6 +18,17 @@ float thimble_logistic_f32(float x);
 float thimble_gelu_f32(float x);      /**< by the error function */
 float thimble_gelu_tanh_f32(float x); /**< its approximation by tanh */
 float thimble_sqrt_f32(float x);      /**< correctly rounded */
+float thimble_sin_f32(float x);
+float thimble_cos_f32(float x);
+float thimble_pow_f32(float x, float y); /**< computed in double */
+
+/** The nearest integer below, and the nearest one, halves to the even one. */
+float thimble_floor_f32(float x);
+float thimble_round_f32(float x);
+
+/** The floor of a / b, computed in double, and what is left of `a`, with the sign of `b`. */
+float thimble_floor_div_f32(float a, float b);
+float thimble_floor_mod_f32(float a, float b);
 
 /** The smaller and the larger of two values; `b` if either is NaN, as in TFLite's MINIMUM and MAXIMUM. */
 static inline float thimble_min_f32(float a, float b)

@@ -13,6 +13,7 @@ from tests.support.host import reference_outputs, run_graph_on_host
 from toolchain.ops.unary.unary_f32 import FUNCTIONS
 
 erf = np.vectorize(math.erf)
+TURNS = {"cos": math.cos, "sin": math.sin}
 REAL: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "elu": lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x),
     "erf": erf,
@@ -23,7 +24,14 @@ REAL: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "logistic": lambda x: 1 / (1 + np.exp(-x)),
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "sqrt": np.sqrt,
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "round": np.round,
     "tanh": np.tanh,
+    **{
+        name: np.vectorize(lambda x, f=f: f(x) if np.isfinite(x) else x - x)
+        for name, f in TURNS.items()
+    },
 }
 SPECIAL = np.array(
     [0, 1, -1, 1e-40, 1e30, -1e30, 88.7, -87.3, -90, 16.7, -9, 4, 2, 0.625, np.inf, -np.inf],
@@ -51,7 +59,11 @@ def test_kernel_equals_reference_and_is_near_the_function(function: str) -> None
     with np.errstate(all="ignore"):
         real = REAL[function](x.astype(np.float64))
         ordinary = np.isfinite(real) & (np.abs(real) > 1e-37) & (np.abs(real) < 3e38)
-    floor = 1.0 if function in ("elu", "erf", "gelu", "gelu_tanh", "log", "logistic") else 0.0
+    floor = (
+        1.0
+        if function in ("elu", "erf", "gelu", "gelu_tanh", "log", "logistic", "cos", "sin")
+        else 0.0
+    )
     scale = np.maximum(np.abs(real[ordinary]), floor)
     units = 8 if function in ("erf", "gelu") else 2
     assert (np.abs(got[ordinary] - real[ordinary]) <= units * 2.0**-23 * scale).all()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.support.floats import function_graph
 from tests.support.host import reference_outputs, run_graphs_on_host
-from tests.support.litert import judged_by_reference_kernels, run_litert
+from tests.support.litert import graph_judged_by_reference_kernels, run_litert
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.ir import DType, Graph, Tensor
 from toolchain.ops import forms
@@ -62,7 +62,8 @@ def test_what_is_no_ordinary_number(kind: str) -> None:
     for (graph, inputs), (got,) in zip(cases, run_graphs_on_host(cases), strict=True):
         (wanted,) = reference_outputs(graph, inputs)
         assert equal_bits(got, wanted)
-        if judged_by_reference_kernels(kind):
+        stops = kind == "floor_div" and not all(value.all() for value in inputs)
+        if graph_judged_by_reference_kernels(graph) and not stops:  # at a division by 0
             (theirs,) = run_litert(tflite_bytes(graph), inputs)
             assert alike(got, theirs.reshape(got.shape), LAST_BITS)
 

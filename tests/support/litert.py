@@ -11,18 +11,23 @@ from numpy.typing import NDArray
 
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.frontends.tflite.file import read_file
+from toolchain.ir import Graph
 from toolchain.ops import forms
 from toolchain.reference.judges import rule_of
 from toolchain.reference.process import Runtime
 
-_LIBRARY_FUNCTIONS = ("elu", "exp", "gelu", "log", "log_softmax", "logistic", "softmax", "tanh")
-OWN_FUNCTIONS = frozenset(f"{kind}.float32" for kind in _LIBRARY_FUNCTIONS)
+_SERIES = ("elu", "exp", "gelu", "log", "log_softmax", "logistic", "softmax", "tanh")
+OWN_FUNCTIONS = frozenset({"float_function", "pow", *(f"{kind}.float32" for kind in _SERIES)})
 """Kinds whose exp and the like are not those of a C library: the last bits differ."""
 
 
 def judged_by_reference_kernels(kind: str) -> bool:
     """Whether a random sample of the kind is one that LiteRT's reference kernels judge."""
-    graph = forms()[kind].sample(np.random.default_rng(0))
+    return graph_judged_by_reference_kernels(forms()[kind].sample(np.random.default_rng(0)))
+
+
+def graph_judged_by_reference_kernels(graph: Graph) -> bool:
+    """Whether LiteRT's reference kernels judge a graph of one operator."""
     model = read_file(tflite_bytes(graph))
     return rule_of(model.ops[0], model).judges[0] is Runtime.LITERT_REFERENCE
 

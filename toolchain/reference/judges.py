@@ -59,7 +59,7 @@ RULES = (
         "float32, where tflite-micro keeps the fixed point that both have for MEAN",
         tolerance=((_PLAIN, 1),),
     ),
-    Rule(("ELU",), (), (_PLAIN, _MICRO), "LiteRT's reference resolver lacks it"),
+    Rule(("CEIL", "ELU", "ROUND"), (), (_PLAIN, _MICRO), "LiteRT's reference resolver lacks it"),
     Rule(
         ("TILE",), (), (_PLAIN,), "LiteRT's reference resolver ends at version 2", since_version=3
     ),

@@ -27,7 +27,7 @@ from toolchain.ops.unary.gelu import Gelu
 from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.ops.unary.relu import Bounds, Relu
 
-_ERF, _NEG, _SQUARE = (FloatFunction(function) for function in Function)
+_ERF, _NEG, _SQUARE = map(FloatFunction, (Function.ERF, Function.NEG, Function.SQUARE))
 
 
 def _unary(kind: str, attributes: Attributes | None = None) -> Callable[[OnnxNode], None]:

@@ -18,17 +18,8 @@ _RECURRENT = frozenset(
 _FLOAT_ONLY = frozenset(
     {
         "ADD_N",
-        "CEIL",
-        "COS",
-        "FLOOR",
         "L2_POOL_2D",
         "LOCAL_RESPONSE_NORMALIZATION",
-        "POW",
-        "ROUND",
-        "SIGN",
-        "SIN",
-        "SQUARE",
-        "ZEROS_LIKE",
     }
 )
 _RUN_TIME_SIZE = frozenset({"NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "UNIQUE", "WHERE"})

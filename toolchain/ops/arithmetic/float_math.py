@@ -120,3 +120,135 @@ def gelu_tanh(x: Float32) -> Float32:
     """`thimble_gelu_tanh_f32`."""
     inner = np.float32(0.7978845608) * (x + np.float32(0.044715) * (x * x * x))
     return _HALF * x * (_ONE + tanh(inner))
+
+
+def floor(x: Float32) -> Float32:
+    """`thimble_floor_f32`."""
+    below: Float32 = np.floor(x)
+    return below
+
+
+def nearest(x: Float32) -> Float32:
+    """`thimble_round_f32`: halves to even, and never -0 from below 0 (`RoundToNearest`)."""
+    below = np.floor(x)
+    rest = x - below
+    up = (rest > _HALF) | ((rest == _HALF) & (below * _HALF != np.floor(below * _HALF)))
+    return np.where(up, below + _ONE, below)
+
+
+_TWO_OVER_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561
+"""The first 256 bits behind the point."""
+_WORDS = np.array([_TWO_OVER_PI >> (32 * k) & 0xFFFFFFFF for k in range(8, -1, -1)], np.uint64)
+_NEAR = np.float32(0.7853981634)
+
+
+def _angle(x: Float32) -> tuple[Float32, NDArray[np.uint32]]:
+    """`thimble_angle_f32`: what is left after whole quarters of a turn, and their number."""
+    bits = np.ascontiguousarray(np.where(np.abs(x) > _NEAR, x, _ONE)).view(np.uint32)
+    first = ((bits >> 23) & 255).astype(np.int64) - 120
+    m = ((bits & 0x7FFFFF) | 0x800000).astype(np.uint64)
+
+    def word_at(bit: NDArray[np.int64]) -> NDArray[np.uint64]:
+        two = (_WORDS[bit >> 5] << np.uint64(32)) | _WORDS[(bit >> 5) + 1]
+        word: NDArray[np.uint64] = (two << (bit & 31).astype(np.uint64)) >> np.uint64(32)
+        return word
+
+    turns = (m * word_at(first + 64)) >> np.uint64(32)
+    turns = turns + m * word_at(first + 32) + (m * word_at(first) << np.uint64(32))
+    whole = (turns + np.uint64(1 << 61)) >> np.uint64(62)
+    rest = (turns - (whole << np.uint64(62))).view(np.int64)
+    angle = rest.astype(np.float32) * np.float32(3.4061215800865545e-19)
+    negative, quarters = bits >> 31 != 0, whole.astype(np.uint32)
+    far = np.abs(x) > _NEAR
+    angle = np.where(far, np.where(negative, np.float32(0) - angle, angle), x)
+    quarters = np.where(far, np.where(negative, np.uint32(0) - quarters, quarters), np.uint32(0))
+    return angle, quarters.astype(np.uint32)
+
+
+def _turned(x: Float32, quarter: int) -> Float32:
+    with np.errstate(all="ignore"):
+        r, quarters = _angle(np.where(np.isfinite(x), x, np.float32(0)))
+        quarters = quarters + np.uint32(quarter)
+        z = r * r
+        sine = _horner(_SINE_SERIES, z) * (z * r) + r
+        cosine = _horner(_COSINE_SERIES, z) * (z * z) + (_ONE - _HALF * z)
+        value = np.where(quarters & 1 != 0, cosine, sine)
+        value = np.where(quarters & 2 != 0, np.float32(0) - value, value)
+        return np.where(np.isfinite(x), value, x - x)
+
+
+_SINE_SERIES = (
+    2.7183114939898219064e-6,
+    -1.9839334836096632576e-4,
+    8.3333293858894631756e-3,
+    -1.6666666641626524e-1,
+)
+_COSINE_SERIES = (2.4390448796277409065e-5, -1.3886763774609929e-3, 4.1666623323739063189e-2)
+
+
+def sin(x: Float32) -> Float32:
+    """`thimble_sin_f32`."""
+    return _turned(x, 0)
+
+
+def cos(x: Float32) -> Float32:
+    """`thimble_cos_f32`."""
+    return _turned(x, 1)
+
+
+def floor_div(a: Float32, b: Float32) -> Float32:
+    """`thimble_floor_div_f32`: TFLite divides in double, too."""
+    below: Float32 = np.floor(a.astype(np.float64) / b.astype(np.float64)).astype(np.float32)
+    return below
+
+
+def floor_mod(a: Float32, b: Float32) -> Float32:
+    """`thimble_floor_mod_f32`."""
+    rest = np.fmod(a, b)
+    return np.where((rest != 0) & ((b < 0) != (rest < 0)), rest + b, rest)
+
+
+_LOG_TERMS, _EXP_TERMS = 10, 12
+
+
+def _binary_logarithm(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    bits = np.ascontiguousarray(x).view(np.int64)
+    exponent = (bits - 0x3FE6A09E667F3BCD) >> 52
+    m = (bits - (exponent << 52)).view(np.float64)
+    s = (m - 1.0) / (m + 1.0)
+    z, p = s * s, np.zeros_like(s)
+    for odd in range(2 * _LOG_TERMS - 1, 0, -2):
+        p = p * z + 1.0 / odd
+    value: NDArray[np.float64] = exponent + s * p * 2.8853900817779268
+    return value
+
+
+def _binary_power(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    whole = np.trunc(np.where(x < 0, x - 0.5, x + 0.5)).astype(np.int64)
+    r, p = (x - whole) * 0.6931471805599453, np.ones_like(x)
+    for term in range(_EXP_TERMS, 0, -1):
+        p = p * r / term + 1.0
+    value: NDArray[np.float64] = p * ((whole + 1023) << 52).view(np.float64)
+    return value
+
+
+def power(x: Float32, y: Float32) -> Float32:
+    """`thimble_pow_f32`."""
+    x, y = np.broadcast_arrays(x, y)
+    with np.errstate(all="ignore"):
+        whole = np.floor(y) == y
+        odd = whole & (np.floor(y * _HALF) != y * _HALF)
+        size = np.abs(x)
+        plain = np.isfinite(size) & (size != 0) & (size != 1)
+        exponent = y.astype(np.float64) * _binary_logarithm(
+            np.where(plain, size, _ONE).astype(np.float64)
+        )
+        value = _binary_power(np.clip(np.nan_to_num(exponent), -160, 160)).astype(np.float32)
+    infinite, zero = np.float32(np.inf), np.float32(0)
+    value = np.where(size == 1, _ONE, value)
+    value = np.where(size == 0, np.where(y < 0, infinite, zero), value)
+    value = np.where(np.isinf(size), np.where(y < 0, zero, infinite), value)
+    value = np.where(odd & np.signbit(x), -value, value)
+    unreal = np.isnan(x) | np.isnan(y) | ((x < 0) & ~whole & np.isfinite(x))
+    value = np.where(unreal, np.float32(np.nan), value)
+    return np.where((y == 0) | (x == 1), _ONE, value).astype(np.float32)

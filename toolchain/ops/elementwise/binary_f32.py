@@ -10,6 +10,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, Graph, Op
+from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.arithmetic.rounding import Rounding
@@ -39,9 +40,12 @@ FUNCTIONS: Mapping[str, _Function] = MappingProxyType(
     {
         "add": _Function(lambda a, b: a + b),
         "div": _Function(lambda a, b: a / b),
+        "floor_div": _Function(float_math.floor_div, "thimble_floor_div_f32"),
+        "floor_mod": _Function(float_math.floor_mod, "thimble_floor_mod_f32"),
         "maximum": _Function(larger, "thimble_max_f32"),
         "minimum": _Function(smaller, "thimble_min_f32"),
         "mul": _Function(lambda a, b: a * b),
+        "pow": _Function(float_math.power, "thimble_pow_f32"),
         "prelu": _Function(lambda a, b: np.where(a >= 0, a, a * b)),
         "squared_difference": _Function(lambda a, b: (a - b) * (a - b)),
         "sub": _Function(lambda a, b: a - b),

@@ -47,13 +47,24 @@ def _quotient(a: Int64, b: Int64) -> Int64:
     return quotient
 
 
+def _squared_difference(a: Int64, b: Int64) -> Int64:
+    """The difference wraps before it is squared."""
+    wrapped = (a - b).astype(np.int32).astype(np.int64)
+    square: Int64 = wrapped * wrapped
+    return square
+
+
+_DIVISIONS = frozenset({"div", "floor_div", "floor_mod"})
 FUNCTIONS: Mapping[str, Callable[[Int64, Int64], Int64]] = MappingProxyType(
     {
         "add": lambda a, b: a + b,
         "div": _quotient,
+        "floor_div": lambda a, b: a // b,
+        "floor_mod": lambda a, b: a % b,
         "maximum": np.maximum,
         "minimum": np.minimum,
         "mul": lambda a, b: a * b,
+        "squared_difference": _squared_difference,
         "sub": lambda a, b: a - b,
     }
 )
@@ -109,7 +120,7 @@ def _sample(base: OpSpec) -> Callable[[np.random.Generator], Graph]:
                     data = (data * rng.choice([-1, 1], tensor.shape)).astype(np.int32)
                 tensors.append(replace(tensor, dtype=DType.INT32, quantisation=None, constant=data))
             made = Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
-            if op.kind != "div" or _divisor(op, made) is not None:
+            if op.kind not in _DIVISIONS or _divisor(op, made) is not None:
                 return made
 
     return sample
@@ -133,7 +144,7 @@ def int32_form(
     def write(op: Op, graph: Graph) -> WrittenOp:
         return replace(binding.write(op, graph), version=1)
 
-    quotient = base.kind == "div"
+    quotient = base.kind in _DIVISIONS
     activation = ", fused activation" if hasattr(base.plain_attributes(), "activation") else ""
     divisor = ", by a constant" if quotient else ""
     return replace(

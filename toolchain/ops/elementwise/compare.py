@@ -1,14 +1,15 @@
-"""Comparisons of two int8 tensors, broadcasting, to bool. TFLite EQUAL, LESS and the others.
+"""Comparisons of two tensors, broadcasting, to bool. TFLite EQUAL, LESS and the others.
 
-Arithmetic: `ComparisonWithScaling`: each operand, times 256, is scaled by its own scale, which must
-be below 1.
+Arithmetic of int8: `ComparisonWithScaling`: each operand, times 256, is scaled by its own scale,
+which must be below 1. float32, int32 and bool are compared as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from types import MappingProxyType
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from toolchain.ops.elementwise.common import (
 from toolchain.ops.elementwise.kernels import broadcast_kernel
 from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.spec import (
+    STORED,
     Array,
     OpSpec,
     ReadOp,
@@ -36,6 +38,7 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+    by_type,
 )
 
 _LEFT_SHIFT = 8
@@ -135,7 +138,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [*operands, y], [op], inputs, ["y"])
 
 
-SPEC = OpSpec(
+_INT8 = OpSpec(
     kind="compare",
     attributes=Compare,
     infer=_infer,
@@ -147,3 +150,67 @@ SPEC = OpSpec(
     dtypes=frozenset({DType.INT8, DType.BOOL}),
     limits="int8 of scales below 1, any broadcast; gives bool",
 )
+_RELATIONS = MappingProxyType(
+    {
+        Relation.LESS: np.less,
+        Relation.EQUAL: np.equal,
+        Relation.LESS_EQUAL: np.less_equal,
+        Relation.GREATER: np.greater,
+        Relation.NOT_EQUAL: np.not_equal,
+        Relation.GREATER_EQUAL: np.greater_equal,
+    }
+)
+_SUFFIXES = MappingProxyType({DType.FLOAT32: "f32", DType.INT32: "s32", DType.BOOL: "u8"})
+
+
+def _plain_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return (np.asarray(_RELATIONS[_relation(op)](inputs[0], inputs[1])),)
+
+
+def _plain_select(op: Op, graph: Graph, core: Core) -> Kernel:
+    struct = Struct("thimble_relation_params", {"relation": _relation(op).value})
+    function = f"thimble_compare_{_SUFFIXES[graph.input(op, 0).dtype]}"
+    return broadcast_kernel(op, graph, core, function, struct)
+
+
+def _plain_form(dtype: DType) -> OpSpec:
+    """Of values without scales; TFLite tests bool for equality alone."""
+
+    def read(node: TfliteNode) -> ReadOp:
+        for tensor in node.inputs:
+            if tensor is None or tensor.dtype is not dtype:
+                raise node.unsupported(f"an operand that is not {dtype.value}")
+        return ReadOp(Compare(Relation[node.builtin]), (0, 1))
+
+    def write(op: Op, graph: Graph) -> WrittenOp:
+        return replace(_write(op, graph), version=1)
+
+    def sample(rng: np.random.Generator) -> Graph:
+        """Few values, so that many are equal."""
+        graph = _sample(rng)
+        (op,) = graph.ops
+        if dtype is DType.BOOL:
+            relation = (Relation.EQUAL, Relation.NOT_EQUAL)[int(rng.integers(2))]
+            op = replace(op, attributes=Compare(relation))
+        tensors = []
+        for tensor in graph.tensors.values():
+            data = tensor.constant
+            if data is not None:
+                data = (data % 2 if dtype is DType.BOOL else data).astype(dtype.numpy)
+            own = tensor.dtype if tensor.name == "y" else dtype
+            tensors.append(replace(tensor, dtype=own, quantisation=None, constant=data))
+        return Graph.build(graph.name, tensors, [op], graph.inputs, graph.outputs)
+
+    return replace(
+        _INT8,
+        reference=_plain_reference,
+        select=_plain_select,
+        sample=sample,
+        tflite=TfliteBinding(tuple(r.name for r in Relation), read, write),
+        dtypes=frozenset({dtype, DType.BOOL}),
+        quantised=STORED,
+        limits=f"{dtype.value}, any broadcast; gives bool",
+    )
+
+
+SPEC = by_type({DType.INT8: _INT8} | {dtype: _plain_form(dtype) for dtype in _SUFFIXES})

@@ -19,6 +19,7 @@ from toolchain.ops.arithmetic.fixed_point import (
 )
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.binary_f32 import float_form
+from toolchain.ops.elementwise.binary_s32 import int32_form
 from toolchain.ops.elementwise.common import (
     Int64,
     check_node,
@@ -131,4 +132,6 @@ _INT8 = OpSpec(
     limits="int8, any broadcast",
 )
 
-SPEC = by_type({DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8)})
+SPEC = by_type(
+    {DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8), DType.INT32: int32_form(_INT8)}
+)

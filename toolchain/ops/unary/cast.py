@@ -1,16 +1,29 @@
-"""Integers of one width to another: a narrower type keeps the low bits. TFLite CAST."""
+"""Numbers of one type to another: a narrower integer keeps the low bits. TFLite CAST.
+
+A float loses its fraction and is held within the integers; what is no number becomes the least one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.extents import Extents, whole
-from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, SafeOverlap, Touched
+from toolchain.ops.kernel import (
+    Argument,
+    Call,
+    Input,
+    Kernel,
+    Output,
+    SafeOverlap,
+    Symbol,
+    Touched,
+)
 from toolchain.ops.movement.copies import sample_shape
 from toolchain.ops.spec import (
     STORED,
@@ -23,7 +36,19 @@ from toolchain.ops.spec import (
     WrittenOp,
 )
 
-_TYPES = (DType.INT8, DType.INT16, DType.INT32, DType.UINT32)
+_ELEMENTS = MappingProxyType(
+    {
+        DType.INT8: "S8",
+        DType.UINT8: "U8",
+        DType.BOOL: "BOOL",
+        DType.INT16: "S16",
+        DType.INT32: "S32",
+        DType.UINT32: "U32",
+        DType.INT64: "S64",
+        DType.FLOAT32: "F32",
+    }
+)
+_TYPES = tuple(_ELEMENTS)
 
 
 @dataclass(frozen=True)
@@ -43,17 +68,23 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    return (inputs[0].astype(_attributes(op).to.numpy),)
+    (x,), to = inputs, _attributes(op).to
+    if x.dtype != np.float32 or to in (DType.FLOAT32, DType.BOOL):
+        return (x.astype(to.numpy),)
+    info, real = np.iinfo(to.value), x.astype(np.float64)
+    inside = (real >= info.min) & (real < info.max + 1.0)
+    ends = np.where(real > 0, info.max, info.min).astype(to.numpy)
+    return (np.where(inside, np.where(inside, real, 0.0).astype(to.numpy), ends),)
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     x, y = graph.input(op, 0), graph.output(op)
     arguments: dict[str, Argument] = {
         "input": Input(0, element="void"),
-        "input_bytes": x.dtype.size_bytes,
+        "from": Symbol(f"THIMBLE_{_ELEMENTS[x.dtype]}"),
         "count": x.elements,
         "output": Output(0, element="void"),
-        "output_bytes": y.dtype.size_bytes,
+        "to": Symbol(f"THIMBLE_{_ELEMENTS[y.dtype]}"),
     }
     widens = y.dtype.size_bytes > x.dtype.size_bytes
     return Kernel(
@@ -64,10 +95,11 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
 
 
 def _extents(touched: Touched) -> Extents:
-    call = touched.call
+    call, source = touched.call, touched.inputs[0]
+    assert source is not None
     return Extents(
-        {0: whole(call["count"], call["input_bytes"])},
-        {0: whole(call["count"], call["output_bytes"])},
+        {0: whole(call["count"], source.element_bytes)},
+        {0: whole(call["count"], touched.outputs[0].element_bytes)},
     )
 
 
@@ -103,5 +135,5 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("CAST",), _read, _write),
     dtypes=frozenset(_TYPES),
     quantised=STORED,
-    limits="int8, int16, int32 and uint32, to each other",
+    limits="float32, bool and integers, to each other",
 )

@@ -1,4 +1,4 @@
-"""Functions with a float32 form only: TFLite NEG and SQUARE, ONNX Erf."""
+"""Functions with a float32 form only: TFLite FLOOR, SIN and others, ONNX Erf."""
 
 from __future__ import annotations
 
@@ -22,12 +22,18 @@ from toolchain.ops.unary.unary_f32 import float_kernel, float_reference
 class Function(Enum):
     """The value is its name in `unary_f32.FUNCTIONS`."""
 
+    CEIL = "ceil"
+    COS = "cos"
     ERF = "erf"
+    FLOOR = "floor"
     NEG = "neg"
+    ROUND = "round"
+    SIGN = "sign"
+    SIN = "sin"
     SQUARE = "square"
 
 
-_IN_TFLITE = (Function.NEG, Function.SQUARE)
+_IN_TFLITE = tuple(function for function in Function if function is not Function.ERF)
 
 
 @dataclass(frozen=True)

@@ -57,12 +57,15 @@ class _Function:
 FUNCTIONS: Mapping[str, _Function] = MappingProxyType(
     {
         "abs": _Function(lambda x, a: np.abs(x)),
+        "ceil": _Function(lambda x, a: -float_math.floor(-x), "thimble_floor_f32"),
+        "cos": _Function(lambda x, a: float_math.cos(x), "thimble_cos_f32"),
         "elu": _Function(
             lambda x, a: float_math.elu(x),
             "thimble_exp_f32",
         ),
         "erf": _Function(lambda x, a: float_math.erf(x), "thimble_erf_f32"),
         "exp": _Function(lambda x, a: float_math.exp(x), "thimble_exp_f32"),
+        "floor": _Function(lambda x, a: float_math.floor(x), "thimble_floor_f32"),
         "gelu": _Function(lambda x, a: float_math.gelu(x), "thimble_gelu_f32"),
         "gelu_tanh": _Function(lambda x, a: float_math.gelu_tanh(x), "thimble_gelu_tanh_f32"),
         "hard_swish": _Function(
@@ -76,7 +79,10 @@ FUNCTIONS: Mapping[str, _Function] = MappingProxyType(
         "relu6": _Function(lambda x, a: clip(x, _ZERO, _SIX), "thimble_clamp_f32"),
         "relu_0_to_1": _Function(lambda x, a: clip(x, _ZERO, _ONE), "thimble_clamp_f32"),
         "relu_n1_to_1": _Function(lambda x, a: clip(x, -_ONE, _ONE), "thimble_clamp_f32"),
+        "round": _Function(lambda x, a: float_math.nearest(x), "thimble_round_f32"),
         "rsqrt": _Function(lambda x, a: _ONE / _root(x), "thimble_sqrt_f32"),
+        "sign": _Function(lambda x, a: np.sign(x)),
+        "sin": _Function(lambda x, a: float_math.sin(x), "thimble_sin_f32"),
         "sqrt": _Function(lambda x, a: _root(x), "thimble_sqrt_f32"),
         "square": _Function(lambda x, a: x * x),
         "tanh": _Function(lambda x, a: float_math.tanh(x), "thimble_tanh_f32"),

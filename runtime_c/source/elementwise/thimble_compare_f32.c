@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_choice.h"
+
+void thimble_compare_f32(const float *input_1,
+                         int32_t step_1,
+                         const float *input_2,
+                         int32_t step_2,
+                         uint8_t *output,
+                         int32_t size,
+                         const thimble_relation_params *params)
+{
+    const int32_t relation = params->relation;
+
+    for (int32_t i = 0; i < size; i++) {
+        const float a = *input_1;
+        const float b = *input_2;
+        const int32_t place = 1 + (a > b) - (a < b);
+        if (a != a || b != b) { /* not a number */
+            output[i] = relation == 5 ? 1u : 0u;
+        } else {
+            output[i] = (uint8_t)((relation >> place) & 1);
+        }
+        input_1 += step_1;
+        input_2 += step_2;
+    }
+}

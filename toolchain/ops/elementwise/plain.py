@@ -1,0 +1,55 @@
+"""Functions of two operands that TFLite computes in float32 and on plain int32, never quantised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.binary_f32 import float_form
+from toolchain.ops.elementwise.binary_s32 import int32_form
+from toolchain.ops.elementwise.common import infer_broadcast, sample_binary
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp, by_type
+
+
+def plain_spec(kind: str, options: str, *types: DType) -> OpSpec:
+    """A kind that `binary_f32.FUNCTIONS` and `binary_s32.FUNCTIONS` name, of `types` of these two.
+
+    `options`: the type of its options in TFLite's schema.
+    """
+
+    def refuse(op: Op, graph: Graph) -> UnsupportedError:
+        return UnsupportedError(f"{kind} {op.name!r} is of {graph.input(op, 0).dtype.value}")
+
+    def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        raise refuse(op, graph)
+
+    def select(op: Op, graph: Graph, core: Core) -> Kernel:
+        raise refuse(op, graph)
+
+    def read(node: TfliteNode) -> ReadOp:
+        return ReadOp(Attributes(), (0, 1))
+
+    def write(op: Op, graph: Graph) -> WrittenOp:
+        return WrittenOp(kind.upper(), options)
+
+    def sample(rng: np.random.Generator) -> Graph:
+        return sample_binary(rng, Op(kind, kind, ("a", "b"), ("y",)), 1.0)
+
+    base = OpSpec(
+        kind=kind,
+        attributes=Attributes,
+        infer=infer_broadcast,
+        reference=reference,
+        select=select,
+        sample=sample,
+        axes=elementwise_axes,
+        tflite=TfliteBinding((kind.upper(),), read, write),
+    )
+    made = {DType.FLOAT32: float_form, DType.INT32: int32_form}
+    return by_type({dtype: made[dtype](base) for dtype in types})
