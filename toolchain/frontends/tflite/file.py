@@ -18,7 +18,7 @@ from toolchain.frontends.tflite.flexbuffer import read_flexbuffer
 from toolchain.frontends.tflite.options import decoded, members, read_options
 from toolchain.frontends.tflite.versions import check_version
 from toolchain.ir import DType, Quantisation, Tensor
-from toolchain.ir.tensor import is_scale
+from toolchain.ir.tensor import SMALLEST_SCALE, is_scale
 
 IDENTIFIER = b"TFL3"
 SCHEMA_VERSION = 3
@@ -238,7 +238,13 @@ def _tensor(
         value = value.astype(dtype.numpy) if half else value
     return FileTensor(
         name,
-        Tensor(name, shape, dtype, _quantisation(table.table(4), name, shape, dtype), value),
+        Tensor(
+            name,
+            shape,
+            dtype,
+            _quantisation(table.table(4), name, shape, dtype, known=value is not None),
+            value,
+        ),
         type_name,
         dynamic=bool(open_axes) or not shape,
         open_axes=open_axes,
@@ -263,9 +269,14 @@ def _refusal(table: Table, name: str, constant: bool) -> str:
 
 
 def _quantisation(
-    table: Table | None, name: str, shape: tuple[int, ...], dtype: DType
+    table: Table | None, name: str, shape: tuple[int, ...], dtype: DType, *, known: bool
 ) -> Quantisation | None:
-    """Scales and zero points. Raises InputError where they make no sense."""
+    """Scales and zero points. Raises InputError where they make no sense.
+
+    Converters give the scale 0 to constants that are zero throughout, such as the first state of a
+    recurrent layer. A factor with it is 0 in LiteRT (`QuantizeMultiplier`), as one with the
+    smallest scale is, which takes its place where the data are `known`.
+    """
     if table is None or dtype in (DType.FLOAT32, DType.BOOL):
         return None
     what = f"the quantisation of tensor {name!r}"
@@ -282,6 +293,8 @@ def _quantisation(
     if zeros is None or zeros.size != scales.size:
         count = 0 if zeros is None else zeros.size
         raise InputError(f"tensor {name!r} has {scales.size} scales and {count} zero points")
+    if known:
+        scales = np.where(scales == 0, np.float32(SMALLEST_SCALE), scales)
     if not all(map(is_scale, scales.tolist())):
         raise InputError(f"tensor {name!r} has a scale that is not a positive number")
     range_of = np.iinfo(dtype.value)
