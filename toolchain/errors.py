@@ -46,9 +46,24 @@ class InputError(ThimbleError):
 
 
 class UnsupportedError(InputError):
-    """The model is well formed but uses something that Thimble has no kernel for."""
+    """The model is well formed but uses something that Thimble has no kernel for.
+
+    `in_float`: the message for a caller who wants the model in float, and so will not quantise it;
+    '' where it is the same.
+    """
 
     kind = "unsupported"
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        operator: str = "",
+        remedies: Sequence[str] = (),
+        in_float: str = "",
+    ) -> None:
+        super().__init__(message, operator=operator, remedies=remedies)
+        self.in_float = in_float
 
 
 class MissingToolError(ThimbleError):

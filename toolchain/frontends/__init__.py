@@ -12,7 +12,7 @@ import pkgutil
 from functools import cache
 from pathlib import Path
 
-from toolchain.errors import InputError
+from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import AS_WRITTEN, FrontEnd, Reading
 from toolchain.frontends.model_file import read_model_file
 from toolchain.ir import Graph, Labels
@@ -73,4 +73,9 @@ def load_model(path: str | Path, wanted: Reading = AS_WRITTEN) -> Graph:
     """
     file = Path(path)
     data = read_model_file(file)
-    return front_end_of(file, data).read(data, file, wanted)
+    try:
+        return front_end_of(file, data).read(data, file, wanted)
+    except UnsupportedError as error:
+        if not wanted.allow_float or not error.in_float:
+            raise
+        raise UnsupportedError(error.in_float, operator=error.operator) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
@@ -82,6 +82,21 @@ class Problem:
 
 def unsupported(path: Path, problems: Sequence[Problem], operators: int) -> UnsupportedError:
     """One error for all `problems` of a model with `operators` operators, similar ones together."""
+    first = problems[0]
+    return UnsupportedError(
+        _listed(path, problems, operators),
+        operator=f"{first.operator} ({first.index})",
+        in_float=_listed(path, [_without_quantising(one) for one in problems], operators),
+    )
+
+
+def _without_quantising(problem: Problem) -> Problem:
+    """For a caller who wants the model in float."""
+    asks = problem.remedy.startswith("quantise the model")
+    return replace(problem, remedy="") if asks else problem
+
+
+def _listed(path: Path, problems: Sequence[Problem], operators: int) -> str:
     groups: dict[tuple[str, str, str], list[int]] = {}
     for problem in problems:
         key = (problem.operator, problem.why, problem.remedy)
@@ -95,5 +110,4 @@ def unsupported(path: Path, problems: Sequence[Problem], operators: int) -> Unsu
         places = ", ".join(str(index) for index in once)
         advice = f"; {remedy}" if remedy else ""
         lines.append(f"  {operator} ({noun} {places}): {why}{advice}")
-    first = problems[0]
-    return UnsupportedError("\n".join(lines), operator=f"{first.operator} ({first.index})")
+    return "\n".join(lines)

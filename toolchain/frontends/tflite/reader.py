@@ -45,7 +45,6 @@ _CONTRADICTIONS = (
     AttributeError,
     LookupError,
     TypeError,
-    ValueError,
     struct.error,
 )
 """What reading an operator whose options and tensors contradict each other may raise."""
@@ -150,6 +149,7 @@ class _Reader:
         self._tensors: dict[str, Tensor] = {}
         self._known: set[int] = set()
         self._problems: list[Problem] = []
+        self._broken: list[str] = []
         self._variables = Variables(model)
         self._states: list[State] = []
         self._constants: dict[int, Mapping[int, int]] = {}
@@ -161,8 +161,7 @@ class _Reader:
         model = self._model
         self._enter()
         ops = [op for file_op in model.ops for op in self._operator(file_op)]
-        if self._problems:
-            raise unsupported(self._path, self._problems, len(model.ops))
+        self._refuse()
         if why := refusals.of_model(model):
             raise UnsupportedError(f"{self._path.name}: {why}")
         if not ops:
@@ -179,6 +178,18 @@ class _Reader:
             return check(whole.with_ops(ops))
         except InvalidGraphError as error:
             raise InputError(str(error)) from error
+
+    def _refuse(self) -> None:
+        """Raise one error for all operators that could not be read, if there are any."""
+        if not self._problems and not self._broken:
+            return
+        lines = list(self._broken)
+        if self._problems:
+            refusal = unsupported(self._path, self._problems, len(self._model.ops))
+            if not lines:
+                raise refusal
+            lines.append(str(refusal))
+        raise InputError("\n".join(lines))
 
     def _enter(self) -> None:
         """Constants and the model's inputs are known from the start.
@@ -230,16 +241,8 @@ class _Reader:
     def _operator(self, op: FileOp) -> list[Op]:
         """Read one operator, or note why it cannot be read."""
         file_tensors = self._found
-        for index in op.inputs:
-            if index != -1 and index not in self._known:
-                raise InputError(
-                    f"{op} reads {file_tensors[index].name!r}, which is neither computed before "
-                    "it nor a constant with data"
-                )
-        for index in op.outputs:
-            if index in self._known:
-                raise InputError(f"{op} writes {file_tensors[index].name!r}, which is not its own")
         try:
+            self._check_order(op)
             if op.code in OPERATORS:
                 read = self._variables.operator(op, self._tensors)
                 self._known.update(op.outputs)
@@ -249,16 +252,30 @@ class _Reader:
             return [] if self._folded(op) else [self._read(op)]
         except RefusedError as refused:
             self._problems.append(Problem(op.name, op.place, refused.why, refused.remedy))
-        except InputError:
-            raise
+        except InputError as error:
+            self._broken.append(str(error))
+        except ValueError as error:
+            self._broken.append(f"{op}: {error}")
         except _CONTRADICTIONS as error:
-            raise InputError(f"{op} is malformed: {error or type(error).__name__}") from error
+            self._broken.append(f"{op} is malformed: {error or type(error).__name__}")
         for index in op.outputs:
             self._known.add(index)
             tensor = file_tensors[index].tensor
             if tensor is not None:
                 self._tensors[tensor.name] = tensor
         return []
+
+    def _check_order(self, op: FileOp) -> None:
+        """Raise InputError if the operator reads what is not there, or writes what is."""
+        for index in op.inputs:
+            if index != -1 and index not in self._known:
+                raise InputError(
+                    f"{op} reads {self._found[index].name!r}, which is neither computed before "
+                    "it nor a constant with data"
+                )
+        for index in op.outputs:
+            if index in self._known:
+                raise InputError(f"{op} writes {self._found[index].name!r}, which is not its own")
 
     def _called(self, op: FileOp) -> list[Op]:
         """The operators of the subgraphs that the operator calls, in its place."""

@@ -6,6 +6,13 @@ from toolchain.frontends.tflite.control import reached
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
 from toolchain.ir import DType
 
+_COMPILED = (
+    ("edgetpu-custom-op", "the Edge TPU", "edgetpu_compiler"),
+    ("ethos-u", "Arm's Ethos-U", "Vela"),
+    ("NeutronGraph", "NXP's eIQ Neutron", "the Neutron converter"),
+    ("XC_", "XMOS's xcore", "xcore-opt"),
+)
+"""How the custom operators of compiled files begin, what runs them, and what made them."""
 _RECURRENT = frozenset(
     {
         "BIDIRECTIONAL_SEQUENCE_LSTM",
@@ -44,10 +51,21 @@ _BY_TYPE = {
 
 def of_operator(op: FileOp) -> tuple[str, str]:
     """Reason and remedy for an operator that no kind reads."""
-    if op.custom == "edgetpu-custom-op":
+    for prefix, target, compiler in _COMPILED:
+        if op.custom.startswith(prefix):
+            return (
+                f"the file is already compiled for {target}",
+                f"give the .tflite file from before {compiler}",
+            )
+    if op.custom == "TFLM_DECODE":
         return (
-            "the file is already compiled for the Edge TPU",
-            "give the .tflite file from before edgetpu_compiler",
+            "its weights are compressed for tflite-micro",
+            "give the .tflite file from before the compression",
+        )
+    if op.custom.startswith("Flex"):
+        return (
+            "it is TensorFlow's own operator, which TFLite only calls",
+            "convert without tf.lite.OpsSet.SELECT_TF_OPS",
         )
     if op.code == "CUSTOM":
         return (

@@ -133,18 +133,21 @@ def int32_form(
     assert base.tflite is not None
     binding = base.tflite
 
+    quotient = base.kind in _DIVISIONS
+
     def read_plain(node: TfliteNode) -> ReadOp:
         for index, tensor in enumerate(node.inputs):
             if tensor is not None and tensor.dtype is not DType.INT32:
                 raise node.unsupported(
                     f"input {index} ({tensor.name!r}) is {tensor.dtype.value} beside int32"
                 )
+        if quotient and not node.constant(1).all():
+            raise node.unsupported("it divides by 0, at which TFLite stops")
         return ReadOp(read(node), (0, 1))
 
     def write(op: Op, graph: Graph) -> WrittenOp:
         return replace(binding.write(op, graph), version=1)
 
-    quotient = base.kind in _DIVISIONS
     activation = ", fused activation" if hasattr(base.plain_attributes(), "activation") else ""
     divisor = ", by a constant" if quotient else ""
     return replace(

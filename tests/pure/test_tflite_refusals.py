@@ -1,0 +1,85 @@
+"""What is said of TFLite files that cannot be compiled: everything at once, and what is so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ai_edge_litert.schema_py_generated as schema
+import pytest
+
+from tests.support.tflite_subgraphs import File
+from toolchain.errors import InputError, UnsupportedError
+from toolchain.frontends import load_model
+from toolchain.frontends.front_end import Reading
+from toolchain.frontends.tflite import FRONT_END
+
+
+def message(file: File) -> str:
+    with pytest.raises(InputError) as caught:
+        FRONT_END.read(file.data(), Path("model.tflite"))
+    return str(caught.value)
+
+
+def custom(name: str) -> File:
+    file = File()
+    main = file.subgraph()
+    x, y = main.tensor((1, 4), "int8"), main.tensor((1, 4), "int8")
+    main.inputs.append(x)
+    main.op("CUSTOM", [x], [y])
+    file.model.operatorCodes[-1].customCode = name
+    main.outputs.append(y)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("edgetpu-custom-op", "already compiled for the Edge TPU"),
+        ("ethos-u", "already compiled for Arm's Ethos-U; give the .tflite file from before Vela"),
+        ("XC_conv2d_v2", "already compiled for XMOS's xcore"),
+        ("NeutronGraph", "already compiled for NXP's eIQ Neutron"),
+        ("TFLM_DECODE", "compressed for tflite-micro"),
+        ("FlexErf", "convert without tf.lite.OpsSet.SELECT_TF_OPS"),
+        ("MyOperator", "custom operators have no known meaning"),
+    ],
+)
+def test_custom_operators_are_called_what_they_are(name: str, said: str) -> None:
+    assert said in message(custom(name))
+
+
+def mixed(options: Any) -> File:
+    """An ADD with `options`, and an operator that nobody has a kernel for."""
+    file = File()
+    main = file.subgraph()
+    x, y, z = (main.tensor((1, 4)) for _ in range(3))
+    main.inputs.append(x)
+    main.op("ADD", [x, x], [y], options)
+    main.op("LOCAL_RESPONSE_NORMALIZATION", [y], [z], schema.LocalResponseNormalizationOptionsT())
+    main.outputs.append(z)
+    return file
+
+
+def test_a_structural_error_does_not_hide_the_rest() -> None:
+    said = message(mixed(None)).splitlines()
+    assert "ADD (operator 0) has no options" in said[0]
+    assert "1 of 2 operators is not supported" in said[1]
+    assert "LOCAL_RESPONSE_NORMALIZATION (operator 1)" in said[2]
+
+
+def test_in_float_nothing_tells_to_quantise(tmp_path: Path) -> None:
+    file = File()
+    main = file.subgraph()
+    x, y = main.tensor((1, 4, 8)), main.tensor((1, 2), "int32")
+    main.inputs.append(x)
+    values = main.tensor((1, 4, 3))
+    main.op("TOPK_V2", [x, main.constant([3])], [values, y], schema.TopKV2OptionsT())
+    main.outputs.append(values)
+    path = tmp_path / "model.tflite"
+    path.write_bytes(file.data())
+    with pytest.raises(UnsupportedError, match="quantise the model fully"):
+        load_model(path)
+    with pytest.raises(UnsupportedError) as caught:
+        load_model(path, Reading(allow_float=True))
+    assert "TOPK_V2" in str(caught.value)
+    assert "quantise" not in str(caught.value)
