@@ -146,6 +146,54 @@ void thimble_batch_matmul_f32(const thimble_matmul_f32_params *params,
                               const float *y,
                               float *output);
 
+/** Strides count rows. The cell state is held within -cell_clip and cell_clip unless that is 0. */
+typedef struct {
+    int32_t batches;
+    int32_t steps;
+    int32_t inputs;
+    int32_t units;
+    int32_t batch_stride;
+    int32_t step_stride;
+    float cell_clip;
+} thimble_sequence_lstm_f32_params;
+
+/** Long short-term memory: all steps of all batches (TFLite `LstmStepFloat`). Row (batch, step) of input and
+ *  output is number batch * batch_stride + step * step_stride. Gates are in the order input, forget, cell,
+ *  output: weights [4][units][inputs], recurrent [4][units][units], bias [4][units]. The states `hidden` and
+ *  `cell`, [batches][units], are updated. `gates`: scratch of 4 * units. */
+void thimble_sequence_lstm_f32(const thimble_sequence_lstm_f32_params *params,
+                      const float *input,
+                      const float *weights,
+                      const float *recurrent,
+                      const float *bias,
+                      float *hidden,
+                      float *cell,
+                      float *gates,
+                      float *output);
+
+/** A unit of the output sums `rank` filters. `memory`: past values of a filter that the state keeps. */
+typedef struct {
+    int32_t batches;
+    int32_t depth;
+    int32_t units;
+    int32_t rank;
+    int32_t memory;
+    int32_t clamped; /**< whether results are held within min and max; NaN becomes min */
+    float min;
+    float max;
+} thimble_svdf_f32_params;
+
+/** SVDF, a layer over time (TFLite `EvalFloatSVDF`). Input [batches][depth], output [batches][units],
+ * features [units * rank][depth], time [units * rank][memory]. The state [batches][units * rank][memory] is
+ * updated. `bias` may be NULL. Input, state and output may not overlap. */
+void thimble_svdf_f32(const thimble_svdf_f32_params *params,
+                      const float *input,
+                      const float *features,
+                      const float *time,
+                      const float *bias,
+                      float *state,
+                      float *output);
+
 /** Resize NHWC images by bilinear interpolation (TFLite `ResizeBilinear<float>`). Pixels are written in
  * ascending order, each element after its four neighbours are read. */
 void thimble_resize_bilinear_f32(const thimble_resize_float_params *params,

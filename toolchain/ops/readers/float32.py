@@ -55,7 +55,7 @@ def clip(values: Float32, low: np.float32, high: np.float32) -> Float32:
     return np.where(high < raised, high, raised)
 
 
-def larger(a: Float32, b: Float32) -> Float32:
+def larger(a: Float32, b: Float32 | np.float32) -> Float32:
     """`a > b ? a : b`, which is b if either is NaN, as in TFLite's MAXIMUM."""
     return np.where(a > b, a, b)
 
@@ -68,7 +68,7 @@ def extreme(rows: Float32, smallest: bool = False) -> Float32:
     return found
 
 
-def smaller(a: Float32, b: Float32) -> Float32:
+def smaller(a: Float32, b: Float32 | np.float32) -> Float32:
     """`a < b ? a : b`, which is b if either is NaN, as in TFLite's MINIMUM."""
     return np.where(a < b, a, b)
 

@@ -74,7 +74,7 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
         raise ValueError(f"{graph.input(op, BIAS)} has no value for each of {units} units")
     if state.shape != (batches, memory * filters):
         raise ValueError(f"state {state} is not {[batches, memory * filters]}")
-    return (TensorType((batches, units), DType.INT8), TensorType(state.shape, state.dtype))
+    return (TensorType((batches, units), x.dtype), TensorType(state.shape, state.dtype))
 
 
 def scales(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
