@@ -139,6 +139,10 @@ typedef struct {
 
 /** Index of the extreme of each line of `count` elements, the first of equals; output [outer][inner]. */
 void thimble_arg_max_s8(const thimble_arg_max_params *params, const int8_t *source, void *target);
+void thimble_arg_max_s32(const thimble_arg_max_params *params, const int32_t *source, void *target);
+
+/** The same of float32. NaN is passed over, but for one that comes first. */
+void thimble_arg_max_f32(const thimble_arg_max_params *params, const float *source, void *target);
 
 /** Data as [batches][outer][count] runs, indices as [batches][picks]. */
 typedef struct {
@@ -154,6 +158,49 @@ typedef struct {
  *  that is out of range. */
 int32_t
 thimble_gather(const thimble_gather_params *params, const void *data, const void *indices, void *target);
+
+/** Rows of `depth` coordinates, int32 or int64, each of which names a run of the data. */
+typedef struct {
+    int32_t rows;
+    int32_t depth;
+    int32_t run_bytes;
+    int32_t index_bytes; /**< 4: the coordinates are int32; 8: int64 */
+    int32_t sizes[8];    /**< of the first `depth` axes of the data */
+} thimble_rows_params;
+
+/** Copy the runs that the rows name. Returns 0, or -1 at the first row that names none. */
+int32_t
+thimble_gather_nd(const thimble_rows_params *params, const void *data, const void *indices, void *target);
+
+/** Set the `size` elements of the target to 0, and add each update to the run that its row names. Returns as
+ *  above. Neither operand may overlap the target. */
+int32_t thimble_scatter_nd_f32(const thimble_rows_params *params,
+                               int32_t size,
+                               const void *indices,
+                               const float *updates,
+                               float *target);
+int32_t thimble_scatter_nd_s32(const thimble_rows_params *params,
+                               int32_t size,
+                               const void *indices,
+                               const int32_t *updates,
+                               int32_t *target);
+
+/** Of each axis: the size of the data, and that of the update. */
+typedef struct {
+    int32_t axes;
+    int32_t element_bytes;
+    int32_t index_bytes; /**< 4: the starts are int32; 8: int64 */
+    int32_t sizes[8];
+    int32_t update_sizes[8];
+} thimble_update_slice_params;
+
+/** Copy the data, with the update over the part that begins at `starts`, one for each axis; they are moved so
+ *  that the update fits. The target may be the data. */
+void thimble_update_slice(const thimble_update_slice_params *params,
+                          const void *data,
+                          const void *update,
+                          const void *starts,
+                          void *target);
 
 #ifdef __cplusplus
 }

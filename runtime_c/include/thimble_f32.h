@@ -55,7 +55,16 @@ void thimble_softmax_f32(const float *input, float *output, int32_t rows, int32_
 /** Logarithm of the softmax of each row. The output may be the input. */
 void thimble_log_softmax_f32(const float *input, float *output, int32_t rows, int32_t columns);
 
-typedef enum { THIMBLE_SUM, THIMBLE_MEAN, THIMBLE_MAXIMUM, THIMBLE_MINIMUM } thimble_reduction;
+/** Rows divided by their Euclidean length, or by 1e-6 if that is more. The output may be the input. */
+void thimble_l2_normalization_f32(const float *input, float *output, int32_t rows, int32_t columns);
+
+typedef enum {
+    THIMBLE_SUM,
+    THIMBLE_MEAN,
+    THIMBLE_MAXIMUM,
+    THIMBLE_MINIMUM,
+    THIMBLE_PRODUCT
+} thimble_reduction;
 
 /** A dense input seen as [outer][first][middle][second][inner]: `first` and `second` are reduced. */
 typedef struct {
@@ -67,7 +76,7 @@ typedef struct {
     int32_t inner;
 } thimble_reduce_f32_params;
 
-/** Sum, mean, maximum or minimum over axes; output [outer][middle][inner]. */
+/** Sum, mean, maximum, minimum or product over axes; output [outer][middle][inner]. */
 void thimble_reduce_f32(const thimble_reduce_f32_params *params, const float *input, float *output);
 
 /** NHWC images and the window that moves over them. `depth`: input channels that one filter of a convolution
@@ -162,14 +171,14 @@ typedef struct {
  *  output: weights [4][units][inputs], recurrent [4][units][units], bias [4][units]. The states `hidden` and
  *  `cell`, [batches][units], are updated. `gates`: scratch of 4 * units. */
 void thimble_sequence_lstm_f32(const thimble_sequence_lstm_f32_params *params,
-                      const float *input,
-                      const float *weights,
-                      const float *recurrent,
-                      const float *bias,
-                      float *hidden,
-                      float *cell,
-                      float *gates,
-                      float *output);
+                               const float *input,
+                               const float *weights,
+                               const float *recurrent,
+                               const float *bias,
+                               float *hidden,
+                               float *cell,
+                               float *gates,
+                               float *output);
 
 /** A unit of the output sums `rank` filters. `memory`: past values of a filter that the state keeps. */
 typedef struct {

@@ -7,6 +7,9 @@ static float joined(thimble_reduction reduction, float a, float b)
     if (reduction == THIMBLE_MAXIMUM) {
         return thimble_max_f32(b, a);
     }
+    if (reduction == THIMBLE_PRODUCT) {
+        return a * b;
+    }
     return reduction == THIMBLE_MINIMUM ? thimble_min_f32(b, a) : a + b;
 }
 
@@ -16,6 +19,9 @@ static float start(thimble_reduction reduction)
     const float largest = 3.402823466e38f;
     if (reduction == THIMBLE_MAXIMUM) {
         return -largest;
+    }
+    if (reduction == THIMBLE_PRODUCT) {
+        return 1.0f;
     }
     return reduction == THIMBLE_MINIMUM ? largest : 0.0f;
 }

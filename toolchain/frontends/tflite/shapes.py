@@ -218,7 +218,6 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
 )
 OPERATORS = (
     "BROADCAST_ARGS",
-    "FILL",
     "RANGE",
     "RANK",
     "SHAPE",

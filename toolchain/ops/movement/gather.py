@@ -192,6 +192,13 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
+def _choices(op: Op, graph: Graph) -> int:
+    """What every index of a gather must be below."""
+    if op.kind == "gather":
+        return _shape(op, graph).count
+    return min(graph.input(op, 0).shape[: graph.input(op, 1).shape[-1]])
+
+
 def index_limits(graph: Graph) -> Mapping[str, int]:
     """For each integer input of the graph that serves as indices: the number of slices to choose
     from.
@@ -201,9 +208,9 @@ def index_limits(graph: Graph) -> Mapping[str, int]:
     limits: dict[str, int] = {}
     origins = {name: {name} for name in graph.inputs if graph.tensors[name].dtype in _INDICES}
     for op in graph.ops:
-        if op.kind == "gather" and op.inputs[1] in origins:
+        if op.kind in ("gather", "gather_nd") and op.inputs[1] in origins:
             for name in origins[op.inputs[1]]:
-                count = _shape(op, graph).count
+                count = _choices(op, graph)
                 limits[name] = min(count, limits.get(name, count))
         elif all(graph.tensors[name].dtype in _INDICES for name in op.outputs):
             found = {origin for name in op.inputs for origin in origins.get(name, ())}

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import (
@@ -27,6 +26,7 @@ from toolchain.ops.kernel import (
     Packed,
     Struct,
     Touched,
+    numbers,
 )
 from toolchain.ops.movement.copies import sample_shape, sample_type
 from toolchain.ops.spec import (
@@ -80,10 +80,14 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     data, indices, depth = graph.input(op, 0), graph.input(op, 1), _depth(op, graph)
     coordinates, sizes = indices.constant, data.shape[:depth]
     if coordinates is None:
-        raise UnsupportedError(
-            f"gather_nd {op.name!r}: its coordinates {indices} are computed at run time; convert "
-            "the model with constant ones, or use GATHER"
-        )
+        params = rows_struct(data, indices, depth)
+        given: dict[str, Argument] = {
+            "params": params,
+            "data": Input(0),
+            "indices": Input(1),
+            "target": Output(0),
+        }
+        return Kernel((Call("thimble_gather_nd", given, status=True),), _computed_extents)
     params = Struct(
         "thimble_gather_params",
         {
@@ -104,6 +108,32 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     slices = Constant("slices", lambda: _positions(coordinates, sizes), "index of each slice")
     call = Call("thimble_gather", arguments, status=True)
     return Kernel((call,), _extents, constants=(slices,))
+
+
+def rows_struct(data: Tensor, indices: Tensor, depth: int) -> Struct:
+    """Rows of coordinates into the first `depth` axes of the data."""
+    return Struct(
+        "thimble_rows_params",
+        {
+            "rows": math.prod(indices.shape[:-1]),
+            "depth": depth,
+            "run_bytes": math.prod(data.shape[depth:]) * data.dtype.size_bytes,
+            "index_bytes": indices.dtype.size_bytes,
+            "sizes": numbers(data.shape[:depth]),
+        },
+    )
+
+
+def _computed_extents(touched: Touched) -> Extents:
+    """`thimble_gather_nd` checks every coordinate against `sizes`."""
+    rows, depth, run_bytes, index_bytes = (
+        touched.call[f"params.{name}"] for name in ("rows", "depth", "run_bytes", "index_bytes")
+    )
+    places = math.prod(touched.call.row("params.sizes"))
+    return Extents(
+        {0: whole(places, run_bytes), 1: whole(rows * depth, index_bytes)},
+        {0: whole(rows, run_bytes)},
+    )
 
 
 def _extents(touched: Touched) -> Extents:
@@ -129,7 +159,6 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
 
 
 def _read(node: TfliteNode) -> ReadOp:
-    node.constant(1)
     return ReadOp(Attributes(), (0, 1))
 
 
@@ -165,5 +194,5 @@ SPEC = OpSpec(
     axes=_axes,
     tflite=TfliteBinding(("GATHER_ND",), _read, _write),
     dtypes=frozenset(DType),
-    limits="any type; constant int32 or int64 coordinates; the data may be constant",
+    limits="any type; int32 or int64 coordinates; the data may be constant",
 )

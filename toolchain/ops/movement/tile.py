@@ -137,6 +137,11 @@ def _broadcast(node_shape: tuple[int, ...], wanted: Sequence[int]) -> tuple[int,
 
 
 def _read(node: TfliteNode) -> ReadOp:
+    if node.builtin == "FILL":
+        value = node.inputs[1]
+        if value is None or value.shape:
+            raise node.unsupported("its value is no scalar")
+        return ReadOp(Tile(integers(node, 0)), (1,))
     x = node.inputs[0]
     assert x is not None
     wanted = integers(node, 1)
@@ -147,6 +152,9 @@ def _read(node: TfliteNode) -> ReadOp:
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
     x, y = graph.input(op, 0), graph.output(op)
+    if not x.shape:
+        dims = int32_constant("dims", _repeats(op))
+        return WrittenOp("FILL", "FillOptions", extra_inputs=(dims,), version=3, order=(1, 0))
     if len(x.shape) == len(y.shape):
         return WrittenOp("TILE", extra_inputs=(int32_constant("repeats", _repeats(op)),), version=2)
     shape = int32_constant("shape", y.shape)
@@ -160,6 +168,8 @@ def _sample(rng: np.random.Generator) -> Graph:
     if rng.random() < 0.3:  # as BROADCAST_TO may do it
         shape = tuple(d if n == 1 else 1 for d, n in zip(shape, repeats, strict=True))
         repeats = (*(int(n) for n in rng.integers(1, 4, int(rng.integers(0, 5 - rank)))), *repeats)
+    if rng.random() < 0.15:  # as FILL does it
+        rank, shape = 0, ()
     padded = (1,) * (len(repeats) - rank) + shape
     out = tuple(d * n for d, n in zip(padded, repeats, strict=True))
     dtype, quantisation = sample_type(rng)
@@ -186,7 +196,7 @@ SPEC = OpSpec(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("TILE", "BROADCAST_TO"), _read, _write),
+    tflite=TfliteBinding(("TILE", "BROADCAST_TO", "FILL"), _read, _write),
     onnx=OnnxBinding(("Tile", "Expand"), _read_onnx),
     aliases=_aliases,
     axes=_axes,

@@ -1,11 +1,13 @@
-"""Rows divided by their Euclidean length, as embeddings end. TFLite L2_NORMALIZATION, int8.
+"""Rows divided by their Euclidean length, as embeddings end. TFLite L2_NORMALIZATION.
 
-Arithmetic: `reference_integer_ops::L2Normalization`; the output's scale is 1/128, zero point 0.
+Arithmetic of int8: `reference_integer_ops::L2Normalization`; the output's scale is 1/128, zero
+point 0. Of float32: `reference_ops::L2Normalization`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,6 +34,11 @@ from toolchain.ops.kernel import (
     Output,
 )
 from toolchain.ops.normalisation.rows import row_extents
+from toolchain.ops.readers.float32 import (
+    FLOAT32_ONLY,
+    check_float_node,
+    float32_elementwise_sample,
+)
 from toolchain.ops.spec import (
     Array,
     OpSpec,
@@ -39,6 +46,7 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+    by_type,
 )
 
 OUTPUT = Quantisation((1 / 128,), (0,))
@@ -108,7 +116,49 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+_SMALLEST = 1e-6
+"""What a row of float32 is divided by at least."""
+
+
+def _reference_float(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    shape = graph.output(op).shape
+    rows = inputs[0].astype(np.float32).reshape(-1, shape[-1])
+    total = np.zeros(len(rows), np.float32)
+    with np.errstate(all="ignore"):
+        for column in rows.T:
+            total = total + column * column
+        length = np.sqrt(total)
+        length = np.where(length < np.float32(_SMALLEST), np.float32(_SMALLEST), length)
+        return ((rows / length[:, None]).reshape(shape),)
+
+
+def _select_float(op: Op, graph: Graph, core: Core) -> Kernel:
+    x = graph.input(op, 0)
+    columns = x.shape[-1] if x.shape else 1
+    call = Call(
+        "thimble_l2_normalization_f32",
+        {
+            "input": Input(0),
+            "output": Output(0),
+            "rows": x.elements // columns,
+            "columns": columns,
+        },
+    )
+    return Kernel(
+        (call,),
+        row_extents("rows", "columns"),
+        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+    )
+
+
+def _read_float(node: TfliteNode) -> ReadOp:
+    check_float_node(node)
+    if node.has_options and node.options.fusedActivationFunction != "NONE":
+        raise node.unsupported("a fused activation", "apply it in an operator of its own")
+    return ReadOp(Attributes(), (0,))
+
+
+_INT8 = OpSpec(
     kind="l2_normalization",
     attributes=Attributes,
     infer=infer_unary,
@@ -119,3 +169,16 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("L2_NORMALIZATION",), _read, _write),
     limits="int8, last dimension, output scale 1/128",
 )
+
+_FLOAT32 = replace(
+    _INT8,
+    reference=_reference_float,
+    select=_select_float,
+    sample=float32_elementwise_sample(_sample),
+    tflite=TfliteBinding(
+        ("L2_NORMALIZATION",), _read_float, lambda op, graph: replace(_write(op, graph), version=1)
+    ),
+    dtypes=FLOAT32_ONLY,
+    limits="float32, last dimension",
+)
+SPEC = by_type({DType.INT8: _INT8, DType.FLOAT32: _FLOAT32})

@@ -1,6 +1,6 @@
 """Index of the largest or smallest element along an axis; of equal elements, the first.
 
-TFLite ARG_MAX and ARG_MIN, int8 to int32 or int64.
+TFLite ARG_MAX and ARG_MIN: int8, int32 or float32 to int32 or int64.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import (
+    Argument,
     Call,
     Input,
     Kernel,
@@ -45,6 +47,8 @@ from toolchain.ops.spec import (
     WrittenOp,
 )
 
+_SUFFIXES = MappingProxyType({DType.INT8: "s8", DType.FLOAT32: "f32", DType.INT32: "s32"})
+
 
 @dataclass(frozen=True)
 class ArgMax(Attributes):
@@ -66,8 +70,8 @@ def _axis(op: Op, graph: Graph) -> int:
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, axis, output = graph.input(op, 0), _axis(op, graph), _attributes(op).output
-    if x.dtype is not DType.INT8:
-        raise ValueError(f"the index of an extreme needs int8 data, not {x.dtype.value}")
+    if x.dtype not in _SUFFIXES:
+        raise ValueError(f"the index of an extreme of {x.dtype.value}")
     if output not in (DType.INT32, DType.INT64):
         raise ValueError(f"indices are int32 or int64, not {output.value}")
     return (TensorType((*x.shape[:axis], *x.shape[axis + 1 :]), output),)
@@ -75,8 +79,12 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     attributes, axis = _attributes(op), _axis(op, graph)
-    find = np.argmin if attributes.smallest else np.argmax
-    found: Array = np.asarray(find(inputs[0], axis=axis))
+    better = np.less if attributes.smallest else np.greater
+    lines = np.moveaxis(inputs[0], axis, 0)
+    best, found = lines[0], np.zeros(lines.shape[1:], attributes.output.numpy)
+    for index, value in enumerate(lines):
+        chosen = better(value, best)  # never NaN
+        best, found = np.where(chosen, value, best), np.where(chosen, index, found)
     return (found.astype(attributes.output.numpy),)
 
 
@@ -92,15 +100,18 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "index_bytes": _attributes(op).output.size_bytes,
         },
     )
-    call = Call("thimble_arg_max_s8", {"params": params, "input": Input(0), "output": Output(0)})
+    arguments: dict[str, Argument] = {"params": params, "input": Input(0), "output": Output(0)}
+    call = Call(f"thimble_arg_max_{_SUFFIXES[x.dtype]}", arguments)
     return Kernel((call,), _extents)
 
 
 def _extents(touched: Touched) -> Extents:
-    call = touched.call
+    call, source = touched.call, touched.inputs[0]
+    assert source is not None
     lines = call["params.outer"] * call["params.inner"]
     return Extents(
-        {0: whole(lines * call["params.count"])}, {0: whole(lines, call["params.index_bytes"])}
+        {0: whole(lines * call["params.count"], source.element_bytes)},
+        {0: whole(lines, call["params.index_bytes"])},
     )
 
 
@@ -143,7 +154,8 @@ def _sample(rng: np.random.Generator) -> Graph:
     shape = sample_shape(rng, rank)
     axis = int(rng.integers(rank))
     output = DType.INT64 if rng.random() < 0.4 else DType.INT32
-    x = Tensor("x", shape, DType.INT8, sample_quantisation(rng))
+    dtype = list(_SUFFIXES)[int(rng.choice([0, 0, 1, 2]))]
+    x = Tensor("x", shape, dtype, sample_quantisation(rng) if dtype is DType.INT8 else None)
     y = Tensor("y", (*shape[:axis], *shape[axis + 1 :]), output)
     written = axis - rank if rng.random() < 0.5 else axis
     op = Op("arg_max", "arg", ("x",), ("y",), ArgMax(written, bool(rng.random() < 0.4), output))
@@ -178,7 +190,7 @@ SPEC = OpSpec(
     sample=_sample,
     axes=_axes,
     tflite=TfliteBinding(("ARG_MAX", "ARG_MIN"), _read, _write),
-    dtypes=frozenset({DType.INT8, DType.INT32, DType.INT64}),
+    dtypes=frozenset({*_SUFFIXES, DType.INT64}),
     onnx=OnnxBinding(("ArgMax", "ArgMin"), _read_onnx),
-    limits="int8 data, constant axis",
+    limits="int8, int32 or float32 data, constant axis",
 )

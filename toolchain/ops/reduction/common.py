@@ -66,8 +66,8 @@ def reduced_axes(op: Op, graph: Graph) -> tuple[int, ...]:
 def infer_reduction(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     """Shape rule. Raises ValueError for an element type or an axis that there is not."""
     x, axes = graph.input(op, 0), reduced_axes(op, graph)
-    if x.dtype not in (DType.INT8, DType.INT16, DType.FLOAT32):
-        raise ValueError(f"reduction needs int8, int16 or float32 data, not {x.dtype.value}")
+    if x.dtype not in (DType.INT8, DType.INT16, DType.FLOAT32, DType.BOOL):
+        raise ValueError(f"reduction needs int8, int16, float32 or bool data, not {x.dtype.value}")
     if reduce_attributes(op).keep_dims:
         shape = tuple(1 if axis in axes else d for axis, d in enumerate(x.shape))
     else:

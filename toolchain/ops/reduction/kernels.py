@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Graph, Op
+from toolchain.ir import DType, Graph, Op
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import (
@@ -143,13 +143,14 @@ def extremum_kernel(op: Op, graph: Graph, function: str, *, smallest: bool) -> K
     """Largest or smallest element. For the smallest, all bits are flipped before values are
     compared.
     """
+    element = "int8_t" if graph.output(op).dtype is DType.BOOL else ""  # bytes 0 and 1
     call = Call(
         function,
         {
             "shape": Struct("thimble_reduce_shape", shape_of(op, graph)),
             "flip": -1 if smallest else 0,
-            "input": Input(0),
-            "output": Output(0),
+            "input": Input(0, element=element),
+            "output": Output(0, element=element),
         },
     )
     return Kernel((call,), reduce_extents("shape"), find_overlaps=in_place)

@@ -1,4 +1,6 @@
-"""Largest or smallest element over any axes. TFLite REDUCE_MAX and REDUCE_MIN."""
+"""Largest or smallest element over any axes. TFLite REDUCE_MAX and REDUCE_MIN; of bool REDUCE_ANY
+and REDUCE_ALL.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,7 @@ def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
 def _read(node: TfliteNode) -> ReadOp:
     attributes = read_reduction(node).attributes
     assert isinstance(attributes, Reduce)
-    smallest = node.builtin == "REDUCE_MIN"
+    smallest = node.builtin in ("REDUCE_MIN", "REDUCE_ALL")
     return ReadOp(ReduceMax(attributes.axes, attributes.keep_dims, smallest=smallest), (0,))
 
 
@@ -127,4 +129,24 @@ _FLOAT32 = replace(
     dtypes=FLOAT32_ONLY,
     limits="float32; constant axes in at most two groups of neighbours",
 )
-SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})
+
+
+def _write_bool(op: Op, graph: Graph) -> WrittenOp:
+    written = write_reduction(op, graph, "REDUCE_ALL" if _smallest(op) else "REDUCE_ANY")
+    return replace(written, version=1)
+
+
+def _sample_bool(rng: np.random.Generator) -> Graph:
+    graph = _sample_float(rng)
+    tensors = [replace(tensor, dtype=DType.BOOL) for tensor in graph.tensors.values()]
+    return Graph.build("sample", tensors, graph.ops, graph.inputs, graph.outputs)
+
+
+_BOOL = replace(
+    _INT16,
+    sample=_sample_bool,
+    tflite=TfliteBinding(("REDUCE_ANY", "REDUCE_ALL"), _read, _write_bool),
+    dtypes=frozenset({DType.BOOL}),
+    limits="bool; constant axes in at most two groups of neighbours",
+)
+SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32, DType.BOOL: _BOOL})

@@ -1,0 +1,65 @@
+"""GATHER_ND and SCATTER_ND with coordinates that are computed at run time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.host import run_graph_on_host
+from tests.support.litert import run_litert
+from tests.support.tflite_writer import tflite_bytes
+from toolchain.errors import ThimbleError
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.movement.scatter_nd import ScatterNd
+
+SHAPE = (3, 4, 5)
+
+
+def gathering(dtype: DType) -> Graph:
+    tensors = [
+        Tensor("x", SHAPE, DType.FLOAT32),
+        Tensor("rows", (6, 2), dtype),
+        Tensor("y", (6, 5), DType.FLOAT32),
+    ]
+    op = Op("gather_nd", "gather", ("x", "rows"), ("y",))
+    return Graph.build("gathering", tensors, [op], ["x", "rows"], ["y"])
+
+
+def scattering(dtype: DType) -> Graph:
+    tensors = [
+        Tensor("rows", (6, 2), dtype),
+        Tensor("updates", (6, 5), DType.FLOAT32),
+        Tensor("y", SHAPE, DType.FLOAT32),
+    ]
+    op = Op("scatter_nd", "scatter", ("rows", "updates"), ("y",), ScatterNd(SHAPE))
+    return Graph.build("scattering", tensors, [op], ["rows", "updates"], ["y"])
+
+
+@pytest.mark.parametrize("make", [gathering, scattering])
+def test_rows_name_slices(make: object) -> None:
+    assert callable(make)
+    rng = np.random.default_rng(3)
+    for dtype in (DType.INT32, DType.INT64) if make is gathering else (DType.INT32,):
+        graph = make(dtype)
+        rows = rng.integers(0, SHAPE[:2], (6, 2)).astype(dtype.numpy)
+        floats = {name: rng.normal(0, 1, t.shape) for name, t in graph.tensors.items()}
+        given = [
+            rows if name == "rows" else floats[name].astype(np.float32) for name in graph.inputs
+        ]
+        (want,) = run_litert(tflite_bytes(graph), given)
+        np.testing.assert_array_equal(run_graph_on_host(graph, tuple(given))[0], want)
+
+
+@pytest.mark.parametrize("make", [gathering, scattering])
+@pytest.mark.parametrize("wrong", [-1, 4])
+def test_a_row_outside_ends_the_run(make: object, wrong: int) -> None:
+    assert callable(make)
+    graph = make(DType.INT32)
+    rows = np.ones((6, 2), np.int32)
+    rows[3, 1] = wrong
+    given = [
+        rows if name == "rows" else np.zeros(graph.tensors[name].shape, np.float32)
+        for name in graph.inputs
+    ]
+    with pytest.raises(ThimbleError):
+        run_graph_on_host(graph, tuple(given))
