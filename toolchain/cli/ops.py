@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -13,10 +14,11 @@ from rich.table import Table
 from toolchain.cli._console import output_console
 from toolchain.cli._json import JsonOption, write_json, write_text
 from toolchain.errors import InputError
-from toolchain.frontends import tflite
+from toolchain.frontends import tflite, unread
 from toolchain.frontends.onnx.reader import READ_AWAY
 from toolchain.report.kinds import Kind, kinds, markdown, matching
 
+_UNREAD = {form: partial(unread.lines, form) for form in unread.FORMATS}
 _READ_AWAY = {"TFLite": tflite.READ_AWAY, "ONNX": READ_AWAY}
 
 
@@ -49,7 +51,7 @@ def command(
     Example: `thimble ops conv pool`
     """
     if table is not None:
-        write_text(table, markdown(_READ_AWAY))
+        write_text(table, markdown(_READ_AWAY, _UNREAD))
         return
     wanted = names or ()
     found = kinds(wanted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,8 +76,15 @@ _ONNX_NOTES = (
 )
 
 
-def markdown(read_away: Mapping[str, Sequence[str]]) -> str:
-    """The whole of `docs/operators.md`. `read_away`: per format, operators that need no kernel."""
+def markdown(
+    read_away: Mapping[str, Sequence[str]],
+    unread: Mapping[str, Callable[[Collection[str]], list[str]]],
+) -> str:
+    """The whole of `docs/operators.md`.
+
+    `read_away`: per format, operators that need no kernel. `unread`: per format, lines about
+    operators that are not read, from the names of those that are.
+    """
     lines = [
         "# Operators",
         "",
@@ -95,12 +102,25 @@ def markdown(read_away: Mapping[str, Sequence[str]]) -> str:
     lines += ["", "Computed, renamed or expanded while reading, so that no kernel is needed:", ""]
     lines += [f"- {form}: {', '.join(sorted(names))}" for form, names in read_away.items()]
     lines += ["", *_ONNX_NOTES]
+    for form, about in unread.items():
+        read = {name for spec in specs().values() for name in _names(spec)} | set(read_away[form])
+        lines += [
+            "",
+            f"Not read from {form}; those that are more common, as far as known, come first:",
+            "",
+        ]
+        lines += about(read)
     return "\n".join(lines) + "\n"
 
 
 def _names(spec: OpSpec) -> list[str]:
-    tflite = spec.tflite.builtins if spec.tflite else ()
-    return [spec.kind, *tflite, *_onnx_names(spec)]
+    return [spec.kind, *_tflite_names(spec), *_onnx_names(spec)]
+
+
+def _tflite_names(spec: OpSpec) -> tuple[str, ...]:
+    """Those of all element types."""
+    bindings = [form.tflite for form in spec.forms if form.tflite is not None]
+    return tuple(dict.fromkeys(name for binding in bindings for name in binding.builtins))
 
 
 def _onnx_names(spec: OpSpec) -> tuple[str, ...]:
@@ -119,7 +139,7 @@ def _described(spec: OpSpec) -> Kind:
     }
     return Kind(
         spec.kind,
-        spec.tflite.builtins if spec.tflite else (),
+        _tflite_names(spec),
         _onnx_names(spec),
         ("any",) if spec.dtypes == _ANY else tuple(sorted(t.value for t in spec.dtypes)),
         _kernels(functions, samples),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolchain.frontends import unread
 from toolchain.frontends.tflite.control import reached
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
 from toolchain.ir import DType
@@ -13,23 +14,6 @@ _COMPILED = (
     ("XC_", "XMOS's xcore", "xcore-opt"),
 )
 """How the custom operators of compiled files begin, what runs them, and what made them."""
-_RECURRENT = frozenset(
-    {
-        "BIDIRECTIONAL_SEQUENCE_LSTM",
-        "BIDIRECTIONAL_SEQUENCE_RNN",
-        "LSTM",
-        "RNN",
-        "UNIDIRECTIONAL_SEQUENCE_RNN",
-    }
-)
-_FLOAT_ONLY = frozenset(
-    {
-        "ADD_N",
-        "L2_POOL_2D",
-        "LOCAL_RESPONSE_NORMALIZATION",
-    }
-)
-_RUN_TIME_SIZE = frozenset({"NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "UNIQUE", "WHERE"})
 QUANTISE = (
     "quantise the model fully to int8: set converter.optimizations = [tf.lite.Optimize.DEFAULT], a "
     "representative_dataset, and target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
@@ -67,27 +51,13 @@ def of_operator(op: FileOp) -> tuple[str, str]:
             "it is TensorFlow's own operator, which TFLite only calls",
             "convert without tf.lite.OpsSet.SELECT_TF_OPS",
         )
-    if op.code == "CUSTOM":
+    known = unread.reason(op.name)
+    if op.code == "CUSTOM" and known[0] == "there is no kernel for it":
         return (
             "custom operators have no known meaning",
             "export the model up to it, and leave it to the caller",
         )
-    if op.code in _RECURRENT:
-        return "there is no kernel for it", "UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF have one"
-    if op.code in _FLOAT_ONLY:
-        return (
-            "TFLite computes it in float alone: there is no quantised form to agree with",
-            "replace it in the model (`thimble ops` lists what there is)",
-        )
-    if op.code in _RUN_TIME_SIZE:
-        return (
-            "the size of its output depends on the data",
-            "leave it out of the model and compute it on the host",
-        )
-    return (
-        "there is no kernel for it",
-        "replace it in the model (`thimble ops` lists what there is)",
-    )
+    return known
 
 
 def of_tensor(found: FileTensor, allowed: frozenset[DType]) -> tuple[str, str] | None:

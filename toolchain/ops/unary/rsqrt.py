@@ -1,6 +1,7 @@
-"""One over the square root; of what is not positive, the highest output. TFLite RSQRT, int8.
+"""One over the square root; of what is not positive, the highest output. TFLite RSQRT.
 
-Source: `RsqrtEvalQuantized`, and gemmlowp's Newton iteration in `GetInvSqrtQuantizedMultiplierExp`.
+Source of int8: `RsqrtEvalQuantizedInt8`, and gemmlowp's Newton iteration in
+`GetInvSqrtQuantizedMultiplierExp`. int16 is a table of the function in float32.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from toolchain.ops.arithmetic.fixed_point import (
 )
 from toolchain.ops.elementwise.common import Int64, sample_unary
 from toolchain.ops.spec import by_type
-from toolchain.ops.unary.float_table import table_spec
+from toolchain.ops.unary.float_table import Float32, table_spec
+from toolchain.ops.unary.float_table_s16 import float_table_s16_spec
 from toolchain.ops.unary.unary_f32 import float_form
 
 _EXTRA_BITS = 20
@@ -56,4 +58,17 @@ def _sample(rng: np.random.Generator, op: Op) -> Graph:
 
 _INT8 = table_spec("rsqrt", _apply, _sample)
 
-SPEC = by_type({DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8)})
+
+def _root_s16(op: Op, graph: Graph, x: Float32) -> Float32:
+    highest = np.float32(32767) * np.float32(graph.output(op).q.scale)
+    roots = np.float32(1) / np.sqrt(np.where(x > 0, x, np.float32(1)))
+    return np.where(x > 0, roots, highest).astype(np.float32)
+
+
+SPEC = by_type(
+    {
+        DType.INT8: _INT8,
+        DType.INT16: float_table_s16_spec(_INT8, _root_s16),
+        DType.FLOAT32: float_form(_INT8),
+    }
+)
