@@ -144,4 +144,7 @@ void thimble_maximum_s8(const int8_t *input_1,
                         int8_t *output,
                         int32_t size);
 
+/** Sums of two runs of plain integers, which wrap. The output may be either. */
+void thimble_add_values_s32(const int32_t *first, const int32_t *second, int32_t *output, int32_t size);
+
 #endif

@@ -49,6 +49,9 @@ static inline float thimble_clamp_f32(float x, float low, float high)
     return high < raised ? high : raised;
 }
 
+/** Sums of two runs of values. The output may be either. */
+void thimble_add_values_f32(const float *first, const float *second, float *output, int32_t size);
+
 /** Softmax of beta * x for each of `rows` rows of `columns` values. The output may be the input. */
 void thimble_softmax_f32(const float *input, float *output, int32_t rows, int32_t columns, float beta);
 
@@ -130,6 +133,9 @@ void thimble_transpose_conv_f32(const thimble_window_f32 *window,
  * the output element under it is written. */
 void thimble_average_pool_f32(const thimble_window_f32 *window, const float *input, float *output);
 void thimble_max_pool_f32(const thimble_window_f32 *window, const float *input, float *output);
+
+/** Root of the mean square, likewise. */
+void thimble_l2_pool_f32(const thimble_window_f32 *window, const float *input, float *output);
 
 /** Strides of one operand, in elements: `outer` along the output's rows (x) or columns (y), `inner` along the
  *  dimension that is summed over, `batch` along each batch dimension (0: broadcast). */

@@ -58,7 +58,7 @@ TFLITE = (
         "keep the state in variables (VAR_HANDLE, ASSIGN_VARIABLE), as streaming models do",
     ),
     Unread(
-        ("LOCAL_RESPONSE_NORMALIZATION", "L2_POOL_2D", "ADD_N"),
+        ("LOCAL_RESPONSE_NORMALIZATION",),
         "TFLite computes it in float alone: there is no quantised form to agree with",
     ),
     Unread(
