@@ -16,6 +16,7 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.problem import memory_problem
+from toolchain.ops import forms
 from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
 from toolchain.ops.lowering import lower
@@ -43,6 +44,16 @@ def test_frames_and_resets_equal_the_reference(name: str, spread: bool) -> None:
     shape = graph.tensors["x"].shape
     frames = [(rng.integers(-128, 128, shape).astype(np.int8),) for _ in range(6)]
     _sequence(graph, host_model(graph, "m", spread=spread), frames)
+
+
+@pytest.mark.parametrize("kind", ["lstm.float32", "svdf.float32"])
+def test_float_layers_keep_their_state(kind: str) -> None:
+    rng = np.random.default_rng(2)
+    for number in range(3):
+        graph = check(forms()[kind].sample(rng))
+        shape = graph.tensors["x"].shape
+        frames = [(rng.normal(0, 1, shape).astype(np.float32),) for _ in range(4)]
+        _sequence(graph, host_model(graph, f"m{number}", spread=number == 1), frames)
 
 
 def test_a_window_owns_the_state_that_it_begins_with() -> None:
