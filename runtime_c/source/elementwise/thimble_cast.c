@@ -30,7 +30,7 @@ static int64_t lowest(thimble_element type)
     case THIMBLE_S32:
         return INT32_MIN;
     case THIMBLE_S64:
-        return INT64_MIN;
+        return -INT64_MAX - 1;
     default:
         return 0;
     }

@@ -14,7 +14,7 @@ void thimble_update_slice(const thimble_update_slice_params *params,
     const int32_t run_bytes = params->update_sizes[last] * params->element_bytes;
     const int8_t *from = (const int8_t *)update;
     int8_t *to = (int8_t *)target;
-    int32_t first[8];
+    int32_t first[8] = {0};
     int32_t runs = 1;
 
     for (int32_t axis = 0; axis <= last; axis++) {
