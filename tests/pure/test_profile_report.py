@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from toolchain.cli._command import filled
-from toolchain.cli._profiles import print_comparison, print_profile, profile_json, whole_lines
+from toolchain.cli._profiles import print_comparison, print_profile, whole_lines
 from toolchain.cost.basis import Basis
-from toolchain.deployment.profile import Function, Part, Profile
+from toolchain.deployment.profile import Function, Part, Profile, profile_json
 from toolchain.report.tuning import tuning_table
 from toolchain.timing.tuning import Round
 

@@ -16,12 +16,11 @@ from toolchain.cli._page import (
     folder_findings,
     with_profile,
 )
-from toolchain.cli.verify import verification_json
 from toolchain.deployment.compile import compile_model
 from toolchain.deployment.folder import PLAN_FILE
 from toolchain.deployment.measurements import cost_model
 from toolchain.deployment.profiling import DEFAULT_RUNS, profile_folder
-from toolchain.deployment.verification import verify_model
+from toolchain.deployment.verification import verification_json, verify_model
 from toolchain.errors import DoesNotFitError, InputError
 from toolchain.files import scratch_folder
 from toolchain.files.records import read_json

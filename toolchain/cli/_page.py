@@ -15,11 +15,10 @@ from typing import Annotated, Any
 import typer
 
 from toolchain.cli._json import write_text
-from toolchain.cli._profiles import profile_json
 from toolchain.cycles.reading import hot_loops
 from toolchain.deployment.compile import Compiled, compiled_json
 from toolchain.deployment.folder import PLAN_FILE, compiled_model
-from toolchain.deployment.profile import Profile
+from toolchain.deployment.profile import Profile, profile_json
 from toolchain.device.firmware import MANIFEST, load_firmware
 from toolchain.files.records import read_json
 from toolchain.page.build import Findings, build, document

@@ -1,13 +1,11 @@
-"""A profile as JSON, and as tables and a picture on the console."""
+"""A profile as tables and a picture on the console."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
 
-from toolchain.cycles.issue_bound import issue_bound
 from toolchain.deployment.profile import Function, Part, Profile
 from toolchain.report.profile import (
     Column,
@@ -18,77 +16,9 @@ from toolchain.report.profile import (
     profile_table,
 )
 from toolchain.report.text import share
-from toolchain.report.time import energy_text, microjoules, time_text
+from toolchain.report.time import energy_text, time_text
 
 _FUNCTIONS_SHOWN = 15
-
-
-def profile_json(profile: Profile) -> dict[str, Any]:
-    """Counts are medians; `counts` has every run. `calls`: more than 1 if it runs in blocks.
-
-    `bound` of an operator: the least cycles in which the core can issue what it executed
-    (`cycles.issue_bound`). `functions`: each without those that it calls; none where the basis is
-    not a trace.
-    """
-
-    def part(entry: Part) -> dict[str, Any]:
-        return {
-            "name": entry.name,
-            "kind": entry.kind,
-            "block": entry.block,
-            "count": entry.count,
-            "instructions": entry.instructions,
-            "spread": entry.spread,
-            "calls": entry.calls,
-            "counts": list(entry.counts),
-            "milliseconds": profile.milliseconds(entry.count),
-            "share": entry.count / profile.total if profile.total else 0.0,
-            "macs": entry.macs,
-            "moved_bytes": entry.moved_bytes,
-        }
-
-    def function(entry: Function) -> dict[str, Any]:
-        return {
-            "name": entry.name,
-            "count": entry.count,
-            "instructions": entry.instructions,
-            "milliseconds": profile.milliseconds(entry.count),
-            "share": entry.count / profile.total if profile.total else 0.0,
-        }
-
-    return {
-        "model": profile.model,
-        "board": profile.board,
-        "ran_on": profile.ran_on,
-        "unit": profile.unit,
-        "basis": profile.basis.value,
-        "clock_hz": profile.clock_hz,
-        "runs": len(profile.totals),
-        "total": profile.total,
-        "instructions": profile.instructions,
-        "spread": profile.spread,
-        "totals": list(profile.totals),
-        "milliseconds": profile.milliseconds(profile.total),
-        "estimated_microjoules": microjoules(profile.board, profile.total, profile.unit),
-        "outside": profile.outside,
-        "no_cycles": profile.no_cycles,
-        "operators": [
-            {**part(entry), "bound": bound}
-            for entry, bound in zip(profile.operators, _bounds(profile), strict=True)
-        ],
-        "kinds": [part(entry) for entry in profile.by_kind()],
-        "blocks": [part(entry) for entry in profile.by_block()],
-        "functions": [function(entry) for entry in profile.functions],
-    }
-
-
-def _bounds(profile: Profile) -> list[int | None]:
-    """One for each operator; None where the basis is not a trace."""
-    reading = profile.reading
-    if reading is None:
-        return [None] * len(profile.operators)
-    found = [reading.operator(number).lines.values() for number in range(len(profile.operators))]
-    return [issue_bound(lines, reading.core) for lines in found]
 
 
 def print_profile(console: Console, profile: Profile) -> None:

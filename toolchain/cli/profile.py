@@ -13,9 +13,10 @@ from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption
 from toolchain.cli._page import HtmlOption, profiled_findings, write_page
-from toolchain.cli._profiles import print_comparison, print_profile, profile_json
+from toolchain.cli._profiles import print_comparison, print_profile
 from toolchain.cost.basis import CYCLES
 from toolchain.cycles.reading import hot_loops
+from toolchain.deployment.profile import profile_json
 from toolchain.deployment.profiling import DEFAULT_RUNS, profile_readings, record
 from toolchain.errors import InputError
 from toolchain.page.build import build

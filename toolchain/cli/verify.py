@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from toolchain import arena, schedule
-from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_float
 from toolchain.cli._gate import FailOnOption
 from toolchain.cli._json import JsonOption, check_apart, write_json
@@ -54,15 +52,19 @@ from toolchain.cli._samples import (
     scaling,
 )
 from toolchain.cost.basis import INSTRUCTIONS
-from toolchain.deployment.run import RunTime, counted_time
-from toolchain.deployment.verification import Verification, verify_model
+from toolchain.deployment.verification import (
+    Verification,
+    counted_latency,
+    verification_json,
+    verify_model,
+)
 from toolchain.errors import NotJudgedError, ResultError
 from toolchain.files.samples import files_of, read_samples
 from toolchain.ops.preference import Preference
 from toolchain.partition import splitters
 from toolchain.planning.options import DEFAULT_BOARD, Optimise
 from toolchain.report.gates import check, gates
-from toolchain.report.plan import copied_lines, kernel_lines, kernels_json, spent_lines, split_lines
+from toolchain.report.plan import copied_lines, kernel_lines, spent_lines, split_lines
 from toolchain.report.text import size
 from toolchain.report.time import time_text
 from toolchain.report.verification import difference_table
@@ -282,63 +284,10 @@ def _print(result: Verification) -> None:
     for line in _comparison_lines(result):
         console.print(line, markup=False, highlight=False)
     if result.count and result.memory is not None:
-        latency = _latency(result)
+        latency = counted_latency(result)
         text = time_text(latency.total, latency.unit, latency.basis, latency.clock_hz)
         hint = " (thimble profile models cycles)" if latency.unit == INSTRUCTIONS else ""
         console.print(
             f"An inference takes up to {text}{hint}; touched: stack "
             f"{size(result.memory.stack_bytes)}, arena {size(result.memory.arena_bytes)}."
         )
-
-
-def _latency(result: Verification) -> RunTime:
-    """The longest run, by the board's own counter: a trace of every run would take longer than
-    the comparison.
-    """
-    return counted_time(find_board(result.board), result.count, result.unit)
-
-
-def verification_json(result: Verification) -> dict[str, object]:
-    """The fields of `thimble verify --json`."""
-    latency = _latency(result)
-    return {
-        "model": result.model,
-        "board": result.board,
-        "runs": result.runs,
-        "reference": result.reference,
-        "elements": result.elements,
-        "differing": result.differing,
-        "max_difference": result.max_difference,
-        "tolerance": result.tolerance,
-        "passed": result.passed,
-        "passed_whole": not result.beyond,
-        "outputs": [asdict(output) for output in result.outputs],
-        "runs_beyond_tolerance": list(result.beyond),
-        "independent": not result.not_independent,
-        "judges": [asdict(judge) for judge in result.judges],
-        "by_operators": None if result.by_operators is None else asdict(result.by_operators),
-        **kernels_json(result.compiled.plan),
-        "latency": {
-            "total": result.count,
-            "unit": result.unit,
-            "milliseconds": latency.milliseconds,
-            "basis": latency.basis.value if latency.total else None,
-        },
-        "arena_bytes": result.compiled.plan.arena.size_bytes,
-        "touched": None
-        if result.memory is None
-        else {
-            "stack_bytes": result.memory.stack_bytes,
-            "arena_bytes": result.memory.arena_bytes,
-        },
-        "differences": [
-            {
-                "run": d.run,
-                "output": d.output,
-                "index": list(d.index),
-                "board": d.board,
-                "reference": d.reference,
-            }
-            for d in result.differences
-        ],
-    }

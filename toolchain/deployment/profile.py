@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median_low
+from typing import Any
 
 from toolchain.cost.basis import Basis, milliseconds
+from toolchain.cycles.issue_bound import issue_bound
 from toolchain.cycles.reading import Reading
+from toolchain.report.time import microjoules
 
 
 @dataclass(frozen=True)
@@ -135,3 +138,71 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 def _shared(values: Iterable[str]) -> str:
     distinct = list(dict.fromkeys(values))
     return distinct[0] if len(distinct) == 1 else f"{len(distinct)} different"
+
+
+def profile_json(profile: Profile) -> dict[str, Any]:
+    """Counts are medians; `counts` has every run. `calls`: more than 1 if it runs in blocks.
+
+    `bound` of an operator: the least cycles in which the core can issue what it executed
+    (`cycles.issue_bound`). `functions`: each without those that it calls; none where the basis is
+    not a trace.
+    """
+
+    def part(entry: Part) -> dict[str, Any]:
+        return {
+            "name": entry.name,
+            "kind": entry.kind,
+            "block": entry.block,
+            "count": entry.count,
+            "instructions": entry.instructions,
+            "spread": entry.spread,
+            "calls": entry.calls,
+            "counts": list(entry.counts),
+            "milliseconds": profile.milliseconds(entry.count),
+            "share": entry.count / profile.total if profile.total else 0.0,
+            "macs": entry.macs,
+            "moved_bytes": entry.moved_bytes,
+        }
+
+    def function(entry: Function) -> dict[str, Any]:
+        return {
+            "name": entry.name,
+            "count": entry.count,
+            "instructions": entry.instructions,
+            "milliseconds": profile.milliseconds(entry.count),
+            "share": entry.count / profile.total if profile.total else 0.0,
+        }
+
+    return {
+        "model": profile.model,
+        "board": profile.board,
+        "ran_on": profile.ran_on,
+        "unit": profile.unit,
+        "basis": profile.basis.value,
+        "clock_hz": profile.clock_hz,
+        "runs": len(profile.totals),
+        "total": profile.total,
+        "instructions": profile.instructions,
+        "spread": profile.spread,
+        "totals": list(profile.totals),
+        "milliseconds": profile.milliseconds(profile.total),
+        "estimated_microjoules": microjoules(profile.board, profile.total, profile.unit),
+        "outside": profile.outside,
+        "no_cycles": profile.no_cycles,
+        "operators": [
+            {**part(entry), "bound": bound}
+            for entry, bound in zip(profile.operators, _bounds(profile), strict=True)
+        ],
+        "kinds": [part(entry) for entry in profile.by_kind()],
+        "blocks": [part(entry) for entry in profile.by_block()],
+        "functions": [function(entry) for entry in profile.functions],
+    }
+
+
+def _bounds(profile: Profile) -> list[int | None]:
+    """One for each operator; None where the basis is not a trace."""
+    reading = profile.reading
+    if reading is None:
+        return [None] * len(profile.operators)
+    found = [reading.operator(number).lines.values() for number in range(len(profile.operators))]
+    return [issue_bound(lines, reading.core) for lines in found]

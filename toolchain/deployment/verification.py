@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from toolchain.boards import board as find_board
 from toolchain.deployment.compile import Compiled, compile_model
-from toolchain.deployment.run import Deployment, Inference, deployed
+from toolchain.deployment.run import Deployment, Inference, RunTime, counted_time, deployed
 from toolchain.device.session import MemoryUse
 from toolchain.errors import LinkError, ResultError
 from toolchain.files import scratch_folder
@@ -34,6 +34,7 @@ from toolchain.reference import (
     Reference,
     open_reference,
 )
+from toolchain.report.plan import kernels_json
 
 Array = NDArray[np.generic]
 _BIG_INPUT_BYTES = 4096
@@ -385,3 +386,56 @@ def compare(run: int, output: str, got: Array, want: Array) -> Differing:
     if indices is None:
         indices = np.zeros((len(places), 0), np.intp)
     return Differing(run, output, indices, ours[places], theirs[places])
+
+
+def counted_latency(result: Verification) -> RunTime:
+    """The longest run, by the board's own counter: a trace of every run would take longer than
+    the comparison.
+    """
+    return counted_time(find_board(result.board), result.count, result.unit)
+
+
+def verification_json(result: Verification) -> dict[str, object]:
+    """The fields of `thimble verify --json`."""
+    latency = counted_latency(result)
+    return {
+        "model": result.model,
+        "board": result.board,
+        "runs": result.runs,
+        "reference": result.reference,
+        "elements": result.elements,
+        "differing": result.differing,
+        "max_difference": result.max_difference,
+        "tolerance": result.tolerance,
+        "passed": result.passed,
+        "passed_whole": not result.beyond,
+        "outputs": [asdict(output) for output in result.outputs],
+        "runs_beyond_tolerance": list(result.beyond),
+        "independent": not result.not_independent,
+        "judges": [asdict(judge) for judge in result.judges],
+        "by_operators": None if result.by_operators is None else asdict(result.by_operators),
+        **kernels_json(result.compiled.plan),
+        "latency": {
+            "total": result.count,
+            "unit": result.unit,
+            "milliseconds": latency.milliseconds,
+            "basis": latency.basis.value if latency.total else None,
+        },
+        "arena_bytes": result.compiled.plan.arena.size_bytes,
+        "touched": None
+        if result.memory is None
+        else {
+            "stack_bytes": result.memory.stack_bytes,
+            "arena_bytes": result.memory.arena_bytes,
+        },
+        "differences": [
+            {
+                "run": d.run,
+                "output": d.output,
+                "index": list(d.index),
+                "board": d.board,
+                "reference": d.reference,
+            }
+            for d in result.differences
+        ],
+    }
