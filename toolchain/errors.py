@@ -7,7 +7,8 @@ it as it is, without a traceback.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
 class ThimbleError(Exception):
@@ -130,3 +131,35 @@ class LinkError(ResultError):
     """The board did not answer, or answered with a fault."""
 
     kind = "link"
+
+
+def error_json(error: BaseException, code: int) -> dict[str, Any]:
+    """The field `error`: kind, message, exit code; operator and remedies where they are known.
+
+    `kind` is the error's own, or usage, interrupted, system (of an OSError), memory,
+    internal. `overflows`: for what does not fit, each memory, with the bytes needed and there.
+    """
+    fields: dict[str, Any] = {"kind": _kind(error), "message": _message(error), "exit_code": code}
+    if isinstance(error, ThimbleError):
+        fields |= {"operator": error.operator} if error.operator else {}
+        fields |= {"remedies": list(error.remedies)} if error.remedies else {}
+    if isinstance(error, DoesNotFitError) and error.overflows:
+        fields["overflows"] = [asdict(lack) for lack in error.overflows]
+    return fields
+
+
+def _kind(error: BaseException) -> str:
+    if isinstance(error, ThimbleError):
+        return error.kind
+    if hasattr(error, "format_message"):
+        return "usage"
+    known = ((KeyboardInterrupt, "interrupted"), (MemoryError, "memory"), (OSError, "system"))
+    return next((kind for error_type, kind in known if isinstance(error, error_type)), "internal")
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, ThimbleError):
+        return error.message
+    if hasattr(error, "format_message"):  # click's and Typer's errors of usage
+        return str(error.format_message())
+    return str(error) or type(error).__name__

@@ -61,13 +61,14 @@ SOLVER = Extra("solver", "CP-SAT, where Thimble's own searches stop", ("ortools"
 EDGETPU = Extra("edgetpu", "pipelines of Coral Edge TPUs", ("ai_edge_litert", "ortools"))
 REPORT = Extra("report", "pages: charts, the picture of the network", ("igraph", "vl_convert"))
 IMAGES = Extra("images", "read PNG, JPEG and BMP files", ("PIL",))
+DASK = Extra("dask", "sweeps on the workers of a Dask cluster", ("distributed",))
 TORCH = Extra(
     "torch", "compile PyTorch models from a training script", ("torch", "onnx", "onnxruntime")
 )
 KERAS = Extra("keras", "compile Keras models from a training script", ("tensorflow",))
 EXTRAS = (ONNX, VERIFY, QUANTIZE, SOLVER, EDGETPU, REPORT, IMAGES)
-OF_TRAINING = (TORCH, KERAS)
-"""Not part of `all`: whoever needs them has them."""
+APART = (TORCH, KERAS, DASK)
+"""Not part of `all`: whoever needs them has the framework, or the cluster."""
 
 
 class _Lazy(ModuleType):

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from toolchain.packages import EXTRAS, OF_TRAINING
+from toolchain.packages import APART, EXTRAS
 from toolchain.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,9 +109,9 @@ def _modules(requirements: list[str]) -> set[str]:
 def test_the_extras_are_those_of_the_project() -> None:
     declared = PROJECT["project"]["optional-dependencies"]
     names = [extra.name for extra in EXTRAS]
-    others = [extra.name for extra in OF_TRAINING]
+    others = [extra.name for extra in APART]
     assert set(declared) == {*names, *others, "all", "docs", "dev"}
-    for extra in (*EXTRAS, *OF_TRAINING):
+    for extra in (*EXTRAS, *APART):
         assert set(extra.packages) == _modules(declared[extra.name]) - {"flatbuffers"}
     assert declared["all"] == [f"thimble-nn[{','.join(names)}]"]
     assert "thimble-nn[all]" in declared["dev"]
@@ -119,7 +119,7 @@ def test_the_extras_are_those_of_the_project() -> None:
 
 def test_everything_that_is_imported_is_declared() -> None:
     declared = _modules(PROJECT["project"]["dependencies"])
-    for extra in (*EXTRAS, *OF_TRAINING):
+    for extra in (*EXTRAS, *APART):
         declared |= _modules(PROJECT["project"]["optional-dependencies"][extra.name])
     imported = set()
     for file in (ROOT / "toolchain").rglob("*.py"):

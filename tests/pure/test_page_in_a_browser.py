@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -240,3 +241,30 @@ def test_a_live_page_follows_the_work(opened: Any, built: Build) -> None:
         opened.get("about:blank")
     found = [entry for entry in opened.get_log("browser") if "favicon" not in entry["message"]]
     assert found == []
+
+
+def test_the_rows_of_a_sweep_filter_and_sort(opened: Any, tmp_path: Path) -> None:
+    """A model's file is named like HTML; the front is that of the rows that are left."""
+    model = tmp_path / "<img src=x>.tflite"
+    shutil.copy(DIGITS, model)
+    file = tmp_path / "sweep.html"
+    line = ["sweep", str(model), "--ram", "none,4K,1K", "--html", str(file), "-j", "1"]
+    assert run([*line, "-b", "netduinoplus2,mps2-an500", "-o", str(tmp_path / "r.sqlite")]) == 0
+    _open(opened, file)
+    assert opened.get_log("browser") == []
+    assert _all(opened, "img") == []
+    assert len(_all(opened, "#rows tbody tr")) == 6
+    assert _all(opened, "#front svg")
+    board = next(s for s in _all(opened, "#filters select") if "mps2-an500" in s.text)
+    board.find_element("css selector", "option[value='mps2-an500']").click()
+    assert _text(opened, "#count") == "3 of 6 rows, 2 on the front"
+    (only,) = _all(opened, "#filters input[type=checkbox]")
+    only.click()
+    assert len(_all(opened, "#rows tbody tr")) == 2
+    _all(opened, "#rows thead button")[5].click()
+    used = [_all(row, "td")[5].text for row in _all(opened, "#rows tbody tr")]
+    assert used == sorted(used, key=lambda text: int(text.split()[0].replace(",", "")))
+    _all(opened, "#rows tbody tr")[0].click()
+    assert "thimble plan" in _text(opened, "#detail")
+    assert "--ram 4K" in _text(opened, "#detail")
+    assert opened.get_log("browser") == []

@@ -18,7 +18,7 @@ from toolchain.errors import InputError
 
 _LEFT_OUT = {"--annotate": "5"}
 """Options whose number may be left out, and what it is then."""
-_OUTPUTS = ("html", "json", "out", "output", "picture", "plot")
+_OUTPUTS = ("html", "json", "junit", "out", "output", "picture", "plot")
 """The parameters that name what is written, in every command."""
 
 

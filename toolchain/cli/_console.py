@@ -81,6 +81,7 @@ class Steps:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
+        self.is_shown = not progress.disable
         self._task = progress.add_task("", total=None)
 
     def __call__(

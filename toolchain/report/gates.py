@@ -47,6 +47,8 @@ _NAMES = {
     "agreement": "outputs.agreement",
 }
 _SHOWN = 12
+_TOLD = 3
+"""Rows that break a condition and are named."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,44 @@ def check(conditions: Sequence[Gate], result: Mapping[str, Any]) -> None:
     if failed:
         told = (f"{_said(gate, result)} (--fail-on {gate.text!r})" for gate in failed)
         raise GateError("; ".join(told))
+
+
+def broken(
+    conditions: Sequence[Gate], rows: Sequence[tuple[str, Mapping[str, Any]]]
+) -> dict[str, str]:
+    """The rows, by name, that break conditions, and what they say there."""
+    found: dict[str, str] = {}
+    for name, row in rows:
+        able = [gate for gate in conditions if [*_numbers(row, gate.field)]]
+        told = [f"{_said(gate, row)} (--fail-on {gate.text!r})" for gate in able if gate.holds(row)]
+        if told:
+            found[name] = "; ".join(told)
+    return found
+
+
+def check_rows(
+    conditions: Sequence[Gate],
+    rows: Sequence[tuple[str, Mapping[str, Any]]],
+    whole: Mapping[str, Any],
+) -> None:
+    """As `check`, of many results, each with a name, and of figures of all of them together.
+
+    A row without a condition's field (a model that does not compile has no arena) is passed over.
+    Raises GateError naming the first rows for which one holds, InputError where nothing has the
+    field.
+    """
+    of_whole = [gate for gate in conditions if [*_numbers(whole, gate.field)]]
+    of_rows = [gate for gate in conditions if gate not in of_whole]
+    for gate in of_rows:
+        if not any([*_numbers(row, gate.field)] for _, row in rows):
+            gate.holds({**whole, **(rows[0][1] if rows else {})})  # which says what there is
+    told = [
+        f"{_said(gate, whole)} (--fail-on {gate.text!r})" for gate in of_whole if gate.holds(whole)
+    ]
+    failed = [f"{name}: {said}" for name, said in broken(of_rows, rows).items()]
+    more = [f"and {len(failed) - _TOLD} more rows"] if len(failed) > _TOLD else []
+    if told or failed:
+        raise GateError("; ".join([*told, *failed[:_TOLD], *more]))
 
 
 def _said(gate: Gate, result: Mapping[str, Any]) -> str:

@@ -1,0 +1,255 @@
+"""`thimble sweep`: rows, what is known, what is killed, gates, JUnit, the page."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from toolchain.cli import run as thimble
+from toolchain.resources import RUNTIME_C
+
+ROOT = RUNTIME_C.parent
+DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
+OF_THIS_RUN = ("seconds", "cached")
+
+
+def swept(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> dict[str, Any]:
+    assert thimble(["sweep", *map(str, arguments), "--json", "-"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What does not depend on when it was computed, and where."""
+    return [{name: row[name] for name in row if name not in OF_THIS_RUN} for row in rows]
+
+
+def test_rows_are_what_the_command_says_and_the_file_is_read_by_sqlite(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rows.sqlite"
+    given = (DIGITS, "--boards", "netduinoplus2,mps2-an500", "--ram", "none,4K", "-o", file)
+    found = swept(capsys, *given, "-j", "2")
+    assert [found[name] for name in ("done", "failed", "unfit", "cached")] == [4, 0, 0, 0]
+    assert [(row["board"], row["options"]) for row in found["rows"]] == [
+        ("netduinoplus2", {}),
+        ("netduinoplus2", {"ram": "4K"}),
+        ("mps2-an500", {}),
+        ("mps2-an500", {"ram": "4K"}),
+    ]
+    row = found["rows"][1]
+    assert thimble(["plan", str(DIGITS), "-b", "netduinoplus2", "--ram", "4K", "--json", "-"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    same = set(alone) - {"operators", "tensors", "buffers", "seconds"}
+    assert {name: row[name] for name in same} == {name: alone[name] for name in same}
+    connection = sqlite3.connect(file)
+    kept = connection.execute("SELECT board, options, ram_bytes, milliseconds, ok FROM latest")
+    assert kept.fetchall() == [
+        (r["board"], json.dumps(r["options"]), r["ram_bytes"], r["latency"]["milliseconds"], 1)
+        for r in found["rows"]
+    ]
+    connection.close()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rows.sqlite"]
+
+    known = swept(capsys, *given)
+    assert known["cached"] == 4
+    assert plain(known["rows"]) == plain(found["rows"])
+
+
+def test_a_sweep_file_and_what_the_command_line_puts_over_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "models").mkdir()
+    for name in ("one", "two"):
+        shutil.copy(DIGITS, tmp_path / "models" / f"{name}.tflite")
+    whole = tmp_path / "sweep.toml"
+    whole.write_text(
+        'models = ["models/*.tflite"]\nboards = ["mps2-an500"]\ndo = ["plan"]\n'
+        '[options]\nno-split = [false, true]\nplan = "fast"\n'
+    )
+    found = swept(capsys, whole, "-b", "netduinoplus2", "-j", "2", "-o", tmp_path / "r.sqlite")
+    assert [(row["model"], row["board"], row["options"]) for row in found["rows"]] == [
+        (model, "netduinoplus2", {"no-split": split, "plan": "fast"})
+        for model in ("one", "two")
+        for split in ("false", "true")
+    ]
+
+
+def test_a_changed_model_is_computed_again_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also one that has become none: a row that fails, and is not computed again."""
+    model, other, file = tmp_path / "m.tflite", tmp_path / "o.tflite", tmp_path / "r.sqlite"
+    shutil.copy(DIGITS, model)
+    shutil.copy(DIGITS, other)
+    assert swept(capsys, model, other, "-o", file, "-j", "1")["changes"]["changes"] == []
+    model.write_bytes(model.read_bytes()[:-300])
+    junit = tmp_path / "junit.xml"
+    line = ["sweep", str(model), str(other), "-o", str(file), "-j", "1"]
+    assert thimble([*line, "--json", str(tmp_path / "out.json"), "--junit", str(junit)]) == 1
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert [row["cached"] for row in found["rows"]] == [False, True]
+    assert found["rows"][0]["error"]["kind"] == "input"
+    changed = found["changes"]["changes"]
+    assert {one["figure"] for one in changed} >= {"ok", "arena_bytes", "ram_bytes"}
+    assert {one["case"] for one in changed} == {f"plan {model} --board netduinoplus2"}
+    (suite,) = ElementTree.parse(junit).getroot()
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "2",
+        "failures": "0",
+        "errors": "1",
+        "skipped": "0",
+    }
+    assert "1 of 2 rows failed" in " ".join(capsys.readouterr().err.split())
+
+
+def test_gates_of_rows_and_of_the_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    junit = tmp_path / "junit.xml"
+    line = ["sweep", str(DIGITS), "--ram", "none,4K,1K", "-o", str(tmp_path / "r.sqlite")]
+    assert thimble([*line, "-j", "1"]) == 0  # what does not fit is an answer
+    assert thimble([*line, "--fail-on", "arena > 2K", "--junit", str(junit)]) == 3
+    said = " ".join(capsys.readouterr().err.split())
+    assert "--board netduinoplus2: arena_bytes is 2,368 (--fail-on 'arena > 2K')" in said
+    assert "--ram" not in said
+    assert thimble([*line, "--fail-on", "arena > 3K", "--fail-on", "cached < 2"]) == 0
+    assert thimble([*line, "--fail-on", "unfit > 0"]) == 3
+    assert thimble([*line, "--fail-on", "nothing > 0"]) == 2
+    assert "no number 'nothing'; it has arena" in " ".join(capsys.readouterr().err.split())
+    (suite,) = ElementTree.parse(junit).getroot()
+    assert [[child.tag for child in case] for case in suite] == [["failure"], [], ["skipped"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--do", "fly"), "--do 'fly': it is one of plan, compile, verify, profile"),
+        (("--boards", "nowhere"), "nowhere"),
+        (("--boards", "nucleo-h743zi", "--do", "verify"), "name it in --bench FILE"),
+        (("--boards", "host", "--do", "profile"), "nothing is counted on this machine"),
+        (("--option", "colour=red"), "a sweep has no option 'colour'"),
+        (("--option", "no-split"), "has no value"),
+        (("--option", "no-split=yes"), "it is true or false"),
+        (("--ram", "4K", "--option", "no-split=true"), "--ram 4K --no-split true: --no-split"),
+        (("--ram", ""), "the option 'ram' of a sweep has no values"),
+        (("--dask", "tcp://localhost:1", "-j", "2"), "leave out one"),
+        (("-o", DIGITS), "is read by this command"),
+    ],
+)
+def test_what_is_refused(
+    arguments: tuple[str | Path, ...],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert thimble(["sweep", str(DIGITS), *map(str, arguments)]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_file_of_something_else_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "mine.sqlite"
+    connection = sqlite3.connect(other)
+    connection.execute("CREATE TABLE mine (a)")
+    connection.commit()
+    connection.close()
+    text = tmp_path / "notes.txt"
+    text.write_text("mine\n" * 100)
+    for file in (other, text):
+        before = file.read_bytes()
+        assert thimble(["sweep", str(DIGITS), "-o", str(file)]) == 2
+        assert file.read_bytes() == before
+    assert "holds no results of" in " ".join(capsys.readouterr().err.split())
+
+
+BUDGETS = "none,2K,3500,3700,3900,4000,4200"
+COUNT = len(BUDGETS.split(","))
+
+
+def started(file: Path, *arguments: str) -> subprocess.Popen[str]:
+    line = ["sweep", str(DIGITS), "--ram", BUDGETS, "-o", str(file), *arguments]
+    return subprocess.Popen(
+        [sys.executable, "-m", "toolchain.cli", *line],
+        env=dict(os.environ, PYTHONPATH=str(ROOT)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def rows_in(file: Path) -> int:
+    if not file.exists():
+        return 0
+    connection = sqlite3.connect(file)
+    try:
+        return int(connection.execute("SELECT count(*) FROM result").fetchone()[0])
+    except sqlite3.OperationalError:  # not there yet
+        return 0
+    finally:
+        connection.close()
+
+
+def until_rows(file: Path, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while rows_in(file) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [
+        int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds workers in /proc")
+def test_a_worker_and_then_the_sweep_are_killed_and_the_rows_are_those_of_one_process(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = swept(capsys, DIGITS, "--ram", BUDGETS, "-j", "1", "-o", tmp_path / "alone.sqlite")
+    file = tmp_path / "killed.sqlite"
+    first = started(file, "-j", "2")
+    until_rows(file, 1)
+    os.kill(workers_of(first)[0], signal.SIGKILL)
+    until_rows(file, 3)
+    first.kill()
+    first.communicate()
+    there = rows_in(file)
+    assert 3 <= there < COUNT
+    second = started(file, "-j", "2", "--json", "-")
+    output, errors = second.communicate(timeout=120)
+    assert second.returncode == 0, errors
+    found = json.loads(output)
+    assert found["cached"] == there  # nothing twice
+    assert plain(found["rows"]) == plain(alone["rows"])
+
+
+@pytest.mark.slow
+def test_the_page_has_the_rows(tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    page = tmp_path / "page.html"
+    line = ["sweep", str(DIGITS), "--ram", "none,4K", "-j", "1", "--html", str(page)]
+    assert thimble([*line, "-o", str(tmp_path / "r.sqlite")]) == 0
+    text = page.read_text(encoding="utf-8")
+    (held,) = re.findall(
+        r'<script id="document" type="application/json">(.*?)</script>', text, re.S
+    )
+    rows = json.loads(held)["rows"]
+    assert [row["options"] for row in rows] == ["", "ram=4K"]
+    assert all(row["best"] for row in rows)

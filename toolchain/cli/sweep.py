@@ -1,0 +1,407 @@
+"""`thimble sweep`: every combination of models, boards and options, on many workers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from toolchain.arena import DEFAULT as ALLOCATOR
+from toolchain.bench.bench_file import Bench, read_bench
+from toolchain.cli import _completion as completion
+from toolchain.cli._console import Steps, note, output_console, progress
+from toolchain.cli._gate import FailOnOption
+from toolchain.cli._json import JsonOption, write_json, write_text
+from toolchain.cli._options import plan_options
+from toolchain.cli._page import command_line
+from toolchain.errors import InputError, ResultError
+from toolchain.files.records import read_toml, record
+from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
+from toolchain.report.gates import broken, check_rows, gates
+from toolchain.report.sweep import SweepRow, junit, sweep_table
+from toolchain.schedule import DEFAULT as SCHEDULER
+from toolchain.sweep.changes import figures, pareto
+from toolchain.sweep.cluster import DaskPool
+from toolchain.sweep.jobs import Pool
+from toolchain.sweep.local import LocalPool
+from toolchain.sweep.store import Row, Store
+from toolchain.sweep.sweep import UNFIT, Request, Swept, options_of, planned
+from toolchain.sweep.sweep import sweep as run_sweep
+
+_SHOWN = 40
+_CHANGES_SHOWN = 12
+_SAY_SECONDS = 10.0
+_TEXTS = (
+    "scheduler",
+    "allocator",
+    "ram",
+    "flash",
+    "optimise",
+    "max-slowdown",
+    "splitter",
+    "kernels",
+)
+_FLAGS = ("no-split", "one-bank", "keep-dead-channels", "float")
+_OTHER_NAMES = {"float": "allow_float", "plan": "effort"}
+_OPTIONS = (*_TEXTS, *_FLAGS, "plan", "split-seconds")
+"""The options of `thimble plan` that a sweep combines, by the names that they have there."""
+
+
+@dataclass(frozen=True)
+class SweepFile:
+    """A sweep.toml. Models and patterns are relative to its folder.
+
+    Of `options`, each is a value or a list of values; "none" leaves the option out.
+    """
+
+    models: tuple[str, ...]
+    boards: tuple[str, ...] = (DEFAULT_BOARD,)
+    do: tuple[str, ...] = ("plan",)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    runs: int | None = None
+    seed: int = 0
+
+
+def _listed(name: str, example: str, text: str) -> Any:
+    """An option that takes several values in one."""
+    return typer.Option(name, metavar=example, help=text)
+
+
+def command(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL|SWEEP.toml",
+            help="Model files or patterns of them ('models/*.tflite'), or one file that has the "
+            "whole sweep.",
+            autocompletion=completion.models,
+        ),
+    ],
+    boards: Annotated[
+        str | None,
+        typer.Option(
+            "--boards", "--board", "-b", metavar="NAME,...", help="Boards, as --board of plan."
+        ),
+    ] = None,
+    do: Annotated[
+        str | None, _listed("--do", "plan,compile,verify,profile", "What to do. Default: plan.")
+    ] = None,
+    ram: Annotated[str | None, _listed("--ram", "BYTES,...", "As of plan; none: no limit.")] = None,
+    flash: Annotated[str | None, _listed("--flash", "BYTES,...", "As of plan.")] = None,
+    optimise: Annotated[str | None, _listed("--optimise", "GOAL,...", "As of plan.")] = None,
+    kernels: Annotated[str | None, _listed("--kernels", "WHOSE,...", "As of plan.")] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="NAME=VALUE,...",
+            help=f"Any of {', '.join(_OPTIONS)}, as of plan; true or false of those without a "
+            "value. May be repeated.",
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option("--runs", min=0, help="Runs of verify and profile.")
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Worker processes here. Default: one a core."),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            metavar="tcp://HOST:PORT",
+            help="Use the workers of this Dask cluster instead. Needs the extra [dask].",
+        ),
+    ] = None,
+    bench: Annotated[
+        Path | None,
+        typer.Option(
+            "--bench",
+            metavar="FILE",
+            help="bench.toml with real boards: each runs one task at a time; labgrid's places are "
+            "reserved meanwhile.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The SQLite file of all rows.")
+    ] = Path("sweep.sqlite"),
+    again: Annotated[
+        bool, typer.Option("--again", help="Compute everything, also what FILE has.")
+    ] = False,
+    fail_on: FailOnOption = None,
+    junit_file: Annotated[
+        str | None,
+        typer.Option("--junit", metavar="FILE|-", help="Write JUnit's XML for a CI server."),
+    ] = None,
+    html: Annotated[
+        str | None,
+        typer.Option(
+            "--html",
+            metavar="FILE|-",
+            help="Write a page: a table with filters, the Pareto front, what changed. Needs the "
+            "extra [report].",
+        ),
+    ] = None,
+    json: JsonOption = None,
+) -> None:
+    """Plan, compile, verify or profile every combination of models, boards and options.
+
+    Rows go to the file of --out as they come. What it has already is not computed again: a sweep
+    that was killed goes on, and one with a new model, board or version of Thimble computes what
+    that changes. A worker that dies costs its task alone, which begins again on another.
+
+    A model that does not fit is an answer. Exits 1 if a row failed otherwise: outputs differ, a
+    model is not supported, a board is at fault. --fail-on takes a field of a row (the command's own
+    --json), or done, failed, unfit, cached of the whole.
+
+    Example: `thimble sweep models/*.tflite --boards nucleo-u575zi-q,nucleo-h743zi --ram 64K,128K`
+    """
+    conditions = gates(fail_on)
+    given = {"ram": ram, "flash": flash, "optimise": optimise, "kernels": kernels}
+    request = _request(models, boards, do, given, options or (), runs)
+    begin = time.perf_counter()
+    on_bench = None if bench is None else read_bench(bench)
+    wanted = planned(request, on_bench)
+    with Store(out) as store, progress() as step, _pool(dask, jobs, on_bench, step) as pool:
+        watch = _Watch(step, len(wanted.cases))
+        found = run_sweep(wanted, store, pool, command_line(), watch, again=again)
+    shown = sweep_rows(found.rows)
+    whole = {
+        "done": len(found.rows),
+        "failed": found.failed,
+        "unfit": found.unfit,
+        "cached": found.cached,
+    }
+    named = [(row.case.name, row.as_json()) for row in found.rows]
+    if json:
+        fields = {
+            "rows": [row for _, row in named],
+            **whole,
+            "changes": asdict(found.changes),
+            "file": str(out),
+            "seconds": time.perf_counter() - begin,
+        }
+        write_json(json, fields)
+    if junit_file:
+        write_text(junit_file, junit(shown, broken(conditions, named)).decode())
+    if html:
+        write_text(html, sweep_page(shown, found, out))
+    if "-" not in (json, junit_file, html):
+        _print(shown, found, out)
+    if found.failed:
+        raise ResultError(_failure(found))
+    check_rows(conditions, named, whole)
+
+
+def sweep_rows(rows: Sequence[Row]) -> list[SweepRow]:
+    """The rows as they are shown. Stars are given among those of one model."""
+    best: set[int] = set()
+    for file in dict.fromkeys(row.case.file for row in rows):
+        own = [place for place, row in enumerate(rows) if row.case.file == file]
+        best |= {own[i] for i in pareto([rows[place] for place in own])}
+    shown = []
+    for place, row in enumerate(rows):
+        case, found = row.case, figures(row)
+        shown.append(
+            SweepRow(
+                name=case.name,
+                suite=f"{case.do} on {case.board}",
+                model=Path(case.file).stem,
+                board=case.board,
+                do=case.do,
+                options=" ".join(f"{name}={value}" for name, value in case.words),
+                ok=row.ok,
+                cached=row.cached,
+                kind=row.kind,
+                error=row.message,
+                arena=row.done.fields.get("arena_bytes"),
+                ram=row.done.fields.get("ram_bytes"),
+                flash=row.done.fields.get("flash_bytes"),
+                milliseconds=found["milliseconds"],
+                basis=str(row.latency.get("basis") or ""),
+                differing=row.done.fields.get("differing"),
+                seconds=row.done.seconds,
+                best=place in best,
+            )
+        )
+    return shown
+
+
+def sweep_page(shown: Sequence[SweepRow], found: Swept, out: Path) -> str:
+    """The page. Raises MissingToolError without the charts' package."""
+    from toolchain.page.render import rendered
+
+    document = {
+        "title": f"{len(shown):,} rows of a sweep",
+        "command": command_line(),
+        "file": str(out),
+        "rows": [asdict(row) for row in shown],
+        "changes": asdict(found.changes),
+        "cached": found.cached,
+        "unfit": found.unfit,
+        "failed": found.failed,
+        "seconds": found.seconds,
+    }
+    return rendered("sweep", document, charts_used=("sweep",))
+
+
+class _Watch:
+    """The rows as they come: on the terminal's bar, or, where there is none, in lines."""
+
+    def __init__(self, step: Steps, total: int) -> None:
+        self._step = step
+        self._said = time.monotonic()
+        self._failed = self._fresh = 0
+        self._begin = time.monotonic()
+        step("starting workers", 0, total)
+
+    def __call__(self, row: Row, done: int, total: int) -> None:
+        self._failed += not row.ok
+        self._fresh += not row.cached
+        now = time.monotonic()
+        left = (total - done) * (now - self._begin) / self._fresh if self._fresh else 0.0
+        text = f"{done:,} of {total:,} rows, {self._failed:,} not ok, {left:,.0f} s to go"
+        self._step(text, done, total)
+        if not self._step.is_shown and (now > self._said + _SAY_SECONDS):
+            self._said = now
+            note(text)
+
+
+@contextmanager
+def _pool(dask: str | None, jobs: int | None, bench: Bench | None, step: Steps) -> Iterator[Pool]:
+    if dask is not None and jobs is not None:
+        raise InputError(
+            "--jobs is the number of processes here, --dask uses others: leave out one"
+        )
+    with ExitStack() as stack:
+        if bench is not None:
+            stack.enter_context(bench.reserved())
+        if dask is not None:
+            yield stack.enter_context(DaskPool(dask, step))
+        else:
+            yield stack.enter_context(LocalPool(jobs or os.cpu_count() or 1))
+
+
+def _request(
+    models: Sequence[str],
+    boards: str | None,
+    do: str | None,
+    given: Mapping[str, str | None],
+    options: Sequence[str],
+    runs: int | None,
+) -> Request:
+    """What the file says, and over it what the command line says."""
+    named = [Path(name) for name in models if name.endswith(".toml")]
+    if named and len(models) > 1:
+        raise InputError(f"{named[0]} is a whole sweep: name models in it, or leave it out")
+    if named:
+        file, folder = record(SweepFile, read_toml(named[0]), str(named[0])), named[0].parent
+    else:
+        file, folder = SweepFile(tuple(models)), Path()
+    axes = {name: _texts(value) for name, value in file.options.items()}
+    axes |= {name: _values(text) for name, text in given.items() if text is not None}
+    for text in options:
+        name, equals, values = text.partition("=")
+        if not equals:
+            raise InputError(f"--option {text!r} has no value; write it as kernels=auto,cmsis-nn")
+        axes[name] = _values(values)
+    for name, values_of in axes.items():
+        if name not in _OPTIONS:
+            raise InputError(f"a sweep has no option {name!r}; there are {', '.join(_OPTIONS)}")
+        if not values_of:
+            raise InputError(f"the option {name!r} of a sweep has no values")
+    return Request(
+        files=tuple(dict.fromkeys(path for name in file.models for path in _files(folder, name))),
+        boards=file.boards if boards is None else _values(boards),
+        works=file.do if do is None else _values(do),
+        options=tuple(options_of(axes, _plan_options)),
+        runs=file.runs if runs is None else runs,
+        seed=file.seed,
+    )
+
+
+def _files(folder: Path, name: str) -> list[Path]:
+    """The model files that a name or pattern stands for. Raises InputError where there are none."""
+    if not any(mark in name for mark in "*?["):
+        return [folder / name]
+    path = folder / name
+    root = Path(path.anchor)
+    found = sorted(file for file in root.glob(str(path.relative_to(root))) if file.is_file())
+    if not found:
+        raise InputError(f"no file is named like {path}")
+    return found
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """The values of an option in a file."""
+    values = value if isinstance(value, list) else [value]
+    return tuple(str(one).lower() if isinstance(one, bool) else str(one) for one in values)
+
+
+def _values(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.strip() for one in text.split(",") if one.strip()))
+
+
+def _plan_options(words: Mapping[str, str]) -> PlanOptions:
+    """Raises InputError as `plan_options`, and for a flag that is neither true nor false."""
+    named: dict[str, Any] = {"scheduler": SCHEDULER, "allocator": ALLOCATOR}
+    for name, text in words.items():
+        key = _OTHER_NAMES.get(name, name.replace("-", "_"))
+        if name in _FLAGS:
+            if text not in ("true", "false"):
+                raise InputError(f"{name} is {text!r}: it is true or false")
+            named[key] = text == "true"
+        elif name == "split-seconds":
+            try:
+                named[key] = float(text)
+            except ValueError:
+                raise InputError(f"split-seconds is {text!r}, no number") from None
+        else:
+            named[key] = text
+    return plan_options(**named)
+
+
+def _print(shown: Sequence[SweepRow], found: Swept, out: Path) -> None:
+    console = output_console()
+    first = sorted(shown, key=lambda row: row.ok)[:_SHOWN]  # what failed before the rest
+    console.print(sweep_table(first if len(shown) > _SHOWN else shown, "rows; *: none is better"))
+    if len(shown) > _SHOWN:
+        console.print(f"... and {len(shown) - _SHOWN:,} more in {out}", markup=False)
+    for row in shown:
+        if row.kind and row.kind != UNFIT:
+            console.print(f"{row.name}: {row.error}", markup=False, highlight=False, soft_wrap=True)
+    changed = found.changes
+    for one in changed.changes[:_CHANGES_SHOWN]:
+        console.print(
+            f"Changed: {one.case}: {one.figure} {one.before} > {one.now}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+    if len(changed.changes) > _CHANGES_SHOWN:
+        console.print(f"... and {len(changed.changes) - _CHANGES_SHOWN:,} more; --json has all")
+    if changed.new or changed.gone:
+        console.print(
+            f"Since the sweep before: {len(changed.new):,} new cases, {len(changed.gone):,} gone."
+        )
+    console.print(
+        f"{len(shown):,} rows in {found.seconds:,.1f} s: {found.cached:,} were known, "
+        f"{found.unfit:,} do not fit, {found.failed:,} failed. Written to {out}",
+        markup=False,
+    )
+
+
+def _failure(found: Swept) -> str:
+    failed = [row for row in found.rows if not row.ok and row.kind != UNFIT]
+    first = failed[0]
+    return (
+        f"{len(failed):,} of {len(found.rows):,} rows failed; the first is "
+        f"`{first.case.name}`: {first.message}"
+    )

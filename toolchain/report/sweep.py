@@ -1,0 +1,107 @@
+"""Rows of a sweep as a table, and as JUnit's XML for a CI server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from xml.etree import ElementTree
+
+from rich.markup import escape
+from rich.table import Table
+
+_FAILURE = "result"
+"""The kind of an error that is a failure to JUnit; others are its errors."""
+_UNFIT = "does-not-fit"
+"""The kind that JUnit gets as skipped: an answer, and no failure."""
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """What a table, JUnit and the page show of a row.
+
+    name   the case, as in `Case.name`; `suite`: what is done, and where
+    error  '' where all went well; `kind` is its class
+    best   no other row of this model needs less of RAM, flash or time without more of another
+    """
+
+    name: str
+    suite: str
+    model: str
+    board: str
+    do: str
+    options: str
+    ok: bool
+    cached: bool
+    kind: str
+    error: str
+    arena: int | None
+    ram: int | None
+    flash: int | None
+    milliseconds: float | None
+    basis: str
+    differing: int | None
+    seconds: float
+    best: bool
+
+
+def sweep_table(rows: Sequence[SweepRow], title: str) -> Table:
+    """One line for each row; a star at those that no other row of the model beats."""
+    table = Table(title=escape(title), header_style="bold")
+    for heading in ("model", "board", "do", "options"):
+        table.add_column(heading)
+    for heading in ("arena", "RAM", "flash", "ms"):
+        table.add_column(heading, justify="right")
+    table.add_column("")
+    for row in rows:
+        memory = (row.arena, row.ram, row.flash)
+        cells = ["-" if value is None else f"{value:,} B" for value in memory]
+        time = "-" if row.milliseconds is None else f"{row.milliseconds:,.3f}"
+        said = row.kind or ("*" if row.best else "")
+        names = map(escape, (row.model, row.board, row.do, row.options))
+        table.add_row(*names, *cells, time, said)
+    return table
+
+
+def junit(rows: Sequence[SweepRow], failed: Mapping[str, str]) -> bytes:
+    """A suite for each work and board, a case for each row. `failed`: by name, which condition of
+    --fail-on a row breaks.
+    """
+    root = ElementTree.Element("testsuites", name="thimble sweep")
+    for suite, found in groupby(sorted(rows, key=lambda row: row.suite), lambda row: row.suite):
+        own = list(found)
+        verdicts = [_verdict(row, failed.get(row.name, "")) for row in own]
+        tags = [tag for tag, _, _ in verdicts]
+        node = ElementTree.SubElement(
+            root,
+            "testsuite",
+            name=suite,
+            tests=str(len(own)),
+            failures=str(tags.count("failure")),
+            errors=str(tags.count("error")),
+            skipped=str(tags.count("skipped")),
+            time=f"{sum(row.seconds for row in own):.3f}",
+        )
+        for row, (tag, kind, message) in zip(own, verdicts, strict=True):
+            case = ElementTree.SubElement(
+                node, "testcase", classname=suite, name=_plain(row.name), time=f"{row.seconds:.3f}"
+            )
+            if tag:
+                ElementTree.SubElement(case, tag, type=kind, message=_plain(message))
+    ElementTree.indent(root)
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _verdict(row: SweepRow, broken: str) -> tuple[str, str, str]:
+    """JUnit's element for a row, the class and the text of it; '' for one that went well."""
+    if row.kind == _UNFIT:
+        return "skipped", row.kind, row.error
+    if row.kind:
+        return "failure" if row.kind == _FAILURE else "error", row.kind, row.error
+    return ("failure", "gate", broken) if broken else ("", "", "")
+
+
+def _plain(text: str) -> str:
+    """Without what XML cannot hold."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)

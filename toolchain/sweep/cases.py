@@ -1,0 +1,139 @@
+"""What a sweep computes: combinations of model, board and options, and the key of each.
+
+A result depends on nothing but what its key covers: the bytes of the model file and its name, what
+is done, the board's files, the options, and the tool: Thimble's own files, the compiler, CMSIS-NN,
+the packages that plan or judge, and the known latencies of the board's kernels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from toolchain import ops
+from toolchain.boards import board_files
+from toolchain.cost.database import Database
+from toolchain.deployment.measurements import current_build, known_rows
+from toolchain.errors import MissingToolError
+from toolchain.planning.options import PlanOptions
+from toolchain.resources import BOARDS, RUNTIME_C, TEMPLATES
+from toolchain.version import __version__
+
+WORKS = ("plan", "compile", "verify", "profile")
+_PACKAGES = {"plan": ("ortools",), "verify": ("ai-edge-litert", "onnxruntime", "ortools")}
+"""Packages on which results depend; `plan` stands for all but `verify`."""
+_SUFFIXES = (".py", ".json", ".c", ".h", ".j2", ".toml", ".S", ".ld")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One task.
+
+    file     the model, as the sweep names it; `sha256` is its content's
+    words    the options that differ from a plan's defaults, by name as in a sweep's file
+    runs     of `verify` and `profile`; None: the command's default
+    tool     what else the result depends on (`tool_of`)
+    """
+
+    do: str
+    file: str
+    sha256: str
+    board: str
+    options: PlanOptions
+    words: tuple[tuple[str, str], ...]
+    runs: int | None
+    seed: int
+    tool: tuple[tuple[str, str], ...]
+
+    @property
+    def name(self) -> str:
+        """The same for a case of another sweep, whatever the model's bytes and the tool."""
+        more = [f"--{name} {value}" for name, value in self.words]
+        return " ".join([self.do, self.file, "--board", self.board, *more])
+
+    @property
+    def key(self) -> str:
+        """SHA-256 over all that the result depends on, in hexadecimal."""
+        runs = (self.runs, self.seed) if self.do in ("verify", "profile") else None
+        file = Path(self.file).name  # the firmware bears it
+        parts: list[Any] = [self.do, file, self.sha256, self.board, repr(self.options), runs]
+        return hashlib.sha256(json.dumps([*parts, self.tool]).encode()).hexdigest()
+
+
+def with_tool(case: Case) -> Case:
+    """The case with the tool as it is here."""
+    return replace(case, tool=tuple(tool_of(case.board, case.do).items()))
+
+
+def check_tool(case: Case) -> None:
+    """Raises MissingToolError, naming what differs, if this machine would compute something else
+    than the one that planned the sweep.
+    """
+    here, wanted = tool_of(case.board, case.do), dict(case.tool)
+    for name, value in wanted.items():
+        if here.get(name) != value:
+            raise MissingToolError(
+                f"this worker has another {name} ({here.get(name) or 'none'}) than the sweep "
+                f"({value or 'none'}): install the same there"
+            )
+
+
+def tool_of(board: str, do: str) -> Mapping[str, str]:
+    """What results depend on apart from a model and options, by name: versions and hashes."""
+    build = current_build()
+    packages = _PACKAGES.get(do, _PACKAGES["plan"])
+    return {
+        "Thimble": _own(),
+        f"file of {board}": _board(board),
+        "compiler": "" if build is None else build.compiler,
+        "CMSIS-NN": "" if build is None else build.cmsis_nn,
+        "known latencies (thimble cost)": "" if build is None else _latencies(board),
+        **{name: _version(name) for name in packages},
+    }
+
+
+def _latencies(board: str) -> str:
+    build = current_build()
+    assert build is not None
+    with Database() as database:
+        rows = known_rows(database, board, build)
+    text = "\n".join(row.to_json() for row in rows)
+    return hashlib.sha256(text.encode()).hexdigest()[:16] if rows else ""
+
+
+@cache
+def _board(name: str) -> str:
+    found = hashlib.sha256()
+    for file in board_files(name):
+        found.update(file.read_bytes())
+    return found.hexdigest()[:16]
+
+
+@cache
+def _own() -> str:
+    """The version, and a hash of all files of Thimble."""
+    found = hashlib.sha256()
+    for file in _files():
+        found.update(file.read_bytes())
+    return f"{__version__}+{found.hexdigest()[:12]}"
+
+
+def _files() -> Iterator[Path]:
+    package = Path(str(ops.__file__)).parents[1]
+    folders = (package, TEMPLATES, RUNTIME_C, BOARDS)
+    found = {file for folder in folders for file in folder.rglob("*") if file.suffix in _SUFFIXES}
+    yield from sorted(found)
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
