@@ -55,7 +55,9 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
             "Find the order of operators that needs the least memory, and say whether that is "
             "proved."
         ),
-        "sweep": "Plan, compile, verify or profile every combination of models, boards and options.",
+        "sweep": (
+            "Plan, compile, verify or profile every combination of models, boards and options."
+        ),
         "verify": "Compile, run on the board, and compare every output byte with the reference.",
         "view": "Serve the page of `thimble report` on this machine, and follow the work live.",
         "weights": "Make a blob of a model's weights for code that is there, or check one.",
