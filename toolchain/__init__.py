@@ -3,7 +3,8 @@ finds.
 
 The Python interface: `compile_torch`, `compile_keras` (from a training script), `load_model`,
 `plan_model`, `compile_model`, `compile_shared`,
-`export_models`, `deployed`, `profile_folder`, `verify_model`.
+`export_models`, `deployed`, `profile_folder`, `verify_model`, `evaluate` (for a search among
+architectures).
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
     from toolchain.ops.preference import Preference
     from toolchain.planner import plan_model
     from toolchain.planning.options import PlanOptions
+    from toolchain.sweep.candidates import Estimate, evaluate
 
 _HOMES = {
     "Built": "deployment.training",
     "Compiled": "deployment.compile",
     "Deployment": "deployment.run",
+    "Estimate": "sweep.candidates",
     "Exported": "export.exporting",
     "Inference": "deployment.run",
     "PlanOptions": "planner",
@@ -48,6 +51,7 @@ _HOMES = {
     "compile_shared": "deployment.compile",
     "compile_torch": "deployment.training",
     "deployed": "deployment.run",
+    "evaluate": "sweep.candidates",
     "export_models": "export.exporting",
     "load_model": "frontends",
     "plan_model": "planner",
@@ -59,6 +63,7 @@ __all__ = [
     "Built",
     "Compiled",
     "Deployment",
+    "Estimate",
     "Exported",
     "Inference",
     "PlanOptions",
@@ -73,6 +78,7 @@ __all__ = [
     "compile_shared",
     "compile_torch",
     "deployed",
+    "evaluate",
     "export_models",
     "load_model",
     "plan_model",

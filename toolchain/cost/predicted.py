@@ -54,7 +54,7 @@ class PredictedCostModel:
             kernel, terms = rough_kernel(op, graph, self.core), plain_terms(op, graph)
             count = self._rough(kernel, op, graph)
         if self.stalls is not None:
-            of_bytes = max(self.of_bytes, _all_constant_bytes(graph))
+            of_bytes = max(self.of_bytes, graph.constant_bytes)
             size_bytes = constant_bytes(lowered, number)
             chosen = lowered.kernels[number]
             banks = chosen.constants_in, chosen.code_in
@@ -63,7 +63,7 @@ class PredictedCostModel:
 
     def within(self, graph: Graph) -> PredictedCostModel:
         """The graph's constants pass the caches between two runs of a part of it."""
-        return replace(self, of_bytes=_all_constant_bytes(graph))
+        return replace(self, of_bytes=graph.constant_bytes)
 
     def copies(self, sizes: Sequence[int]) -> Cost:
         """The estimate of newlib's memcpy, which copies words."""
@@ -99,10 +99,6 @@ def constant_bytes(lowered: Lowered, number: int) -> int:
     op = graph.ops[number]
     tensors = (graph.tensors[name] for name in dict.fromkeys(op.present_inputs()))
     return sum(tensor.size_bytes for tensor in tensors if tensor.is_constant)
-
-
-def _all_constant_bytes(graph: Graph) -> int:
-    return sum(tensor.size_bytes for tensor in graph.tensors.values() if tensor.is_constant)
 
 
 def only_views(op: Op, graph: Graph) -> bool:

@@ -143,6 +143,11 @@ class Graph:
         progress = () if self.pushed is None else (self.pushed.progress,)
         return (*self.outputs, *states, *progress)
 
+    @cached_property
+    def constant_bytes(self) -> int:
+        """Bytes of all constants."""
+        return sum(tensor.size_bytes for tensor in self.tensors.values() if tensor.is_constant)
+
     @property
     def computes_in_float(self) -> bool:
         """Whether an operator writes float32."""

@@ -171,6 +171,8 @@ def _added(op: Op, graph: Graph, known: _Known, channels: Mask) -> Integers:
     """What the constant `channels` add to each sum."""
     weights, zero = graph.input(op, WEIGHTS), graph.input(op, INPUT).q.zero_point
     assert weights.constant is not None
+    if not channels.any():
+        return np.zeros(weights.shape[0], np.int64)
     flat = weights.constant.reshape(weights.shape[0], -1, weights.shape[-1]).astype(np.int64)
     taps = (flat - weights.q.zero_point).sum(axis=1)
     result: Integers = taps @ np.where(channels, known.values - zero, 0)

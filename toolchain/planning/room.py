@@ -13,7 +13,7 @@ from toolchain.cost.predicted import constant_bytes as packed_bytes
 from toolchain.ir import Op
 from toolchain.ir.arena import SCRATCH_ALIGNMENT_BYTES
 from toolchain.memory.plan import Plan, planned_ops
-from toolchain.ops.kernel import SafeOverlap
+from toolchain.ops.kernel import Kernel, SafeOverlap
 from toolchain.ops.lowering import Lowered, lower
 from toolchain.planning.forms import Way, known_forms, roomy, with_kernel, within
 
@@ -87,11 +87,9 @@ def spend_room(plan: Plan, costs: CostModel, spare: int, most_bytes: int = 0) ->
             block = _Block(step, index, tuple(spots), now, lean.kernels[index].name)
             groups.setdefault(op.part_of or op.name, []).append(block)
             continue
-        for roomier in kernel.roomier():
-            at = _gap(live, roomier.scratch_bytes, plan.arena.size_bytes)
-            if at is not None and _safe(plan, op, roomier.overlaps):
-                kernels[index], scratch[op.name] = roomier, at
-                break
+        found = _roomier(plan, op, kernel, live)
+        if found is not None:
+            kernels[index], scratch[op.name] = found
     chosen = tuple(_chosen(plan, list(groups.values()), spare))
     for block, spot in chosen:
         every = lean.kernels[block.index].every()
@@ -125,6 +123,30 @@ def spend_room(plan: Plan, costs: CostModel, spare: int, most_bytes: int = 0) ->
         step_bytes=tuple(size + grown[index] for size, index in steps),
     )
     return replace(made, weight_bytes=constant_bytes(made))
+
+
+def with_room(plan: Plan) -> Plan:
+    """As `spend_room`, without kernels whose constants take more flash: the bytes of constants stay
+    as they are, and nothing is packed.
+    """
+    kernels, scratch = list(plan.lowered.kernels), dict(plan.arena.scratch_offsets)
+    for step, index in enumerate(plan.schedule.order):
+        op = plan.graph.ops[index]
+        found = _roomier(plan, op, kernels[index], sorted(_live(plan, step)))
+        if found is not None:
+            kernels[index], scratch[op.name] = found
+    lowered = replace(plan.lowered, kernels=tuple(kernels))
+    arena = replace(plan.arena, scratch_offsets=MappingProxyType(scratch))
+    return replace(plan, lowered=lowered, arena=arena, operators=planned_ops(lowered, arena))
+
+
+def _roomier(plan: Plan, op: Op, kernel: Kernel, live: list[Span]) -> tuple[Kernel, int] | None:
+    """The form with most scratch that fits beside what is live, and where; None where none does."""
+    for roomier in kernel.roomier():
+        at = _gap(live, roomier.scratch_bytes, plan.arena.size_bytes)
+        if at is not None and _safe(plan, op, roomier.overlaps):
+            return roomier, at
+    return None
 
 
 def _chosen(

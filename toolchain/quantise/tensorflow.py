@@ -42,6 +42,11 @@ def quantise_keras(
     return rough, layers, outputs
 
 
+def converted_keras(model: Any) -> bytes:
+    """The bytes of a float .tflite file. Raises as `quantise_keras`."""
+    return _converted(model, None)
+
+
 def _converted(model: Any, samples: Sequence[Sample] | None) -> bytes:
     converter = tensorflow.lite.TFLiteConverter.from_keras_model(model)
     if samples is not None:

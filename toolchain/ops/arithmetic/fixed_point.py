@@ -80,6 +80,19 @@ def quantize_multiplier(real: float, largest: int = 1) -> tuple[int, int]:
     return fixed, shift
 
 
+def quantize_multipliers(reals: NDArray[np.float64]) -> tuple[Int32, Int32]:
+    """`quantize_multiplier` of many factors: multipliers, and left shifts."""
+    if not (np.isfinite(reals) & (reals >= 0)).all() or (reals >= 1).any():
+        pairs = [quantize_multiplier(real) for real in reals.tolist()]  # which checks each
+        return tuple(np.array(each, np.int32) for each in zip(*pairs, strict=True))  # type: ignore[return-value]
+    fraction, shift = np.frexp(reals)
+    fixed = np.floor(fraction * (1 << 31) + 0.5)
+    full = fixed == 1 << 31
+    fixed, shift = np.where(full, fixed / 2, fixed), shift + full
+    none = (reals == 0) | (shift < -31)
+    return np.where(none, 0, fixed).astype(np.int32), np.where(none, 0, shift).astype(np.int32)
+
+
 def round_half_away(x: NDArray[np.float64]) -> NDArray[np.int64]:
     """C's `round` on doubles: the nearest integer, halves away from zero."""
     magnitude = np.abs(x)

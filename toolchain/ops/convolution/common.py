@@ -16,7 +16,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.arithmetic.fixed_point import (
     Int32,
-    quantize_multiplier,
+    quantize_multipliers,
 )
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.spec import Array, ReadOp, TfliteNode, WrittenOp
@@ -217,9 +217,8 @@ def channel_requantisation(
     scales = weights.q.scales if weights.q.per_channel else weights.q.scales * channels
     if len(scales) != channels:
         raise ValueError(f"{len(scales)} weight scales for {channels} output channels")
-    pairs = [quantize_multiplier(x.q.scale * scale / y.q.scale) for scale in scales]
-    multipliers, shifts = zip(*pairs, strict=True)
-    return np.array(multipliers, dtype=np.int32), np.array(shifts, dtype=np.int32)
+    with np.errstate(over="ignore"):
+        return quantize_multipliers(x.q.scale * np.array(scales, np.float64) / y.q.scale)
 
 
 def constant_of(tensor: Tensor) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from toolchain.ir import Graph, Op
@@ -18,7 +18,7 @@ from toolchain.ops.convolution.depthwise_walks import (
 )
 from toolchain.ops.convolution.endings import CODE_ONCE, channel_endings
 from toolchain.ops.convolution.kernel_parts import PLAIN, Sizes
-from toolchain.ops.convolution.packing import Ending, pack_depthwise_3x3
+from toolchain.ops.convolution.packing import Ending, Scaling, pack_depthwise_3x3
 from toolchain.ops.convolution.structs import transposed_window
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.window import Window
@@ -67,13 +67,15 @@ def depthwise_3x3(op: Op, graph: Graph, window: Window, blocks: bool) -> Kernel:
     output, turns = graph.output(op).shape, _Lines(Walk(window, 1), None)
     ways = (*_bands(op, graph, blocks), turns)
     first = next((way for way in ways if way.scratch_bytes(output) <= _LINES_BYTES), turns)
-    lean = _depthwise_3x3_form(op, graph, window, first)
+    endings = ended(op, graph, channel_endings)
+    lean = _depthwise_3x3_form(op, graph, window, first, endings)
     if blocks and first is turns:
         least = depthwise_by_blocks(op, graph, window)
         lean = least if least.scratch_bytes < lean.scratch_bytes else lean
     more = [way for way in ways if way.scratch_bytes(output) > lean.scratch_bytes]
     return replace(
-        lean, roomier=lambda: tuple(_depthwise_3x3_form(op, graph, window, way) for way in more)
+        lean,
+        roomier=lambda: tuple(_depthwise_3x3_form(op, graph, window, way, endings) for way in more),
     )
 
 
@@ -97,8 +99,15 @@ def _bands(op: Op, graph: Graph, blocks: bool) -> Iterator[_Lines]:
             yield _Lines(Walk(walked, band, transposed, at_once), line)
 
 
-def _depthwise_3x3_form(op: Op, graph: Graph, window: Window, lines: _Lines) -> Kernel:
-    transposed, endings = lines.walk.transposed, ended(op, graph, channel_endings)
+def _depthwise_3x3_form(
+    op: Op,
+    graph: Graph,
+    window: Window,
+    lines: _Lines,
+    endings: Callable[[], tuple[Scaling, Ending]],
+) -> Kernel:
+    """`endings`: as `ended` gives them, the same for all forms."""
+    transposed = lines.walk.transposed
 
     def packed() -> Int32:
         scales, ending = endings()

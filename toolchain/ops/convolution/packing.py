@@ -91,18 +91,29 @@ def _sums(
     bias: Int32, filters: Int8, zero_point: int, partial: bool = False, weight_zero_point: int = 0
 ) -> _Sums:
     """`partial`: the kernel itself subtracts the zero point, and sums some of the taps only."""
-    wide = filters.astype(np.int64) - weight_zero_point
+    total, weight = _weight_sums(filters, weight_zero_point)
+    above, below = (weight + total) // 2, (total - weight) // 2  # of positive and negative weights
     low, high, folded = -128, 127, bias.astype(np.int64)
     if partial:
         low, high = low - zero_point, high - zero_point
     else:
-        folded = folded - zero_point * wide.sum(axis=1)
+        folded = folded - zero_point * total
     return _Sums(
         folded,
-        folded + np.minimum(low * wide, high * wide).sum(axis=1),
-        folded + np.maximum(low * wide, high * wide).sum(axis=1),
-        largest_sums(bias, filters, zero_point, partial, weight_zero_point),
+        folded + low * above + high * below,
+        folded + high * above + low * below,
+        _largest(bias, total, weight, zero_point, partial),
     )
+
+
+def _weight_sums(
+    filters: Int8, weight_zero_point: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each channel, the sum of its real weights, and of their magnitudes."""
+    real = filters.astype(np.int16)
+    if weight_zero_point:
+        real -= np.int16(weight_zero_point)
+    return real.sum(axis=1, dtype=np.int64), np.abs(real).sum(axis=1, dtype=np.int64)
 
 
 def largest_sums(
@@ -112,13 +123,22 @@ def largest_sums(
 
     With `partial` the bound also holds for sums of any of the taps.
     """
-    real = filters.astype(np.int16) - np.int16(weight_zero_point)
-    weight = np.abs(real).sum(axis=1, dtype=np.int64)
+    total, weight = _weight_sums(filters, weight_zero_point)
+    return _largest(bias, total, weight, zero_point, partial)
+
+
+def _largest(
+    bias: Int32,
+    total: NDArray[np.int64],
+    weight: NDArray[np.int64],
+    zero_point: int,
+    partial: bool,
+) -> NDArray[np.int64]:
     folded, most = bias.astype(np.int64), 128
     if partial:
         most = max(128 + zero_point, 127 - zero_point)
     else:
-        folded = folded - zero_point * real.sum(axis=1, dtype=np.int64)
+        folded = folded - zero_point * total
     largest: NDArray[np.int64] = np.abs(folded) + most * weight
     return largest
 
