@@ -2,6 +2,7 @@
 
     .venv/bin/python -m benchmarks.sweep [--cases 300] [--board-cases 50] [--board NAME ...]
                                          [--kind NAME ...] [--seed S] [--json FILE]
+                                         [--jobs N | --dask tcp://HOST:PORT]
 
 The kinds are those of `thimble ops`; one without a generator of configurations counts as a failure.
 A case is one operator: written as a TFLite file, read back, planned, compiled, run twice. Three in
@@ -23,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -46,6 +48,9 @@ from toolchain.errors import ThimbleError  # noqa: E402
 from toolchain.kernels import cmsis_nn  # noqa: E402
 from toolchain.ops import forms, kernel_of  # noqa: E402  # noqa: E402
 from toolchain.ops.spec import Array  # noqa: E402
+from toolchain.sweep.cluster import DaskPool  # noqa: E402
+from toolchain.sweep.jobs import Job, Pool, run  # noqa: E402
+from toolchain.sweep.local import LocalPool  # noqa: E402
 
 SMALLEST = ("--cases 1 --board-cases 1 --kind relu --board netduinoplus2",)
 BOARDS = ("netduinoplus2", "mps2-an500", "mps3-an547")
@@ -255,6 +260,17 @@ def sweep(
     return list(rows.values())
 
 
+def on_workers(pool: Pool, kinds: Sequence[str], *given: Any) -> list[Row]:
+    """As `sweep(kinds, *given)`, each kind by itself on the workers of `pool`."""
+    jobs = [Job(kind, sweep, ([kind], *given)) for kind in kinds]
+    results = {result.job.key: result for result in run(jobs, pool)}
+    rows = []
+    for kind in kinds:
+        died = Row(kind, "", missing=f"its workers died, the last on {results[kind].where}")
+        rows += [died] if results[kind].died else results[kind].value
+    return rows
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -270,16 +286,19 @@ def main() -> int:
     parser.add_argument("--kind", action="append", choices=list(forms()), help="may be repeated")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
+    workers = parser.add_mutually_exclusive_group()
+    workers.add_argument("--jobs", type=int, default=1, help="worker processes here")
+    workers.add_argument("--dask", metavar="tcp://HOST:PORT", help="the workers of a Dask cluster")
     arguments = parser.parse_args()
     boards = [name for name in arguments.board or BOARDS if name != HOST]
-    rows = sweep(
-        arguments.kind or list(forms()),
-        arguments.cases,
-        boards,
-        arguments.board_cases,
-        arguments.seed,
-        Console(stderr=True),
-    )
+    kinds = arguments.kind or list(forms())
+    given = (arguments.cases, boards, arguments.board_cases, arguments.seed)
+    if arguments.dask or arguments.jobs > 1:
+        made = DaskPool(arguments.dask) if arguments.dask else LocalPool(arguments.jobs)
+        with made as pool:
+            rows = on_workers(pool, kinds, *given)
+    else:
+        rows = sweep(kinds, *given, Console(stderr=True))
     print_rows(rows, Console(width=170))
     if arguments.json:
         found = [{**asdict(row), "refused": dict(row.refused)} for row in rows]

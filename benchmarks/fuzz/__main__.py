@@ -6,6 +6,7 @@
     .venv/bin/python -m benchmarks.fuzz split --cases 1700 --jobs 2
     .venv/bin/python -m benchmarks.fuzz split --board mps3-an547 --cases 150
     .venv/bin/python -m benchmarks.fuzz frames --board mps3-an547 --cases 50000
+    .venv/bin/python -m benchmarks.fuzz read --cases 100000000 --dask tcp://scheduler:8786
     .venv/bin/python -m benchmarks.fuzz replay 4711 -o case.tflite
 
 `read`: a mutated file through its front end and the passes. `plan`: what is accepted is planned,
@@ -21,6 +22,7 @@ ended in a traceback, hung, killed its process, or computed wrong bytes.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import sys
@@ -35,6 +37,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from benchmarks.fuzz.cases import Case, case
+from benchmarks.fuzz.cluster import run
 from benchmarks.fuzz.frames import framer
 from benchmarks.fuzz.minimise import minimised
 from benchmarks.fuzz.outcome import (
@@ -54,6 +57,8 @@ from benchmarks.fuzz.reading import outcome_of_plan, planner, read_outcome, read
 from benchmarks.fuzz.running import outcome_in_c, runner
 from benchmarks.fuzz.seeds import seed
 from benchmarks.fuzz.splitting import splitter
+from toolchain.sweep.cluster import DaskPool
+from toolchain.sweep.jobs import Pool as Workers
 
 SMALLEST = (
     "read --cases 1",
@@ -103,10 +108,12 @@ def fuzz(
     board: str = "",
     console: Console | None = None,
     save: Path | None = None,
+    workers: Workers | None = None,
 ) -> Tally:
     """Run one level: `cases` (default: the level's own) or `seconds`, whichever is over first.
 
-    `save`: a file that has the tally every half a minute, as JSON.
+    `save`: a file that has the tally every half a minute, as JSON. `workers`: where it runs,
+    instead of `jobs` processes here.
     """
     level = LEVELS[name]
     wanted = level.cases if cases is None else cases
@@ -118,7 +125,12 @@ def fuzz(
     tally = Tally(name, seed)
     place = {"place": board or level.board} if level.board else {}
     chunk = min(level.chunk, 2 * wanted)
-    pool = Pool(partial(level.serve, seed, **place), jobs, chunk, level.silence_seconds)
+    if workers is None:
+        pool = Pool(partial(level.serve, seed, **place), jobs, chunk, level.silence_seconds)
+        tallies = pool.run(tally, itertools.count(first), enough)
+    else:
+        quiet, numbers = level.silence_seconds, itertools.count(first)
+        tallies = run(level.serve, tally, place, numbers, chunk, quiet, workers, enough)
     columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     shown = Progress(
         *columns,
@@ -130,7 +142,7 @@ def fuzz(
     with shown:
         task = shown.add_task("", total=wanted)
         saved = 0.0
-        for _ in pool.run(tally, itertools.count(first), enough):
+        for _ in tallies:
             if save is not None and tally.seconds > saved + _SAVE_SECONDS:
                 saved = tally.seconds
                 _write(tally, save)
@@ -178,6 +190,11 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--seed", type=int, default=0)
         command.add_argument("--first", type=int, default=0, help="number of the first case")
         command.add_argument("--jobs", type=int, default=1)
+        command.add_argument(
+            "--dask",
+            metavar="tcp://HOST:PORT",
+            help="workers instead (of `dask worker --no-nanny`)",
+        )
         if level.board:
             command.add_argument("--board", default=level.board, help=f"default {level.board}")
         command.add_argument("--json", type=Path, help="all counts and findings")
@@ -243,17 +260,19 @@ def main() -> int:
         return 1 if any(outcome.kind in FINDINGS for outcome in outcomes) else 0
     if arguments.command == "minimise":
         return _minimise(arguments, console)
-    tally = fuzz(
-        arguments.command,
-        arguments.seed,
-        arguments.cases,
-        arguments.seconds,
-        arguments.jobs,
-        arguments.first,
-        getattr(arguments, "board", ""),
-        Console(stderr=True),
-        arguments.json,
-    )
+    with contextlib.ExitStack() as stack:
+        tally = fuzz(
+            arguments.command,
+            arguments.seed,
+            arguments.cases,
+            arguments.seconds,
+            arguments.jobs,
+            arguments.first,
+            getattr(arguments, "board", ""),
+            Console(stderr=True),
+            arguments.json,
+            stack.enter_context(DaskPool(arguments.dask)) if arguments.dask else None,
+        )
     print_tally(tally, console)
     return 1 if tally.failed else 0
 

@@ -78,6 +78,16 @@ class Tally:
         if len(found.numbers) < _SHOWN_NUMBERS:
             found.numbers.append(outcome.number)
 
+    def merge(self, other: Tally) -> None:
+        """Count what another tally of this level has counted."""
+        self.cases += other.cases
+        self.counts += other.counts
+        self.reasons += other.reasons
+        for key, found in other.findings.items():
+            own = self.findings.setdefault(key, Finding(*key, found.message))
+            own.count += found.count
+            own.numbers += found.numbers[: _SHOWN_NUMBERS - len(own.numbers)]
+
     @property
     def failed(self) -> bool:
         return bool(self.findings)

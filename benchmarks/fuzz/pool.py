@@ -61,13 +61,15 @@ class Pool:
     """`jobs` processes that serve chunks of case numbers.
 
     `silence_seconds`: a process that says nothing for so long is ended, its case counted as hung.
-    `run` raises FuzzerError.
+    `run` raises FuzzerError. `method`: how a process is started; one that has threads cannot fork.
     """
 
-    def __init__(self, begin: Begin, jobs: int, chunk: int, silence_seconds: float) -> None:
+    def __init__(
+        self, begin: Begin, jobs: int, chunk: int, silence_seconds: float, method: str = "fork"
+    ) -> None:
         self._begin, self._jobs, self._chunk = begin, jobs, chunk
         self._silence_seconds = silence_seconds
-        self._context = get_context("fork")
+        self._context = get_context(method)
 
     def run(
         self, tally: Tally, numbers: Iterator[int], enough: Callable[[Tally], bool]
