@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -199,3 +201,14 @@ class Network:
         mean = self.mean(x, (1, 2))
         flat = self.reshape(mean, (1, self.channels(x)))
         return self.graph(self.dense(flat, classes))
+
+
+def in_float(graph: Graph) -> Graph:
+    """The network before somebody quantised it, as far as sizes go."""
+    tensors = {}
+    for name, tensor in graph.tensors.items():
+        if tensor.quantisation is not None:
+            data = None if tensor.constant is None else np.ones(tensor.shape, np.float32)
+            tensor = replace(tensor, dtype=DType.FLOAT32, quantisation=None, constant=data)
+        tensors[name] = tensor
+    return replace(graph, tensors=MappingProxyType(tensors))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import pytest
 
 from benchmarks.zoo_mobile import mobilenet_v2
+from benchmarks.zoo_network import in_float
 from toolchain import evaluate, passes
 from toolchain.boards import board
 from toolchain.errors import InputError
 from toolchain.frontends import load_model
-from toolchain.ir import DType, Graph
 from toolchain.memory.firmware_size import estimated_need
 from toolchain.ops.arithmetic.fixed_point import (
     ScaleError,
@@ -32,17 +30,6 @@ DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
 MODELS = ROOT.parent / "shared" / "models"
 BOARD = "nucleo-u575zi-q"
 PLAIN = PlanOptions(nearly_free=False, optimise="size")  # type: ignore[arg-type]
-
-
-def in_float(graph: Graph) -> Graph:
-    """The network before somebody quantised it, as far as sizes go."""
-    tensors = {}
-    for name, tensor in graph.tensors.items():
-        if tensor.quantisation is not None:
-            data = None if tensor.constant is None else np.ones(tensor.shape, np.float32)
-            tensor = replace(tensor, dtype=DType.FLOAT32, quantisation=None, constant=data)
-        tensors[name] = tensor
-    return replace(graph, tensors=MappingProxyType(tensors))
 
 
 @pytest.mark.parametrize("model", [DIGITS, ROOT / "examples" / "digits" / "digits_qdq.onnx"])

@@ -231,10 +231,10 @@ class Store:
 
     def _check(self, is_new: bool) -> None:
         connection = self._connection
-        connection.execute("PRAGMA synchronous = NORMAL")
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if is_new:
+            connection.execute("PRAGMA journal_mode = WAL")  # no wait for the disk at each row
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
         elif application != APPLICATION:
@@ -244,6 +244,7 @@ class Store:
                 f"{self.file} is of version {version}, this Thimble writes {VERSION}: name another "
                 "file, or use the same version of Thimble"
             )
+        connection.execute("PRAGMA synchronous = NORMAL")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
