@@ -436,10 +436,11 @@ def regions(header: Headers) -> list[tuple[int, int]]:
 
 
 def joined(parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """What touches or overlaps, as one."""
     runs: list[tuple[int, int]] = []
     for start, end in sorted(parts):
-        if runs and runs[-1][1] == start:
-            runs[-1] = (runs[-1][0], end)
+        if runs and start <= runs[-1][1]:
+            runs[-1] = (runs[-1][0], max(end, runs[-1][1]))
         else:
             runs.append((start, end))
     return runs

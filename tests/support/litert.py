@@ -16,7 +16,18 @@ from toolchain.ops import forms
 from toolchain.reference.judges import rule_of
 from toolchain.reference.process import Runtime
 
-_SERIES = ("elu", "exp", "gelu", "log", "log_softmax", "logistic", "lstm", "softmax", "svdf", "tanh")
+_SERIES = (
+    "elu",
+    "exp",
+    "gelu",
+    "log",
+    "log_softmax",
+    "logistic",
+    "lstm",
+    "softmax",
+    "svdf",
+    "tanh",
+)
 OWN_FUNCTIONS = frozenset({"float_function", "pow", *(f"{kind}.float32" for kind in _SERIES)})
 """Kinds whose exp and the like are not those of a C library: the last bits differ."""
 

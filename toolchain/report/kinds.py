@@ -71,8 +71,9 @@ _ONNX_NOTES = (
     "ONNX: what depends on constants alone is computed while reading, constants behind "
     "DequantizeLinear included. Other operators that ONNX defines as functions of these "
     "(GroupNormalization, MeanVarianceNormalization, RMSNormalization, Swish, ...) are written "
-    "out. Operators of opsets 1 to 12 are read in their old forms. What a quantised model leaves "
-    "in float runs in float32, between a `dequantize` and a `quantize`, as ONNX Runtime runs it.",
+    "out, and so are If whose condition and Loop whose count is known. Operators of opsets 1 to 12 "
+    "are read in their old forms. What a quantised model leaves in float runs in float32, "
+    "between a `dequantize` and a `quantize`, as ONNX Runtime runs it.",
 )
 
 

@@ -7,7 +7,7 @@ Attention, ...). Those that no reader knows are replaced by that definition.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from toolchain.errors import InputError
+from toolchain.frontends.onnx.control_flow import written_out
 from toolchain.frontends.onnx.einsum import Equation, product, summed
 from toolchain.frontends.onnx.file import Array, FileModel, Node
 from toolchain.frontends.onnx.protos import function_body
 
+CONTROL_FLOW = ("If", "Loop")
 Shapes = Mapping[str, tuple[int, ...]]
 _ONE_AXIS = 13
 _AXES_ARE_INPUTS = 18
@@ -28,11 +30,15 @@ _SMALLEST = float(np.finfo(np.float32).tiny)
 
 @dataclass
 class _Writer:
-    """The operators that replace `node`, and the constants that they read."""
+    """The operators that replace `node`, and the constants that they read.
+
+    `known`: tensors whose values are known, dequantised constants included.
+    """
 
     node: Node
     shapes: Shapes
     constants: dict[str, Array]
+    known: Set[str]
     opset: int
     nodes: list[Node] = field(default_factory=list)
 
@@ -96,11 +102,19 @@ def compose(model: FileModel, shapes: Shapes, known: Collection[str]) -> FileMod
     """
     nodes: list[Node] = []
     constants = dict(model.constants)
+    stored: set[str] = set()
     for node in model.nodes:
+        if node.operator == "DequantizeLinear" and node.inputs[0] in constants:
+            stored.add(node.outputs[0])
+        if node.operator in CONTROL_FLOW:
+            written = written_out(node, constants, model.opset)
+            nodes += (node,) if written is None else written.nodes
+            constants.update({} if written is None else written.constants)
+            continue
         told = all(name in shapes or name in constants for name in node.inputs if name)
         recipe = RECIPES.get(node.operator)
         if recipe is not None and told:
-            writer = _Writer(node, shapes, dict(constants), model.opset)
+            writer = _Writer(node, shapes, dict(constants), stored | constants.keys(), model.opset)
             recipe(writer)
             if writer.nodes:
                 nodes += writer.nodes
@@ -181,6 +195,38 @@ def _softmax(writer: _Writer) -> None:
     writer.answer("Reshape", [result, writer.constant(shape, np.int64)])
 
 
+def _gemm(writer: _Writer) -> None:
+    """With a third operand that is computed, or a constant first one: a product, and a sum."""
+    node = writer.node
+    added = node.inputs[2] if len(node.inputs) > 2 else ""
+    if node.inputs[0] not in writer.known and (not added or added in writer.known):
+        return
+    operands = []
+    for name, flag in zip(node.inputs, ("transA", "transB"), strict=False):
+        turned = node.attributes.get(flag, 0)
+        operands.append(writer.op("Transpose", [name], perm=[1, 0]) if turned else name)
+    product_of = writer.op("MatMul", operands)
+    alpha, beta = (float(node.attributes.get(name, 1.0)) for name in ("alpha", "beta"))
+    if alpha != 1:
+        product_of = writer.op("Mul", [product_of, writer.constant(alpha)])
+    if not added:
+        writer.answer("Identity", [product_of])
+        return
+    if beta != 1:
+        added = writer.op("Mul", [added, writer.constant(beta)])
+    writer.answer("Add", [product_of, added])
+
+
+def _reverse_sequence(writer: _Writer) -> None:
+    """Of sequences that are all as long as the input."""
+    node = writer.node
+    axis, lengths = int(node.attributes.get("time_axis", 0)), writer.constants.get(node.inputs[1])
+    if lengths is None or np.any(lengths != writer.shapes[node.inputs[0]][axis]):
+        return
+    limits = ([-1], [np.iinfo(np.int64).min], [axis], [-1])
+    writer.answer("Slice", [node.inputs[0], *(writer.constant(x, np.int64) for x in limits)])
+
+
 def _einsum(writer: _Writer) -> None:
     """Pairs of operands become matrix products, from left to right."""
     shapes = [writer.shapes[name] for name in writer.node.inputs]
@@ -201,6 +247,7 @@ def _einsum(writer: _Writer) -> None:
 RECIPES: Mapping[str, Callable[[_Writer], None]] = MappingProxyType(
     {
         "Einsum": _einsum,
+        "Gemm": _gemm,
         "LogSoftmax": _softmax,
         "LpNormalization": _lp_normalization,
         "Mean": _sum,
@@ -209,6 +256,7 @@ RECIPES: Mapping[str, Callable[[_Writer], None]] = MappingProxyType(
         "ReduceLogSum": _log_sum,
         "ReduceLogSumExp": _log_sum,
         "ReduceSumSquare": _norm,
+        "ReverseSequence": _reverse_sequence,
         "Softmax": _softmax,
         "Sum": _sum,
     }

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.onnx import quantisation
+from toolchain.frontends.onnx.evaluation import evaluate
 from toolchain.frontends.onnx.file import Array, Node
-from toolchain.frontends.onnx.shapes import ShapedModel, evaluate
+from toolchain.frontends.onnx.shapes import ShapedModel
 from toolchain.ops.unary.lookup import FUNCTIONS, TABLE_OPERATOR
 
 _UNARY = frozenset(FUNCTIONS) | {"Relu"}

@@ -50,7 +50,10 @@ def refusal(operator: str) -> tuple[str, str]:
             "use quantize_static instead of quantize_dynamic",
         )
     if operator in ("If", "Loop", "Scan"):
-        return "control flow has no kernel", "export the model without branches and loops"
+        return (
+            "control flow whose course is known only while the model runs",
+            "export the model without branches and loops",
+        )
     return "it has no kernel", "replace it, or keep it outside of the compiled model"
 
 

@@ -120,5 +120,5 @@ def _unknown(model: FileModel, known: Set[str]) -> list[Problem]:
     ]
 
 
-READ_AWAY = tuple(sorted(STRUCTURAL | EXPANDED | RENAMED | (RECIPES.keys() - {"Softmax"})))
+READ_AWAY = tuple(sorted(STRUCTURAL | EXPANDED | RENAMED | (RECIPES.keys() - bindings().keys())))
 """Operators that reading removes: they become others, the layout of tensors, or nothing."""

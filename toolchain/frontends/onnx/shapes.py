@@ -12,6 +12,7 @@ import numpy as np
 
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.onnx.compositions import compose
+from toolchain.frontends.onnx.evaluation import evaluate
 from toolchain.frontends.onnx.file import Array, End, FileModel, Node, check_shape, dtype_name
 from toolchain.frontends.onnx.operators import COPYING, RENAMING
 from toolchain.frontends.onnx.protos import forms_opset, node_proto, type_code
@@ -20,10 +21,8 @@ from toolchain.packages import ONNX, lazy
 
 if TYPE_CHECKING:
     import onnx
-    from onnx import reference
 else:
     onnx = lazy("onnx", ONNX)
-    reference = lazy("onnx.reference", ONNX)
 
 _NEVER_FOLDED = frozenset(
     {"Bernoulli", "Constant", "If", "Loop", "Multinomial", "RandomNormal", "RandomNormalLike"}
@@ -57,7 +56,12 @@ def resolve(model: FileModel, known: Collection[str]) -> ShapedModel:
     model = _fix_batch(model)
     for _ in range(_MOST_ROUNDS):
         pending = any(n.operator not in known and is_standard(n.operator) for n in model.nodes)
-        shapes = _infer(model, strict=not pending)
+        try:
+            shapes = _infer(model, strict=not pending)
+        except InputError:
+            if not pending:
+                raise
+            shapes = {name: tuple(data.shape) for name, data in model.constants.items()}
         simpler = compose(_fold(model, shapes), shapes, known)
         if simpler.nodes == model.nodes:
             break
@@ -245,7 +249,7 @@ def _fold(model: FileModel, shapes: Mapping[str, tuple[int, ...]]) -> FileModel:
             "." in node.operator
             or node.operator in _NEVER_FOLDED
             or any(name not in constants and name not in quantised for name in given)
-            or not _is_small(node, shapes)
+            or not (_is_small(node, shapes) or _stays_small(node, constants))
         ):
             nodes.append(node)
         elif node.operator in _KEPT_QUANTISED and (
@@ -263,31 +267,19 @@ def _fold(model: FileModel, shapes: Mapping[str, tuple[int, ...]]) -> FileModel:
     return replace(model, nodes=tuple(nodes), constants=constants)
 
 
+def _stays_small(node: Node, constants: Mapping[str, Array]) -> bool:
+    """Whether the operator's outputs are small whatever their shapes are: its inputs are."""
+    sizes = [constants[name].size if name in constants else _SMALL_ELEMENTS for name in node.inputs]
+    return sum(sizes) < _SMALL_ELEMENTS and node.operator not in _ENLARGING
+
+
+_ENLARGING = frozenset(
+    {"ConstantOfShape", "Expand", "Pad", "Range", "Resize", "Tile", "OneHot", "EyeLike"}
+)
+
+
 def _is_small(node: Node, shapes: Mapping[str, tuple[int, ...]]) -> bool:
     """Whether the operator's outputs have known and sensible sizes."""
     named = [name for name in node.outputs if name]
     sizes = [int(np.prod(shapes[name], dtype=np.int64)) for name in named if name in shapes]
     return len(sizes) == len(named) and sum(sizes) <= _LARGEST_FOLD_ELEMENTS
-
-
-def evaluate(node: Node, constants: Mapping[str, Array], opset: int) -> dict[str, Array]:
-    """The outputs of a node for constant inputs, by name. Raises InputError if it cannot be
-    computed.
-    """
-    feeds = {name: constants[name] for name in node.inputs if name}
-    graph = onnx.helper.make_graph(
-        [node_proto(node)],
-        "constant",
-        [onnx.helper.make_tensor_value_info(n, type_code(d), d.shape) for n, d in feeds.items()],
-        [onnx.ValueInfoProto(name=name) for name in node.outputs],
-    )
-    model = onnx.helper.make_model(
-        graph, opset_imports=[onnx.helper.make_opsetid("", forms_opset(opset))]
-    )
-    try:
-        results = reference.ReferenceEvaluator(model).run(None, feeds)
-    except Exception as error:  # whatever the operator's own implementation raises
-        raise InputError(f"{node} cannot be computed from its constants") from error
-    return {
-        name: np.asarray(value) for name, value in zip(node.outputs, results, strict=True) if name
-    }

@@ -1,0 +1,43 @@
+"""Single operators computed on constants, by onnx's reference evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from toolchain.errors import InputError
+from toolchain.frontends.onnx.file import Array, Node
+from toolchain.frontends.onnx.protos import forms_opset, node_proto, type_code
+from toolchain.packages import ONNX, lazy
+
+if TYPE_CHECKING:
+    import onnx
+    from onnx import reference
+else:
+    onnx = lazy("onnx", ONNX)
+    reference = lazy("onnx.reference", ONNX)
+
+
+def evaluate(node: Node, constants: Mapping[str, Array], opset: int) -> dict[str, Array]:
+    """The outputs of a node for constant inputs, by name. Raises InputError if it cannot be
+    computed.
+    """
+    feeds = {name: constants[name] for name in node.inputs if name}
+    graph = onnx.helper.make_graph(
+        [node_proto(node)],
+        "constant",
+        [onnx.helper.make_tensor_value_info(n, type_code(d), d.shape) for n, d in feeds.items()],
+        [onnx.ValueInfoProto(name=name) for name in node.outputs],
+    )
+    model = onnx.helper.make_model(
+        graph, opset_imports=[onnx.helper.make_opsetid("", forms_opset(opset))]
+    )
+    try:
+        results = reference.ReferenceEvaluator(model).run(None, feeds)
+    except Exception as error:  # whatever the operator's own implementation raises
+        raise InputError(f"{node} cannot be computed from its constants") from error
+    return {
+        name: np.asarray(value) for name, value in zip(node.outputs, results, strict=True) if name
+    }
