@@ -200,7 +200,7 @@ def check_flash(started: Started, target: Board) -> None:
         assert started.field("FLASH_ACR_PRFTEN") == flash.timing.prefetch == 1
         buffers = "FLASH_ACR_ICEN" if "FLASH_ACR_ICEN" in chip.fields else "FLASH_ACR_DISAB_BUF"
         assert started.field(buffers) == buffers.endswith("ICEN")
-    elif target.chip.family == "stm32f1":
+    elif target.chip.family in ("stm32f1", "stm32f3"):
         on = "FLASH_ACR_PRFTBE" in chip.fields and started.field("FLASH_ACR_PRFTBE")
         assert on == flash.timing.prefetch
     elif target.core.name in ("cortex-m3", "cortex-m4"):
