@@ -284,14 +284,14 @@ def _worst(one: _Ready, ran: _Ran, reference: Reference) -> tuple[float, str]:
                     f"{first.index}: {first.board:g}, not {first.reference:g}"
                 )
         if worst > reference.tolerance and isinstance(reference, OnnxRuntime):
-            alone = _by_operators(one, given, outputs, reference)
+            alone = _by_operators(one, given, outputs, reference, turn)
             if alone is not None:
                 return alone, "one operator alone"
     return worst, where
 
 
 def _by_operators(
-    one: _Ready, given: Sequence[Array], outputs: Sequence[Array], reference: OnnxRuntime
+    one: _Ready, given: Sequence[Array], outputs: Sequence[Array], reference: OnnxRuntime, turn: int
 ) -> float | None:
     """As `verify`: what operators alone differ by, where the C computes what NumPy does."""
     plan = one.plan
@@ -299,4 +299,4 @@ def _by_operators(
     for end, value, got in zip(plan.outputs, interpret(plan.graph, ends), outputs, strict=True):
         if not np.array_equal(got, end.to_model(value).reshape(got.shape)):
             return None
-    return float(reference.by_operators(given).max_difference)
+    return float(reference.by_operators(given, turn).max_difference)

@@ -51,18 +51,33 @@ def equal_bits(got: NDArray[np.float32], want: NDArray[np.float32]) -> bool:
     return signs and np.array_equal(got, want, equal_nan=True)
 
 
+def of_float_weights(kind: str, rng: np.random.Generator) -> Graph:
+    """A sample whose weights, where it has any, are constants of float32.
+
+    Activations that are quantised as they come (int8 weights) have no scale where one is infinite;
+    computed weights that LiteRT multiplies to infinity are clamped here as any other output.
+    """
+    while True:
+        graph = forms()[kind].sample(rng)
+        weights = graph.tensors.get("weights")
+        if weights is None or (weights.is_constant and weights.dtype is DType.FLOAT32):
+            return graph
+
+
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_ordinary_number(kind: str) -> None:
     cases = []
     for seed in range(SAMPLES):
         rng = np.random.default_rng(seed)
-        graph = forms()[kind].sample(rng)
+        graph = of_float_weights(kind, rng)
         cases.append((graph, fed(graph, rng, 0.3 if seed % 2 else 0.03)))
     for (graph, inputs), (got,) in zip(cases, run_graphs_on_host(cases), strict=True):
         (wanted,) = reference_outputs(graph, inputs)
         assert equal_bits(got, wanted)
         stops = kind == "floor_div" and not all(value.all() for value in inputs)
+        if kind == "recurrent_layer":  # of ONNX alone
+            continue
         if graph_judged_by_reference_kernels(graph) and not stops:  # at a division by 0
             (theirs,) = run_litert(tflite_bytes(graph), inputs)
             assert alike(got, theirs.reshape(got.shape), LAST_BITS)

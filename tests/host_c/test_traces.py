@@ -41,7 +41,7 @@ GRIDS = {
     "average_pool2d": lambda: grids.pools("average_pool2d"),
 }
 
-STEPPING = ("conv2d", "depthwise_conv2d", "max_pool2d", "average_pool2d", "resize")
+STEPPING = ("conv2d", "depthwise_conv2d", "max_pool2d", "average_pool2d", "l2_pool2d", "resize")
 CHOOSING = ("prelu", "select")
 
 

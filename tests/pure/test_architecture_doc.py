@@ -63,7 +63,10 @@ def test_nothing_but_its_file_knows_the_operator_that_was_added() -> None:
         if "gather_nd" in f.read_text(encoding="utf-8").lower()
     }
     assert known == {
+        "runtime_c/source/movement/thimble_gather_nd.c",
+        "toolchain/ops/movement/gather.py",
         "toolchain/ops/movement/gather_nd.py",
+        "toolchain/ops/movement/scatter_nd.py",
         "toolchain/frontends/tflite/shapes.py",
         "toolchain/frontends/tflite/versions.py",
     }

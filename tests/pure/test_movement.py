@@ -65,24 +65,18 @@ def test_random_copies_do_what_numpy_does() -> None:
         np.testing.assert_array_equal(target, expected)
 
 
-def gather_nd(rows: list[list[int]], *, constant: bool = True) -> bytes:
+def gather_nd(rows: list[list[int]]) -> bytes:
     q, indices = Quantisation((0.5,), (3,)), np.array(rows, np.int32)
     tensors = [
         Tensor("x", (3, 4, 5), DType.INT8, q),
-        Tensor("rows", indices.shape, DType.INT32, None, indices if constant else None),
+        Tensor("rows", indices.shape, DType.INT32, None, indices),
         Tensor("y", (len(rows), 5), DType.INT8, q),
     ]
     op = Op("gather_nd", "pick", ("x", "rows"), ("y",))
-    inputs = ["x"] if constant else ["x", "rows"]
-    return tflite_bytes(Graph.build("picks", tensors, [op], inputs, ["y"]))
+    return tflite_bytes(Graph.build("picks", tensors, [op], ["x"], ["y"]))
 
 
 @pytest.mark.parametrize("row", [[3, 0], [0, -1]])
 def test_coordinates_outside_of_the_data_are_refused(row: list[int]) -> None:
     with pytest.raises(InputError, match=r"GATHER_ND.*coordinates outside of \[3, 4\]"):
         FRONT_END.read(gather_nd([[0, 0], row]), Path("picks.tflite"))
-
-
-def test_computed_coordinates_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match=r"'rows'\) is computed at run time"):
-        FRONT_END.read(gather_nd([[0, 0]], constant=False), Path("picks.tflite"))

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from tests.qemu.test_operators import BOARDS, QUICK, compare
-from tests.support.legacy import as_uint8
+from tests.support.legacy import legacy_sample
 from tests.support.merge import merged
 from tests.support.states import GRAPHS
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
 from toolchain.frontends.tflite import FRONT_END
-from toolchain.ops import forms, spec_of
+from toolchain.ops import forms
 from toolchain.passes import prepare
 from toolchain.planner import plan_graph
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.parametrize("board_name", BOARDS)
 def test_legacy_uint8_equals_its_reference(board_name: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(11)
-    samples = [as_uint8(spec_of(k).sample(rng), rng) for k in KINDS for _ in range(SAMPLES)]
+    samples = [legacy_sample(k, rng) for k in KINDS for _ in range(SAMPLES)]
     files = [tflite_bytes(sample) for sample in samples]
     graphs = [prepare(FRONT_END.read(data, Path("m.tflite"))).graph for data in files]
     compare(plan_graph(merged(graphs), board(board_name), QUICK), rng, tmp_path)

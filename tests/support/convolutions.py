@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from tests.support.weights import sample_with_constant_weights
 from toolchain.boards import HOST
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import forms, kernel_of
+from toolchain.ops import kernel_of
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import ScaleError
 from toolchain.ops.arithmetic.rounding import Rounding
@@ -109,7 +110,7 @@ def convolutions(kind: str, count: int, rng: np.random.Generator) -> list[Graph]
     """Random graphs of one operator of `kind`, a third of them of each sort."""
     graphs = []
     for index in range(count):
-        graph = forms()[kind].sample(rng)
+        graph = sample_with_constant_weights(kind, rng)
         if index % 3 == 1 and kind in ("conv2d", "depthwise_conv2d"):
             graph = padded_anyhow(graph, rng)
         if index % 3 == 2 and kind != "batch_matmul":

@@ -31,7 +31,7 @@ def retrained(graph: Graph, rng: np.random.Generator) -> Graph:
         if q not in others:
             factors = rng.uniform(1 - _NEARLY, 1 + _NEARLY, len(q.scales))
             scales = tuple(float(np.float32(s * f)) for s, f in zip(q.scales, factors, strict=True))
-            zero = tuple(0 if weights else int(rng.integers(-40, 41)) for _ in q.zero_points)
+            zero = tuple(z if weights else int(rng.integers(-40, 41)) for z in q.zero_points)
             others[q] = replace(q, scales=scales, zero_points=zero)
         return others[q]
 
