@@ -206,6 +206,8 @@ def headers_of(
     if not (own / f"{name}.h").exists():
         raise SystemExit(f"{st.path} has no {soc}/{name}.h")
     includes = (own, folder / core.name / parts[core.name])
+    if name in SECURE:
+        flags = (*flags, "-mcmse")  # by which its peripherals have their Secure addresses
     if "-mcpu=cortex-m7" in flags:
         flags = (*flags, "-DCORE_CM7")  # which the headers of chips with two cores ask for
     text = (own / f"{name}.h").read_text(encoding="latin-1")
@@ -222,7 +224,7 @@ def tables_of(board: Board) -> list[str]:
     found = list(CORE_TABLES)
     for source in sources:
         found += re.findall(r'#include "(registers_\w+\.h)"', source.read_text())
-    if board.core.name == "cortex-m33":
+    if board.core.name in ("cortex-m33", "cortex-m55"):
         found.remove("registers_armv7m.h")
     if board.core.name != "cortex-m7":
         found = [name for name in found if name != "registers_cortex_m7.h"]

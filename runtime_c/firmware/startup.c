@@ -21,10 +21,14 @@ extern uint8_t thimble_bss_start[];
 extern uint8_t thimble_bss_end[];
 extern const uint32_t thimble_vectors[16 + THIMBLE_UART_IRQ + 1];
 
+/* What SCB_VTOR takes (Arm DDI 0403 B3.2.5): the table of a chip with more than 112 interrupts is of 256
+ * words. */
+#define VECTORS_ALIGNMENT (THIMBLE_UART_IRQ < 112u ? 512 : 1024)
+
 /* The sixteen system exceptions: the stack's end, reset, NMI, HardFault, MemManage, BusFault, UsageFault,
  * SecureFault; then interrupts up to the only one that is ever enabled. */
 const uint32_t thimble_vectors[16 + THIMBLE_UART_IRQ + 1]
-    __attribute__((section(".vectors"), aligned(512), used)) = {
+    __attribute__((section(".vectors"), aligned(VECTORS_ALIGNMENT), used)) = {
         [0] = (uint32_t)thimble_stack_high,
         [1] = (uint32_t)&thimble_reset,
         [2] = (uint32_t)&thimble_fault_entry,
@@ -115,8 +119,8 @@ void thimble_reset(void)
 
 void thimble_system_reset(void)
 {
-#ifdef THIMBLE_CORTEX_M7
-    thimble_m7_cache_clean();
+#ifdef THIMBLE_CACHES
+    thimble_cache_clean();
 #endif
     thimble_barrier();
     THIMBLE_REGISTER(SCB_AIRCR) = (0x5FAu << SCB_AIRCR_VECTKEY_Pos) | SCB_AIRCR_SYSRESETREQ_Msk;

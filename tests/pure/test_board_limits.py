@@ -191,7 +191,8 @@ def _swapped(files: Files) -> None:
 
 def _too_large(files: Files) -> None:
     """The flash reaches up to the RAM, and one byte into it."""
-    ram = next(bank for bank in files.banks if bank["origin"] >= 0x1000_0000)
+    above = max(0x1000_0000, files.banks[0]["origin"] + 1)
+    ram = next(bank for bank in files.banks if bank["origin"] >= above)
     files.banks[0]["size_bytes"] = ram["origin"] + 1 - files.banks[0]["origin"]
 
 

@@ -11,6 +11,7 @@ FLAGS = {
     "b-u585i-iot02a": ("OCTOSPI2_SR_TCF", "OCTOSPI2_SR_SMF"),
     "f746g-disco": ("QUADSPI_SR_TCF", "QUADSPI_SR_SMF"),
     "nucleo-h7s3l8": ("XSPI2_SR_TCF", "XSPI2_SR_SMF"),
+    "nucleo-n657x0-q": ("XSPI2_SR_TCF", "XSPI2_SR_SMF"),
 }
 """What the hardware sets, sooner or later: every transfer ends, and every status comes."""
 
@@ -37,6 +38,10 @@ def mapped(started: Started, target: Board) -> Mapped:
         assert started.field("DCACHE1_CR_EN") and started.field("DCACHE1_CR_HBURST")
         return _octal(started, name, target.clock_hz)
     assert started.field("RCC_AHB5ENR_XSPI2EN") and started.field("RCC_AHB5ENR_XSPIMEN")
+    if "PWR_SVMCR3" in started.chip.addresses:
+        assert started.field("RCC_CCIPR6_XSPI2SEL") == 0  # the clock of the AHB
+        assert started.field("PWR_SVMCR3_VDDIO3SV") and started.field("PWR_SVMCR3_VDDIO3VRSEL")
+        return _octal(started, name, target.clocks_hz["ahb"])
     assert started.field("RCC_CCIPR1_XSPI2SEL") == 0  # the clock of AXI
     assert started.field("PWR_CSR2_EN_XSPIM2")
     return _octal(started, name, target.clocks_hz["axi"])

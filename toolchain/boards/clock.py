@@ -1,8 +1,8 @@
 """The clock tree of a chip, and the clocks that a board's factors make of it.
 
 Every tree here is an oscillator, divided by M into a PLL whose VCO runs N times as fast, divided by
-P for the core; a bus runs at a fraction of the core's clock or of another bus. A chip without a PLL
-has M, N and P of 1.
+P for the core; a bus runs at a fraction of the core's clock, of another bus or of the VCO. A chip
+without a PLL has M, N and P of 1.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ CORE = "core"
 """The core's clock."""
 SOURCE = "source"
 """The oscillator, as the clock of a UART."""
+VCO = "vco"
+"""What buses can be fractions of; nothing else runs at it."""
 _RANGE = re.compile(r"(\d+)(?:\s*\.\.\s*(\d+))?")
 _DIVIDERS = "1, 2, 4, 8, 16"
 
@@ -86,7 +88,7 @@ def clocks(tree: ClockTree, chosen: Factors, most_hz: int, where: str) -> Clocks
     if unknown:
         known = ", ".join(tree.bus) or "none"
         raise InputError(f"{where}: clock.bus: there is no {unknown[0]!r}; the chip has {known}")
-    found = {CORE: core, SOURCE: Fraction(tree.source_hz)}
+    found = {VCO: vco, CORE: core, SOURCE: Fraction(tree.source_hz)}
     found |= {name: Fraction(clock_hz) for name, clock_hz in tree.beside.items()}
     for name, bus in tree.bus.items():
         divider = chosen.bus.get(name, 1)
@@ -95,6 +97,7 @@ def clocks(tree: ClockTree, chosen: Factors, most_hz: int, where: str) -> Clocks
             raise InputError(f"{where}: the chip's clock.bus.{name}: of: no {bus.of!r} before it")
         found[name] = found[bus.of] / divider
         _check_range(found[name], (1, bus.most_hz), f"{where}: clock.bus.{name}: {name}")
+    del found[VCO]
     for name, clock in found.items():
         if clock.denominator != 1:
             raise InputError(f"{where}: clock: {name} runs at {float(clock):,.3f} Hz, not whole Hz")
@@ -142,7 +145,7 @@ def fastest(tree: ClockTree, most_hz: int, where: str) -> Factors:
     if best is None:
         raise InputError(f"{where}: no factors of the PLL keep its limits")
     core, m, n, p = best
-    rates = {CORE: core}
+    rates = {VCO: core * p, CORE: core}
     dividers: dict[str, int] = {}
     for name, bus in tree.bus.items():
         allowed = [d for d in _values(bus.dividers, where) if rates[bus.of] / d <= bus.most_hz]

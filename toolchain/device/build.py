@@ -47,6 +47,8 @@ _FIRMWARE_SOURCES = (
     *("fault.c", "memory_use.c", "measure.c", "state.c"),
 )
 _HOOKS = "thimble_hooks.h"
+_CACHES = "cortex_m/caches.c"
+"""Of the firmware of a chip whose core has caches of its own."""
 _WORD_BYTES = 4
 _MODEL_SUFFIX, _KERNEL_SUFFIX = ".model.o", ".kernel.o"
 _COPIED, _CODE_COPY = ".copied_", ".code_copy"
@@ -102,6 +104,7 @@ def firmware_defines(board: Board, options: BuildOptions) -> list[str]:
     }
     switches = {
         "THIMBLE_CORTEX_M7": board.core.name == "cortex-m7",
+        "THIMBLE_CACHES": _CACHES in board.firmware_sources,
         "THIMBLE_COUNTER_DOWN": board.counter.counts_down,
         "THIMBLE_COUNTER_WIDE": board.counter.wide,
         "THIMBLE_COUNTER_CYCLES": board.counter.unit == "cycles",

@@ -360,6 +360,24 @@ class Stm32CubeProgrammer(Runner):
         return ["-el", str(folder / _LOADERS / self.options[_BESIDE])]
 
 
+class Stm32CubeProgrammerRam(Stm32CubeProgrammer):
+    """The same tool with a chip that has no flash and whose boot ROM waits for a debug probe: it
+    loads the firmware into RAM and starts it (UM2237, `--start`). A reset would lose it, so the
+    running chip is connected to, by the access port of its core, as Zephyr's file of the board
+    does.
+    """
+
+    name = "stm32cubeprogrammer-ram"
+
+    def _start(self) -> list[str]:
+        chosen = [f"sn={self.probe}"] if self.probe else []
+        return [self.program, "-c", "port=SWD", "mode=HOTPLUG", "ap=1", *chosen]
+
+    def write(self, firmware: Firmware) -> list[str]:
+        begin = f"0x{firmware.board.memories[0].origin:08x}"
+        return [*self._start(), *self._loader(), "-w", str(firmware.hex), "-v", "--start", begin]
+
+
 class Dfu(Runner):
     """The ROM's USB boot loader: BOOT0 high at reset. `device`: vendor:product.
 
@@ -418,7 +436,9 @@ class Dfu(Runner):
         return scratch / "read-back.bin"
 
 
-_CLASSES = {c.name: c for c in (OpenOcd, PyOcd, StLink, Stm32CubeProgrammer, Dfu)}
+_CLASSES = {
+    c.name: c for c in (OpenOcd, PyOcd, StLink, Stm32CubeProgrammer, Stm32CubeProgrammerRam, Dfu)
+}
 
 
 def runners(board: Board, probe: str = "") -> tuple[Runner, ...]:

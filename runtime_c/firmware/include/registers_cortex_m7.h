@@ -1,23 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a Cortex-M7 has besides (Arm DDI 0403 B3.2.3, B2.2.7, C1.8): caches, and a lock on DWT. */
+/* What a Cortex-M7 has besides (Arm DDI 0403 C1.8): a lock on DWT. */
 #ifndef REGISTERS_CORTEX_M7_H
 #define REGISTERS_CORTEX_M7_H
-
-#define SCB_CCR_DC_Msk (1u << 16)
-#define SCB_CCR_IC_Msk (1u << 17)
-#define SCB_CCSIDR 0xE000ED80u
-#define SCB_CCSIDR_ASSOCIATIVITY_Pos 3u
-#define SCB_CCSIDR_ASSOCIATIVITY_Msk (0x3FFu << 3)
-#define SCB_CCSIDR_NUMSETS_Pos 13u
-#define SCB_CCSIDR_NUMSETS_Msk (0x7FFFu << 13)
-#define SCB_CSSELR 0xE000ED84u
-#define SCB_ICIALLU 0xE000EF50u
-#define SCB_DCISW 0xE000EF60u
-#define SCB_DCISW_SET_Pos 5u
-#define SCB_DCISW_WAY_Pos 30u
-#define SCB_DCCSW 0xE000EF6Cu
-#define SCB_DCCSW_SET_Pos 5u
-#define SCB_DCCSW_WAY_Pos 30u
 
 #define DWT_LAR 0xE0001FB0u
 

@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OCTOSPI2 of the STM32U5 (RM0456) and XSPI2 of the STM32H7RS (RM0477), the same but for their names, which
- * are ST's; their clocks, and the data cache before the former. */
+/* OCTOSPI2 of the STM32U5 (RM0456) and XSPI2 of the STM32H7RS (RM0477) and the STM32N6
+ * (RM0486), the same but for their names, which are ST's; their clocks, and the data cache before the first.
+ */
 #ifndef REGISTERS_OCTOSPI_H
 #define REGISTERS_OCTOSPI_H
 
 #ifdef THIMBLE_XSPI
+#if THIMBLE_XSPI == 2
+#include "registers_n6.h"
+#define RCC_CCIPR6 0x56028158u
+#define RCC_CCIPR6_XSPI2SEL (3u << 4)
+#define RCC_AHB5RSTR 0x56028220u
+#define RCC_AHB5RSTR_XSPI2RST (1u << 12)
+#define RCC_AHB5RSTR_XSPIMRST (1u << 13)
+#define RCC_AHB5ENR 0x56028260u
+#define RCC_AHB5ENR_XSPI2EN (1u << 12)
+#define RCC_AHB5ENR_XSPIMEN (1u << 13)
+#define XSPI2 0x5802A000u
+#else
 #include "registers_h7rs.h"
 #define PWR_CSR2_EN_XSPIM2 (1u << 15)
 #define RCC_AHB5RSTR 0x5802447Cu
@@ -15,21 +28,22 @@
 #define RCC_AHB5ENR 0x58024534u
 #define RCC_AHB5ENR_XSPI2EN (1u << 12)
 #define RCC_AHB5ENR_XSPIMEN (1u << 14)
-
-#define XSPI2_CR 0x5200A000u
-#define XSPI2_DCR1 0x5200A008u
-#define XSPI2_DCR2 0x5200A00Cu
-#define XSPI2_SR 0x5200A020u
-#define XSPI2_FCR 0x5200A024u
-#define XSPI2_DLR 0x5200A040u
-#define XSPI2_AR 0x5200A048u
-#define XSPI2_DR 0x5200A050u
-#define XSPI2_PSMKR 0x5200A080u
-#define XSPI2_PSMAR 0x5200A088u
-#define XSPI2_PIR 0x5200A090u
-#define XSPI2_CCR 0x5200A100u
-#define XSPI2_TCR 0x5200A108u
-#define XSPI2_IR 0x5200A110u
+#define XSPI2 0x5200A000u
+#endif
+#define XSPI2_CR (XSPI2 + 0x000u)
+#define XSPI2_DCR1 (XSPI2 + 0x008u)
+#define XSPI2_DCR2 (XSPI2 + 0x00Cu)
+#define XSPI2_SR (XSPI2 + 0x020u)
+#define XSPI2_FCR (XSPI2 + 0x024u)
+#define XSPI2_DLR (XSPI2 + 0x040u)
+#define XSPI2_AR (XSPI2 + 0x048u)
+#define XSPI2_DR (XSPI2 + 0x050u)
+#define XSPI2_PSMKR (XSPI2 + 0x080u)
+#define XSPI2_PSMAR (XSPI2 + 0x088u)
+#define XSPI2_PIR (XSPI2 + 0x090u)
+#define XSPI2_CCR (XSPI2 + 0x100u)
+#define XSPI2_TCR (XSPI2 + 0x108u)
+#define XSPI2_IR (XSPI2 + 0x110u)
 #define XSPI_CR_EN (1u << 0)
 #define XSPI_CR_APMS (1u << 22)
 #define XSPI_CR_FMODE_Pos 28u

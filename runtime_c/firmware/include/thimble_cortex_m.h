@@ -42,12 +42,12 @@ void thimble_mpu_refuse_external(void);
 void thimble_mpu_allow_constants(uint32_t start, uint32_t size_log2);
 #endif
 
-#ifdef THIMBLE_CORTEX_M7
+#ifdef THIMBLE_CACHES
 /* Invalidates and enables the instruction and data caches. */
-void thimble_m7_caches_enable(void);
+void thimble_caches_enable(void);
 
 /* Writes back all that the data cache holds. */
-void thimble_m7_cache_clean(void);
+void thimble_cache_clean(void);
 #endif
 
 #endif

@@ -71,5 +71,5 @@ void thimble_board_init(void)
     THIMBLE_REGISTER(RCC_DCKCFGR2) &=
         ~(RCC_DCKCFGR2_USART1SEL | RCC_DCKCFGR2_USART2SEL | RCC_DCKCFGR2_USART3SEL);
     thimble_mpu_refuse_external();
-    thimble_m7_caches_enable();
+    thimble_caches_enable();
 }

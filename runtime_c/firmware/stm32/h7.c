@@ -181,5 +181,5 @@ void thimble_board_init(void)
     thimble_wait_for(RCC_CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_PLL1);
     thimble_replace(UART_CLOCK, UART_CLOCK_FIELD, UART_CLOCK_HSI);
     thimble_mpu_refuse_external();
-    thimble_m7_caches_enable();
+    thimble_caches_enable();
 }

@@ -93,5 +93,5 @@ void thimble_board_init(void)
     thimble_replace(RCC_CCIPR2, RCC_CCIPR2_UART234578SEL,
                     RCC_CCIPR2_UART234578SEL_1 | RCC_CCIPR2_UART234578SEL_0);
     thimble_mpu_refuse_external();
-    thimble_m7_caches_enable();
+    thimble_caches_enable();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An octal NOR flash of Macronix (MX25LM51245G, MX25UW25645G) at OCTOSPI2 of an STM32U5 or XSPI2 of an
- * STM32H7RS: read like other memory, by eight lines, once a clock, at the controller's clock over
- * THIMBLE_EXTERNAL_DIVIDER, 66 MHz at most. Commands as in the flash's data sheet and in ST's drivers
- * (mx25lm51245g.c, mx25uw25645g.c). */
+/* An octal NOR flash of Macronix (MX25LM51245G, MX25UW25645G, MX25UM51245G) at OCTOSPI2 of an STM32U5 or
+ * XSPI2 of an STM32H7RS or STM32N6: read like other memory, by eight lines, once a clock, at the controller's
+ * clock over THIMBLE_EXTERNAL_DIVIDER, 66 MHz at most. Commands as in the flash's data sheet and in ST's
+ * drivers (mx25lm51245g.c, mx25uw25645g.c). */
 #include "registers_octospi.h"
 #include "thimble_board.h"
 #include "thimble_stm32.h"
@@ -53,22 +53,42 @@
 #define POLLING_CLOCKS 16u
 
 #ifdef THIMBLE_XSPI
-/* The pins of port 2 have a supply of their own. Kernel clock: that of AHB5. */
-static void clocks_up(void)
+#if THIMBLE_XSPI == 2
+/* The pins of port 2 have a supply of their own, of 1.8 V on ST's boards. */
+static void supply_up(void)
+{
+    THIMBLE_REGISTER(PWR_SVMCR3) |= PWR_SVMCR3_VDDIO3SV | PWR_SVMCR3_VDDIO3VRSEL;
+    THIMBLE_REGISTER(RCC_CCIPR6) &= ~RCC_CCIPR6_XSPI2SEL;
+}
+
+/* By Armv8-M's own map, what lies there is cached. */
+static void cache_up(void)
+{
+}
+#else
+/* The pins of port 2 have a supply of their own. */
+static void supply_up(void)
 {
     THIMBLE_REGISTER(PWR_CSR2) |= PWR_CSR2_EN_XSPIM2;
     THIMBLE_REGISTER(RCC_CCIPR1) &= ~RCC_CCIPR1_XSPI2SEL;
+}
+
+static void cache_up(void)
+{
+    thimble_mpu_allow_constants(THIMBLE_EXTERNAL_ORIGIN, THIMBLE_EXTERNAL_SIZE_LOG2);
+}
+#endif
+
+/* Kernel clock: that of AHB5. */
+static void clocks_up(void)
+{
+    supply_up();
     thimble_clock_enable(RCC_AHB5ENR, RCC_AHB5ENR_XSPI2EN | RCC_AHB5ENR_XSPIMEN);
     THIMBLE_REGISTER(RCC_AHB5RSTR) |= RCC_AHB5RSTR_XSPI2RST | RCC_AHB5RSTR_XSPIMRST;
     THIMBLE_REGISTER(RCC_AHB5RSTR) &= ~(RCC_AHB5RSTR_XSPI2RST | RCC_AHB5RSTR_XSPIMRST);
 }
 
 #define SAMPLING 0u
-
-static void cache_up(void)
-{
-    thimble_mpu_allow_constants(THIMBLE_EXTERNAL_ORIGIN, THIMBLE_EXTERNAL_SIZE_LOG2);
-}
 #else
 /* Kernel clock: that of the core. */
 static void clocks_up(void)

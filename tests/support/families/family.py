@@ -64,7 +64,8 @@ class Family:
     the written values mean by the manual's formulas, in Hz, under the names of `Board.clocks_hz`,
     and `usart`; it asserts what else the manual asks for. `first`: what registers hold after a
     reset, where that is not 0. `switch`: the fields that choose the core's clock and tell which it
-    is; `prescaler`: that of the clock of the flash's bus (a pattern). `quickened`: the number of
+    is; `prescaler`: that of the clock of the flash's bus (a pattern; '' where
+    there is no flash). `quickened`: the number of
     the write that makes the core fast, where that is not the first that chooses the PLL.
     `debugged_asleep`: the field that lets a probe reach a sleeping core (what it begins with); ''
     where the chips need none.

@@ -119,7 +119,7 @@ int main(int count, char **arguments)
         }
     }
     thimble_core_settle();
-#if !defined(__ARM_ARCH_8M_MAIN__) && !defined(THIMBLE_NO_MPU)
+#if !defined(__ARM_ARCH_8M_MAIN__) && !defined(__ARM_ARCH_8_1M_MAIN__) && !defined(THIMBLE_NO_MPU)
     thimble_mpu_guard(STACK_LOW - (1u << THIMBLE_GUARD_LOG2), THIMBLE_GUARD_LOG2);
 #endif
     thimble_board_init();
@@ -129,8 +129,8 @@ int main(int count, char **arguments)
     thimble_uart_init();
     thimble_counter_init();
     const int32_t taken = thimble_uart_take();
-#ifdef THIMBLE_CORTEX_M7
-    thimble_m7_cache_clean();
+#ifdef THIMBLE_CACHES
+    thimble_cache_clean();
 #endif
     print_writes();
     printf("# took %d\n", (int)taken);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The caches of a Cortex-M7 (Arm DDI 0403 B2.2.7, B3.2.3): 32-byte lines, the data cache of four ways. */
-#include "registers_cortex_m7.h"
+/* The caches of a Cortex-M7 and an M55 (Arm DDI 0403 B2.2.7, B3.2.3; DDI 0553 D1.2): 32-byte lines, the data
+ * cache of four ways. */
+#include "registers_caches.h"
 #include "thimble_cortex_m.h"
 
 /* Writes the name of every line of the data cache to a maintenance register. */
@@ -21,7 +22,7 @@ static void for_all_lines(uint32_t operation)
 
 /* Both hold garbage after reset; a data cache that is on already holds what must not be thrown away. Nothing
  * else masters the memory that the core caches, so no region needs to stay out of them. */
-void thimble_m7_caches_enable(void)
+void thimble_caches_enable(void)
 {
     thimble_barrier();
     THIMBLE_REGISTER(SCB_ICIALLU) = 0;
@@ -36,7 +37,7 @@ void thimble_m7_caches_enable(void)
 }
 
 /* A reset throws away what has not been written back. */
-void thimble_m7_cache_clean(void)
+void thimble_cache_clean(void)
 {
     if ((THIMBLE_REGISTER(SCB_CCR) & SCB_CCR_DC_Msk) != 0) {
         thimble_barrier();

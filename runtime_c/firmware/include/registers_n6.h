@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Registers of the STM32N6 (RM0486) that the start-up uses, by ST's names; their Secure addresses. */
+#ifndef REGISTERS_N6_H
+#define REGISTERS_N6_H
+
+#define PWR_SVMCR3 0x5602483Cu
+#define PWR_SVMCR3_VDDIO3SV (1u << 9)
+#define PWR_SVMCR3_VDDIO3VRSEL (1u << 26)
+
+#define RCC_SR 0x56028004u
+#define RCC_SR_HSIRDY (1u << 3)
+#define RCC_SR_PLL1RDY (1u << 8)
+#define RCC_SR_PLL2RDY (1u << 9)
+#define RCC_SR_PLL3RDY (1u << 10)
+#define RCC_SR_PLL4RDY (1u << 11)
+#define RCC_CFGR1 0x56028020u
+#define RCC_CFGR1_CPUSW (3u << 16)
+#define RCC_CFGR1_CPUSWS (3u << 20)
+#define RCC_CFGR1_SYSSW (3u << 24)
+#define RCC_CFGR1_SYSSWS (3u << 28)
+#define RCC_CFGR2 0x56028024u
+#define RCC_CFGR2_HPRE_Pos 20u
+#define RCC_RSR 0x56028034u
+#define RCC_RSR_RMVF (1u << 16)
+#define RCC_RSR_BORRSTF (1u << 21)
+#define RCC_RSR_PORRSTF (1u << 23)
+#define RCC_HSICFGR 0x56028048u
+#define RCC_HSICFGR_HSIDIV (3u << 7)
+#define RCC_HSICFGR_HSITRIM (0x7Fu << 16)
+#define RCC_PLL1CFGR1 0x56028080u
+#define RCC_PLL1CFGR1_PLL1DIVN_Pos 8u
+#define RCC_PLL1CFGR1_PLL1DIVM_Pos 20u
+#define RCC_PLL1CFGR2 0x56028084u
+#define RCC_PLL1CFGR3 0x56028088u
+#define RCC_PLL1CFGR3_PLL1MODSSRST (1u << 0)
+#define RCC_PLL1CFGR3_PLL1MODSSDIS (1u << 2)
+#define RCC_PLL1CFGR3_PLL1PDIV2_Pos 24u
+#define RCC_PLL1CFGR3_PLL1PDIV1_Pos 27u
+#define RCC_PLL1CFGR3_PLL1PDIVEN (1u << 30)
+#define RCC_IC1CFGR 0x560280C4u
+#define RCC_IC1CFGR_IC1INT_Pos 16u
+#define RCC_IC2CFGR 0x560280C8u
+#define RCC_IC2CFGR_IC2INT_Pos 16u
+#define RCC_IC6CFGR 0x560280D8u
+#define RCC_IC6CFGR_IC6INT_Pos 16u
+#define RCC_IC11CFGR 0x560280ECu
+#define RCC_IC11CFGR_IC11INT_Pos 16u
+#define RCC_CIER 0x56028124u
+#define RCC_CCIPR13 0x56028174u
+#define RCC_CCIPR13_USART1SEL 7u
+#define RCC_CCIPR13_USART1SEL_1 2u
+#define RCC_CCIPR13_USART1SEL_2 4u
+#define RCC_MEMENR 0x5602824Cu
+#define RCC_MEMENR_AXISRAM1EN (1u << 7)
+#define RCC_CSR 0x56028800u
+#define RCC_CSR_HSIONS (1u << 3)
+#define RCC_CSR_PLL1ONS (1u << 8)
+#define RCC_DIVENSR 0x56028A40u
+#define RCC_DIVENSR_IC1ENS (1u << 0)
+#define RCC_DIVENSR_IC2ENS (1u << 1)
+#define RCC_DIVENSR_IC6ENS (1u << 5)
+#define RCC_DIVENSR_IC11ENS (1u << 10)
+#define RCC_CCR 0x56029000u
+#define RCC_CCR_MSIONC (1u << 2)
+#define RCC_CCR_HSEONC (1u << 4)
+#define RCC_CCR_PLL1ONC (1u << 8)
+#define RCC_CCR_PLL2ONC (1u << 9)
+#define RCC_CCR_PLL3ONC (1u << 10)
+#define RCC_CCR_PLL4ONC (1u << 11)
+
+#define DBGMCU_CR 0x54001004u
+#define DBGMCU_CR_DBG_SLEEP (1u << 0)
+
+#endif
