@@ -81,6 +81,15 @@ def test_command_lines(tmp_path: Path, probe: str) -> None:
         assert list(runner.commands(firmware, tmp_path)) == lines, name
 
 
+def test_a_chip_without_flash_is_loaded_and_started(tmp_path: Path) -> None:
+    """Nothing resets it after: what RAM holds would be lost."""
+    firmware = firmware_for("nucleo-n657x0-q", tmp_path)
+    runner = choose(firmware.board, installed=False, probe="066DFF")
+    begin = ["STM32_Programmer_CLI", "-c", "port=SWD", "mode=HOTPLUG", "ap=1", "sn=066DFF"]
+    start = ["-w", str(firmware.hex), "-v", "--start", "0x34180400"]
+    assert list(runner.commands(firmware, tmp_path)) == [begin, [*begin, *start]]
+
+
 SAID = {
     "openocd": "Info : clock speed 1800 kHz\nchip 0x20036450\nshutdown command invoked",
     "pyocd": "5c001000:  20036450    | . dP|",

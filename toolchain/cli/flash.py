@@ -29,7 +29,7 @@ def command(
     ] = False,
     json: JsonOption = None,
 ) -> None:
-    """Flash a compiled firmware with openocd, pyocd, stlink, stm32cubeprogrammer or dfu.
+    """Flash a compiled firmware with openocd, pyocd, stlink, STM32CubeProgrammer or dfu.
 
     Reads the chip's identity first (again under reset if the chip does not answer), writes nothing
     if it is another chip, and verifies afterwards. Prints each command line. An emulated board
