@@ -5,181 +5,39 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from toolchain.cli import _completion as completion
+from toolchain.cli import _edgetpu_options as opts
+from toolchain.cli import _edgetpu_rates as of_rates
 from toolchain.cli._command import Command
 from toolchain.cli._console import output_console, progress
+from toolchain.cli._gate import FailOnOption
 from toolchain.cli._json import JsonOption, check_apart, write_json, write_text
-from toolchain.cli._options import ForceOption, per_cent
+from toolchain.cli._options import ForceOption
 from toolchain.cli._page import HtmlOption, command_line
-from toolchain.edgetpu import compiler, emit_c, pictures, pipeline, report
-from toolchain.edgetpu.backends import BACKENDS, output_names
-from toolchain.edgetpu.cost import EdgeTpuCost, HostCost
-from toolchain.edgetpu.figures import BALANCES
+from toolchain.edgetpu import compiler, emit_c, objectives, pictures, pipeline, report
+from toolchain.edgetpu.backends import output_names
 from toolchain.edgetpu.folder import PipelineFolder, read_folder
 from toolchain.edgetpu.page import of_plan, of_simulation, pipeline_page
 from toolchain.edgetpu.planning import Options, PipelinePlan
 from toolchain.edgetpu.planning import plan as make_plan
-from toolchain.edgetpu.profile import profile_json, profile_of, read_profile
-from toolchain.edgetpu.sticks import apart, best_of, plans_up_to
+from toolchain.edgetpu.profile import profile_json, profile_of
+from toolchain.edgetpu.rates.requests import Arrivals
+from toolchain.edgetpu.sticks import Apart, apart, best_of, plans_up_to
 from toolchain.errors import InputError, MissingToolError, ResultError
 from toolchain.files import check_folder, replaced_file, write_file
 from toolchain.progress import Report
+from toolchain.report.gates import check, gates
 
 group = typer.Typer(
     help="Pipelines of Coral Edge TPUs: plan, split, run, simulate, profile.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-
-Models = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="MODEL",
-        help="Int8 .tflite files (or, to plan only, neutral graph summaries). Several are planned "
-        "together, on the same sticks.",
-        autocompletion=completion.models,
-    ),
-]
-Stages = Annotated[str, typer.Option("--stages", "-n", help="Number of sticks, or `auto`.")]
-MaxSticks = Annotated[
-    int, typer.Option("--max-sticks", min=1, max=64, help="Most sticks that `--stages auto` tries.")
-]
-Objective = Annotated[
-    str,
-    typer.Option(
-        "--objective",
-        help="`period` (predicted time between results), or a list of `params`, `spill`, `comm` in "
-        "order of priority; or a baseline: `greedy` (Edge TPU Compiler), `contiguous`.",
-    ),
-]
-BalanceBy = Annotated[
-    str,
-    typer.Option(
-        "--balance-by", help=f"Parameter bytes as in the file, or compiled: {', '.join(BALANCES)}."
-    ),
-]
-Slack = Annotated[
-    str,
-    typer.Option(
-        metavar="PERCENT",
-        help="How much each objective may worsen for the next: 5% or 5; below 1 with its sign, "
-        "0.5%.",
-    ),
-]
-Together = Annotated[
-    bool,
-    typer.Option(
-        "--same-stage-children", help="Keep the readers of a tensor in one stage; costs balance."
-    ),
-]
-CacheMib = Annotated[
-    float, typer.Option("--cache-mib", min=0.0, max=1024.0, help="Parameter cache of a stick, MiB.")
-]
-Seconds = Annotated[
-    float,
-    typer.Option(
-        min=0.1,
-        help="Work limit of the solver for each objective, in seconds that it takes on one core of "
-        "a desktop computer. No clock is read: the plan is the same on every machine.",
-    ),
-]
-HostSpeed = Annotated[
-    str | None,
-    typer.Option(
-        "--host",
-        metavar="GMACS|FILE",
-        help="Let the processor beside the sticks run one stage, where that is faster: its speed, "
-        "10^9 products a second on one core, or a profile that `profile --backend cpu --fast` "
-        "measured.",
-    ),
-]
-ProfileFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--profile", metavar="FILE", help="Measured times, from `thimble edgetpu profile`."
-    ),
-]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `thimble edgetpu split`.")]
-Backend = Annotated[str, typer.Option(help=f"What runs the stages: {', '.join(BACKENDS)}.")]
-Device = Annotated[
-    str | None,
-    typer.Option(metavar="LIST", help="The stick of each stage: usb:0,usb:1,... or pci:0,..."),
-]
-Inputs = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--input",
-        "-i",
-        metavar="FILE",
-        help=".npy with one frame, or one in each row; once per input. Default: random frames.",
-    ),
-]
-_DEFAULT_CACHE_MIB = 7.7
-_LEAST_GMACS, _MOST_GMACS = 0.001, 100_000
-
-
-class Emit(StrEnum):
-    """The languages of `--emit`."""
-
-    C = "c"
-
-
-_MOST_SLACK = 10.0
-
-
-def _options(
-    objective: str,
-    balance_by: str,
-    slack: str,
-    together: bool,
-    cache_mib: float,
-    seconds: float,
-    profile: Path | None,
-    host: str | None,
-) -> Options:
-    """Raises InputError for an unknown name."""
-    if balance_by not in BALANCES:
-        raise InputError(f"--balance-by {balance_by}: there are {', '.join(BALANCES)}")
-    times = None
-    cost = EdgeTpuCost()
-    if profile is not None:
-        measured = read_profile(profile)
-        times, cost = measured.times_ms, measured.cost
-    if profile is None or cache_mib != _DEFAULT_CACHE_MIB:
-        cost = replace(cost, cache_bytes=int(cache_mib * (1 << 20)))
-    share = per_cent(slack, "--slack")
-    if share > _MOST_SLACK:
-        raise InputError(f"--slack {slack}: at most {_MOST_SLACK:.0%}")
-    beside = None if host is None else _host(host)
-    if beside is not None and together:
-        raise InputError("--host and --same-stage-children: give one of them")
-    return Options(objective, balance_by, cost, share, together, seconds, times, beside)
-
-
-def _host(text: str) -> HostCost:
-    """The host by its speed, or as measured. Raises InputError for what is neither."""
-    try:
-        speed = float(text)
-    except ValueError:
-        measured = read_profile(Path(text))
-        if measured.backend != "cpu":
-            raise InputError(
-                f"--host {text}: measured on {measured.backend}; use `thimble edgetpu profile DIR "
-                "--backend cpu --fast`"
-            ) from None
-        return HostCost(times_ms=measured.times_ms)
-    if not _LEAST_GMACS <= speed <= _MOST_GMACS:
-        raise InputError(
-            f"--host {text}: a speed of {_LEAST_GMACS} to {_MOST_GMACS:,} (10^9 products a second)"
-        )
-    return HostCost(macs_per_ms=speed * 1e6)
 
 
 def _planned(
@@ -211,30 +69,60 @@ def _without_host(
 
 @group.command("plan", cls=Command)
 def plan_command(
-    models: Models,
-    stages: Stages = "auto",
-    max_sticks: MaxSticks = 8,
-    objective: Objective = "period",
-    balance_by: BalanceBy = "file",
-    slack: Slack = "0%",
-    same_stage_children: Together = False,
-    cache_mib: CacheMib = _DEFAULT_CACHE_MIB,
-    seconds: Seconds = 60.0,
-    profile: ProfileFile = None,
-    host: HostSpeed = None,
+    models: opts.Models,
+    stages: opts.Stages = "auto",
+    max_sticks: opts.MaxSticks = 8,
+    objective: opts.RateObjective = None,
+    balance_by: opts.BalanceBy = "file",
+    slack: opts.Slack = "0%",
+    same_stage_children: opts.Together = False,
+    cache_mib: opts.CacheMib = opts.DEFAULT_CACHE_MIB,
+    seconds: opts.Seconds = 60.0,
+    profile: opts.ProfileFile = None,
+    host: opts.HostSpeed = None,
+    rate: of_rates.RateOption = None,
+    deadline: of_rates.DeadlineOption = None,
+    arrivals: of_rates.ArrivalsOption = Arrivals.POISSON,
+    requests: of_rates.RequestsOption = 20_000,
     picture: Annotated[
         Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the plan.")
     ] = None,
+    fail_on: FailOnOption = None,
     json: JsonOption = None,
     html: HtmlOption = None,
 ) -> None:
     """Assign operators to stages, one stick each, and say what is proved about the result.
 
-    Example: `thimble edgetpu plan model.tflite --stages 4 --objective params,spill,comm`
+    With --rate, models with requests and deadlines: the plan of the least latency, and a simulation
+    of it. The exit code is 1 where the rates or deadlines cannot be met.
+
+    Example: `thimble edgetpu plan model.tflite --stages 4 --objective params,spill,comm`; or
+    `thimble edgetpu plan a.tflite b.tflite --devices 3 --rate a=15,b=30 --deadline a=100ms,b=50ms`
     """
-    options = _options(
-        objective, balance_by, slack, same_stage_children, cache_mib, seconds, profile, host
+    conditions = gates(fail_on)
+    goal = objective or (objectives.DEFAULT if rate is None else objectives.RATE_OBJECTIVES[0])
+    options = opts.options_of(
+        goal, balance_by, slack, same_stage_children, cache_mib, seconds, profile, host
     )
+    if rate is not None:
+        if picture is not None or html or options.slack:
+            raise InputError("--rate: --picture, --html and --slack are for plans of a period")
+        of_rates.show_rates(
+            models,
+            stages,
+            max_sticks,
+            options,
+            rate,
+            deadline,
+            goal,
+            arrivals,
+            requests,
+            json,
+            conditions,
+        )
+        return
+    if deadline is not None:
+        raise InputError("--deadline: give the rates of requests, too, as --rate 10")
     with progress() as step:
         found, plans = _planned(models, stages, max_sticks, options, step)
         free = None
@@ -248,11 +136,11 @@ def plan_command(
             step("comparing with sticks alone")
             without_host = _without_host(found, plans, stages, options)
         separate = None
-        if len(models) > 1 and objective == "period":
+        if len(models) > 1 and goal == objectives.DEFAULT:
             step("comparing with sticks of their own")
             separate = apart(found.graphs, found.stages, options)
-    if json:
-        fields = report.plan_json(found)
+    fields = report.plan_json(found)
+    if json or conditions:
         if plans:
             fields["sticks"] = [
                 {"stages": p.stages, "period_ms": p.totals.period_ms} for p in plans
@@ -266,14 +154,26 @@ def plan_command(
                 "sticks": list(separate.sticks),
                 "period_ms": separate.period_ms,
             }
+    if json:
         write_json(json, fields)
     if picture is not None:
         drawn = pictures.sticks_svg(plans, found) if plans else pictures.stages_svg(found)
         write_file(picture, drawn)
     if html:
         write_text(html, pipeline_page(of_plan(found, plans, command_line())))
-    if "-" in (json, html):
-        return
+    if "-" not in (json, html):
+        _print_plan(found, plans, free, without_host, separate)
+    check(conditions, fields)
+
+
+def _print_plan(
+    found: PipelinePlan,
+    plans: Sequence[PipelinePlan],
+    free: PipelinePlan | None,
+    without_host: PipelinePlan | None,
+    separate: Apart | None,
+) -> None:
+    """The plan, and what it was compared with."""
     console = output_console()
     if plans:
         console.print(report.sticks_table(plans, found))
@@ -286,26 +186,26 @@ def plan_command(
         console.print(report.children_line(found, free), soft_wrap=True)
     if without_host is not None:
         console.print(report.host_line(found, without_host), soft_wrap=True)
-    if len(models) > 1 and objective == "period":
+    if len(found.graphs) > 1 and found.options.objective == objectives.DEFAULT:
         console.print(report.apart_line(found, separate), soft_wrap=True)
 
 
 @group.command("split", cls=Command)
 def split_command(
-    models: Models,
+    models: opts.Models,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where to write.")],
-    stages: Stages = "auto",
-    max_sticks: MaxSticks = 8,
-    objective: Objective = "period",
-    balance_by: BalanceBy = "file",
-    slack: Slack = "0%",
-    same_stage_children: Together = False,
-    cache_mib: CacheMib = _DEFAULT_CACHE_MIB,
-    seconds: Seconds = 60.0,
-    profile: ProfileFile = None,
-    host: HostSpeed = None,
+    stages: opts.Stages = "auto",
+    max_sticks: opts.MaxSticks = 8,
+    objective: opts.Objective = "period",
+    balance_by: opts.BalanceBy = "file",
+    slack: opts.Slack = "0%",
+    same_stage_children: opts.Together = False,
+    cache_mib: opts.CacheMib = opts.DEFAULT_CACHE_MIB,
+    seconds: opts.Seconds = 60.0,
+    profile: opts.ProfileFile = None,
+    host: opts.HostSpeed = None,
     emit: Annotated[
-        Emit | None,
+        opts.Emit | None,
         typer.Option(
             help="`c`: also write DIR/c, a C program of the pipeline: threads, bounded queues, "
             "frames from a file, a pipe or a function; CMake.",
@@ -321,7 +221,7 @@ def split_command(
 
     Example: `thimble edgetpu split model.tflite --stages 3 -o stages`
     """
-    options = _options(
+    options = opts.options_of(
         objective, balance_by, slack, same_stage_children, cache_mib, seconds, profile, host
     )
     check_apart(json, out)
@@ -370,12 +270,12 @@ def split_command(
 
 @group.command("run", cls=Command)
 def run_command(
-    folder: Folder,
-    inputs: Inputs = None,
+    folder: opts.Folder,
+    inputs: opts.Inputs = None,
     frames: Annotated[int, typer.Option(min=1, help="Number of random frames.")] = 32,
     seed: Annotated[int, typer.Option(help="For random frames.")] = 0,
-    backend: Backend = "auto",
-    device: Device = None,
+    backend: opts.Backend = "auto",
+    device: opts.Device = None,
     queue: Annotated[int, typer.Option(min=1, help="Frames that wait before a stage.")] = 1,
     fast: Annotated[
         bool, typer.Option("--fast", help="On the CPU: optimised kernels instead of reference.")
@@ -436,12 +336,25 @@ def _save(path: Path, folder: PipelineFolder, results: list[tuple[np.ndarray, ..
 
 @group.command("simulate", cls=Command)
 def simulate_command(
-    folder: Folder,
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR|FILE",
+            help="Folder of `thimble edgetpu split`, or what `plan --rate --json FILE` wrote.",
+        ),
+    ],
     frames: Annotated[int, typer.Option(min=2, max=100_000, help="Frames to simulate.")] = 200,
     queue: Annotated[int, typer.Option(min=1, help="Frames that an inner queue holds.")] = 1,
     arrival_ms: Annotated[
         float, typer.Option(min=0.0, help="Time between frames; 0: as fast as they are taken.")
     ] = 0.0,
+    arrivals: Annotated[
+        Arrivals, typer.Option(help="Of FILE: requests at random, or one every period.")
+    ] = Arrivals.POISSON,
+    requests: Annotated[
+        int, typer.Option(min=100, max=1_000_000, help="Of FILE: requests to simulate.")
+    ] = 100_000,
+    seed: Annotated[int, typer.Option(help="Of FILE: for the arrivals.")] = 1,
     picture: Annotated[
         Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the timeline.")
     ] = None,
@@ -452,6 +365,11 @@ def simulate_command(
 
     Example: `thimble edgetpu simulate stages --picture timeline.svg`
     """
+    if folder.is_file():
+        if picture is not None or html:
+            raise InputError("--picture and --html: simulate a folder of `thimble edgetpu split`")
+        of_rates.show_simulation(folder, requests, arrivals, seed, json)
+        return
     read = read_folder(folder)
     simulation = pipeline.simulate_folder(read, frames, queue, arrival_ms)
     if json:
@@ -476,13 +394,13 @@ def simulate_command(
 
 @group.command("profile", cls=Command)
 def profile_command(
-    folder: Folder,
+    folder: opts.Folder,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write the profile.")
     ],
     frames: Annotated[int, typer.Option(min=1, help="Frames to measure.")] = 32,
-    backend: Backend = "auto",
-    device: Device = None,
+    backend: opts.Backend = "auto",
+    device: opts.Device = None,
     fast: Annotated[bool, typer.Option("--fast", help="On the CPU: optimised kernels.")] = False,
     json: JsonOption = None,
 ) -> None:

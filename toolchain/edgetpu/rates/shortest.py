@@ -1,0 +1,190 @@
+"""The quickest path of one model through devices, while the others stay as they are.
+
+A state is a cut and the set of devices used so far; devices that no other model uses are alike, so
+that they are taken in order. The cost of a stage on a device is what it adds to the latency of all
+requests there, by the Pollaczek-Khinchine formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.edgetpu.rates.parts import Floats, Part, Setting, Table
+
+Stages = tuple[tuple[int, int], ...]
+"""A path by cuts: the cut at the end of each stage, and its device."""
+
+MOST_DEVICES = 8
+"""Of which a path may choose: those that others use least."""
+_MOST_STEPS = 400
+_FULL = 0.999
+_OVERLOAD_MS = 1e6
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device as a model finds it: its number, and the other models' parts with their rates."""
+
+    number: int
+    others: tuple[tuple[float, Part], ...]
+
+
+def devices_of(
+    setting: Setting,
+    paths: Sequence[Sequence[tuple[int, Part]]],
+    rates: Sequence[float],
+    model: int,
+) -> list[Device]:
+    """The devices that a model may choose, the least busy of them, in order."""
+    found = []
+    for number in range(setting.devices):
+        others = tuple(
+            (rates[other], part)
+            for other, path in enumerate(paths)
+            if other != model
+            for device, part in path
+            if device == number
+        )
+        busy = sum(rate * part.fixed_ms for rate, part in others)
+        found.append((busy, Device(number, others)))
+    kept = sorted(found, key=lambda pair: pair[0])[:MOST_DEVICES]
+    return sorted((device for _, device in kept), key=lambda device: device.number)
+
+
+def stage_costs(table: Table, device: Device, rate: float, *, own_waiting: bool) -> Floats:
+    """What each stage adds to the sum of rate times latency on a device; infinite where there is no
+    stage. `own_waiting`: with what requests of the model wait for each other.
+    """
+    setting = table.setting
+    alone = table.alone(device.number)
+    valid = np.isfinite(alone)
+    mean = np.where(valid, alone, 0.0)
+    if not device.others:
+        if not own_waiting:
+            return np.where(valid, rate * mean, np.inf)
+        load = rate * mean
+        wait = rate * mean * mean / 2 / np.maximum(1 - _FULL, 1 - load)
+        cost = rate * (mean + wait) + np.where(load > _FULL, _OVERLOAD_MS * load, 0.0)
+        return np.where(valid, cost, np.inf)
+    square = mean * mean
+    total = rate + sum(r for r, _ in device.others)
+    still = [(r, p.fixed_ms + setting.stream_ms(p.streamed_bytes), 0.0) for r, p in device.others]
+    sums = [np.array(_sums(still))]
+    crowded = np.zeros(mean.shape, bool)
+    if device.number != setting.sticks:
+        held = sum(part.param_bytes for _, part in device.others)
+        params = table.lattice.params
+        crowded = params + held > setting.cost.cache_bytes
+        more = (params - table.streamed) / setting.alone_bytes_per_ms
+        swaps = np.where(crowded, (1 - rate / total) * more, 0.0)
+        square = square + swaps * (2 * mean + more)
+        mean = mean + swaps
+        moved = [
+            (r, s, (1 - r / total) * setting.stream_ms(p.param_bytes - p.streamed_bytes))
+            for (r, s, _), (_, p) in zip(still, device.others, strict=True)
+        ]
+        sums.append(np.array(_sums(moved)))
+    load_o, work_o, service_o = (np.where(crowded, sums[-1][k], sums[0][k]) for k in range(3))
+    own = rate * square / 2
+    load = load_o + rate * mean
+    room = np.maximum(1 - _FULL, 1 - load)
+    if own_waiting:
+        waits = total * (work_o + own) / room
+    else:
+        waits = (total - rate) * (work_o + own) / room
+        waits = waits + rate * work_o / np.maximum(1 - _FULL, 1 - load_o)
+    now = float(sums[0][2] + (total - rate) * sums[0][1] / max(1 - _FULL, 1 - sums[0][0]))
+    cost = rate * mean + service_o + waits - now
+    return np.where(valid, cost + np.where(load > _FULL, _OVERLOAD_MS * load, 0.0), np.inf)
+
+
+def _sums(services: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
+    """Load, half of rate times square, rate times mean: of rate, service and swaps."""
+    load = sum(r * (s + m) for r, s, m in services)
+    work = sum(r * (s + m) ** 2 for r, s, m in services) / 2
+    return load, work, load
+
+
+def quickest(
+    table: Table,
+    devices: Sequence[Device],
+    costs: Sequence[Floats],
+) -> Stages | None:
+    """The path with the least sum of costs, each device once at most; None where there is none."""
+    last = len(table.lattice.cuts) - 1
+    idle = [k for k, device in enumerate(devices) if _alike(device, table.setting)]
+    reached: dict[int, Floats] = {0: np.full(last + 1, np.inf)}
+    reached[0][0] = 0.0
+    came: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    best, best_mask = np.inf, 0
+    for mask in sorted(_masks(len(devices), idle), key=lambda m: (m.bit_count(), m)):
+        if mask == 0:
+            continue
+        least = np.full(last + 1, np.inf)
+        via = np.zeros(last + 1, int)
+        origin = np.zeros(last + 1, int)
+        for k in range(len(devices)):
+            before = mask & ~(1 << k)
+            if not mask >> k & 1 or before not in reached:
+                continue
+            sums = reached[before][:, None] + costs[k]
+            at = sums.argmin(0)
+            values = sums[at, np.arange(last + 1)]
+            better = values < least
+            least = np.where(better, values, least)
+            via = np.where(better, k, via)
+            origin = np.where(better, at, origin)
+        reached[mask], came[mask] = least, (via, origin)
+        if least[last] < best:
+            best, best_mask = float(least[last]), mask
+    if not np.isfinite(best):
+        return None
+    stages, at, mask = [], last, best_mask
+    while mask:
+        via, origin = came[mask]
+        k = int(via[at])
+        stages.append((at, devices[k].number))
+        at, mask = int(origin[at]), mask & ~(1 << k)
+    return tuple(reversed(stages))
+
+
+def _alike(device: Device, setting: Setting) -> bool:
+    return not device.others and device.number != setting.sticks
+
+
+def _masks(count: int, idle: Sequence[int]) -> Iterator[int]:
+    """Sets of devices in which those that are alike are taken in order."""
+    busy = [k for k in range(count) if k not in idle]
+    for taken in range(len(idle) + 1):
+        alike = sum(1 << k for k in idle[:taken])
+        for chosen in range(1 << len(busy)):
+            yield alike | sum(1 << k for place, k in enumerate(busy) if chosen >> place & 1)
+
+
+def walk(
+    table: Table, devices: Sequence[Device], rate: float, most: int = _MOST_STEPS
+) -> Iterator[Stages]:
+    """Paths from the least sum of services (and of what others wait) to the least longest stage.
+
+    On idle devices these are all that can be the quickest for any waiting time that grows with the
+    longest stage: where the services add no more than before, no longer stage can gain.
+    """
+    costs = [stage_costs(table, device, rate, own_waiting=False) for device in devices]
+    times = [table.alone(device.number) for device in devices]
+    for _ in range(most):
+        found = quickest(table, devices, costs)
+        if found is None:
+            return
+        yield found
+        number = {device.number: k for k, device in enumerate(devices)}
+        ends = [0, *(end for end, _ in found)]
+        longest = max(
+            times[number[device]][begin, end]
+            for begin, (end, device) in zip(ends, found, strict=False)
+        )
+        costs = [
+            np.where(time < longest, cost, np.inf) for time, cost in zip(times, costs, strict=True)
+        ]
