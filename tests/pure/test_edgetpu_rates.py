@@ -64,10 +64,11 @@ def least_of_all(graphs: list[PipelineGraph], setting: Setting, demand: Demand) 
 def test_the_least_latency_of_all_assignments(seed: int) -> None:
     rng = random.Random(seed)
     models = rng.choice((1, 2, 2))
-    graphs = [random_graph(rng, rng.choice((3, 4)), f"m{k}") for k in range(models)]
+    most = 6 if models == 1 else 4
+    graphs = [random_graph(rng, rng.randint(3, most), f"m{k}") for k in range(models)]
     host = HostCost(rng.choice((50.0, 400.0)), 0.05) if rng.random() < 0.4 else None
-    setting = Setting(rng.choice((1, 2)), SMALL, host)
-    rates = tuple(rng.uniform(2, 60) for _ in graphs)
+    setting = Setting(rng.choice((1, 2, 3) if models == 1 else (1, 2)), SMALL, host)
+    rates = tuple(rng.uniform(2, rng.choice((60, 200))) for _ in graphs)
     limits = tuple(rng.choice((None, rng.uniform(10, 60))) for _ in graphs)
     demand = Demand(
         tuple(g.name for g in graphs), rates, limits, rng.choice(("mean", "mean", "worst"))

@@ -70,11 +70,12 @@ def least_alone(table: Table, rate: float) -> Least:
             for begin, (end, device) in zip(begins, found, strict=False)
         ]
         longest = max(services)
+        slowest = max(longest, streamed * setting.bus.share)
         load = min(load, rate * longest)
         shortest = sum(services)
         service = min(service, shortest)
-        if rate * longest < 1:
-            wait = rate * longest * longest / 2 / (1 - rate * longest)
+        wait = _wait_alone(rate, slowest)
+        if wait < math.inf:
             mean, tail = min(mean, shortest + wait), min(tail, shortest + TAIL * wait)
         costs = [
             np.where(time < longest, cost, np.inf) for time, cost in zip(times, costs, strict=True)
@@ -84,10 +85,7 @@ def least_alone(table: Table, rate: float) -> Least:
 
 def _streams(table: Table, device: int) -> Floats:
     """What a stage streams at least, ms alone on the bus; infinite where there is none."""
-    none = device == table.setting.sticks
-    sent = np.zeros_like(table.least_stream_ms) if none else table.least_stream_ms
-    found: Floats = np.where(table.lattice.valid, sent, np.inf)
-    return found
+    return table.no_stream_ms if device == table.setting.sticks else table.least_stream_ms
 
 
 def _along(stages: Stages, costs: Sequence[Floats]) -> float:
@@ -124,7 +122,11 @@ class _Bounding:
         self.order = sorted(
             range(len(self.rates)), key=lambda m: -self.rates[m] * self.alone[m].mean_ms
         )
-        self.to_go = [_to_go(table) for table in search.tables]
+        self.to_go, self.streams_to_go = [], []
+        devices = range(self.setting.devices)
+        for table in search.tables:
+            self.to_go.append(_to_go([table.least(device) for device in devices]))
+            self.streams_to_go.append(_to_go([_streams(table, device) for device in devices]))
 
     def run(self, best: tuple[Stages, ...]) -> Bounded:
         ties, weighed = count(), 0
@@ -206,6 +208,7 @@ class _Bounding:
 
     def _bound(self, node: _Node) -> Score:
         flows: list[Flow] = []
+        streams = [0.0] * len(self.rates)
         begun = (*node.done, node.stages)
         for model, stages in zip(self.order, begun, strict=False):
             table = self.search.tables[model]
@@ -213,12 +216,16 @@ class _Bounding:
             begins = [0, *(end for end, _ in stages)]
             for begin, (end, device) in zip(begins, stages, strict=False):
                 time = float(table.least(device)[begin, end])
-                flows.append(Flow(model, device, self.rates[model], time, 0.0, 0.0, tuple(before)))
+                stream = float(_streams(table, device)[begin, end])
+                rate = self.rates[model]
+                flows.append(Flow(model, device, rate, time - stream, stream, 0.0, tuple(before)))
+                streams[model] += stream
                 before.append(device)
         found = estimate(flows, len(self.rates), self.setting.devices, self.setting.bus, least=True)
-        return self._score(found, node)
+        return self._score(found, node, streams)
 
-    def _score(self, found: Estimate, node: _Node) -> Score:
+    def _score(self, found: Estimate, node: _Node, streams: Sequence[float]) -> Score:
+        """`streams`: what the stages of each model stream, ms alone on the bus."""
         work = sum(found.busy)
         for place, model in enumerate(self.order[len(node.done) :]):
             rest = self.alone[model].service_ms
@@ -231,15 +238,15 @@ class _Bounding:
         load = max(found.load, evenly, bus, *(alone.load for alone in self.alone))
         if load >= 1:
             return load, 0.0, 0.0
-        means, tails = list(found.mean_ms), list(found.tail_ms)
-        for place, model in enumerate(self.order):
-            alone = self.alone[model]
-            if place == len(node.done) and node.stages:
-                rest = float(self.to_go[model][node.stages[-1][0]])
-                means[model] += rest
-                tails[model] += rest
-            means[model] = max(means[model], alone.mean_ms)
-            tails[model] = max(tails[model], alone.tail_ms)
+        means, tails = [], []
+        for model, alone in enumerate(self.alone):
+            service, wait, stream = found.service_ms[model], found.wait_ms[model], streams[model]
+            if node.stages and model == self.order[len(node.done)]:
+                service += float(self.to_go[model][node.stages[-1][0]])
+                stream += float(self.streams_to_go[model][node.stages[-1][0]])
+            wait = max(wait, _wait_alone(self.rates[model], stream * self.setting.bus.share))
+            means.append(max(service + wait, alone.mean_ms))
+            tails.append(max(service + TAIL * wait, alone.tail_ms))
         late = max(
             (
                 tail / limit
@@ -251,16 +258,22 @@ class _Bounding:
         return 0.0, late if late > 1 else 0.0, objective_ms(means, tails, self.demand)
 
 
-def _to_go(table: Table) -> Floats:
-    """From each cut to the end: the least sum of services, on any devices."""
-    times = np.minimum(table.least(0), table.host_ms) if table.setting.sticks else table.host_ms
-    last = len(table.lattice.cuts) - 1
+def _to_go(costs: Sequence[Floats]) -> Floats:
+    """From each cut to the end: the least sum over stages, each on any device."""
+    times = np.min(costs, axis=0)
+    last = len(times) - 1
     least = np.full(last + 1, np.inf)
     least[last] = 0.0
-    for _ in range(table.setting.devices):
+    for _ in costs:
         through = (times + least[None, :]).min(1)
         through[last] = 0.0
         if np.array_equal(through, least):
             break
         least = np.minimum(least, through)
     return least
+
+
+def _wait_alone(rate: float, service_ms: float) -> float:
+    """What a model waits at least behind its own requests; infinite where that is without end."""
+    room = 1 - rate * service_ms
+    return rate * service_ms**2 / 2 / room if room > 0 else math.inf

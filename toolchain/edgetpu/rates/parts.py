@@ -267,14 +267,17 @@ class Table:
     def least_stream_ms(self) -> Floats:
         """What no sharing of a stick can stream less than: to the byte."""
         spill = np.maximum(0, self.lattice.params - self.setting.cost.cache_bytes)
-        found: Floats = spill / self.setting.alone_bytes_per_ms
-        return found
+        return np.where(self.lattice.valid, spill / self.setting.alone_bytes_per_ms, np.inf)
+
+    @cached_property
+    def no_stream_ms(self) -> Floats:
+        """What a stage on the host streams: nothing."""
+        return np.where(self.lattice.valid, 0.0, np.inf)
 
     @cached_property
     def least_ms(self) -> Floats:
         """What no sharing of a stick can go below."""
-        times = self.lattice.time_without_streams + self.least_stream_ms
-        return np.where(self.lattice.valid, times, np.inf)
+        return self.lattice.time_without_streams + self.least_stream_ms
 
     @cached_property
     def host_ms(self) -> Floats:
