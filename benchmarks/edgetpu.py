@@ -4,8 +4,9 @@
                                            [--inputs 20] [--shared DIR] [--json F]
 
 Parts: networks (eleven networks, 2 to 6 sticks, every objective), tables (predictions against
-published measurements), together (several models on the same sticks), files (stages of real .tflite
-files against the whole), faults (a pipeline on this machine with injected faults), refusals.
+published measurements), together (several models on the same sticks), rates (latency of models with
+requests, beside other plans), files (stages of real .tflite files against the whole), faults (a
+pipeline on this machine with injected faults), refusals.
 DIR has `edgetpu_graphs/`, `edgetpu_models/` and `models/`: by default ../shared.
 Nothing here runs on a stick.
 """
@@ -33,6 +34,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._edgetpu_files import files
+from benchmarks._edgetpu_rates import rates
 from toolchain.edgetpu.check import broken_rules
 from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.figures import measure
@@ -47,11 +49,12 @@ SMALLEST = (
     "--parts faults",
     "--parts refusals --shared {shared}",
     "--parts networks --networks ResNet50 --sticks 2 --shared {shared}",
+    "--parts rates --networks ResNet50 --shared {shared}",
 )
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 MIB = 1 << 20
 STICKS = (2, 3, 4, 5, 6)
-PARTS = ("networks", "tables", "together", "files", "faults", "refusals")
+PARTS = ("networks", "tables", "together", "rates", "files", "faults", "refusals")
 
 PUBLISHED_OPTIMA_MIB = {
     "ResNet50": (12.48, 8.68, 6.27, 5.21, 4.52),
@@ -421,6 +424,7 @@ def main() -> int:
         "networks": lambda: networks(console, graphs, arguments.networks.split(","), numbers),
         "tables": lambda: tables(console, graphs),
         "together": lambda: together(console, graphs),
+        "rates": lambda: rates(console, graphs, arguments.networks.split(",")),
         "files": lambda: files(console, arguments.shared, arguments.inputs),
         "faults": lambda: faults(console),
         "refusals": lambda: refusals(console, arguments.shared),
