@@ -85,7 +85,7 @@ def test_the_worst_layers_come_first(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["net.onnx"], "no data to calibrate with"),
         (["net.onnx", "-d", "small.npy"], "takes shape"),
         (["net.onnx", "-d", "absent.npy"], "cannot be read"),
-        (["digits.tflite", "-d", "small.npy"], "representative_dataset"),
+        (["digits.tflite", "-d", "small.npy"], "quantised already"),
         (["digits.onnx", "-d", "small.npy"], "quantised already"),
         (["small.npy", "-d", "small.npy"], "not a sound ONNX model"),
         (["net.onnx", "-d", "small.npy", "--method", "magic"], "MinMax"),

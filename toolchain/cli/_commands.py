@@ -41,9 +41,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "profile": (
             "Time each operator and function of a compiled model, in several runs on its board."
         ),
-        "quantize": (
-            "Quantise a float ONNX model to int8 (QDQ) with onnxruntime, and report the loss."
-        ),
+        "quantize": ("Quantise a float ONNX or TFLite model to int8, and report the loss."),
         "report": (
             "Write a page that shows a build: one HTML file that opens in any browser, without a "
             "network."

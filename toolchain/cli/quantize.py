@@ -1,4 +1,4 @@
-"""`thimble quantize`: a float ONNX model to int8."""
+"""`thimble quantize`: a float ONNX or TFLite model to int8."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from toolchain.cli._samples import (
 from toolchain.errors import InputError
 from toolchain.files.samples import files_of
 from toolchain.quantise.post_training import METHODS, Quantised, as_json, quantise_model
+from toolchain.quantise.tflite import SUFFIXES, quantise_tflite
 from toolchain.report.gates import check, gates
 from toolchain.report.text import size
 
@@ -30,8 +31,8 @@ _SHOWN = 15
 
 
 def command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A float32 ONNX model.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT.onnx", help="File to write.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A float ONNX or TFLite model.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help="File to write.")],
     data: Annotated[
         list[Path] | None,
         typer.Option(
@@ -47,7 +48,8 @@ def command(
         typer.Argument(metavar="FILE", help="More data, from the shell's `--data samples/*.npy`."),
     ] = None,
     method: Annotated[
-        str, typer.Option(help=f"How ranges are chosen: {', '.join(METHODS)}.")
+        str,
+        typer.Option(help=f"How ranges are chosen: {', '.join(METHODS)}. TFLite has the first."),
     ] = METHODS[0],
     per_tensor: Annotated[
         bool, typer.Option("--per-tensor", help="One scale for all of an operator's weights.")
@@ -59,7 +61,11 @@ def command(
     fail_on: FailOnOption = None,
     json: JsonOption = None,
 ) -> None:
-    """Quantise a float ONNX model to int8 (QDQ) with onnxruntime, and report the loss.
+    """Quantise a float ONNX or TFLite model to int8, and report the loss.
+
+    ONNX becomes QDQ by onnxruntime. TFLite may be float, float16 or dynamic-range (int8 weights
+    beside float activations); what has no int8 kernel stays float, and is named. Inputs and outputs
+    stay float in the file; the firmware takes int8 (`compile`).
 
     Weights become symmetric int8 per channel, activations int8 with a zero point, in every
     operator. 50 to 500 samples of realistic data are enough. The report compares the int8 model
@@ -76,16 +82,24 @@ def command(
     files = files_of((*(data or ()), *(more or ())))
     conditions = gates(fail_on)
     asked = scaling(bounds, mean, std, False, resize)
+    is_tflite = model.suffix in SUFFIXES
+    if is_tflite and chosen != METHODS[0]:
+        raise InputError(f"--method {method} is for ONNX models; TFLite ones have {METHODS[0]}")
     with progress() as step:
-        result = quantise_model(
-            model,
-            files,
-            out,
-            method=chosen,
-            per_channel=not per_tensor,
-            scaling=asked,
-            report=step,
-        )
+        if is_tflite:
+            result = quantise_tflite(
+                model, files, out, per_channel=not per_tensor, scaling=asked, report=step
+            )
+        else:
+            result = quantise_model(
+                model,
+                files,
+                out,
+                method=chosen,
+                per_channel=not per_tensor,
+                scaling=asked,
+                report=step,
+            )
     if json:
         write_json(json, as_json(result, out))
     if json != "-":
@@ -117,9 +131,12 @@ def _print(result: Quantised, out: Path) -> None:
             markup=False,
             highlight=False,
         )
+    for operator, why in result.left_in_float:
+        console.print(f"stays in float: {operator}: {why}", markup=False, highlight=False)
+    more = " --float" if result.left_in_float else ""
     console.print(
         f"{out}: {size(result.int8_bytes)} (float {size(result.float_bytes)}), calibrated on "
-        f"{result.samples} samples, compared on {result.compared}. Next: thimble plan {out}",
+        f"{result.samples} samples, compared on {result.compared}. Next: thimble plan {out}{more}",
         markup=False,
         highlight=False,
     )

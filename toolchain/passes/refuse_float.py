@@ -8,8 +8,8 @@ from toolchain.ops import spec_of
 
 _INTEGERS = frozenset({DType.INT8, DType.UINT8, DType.INT16})
 ADVICE = (
-    "quantise it to int8 (TensorFlow's converter with a representative_dataset, or `thimble "
-    "quantize` for an ONNX file), or run it in float with --float"
+    "quantise it to int8 (`thimble quantize MODEL --data FILES -o OUT`), or run it in float with "
+    "--float"
 )
 
 

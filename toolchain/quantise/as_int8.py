@@ -22,6 +22,7 @@ from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.passes import Prepared
 from toolchain.passes.merge_relus import MergeRelus
+from toolchain.quantise.tflite_rules import PRESCRIBED
 
 _ACTIVATION = Quantisation((0.046875,), (-3,))
 _CLAMPED = Quantisation((float(np.float32(6 / 255)),), (-128,))
@@ -34,13 +35,8 @@ _CHANNELS = MappingProxyType(
 )
 """The axis of a kind's weights, its second input, that has the output channels."""
 _FIXED = MappingProxyType(
-    {
-        "softmax": Quantisation((2.0**-8,), (-128,)),
-        "logistic": Quantisation((2.0**-8,), (-128,)),
-        "tanh": Quantisation((2.0**-7,), (0,)),
-    }
+    {kind: Quantisation((scale,), (zero,)) for kind, (scale, zero) in PRESCRIBED.items()}
 )
-"""Outputs whose scale TFLite prescribes."""
 _AFFINE = ("mul", "add", "sub")
 
 

@@ -41,7 +41,7 @@ MOST_COMPARED = 32
 
 @dataclass(frozen=True)
 class Quantised:
-    """`layers` in the order of the model."""
+    """`layers` in the order of the model. `left_in_float`: operators without int8, and why."""
 
     model: str
     samples: int
@@ -50,6 +50,7 @@ class Quantised:
     int8_bytes: int
     layers: tuple[LayerError, ...]
     outputs: tuple[OutputError, ...]
+    left_in_float: tuple[tuple[str, str], ...] = ()
 
 
 def quantise_model(
@@ -120,8 +121,7 @@ def quantise_samples(
 def _float_model(file: Path) -> onnx.ModelProto:
     if file.suffix in (".tflite", ".lite"):
         raise InputError(
-            f"{file} is a TFLite file: quantise it where it is converted, with "
-            "converter.optimizations = [tf.lite.Optimize.DEFAULT] and a representative_dataset"
+            f"{file} is a TFLite file, which `thimble quantize` and `quantise_tflite` take"
         )
     load = onnx.load
     try:

@@ -15,8 +15,9 @@ _COMPILED = (
 )
 """How the custom operators of compiled files begin, what runs them, and what made them."""
 QUANTISE = (
-    "quantise the model fully to int8: set converter.optimizations = [tf.lite.Optimize.DEFAULT], a "
-    "representative_dataset, and target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
+    "quantise the model fully to int8: `thimble quantize MODEL --data FILES -o OUT`, or when it is "
+    "converted: converter.optimizations = [tf.lite.Optimize.DEFAULT], a representative_dataset, "
+    "and target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
 )
 _BY_TYPE = {
     "FLOAT32": ("it computes in float32", QUANTISE),
