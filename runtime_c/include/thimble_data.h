@@ -184,11 +184,6 @@ int32_t thimble_scatter_nd_s32(const thimble_rows_params *params,
                                const void *indices,
                                const int32_t *updates,
                                int32_t *target);
-int32_t thimble_scatter_nd_s8(const thimble_rows_params *params,
-                              int32_t size,
-                              const void *indices,
-                              const int8_t *updates,
-                              int8_t *target);
 
 /** Of each axis: the size of the data, and that of the update. */
 typedef struct {

@@ -39,7 +39,7 @@ TFLITE = (
         _LSTM,
     ),
     Unread(
-        ("CONV_3D_TRANSPOSE",),
+        ("CONV_3D", "CONV_3D_TRANSPOSE"),
         "tflite-micro lacks it; networks of volumes are far above a microcontroller's RAM",
     ),
     Unread(

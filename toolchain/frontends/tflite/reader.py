@@ -11,8 +11,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import (
     AS_WRITTEN,
@@ -171,7 +169,7 @@ class _Reader:
         inputs = tuple(model.tensors[i].name for i in model.inputs)
         outputs = self._leave()
         updates, states = self._variables.finish(self._tensors)
-        ops += [*updates, *self._known_outputs()]
+        ops += updates
         order = {t.name: self._tensors[t.name] for t in self._found if t.name in self._tensors}
         order |= self._tensors
         ends = inputs, outputs, (*self._states, *states)
@@ -223,26 +221,11 @@ class _Reader:
                     raise InputError(f"input {found.name!r} is empty")
             self._known.add(index)
 
-    def _known_outputs(self) -> list[Op]:
-        """Copies of constants to the model's outputs, as of a detector's anchors."""
-        made = []
-        for index in self._model.outputs:
-            output = self._tensors.get(self._found[index].name)
-            if output is None or not output.is_constant:
-                continue
-            value = replace(output, name=free_name(f"{output.name}_value", self._tensors))
-            self._tensors[value.name] = value
-            self._learn(index, replace(output, constant=None))
-            name = f"known_{index}"
-            made.append(Op("reshape", name, (value.name,), (output.name,), Reshape(output.shape)))
-        return made
-
     def _leave(self) -> tuple[str, ...]:
-        """Names of the model's outputs, each of which is a constant or an operator's."""
+        """Names of the model's outputs, each of which an operator must have produced."""
         produced = {i for op in self._model.ops for i in op.outputs}
         for index in self._model.outputs:
-            known = self._tensors.get(self._found[index].name)
-            if index not in produced and (known is None or not known.is_constant):
+            if index not in produced:
                 name = self._found[index].name
                 raise InputError(f"no operator computes the model's output {name!r}")
         if not self._model.outputs:
@@ -422,33 +405,11 @@ class _Reader:
         inputs = [self._tensors.get(file_tensors[i].name) for i in op.inputs if i != -1]
         values = shapes.folded(op, inputs, outputs)
         if values is None:
-            return self._emptied(op, inputs)
+            return False
         for index, output, value in zip(op.outputs, outputs, values, strict=True):
             assert output is not None
             self._learn(index, replace(output, shape=value.shape, constant=value))
         return True
-
-    def _emptied(self, op: FileOp, inputs: Sequence[Tensor | None]) -> bool:
-        """Whether its output has no elements: those who read it leave it out."""
-        shape = shapes.emptied(op, inputs)
-        found = self._found[op.outputs[0]].tensor
-        if shape is None or found is None:
-            return False
-        nothing = np.zeros(shape, found.dtype.numpy)
-        self._learn(op.outputs[0], replace(found, shape=shape, constant=nothing))
-        return True
-
-    def _without_empty(self, op: FileOp) -> FileOp:
-        """A concatenation without its inputs of no elements, if it has others."""
-        if op.code != "CONCATENATION":
-            return op
-        read = [self._tensors.get(self._found[i].name) for i in op.inputs]
-        full = tuple(
-            i
-            for i, tensor in zip(op.inputs, read, strict=True)
-            if tensor is None or tensor.elements
-        )
-        return replace(op, inputs=full or op.inputs)
 
     def _widened(self, op: FileOp) -> bool:
         """Whether it is DEQUANTIZE of a constant: weights stored in float16 or int8."""
@@ -465,7 +426,6 @@ class _Reader:
 
     def _read(self, op: FileOp) -> Op:
         file_tensors = self._found
-        op = self._without_empty(op)
         spec = _kind_for(op, [file_tensors[i] for i in (*op.inputs, *op.outputs) if i != -1])
         assert spec.tflite is not None
         inputs = tuple(self._input(i) for i in op.inputs)

@@ -54,21 +54,6 @@ def _slice(op: FileOp, given: Sequence[Values]) -> Values:
     return np.asarray(data[tuple(slice(b, e) for b, e in zip(begins, ends, strict=True))])
 
 
-def emptied(op: FileOp, inputs: Sequence[Tensor | None]) -> tuple[int, ...] | None:
-    """The shape of a SLICE that takes nothing, whatever its data are, as the first and the last
-    turn of an unrolled loop do; None for any other operator."""
-    if op.code != "SLICE" or len(inputs) != 3:
-        return None
-    data, begins, sizes = inputs
-    if data is None or begins is None or sizes is None:
-        return None
-    if begins.constant is None or sizes.constant is None:
-        return None
-    axes = zip(begins.constant.flat, sizes.constant.flat, data.shape, strict=True)
-    shape = tuple(size - int(first) if count == -1 else int(count) for first, count, size in axes)
-    return shape if 0 in shape and min(shape) >= 0 else None
-
-
 def _gather(op: FileOp, given: Sequence[Values]) -> Values | None:
     if op.needed_options.batchDims:
         return None

@@ -1,5 +1,4 @@
-"""Slices added to zeros where rows of coordinates say. TFLite SCATTER_ND, float32, int32 and
-int8."""
+"""Slices added to zeros where rows of coordinates say. TFLite SCATTER_ND, float32 and int32."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from toolchain.ops.spec import (
     WrittenOp,
 )
 
-_SUFFIXES = MappingProxyType({DType.FLOAT32: "f32", DType.INT32: "s32", DType.INT8: "s8"})
+_SUFFIXES = MappingProxyType({DType.FLOAT32: "f32", DType.INT32: "s32"})
 _INDICES = (DType.INT32, DType.INT64)
 
 
@@ -84,11 +83,10 @@ def _extents(touched: Touched) -> Extents:
     rows, depth, run_bytes, index_bytes = (
         touched.call[f"params.{name}"] for name in ("rows", "depth", "run_bytes", "index_bytes")
     )
-    places = math.prod(touched.call.row("params.sizes"))
     return Extents(
         {0: whole(rows * depth, index_bytes), 1: whole(rows, run_bytes)},
-        {0: whole(places, run_bytes)},
-        largest=places,
+        {0: whole(touched.call["size"], 4)},
+        largest=math.prod(touched.call.row("params.sizes")),
     )
 
 
@@ -130,6 +128,5 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("SCATTER_ND",), _read, _write),
     dtypes=frozenset({*_SUFFIXES, *_INDICES}),
-    limits="float32, int32 or int8 (elsewhere the byte 0, as in LiteRT), int32 or int64 "
-    "coordinates; the shape is constant",
+    limits="float32 or int32, int32 or int64 coordinates; the shape is constant",
 )
