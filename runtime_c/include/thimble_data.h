@@ -184,6 +184,26 @@ int32_t thimble_scatter_nd_s32(const thimble_rows_params *params,
                                const void *indices,
                                const int32_t *updates,
                                int32_t *target);
+int32_t thimble_scatter_nd_s64(const thimble_rows_params *params,
+                               int32_t size,
+                               const void *indices,
+                               const int64_t *updates,
+                               int64_t *target);
+
+/** The same for bytes, signed or not, whose sums keep their last 8 bits. `zero` stands for 0. */
+int32_t thimble_scatter_nd_s8(const thimble_rows_params *params,
+                              int32_t size,
+                              int32_t zero,
+                              const void *indices,
+                              const int8_t *updates,
+                              int8_t *target);
+
+/** The same for bools: true where one of the updates is. */
+int32_t thimble_scatter_nd_bool(const thimble_rows_params *params,
+                                int32_t size,
+                                const void *indices,
+                                const uint8_t *updates,
+                                uint8_t *target);
 
 /** Of each axis: the size of the data, and that of the update. */
 typedef struct {

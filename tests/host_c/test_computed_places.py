@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from tests.support.host import run_graph_on_host
 from tests.support.litert import run_litert
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.errors import ThimbleError
-from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.frontends.tflite import FRONT_END
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.movement.scatter_nd import ScatterNd
 
 SHAPE = (3, 4, 5)
@@ -25,11 +28,13 @@ def gathering(dtype: DType) -> Graph:
     return Graph.build("gathering", tensors, [op], ["x", "rows"], ["y"])
 
 
-def scattering(dtype: DType) -> Graph:
+def scattering(
+    dtype: DType, stored: DType = DType.FLOAT32, quantisation: Quantisation | None = None
+) -> Graph:
     tensors = [
         Tensor("rows", (6, 2), dtype),
-        Tensor("updates", (6, 5), DType.FLOAT32),
-        Tensor("y", SHAPE, DType.FLOAT32),
+        Tensor("updates", (6, 5), stored, quantisation),
+        Tensor("y", SHAPE, stored, quantisation),
     ]
     op = Op("scatter_nd", "scatter", ("rows", "updates"), ("y",), ScatterNd(SHAPE))
     return Graph.build("scattering", tensors, [op], ["rows", "updates"], ["y"])
@@ -48,6 +53,23 @@ def test_rows_name_slices(make: object) -> None:
         ]
         (want,) = run_litert(tflite_bytes(graph), given)
         np.testing.assert_array_equal(run_graph_on_host(graph, tuple(given))[0], want)
+
+
+@pytest.mark.parametrize(
+    ("stored", "zero"),
+    [("int8", 3), ("uint8", None), ("uint8", 7), ("bool", None), ("int32", None), ("int64", None)],
+)
+def test_bytes_and_integers_are_added_as_litert_adds_them(stored: str, zero: int | None) -> None:
+    """Rows that meet wrap around; bools that meet are true where one is."""
+    rng = np.random.default_rng(5)
+    quantisation = None if zero is None else Quantisation((0.5,), (zero,))
+    data = tflite_bytes(scattering(DType.INT32, DType(stored), quantisation))
+    graph = FRONT_END.read(data, Path("m.tflite"))
+    rows = rng.integers(0, (2, 2), (6, 2)).astype(np.int32)
+    most = 2 if stored == "bool" else 128
+    updates = rng.integers(0, most, (6, 5)).astype(stored)
+    (want,) = run_litert(data, [rows, updates])
+    np.testing.assert_array_equal(run_graph_on_host(graph, (rows, updates))[0], want)
 
 
 @pytest.mark.parametrize("make", [gathering, scattering])
