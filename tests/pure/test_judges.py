@@ -252,6 +252,22 @@ def test_without_tflite_micro_litert_s_default_kernel_judges_within_one(
     assert np.abs(found - ours).max() <= 1
 
 
+def test_a_code_that_a_judge_lacks_stays_out_of_its_part(tmp_path: Path) -> None:
+    """LiteRT's reference resolver has no ELU, and judges the RELU before it all the same."""
+    tensors = [Tensor(name, (4, 6), DType.INT8, Q) for name in "xry"]
+    ops = [
+        Op("relu", "a", ("x",), ("r",), Relu(Bounds.RELU6)),
+        Op("elu", "b", ("r",), ("y",)),
+    ]
+    graph = Graph.build("elu", tensors, ops, ["x"], ["y"])
+    reference = open_reference(_write(tmp_path, tflite_bytes(graph)))
+    assert {j.runtime: j.operators for j in reference.judges} == {
+        "LiteRT's reference kernels": ("RELU6",),
+        "LiteRT's default kernels": ("ELU",),
+    }
+    assert not any("refuse" in judge.why for judge in reference.judges)
+
+
 def test_states_stay_with_the_operator_that_keeps_them(tmp_path: Path) -> None:
     """An SVDF beside operators of other judges, over several runs."""
     rng = np.random.default_rng(3)

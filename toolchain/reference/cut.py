@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -120,10 +121,13 @@ class Cutter:
             tensor if i in touched else _nothing(f"unused_{i}")
             for i, tensor in enumerate(whole.tensors)
         ]
-        main.operators = [whole.operators[self._file.ops[place].index] for place in part.ops]
+        found = [whole.operators[self._file.ops[place].index] for place in part.ops]
+        used = sorted({op.opcodeIndex for op in found})
+        main.operators = [self._renumbered(op, used) for op in found]
         main.inputs, main.outputs = list(part.reads), list(part.writes)
         kept = {whole.tensors[i].buffer for i in touched}
-        model.version, model.operatorCodes = self._model.version, self._model.operatorCodes
+        model.version = self._model.version
+        model.operatorCodes = [self._model.operatorCodes[number] for number in used]
         model.subgraphs = [main]
         model.buffers = [
             buffer if number in kept else types.BufferT()
@@ -136,6 +140,14 @@ class Cutter:
         except (struct.error, IndexError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"the file cannot be taken apart: {error}") from error
         return bytes(builder.Output())
+
+    def _renumbered(self, op: Any, used: Sequence[int]) -> Any:
+        """The operator with its code's number among those that are kept: a runtime refuses a file
+        for a code that it lacks, whether an operator has it or not.
+        """
+        renumbered = copy(op)
+        renumbered.opcodeIndex = used.index(op.opcodeIndex)
+        return renumbered
 
     def _touched(self, place: int) -> Collection[int]:
         op = self._file.ops[place]
