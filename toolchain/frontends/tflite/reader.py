@@ -11,6 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import (
     AS_WRITTEN,
@@ -164,12 +166,12 @@ class _Reader:
         self._refuse()
         if why := refusals.of_model(model):
             raise UnsupportedError(f"{self._path.name}: {why}")
-        if not ops:
+        if not model.ops:
             raise InputError("the model has no operators")
         inputs = tuple(model.tensors[i].name for i in model.inputs)
         outputs = self._leave()
         updates, states = self._variables.finish(self._tensors)
-        ops += updates
+        ops = self._copied(outputs, ops + updates)
         order = {t.name: self._tensors[t.name] for t in self._found if t.name in self._tensors}
         order |= self._tensors
         ends = inputs, outputs, (*self._states, *states)
@@ -222,17 +224,40 @@ class _Reader:
             self._known.add(index)
 
     def _leave(self) -> tuple[str, ...]:
-        """Names of the model's outputs, each of which an operator must have produced."""
+        """Names of the model's outputs: what an operator has produced, or a constant."""
         produced = {i for op in self._model.ops for i in op.outputs}
         for index in self._model.outputs:
-            if index not in produced:
-                name = self._found[index].name
-                raise InputError(f"no operator computes the model's output {name!r}")
+            found = self._found[index]
+            known = self._tensors.get(found.name)
+            if index not in produced and (known is None or not known.is_constant):
+                raise InputError(f"no operator computes the model's output {found.name!r}")
+            if known is not None and not known.elements:
+                raise InputError(f"nothing is left of the model's output {found.name!r}")
         if not self._model.outputs:
             raise InputError("the model has no outputs")
         if len(set(self._model.outputs)) != len(self._model.outputs):
             raise InputError("the model lists an output twice")
         return tuple(self._found[i].name for i in self._model.outputs)
+
+    def _copied(self, outputs: Sequence[str], ops: list[Op]) -> list[Op]:
+        """Outputs that are constants, in the file or folded, become copies of these.
+
+        `ops` read the constants, whose new names end in "/value".
+        """
+        renamed: dict[str, str] = {}
+        for name in outputs:
+            value = self._tensors[name]
+            if not value.is_constant:
+                continue
+            taken = {*self._tensors, *(t.name for t in self._found)}
+            inner = renamed[name] = free_name(f"{name}/value", taken)
+            self._tensors[inner] = replace(value, name=inner)
+            self._tensors[name] = replace(value, constant=None)
+        read = [replace(op, inputs=tuple(renamed.get(i, i) for i in op.inputs)) for op in ops]
+        return read + [
+            Op("reshape", f"copy_of_{inner}", (inner,), (name,), Reshape(self._tensors[name].shape))
+            for name, inner in renamed.items()
+        ]
 
     def _learn(self, index: int, tensor: Tensor) -> None:
         self._known.add(index)
@@ -249,7 +274,7 @@ class _Reader:
                 return [] if read is None else [read]
             if op.code in control.OPERATORS:
                 return self._called(op)
-            return [] if self._folded(op) else [self._read(op)]
+            return [] if self._folded(op) else self._read(op)
         except RefusedError as refused:
             self._problems.append(Problem(op.name, op.place, refused.why, refused.remedy))
         except InputError as error:
@@ -424,8 +449,9 @@ class _Reader:
         self._learn(op.outputs[0], replace(target, shape=value.shape, constant=value))
         return True
 
-    def _read(self, op: FileOp) -> Op:
-        file_tensors = self._found
+    def _read(self, op: FileOp) -> list[Op]:
+        """The operator; none where its outputs have no elements."""
+        file_tensors, op = self._found, self._without_empty(op)
         spec = _kind_for(op, [file_tensors[i] for i in (*op.inputs, *op.outputs) if i != -1])
         assert spec.tflite is not None
         inputs = tuple(self._input(i) for i in op.inputs)
@@ -453,8 +479,20 @@ class _Reader:
         derived = spec.infer(result, seen)[: len(outputs)]
         for index, output, inferred in zip(op.outputs, outputs, derived, strict=True):
             found = replace(file_tensors[index], tensor=output)
-            self._learn(index, _settled(found, inferred, op))
-        return result
+            settled = _settled(found, inferred, op)
+            if not settled.elements:
+                settled = replace(settled, constant=np.zeros(settled.shape, settled.dtype.numpy))
+            self._learn(index, settled)
+        made = [self._tensors[name] for name in result.outputs]
+        return [result] if any(tensor.elements for tensor in made) else []
+
+    def _without_empty(self, op: FileOp) -> FileOp:
+        """A CONCATENATION without inputs that have no elements; other operators as they are."""
+        if op.code != "CONCATENATION":
+            return op
+        known = {i: self._tensors.get(self._found[i].name) for i in op.inputs}
+        kept = [i for i, tensor in known.items() if tensor is None or tensor.elements]
+        return replace(op, inputs=tuple(i for i in op.inputs if i in kept))
 
     def _updated(self, op: FileOp, states: tuple[int, ...]) -> list[Tensor]:
         """The next values of the variable tensors that the operator updates, its own alone."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from toolchain.frontends.tflite.file import FileOp
 from toolchain.ir import DType, Tensor
 from toolchain.ops.movement.reshape import squeezed
+from toolchain.ops.movement.slicing import Masks, select
 
 _TYPES = frozenset({DType.INT32, DType.INT64, DType.BOOL, DType.FLOAT32})
 LARGEST_ELEMENTS = 1 << 16
@@ -27,20 +28,24 @@ Values = NDArray[Any]
 Rule = Callable[[FileOp, Sequence[Values]], Values | Sequence[Values] | None]
 
 
-def _strided_slice(op: FileOp, given: Sequence[Values]) -> Values | None:
-    data, begins, ends, strides = given
-    if op.needed_options.ellipsisMask or op.needed_options.newAxisMask:
-        return None
-    index: list[slice | int] = []
-    for axis, (begin, end, stride) in enumerate(zip(begins, ends, strides, strict=True)):
-        bit = 1 << axis
-        if op.needed_options.shrinkAxisMask & bit:
-            index.append(int(begin))
-            continue
-        first = None if op.needed_options.beginMask & bit else int(begin)
-        last = None if op.needed_options.endMask & bit else int(end)
-        index.append(slice(first, last, int(stride)))
-    return np.asarray(data[tuple(index)])
+def _strided_slice(op: FileOp, given: Sequence[Values]) -> Values:
+    data, *limits = given
+    begins, ends, strides = ([int(value) for value in limit.reshape(-1)] for limit in limits)
+    options = op.needed_options
+    masks = Masks(
+        int(options.beginMask),
+        int(options.endMask),
+        int(options.ellipsisMask),
+        int(options.newAxisMask),
+        int(options.shrinkAxisMask),
+    )
+    length = bool(options.offset)
+    taken = select(data.shape, begins, ends, strides, masks, end_is_length=length)
+    parts = []
+    for begin, count, stride in zip(taken.begin, taken.sizes, taken.strides, strict=True):
+        end = begin + count * stride
+        parts.append(slice(begin, None if end < 0 else end, stride))
+    return np.reshape(data[tuple(parts)] if all(taken.sizes) else data[:0], taken.shape)
 
 
 def _slice(op: FileOp, given: Sequence[Values]) -> Values:
@@ -216,6 +221,8 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
         "UNPACK": _unpacked,
     }
 )
+_LIMITED = ("SLICE", "STRIDED_SLICE")
+"""Of these the shape of the first operand says whether anything is taken."""
 OPERATORS = (
     "BROADCAST_ARGS",
     "RANGE",
@@ -231,12 +238,13 @@ def folded(
 ) -> tuple[Values, ...] | None:
     """The values of the operator's outputs if all that it reads is known; otherwise None.
 
-    Only integers, booleans and floats without scales. Raises what NumPy raises if the operator
+    Only integers, booleans and floats without scales; what has no elements may be of any type, and
+    is known even where it is taken from data that are not. Raises what NumPy raises if the operator
     contradicts itself.
     """
     present = [tensor for tensor in inputs if tensor is not None]
     types = [None if tensor is None else tensor.dtype for tensor in outputs]
-    if not types or len(present) != len(inputs) or not _TYPES.issuperset(types):
+    if not types or None in types or len(present) != len(inputs):
         return None
     found = _found(op, present)
     if found is None:
@@ -244,6 +252,8 @@ def folded(
     values = found if isinstance(found, list | tuple) else (found,)
     if len(values) != len(types):
         raise ValueError(f"it has {len(types)} outputs, where its inputs make {len(values)}")
+    if not _TYPES.issuperset(types) and any(np.size(value) for value in values):
+        return None
     return tuple(
         np.asarray(value).astype(dtype.numpy)
         for value, dtype in zip(values, types, strict=True)
@@ -260,10 +270,20 @@ def _found(op: FileOp, present: Sequence[Tensor]) -> Values | Sequence[Values] |
     rule = _RULES.get(op.code)
     if rule is None or not present:
         return None
-    given = []
-    for tensor in present:
-        data = tensor.constant
-        if data is None or tensor.dtype not in _TYPES or data.size > LARGEST_ELEMENTS:
-            return None
-        given.append(data)
-    return rule(op, given)
+    first, *others = (_known(tensor) for tensor in present)
+    taken_from = first is None and op.code in _LIMITED
+    if taken_from:
+        first = np.broadcast_to(np.zeros((), present[0].dtype.numpy), present[0].shape)
+    given = [value for value in (first, *others) if value is not None]
+    if len(given) != len(present):
+        return None
+    values = rule(op, given)
+    return None if taken_from and (values is None or np.size(values)) else values
+
+
+def _known(tensor: Tensor) -> Values | None:
+    """What a rule can compute with."""
+    data = tensor.constant
+    if data is None or not data.size:
+        return data
+    return data if tensor.dtype in _TYPES and data.size <= LARGEST_ELEMENTS else None
