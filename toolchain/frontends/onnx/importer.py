@@ -32,9 +32,10 @@ from toolchain.frontends.onnx.values import Values
 from toolchain.ir import DType, Graph, Quantisation
 from toolchain.ops import specs
 from toolchain.ops.spec import OnnxBinding
+from toolchain.ops.unary.cast import Cast
 
-_FLOAT32 = 1
-"""ONNX's number of the element type."""
+_CAST = MappingProxyType({1: DType.FLOAT32, 6: DType.INT32, 7: DType.INT64, 9: DType.BOOL})
+"""By ONNX's number of the element type, the types that Cast makes."""
 
 
 @cache
@@ -89,10 +90,14 @@ class Importer:
             tensor = self._values.builder.add_tensor(end.name, shape, DType(end.dtype), None)
             self._values.activations[end.name] = Value(tensor, Layout.of(shape), None, True)
             return tensor
+        if end.dtype == "bool":
+            tensor = self._values.builder.add_tensor(end.name, shape, DType.BOOL, None)
+            self._values.activations[end.name] = Value(tensor, Layout.of(shape), UNIT)
+            return tensor
         if end.dtype not in ("float32", "int8", "uint8"):
             raise UnsupportedError(
-                f"the input {end.name!r} is of type {end.dtype}; float32, int8, uint8 and indices "
-                "(int32, int64) can be"
+                f"the input {end.name!r} is of type {end.dtype}; float32, int8, uint8, bool and "
+                "indices (int32, int64) can be"
             )
         if self._arithmetic.in_float and end.dtype == "float32":
             tensor = self._values.builder.add_tensor(end.name, shape, DType.FLOAT32, None)
@@ -243,10 +248,20 @@ class Importer:
         self._values.define(node.outputs[0], replace(value, stored=False))
 
     def _cast(self, node: Node) -> None:
-        """Of a real value to float32, which it is."""
-        if self._values.holds_integers(node) or int(node.attributes["to"]) != _FLOAT32:
-            raise RefusedError("a change of type", "compute in one type")
-        self._values.define(node.outputs[0], self._values.value(node, 0))
+        """A real value is float32 already; other changes of type are operators."""
+        builder, value = self._values.builder, self._values.value(node, 0)
+        source, to = builder.tensor(value.tensor).dtype, _CAST.get(int(node.attributes["to"]))
+        if to is None or (value.stored and source is DType.INT8):
+            raise RefusedError("a change to or from narrow integers", "quantise instead")
+        if source in (DType.INT8, DType.FLOAT32) and to is DType.FLOAT32:
+            self._values.define(node.outputs[0], value)
+            return
+        value = builder.real(value)
+        tensor = builder.add_tensor(node.outputs[0], builder.tensor(value.tensor).shape, to, None)
+        builder.add_op("cast", node.name or node.outputs[0], Cast(to), [value.tensor], [tensor])
+        whole = to in (DType.INT32, DType.INT64)
+        made = Value(tensor, value.layout, None if whole else UNIT, whole)
+        self._values.define(node.outputs[0], made)
 
     def _transpose(self, node: Node) -> None:
         rank = len(self._values.shapes[node.inputs[0]])
