@@ -129,6 +129,30 @@ void thimble_transpose_conv_f32(const thimble_window_f32 *window,
                                 const float *bias,
                                 float *output);
 
+/** Volumes [batches][planes][rows][columns][channels] and the window that moves over them; arrays are by
+ * plane, row and column. Results are held within min and max. */
+typedef struct {
+    int32_t batches;
+    int32_t input[3];
+    int32_t input_c;
+    int32_t output[3];
+    int32_t output_c;
+    int32_t kernel[3];
+    int32_t stride[3];
+    int32_t dilation[3];
+    int32_t pad[3]; /**< before the first voxel */
+    float min;
+    float max;
+} thimble_volume_f32;
+
+/** Convolution of volumes with any stride, dilation and padding. Filters
+ *  [planes][rows][columns][input_c][output_c]; `bias` may be NULL. No scratch. */
+void thimble_convolve_3d_f32(const thimble_volume_f32 *window,
+                             const float *input,
+                             const float *filters,
+                             const float *bias,
+                             float *output);
+
 /** Average and maximum over windows, without the taps in the padding. A channel of a window is read before
  * the output element under it is written. */
 void thimble_average_pool_f32(const thimble_window_f32 *window, const float *input, float *output);

@@ -39,8 +39,8 @@ TFLITE = (
         _LSTM,
     ),
     Unread(
-        ("CONV_3D", "CONV_3D_TRANSPOSE"),
-        "tflite-micro lacks it; networks of volumes are far above a microcontroller's RAM",
+        ("CONV_3D_TRANSPOSE",),
+        "tflite-micro lacks it; networks that make volumes are far above a microcontroller's RAM",
     ),
     Unread(
         ("RFFT2D", "REAL", "IMAG", "COMPLEX_ABS"),
