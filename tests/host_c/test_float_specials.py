@@ -76,7 +76,7 @@ def test_what_is_no_ordinary_number(kind: str) -> None:
         (wanted,) = reference_outputs(graph, inputs)
         assert equal_bits(got, wanted)
         stops = kind == "floor_div" and not all(value.all() for value in inputs)
-        if kind == "recurrent_layer":  # of ONNX alone
+        if kind in ("recurrent_layer", "rfft2d"):  # of ONNX alone; in double by LiteRT
             continue
         if graph_judged_by_reference_kernels(graph) and not stops:  # at a division by 0
             (theirs,) = run_litert(tflite_bytes(graph), inputs)

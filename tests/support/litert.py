@@ -28,8 +28,11 @@ _SERIES = (
     "svdf",
     "tanh",
 )
-OWN_FUNCTIONS = frozenset({"float_function", "pow", *(f"{kind}.float32" for kind in _SERIES)})
-"""Kinds whose exp and the like are not those of a C library: the last bits differ."""
+OWN_FUNCTIONS = frozenset(
+    {"float_function", "pow", "rfft2d", *(f"{kind}.float32" for kind in _SERIES)}
+)
+"""Kinds whose exp and the like are not those of a C library: the last bits differ. RFFT2D of
+LiteRT's computes in double."""
 
 
 def judged_by_reference_kernels(kind: str) -> bool:

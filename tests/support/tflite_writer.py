@@ -14,6 +14,7 @@ from flatbuffers import flexbuffers
 
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops import spec_of
+from toolchain.ops.spec import WrittenOp
 
 _TYPES = {
     name.lower(): code for name, code in vars(schema.TensorType).items() if not name.startswith("_")
@@ -57,13 +58,29 @@ class _Writer:
         self.tensors.append(written)
         return self.index[tensor.name]
 
-    def operator(self, op: Op) -> Any:
+    def operators(self, op: Op) -> list[Any]:
+        """The operator, after the one that it stands behind."""
         spec = spec_of(op.kind)
         if spec.variants:  # of legacy files the tensors are uint8, and int8 writes them
             spec = spec.variants.get(self.graph.input(op, 0).dtype, spec)
         binding = spec.tflite
         assert binding is not None, f"{op.kind} has no TFLite binding"
         form = binding.write(op, self.graph)
+        inputs = [self.index.get(name, -1) for name in op.inputs]
+        outputs = [self.index[name] for name in op.outputs if name in self.index]
+        if form.behind is None:
+            return [self.operator(op, form, inputs, outputs)]
+        passed = schema.TensorT()
+        passed.name, passed.type = f"{op.name}/passed", _TYPES[form.between]
+        passed.shape = list(self.graph.output(op).shape)
+        self.tensors.append(passed)
+        between = [len(self.tensors) - 1]
+        return [
+            self.operator(op, form.behind, inputs, between),
+            self.operator(op, form, between, outputs),
+        ]
+
+    def operator(self, op: Op, form: WrittenOp, own: list[int], outputs: list[int]) -> Any:
         code = schema.OperatorCodeT()
         custom = not hasattr(schema.BuiltinOperator, form.builtin)
         code.builtinCode = getattr(schema.BuiltinOperator, "CUSTOM" if custom else form.builtin)
@@ -73,12 +90,11 @@ class _Writer:
         written = schema.OperatorT()
         written.opcodeIndex = len(self.codes)
         self.codes.append(code)
-        own = [self.index.get(name, -1) for name in op.inputs]
         extra = [replace(t, name=f"{op.name}/{t.name}") for t in form.extra_inputs]
         inputs = own + [self.tensor(tensor) for tensor in extra]
         written.inputs = [inputs[i] if i >= 0 else -1 for i in form.order] or inputs
         written.intermediates = [self.tensor(tensor) for tensor in form.intermediates]
-        written.outputs = [self.index[name] for name in op.outputs if name in self.index]
+        written.outputs = outputs
         if custom:
             written.customOptions = np.frombuffer(flexbuffers.Dumps(dict(form.options)), np.uint8)
         if form.options_type:
@@ -130,7 +146,7 @@ def tflite_bytes(graph: Graph, int4: Collection[str] = ()) -> bytes:
             writer.tensor(tensor)
     main = schema.SubGraphT()
     main.name = "main"
-    main.operators = [writer.operator(op) for op in graph.ops]
+    main.operators = [written for op in graph.ops for written in writer.operators(op)]
     main.inputs = [writer.index[name] for name in graph.inputs]
     main.outputs = [writer.index[name] for name in graph.outputs]
     main.tensors = writer.tensors

@@ -43,11 +43,6 @@ TFLITE = (
         "tflite-micro lacks it; networks that make volumes are far above a microcontroller's RAM",
     ),
     Unread(
-        ("RFFT2D", "REAL", "IMAG", "COMPLEX_ABS"),
-        "there are no complex numbers; tflite-micro lacks it, too",
-        "SignalRfft has a kernel; or compute spectra before the model (--preprocess audio)",
-    ),
-    Unread(
         ("SignalDelay", "SignalFramer", "SignalStacker", "SignalOverlapAdd", "SignalIrfft"),
         "of tflite-micro's signal library, only the way to a spectrogram's features is there",
         "compute features before the model (--preprocess audio)",

@@ -96,6 +96,8 @@ class WrittenOp:
     `options` are the fields to set. `extra_inputs` are constants to append after the operator's own
     inputs. `order` is the file's order of inputs, as indices into the own inputs followed by the
     extra ones, -1 for an absent one; () keeps the order. `intermediates` are as in `TfliteNode`.
+    `behind`: the operator that takes the inputs instead, and passes this one a tensor of the
+    schema's type `between`, in the shape of the output.
     """
 
     builtin: str
@@ -105,6 +107,8 @@ class WrittenOp:
     version: int = 1
     order: tuple[int, ...] = ()
     intermediates: tuple[Tensor, ...] = ()
+    behind: WrittenOp | None = None
+    between: str = ""
 
 
 @dataclass(frozen=True)

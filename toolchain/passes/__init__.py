@@ -12,6 +12,7 @@ from toolchain.passes.merge_dilations import MergeDilations
 from toolchain.passes.merge_pads import MergePads
 from toolchain.passes.merge_relus import MergeRelus
 from toolchain.passes.merge_reshapes import MergeReshapes
+from toolchain.passes.merge_spectra import MergeSpectra
 from toolchain.passes.move_conversions import MoveConversions
 from toolchain.passes.read_stored import ReadStored
 from toolchain.passes.remove_dead_channels import RemoveDeadChannels
@@ -32,6 +33,7 @@ KEEPING_CHANNELS: tuple[Pass, ...] = (
     MergeReshapes(),
     MergeRelus(),
     MergePads(),
+    MergeSpectra(),
 )
 DEFAULT: tuple[Pass, ...] = (*KEEPING_CHANNELS, RemoveDeadChannels())
 

@@ -22,7 +22,7 @@ from toolchain.frontends.front_end import (
     RefusedError,
     unsupported,
 )
-from toolchain.frontends.tflite import control, legacy, refusals, shapes
+from toolchain.frontends.tflite import control, legacy, refusals, shapes, spectra
 from toolchain.frontends.tflite.file import (
     IDENTIFIER,
     LARGEST_ACTIVATION_BYTES,
@@ -32,6 +32,7 @@ from toolchain.frontends.tflite.file import (
     read_file,
 )
 from toolchain.frontends.tflite.metadata import labels
+from toolchain.frontends.tflite.spectra import Spectra, plain
 from toolchain.frontends.tflite.states import OPERATORS, Variables, free_name, of_variable
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ir.verify import InvalidGraphError
@@ -153,6 +154,7 @@ class _Reader:
         self._problems: list[Problem] = []
         self._broken: list[str] = []
         self._variables = Variables(model)
+        self._spectra = Spectra(model)
         self._states: list[State] = []
         self._constants: dict[int, Mapping[int, int]] = {}
         self._next_op = max((op.index for op in model.ops), default=0) + 1
@@ -274,6 +276,8 @@ class _Reader:
                 return [] if read is None else [read]
             if op.code in control.OPERATORS:
                 return self._called(op)
+            if self._spectra.takes(op):
+                return self._of_spectrum(op)
             return [] if self._folded(op) else self._read(op)
         except RefusedError as refused:
             self._problems.append(Problem(op.name, op.place, refused.why, refused.remedy))
@@ -494,6 +498,31 @@ class _Reader:
         kept = [i for i, tensor in known.items() if tensor is None or tensor.elements]
         return replace(op, inputs=tuple(i for i in op.inputs if i in kept))
 
+    def _of_spectrum(self, op: FileOp) -> list[Op]:
+        """Of operators that make and reshape complex numbers nothing; one that reads them."""
+        behind = self._spectra.operator(op)
+        if behind is None:
+            self._known.update(op.outputs)
+            return []
+        if not behind.reshaped:
+            return [self._read(behind.op)]
+        (target,) = op.outputs
+        found = self._found[target]
+        if found.tensor is None:
+            raise RefusedError(f"tensor {found.name!r} is {found.type_name.lower()}")
+        name = free_name(f"{found.name}_spectrum", self._names | self._tensors.keys())
+        added = plain(found, name)
+        self._names.add(name)
+        self._found.append(added)
+        self._variables.grow([added])
+        read = self._read(replace(behind.op, outputs=(len(self._found) - 1,)))
+        value = self._tensors[name]
+        if value.elements != found.tensor.elements:
+            raise InputError(f"{op}: {value} does not fit its output {found.tensor}")
+        self._learn(target, found.tensor)
+        shape = Reshape(found.tensor.shape)
+        return [read, Op("reshape", f"{read.name}_reshaped", (name,), (found.name,), shape)]
+
     def _updated(self, op: FileOp, states: tuple[int, ...]) -> list[Tensor]:
         """The next values of the variable tensors that the operator updates, its own alone."""
         own = {op.inputs[index] for index in states}
@@ -579,8 +608,9 @@ def _recognises(data: bytes) -> bool:
     return data[4:8] == IDENTIFIER
 
 
-READ_AWAY = tuple(sorted({*OPERATORS, *control.OPERATORS, *shapes.OPERATORS}))
-"""Operators that reading removes: states, known control flow, and arithmetic on shapes."""
+READ_AWAY = tuple(sorted({*OPERATORS, *control.OPERATORS, *shapes.OPERATORS, *spectra.OPERATORS}))
+"""Operators that reading removes: states, known control flow, arithmetic on shapes, and complex
+numbers."""
 
 
 def _read(data: bytes, path: Path, wanted: Reading = AS_WRITTEN) -> Graph:

@@ -3,5 +3,5 @@
 Kinds: `signal_window`, `signal_fft_auto_scale`, `signal_rfft`, `signal_energy`,
 `signal_filter_bank`, `signal_filter_bank_square_root`, `signal_spectral_subtraction`,
 `signal_pcan`, `signal_filter_bank_log`. `fourier` and `spectrum` have their arithmetic, which
-`toolchain.preprocess` shares.
+`toolchain.preprocess` shares. `rfft2d` is TFLite's transform of float32, by `fourier_f32`.
 """

@@ -1,0 +1,73 @@
+"""Complex numbers of a TFLite file: RFFT2D, and what reads them.
+
+No tensor holds complex numbers. RFFT2D, and the operators that give its output another shape, are
+remembered; COMPLEX_ABS, REAL and IMAG are read with the inputs of the RFFT2D that they stand
+behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from toolchain.errors import InputError
+from toolchain.frontends.front_end import RefusedError
+from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
+
+OPERATORS = ("RFFT2D",)
+READERS = ("COMPLEX_ABS", "IMAG", "REAL")
+_VIEWS = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
+_REMEDY = "read its output by COMPLEX_ABS, REAL and IMAG (tf.abs, tf.math.real, tf.math.imag)"
+
+
+@dataclass(frozen=True)
+class _Spectrum:
+    """The inputs of the RFFT2D that made it; whether it has another shape since."""
+
+    inputs: tuple[int, ...]
+    reshaped: bool = False
+
+
+@dataclass(frozen=True)
+class Behind:
+    """One of `READERS`, with the inputs of the RFFT2D. `reshaped`: its output has another shape."""
+
+    op: FileOp
+    reshaped: bool
+
+
+class Spectra:
+    """The complex tensors of a file, by their numbers, while its operators are walked."""
+
+    def __init__(self, model: FileModel) -> None:
+        self._outputs = frozenset(model.outputs)
+        self._found: dict[int, _Spectrum] = {}
+
+    def takes(self, op: FileOp) -> bool:
+        """Whether `operator` handles it."""
+        return op.code in OPERATORS or (bool(op.inputs) and op.inputs[0] in self._found)
+
+    def operator(self, op: FileOp) -> Behind | None:
+        """What is to be read; None for an operator that is remembered.
+
+        Raises RefusedError for one that computes with complex numbers, and for complex outputs.
+        """
+        spectrum = self._found.get(op.inputs[0])
+        if spectrum is not None and op.code in READERS:
+            return Behind(replace(op, inputs=spectrum.inputs), spectrum.reshaped)
+        if spectrum is not None and op.code not in _VIEWS:
+            raise RefusedError("it computes with complex numbers", _REMEDY)
+        if len(op.outputs) != 1 or (spectrum is None and len(op.inputs) != 2):
+            raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
+        if op.outputs[0] in self._outputs:
+            raise RefusedError("an output of the model is complex", _REMEDY)
+        if spectrum is None:
+            self._found[op.outputs[0]] = _Spectrum(op.inputs)
+        else:
+            self._found[op.outputs[0]] = replace(spectrum, reshaped=True)
+        return None
+
+
+def plain(found: FileTensor, name: str) -> FileTensor:
+    """The tensor as an operator makes it that it is reshaped from; its shape is open."""
+    assert found.tensor is not None
+    return replace(found, name=name, tensor=replace(found.tensor, name=name), dynamic=True)

@@ -1,0 +1,325 @@
+"""The Fourier transform of real float32 images, or of rows of sound, and what is kept of it.
+
+TFLite RFFT2D with the COMPLEX_ABS, REAL or IMAG that reads it: complex numbers are never a tensor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.extents import Extents, whole
+from toolchain.ops.kernel import (
+    NULL,
+    Argument,
+    Call,
+    Constant,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    SafeOverlap,
+    Scratch,
+    Struct,
+    Touched,
+    constant,
+)
+from toolchain.ops.movement.copies import int32_constant, integers
+from toolchain.ops.readers.float32 import FLOAT32_ONLY
+from toolchain.ops.signal.fourier_f32 import (
+    Float32,
+    complex_tables,
+    half_turns,
+    magnitude,
+    real_transform,
+    transform,
+)
+from toolchain.ops.spec import (
+    Array,
+    Axis,
+    OpSpec,
+    Reach,
+    ReadOp,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_LARGEST = 1 << 15
+_FLOAT_BYTES = 4
+
+
+class Kept(Enum):
+    """What is kept of complex numbers. The value is the TFLite operator that takes it."""
+
+    MAGNITUDE = "COMPLEX_ABS"
+    REAL = "REAL"
+    IMAGINARY = "IMAG"
+
+
+@dataclass(frozen=True)
+class Rfft2d(Attributes):
+    """`height` and `width` of the transform, powers of 2: images are cut, or filled up with zeros.
+
+    There is an output for each part that is `kept`, of width / 2 + 1 columns.
+    """
+
+    height: int = 1
+    width: int = 2
+    kept: tuple[Kept, ...] = (Kept.MAGNITUDE,)
+
+
+def _attributes(op: Op) -> Rfft2d:
+    assert isinstance(op.attributes, Rfft2d)
+    return op.attributes
+
+
+def _is_power_of_two(value: int) -> bool:
+    return value > 0 and not value & (value - 1)
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, own = graph.input(op, 0), _attributes(op)
+    if len(x.shape) < 2 or x.dtype is not DType.FLOAT32:
+        raise ValueError(f"it transforms float32 images, not {x}")
+    for size, least in ((own.height, 1), (own.width, 2)):
+        if not (_is_power_of_two(size) and least <= size <= _LARGEST):
+            raise ValueError(
+                f"a transform of {own.height}x{own.width}: sizes are powers of 2 up to {_LARGEST}, "
+                "the width from 2"
+            )
+    if not own.kept or len(set(own.kept)) != len(own.kept):
+        raise ValueError(f"it keeps {[kept.value for kept in own.kept]}")
+    shape = (*x.shape[:-2], own.height, own.width // 2 + 1)
+    return (TensorType(shape, x.dtype),) * len(own.kept)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    own = _attributes(op)
+    given = inputs[0].astype(np.float32)[..., : own.height, : own.width]
+    padded = np.zeros((*given.shape[:-2], own.height, own.width), np.float32)
+    padded[..., : given.shape[-2], : given.shape[-1]] = given
+    with np.errstate(all="ignore"):
+        numbers = real_transform(padded)
+        if own.height > 1:
+            columns = transform(np.swapaxes(numbers, -3, -2), complex_tables(own.height))
+            numbers = np.swapaxes(columns, -3, -2)
+    return tuple(_part(numbers, kept) for kept in own.kept)
+
+
+def _part(numbers: Float32, kept: Kept) -> Float32:
+    if kept is Kept.MAGNITUDE:
+        return magnitude(numbers)
+    return numbers[..., 0 if kept is Kept.REAL else 1].copy()
+
+
+def _macs(op: Op, graph: Graph) -> int:
+    """Products of real numbers, of passes of radix 4: three of complex numbers for each four."""
+    own, x = _attributes(op), graph.input(op, 0)
+    row, column = own.width // 2, own.height
+    rows = own.height * (row * max(row.bit_length() - 1, 0) * 3 // 2 + 2 * row)
+    columns = (row + 1) * column * (column.bit_length() - 1) * 3 // 2
+    return math.prod(x.shape[:-2]) * (rows + columns)
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """All but those of the images."""
+    rank = len(graph.input(op, 0).shape)
+    return tuple(Axis(axis, (Reach(axis),), lambda part: op.attributes) for axis in range(rank - 2))
+
+
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    own, x = _attributes(op), graph.input(op, 0)
+    rows, columns = complex_tables(own.width // 2), complex_tables(own.height)
+    constants: list[Constant] = [
+        constant("order", rows.order),
+        constant("twiddles", rows.twiddles),
+        constant("halves", half_turns(rows.length)),
+    ]
+    plan: dict[str, Argument] = {
+        "length": rows.length,
+        "order": Packed("order"),
+        "twiddles": Packed("twiddles"),
+    }
+    across: dict[str, Argument] = {"length": columns.length, "order": NULL, "twiddles": NULL}
+    if own.height > 1:
+        across |= {"order": Packed("column_order"), "twiddles": Packed("column_twiddles")}
+        constants.append(constant("column_order", columns.order))
+        constants.append(constant("column_twiddles", columns.twiddles))
+    halves: Argument = Packed("halves")
+    if not constants[2].data.size:
+        del constants[2]
+        halves = NULL
+    params = Struct(
+        "thimble_rfft2d_f32_params",
+        {
+            "slices": math.prod(x.shape[:-2]),
+            "input_h": x.shape[-2],
+            "input_w": x.shape[-1],
+            "height": own.height,
+            "width": own.width,
+            "rows": Struct("thimble_fourier_f32", plan),
+            "halves": halves,
+            "columns": Struct("thimble_fourier_f32", across),
+        },
+    )
+    outputs: dict[str, Argument] = {
+        kept.name.lower(): Output(own.kept.index(kept)) if kept in own.kept else NULL
+        for kept in Kept
+    }
+    call = Call(
+        "thimble_rfft2d_f32",
+        {"params": params, "input": Input(0), **outputs, "work": Scratch(element="float")},
+    )
+    return Kernel(
+        (call,),
+        _extents,
+        constants=tuple(constants),
+        scratch_bytes=_scratch_bytes(own.height, own.width),
+        find_overlaps=lambda: _overlaps(op, graph),
+        find_terms=lambda: _terms(op, graph),
+    )
+
+
+def _scratch_bytes(height: int, width: int) -> int:
+    column = height if height > 1 else 0
+    return 2 * _FLOAT_BYTES * (height * (width // 2 + 1) + column)
+
+
+def _overlaps(op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
+    """An image is read before what is kept of it is written."""
+    x, own = graph.input(op, 0), _attributes(op)
+    if len(own.kept) > 1:
+        return ()
+    slices = math.prod(x.shape[:-2])
+    more = own.height * (own.width // 2 + 1) - math.prod(x.shape[-2:])
+    return (SafeOverlap(0, lead_bytes=_FLOAT_BYTES * max((slices - 1) * more, 0)),)
+
+
+def _passes(length: int) -> dict[str, float]:
+    """Turns of `thimble_fourier_passes_f32`, once: pairs, and fours with and without factors."""
+    counts = {"two": 0.0, "first of 4": 0.0, "four": 0.0, "run": 0.0}
+    apart = 1
+    if length.bit_length() % 2 == 0:
+        counts["two"] = length // 2
+        apart = 2
+    while apart < length:
+        firsts = length // (4 * apart)
+        counts["first of 4"] += firsts
+        counts["four"] += length // 4 - firsts
+        counts["run"] += apart
+        apart *= 4
+    return counts
+
+
+def _terms(op: Op, graph: Graph) -> dict[str, float]:
+    x, own = graph.input(op, 0), _attributes(op)
+    slices, numbers = math.prod(x.shape[:-2]), own.width // 2 + 1
+    rows = slices * own.height
+    columns = slices * numbers if own.height > 1 else 0
+    terms: dict[str, float] = {
+        "call": 1.0,
+        "row": rows,
+        "sample": rows * own.width,
+        "real pair": rows * (own.width // 4),
+        "column": columns,
+        "column number": columns * own.height,
+        "kept": rows * numbers * len(own.kept),
+        "magnitude": rows * numbers * (Kept.MAGNITUDE in own.kept),
+    }
+    across = _passes(own.height)
+    for name, count in _passes(own.width // 2).items():
+        terms[name] = rows * count + columns * across[name]
+    return terms
+
+
+def _extents(touched: Touched) -> Extents:
+    call = touched.call
+    slices, height, width, input_h, input_w = (
+        call[f"params.{name}"] for name in ("slices", "height", "width", "input_h", "input_w")
+    )
+    pair = 2 * _FLOAT_BYTES
+    tables = {
+        "order": 2 * (width // 2),
+        "twiddles": pair * max(width // 2 * 3 // 4, 1),
+        "halves": pair * (width // 4),
+    }
+    if height > 1:
+        tables["column_order"] = 2 * height
+        tables["column_twiddles"] = pair * max(height * 3 // 4, 1)
+    kept = [call.find(part.name.lower()) for part in Kept]
+    size = whole(slices * height * (width // 2 + 1), _FLOAT_BYTES)
+    return Extents(
+        {0: whole(slices * input_h * input_w, _FLOAT_BYTES)},
+        {place.index: size for place in kept if isinstance(place, Output)},
+        {key: size for key, size in tables.items() if size},
+        scratch=_scratch_bytes(height, width),
+        largest=slices * max(input_h * input_w, height * (width + 2)),
+    )
+
+
+_KEPT = MappingProxyType({kept.value: kept for kept in Kept})
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    """Of the operator that reads the complex numbers, with the inputs of RFFT2D."""
+    height, width = integers(node, 1)
+    for size in (height, width):
+        if not _is_power_of_two(size) or size > _LARGEST:
+            raise node.unsupported(
+                f"its transform is of {height}x{width}",
+                f"sizes are powers of 2 up to {_LARGEST}, the width from 2",
+            )
+    return ReadOp(Rfft2d(height, width, (_KEPT[node.builtin],)), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    own = _attributes(op)
+    if len(own.kept) > 1:
+        raise ValueError("TFLite has an operator for each part that is kept")
+    length = int32_constant("fft_length", (own.height, own.width))
+    transformed = WrittenOp("RFFT2D", "Rfft2dOptions", {}, (length,))
+    return WrittenOp(own.kept[0].value, behind=transformed, between="complex64")
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    """A spectrogram's frames, mostly; else images."""
+    kept = list(Kept)[int(rng.integers(3))]
+    if rng.random() < 0.6:
+        height, width = 1, 2 ** int(rng.integers(1, 10))
+        given = (1, int(rng.integers(1, width + 4)))
+        slices = tuple(int(size) for size in rng.integers(1, 4, int(rng.integers(0, 3))))
+    else:
+        height, width = (2 ** int(n) for n in rng.integers(1, 6, 2))
+        given = (int(rng.integers(1, height + 3)), int(rng.integers(1, width + 3)))
+        slices = (2,) if rng.random() < 0.3 else ()
+    tensors = [
+        Tensor("x", (*slices, *given), DType.FLOAT32),
+        Tensor("y", (*slices, height, width // 2 + 1), DType.FLOAT32),
+    ]
+    op = Op("rfft2d", "rfft2d", ("x",), ("y",), Rfft2d(height, width, (kept,)))
+    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="rfft2d",
+    attributes=Rfft2d,
+    infer=_infer,
+    reference=_reference,
+    select=_select,
+    sample=_sample,
+    tflite=TfliteBinding(tuple(_KEPT), _read, _write),
+    macs=_macs,
+    axes=_axes,
+    dtypes=FLOAT32_ONLY,
+    limits="float32; constant sizes, powers of 2 up to 32768; behind RFFT2D, COMPLEX_ABS, REAL or "
+    "IMAG reads the complex numbers, also reshaped; near LiteRT, which computes in double",
+)
