@@ -120,7 +120,7 @@ def wild(graph: Graph, rng: np.random.Generator) -> Graph:
         q = tensor.quantisation
         if q is None or tensor.dtype.value not in ("int8", "int16"):
             return tensor
-        if tensor.is_constant and not any(q.zero_points):
+        if tensor.is_constant and (q.per_channel or not any(q.zero_points)):
             return tensor
         if q not in chosen:
             fixed = q.scale in _FIXED_SCALES and rng.random() < 0.8

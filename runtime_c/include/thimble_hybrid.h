@@ -6,15 +6,22 @@
 
 #include "thimble_f32.h"
 
-/** asymmetric  the image's zero point is chosen by its range; else it is 0.
- *  in_turn     a sum is multiplied by its filter's scale, then by the image's; else by their product.
- *  gathered    each window is copied, since it does not lie in one piece or its filters see only some
- * channels. per_channel  whether each filter has a scale of its own. */
+/** How floats are quantised by the range that they have, together with 0: as LiteRT does, around 0 or with a
+ *  zero point, or as DynamicQuantizeLinear of ONNX, all images together (uint8 values stored 128 lower). */
+typedef enum { THIMBLE_RANGE_SYMMETRIC, THIMBLE_RANGE_ASYMMETRIC, THIMBLE_RANGE_ONNX } thimble_range;
+
+/** range        how images are quantised.
+ *  in_turn      a sum is multiplied by its filter's scale, then by the image's; else by their product.
+ *  gathered     each window is copied, since it does not lie in one piece or its filters see only some
+ *               channels.
+ *  per_channel  whether each filter has a scale of its own.
+ *  shifted      whether filters have zero points other than 0. */
 typedef struct {
-    int32_t asymmetric;
+    thimble_range range;
     int32_t in_turn;
     int32_t gathered;
     int32_t per_channel;
+    int32_t shifted;
 } thimble_hybrid_params;
 
 /** Quantises `size` values, as NEON's kernels of LiteRT do, with a range that contains 0. Returns the zero
@@ -22,11 +29,17 @@ typedef struct {
 int32_t thimble_quantize_range_f32(
     const float *values, int32_t size, int32_t asymmetric, int8_t *stored, float *scale);
 
-/** Convolution with any stride, dilation, padding and number of groups. Each image of the batch is quantised
- *  on its own: a fully connected layer is that of images of one pixel.
+/** Quantises `size` values as DynamicQuantizeLinear of ONNX does, by the range of all `all_size` values, 128
+ *  lower than its uint8. Returns the zero point, as much lower. */
+int32_t thimble_quantize_dynamic_f32(
+    const float *all, int32_t all_size, const float *values, int32_t size, int8_t *stored, float *scale);
+
+/** Convolution with any stride, dilation, padding and number of groups. LiteRT's ranges are those of each
+ *  image of the batch: a fully connected layer is a convolution of images of one pixel.
  *
- *  parameters: of each group, for each four filters (padded with zeros to four) four zeros, then for each
- * four taps (padded with zeros) four bytes of each filter in turn. `taps`: the sum of each filter's weights.
+ *  parameters: of each group, for each four filters (padded with zeros to four) their zero points, then for
+ * each four taps (padded with zeros) four bytes of each filter in turn. `taps`: the sum of each filter's
+ * weights, less their zero point.
  *  `bias` may be NULL. scratch: an image's bytes, and those of a window's depth if `gathered`, each rounded
  * up to a multiple of four. */
 void thimble_convolve_hybrid_s8(const thimble_window_f32 *window,
@@ -51,9 +64,34 @@ void thimble_convolve_hybrid_lanes_s8(const thimble_window_f32 *window,
                                       void *scratch,
                                       float *output);
 
-/** Depthwise convolution: filters [kernel_h][kernel_w][output_c], a scale for each channel, images quantised
- *  with a zero point. `bias` may be NULL. scratch: an image's bytes. */
+/** A fully connected layer of rows that are stored already: `window` is a line of pixels, one a row, whose
+ *  scale is 1. Otherwise as `thimble_convolve_hybrid_s8`. */
+void thimble_rows_hybrid_s8(const thimble_window_f32 *window,
+                            const thimble_hybrid_params *params,
+                            const int8_t *input,
+                            int32_t zero_point,
+                            const int32_t *parameters,
+                            const int32_t *taps,
+                            const float *scales,
+                            const float *bias,
+                            float *output);
+
+/** The same with the parameters of `thimble_convolve_hybrid_lanes_s8`. */
+void thimble_rows_hybrid_lanes_s8(const thimble_window_f32 *window,
+                                  const thimble_hybrid_params *params,
+                                  const int8_t *input,
+                                  int32_t zero_point,
+                                  const int32_t *parameters,
+                                  const int32_t *taps,
+                                  const float *scales,
+                                  const float *bias,
+                                  float *output);
+
+/** Depthwise convolution: filters [kernel_h][kernel_w][output_c], a scale for each channel, and one zero
+ * point for all. `bias` may be NULL. scratch: an image's bytes. */
 void thimble_depthwise_hybrid_s8(const thimble_window_f32 *window,
+                                 thimble_range range,
+                                 int32_t filters_zero_point,
                                  const float *input,
                                  const int8_t *filters,
                                  const float *scales,

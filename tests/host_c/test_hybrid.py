@@ -15,7 +15,7 @@ from toolchain.deployment.verification import verify_model
 from toolchain.errors import UnsupportedError
 from toolchain.frontends import load_model
 from toolchain.ir import DType, Graph, Quantisation
-from toolchain.ops.arithmetic.dynamic_range import quantised
+from toolchain.ops.arithmetic.dynamic_range import Range, quantised
 from toolchain.planning.options import PlanOptions
 
 
@@ -39,14 +39,17 @@ def test_it_needs_float(model: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_quantised_range_holds_its_ends_and_zero() -> None:
     rng = np.random.default_rng(2)
-    for asymmetric in (False, True):
+    for chosen in Range:
         for _ in range(200):
             values = rng.normal(rng.uniform(-3, 3), 1, 40).astype(np.float32)
-            stored, scale, zero_point = quantised(values, asymmetric=asymmetric)
-            assert stored.min() >= (-128 if asymmetric else -127) and stored.max() <= 127
-            assert asymmetric or zero_point == 0
+            stored, scale, zero_point = quantised(values, chosen)
+            assert (
+                stored.min() >= (-127 if chosen is Range.SYMMETRIC else -128)
+                and stored.max() <= 127
+            )
+            assert chosen is not Range.SYMMETRIC or zero_point == 0
             assert abs((stored - zero_point) * scale - values).max() <= 0.51 * scale * 2
-    stored, scale, zero_point = quantised(np.zeros(5, np.float32), asymmetric=True)
+    stored, scale, zero_point = quantised(np.zeros(5, np.float32), Range.ASYMMETRIC)
     assert (stored.tolist(), float(scale), zero_point) == ([0] * 5, 1.0, 0)
 
 

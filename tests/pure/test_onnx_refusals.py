@@ -92,13 +92,20 @@ def test_every_problem_of_known_operators_is_listed_too() -> None:
     assert "Pad" in message and "'edge'" in message and "dilations" in message
 
 
-def test_dynamic_quantisation_is_told_to_be_static() -> None:
+def test_sums_of_integers_that_nothing_scales_are_refused() -> None:
     nodes = [
         helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"], "q"),
         helper.make_node("MatMulInteger", ["q", "w"], ["y"], "m"),
     ]
-    model = model_of(nodes, {"x": (1, 3)}, ["y"], {"w": np.ones((3, 2), np.uint8)})
-    assert "quantize_static instead of quantize_dynamic" in refused(model)
+    model = model_of(
+        nodes,
+        {"x": (1, 3)},
+        ["y"],
+        {"w": np.ones((3, 2), np.uint8)},
+        output_dtype=TensorProto.INT32,
+    )
+    message = refused(model)
+    assert "MatMulInteger" in message and "the Mul of its scales" in message
 
 
 def test_weights_with_a_zero_point_say_the_remedy() -> None:

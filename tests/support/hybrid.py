@@ -6,6 +6,7 @@ import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.hybrid.convolutions import HybridConvolution, HybridDepthwise
 from toolchain.ops.hybrid.dense import HybridDense
 from toolchain.ops.movement.reshape import Reshape
@@ -46,9 +47,9 @@ def hybrid_network() -> Graph:
     add("conv2d", first, (1, 7, 7, 10), (10, 3, 3, 3))
     around = HybridDepthwise(padding=Padding(1, 1, 1, 1), activation=relu)
     add("depthwise_conv2d", around, (1, 7, 7, 10), (1, 3, 3, 10), axis=3)
-    add("conv2d", HybridConvolution(asymmetric=False), (1, 7, 7, 12), (12, 1, 1, 10), scales=1)
+    add("conv2d", HybridConvolution(range=Range.SYMMETRIC), (1, 7, 7, 12), (12, 1, 1, 10), scales=1)
     add("max_pool2d", Pool2D(2, 2, 2, 2), (1, 3, 3, 12))
     add("reshape", Reshape((1, 108)), (1, 108))
-    add("fully_connected", HybridDense(Activation.RELU, asymmetric=True), (1, 21), (21, 108))
+    add("fully_connected", HybridDense(Activation.RELU, range=Range.ASYMMETRIC), (1, 21), (21, 108))
     add("fully_connected", HybridDense(), (1, 7), (7, 21), scales=1)
     return Graph.build("hybrid", tensors, ops, ["x"], [ops[-1].outputs[0]])

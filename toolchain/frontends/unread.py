@@ -115,10 +115,6 @@ TFLITE = (
 )
 ONNX = (
     Unread(
-        ("DynamicQuantizeLinear", "MatMulInteger", "ConvInteger"),
-        "its scales follow from the data: such models are quantised again, from float",
-    ),
-    Unread(
         ("Shape", "Size", "Constant", "ConstantOfShape", "Range", "EyeLike", "CastLike"),
         "with known shapes it is computed while reading; where it depends on data it is not read",
     ),

@@ -2,11 +2,14 @@
 #include "thimble_exact_float.h"
 #include "thimble_f32.h"
 #include "thimble_hybrid.h"
+#include "thimble_quantize_images.h"
 #include "thimble_taps_f32.h"
 
 #include <stddef.h>
 
 THIMBLE_EXACT_FLOAT void thimble_depthwise_hybrid_s8(const thimble_window_f32 *window,
+                                                     thimble_range range,
+                                                     int32_t filters_zero_point,
                                                      const float *input,
                                                      const int8_t *filters,
                                                      const float *scales,
@@ -18,9 +21,10 @@ THIMBLE_EXACT_FLOAT void thimble_depthwise_hybrid_s8(const thimble_window_f32 *w
     const int32_t multiplier = w.output_c / w.input_c;
     const int32_t size = w.input_h * w.input_w * w.input_c;
     int8_t *const pixels = scratch;
-    for (int32_t batch = 0; batch < w.batches; batch++, input += size) {
+    for (int32_t batch = 0; batch < w.batches; batch++) {
         float scale;
-        const int32_t zero_point = thimble_quantize_range_f32(input, size, 1, pixels, &scale);
+        const int32_t zero_point =
+            thimble_quantize_image(range, input, w.batches, batch, size, pixels, &scale);
         for (int32_t pixel = 0; pixel < w.output_h * w.output_w; pixel++) {
             const int32_t top = pixel / w.output_w * w.stride_h - w.pad_top;
             const int32_t left = pixel % w.output_w * w.stride_w - w.pad_left;
@@ -35,7 +39,8 @@ THIMBLE_EXACT_FLOAT void thimble_depthwise_hybrid_s8(const thimble_window_f32 *w
                     for (int32_t column = first; column < columns; column++) {
                         const int32_t x = left + column * w.dilation_w;
                         sum += (image[(y * w.input_w + x) * w.input_c] - zero_point) *
-                               filters[(row * w.kernel_w + column) * w.output_c + channel];
+                               (filters[(row * w.kernel_w + column) * w.output_c + channel] -
+                                filters_zero_point);
                     }
                 }
                 const float scaled = (float)sum * (scales[channel] * scale);

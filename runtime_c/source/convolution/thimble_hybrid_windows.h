@@ -6,6 +6,7 @@
 #include "thimble_exact_float.h"
 #include "thimble_f32.h"
 #include "thimble_hybrid.h"
+#include "thimble_quantize_images.h"
 #include "thimble_units.h"
 
 #include <string.h>
@@ -61,11 +62,17 @@ THIMBLE_EXACT_FLOAT static inline const int32_t *thimble_hybrid_put(const thimbl
                                                                     float *output)
 {
     const int32_t depth = w->kernel_h * w->kernel_w * w->depth;
+    int32_t pixels = 1; /* the sums of filters begin with their zero points */
+    for (int32_t tap = 0; params->shifted != 0 && tap < depth; tap++) {
+        pixels += column[tap];
+    }
     for (int32_t next = first; next < first + filters; next += 4) {
+        const int32_t *const zero_points = parameters;
         int32_t sums[4];
         parameters = sum_four(column, parameters, depth, sums);
         for (int32_t i = next; i < next + 4 && i < first + filters; i++) {
-            const float sum = (float)(sums[i - next] - image->zero_point * taps[i]);
+            const int32_t shift = pixels * zero_points[i - next] + image->zero_point * taps[i];
+            const float sum = (float)(sums[i - next] - shift);
             const float scale = scales[params->per_channel != 0 ? i : 0];
             const float scaled =
                 params->in_turn != 0 ? sum * scale * image->scale : sum * (scale * image->scale);
@@ -92,9 +99,10 @@ static inline void thimble_hybrid_convolve(const thimble_window_f32 *w,
     const int32_t filters = w->output_c / groups;
     int8_t *const pixels = scratch;
     int8_t *const column = &pixels[(size + 3) / 4 * 4];
-    for (int32_t batch = 0; batch < w->batches; batch++, input += size) {
+    for (int32_t batch = 0; batch < w->batches; batch++) {
         thimble_hybrid_image image = {pixels, 0.0f, 0};
-        image.zero_point = thimble_quantize_range_f32(input, size, params->asymmetric, pixels, &image.scale);
+        image.zero_point =
+            thimble_quantize_image(params->range, input, w->batches, batch, size, pixels, &image.scale);
         for (int32_t pixel = 0; pixel < w->output_h * w->output_w; pixel++, output += w->output_c) {
             const int32_t top = pixel / w->output_w * w->stride_h - w->pad_top;
             const int32_t left = pixel % w->output_w * w->stride_w - w->pad_left;

@@ -1,7 +1,8 @@
 """The operators that compute on integers, written as DequantizeLinear, operator, QuantizeLinear.
 
 QLinearConv and QLinearMatMul are standard; the others are ONNX Runtime's (domain com.microsoft).
-After this, one reader per operator serves both forms in which onnxruntime quantises.
+After this, one reader per operator serves both forms in which onnxruntime quantises. Those of
+dynamic quantisation become the operators that ONNX Runtime's optimiser made them of.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from toolchain.errors import InputError
 from toolchain.frontends.onnx.file import Array, FileModel, Node
 
 _CONTRIB = "com.microsoft."
+_FLOAT32 = 1
+"""ONNX's number of the element type."""
 _ONE_AXIS = 13
 """The first opset whose Softmax is over one dimension."""
 
@@ -49,7 +52,7 @@ class _Expander:
     def dequantize(self, node: Node, first: int, axis: int = 0) -> Node:
         """DequantizeLinear of the three inputs from `first` on: data, scale, zero point."""
         data, scale, zero_point = (_input(node, first + i) for i in range(3))
-        output = self._fresh(node, f"input{first}")
+        output = self.fresh(node, f"input{first}")
         return Node(
             node.index,
             "DequantizeLinear",
@@ -73,7 +76,7 @@ class _Expander:
         if not scale:
             yield Node(node.index, operator, node.name, inputs, node.outputs, attributes)
             return
-        real = self._fresh(node, "real")
+        real = self.fresh(node, "real")
         yield Node(node.index, operator, node.name, inputs, (real,), attributes)
         yield Node(
             node.index, "QuantizeLinear", node.name, (real, scale, zero_point), node.outputs, {}
@@ -92,7 +95,7 @@ class _Expander:
         product = self.constants[input_scale].astype(np.float32) * self.constants[
             weight_scale
         ].astype(np.float32)
-        scale = self._fresh(node, "bias_scale")
+        scale = self.fresh(node, "bias_scale")
         self.constants[scale] = np.asarray(product.reshape(-1) if product.size > 1 else product)
         if product.size == 1:
             self.constants[scale] = np.asarray(product.reshape(()))
@@ -101,11 +104,32 @@ class _Expander:
             "DequantizeLinear",
             node.name,
             (name, scale),
-            (self._fresh(node, "bias"),),
+            (self.fresh(node, "bias"),),
             {"axis": 0},
         )
 
-    def _fresh(self, node: Node, stem: str) -> str:
+    def scaled(
+        self, node: Node, factors: tuple[str, ...], scales: tuple[str, str], bias: str
+    ) -> Iterator[Node]:
+        """MatMulInteger of these inputs, times the product of both scales, plus a bias ('' for
+        none).
+        """
+        sums, reals, scale, scaled = (
+            self.fresh(node, name) for name in ("sums", "reals", "scales", "scaled")
+        )
+        last = scaled if bias else node.outputs[0]
+        steps: tuple[tuple[str, tuple[str, ...], str, dict[str, Any]], ...] = (
+            ("MatMulInteger", factors, sums, {}),
+            ("Cast", (sums,), reals, {"to": _FLOAT32}),
+            ("Mul", scales, scale, {}),
+            ("Mul", (reals, scale), last, {}),
+        )
+        for operator, inputs, output, attributes in steps:
+            yield Node(node.index, operator, node.name, inputs, (output,), attributes)
+        if bias:
+            yield Node(node.index, "Add", node.name, (scaled, bias), node.outputs, {})
+
+    def fresh(self, node: Node, stem: str) -> str:
         return f"{node.outputs[0]}/{node.index}/{stem}"
 
 
@@ -199,6 +223,24 @@ def _concat(expander: _Expander, node: Node) -> Iterator[Node]:
     yield from expander.core(node, "Concat", operands, (node.inputs[0], node.inputs[1]))
 
 
+def _dynamic_matmul(expander: _Expander, node: Node) -> Iterator[Node]:
+    """DynamicQuantizeMatMul: of floats A, integers B, their scale and zero point, a bias."""
+    stored = tuple(expander.fresh(node, name) for name in ("stored", "scale", "zero_point"))
+    yield Node(node.index, "DynamicQuantizeLinear", node.name, node.inputs[:1], stored, {})
+    data, scale, zero_point = stored
+    _, weights, weights_scale = node.inputs[:3]
+    zero_points = (zero_point, _optional(node, 3))
+    factors = (data, weights, *zero_points)
+    yield from expander.scaled(node, factors, (scale, weights_scale), _optional(node, 4))
+
+
+def _matmul_to_float(expander: _Expander, node: Node) -> Iterator[Node]:
+    """MatMulIntegerToFloat: of integers A and B, their scales, their zero points, a bias."""
+    first, second, first_scale, second_scale = node.inputs[:4]
+    factors = (first, second, _optional(node, 4), _optional(node, 5))
+    yield from expander.scaled(node, factors, (first_scale, second_scale), _optional(node, 6))
+
+
 EXPANSIONS: Mapping[str, Callable[[_Expander, Node], Iterator[Node]]] = MappingProxyType(
     {
         "QLinearConv": _convolution,
@@ -213,6 +255,8 @@ EXPANSIONS: Mapping[str, Callable[[_Expander, Node], Iterator[Node]]] = MappingP
         "QLinearLeakyRelu": partial(_unary, "LeakyRelu"),
         "QLinearSoftmax": _softmax,
         "QLinearConcat": _concat,
+        "DynamicQuantizeMatMul": _dynamic_matmul,
+        "MatMulIntegerToFloat": _matmul_to_float,
     }
 )
 

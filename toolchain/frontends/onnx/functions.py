@@ -77,7 +77,7 @@ def fuse_functions(shaped: ShapedModel) -> ShapedModel:
         return shaped
     nodes = [made.get(node.outputs[0], node) for node in model.nodes]
     ends = [end.name for end in model.outputs]
-    return replace(shaped, model=replace(model, nodes=_needed(nodes, ends)))
+    return replace(shaped, model=replace(model, nodes=needed(nodes, ends)))
 
 
 def _read_once(shaped: ShapedModel) -> set[str]:
@@ -170,7 +170,7 @@ def _stored(node: Node, given: Sequence[Array]) -> Array:
     return stored
 
 
-def _needed(nodes: Sequence[Node], ends: Sequence[str]) -> tuple[Node, ...]:
+def needed(nodes: Sequence[Node], ends: Sequence[str]) -> tuple[Node, ...]:
     """The nodes that something still reads."""
     wanted, kept = set(ends), []
     for node in reversed(nodes):

@@ -18,7 +18,7 @@ import numpy as np
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import LeftInFloatError, Problem, RefusedError
 from toolchain.frontends.onnx import quantisation
-from toolchain.frontends.onnx.arithmetic import UNIT, Arithmetic
+from toolchain.frontends.onnx.arithmetic import UNIT, Arithmetic, Int8
 from toolchain.frontends.onnx.builder import Value, shifted
 from toolchain.frontends.onnx.file import End, Node
 from toolchain.frontends.onnx.float_arithmetic import Float32
@@ -31,6 +31,7 @@ from toolchain.frontends.onnx.stored import Stored
 from toolchain.frontends.onnx.values import Values
 from toolchain.ir import DType, Graph, Quantisation
 from toolchain.ops import specs
+from toolchain.ops.hybrid.dynamic import ROWS_ARE_STORED
 from toolchain.ops.spec import OnnxBinding
 from toolchain.ops.unary.cast import Cast
 
@@ -188,7 +189,8 @@ class Importer:
     def _compute(self, node: Node) -> None:
         """Read an operator in the model's arithmetic, or in float32 where the file left it so."""
         if self._arithmetic.in_float or self._values.holds_integers(node):
-            self._read_in(self._arithmetic, node)
+            stored = self._arithmetic.in_float and self._picks_stored(node)
+            self._read_in(Int8() if stored else self._arithmetic, node)
             return
         refusal: LeftInFloatError | None = None
         if not self._values.reads_reals(node):
@@ -206,6 +208,17 @@ class Importer:
                 raise
             why = f"{refusal.why}; in float32: {error.why}"
             raise RefusedError(why, error.remedy or refusal.remedy) from error
+
+    def _picks_stored(self, node: Node) -> bool:
+        """Whether the operator moves rows of a table of dequantised integers, so that it can move
+        the integers; or multiplies such rows.
+        """
+        if ROWS_ARE_STORED in node.attributes:
+            return True
+        table = self._values.constants.get(node.inputs[0])
+        if node.operator != "Gather" or table is None or table.quantisation is None:
+            return False
+        return table.data.dtype == np.int8 and not table.quantisation.per_channel
 
     def _read_in(self, arithmetic: Arithmetic, node: Node) -> None:
         own = arithmetic.readers.get(node.operator)

@@ -157,7 +157,8 @@ class NodeView:
             if self.operator in _MASKING:
                 data = np.clip(data, -_LARGEST, _LARGEST)
         owned = np.ascontiguousarray(data)
-        quantisation = None if self.in_float else quantisation
+        if self.in_float and data.dtype.kind == "f":
+            quantisation = None
         return self._values.builder.add_tensor(
             f"{self.name}/{stem}", owned.shape, DType(str(owned.dtype)), quantisation, owned
         )

@@ -18,23 +18,28 @@ QUANTISE_HINT = (
     "quantise it first, with inputs like those it will meet: "
     "`thimble quantize MODEL.onnx --data FILES -o OUT.onnx`"
 )
-_QUANTISES = frozenset({"QuantizeLinear", "DequantizeLinear"})
-_DYNAMIC = frozenset(
-    {
-        "ConvInteger",
-        "DynamicQuantizeLinear",
-        "MatMulInteger",
-        "com.microsoft.DynamicQuantizeMatMul",
-        "com.microsoft.MatMulIntegerToFloat",
-    }
+DYNAMIC_HINT = (
+    "quantise the float model that it was made of, with inputs like those it will meet: "
+    "`thimble quantize MODEL.onnx --data FILES -o OUT.onnx`"
 )
+_QUANTISES = frozenset({"QuantizeLinear", "DequantizeLinear"})
+DYNAMIC = frozenset({"ConvInteger", "DynamicQuantizeLinear", "MatMulInteger"})
 _PULP = frozenset({"RequantShift", "iGELU", "iLayerNorm", "ITAMax", "IntegerMean", "iSoftmax"})
 
 
 def is_float(model: FileModel) -> bool:
-    """Whether the model is not quantised at all. `model` is expanded."""
+    """Whether the model's activations are floats: it is not quantised at all, or dynamically.
+
+    `model` is expanded.
+    """
     kinds = {node.operator for node in model.nodes}
-    return not (kinds & _QUANTISES or kinds & _PULP or kinds & _DYNAMIC)
+    stored = {"QuantizeLinear"} if is_dynamic(model) else _QUANTISES
+    return not (kinds & stored or kinds & _PULP)
+
+
+def is_dynamic(model: FileModel) -> bool:
+    """Whether scales of activations are known only while the model runs. `model` is expanded."""
+    return any(node.operator in DYNAMIC for node in model.nodes)
 
 
 def refusal(operator: str) -> tuple[str, str]:
@@ -44,10 +49,11 @@ def refusal(operator: str) -> tuple[str, str]:
             "it is of the PULP dialect, whose requantisation is not ONNX's",
             "export the float model and quantise it with onnxruntime.quantization.quantize_static",
         )
-    if operator in _DYNAMIC:
+    if operator in DYNAMIC:
         return (
-            "the model is quantised dynamically: its scales are known only when it runs",
-            "use quantize_static instead of quantize_dynamic",
+            "its integers go elsewhere than to a MatMulInteger or ConvInteger by constant weights, "
+            "a Cast to float and the Mul of both scales",
+            "quantise the float model with onnxruntime.quantization.quantize_dynamic",
         )
     if operator in ("If", "Loop", "Scan"):
         return (

@@ -16,6 +16,7 @@ from toolchain.frontends.front_end import AS_WRITTEN, Problem, Reading, unsuppor
 from toolchain.frontends.onnx import quantisation
 from toolchain.frontends.onnx.arithmetic import Arithmetic, Int8
 from toolchain.frontends.onnx.compositions import RECIPES
+from toolchain.frontends.onnx.dynamic import join_dynamic
 from toolchain.frontends.onnx.expand import EXPANDED, expand
 from toolchain.frontends.onnx.file import FileModel, read_file
 from toolchain.frontends.onnx.float_arithmetic import IN_INT8, Float32
@@ -57,7 +58,7 @@ def read_traced(
 def _read(data: bytes, path: Path, wanted: Reading) -> tuple[Graph, Mapping[str, Stored]]:
     old = with_shapes(constants_from_nodes(read_file(data)), wanted.input_shapes)
     file = in_new_forms(old, lambda: ranks(old))
-    known = STRUCTURAL | bindings().keys() | READERS.keys()
+    known = STRUCTURAL | quantisation.DYNAMIC | bindings().keys() | READERS.keys()
     unknown = _unknown(file, known)
     expanded = expand(file)
     in_float = quantisation.is_float(expanded)
@@ -71,7 +72,8 @@ def _read(data: bytes, path: Path, wanted: Reading) -> tuple[Graph, Mapping[str,
             raise
         raise _refused(path, unknown, file, kept_in_float, [str(error)]) from error
     arithmetic: Arithmetic = Float32() if in_float else Int8()
-    importer = Importer(shaped if in_float else fuse_functions(shaped), arithmetic)
+    joined = join_dynamic(shaped)
+    importer = Importer(joined if in_float else fuse_functions(joined), arithmetic)
     graph = importer.graph(path.stem)
     if importer.faults and not importer.problems:
         raise InputError("\n  ".join(importer.faults))
@@ -105,10 +107,10 @@ def _refused(
         found = UnsupportedError(f"{found}{besides}", operator=found.operator)
     if kept_in_float is None or kept_in_float:
         return found
-    return UnsupportedError(
-        f"{path.name}: this is a float model; {quantisation.QUANTISE_HINT}. "
-        f"Nor can it run in float:\n{found}"
-    )
+    what = f"this is a float model; {quantisation.QUANTISE_HINT}"
+    if quantisation.is_dynamic(expand(file)):
+        what = f"this model's activations are floats; {quantisation.DYNAMIC_HINT}"
+    return UnsupportedError(f"{path.name}: {what}. Nor can it run in float:\n{found}")
 
 
 def _unknown(model: FileModel, known: Set[str]) -> list[Problem]:
@@ -120,5 +122,13 @@ def _unknown(model: FileModel, known: Set[str]) -> list[Problem]:
     ]
 
 
-READ_AWAY = tuple(sorted(STRUCTURAL | EXPANDED | RENAMED | (RECIPES.keys() - bindings().keys())))
+READ_AWAY = tuple(
+    sorted(
+        STRUCTURAL
+        | {"DynamicQuantizeLinear"}
+        | EXPANDED
+        | RENAMED
+        | (RECIPES.keys() - bindings().keys())
+    )
+)
 """Operators that reading removes: they become others, the layout of tensors, or nothing."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, read_activation
-from toolchain.ops.arithmetic.dynamic_range import Float32, Int64
+from toolchain.ops.arithmetic.dynamic_range import Float32, Int64, Range
 from toolchain.ops.convolution.common import (
     INPUT,
     WEIGHTS,
@@ -28,7 +28,13 @@ from toolchain.ops.convolution.common import (
 )
 from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.hybrid.kernels import convolution_kernel, depthwise_kernel
-from toolchain.ops.hybrid.sums import centred, check_hybrid_node, hybrid_sample, with_bias
+from toolchain.ops.hybrid.sums import (
+    centred,
+    check_hybrid_node,
+    hybrid_sample,
+    real_weights,
+    with_bias,
+)
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import image_patches
 from toolchain.ops.spec import (
@@ -46,22 +52,24 @@ from toolchain.ops.spec import (
 
 @dataclass(frozen=True)
 class HybridConvolution(Windowed):
-    """`asymmetric`: the image is quantised with a zero point, and a sum is multiplied by its
+    """`range`: how the image is quantised. Where it is ASYMMETRIC, a sum is multiplied by its
     filter's scale and then by the image's; else by their product.
     """
 
     activation: Activation = Activation.NONE
-    asymmetric: bool = True
+    range: Range = Range.ASYMMETRIC
 
 
 @dataclass(frozen=True)
 class HybridDepthwise(Windowed):
-    """The image is quantised with a zero point."""
+    """`range`: how the image is quantised; never SYMMETRIC."""
 
     activation: Activation = Activation.NONE
+    range: Range = Range.ASYMMETRIC
 
 
 def _of(op: Op) -> HybridConvolution:
+    """The operator's attributes."""
     assert isinstance(op.attributes, HybridConvolution)
     return op.attributes
 
@@ -86,10 +94,12 @@ def _scales(op: Op, graph: Graph) -> Float32:
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     a = _of(op)
-    image, steps = centred(inputs[INPUT].astype(np.float32), asymmetric=a.asymmetric)
-    sums = _sums(op, graph, image, inputs[WEIGHTS].astype(np.int64)).astype(np.float32)
+    image, steps = centred(inputs[INPUT].astype(np.float32), a.range)
+    weights = real_weights(op, graph, inputs[WEIGHTS])
+    sums = _sums(op, graph, image, weights).astype(np.float32)
     own, scales = steps.reshape(-1, 1, 1, 1), _scales(op, graph)
-    scaled = sums * scales * own if a.asymmetric else sums * (scales * own)
+    in_turn = a.range is Range.ASYMMETRIC
+    scaled = sums * scales * own if in_turn else sums * (scales * own)
     return (with_bias(scaled, op, inputs, a.activation),)
 
 
@@ -97,9 +107,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     a, depth = _of(op), graph.input(op, WEIGHTS).shape[3]
     shapes = graph.input(op, INPUT).shape, graph.output(op).shape
     window = window_f32(*shapes, window_of(op, graph), a.activation, depth)
-    return convolution_kernel(
-        op, graph, core, window, asymmetric=a.asymmetric, in_turn=a.asymmetric
-    )
+    return convolution_kernel(op, graph, core, window, a.range, in_turn=a.range is Range.ASYMMETRIC)
 
 
 def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
@@ -129,10 +137,16 @@ def _read(node: TfliteNode) -> ReadOp:
     assert x is not None and weights is not None
     if len(weights.q.scales) != weights.shape[0]:
         raise node.unsupported("filters without a scale of each", "convert the model again")
-    asymmetric = len(set(weights.q.scales)) > 1 or x.shape[3] != weights.shape[3]
     activation = read_activation(node)
     walked = (walk.stride, walk.dilation, walk.padding)
-    return ReadOp(HybridConvolution(*walked, activation, asymmetric), present_inputs(node))
+    chosen = _range_of(x, weights)
+    return ReadOp(HybridConvolution(*walked, activation, chosen), present_inputs(node))
+
+
+def _range_of(x: Tensor, weights: Tensor) -> Range:
+    """LiteRT's: with a zero point where filters have scales of their own, or in groups."""
+    alike = len(set(weights.q.scales)) == 1 and x.shape[3] == weights.shape[3]
+    return Range.SYMMETRIC if alike else Range.ASYMMETRIC
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
@@ -142,8 +156,8 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 def _depthwise_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     assert isinstance(op.attributes, HybridDepthwise)
     x, y = graph.input(op, INPUT), graph.output(op)
-    image, steps = centred(inputs[INPUT].astype(np.float32), asymmetric=True)
-    filters = inputs[WEIGHTS].astype(np.int64)
+    image, steps = centred(inputs[INPUT].astype(np.float32), op.attributes.range)
+    filters = real_weights(op, graph, inputs[WEIGHTS])
     wide = np.repeat(image, y.shape[3] // x.shape[3], axis=3)
     sums = np.zeros(y.shape, np.int64)
     for row, patches in enumerate(image_patches(wide, window_of(op, graph), y.shape)):
@@ -157,7 +171,7 @@ def _depthwise_select(op: Op, graph: Graph, core: Core) -> Kernel:
     assert isinstance(op.attributes, HybridDepthwise)
     shapes = graph.input(op, INPUT).shape, graph.output(op).shape
     window = window_f32(*shapes, window_of(op, graph), op.attributes.activation, 1)
-    return depthwise_kernel(op, graph, window)
+    return depthwise_kernel(op, graph, window, op.attributes.range)
 
 
 def _depthwise_read(node: TfliteNode) -> ReadOp:
@@ -193,8 +207,7 @@ def hybrid_conv2d(plain: OpSpec) -> OpSpec:
         if rng.random() < 0.2:
             alike = (weights.q.scales[0],) * len(weights.q.scales)
             weights = replace(weights, quantisation=replace(weights.q, scales=alike))
-        asymmetric = len(set(weights.q.scales)) > 1 or x.shape[3] != weights.shape[3]
-        chosen = replace(op, attributes=replace(_of(op), asymmetric=asymmetric))
+        chosen = replace(op, attributes=replace(_of(op), range=_range_of(x, weights)))
         tensors = [weights if t.name == "weights" else t for t in graph.tensors.values()]
         return Graph.build(graph.name, tensors, [chosen], graph.inputs, graph.outputs)
 

@@ -13,10 +13,17 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, read_activation
+from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.common import INPUT, WEIGHTS, present_inputs
 from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.hybrid.kernels import convolution_kernel
-from toolchain.ops.hybrid.sums import centred, check_hybrid_node, hybrid_sample, with_bias
+from toolchain.ops.hybrid.sums import (
+    centred,
+    check_hybrid_node,
+    hybrid_sample,
+    real_weights,
+    with_bias,
+)
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.partial_fully_connected import leading_dimensions
 from toolchain.ops.spec import (
@@ -36,11 +43,13 @@ from toolchain.ops.window import Window
 
 @dataclass(frozen=True)
 class HybridDense(Attributes):
-    """`keep_dims` as in `FullyConnected`. `asymmetric`: rows are quantised with a zero point."""
+    """`keep_dims` as in `FullyConnected`. `range`: how rows are quantised, LiteRT's each by itself,
+    ONNX's all together.
+    """
 
     activation: Activation = Activation.NONE
     keep_dims: bool = False
-    asymmetric: bool = False
+    range: Range = Range.SYMMETRIC
 
 
 def _of(op: Op) -> HybridDense:
@@ -57,8 +66,8 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     weights, a = graph.input(op, WEIGHTS), _of(op)
     rows = inputs[INPUT].astype(np.float32).reshape(-1, weights.shape[1])
-    stored, steps = centred(rows, asymmetric=a.asymmetric)
-    sums = (stored @ inputs[WEIGHTS].astype(np.int64).T).astype(np.float32)
+    stored, steps = centred(rows, a.range)
+    sums = (stored @ real_weights(op, graph, inputs[WEIGHTS]).T).astype(np.float32)
     scaled = sums * (np.array(weights.q.scales, np.float32) * steps[:, None])
     return (with_bias(scaled, op, inputs, a.activation).reshape(graph.output(op).shape),)
 
@@ -66,17 +75,20 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     a, (units, depth) = _of(op), graph.input(op, WEIGHTS).shape
     rows = graph.input(op, INPUT).elements // depth
-    shapes = (rows, 1, 1, depth), (rows, 1, 1, units)
+    images, pixels = (1, rows) if a.range is Range.ONNX else (rows, 1)
+    shapes = (images, 1, pixels, depth), (images, 1, pixels, units)
     window = window_f32(*shapes, Window((1, 1)), a.activation)
-    return convolution_kernel(op, graph, core, window, asymmetric=a.asymmetric, in_turn=False)
+    return convolution_kernel(op, graph, core, window, a.range, in_turn=False)
 
 
 def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
-    """Outputs, each with weights of its own; rows where input and output agree on them."""
+    """Outputs, each with weights of its own; rows where input and output agree on them, and each is
+    quantised by itself.
+    """
     x, y = graph.input(op, INPUT), graph.output(op)
     own = (Reach(0),) * (len(op.inputs) - 1)
     outputs = Axis(len(y.shape) - 1, (None, *own), lambda part: op.attributes)
-    if x.shape[:-1] != y.shape[:-1]:
+    if x.shape[:-1] != y.shape[:-1] or _of(op).range is Range.ONNX:
         return (outputs,)
     whole = (None,) * len(own)
     rows = (
@@ -91,8 +103,8 @@ def _read(node: TfliteNode) -> ReadOp:
     if options.weightsFormat != "DEFAULT":
         raise node.unsupported("shuffled weights", "convert without the shuffled weights format")
     check_hybrid_node(node, 2, 0)
-    asymmetric = bool(options.asymmetricQuantizeInputs)
-    attributes = HybridDense(read_activation(node), bool(options.keepNumDims), asymmetric)
+    chosen = Range.ASYMMETRIC if options.asymmetricQuantizeInputs else Range.SYMMETRIC
+    attributes = HybridDense(read_activation(node), bool(options.keepNumDims), chosen)
     return ReadOp(attributes, present_inputs(node))
 
 
@@ -100,7 +112,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     options = {
         "fusedActivationFunction": _of(op).activation,
         "keepNumDims": _of(op).keep_dims,
-        "asymmetricQuantizeInputs": _of(op).asymmetric,
+        "asymmetricQuantizeInputs": _of(op).range is Range.ASYMMETRIC,
     }
     return WrittenOp("FULLY_CONNECTED", "FullyConnectedOptions", options, version=9)
 
@@ -110,7 +122,8 @@ def hybrid_dense(plain: OpSpec) -> OpSpec:
 
     def attributes(op: Op, rng: np.random.Generator) -> HybridDense:
         activation = getattr(op.attributes, "activation", Activation.NONE)
-        return HybridDense(activation, asymmetric=bool(rng.random() < 0.5))
+        chosen = Range.ASYMMETRIC if rng.random() < 0.5 else Range.SYMMETRIC
+        return HybridDense(activation, range=chosen)
 
     sample = hybrid_sample(
         plain.sample, 0, attributes, per_channel=lambda rng: bool(rng.random() < 0.5)

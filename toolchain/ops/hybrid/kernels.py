@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, constant_of
 from toolchain.ops.convolution.packing import VECTOR_BYTES, pack_sums, vector_turns, word_turns
 from toolchain.ops.convolution.window_f32 import bias_f32, image_f32, reach_f32
@@ -24,38 +25,34 @@ from toolchain.ops.kernel import (
     Packed,
     Scratch,
     Struct,
+    Symbol,
     Touched,
 )
 
 _WORDS, _VECTORS = "thimble_convolve_hybrid_s8", "thimble_convolve_hybrid_lanes_s8"
 _DEPTHWISE = "thimble_depthwise_hybrid_s8"
-_TAPS = MappingProxyType({_WORDS: 4, _VECTORS: VECTOR_BYTES})
+_ROWS, _LANE_ROWS = "thimble_rows_hybrid_s8", "thimble_rows_hybrid_lanes_s8"
+_TAPS = MappingProxyType({_WORDS: 4, _VECTORS: VECTOR_BYTES, _ROWS: 4, _LANE_ROWS: VECTOR_BYTES})
 """Taps of a filter that lie together."""
-_LARGEST_PRODUCT = 255 * 128
 
 
 def convolution_kernel(
-    op: Op, graph: Graph, core: Core, window: Struct, *, asymmetric: bool, in_turn: bool
+    op: Op, graph: Graph, core: Core, window: Struct, chosen: Range, *, in_turn: bool
 ) -> Kernel:
     """A convolution of `window`. On Helium filters lie in the order in which vectors are loaded.
 
     Raises UnsupportedError where a sum may overflow int32.
     """
     weights, function = graph.input(op, WEIGHTS), _VECTORS if core.mve else _WORDS
-    _check_sums(op, weights.elements // weights.shape[0])
+    _check_sums(op, weights, weights.elements // weights.shape[0])
     sizes = {name: window.members[name] for name in ("kernel_h", "kernel_w", "pad_top", "pad_left")}
     pointwise = sizes == {"kernel_h": 1, "kernel_w": 1, "pad_top": 0, "pad_left": 0}
     whole_depth = window.members["depth"] == window.members["input_c"]
-    params = {
-        "asymmetric": int(asymmetric),
-        "in_turn": int(in_turn),
-        "gathered": int(not (pointwise and whole_depth)),
-        "per_channel": int(len(weights.q.scales) > 1),
-    }
+    gathered = not (pointwise and whole_depth)
     groups = graph.input(op, INPUT).shape[-1] // weights.shape[-1]
     arguments: dict[str, Argument] = {
         "window": window,
-        "params": Struct("thimble_hybrid_params", params),
+        "params": _params(weights, chosen, in_turn=in_turn, gathered=gathered),
         "input": Input(INPUT),
         "parameters": Packed("parameters"),
         "taps": Packed("taps"),
@@ -65,20 +62,60 @@ def convolution_kernel(
         "output": Output(0),
     }
     call = Call(function, arguments)
-    constants = (
-        Constant("parameters", lambda: _packed(weights, groups, core), "filters"),
-        Constant("taps", lambda: _filters(weights).sum(axis=1, dtype=np.int32), "sums of weights"),
-        _scales(weights),
-    )
+    constants = _constants(weights, groups, core)
     return Kernel((call,), _extents, constants, scratch_bytes=_scratch_bytes(call))
 
 
-def depthwise_kernel(op: Op, graph: Graph, window: Struct) -> Kernel:
-    """A depthwise convolution. Raises UnsupportedError where a sum may overflow int32."""
+def rows_kernel(op: Op, graph: Graph, core: Core, window: Struct) -> Kernel:
+    """A fully connected layer of stored rows, a `window` of pixels. Raises UnsupportedError where a
+    sum may overflow int32.
+    """
     weights = graph.input(op, WEIGHTS)
-    _check_sums(op, weights.shape[1] * weights.shape[2])
+    _check_sums(op, weights, weights.shape[1])
     arguments: dict[str, Argument] = {
         "window": window,
+        "params": _params(weights, Range.SYMMETRIC, in_turn=False, gathered=False),
+        "input": Input(INPUT),
+        "zero_point": graph.input(op, INPUT).q.zero_point,
+        "parameters": Packed("parameters"),
+        "taps": Packed("taps"),
+        "scales": Packed("scales"),
+        "bias": Input(BIAS),
+        "output": Output(0),
+    }
+    call = Call(_LANE_ROWS if core.mve else _ROWS, arguments)
+    return Kernel((call,), _extents, _constants(weights, 1, core))
+
+
+def _params(weights: Tensor, chosen: Range, *, in_turn: bool, gathered: bool) -> Struct:
+    members: dict[str, Argument] = {
+        "range": Symbol(chosen.value),
+        "in_turn": int(in_turn),
+        "gathered": int(gathered),
+        "per_channel": int(len(weights.q.scales) > 1),
+        "shifted": int(any(weights.q.zero_points)),
+    }
+    return Struct("thimble_hybrid_params", members)
+
+
+def _constants(weights: Tensor, groups: int, core: Core) -> tuple[Constant, ...]:
+    return (
+        Constant("parameters", lambda: _packed(weights, groups, core), "filters"),
+        Constant("taps", lambda: _taps_sums(weights), "sums of weights"),
+        _scales(weights),
+    )
+
+
+def depthwise_kernel(op: Op, graph: Graph, window: Struct, chosen: Range) -> Kernel:
+    """A depthwise convolution whose filters have one zero point. Raises UnsupportedError where a
+    sum may overflow int32.
+    """
+    weights = graph.input(op, WEIGHTS)
+    _check_sums(op, weights, weights.shape[1] * weights.shape[2])
+    arguments: dict[str, Argument] = {
+        "window": window,
+        "range": Symbol(chosen.value),
+        "filters_zero_point": weights.q.zero_points[0],
         "input": Input(INPUT),
         "filters": Input(WEIGHTS),
         "scales": Packed("scales"),
@@ -90,8 +127,9 @@ def depthwise_kernel(op: Op, graph: Graph, window: Struct) -> Kernel:
     return Kernel((call,), _extents, (_scales(weights),), scratch_bytes=_scratch_bytes(call))
 
 
-def _check_sums(op: Op, taps: int) -> None:
-    if taps * _LARGEST_PRODUCT >= 1 << 31:
+def _check_sums(op: Op, weights: Tensor, taps: int) -> None:
+    farthest = 255 if any(weights.q.zero_points) else 128
+    if taps * 255 * farthest >= 1 << 31:
         raise UnsupportedError(
             f"{op.kind} {op.name!r}: a sum of {taps} products may overflow int32, where the "
             "reference wraps; make the layer smaller"
@@ -103,11 +141,25 @@ def _filters(weights: Tensor) -> NDArray[np.int8]:
     return constant_of(weights).reshape(weights.shape[0], -1).astype(np.int8)
 
 
+def _zero_points(weights: Tensor) -> NDArray[np.int32]:
+    """Of each filter."""
+    return np.broadcast_to(np.array(weights.q.zero_points, np.int32), weights.shape[0])
+
+
+def _taps_sums(weights: Tensor) -> NDArray[np.int32]:
+    """Of each filter, its weights less its zero point."""
+    filters = _filters(weights)
+    sums = filters.sum(axis=1, dtype=np.int64) - filters.shape[1] * _zero_points(weights)
+    return np.asarray(sums, np.int32)
+
+
 def _packed(weights: Tensor, groups: int, core: Core) -> NDArray[np.int32]:
     turns = vector_turns if core.mve else word_turns
     parts = np.split(_filters(weights), groups)
-    zeros = np.zeros(weights.shape[0] // groups, np.int32)
-    return np.concatenate([pack_sums(part, zeros, turns) for part in parts])
+    zeros = np.split(_zero_points(weights), groups)
+    return np.concatenate(
+        [pack_sums(part, zero, turns) for part, zero in zip(parts, zeros, strict=True)]
+    )
 
 
 def _scales(weights: Tensor) -> Constant:
@@ -119,6 +171,8 @@ def _image_bytes(call: Call) -> int:
 
 
 def _scratch_bytes(call: Call) -> int:
+    if call.function in (_ROWS, _LANE_ROWS):
+        return 0
     if call.function == _DEPTHWISE or not call["params.gathered"]:
         return _image_bytes(call)
     return round_up(_image_bytes(call), 4) + round_up(_taps(call), 4)
@@ -143,6 +197,8 @@ def _extents(touched: Touched) -> Extents:
         filters = padded * round_up(_taps(call), _TAPS[call.function])
         constants |= {"parameters": 4 * padded + filters, "taps": 4 * channels}
         constants["scales"] = 4 * (channels if call["params.per_channel"] else 1)
+    if call.function in (_ROWS, _LANE_ROWS):
+        read[INPUT] = whole(call["window.input_w"] * call["window.input_c"])
     return Extents(
         read,
         {0: image_f32(call, "output")},

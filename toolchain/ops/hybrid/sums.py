@@ -9,7 +9,7 @@ import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.arithmetic.dynamic_range import Float32, Int64, quantised
+from toolchain.ops.arithmetic.dynamic_range import Float32, Int64, Range, quantised
 from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS
 from toolchain.ops.readers.float32 import clamped
 from toolchain.ops.spec import Array, TfliteNode
@@ -17,11 +17,25 @@ from toolchain.ops.spec import Array, TfliteNode
 _REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
 
 
-def centred(images: Float32, *, asymmetric: bool) -> tuple[Int64, Float32]:
-    """Each image of a batch in steps of its own scale, around 0 (int64); and the scales."""
-    parts = [quantised(image, asymmetric=asymmetric) for image in images]
+def centred(images: Float32, chosen: Range) -> tuple[Int64, Float32]:
+    """Each image of a batch in steps of its scale, around 0 (int64); and the scales.
+
+    LiteRT's ranges are those of each image, ONNX's is that of all.
+    """
+    whole = chosen is Range.ONNX
+    parts = [quantised(image, chosen) for image in ([images] if whole else images)]
     stored = np.stack([values - zero_point for values, _, zero_point in parts])
-    return stored, np.array([scale for _, scale, _ in parts], np.float32)
+    scales = np.array([scale for _, scale, _ in parts], np.float32)
+    return stored.reshape(images.shape), np.broadcast_to(scales, len(images))
+
+
+def real_weights(op: Op, graph: Graph, weights: Array) -> Int64:
+    """Weights around 0, in steps of their scales (int64)."""
+    q = graph.input(op, WEIGHTS).q
+    along = [1] * weights.ndim
+    if q.axis is not None:
+        along[q.axis] = -1
+    return weights.astype(np.int64) - np.array(q.zero_points, np.int64).reshape(along)
 
 
 def with_bias(scaled: Float32, op: Op, inputs: Sequence[Array], activation: Activation) -> Float32:
@@ -60,18 +74,25 @@ def hybrid_sample(
     attributes: Callable[[Op, np.random.Generator], Attributes],
     *,
     per_channel: Callable[[np.random.Generator], bool] = lambda rng: True,
+    zero_points: Callable[[np.random.Generator, int], tuple[int, ...]] = lambda rng, count: (
+        (0,) * count
+    ),
 ) -> Callable[[np.random.Generator], Graph]:
-    """The samples of a float kind with int8 weights, whose scales run along `axis`."""
+    """The samples of a float kind with int8 weights, whose scales run along `axis`.
+
+    `zero_points` draws so many.
+    """
 
     def made(rng: np.random.Generator) -> Graph:
         graph = sample(rng)
         (op,), weights = graph.ops, graph.tensors["weights"]
         count = weights.shape[axis] if per_channel(rng) else 1
         scales = tuple(float(np.float32(one)) for one in rng.uniform(0.001, 0.02, count))
+        zeros = zero_points(rng, count)
         stored = replace(
             weights,
             dtype=DType.INT8,
-            quantisation=Quantisation(scales, (0,) * count, axis if count > 1 else None),
+            quantisation=Quantisation(scales, zeros, axis if count > 1 else None),
             constant=rng.integers(-127, 128, weights.shape).astype(np.int8),
         )
         tensors = [stored if t is weights else t for t in graph.tensors.values()]

@@ -335,7 +335,7 @@ def _read_onnx(node: OnnxNode) -> None:
     (_read_gemm if node.operator == "Gemm" else _read_matmul)(node)
 
 
-_INT8 = OpSpec(
+INT8 = OpSpec(
     quantised=WEIGHTED,
     kind="fully_connected",
     attributes=FullyConnected,
@@ -352,12 +352,12 @@ _INT8 = OpSpec(
     "weights with a zero point, or computed",
 )
 _INT16 = int16_form(
-    replace(_INT8, sample=_sample),
+    replace(INT8, sample=_sample),
     "int16 with constant int8 weights and int64 bias",
     Choice(_select_int16, _cmsis_nn_int16),
 )
 _PLAIN = float32_form(
-    _INT8, "float32, constant or computed weights", _float_reference, _select_float32
+    INT8, "float32, constant or computed weights", _float_reference, _select_float32
 )
 _FLOAT32 = float_or_hybrid(_PLAIN, hybrid_dense(_PLAIN))
-SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})
+SPEC = by_type({DType.INT8: INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})

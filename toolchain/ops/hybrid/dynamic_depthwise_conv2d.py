@@ -1,0 +1,34 @@
+"""Depthwise convolution of a float image with int8 filters, as ONNX quantises dynamically.
+
+See `dynamic_conv2d`, which reads it. All filters have one zero point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from toolchain.ir import Attributes, Op
+from toolchain.ops.arithmetic.dynamic_range import Range
+from toolchain.ops.convolution.common import convolution_of
+from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
+from toolchain.ops.hybrid.convolutions import HybridDepthwise, hybrid_depthwise
+from toolchain.ops.hybrid.dynamic import LIMITS, dynamic_sample
+from toolchain.ops.readers.float32 import FLOAT32_ONLY
+
+
+def _attributes(op: Op, rng: np.random.Generator) -> Attributes:
+    a = convolution_of(op)
+    return HybridDepthwise(a.stride, a.dilation, a.padding, a.activation, Range.ONNX)
+
+
+SPEC = replace(
+    hybrid_depthwise(S8),
+    kind="dynamic_depthwise_conv2d",
+    sample=dynamic_sample(S8, "dynamic_depthwise_conv2d", 3, _attributes, alike=True),
+    tflite=None,
+    onnx=None,
+    dtypes=FLOAT32_ONLY,
+    limits=f"{LIMITS}; read from ConvInteger; any stride, dilation, multiplier",
+)

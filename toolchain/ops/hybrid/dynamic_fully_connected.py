@@ -1,0 +1,128 @@
+"""A product of float rows and an int8 matrix, as ONNX quantises dynamically.
+
+DynamicQuantizeLinear, MatMulInteger, Cast and Mul: all rows are quantised together, as uint8, and
+an int32 sum is multiplied by the product of both scales. Rows that are integers already (of a table
+that a Gather reads) have a zero point; their scale is part of the weights' scales.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.arithmetic.dynamic_range import Range
+from toolchain.ops.convolution.common import INPUT, WEIGHTS
+from toolchain.ops.convolution.window_f32 import window_f32
+from toolchain.ops.hybrid.dense import HybridDense, hybrid_dense
+from toolchain.ops.hybrid.dynamic import (
+    LIMITS,
+    OPERANDS,
+    ROWS_ARE_STORED,
+    dynamic_sample,
+    dynamic_weights,
+)
+from toolchain.ops.hybrid.kernels import rows_kernel
+from toolchain.ops.hybrid.sums import real_weights, with_bias
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.matmul.fully_connected import INT8
+from toolchain.ops.matmul.partial_fully_connected import leading_dimensions
+from toolchain.ops.readers.float32 import FLOAT32_ONLY
+from toolchain.ops.readers.onnx import onnx_bias
+from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, TensorType, by_type
+from toolchain.ops.window import Window
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    """MatMulInteger by a constant matrix, and the bias that is added."""
+    if not node.in_float and not node.attribute(ROWS_ARE_STORED, 0):
+        raise node.left_in_float("it computes on floats")
+    if node.is_constant(INPUT):
+        raise node.unsupported("its first factor is constant", "swap the factors")
+    matrix = node.shape(WEIGHTS)
+    if len(matrix) < 2 or math.prod(matrix[:-2]) != 1:
+        raise node.unsupported(f"a second factor of shape {list(matrix)}", "one matrix can be")
+    weights = dynamic_weights(node, len(matrix) - 1)
+    x, places = node.row_operand(INPUT)
+    filters = weights.data.reshape(matrix[-2:]).T[:, places]
+    shape = node.output_shape()
+    units = len(filters)
+    bias = onnx_bias(node, OPERANDS, units, axis=len(shape) - 1)
+    activation = Activation(node.fused_activation()) if node.in_float else Activation.NONE
+    inputs = [x, node.add_constant("weights", filters, weights.quantisation(0))]
+    if bias is not None:
+        inputs.append(node.add_constant("bias", bias.astype(np.float32), None))
+    node.emit(
+        "dynamic_fully_connected",
+        HybridDense(activation, range=Range.ONNX),
+        inputs,
+        Quantisation((1.0,), (0,)),
+        tuple(range(len(shape))),
+        (math.prod(shape[:-1]), units),
+        DType.FLOAT32,
+    )
+
+
+def _of(op: Op) -> HybridDense:
+    assert isinstance(op.attributes, HybridDense)
+    return op.attributes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    rows = leading_dimensions(graph.input(op, INPUT), graph.input(op, WEIGHTS), _of(op).keep_dims)
+    return (TensorType((*rows, graph.input(op, WEIGHTS).shape[0]), DType.FLOAT32),)
+
+
+def _stored_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    rows = inputs[INPUT].reshape(-1, weights.shape[1]).astype(np.int64) - x.q.zero_point
+    sums = (rows @ real_weights(op, graph, inputs[WEIGHTS]).T).astype(np.float32)
+    scaled = sums * np.array(weights.q.scales, np.float32)
+    return (with_bias(scaled, op, inputs, _of(op).activation).reshape(graph.output(op).shape),)
+
+
+def _stored_select(op: Op, graph: Graph, core: Core) -> Kernel:
+    units, depth = graph.input(op, WEIGHTS).shape
+    rows = graph.input(op, INPUT).elements // depth
+    shapes = (1, 1, rows, depth), (1, 1, rows, units)
+    return rows_kernel(op, graph, core, window_f32(*shapes, Window((1, 1)), _of(op).activation))
+
+
+def _stored_sample(rng: np.random.Generator) -> Graph:
+    graph = _FLOAT32.sample(rng)
+    zero = int(rng.integers(-128, 128))
+    stored = replace(
+        graph.tensors["x"], dtype=DType.INT8, quantisation=Quantisation((1.0,), (zero,))
+    )
+    tensors = {**graph.tensors, "x": stored}.values()
+    return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
+
+
+def _attributes(op: Op, rng: np.random.Generator) -> Attributes:
+    return HybridDense(getattr(op.attributes, "activation", Activation.NONE), range=Range.ONNX)
+
+
+_FLOAT32 = replace(
+    hybrid_dense(INT8),
+    kind="dynamic_fully_connected",
+    infer=_infer,
+    sample=dynamic_sample(INT8, "dynamic_fully_connected", 0, _attributes),
+    tflite=None,
+    onnx=OnnxBinding(("MatMulInteger",), _read_onnx),
+    dtypes=FLOAT32_ONLY,
+    limits=LIMITS,
+)
+_STORED = replace(
+    _FLOAT32,
+    reference=_stored_reference,
+    select=_stored_select,
+    sample=_stored_sample,
+    dtypes=frozenset({DType.INT8}),
+    limits="int8 rows of a table, to float32",
+)
+SPEC = by_type({DType.FLOAT32: _FLOAT32, DType.INT8: _STORED})
