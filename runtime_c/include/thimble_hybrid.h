@@ -99,4 +99,26 @@ void thimble_depthwise_hybrid_s8(const thimble_window_f32 *window,
                                  void *scratch,
                                  float *output);
 
+/** As `thimble_svdf_f32_params`; time filters are int8 of scale `time_scale`. */
+typedef struct {
+    int32_t batches;
+    int32_t units;
+    int32_t rank;
+    int32_t memory;
+    int32_t clamped;
+    float min;
+    float max;
+    float time_scale;
+} thimble_svdf_hybrid_params;
+
+/** SVDF after its feature filters (TFLite `EvalHybridSVDF`): their results `newest` [batches][units * rank]
+ *  enter the state [batches][units * rank][memory], which filters `time` [units * rank][memory] read. Output
+ *  [batches][units]. `bias` may be NULL. */
+void thimble_svdf_hybrid_s8(const thimble_svdf_hybrid_params *params,
+                            const float *newest,
+                            const int8_t *time,
+                            const float *bias,
+                            float *state,
+                            float *output);
+
 #endif

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from tests.support.hybrid import hybrid_network
 from tests.support.tflite_writer import tflite_bytes
@@ -16,6 +17,9 @@ from toolchain.errors import UnsupportedError
 from toolchain.frontends import load_model
 from toolchain.ir import DType, Graph, Quantisation
 from toolchain.ops.arithmetic.dynamic_range import Range, quantised
+from toolchain.ops.interpret import interpret
+from toolchain.ops.recurrent.svdf_hybrid import HYBRID as HYBRID_SVDF
+from toolchain.ops.spec import Array
 from toolchain.planning.options import PlanOptions
 
 
@@ -30,6 +34,25 @@ def test_a_network_equals_litert(model: Path) -> None:
     result = verify_model(model, board="host", runs=12, options=PlanOptions(allow_float=True))
     assert result.reference.startswith("LiteRT's reference kernels")
     assert (result.elements, result.max_difference) == (12 * 7, 0)
+
+
+def test_svdf_equals_litert_over_time() -> None:
+    """Every element of six layers in four runs, of which one gets zeros."""
+    rng = np.random.default_rng(9)
+    for _ in range(6):
+        graph, states = HYBRID_SVDF.sample(rng), dict[str, Array]()
+        interpreter = Interpreter(
+            model_content=tflite_bytes(graph),
+            num_threads=1,
+            experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+        )
+        interpreter.allocate_tensors()
+        for turn in range(4):
+            x = rng.normal(0, 3, graph.tensors["x"].shape).astype(np.float32) * (turn != 2)
+            interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+            interpreter.invoke()
+            want = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+            np.testing.assert_array_equal(interpret(graph, [x], states)[0], want)
 
 
 def test_it_needs_float(model: Path, capsys: pytest.CaptureFixture[str]) -> None:

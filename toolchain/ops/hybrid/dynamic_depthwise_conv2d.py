@@ -29,6 +29,7 @@ SPEC = replace(
     sample=dynamic_sample(S8, "dynamic_depthwise_conv2d", 3, _attributes, alike=True),
     tflite=None,
     onnx=None,
+    made_by_passes=True,
     dtypes=FLOAT32_ONLY,
-    limits=f"{LIMITS}; read from ConvInteger; any stride, dilation, multiplier",
+    limits=f"{LIMITS}; made of a ConvInteger whose groups have one channel",
 )

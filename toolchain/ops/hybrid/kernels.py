@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, constant_of
 from toolchain.ops.convolution.packing import VECTOR_BYTES, pack_sums, vector_turns, word_turns
-from toolchain.ops.convolution.window_f32 import bias_f32, image_f32, reach_f32
+from toolchain.ops.convolution.window_f32 import bias_f32, image_f32, reach_f32, window_f32
 from toolchain.ops.extents import Extents, round_up, whole
 from toolchain.ops.kernel import (
+    NULL,
     Argument,
     Call,
     Constant,
@@ -28,6 +31,7 @@ from toolchain.ops.kernel import (
     Symbol,
     Touched,
 )
+from toolchain.ops.window import Window
 
 _WORDS, _VECTORS = "thimble_convolve_hybrid_s8", "thimble_convolve_hybrid_lanes_s8"
 _DEPTHWISE = "thimble_depthwise_hybrid_s8"
@@ -64,6 +68,40 @@ def convolution_kernel(
     call = Call(function, arguments)
     constants = _constants(weights, groups, core)
     return Kernel((call,), _extents, constants, scratch_bytes=_scratch_bytes(call))
+
+
+def images_call(
+    op: Op, weights: Tensor, core: Core, images: int, chosen: Range, newest_bytes: int
+) -> tuple[Call, tuple[Constant, ...]]:
+    """The products of `images` images of one pixel, each quantised by itself, and the constants.
+
+    They are the floats at the beginning of the scratch; a quantised image lies `newest_bytes` on.
+    Raises UnsupportedError where a sum may overflow int32.
+    """
+    units, depth = weights.shape
+    _check_sums(op, weights, depth)
+    shapes = (images, 1, 1, depth), (images, 1, 1, units)
+    arguments: dict[str, Argument] = {
+        "window": window_f32(*shapes, Window((1, 1)), Activation.NONE),
+        "params": _params(weights, chosen, in_turn=False, gathered=False),
+        "input": Input(INPUT),
+        "parameters": Packed("parameters"),
+        "taps": Packed("taps"),
+        "scales": Packed("scales"),
+        "bias": NULL,
+        "scratch": Scratch(newest_bytes),
+        "output": Scratch(element="float"),
+    }
+    return Call(_VECTORS if core.mve else _WORDS, arguments), _constants(weights, 1, core)
+
+
+def images_extents(touched: Touched) -> Extents:
+    """Those of `images_call`."""
+    found = _extents(touched)
+    at = touched.call.find("scratch")
+    assert isinstance(at, Scratch)
+    scratch = max(found.outputs[0].end, at.at_bytes + found.scratch)
+    return replace(found, outputs={}, scratch=scratch)
 
 
 def rows_kernel(op: Op, graph: Graph, core: Core, window: Struct) -> Kernel:
@@ -187,7 +225,7 @@ def _extents(touched: Touched) -> Extents:
     call = touched.call
     channels = call["window.output_c"]
     read, constants = {INPUT: image_f32(call, "input")}, {"scales": 4 * channels}
-    if touched.has(BIAS):
+    if isinstance(call.arguments["bias"], Input) and touched.has(BIAS):
         read[BIAS] = bias_f32(call)
     if call.function == _DEPTHWISE:
         read[WEIGHTS] = whole(call["window.kernel_h"] * call["window.kernel_w"] * channels)

@@ -45,6 +45,18 @@ def with_bias(scaled: Float32, op: Op, inputs: Sequence[Array], activation: Acti
     return clamped(scaled, activation)
 
 
+def check_floats(node: TfliteNode, indices: Sequence[int]) -> None:
+    """Raise UnsupportedError where one of these inputs is there and is not float32."""
+    for index in indices:
+        tensor = node.inputs[index] if index < len(node.inputs) else None
+        if tensor is not None and tensor.dtype is not DType.FLOAT32:
+            raise node.unsupported(
+                f"input {index} ({tensor.name!r}) is {tensor.dtype.value} beside int8 weights of "
+                "floats",
+                _REMEDY,
+            )
+
+
 def check_hybrid_node(node: TfliteNode, weights_rank: int, axis: int) -> None:
     """Raise UnsupportedError for operands that no hybrid kernel takes.
 

@@ -23,8 +23,8 @@ from toolchain.ops.recurrent.svdf_s16 import (
     TIME,
     Svdf,
     rank_of,
-    write,
 )
+from toolchain.ops.recurrent.svdf_s16 import write as write_integers
 from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 Float32 = NDArray[np.float32]
@@ -109,16 +109,20 @@ def _read(node: TfliteNode) -> ReadOp:
     check_float_node(node)
     for index in (FEATURES, TIME, *((BIAS,) if given[BIAS] is not None else ())):
         node.constant(index)
+    attributes = FloatSvdf(int(node.options.rank), read_activation(node))
+    return ReadOp(attributes, (0, 1, 2, 3, 4), states=(STATE,))
+
+
+def read_activation(node: TfliteNode) -> Activation:
+    """The fused activation. Raises UnsupportedError for one that is no clamp."""
     name = node.options.fusedActivationFunction
     if name not in {activation.name for activation in _ACTIVATIONS}:
         raise node.unsupported(f"its activation is {name}", "apply it in an operator of its own")
-    return ReadOp(
-        FloatSvdf(int(node.options.rank), Activation[name]), (0, 1, 2, 3, 4), states=(STATE,)
-    )
+    return Activation[name]
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    written = write(op, graph)
+def write(op: Op, graph: Graph) -> WrittenOp:
+    written = write_integers(op, graph)
     options = {**written.options, "fusedActivationFunction": _activation(op).name}
     return replace(written, options=options)
 
@@ -145,7 +149,7 @@ SPEC_F32 = replace(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("SVDF",), _read, _write),
+    tflite=TfliteBinding(("SVDF",), _read, write),
     dtypes=FLOAT32_ONLY,
     limits="float32; RELU, RELU6, [-1, 1] or none; state is kept from run to run",
 )
