@@ -538,6 +538,7 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "detection_postprocess": (forms()["detection_postprocess.int8"].sample, 32),
     "conv3d": (forms()["conv3d"].sample, 48),
     "rfft2d": (forms()["rfft2d"].sample, 64),
+    "decode_boxes": (forms()["decode_boxes"].sample, 32),
     "computed_fully_connected": (computed_fully_connected, 32),
     "scaled_fully_connected": (scaled_fully_connected, 48),
     "four_bit_conv2d": (_four_bits(conv2d), 96),

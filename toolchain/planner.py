@@ -17,12 +17,14 @@ from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cost import CostModel
 from toolchain.cost.predicted import predicted_model
+from toolchain.decode.append import with_boxes
 from toolchain.frontends import load_model, model_labels, model_sha256
 from toolchain.ir import About, Graph
 from toolchain.ir.boundary import Boundary
 from toolchain.memory.firmware_size import check_possible
 from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
+from toolchain.ops.check import check
 from toolchain.ops.lowering import lower
 from toolchain.passes.refuse_float import refuse_float
 from toolchain.planning.choices import Choices, find_choices
@@ -61,7 +63,10 @@ def plan_model(
     target = find_board(board)
     outputs = [prepared.graph.tensors[name] for name in prepared.graph.outputs]
     labels = labels_of(outputs, model_labels(model), options.labels)
-    plan = plan_graph(prepared.graph, target, options, prepared.boundaries, report, costs)
+    graph = prepared.graph
+    if options.decode is not None:
+        graph = check(with_boxes(graph, prepared.boundaries, options.decode))
+    plan = plan_graph(graph, target, options, prepared.boundaries, report, costs)
     return replace(plan, removed=prepared.removed, about=About(model_sha256(model), labels))
 
 

@@ -6,6 +6,7 @@ Of int8, whose heads are dequantised; or of legacy uint8, which the post-process
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tests.support.legacy import raised
 from tests.support.tflite_writer import tflite_bytes
@@ -42,17 +43,24 @@ def heads() -> Graph:
     return Graph.build("heads", [*tensors, scores], ops, ["image"], ["boxes_list", "scores"])
 
 
-def detector(*, legacy: bool = False, regular: bool = False, size: float = 0.6) -> bytes:
-    """`heads` with TFLite_Detection_PostProcess behind them, and a RESHAPE of its classes.
-
-    `size`: of the largest anchor.
-    """
+def anchors_of(size: float) -> NDArray[np.float32]:
+    """Of `heads`: on a grid of 6x6, the largest of this size."""
     rng = np.random.default_rng(7)
-    graph = heads()
     middle = np.stack(np.meshgrid(*(np.arange(6) / 6 + 1 / 12,) * 2, indexing="ij"), -1)
     sizes = size * rng.uniform(0.2, 1, (_BOXES, 2))
-    anchors = np.concatenate([middle.reshape(-1, 2), sizes], axis=1).astype(np.float32)
-    attributes = DetectionPostprocess(10, 1, 4, 5 if regular else 0, 0.3, 0.4, (9.0, 9.0, 5.0, 5.0))
+    return np.concatenate([middle.reshape(-1, 2), sizes], axis=1).astype(np.float32)
+
+
+def detector(
+    *, legacy: bool = False, regular: bool = False, size: float = 0.6, each_class: int = 5
+) -> bytes:
+    """`heads` with TFLite_Detection_PostProcess behind them, and a RESHAPE of its classes.
+
+    `size`: of the largest anchor. `each_class`: boxes of a class at most, if it is `regular`.
+    """
+    graph, anchors = heads(), anchors_of(size)
+    most = each_class if regular else 0
+    attributes = DetectionPostprocess(10, 1, 4, most, 0.3, 0.4, (9.0, 9.0, 5.0, 5.0))
     names = ("boxes", "labels", "found_scores", "count")
     shapes = ((1, 10, 4), (1, 10), (1, 10), (1,))
     tensors = [

@@ -12,6 +12,7 @@ import typer
 
 from toolchain import arena, schedule
 from toolchain.cli import _completion as completion
+from toolchain.decode.option import Decode, decoding
 from toolchain.errors import InputError
 from toolchain.files.labels import read_labels
 from toolchain.ir import External
@@ -182,6 +183,42 @@ PreprocessOption = Annotated[
         "image:width=320,height=240,format=rgb565be.",
     ),
 ]
+DecodeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--decode",
+        metavar="ssd|yolo[:FILE.toml][,NAME=VALUE,...]",
+        help="Also compute the boxes that a detector leaves to the host: four more outputs, for "
+        "boxes, classes, scores and their number, behind the model's own, which must be the raw "
+        "heads. As in ssd:anchors=anchors.npy,scores=sigmoid, or yolo (v8, v11), or "
+        "yolo:anchors.toml (v3, v5, v7).",
+    ),
+]
+ScoreThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        "--score-threshold",
+        metavar="SCORE",
+        help="With --decode: boxes of a lower score are dropped. Default: 0.25, of ssd 0.3.",
+    ),
+]
+IouThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        "--iou-threshold",
+        metavar="SHARE",
+        help="With --decode: a box that shares more than this with a better one is dropped. "
+        "Default: 0.45, of ssd 0.6.",
+    ),
+]
+DetectionsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-detections",
+        metavar="BOXES",
+        help="With --decode: boxes to report at most. Default: 20.",
+    ),
+]
 OneBankOption = Annotated[
     bool,
     typer.Option(
@@ -295,6 +332,26 @@ def external_weights(weights: str, address: str | None) -> External | None:
         ) from None
 
 
+def decode_option(
+    text: str | None,
+    score_threshold: float | None,
+    iou_threshold: float | None,
+    max_detections: int | None,
+) -> Decode | None:
+    """What --decode and its thresholds say. Raises InputError for thresholds without --decode."""
+    given = {
+        "--score-threshold": score_threshold,
+        "--iou-threshold": iou_threshold,
+        "--max-detections": max_detections,
+    }
+    if text is not None:
+        return decoding(text, score_threshold, iou_threshold, max_detections)
+    for option, value in given.items():
+        if value is not None:
+            raise InputError(f"{option} is for --decode, which is not given")
+    return None
+
+
 def plan_options(
     scheduler: str,
     allocator: str,
@@ -316,6 +373,7 @@ def plan_options(
     streamed_input: str = "",
     preprocess: str | None = None,
     input_shape: Sequence[str] | None = None,
+    decode: Decode | None = None,
 ) -> PlanOptions:
     """The options as a value. Raises InputError for an unknown name or an invalid number."""
     schedule.scheduler(scheduler)
@@ -355,6 +413,7 @@ def plan_options(
         streamed_input=streamed_input,
         input_shapes=tuple(map(_input_shape, input_shape or ())),
         preprocess=None if preprocess is None else read_preprocess(preprocess),
+        decode=decode,
     )
 
 
@@ -375,6 +434,7 @@ def option_words(options: PlanOptions) -> list[str]:
         ("--splitter", options.splitter, plain.splitter),
         ("--split-seconds", options.split_seconds, plain.split_seconds),
         ("--kernels", options.kernels, plain.kernels),
+        ("--decode", options.decode, plain.decode),
     )
     flags = (
         ("--no-split", not (options.nearly_free or chosen)),

@@ -17,11 +17,14 @@ from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
     CmsisNnOption,
+    DecodeOption,
+    DetectionsOption,
     EffortOption,
     FlashOption,
     FloatOption,
     ForceOption,
     InputShapeOption,
+    IouThresholdOption,
     KeepChannelsOption,
     KernelsOption,
     ModelArgument,
@@ -31,6 +34,7 @@ from toolchain.cli._options import (
     PortOption,
     RamOption,
     SchedulerOption,
+    ScoreThresholdOption,
     SlowdownOption,
     SplitSecondsOption,
     SplitterOption,
@@ -38,6 +42,7 @@ from toolchain.cli._options import (
     StreamOption,
     WeightsAddressOption,
     WeightsOption,
+    decode_option,
     external_weights,
     plan_options,
 )
@@ -52,6 +57,7 @@ from toolchain.cli._samples import (
     scaling,
 )
 from toolchain.cost.basis import INSTRUCTIONS
+from toolchain.deployment.decoded import Decoding
 from toolchain.deployment.verification import (
     Verification,
     counted_latency,
@@ -111,6 +117,10 @@ def command(
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
     input_shape: InputShapeOption = None,
+    decode: DecodeOption = None,
+    score_threshold: ScoreThresholdOption = None,
+    iou_threshold: IouThresholdOption = None,
+    max_detections: DetectionsOption = None,
     kernels: KernelsOption = Preference.AUTO,
     keep_dead_channels: KeepChannelsOption = False,
     weights: WeightsOption = "code",
@@ -133,7 +143,9 @@ def command(
     proves little: the exit code is then 2. If operators compute in float32, integers may differ by
     1 and floats by 2^-16 of their tensor's largest element, because the last bits of exp, tanh and
     similar functions differ from those of this machine's C library. A model that keeps state is
-    compared frame by frame, in sequences with a reset between. Exits 1 if the outputs do not match,
+    compared frame by frame, in sequences with a reset between. With --decode that runtime judges
+    the model's own outputs, the heads; the boxes must be exactly those that Thimble's NumPy
+    reference makes of the heads that the board computed. Exits 1 if the outputs do not match,
     and lists every differing element (all of them in the JSON).
 
     The latency printed is that of the longest run by the board's counter: cycles on silicon,
@@ -153,6 +165,7 @@ def command(
         kernels,
         keep_dead_channels,
         input_shape=input_shape,
+        decode=decode_option(decode, score_threshold, iou_threshold, max_detections),
         flash=flash,
         optimise=optimise,
         no_split=no_split,
@@ -253,6 +266,14 @@ def _comparison_lines(result: Verification) -> Iterator[str]:
         )
 
 
+def _decoding_line(decoding: Decoding) -> str:
+    return (
+        f"Of these, decoding: {decoding.detections:,} boxes found, {decoding.elements:,} elements, "
+        f"{decoding.differing:,} differ. Thimble's NumPy reference judges them, fed with the heads "
+        "that the board computed; the runtime above judges the heads."
+    )
+
+
 def _runs(numbers: Sequence[int]) -> str:
     shown = ", ".join(map(str, numbers[:_SHOWN]))
     more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
@@ -273,6 +294,8 @@ def _print(result: Verification) -> None:
         + (f" (by at most {_largest(result)})" if result.differing else "")
         + "."
     )
+    if result.decoding is not None:
+        console.print(_decoding_line(result.decoding), markup=False, highlight=False)
     if result.computes_float:
         console.print(
             "Float operators: allowed are 1 in integers, and in float32 outputs 2^-16 of the "

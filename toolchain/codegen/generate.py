@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from toolchain.boards import Core
 from toolchain.codegen.blob import layout_of, pack
+from toolchain.codegen.boxes import boxes_of
 from toolchain.codegen.cmsis_release import fitted
 from toolchain.codegen.constants import ConstantTable
 from toolchain.codegen.environment import environment
@@ -111,6 +112,7 @@ def generate(
         "operands": lambda function: operands(function, writer),
         "inputs": inputs,
         "outputs": outputs,
+        "boxes": boxes_of(plan.graph, outputs),
         "constants": writer.constants.arrays,
         "weight_bytes": writer.constants.size_bytes,
         "copied_to": sorted(writer.constants.bank_bytes),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from toolchain.boards import board as find_board
 from toolchain.deployment.compile import Compiled, compile_model
+from toolchain.deployment.decoded import Decoder, Decoding
 from toolchain.deployment.run import Deployment, Inference, RunTime, counted_time, deployed
 from toolchain.device.session import MemoryUse
 from toolchain.errors import LinkError, ResultError
@@ -163,6 +164,9 @@ class Verification:
     """For the runs beyond the tolerance: the difference of each operator by itself. Set if the
     reference can compute it and the board's bytes are exactly those of the operators' references in
     each of these runs."""
+    decoding: Decoding | None = None
+    """What `--decode` put behind the model's outputs, judged by its NumPy reference alone. None
+    without it."""
 
     @property
     def differing(self) -> int:
@@ -223,6 +227,8 @@ def verify_model(
         operators: OperatorDifferences | None = None
         beyond: list[int] = []
         seen: dict[str, OutputDifference] = {}
+        decoder = Decoder.of(compiled.plan.graph)
+        decoding = None if decoder is None else Decoding()
         with deployed(folder, port) as deployment:
             for run in range(len(cases) + runs):
                 report(f"running on {board}", run, len(cases) + runs)
@@ -242,11 +248,22 @@ def verify_model(
                     raise LinkError(f"run {run}: {error}") from error
                 count, unit = max(count, done.count), done.unit
                 furthest = 0.0
-                for end, want in zip(deployment.outputs, expected, strict=True):
+                decoded = decoder.op.outputs if decoder is not None else ()
+                own = [end for end in deployment.outputs if end.name not in decoded]
+                wants = {end.name: want for end, want in zip(own, expected, strict=True)}
+                if decoder is not None and decoding is not None:
+                    wants |= (boxes := decoder.expected(own, done.outputs))
+                    number = decoding.detections + decoder.detections(boxes)
+                    decoding = replace(decoding, detections=number)
+                for end in deployment.outputs:
+                    want = wants[end.name]
                     got = done.outputs[end.name].reshape(end.model_shape)
                     elements += got.size
                     found = compare(run, end.name, got, want)
                     largest = round(found.largest(unit_of(end, want)), _DECIMALS)
+                    if decoding is not None and end.name in decoded:
+                        decoding = decoding.with_output(got.size, len(found))
+                        largest = max(largest, tolerance + 1.0) if len(found) else 0.0
                     seen[end.name] = _with(seen.get(end.name), end, found, got.size, largest)
                     furthest = max(furthest, largest)
                     if len(found):
@@ -279,6 +296,7 @@ def verify_model(
         outputs=tuple(seen.values()),
         beyond=tuple(beyond),
         by_operators=operators,
+        decoding=decoding,
     )
 
 
@@ -414,6 +432,7 @@ def verification_json(result: Verification) -> dict[str, object]:
         "independent": not result.not_independent,
         "judges": [asdict(judge) for judge in result.judges],
         "by_operators": None if result.by_operators is None else asdict(result.by_operators),
+        "decoding": None if result.decoding is None else asdict(result.decoding),
         **kernels_json(result.compiled.plan),
         "latency": {
             "total": result.count,

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from toolchain import arena, partition, schedule
 from toolchain.boards import Board
+from toolchain.decode.option import Decode, decoding
 from toolchain.errors import InputError
 from toolchain.frontends import Reading
 from toolchain.memory.firmware_size import ram_bytes
@@ -83,6 +84,7 @@ class PlanOptions:
     input_shapes  pairs of an input's name and its shape, for what an ONNX file leaves open.
     preprocess   also generate what makes the model's input from sound or from a camera's frame. It
                  changes no plan.
+    decode       also compute boxes, classes and scores from the heads that the model's outputs are.
     """
 
     scheduler: str = schedule.DEFAULT
@@ -108,15 +110,18 @@ class PlanOptions:
     streamed_input: str = ""
     input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     preprocess: Preprocess | None = None
+    decode: Decode | None = None
 
     def __post_init__(self) -> None:
-        """A name such as "cmsis-nn" or the text of `--preprocess` will do. Raises InputError for an
-        unknown one.
+        """A name such as "cmsis-nn" or the texts of `--preprocess` and `--decode` will do. Raises
+        InputError for an unknown one.
         """
         object.__setattr__(self, "kernels", preference(self.kernels))
         object.__setattr__(self, "optimise", goal(self.optimise))
         if isinstance(self.preprocess, str):
             object.__setattr__(self, "preprocess", read_preprocess(self.preprocess))
+        if isinstance(self.decode, str):
+            object.__setattr__(self, "decode", decoding(self.decode))
         if self.fast and self.time_limit_seconds is None:
             object.__setattr__(self, "time_limit_seconds", _FAST_SECONDS)
 

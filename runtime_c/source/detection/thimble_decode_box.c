@@ -15,17 +15,9 @@ THIMBLE_EXACT_FLOAT void thimble_decode_box(const thimble_detect_params *params,
                                             int32_t place,
                                             float box[4])
 {
-    const float *anchor = &anchors[4 * place];
-    const int32_t from = place * params->coordinates;
-    for (int32_t side = 0; side < 2; side++) {
-        const double size = (double)anchor[2 + side];
-        const double shift =
-            number(&params->encodings, encodings, from + side) / (double)params->scales[side];
-        const double stretch =
-            number(&params->encodings, encodings, from + 2 + side) / (double)params->scales[2 + side];
-        const float centre = (float)(shift * size + (double)anchor[side]);
-        const float half = (float)(0.5 * thimble_exp_f64(stretch) * size);
-        box[side] = centre - half;
-        box[2 + side] = centre + half;
+    double offsets[4];
+    for (int32_t i = 0; i < 4; i++) {
+        offsets[i] = number(&params->encodings, encodings, place * params->coordinates + i);
     }
+    thimble_box_of_offsets(offsets, &anchors[4 * place], params->scales, box);
 }

@@ -35,3 +35,8 @@ thimble_candidate thimble_pop_candidate(thimble_candidate *heap, int32_t count)
     sink(heap, count - 1, 0, heap[count - 1]);
     return best;
 }
+
+void thimble_replace_candidate(thimble_candidate *heap, int32_t count, thimble_candidate one)
+{
+    sink(heap, count, 0, one);
+}

@@ -1,0 +1,1 @@
+"""`--decode`: boxes of a detector whose file ends with raw heads."""

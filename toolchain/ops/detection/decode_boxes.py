@@ -1,0 +1,424 @@
+"""The boxes of a detector whose file ends with raw heads. Made by `--decode`, read from no file.
+
+Scores that are enough are chosen over all heads; boxes are decoded, best score first, and dropped
+where they overlap a better one. Arithmetic is float32, one rounding an operation, except that boxes
+relative to anchors (SSD) are decoded in double, as TFLite_Detection_PostProcess does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.detection.boxes import Float32
+from toolchain.ops.detection.heads import (
+    COORDINATES,
+    BoxCoding,
+    Head,
+    Scoring,
+    Suppression,
+    View,
+    chosen,
+    head_boxes,
+    joined,
+    kept,
+    scores_of,
+)
+from toolchain.ops.extents import Extent, Extents, whole
+from toolchain.ops.extents import joined as joined_extents
+from toolchain.ops.kernel import (
+    NULL,
+    Argument,
+    Call,
+    Input,
+    Items,
+    Kernel,
+    Output,
+    Row,
+    Scratch,
+    Struct,
+    Symbol,
+    Terms,
+    Touched,
+)
+from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.unary.dequantize import dequantized
+
+KIND = "decode_boxes"
+_CANDIDATE_BYTES = 8
+_LEAST = -3.0e38
+_SURE = 15.0
+"""A logistic function is below 1 up to here, so that no score of 1 is passed over."""
+_MARGIN = 1e-3
+"""Far more than what the last bits of a score are worth in the number that it comes from."""
+
+
+@dataclass(frozen=True)
+class DecodeBoxes(Attributes):
+    """heads         of the network.
+    coding, scoring, suppression  how a box is encoded, what makes a score, what boxes suppress.
+    classes       scores of a box that count.
+    detections    boxes to report at most.
+    candidates    the best of all scores, of which boxes are chosen.
+    background    1 if the first score is that of the background.
+    objectness    a score is multiplied by that of there being an object.
+    x_first       boxes are encoded as x, y, width, height; else as y, x, height, width.
+    least_score, most_overlap  a box with less, or that shares more with a better one, is dropped.
+    scales        by which the encoded y, x, height and width are divided.
+    """
+
+    heads: tuple[Head, ...]
+    coding: BoxCoding
+    classes: int
+    detections: int
+    candidates: int
+    scoring: Scoring = Scoring.PLAIN
+    suppression: Suppression = Suppression.BEST_CLASS
+    background: int = 0
+    objectness: bool = False
+    x_first: bool = True
+    least_score: float = 0.25
+    most_overlap: float = 0.45
+    scales: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
+
+    @property
+    def places(self) -> int:
+        """The boxes of all heads."""
+        return sum(head.places for head in self.heads)
+
+    @property
+    def channels(self) -> int:
+        """Scores of a box."""
+        return self.background + self.classes
+
+    @property
+    def least_number(self) -> float:
+        """A number below this has less than `least_score`, by more than a rounding. Of a softmax
+        it is relative to the largest number.
+        """
+        if self.scoring is Scoring.PLAIN:
+            return _LEAST if self.objectness else self.least_score
+        if self.least_score <= 0:
+            return _LEAST
+        if self.scoring is Scoring.SOFTMAX:
+            return math.log(self.least_score) - _MARGIN
+        below = min(self.least_score, 1 / (1 + math.exp(-_SURE)))
+        return math.log(below / (1 - below)) - _MARGIN
+
+
+def _attributes(op: Op) -> DecodeBoxes:
+    assert isinstance(op.attributes, DecodeBoxes)
+    return op.attributes
+
+
+def output_types(detections: int) -> tuple[TensorType, ...]:
+    """Boxes, classes, scores and their number."""
+    shapes = ((1, detections, COORDINATES), (1, detections), (1, detections), (1,))
+    return tuple(TensorType(shape, DType.FLOAT32) for shape in shapes)
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    a = _attributes(op)
+    if min(a.classes, a.detections, a.candidates) < 1:
+        raise ValueError("it wants no classes, detections or candidates")
+    if a.objectness and a.scoring is Scoring.SOFTMAX:
+        raise ValueError("objectness beside a softmax")
+    if not 0 < a.most_overlap <= 1 or not all(a.scales):
+        raise ValueError("an overlap is above 0 and up to 1, and a scale is not 0")
+    for head in a.heads:
+        boxes, scores = graph.input(op, head.boxes), graph.input(op, head.scores)
+        reach = head.box_view.reach(head.cells, head.anchors, COORDINATES)
+        score_reach = head.score_view.reach(head.cells, head.anchors, a.channels)
+        if head.columns < 1 or head.cells % head.columns:
+            raise ValueError(f"{head.cells} cells do not fill rows of {head.columns}")
+        if reach > boxes.elements or score_reach > scores.elements:
+            raise ValueError(f"{boxes} or {scores} is smaller than its head")
+        if a.objectness and head.score_view.first < head.score_view.channel_step:
+            raise ValueError("objectness lies before the scores, which are the first there is")
+        if a.coding is BoxCoding.CENTRES:
+            continue
+        rows = head.cells if a.coding is BoxCoding.OFFSETS else head.anchors
+        width = COORDINATES if a.coding is BoxCoding.OFFSETS else 2
+        sizes = graph.input(op, head.sizes)
+        if sizes.shape != (rows, width) or sizes.dtype is not DType.FLOAT32:
+            raise ValueError(f"anchors are float32 [{rows}, {width}], not {sizes}")
+    return output_types(a.detections)
+
+
+def _reals(tensor: Tensor, stored: Array) -> Float32:
+    return dequantized(tensor, stored).astype(np.float32)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    a = _attributes(op)
+    boxes, numbers, objects = [], [], []
+    order = [1, 0, 3, 2] if a.x_first else [0, 1, 2, 3]
+    for head in a.heads:
+        encoded, scored = (_reals(graph.input(op, i), inputs[i]) for i in (head.boxes, head.scores))
+        size = head.cells, head.anchors
+        four = head.box_view.numbers(encoded, *size, 0, COORDINATES)[:, order]
+        sizes = None if head.sizes < 0 else inputs[head.sizes].astype(np.float32)
+        boxes.append(head_boxes(four, sizes, head, a.coding, a.scales))
+        numbers.append(head.score_view.numbers(scored, *size, 0, a.channels))
+        if a.objectness:
+            objects.append(head.score_view.numbers(scored, *size, -1, 0))
+    decoded, raw = joined(boxes), joined(numbers)
+    scores = scores_of(raw, joined(objects) if objects else None, a.scoring, a.background)
+    candidates = chosen(scores, raw[:, a.background :], a.suppression, a.least_score, a.candidates)
+    across = a.suppression is Suppression.ACROSS
+    found = kept(candidates, decoded, across, a.most_overlap, a.detections)
+    outputs = [np.zeros(kind.shape, np.float32) for kind in output_types(a.detections)]
+    for number, (place, label) in enumerate(found):
+        outputs[0][0, number] = decoded[place]
+        outputs[1][0, number] = label
+        outputs[2][0, number] = scores[place, label]
+    outputs[3][0] = len(found)
+    return tuple(outputs)
+
+
+def _numbers(tensor: Tensor) -> Struct:
+    stored = tensor.dtype is DType.INT8
+    return Struct(
+        "thimble_numbers",
+        {
+            "bytes": tensor.dtype.size_bytes,
+            "zero_point": tensor.q.zero_point if stored else 0,
+            "scale": np.float32(tensor.q.scale).item() if stored else 1.0,
+        },
+    )
+
+
+def _view(view: View, tensor: Tensor) -> Struct:
+    return Struct(
+        "thimble_view",
+        {
+            "numbers": _numbers(tensor),
+            "first": view.first,
+            "cell_step": view.cell_step,
+            "anchor_step": view.anchor_step,
+            "channel_step": view.channel_step,
+        },
+    )
+
+
+def _head(head: Head, op: Op, graph: Graph) -> Struct:
+    return Struct(
+        "thimble_head",
+        {
+            "boxes": Input(head.boxes),
+            "scores": Input(head.scores),
+            "sizes": NULL if head.sizes < 0 else Input(head.sizes),
+            "cells": head.cells,
+            "columns": head.columns,
+            "anchors": head.anchors,
+            "box_view": _view(head.box_view, graph.input(op, head.boxes)),
+            "score_view": _view(head.score_view, graph.input(op, head.scores)),
+        },
+    )
+
+
+def _enumerator(prefix: str, value: BoxCoding | Scoring | Suppression) -> Symbol:
+    return Symbol(f"THIMBLE_{prefix}_{value.upper().replace('-', '_')}")
+
+
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    a = _attributes(op)
+    params = Struct(
+        "thimble_decode_params",
+        {
+            "heads": len(a.heads),
+            "places": a.places,
+            "coding": _enumerator("BOX", a.coding),
+            "scoring": _enumerator("SCORE", a.scoring),
+            "suppression": _enumerator("SUPPRESS", a.suppression),
+            "x_first": int(a.x_first),
+            "objectness": int(a.objectness),
+            "background": a.background,
+            "classes": a.classes,
+            "candidates": a.candidates,
+            "detections": a.detections,
+            "least_score": np.float32(a.least_score).item(),
+            "most_overlap": np.float32(a.most_overlap).item(),
+            "least_number": np.float32(a.least_number).item(),
+            "scales": Row(tuple(np.float32(scale).item() for scale in a.scales)),
+        },
+    )
+    arguments: dict[str, Argument] = {
+        "params": params,
+        "heads": Items("thimble_head", tuple(_head(head, op, graph) for head in a.heads)),
+        "scratch": Scratch(),
+        "found": Output(0),
+        "found_classes": Output(1),
+        "found_scores": Output(2),
+        "found_count": Output(3),
+    }
+    return Kernel(
+        (Call("thimble_decode_boxes", arguments),),
+        _extents,
+        scratch_bytes=_CANDIDATE_BYTES * a.candidates,
+        find_terms=lambda: _terms(a),
+    )
+
+
+def _terms(a: DecodeBoxes) -> Terms:
+    """Every score is compared; how many boxes are decoded and sorted depends on the scores."""
+    scores = a.places * a.channels
+    softmax = a.scoring is Scoring.SOFTMAX
+    return {
+        "call": 1.0,
+        "anchor": a.places,
+        "score": scores,
+        "power": scores if softmax else 0,
+        "place": a.detections,
+    }
+
+
+def _extents(touched: Touched) -> Extents:
+    call = touched.call
+    number = {
+        name: call[f"params.{name}"]
+        for name in ("heads", "places", "classes", "background", "candidates", "detections")
+    }
+    read: list[tuple[int, Extent]] = []
+    channels = number["classes"] + number["background"]
+    largest = number["places"] * number["classes"]
+    for place in range(number["heads"]):
+        at = f"heads.{place}"
+        size = call[f"{at}.cells"], call[f"{at}.anchors"]
+        for name, view, count in (
+            ("boxes", "box_view", COORDINATES),
+            ("scores", "score_view", channels),
+        ):
+            steps = ("first", "cell_step", "anchor_step", "channel_step")
+            seen = View(*(call[f"{at}.{view}.{step}"] for step in steps))
+            elements = seen.reach(*size, count)
+            width = call[f"{at}.{view}.numbers.bytes"]
+            read.append((_index(call, f"{at}.{name}"), whole(elements, width)))
+            largest = max(largest, elements)
+        if call.find(f"{at}.sizes") != NULL:
+            offsets = call.find("params.coding") == _enumerator("BOX", BoxCoding.OFFSETS)
+            numbers = COORDINATES * size[0] if offsets else 2 * size[1]
+            read.append((_index(call, f"{at}.sizes"), whole(numbers, 4)))
+    detections = number["detections"]
+    outputs = (COORDINATES * detections, detections, detections, 1)
+    return Extents(
+        joined_extents(read),
+        {index: whole(elements, 4) for index, elements in enumerate(outputs)},
+        scratch=_CANDIDATE_BYTES * number["candidates"],
+        largest=largest,
+    )
+
+
+def _index(call: Call, path: str) -> int:
+    found = call.find(path)
+    assert isinstance(found, Input)
+    return found.index
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    """Heads of every coding and layout, stored in int8 or in float32."""
+    coding = list(BoxCoding)[int(rng.integers(4))]
+    grid = coding in (BoxCoding.SQUARES, BoxCoding.EXPONENTS)
+    scoring = list(Scoring)[int(rng.integers(2 if grid else 3))]
+    background = 0 if grid else int(rng.random() < 0.4)
+    classes = int(rng.integers(1, 7))
+    objectness = scoring is not Scoring.SOFTMAX and not background and rng.random() < 0.5
+    tensors: list[Tensor] = []
+    heads: list[Head] = []
+    for number in range(int(rng.integers(1, 4)) if grid else 1):
+        made = _sample_head(rng, number, coding, len(tensors), classes, background, objectness)
+        tensors += made[1]
+        heads.append(made[0])
+    places = sum(head.places for head in heads)
+    suppression = list(Suppression)[int(rng.integers(3))]
+    attributes = DecodeBoxes(
+        tuple(heads),
+        coding,
+        classes,
+        detections=int(rng.integers(1, 13)),
+        candidates=int(rng.integers(1, places + 1)) if rng.random() < 0.5 else places,
+        scoring=scoring,
+        suppression=suppression,
+        background=background,
+        objectness=objectness,
+        x_first=bool(rng.random() < 0.5),
+        least_score=float(np.float32(rng.choice([0.0, 0.1, 0.3, 0.6]))),
+        most_overlap=float(np.float32(rng.choice([0.6, 0.1, 0.9, 1.0]))),
+        scales=(10.0, 10.0, 5.0, 5.0) if coding is BoxCoding.OFFSETS else (1.0, 3.0, 0.5, 7.0),
+    )
+    names = ("found", "labels", "found_scores", "count")
+    kinds = output_types(attributes.detections)
+    outputs = [
+        Tensor(name, kind.shape, kind.dtype) for name, kind in zip(names, kinds, strict=True)
+    ]
+    op = Op(KIND, "decode", tuple(t.name for t in tensors), names, attributes)
+    inputs = [t.name for t in tensors if not t.is_constant]
+    return Graph.build("sample", [*tensors, *outputs], [op], inputs, names)
+
+
+def _sample_head(
+    rng: np.random.Generator,
+    number: int,
+    coding: BoxCoding,
+    index: int,
+    classes: int,
+    background: int,
+    objectness: bool,
+) -> tuple[Head, list[Tensor]]:
+    """A head and its tensors, of which the first is input `index`."""
+    columns, rows = (int(n) for n in rng.integers(1, 6, 2))
+    cells = columns * rows
+    offsets = coding is BoxCoding.OFFSETS
+    anchors = 1 if coding in (BoxCoding.OFFSETS, BoxCoding.CENTRES) else int(rng.integers(1, 4))
+    q = Quantisation(
+        (float(np.float32(rng.uniform(0.005, 0.05))),), (int(rng.integers(-128, 128)),)
+    )
+    stored = (DType.INT8, q) if rng.random() < 0.6 else (DType.FLOAT32, None)
+    channels = background + classes + int(objectness)
+    tensors: list[Tensor] = []
+
+    def tensor(name: str, width: int, begin: int) -> View:
+        """Channels last, or first, of all anchors."""
+        last = rng.random() < 0.5
+        shape = (1, cells, anchors, width) if last else (1, anchors, width, cells)
+        tensors.append(Tensor(f"{name}{number}", shape, *stored))
+        steps = (anchors * width, width, 1) if last else (1, width * cells, cells)
+        return View(begin * steps[2], *steps)
+
+    if offsets or rng.random() < 0.3:
+        box_view = tensor("boxes", COORDINATES, 0)
+        score_view = tensor("scores", channels, int(objectness))
+        scores = index + 1
+    else:
+        score_view = tensor("head", COORDINATES + channels, COORDINATES + int(objectness))
+        box_view, scores = View(0, *_steps(score_view)), index
+    sizes = -1
+    if coding is not BoxCoding.CENTRES:
+        sizes = index + len(tensors)
+        shape = (cells, COORDINATES) if offsets else (anchors, 2)
+        values = rng.uniform(0.1, 0.6, shape).astype(np.float32)
+        tensors.append(Tensor(f"sizes{number}", shape, DType.FLOAT32, None, values))
+    head = Head(index, scores, cells, columns, anchors, box_view, score_view, sizes)
+    return head, tensors
+
+
+def _steps(view: View) -> tuple[int, int, int]:
+    return view.cell_step, view.anchor_step, view.channel_step
+
+
+SPEC = OpSpec(
+    kind=KIND,
+    attributes=DecodeBoxes,
+    infer=_infer,
+    reference=_reference,
+    select=_select,
+    sample=_sample,
+    dtypes=frozenset({DType.FLOAT32, DType.INT8}),
+    limits="int8 or float32 heads of SSD and YOLO, by --decode",
+    made_by_passes=True,
+)
