@@ -29,7 +29,7 @@ from toolchain.ops.lowering import lower
 from toolchain.passes.refuse_float import refuse_float
 from toolchain.planning.choices import Choices, find_choices
 from toolchain.planning.copies import copy_constants
-from toolchain.planning.labels import labels_of
+from toolchain.planning.labels import labels_of, labels_of_boxes
 from toolchain.planning.nearly_free import nearly_free
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
@@ -62,10 +62,11 @@ def plan_model(
     refuse_float(prepared.graph, allowed=options.allow_float)
     target = find_board(board)
     outputs = [prepared.graph.tensors[name] for name in prepared.graph.outputs]
-    labels = labels_of(outputs, model_labels(model), options.labels)
-    graph = prepared.graph
+    graph, known = prepared.graph, model_labels(model)
     if options.decode is not None:
         graph = check(with_boxes(graph, prepared.boundaries, options.decode))
+    labels = labels_of_boxes(graph, known, options.labels)
+    labels = labels or labels_of(outputs, known, options.labels)
     plan = plan_graph(graph, target, options, prepared.boundaries, report, costs)
     return replace(plan, removed=prepared.removed, about=About(model_sha256(model), labels))
 

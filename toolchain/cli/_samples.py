@@ -128,15 +128,21 @@ def top_classes(values: NDArray[Any], end: End, labels: tuple[str, ...]) -> list
 
 
 def labels_for(
-    file: Path | None, own: dict[str, tuple[str, ...]], outputs: tuple[End, ...]
+    file: Path | None,
+    own: dict[str, tuple[str, ...]],
+    outputs: tuple[End, ...],
+    classes: str = "",
 ) -> dict[str, tuple[str, ...]]:
-    """The labels of each output: those of the file for the outputs that have so many classes.
+    """The labels of each output: those of the file for the outputs that have so many classes, or
+    for the one named `classes`, which holds the numbers of boxes' classes.
 
     Raises InputError where no output has.
     """
     if file is None:
         return own
     labels = read_labels(file)
+    if classes:
+        return {**own, classes: labels}
     sizes = {end.name: max(end.model_shape, default=1) for end in outputs}
     found = {name: labels for name, size in sizes.items() if size == len(labels)}
     if not found:

@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from toolchain.cli._boxes import box_table, found_boxes
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import PortOption
@@ -97,10 +98,14 @@ def command(
             done = deployment.run_sequence(frames, step)
             time = deployment.run_time(done)
             counts = deployment.operator_counts() if operators else ()
-    names = labels_for(labels, dict(compiled_model(folder).labels), deployment.outputs)
+    model = compiled_model(folder)
+    found = model.boxes or {}
+    names = labels_for(labels, dict(model.labels), deployment.outputs, found.get("classes", ""))
+    boxes = found_boxes(done.outputs, found, names.get(found["classes"], ())) if found else []
     top = {
         end.name: top_classes(done.outputs[end.name], end, names.get(end.name, ()))
         for end in deployment.outputs
+        if end.name not in found.values()
     }
     if json:
         write_json(
@@ -109,6 +114,7 @@ def command(
                 "top": {
                     name: [[asdict(c) for c in row] for row in rows] for name, rows in top.items()
                 },
+                "boxes": [asdict(box) for box in boxes] if found else None,
                 "outputs": {
                     name: {
                         "shape": list(values.shape),
@@ -134,6 +140,8 @@ def command(
         return
     console = output_console()
     for name, values in done.outputs.items():
+        if name in found.values():
+            continue
         console.print(f"[bold]{escape(name)}[/] {values.dtype.name}[{shape(values.shape)}]")
         text = np.array2string(values, threshold=200, max_line_width=110, precision=6)
         console.print(text, markup=False, highlight=False)
@@ -141,6 +149,8 @@ def command(
             begin = f"{number}: " if len(top[name]) > 1 else ""
             best = ", ".join(f"{c.label or c.index} {c.score:.4g}" for c in row)
             console.print(f"{begin}{best}", markup=False, highlight=False)
+    if found:
+        console.print(box_table(boxes) if boxes else "No box was found.")
     if counts:
         table = Table(header_style="bold")
         table.add_column("operator")

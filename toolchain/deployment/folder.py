@@ -13,6 +13,7 @@ from toolchain.errors import InputError
 from toolchain.files import check_whole
 from toolchain.files.records import decode, field_of, read_json
 from toolchain.ir import End
+from toolchain.ops.detection.decode_boxes import OUTPUTS
 from toolchain.report.ends import end_from_json
 
 PLAN_FILE = "plan.json"
@@ -22,7 +23,8 @@ KEYS_FILE = "kernels.json"
 @dataclass(frozen=True)
 class CompiledModel:
     """What `plan.json` says of a model. `stateful`: it keeps values from run to run; `labels`:
-    names of the classes of its outputs, by output.
+    names of the classes of its outputs, by output; `boxes`: the outputs that hold the "boxes",
+    "classes", "scores" and "count" of `--decode`.
     """
 
     board: Board
@@ -30,6 +32,7 @@ class CompiledModel:
     outputs: tuple[End, ...]
     stateful: bool
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    boxes: Mapping[str, str] | None = None
 
 
 def compiled_model(folder: str | Path) -> CompiledModel:
@@ -50,10 +53,13 @@ def compiled_model(folder: str | Path) -> CompiledModel:
         ]
         stateful = bool(field_of(data, "states", Any, where))
         labels = field_of(data, "labels", Mapping[str, tuple[str, ...]], where, {})
+        boxes = field_of(data, "boxes", Mapping[str, str] | None, where, None)
+        if boxes is not None and not set(OUTPUTS) <= boxes.keys():
+            raise InputError(f"{where}: boxes are {', '.join(boxes)}, not {', '.join(OUTPUTS)}")
     except InputError as error:
         raise InputError(f"{error}: the folder is damaged, compile again") from error
     board = find_board(field_of(data, "board", str, where))
-    return CompiledModel(board, tuple(sides[0]), tuple(sides[1]), stateful, labels)
+    return CompiledModel(board, tuple(sides[0]), tuple(sides[1]), stateful, labels, boxes)
 
 
 def compiled_board(folder: str | Path) -> Board:

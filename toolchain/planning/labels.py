@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from toolchain.errors import InputError
-from toolchain.ir import DType, Labels, Tensor
+from toolchain.ir import DType, Graph, Labels, Tensor
+from toolchain.ops.detection.decode_boxes import KIND, DecodeBoxes
 
 _INDICES = (DType.INT32, DType.INT64)
 
@@ -37,6 +38,26 @@ def labels_of(
         fitting = fitting or [t for t in outputs if _fits(t, labels.names)]
         named = {tensor.name: labels.names for tensor in fitting} | named
     return MappingProxyType(named)
+
+
+def labels_of_boxes(
+    graph: Graph, found: Sequence[Labels], asked: tuple[str, ...]
+) -> Mapping[str, tuple[str, ...]]:
+    """The same for boxes that `--decode` adds, of the output that holds numbers of classes; {}
+    where there is none. Raises InputError where the user's are not as many as there are classes.
+    """
+    op = next((op for op in graph.ops if op.kind == KIND), None)
+    if op is None or not isinstance(op.attributes, DecodeBoxes):
+        return {}
+    classes = op.attributes.classes
+    if asked and len(asked) != classes:
+        raise InputError(
+            f"--labels: there are {len(asked):,} labels, but the heads have {classes:,} classes; "
+            "give the file a line for each"
+        )
+    given = [asked] if asked else [labels.names for labels in found]
+    fitting = next((names for names in given if len(names) == classes), ())
+    return {op.outputs[1]: fitting} if fitting else {}
 
 
 def _fits(tensor: Tensor, names: tuple[str, ...]) -> bool:

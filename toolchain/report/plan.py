@@ -10,6 +10,7 @@ from rich.table import Table
 
 from toolchain.memory.firmware_size import MemoryNeed
 from toolchain.memory.plan import NEARLY_FREE, Plan
+from toolchain.ops.detection.decode_boxes import KIND, OUTPUTS
 from toolchain.ops.movement.input_rows import rows_of
 from toolchain.ops.preference import Preference
 from toolchain.packages import SOLVER
@@ -102,6 +103,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         ],
         "inputs": [end_json(end) for end in plan.inputs],
         "outputs": [end_json(end) for end in plan.outputs],
+        "boxes": boxes_json(plan),
         "input_by_rows": rows_json(plan),
         "states": [
             {"name": state.input, "bytes": graph.tensors[state.input].size_bytes}
@@ -119,6 +121,12 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         },
         "buffers": buffers_json(plan),
     }
+
+
+def boxes_json(plan: Plan) -> dict[str, str] | None:
+    """The outputs that hold the boxes of `--decode`; None without it."""
+    op = next((op for op in plan.graph.ops if op.kind == KIND), None)
+    return None if op is None else dict(zip(OUTPUTS, op.outputs, strict=True))
 
 
 def _longest_step(plan: Plan, latency: Latency) -> dict[str, Any] | None:

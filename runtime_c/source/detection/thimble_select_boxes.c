@@ -92,18 +92,43 @@ THIMBLE_EXACT_FLOAT static int32_t sum_up(thimble_box_scores *of, float best)
     return 1;
 }
 
+/* The class with the largest number; of equal ones the first. Stored numbers have the order of those that
+ * they stand for. */
+static int32_t best_class(const thimble_box_scores *of)
+{
+    const thimble_view *view = &of->head->score_view;
+    int32_t label = 0;
+    if (view->numbers.bytes == 1) {
+        const int8_t *at = &(
+            (const int8_t *)
+                of->head->scores)[view->first + of->cell * view->cell_step + of->anchor * view->anchor_step +
+                                  of->params->background * view->channel_step];
+        int32_t best = at[0];
+        for (int32_t i = 1; i < of->params->classes; i++) {
+            at += view->channel_step;
+            if (at[0] > best) {
+                best = at[0];
+                label = i;
+            }
+        }
+        return label;
+    }
+    float best = number_of_class(of, 0);
+    for (int32_t i = 1; i < of->params->classes; i++) {
+        const float raw = number_of_class(of, i);
+        if (raw > best) {
+            best = raw;
+            label = i;
+        }
+    }
+    return label;
+}
+
 static void offer_classes(thimble_box_scores *of, thimble_candidates *kept)
 {
     const thimble_decode_params *params = of->params;
-    float best = number_of_class(of, 0);
-    int32_t best_label = 0;
-    for (int32_t label = 1; label < params->classes; label++) {
-        const float raw = number_of_class(of, label);
-        if (raw > best) {
-            best = raw;
-            best_label = label;
-        }
-    }
+    const int32_t best_label = best_class(of);
+    const float best = number_of_class(of, best_label);
     if (params->scoring == THIMBLE_SCORE_SOFTMAX) {
         if (sum_up(of, best) == 0) {
             return;

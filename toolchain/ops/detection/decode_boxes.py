@@ -50,6 +50,8 @@ from toolchain.ops.spec import Array, OpSpec, TensorType
 from toolchain.ops.unary.dequantize import dequantized
 
 KIND = "decode_boxes"
+OUTPUTS = ("boxes", "classes", "scores", "count")
+"""What its outputs hold."""
 _CANDIDATE_BYTES = 8
 _LEAST = -3.0e38
 _SURE = 15.0
