@@ -7,6 +7,7 @@ import json
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def every_path(graph: PipelineGraph, setting: Setting) -> Iterator[tuple[tuple[i
                         assert setting.host is not None
                         macs = [graph.ops[i].macs for i in part.operators]
                         time_ms = setting.host.call_ms + sum(setting.host.weights_ms(macs))
-                        part = Part(part.operators, time_ms, part.layers, 0)
+                        part = replace(part, fixed_ms=time_ms, streamed_bytes=0)
                     path.append((device, part))
                 yield tuple(path)
 
@@ -245,6 +246,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert run(["edgetpu", "simulate", str(file), "--json", "-", "--requests", "5000"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert again["models"][1]["mean_ms"] == pytest.approx(told["models"][1]["mean_ms"], rel=0.05)
+    page = tmp_path / "plan.html"
+    assert run([*COMMAND, *asked, "--html", str(page), "--quiet"]) == 0
+    text = page.read_text()
+    assert "99th percentile" in text and "digits_int8_2" in text and "all on one" in text
     assert run([*COMMAND, *asked, "--fail-on", "models.p99_ms > 0.001"]) == 3
     damaged = json.loads(file.read_text())
     damaged["models"][0]["stages"][0]["device"] = 9
@@ -262,6 +267,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["--objective", "worst"], 2, "add --rate"),
         (["--deadline", "5ms"], 2, "give the rates of requests"),
         (["--rate", "9", "--slack", "5%"], 2, "for plans of a period"),
+        (["--rate", "9", "--picture", "a.svg"], 2, "for plans of a period"),
     ],
 )
 def test_what_the_command_refuses(

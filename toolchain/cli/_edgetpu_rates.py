@@ -9,12 +9,15 @@ from typing import Annotated
 import typer
 
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._json import write_json
+from toolchain.cli._json import write_json, write_text
+from toolchain.cli._page import command_line
 from toolchain.edgetpu import pipeline
 from toolchain.edgetpu.graph import PipelineGraph
+from toolchain.edgetpu.page import pipeline_page
 from toolchain.edgetpu.planning import Options
 from toolchain.edgetpu.rates import report
 from toolchain.edgetpu.rates.demand import Demand, demand_of
+from toolchain.edgetpu.rates.page import of_rates
 from toolchain.edgetpu.rates.plan import (
     RatePlan,
     baselines,
@@ -74,6 +77,7 @@ def show_rates(
     arrivals: Arrivals,
     requests: int,
     json: str | None,
+    html: str | None,
     conditions: Sequence[Gate],
 ) -> None:
     """Plan, simulate and print. Raises ResultError where the demand cannot be met, GateError for
@@ -95,7 +99,9 @@ def show_rates(
     fields = report.rates_json(found, trace, arrivals, others, factor)
     if json:
         write_json(json, fields)
-    if json != "-":
+    if html:
+        write_text(html, pipeline_page(of_rates(found, trace, others, factor, command_line())))
+    if "-" not in (json, html):
         console = output_console()
         console.print(report.stages_table(found))
         console.print(report.plan_latency_table(found, trace, arrivals))

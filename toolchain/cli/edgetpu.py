@@ -105,8 +105,8 @@ def plan_command(
         goal, balance_by, slack, same_stage_children, cache_mib, seconds, profile, host
     )
     if rate is not None:
-        if picture is not None or html or options.slack:
-            raise InputError("--rate: --picture, --html and --slack are for plans of a period")
+        if picture is not None or options.slack:
+            raise InputError("--rate: --picture and --slack are for plans of a period")
         of_rates.show_rates(
             models,
             stages,
@@ -118,6 +118,7 @@ def plan_command(
             arrivals,
             requests,
             json,
+            html,
             conditions,
         )
         return

@@ -47,8 +47,44 @@ class Frames:
 
 
 @dataclass(frozen=True)
+class Requests:
+    """A model with requests: a second, and times in ms. `late`: the share beyond the deadline.
+
+    Predicted times are None where a device is overloaded, `late` where there is no deadline.
+    """
+
+    model: str
+    rate: float
+    deadline_ms: float | None
+    mean_ms: float | None
+    tail_ms: float | None
+    simulated_mean_ms: float
+    simulated_tail_ms: float
+    worst_ms: float
+    late: float | None
+
+
+@dataclass(frozen=True)
+class Load:
+    """A plan for rates. `busy`: device and the share of its time, predicted and simulated.
+
+    `others`: other plans, the objective of each in ms, None where it is overloaded, and whether it
+    meets the demand.
+    """
+
+    objective: str
+    latency_ms: float | None
+    models: tuple[Requests, ...]
+    busy: tuple[tuple[str, float, float], ...]
+    others: tuple[tuple[str, float | None, bool], ...]
+
+
+@dataclass(frozen=True)
 class Pipeline:
-    """All that the page shows. `devices`: numbers of devices and the period that each gives."""
+    """All that the page shows. `devices`: numbers of devices and the period that each gives.
+
+    With a `load`, `stage` of a stage is the number of its device, and there is no period.
+    """
 
     version: int
     title: str
@@ -59,6 +95,7 @@ class Pipeline:
     notes: tuple[str, ...]
     devices: tuple[tuple[int, float], ...] = ()
     simulation: Frames | None = None
+    load: Load | None = None
 
 
 def of_plan(plan: PipelinePlan, plans: Sequence[PipelinePlan], command: str) -> Pipeline:

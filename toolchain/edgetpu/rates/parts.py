@@ -40,12 +40,15 @@ class Sharing(StrEnum):
 class Part:
     """A stage of a model. `fixed_ms`: all but streaming; `layers`: parameter bytes of each
     operator; `streamed_bytes`: what its stick streams with every request where it is alone.
+    `in_bytes`, `out_bytes`: tensors that it receives and passes on.
     """
 
     operators: tuple[int, ...]
     fixed_ms: float
     layers: tuple[int, ...]
     streamed_bytes: int
+    in_bytes: int
+    out_bytes: int
 
     @cached_property
     def param_bytes(self) -> int:
@@ -236,6 +239,8 @@ def parts_of(
             stage.time_ms - stage.streamed_bytes / setting.cost.stream_bytes_per_ms,
             tuple(layer_bytes(graph, stage.operators, balance)),
             stage.streamed_bytes,
+            stage.in_bytes,
+            stage.out_bytes,
         )
         for stage in figures[0].stages
     )
@@ -308,7 +313,14 @@ class Table:
             layers = layer_bytes(self.lattice.graph, operators, self.lattice.balance)
             times = self.host_ms if on_host else self.lattice.time_without_streams
             streamed = 0 if on_host else int(self.streamed[begin, end])
-            self._parts[key] = Part(operators, float(times[begin, end]), tuple(layers), streamed)
+            self._parts[key] = Part(
+                operators,
+                float(times[begin, end]),
+                tuple(layers),
+                streamed,
+                int(self.lattice.incoming[1][begin, end]),
+                int(self.lattice.outgoing[begin, end]),
+            )
         return self._parts[key]
 
     def path(self, stages: Sequence[tuple[int, int]]) -> Path:

@@ -197,8 +197,9 @@ def highest_planned(plan: RatePlan, options: Options) -> float:
         middle = (low + high) / 2
         search = Search(plan.setting, tables, plan.demand.scaled(middle))
         tried = local_search(search, found)
+        found = [tried]
         if search.score(tried)[:2] == (0.0, 0.0):
-            low, found = middle, [tried]
+            low = middle
         else:
             high = middle
     return low
@@ -212,6 +213,10 @@ class Baseline:
     estimate: Estimate
     score: Score
 
+    @property
+    def met(self) -> bool:
+        return self.score[:2] == (0.0, 0.0)
+
 
 def baselines(
     graphs: Sequence[PipelineGraph], sticks: int, options: Options, demand: Demand
@@ -223,9 +228,8 @@ def baselines(
     found.append(_baseline("all on one", graphs, whole, setting, options, demand))
     for name, objective in (("greedy", "greedy"), ("least period", "period")):
         try:
-            cut: PipelinePlan = plan_period(
-                graphs, sticks, Options(objective, options.balance, options.cost)
-            )
+            asked = Options(objective, options.balance, options.cost, seconds=options.seconds / 6)
+            cut: PipelinePlan = plan_period(graphs, sticks, asked)
         except ThimbleError:
             continue
         assigned = [(stage_of, cut.stages) for stage_of in cut.stage_of]

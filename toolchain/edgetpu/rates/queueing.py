@@ -13,8 +13,8 @@ model's path. The parts of this, with what each is:
   average, those of the same group as far as the device before has not spaced them. An
   approximation.
 - A device that loads weights when the model changes: a request of a model pays with the probability
-  that the last one was of another (SwapLess, arXiv 2602.17808, has such a model). The mean service
-  is exact, the dependence of neighbouring services is left out. An approximation.
+  that the last one was of another (SwapLess, arXiv 2602.17808, models such swaps, too). The mean
+  service is exact, the dependence of neighbouring services is left out. An approximation.
 - Parameters over the bus that all sticks share: a transfer takes 1 / (1 - the others' share of the
   bus) as long, and a model whose stages stream from several sticks waits at least as long as behind
   all its streams on one server. An approximation, and the weakest: 8% off on average, more where

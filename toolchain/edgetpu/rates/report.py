@@ -64,6 +64,8 @@ def rates_json(
                         "operators": list(place.part.operators),
                         "fixed_ms": place.part.fixed_ms,
                         "param_bytes": place.part.param_bytes,
+                        "in_bytes": place.part.in_bytes,
+                        "out_bytes": place.part.out_bytes,
                         "sharing": str(place.sharing),
                         "streamed_bytes": place.streamed_bytes,
                         "swapped_bytes": place.swapped_bytes,
@@ -97,7 +99,7 @@ def rates_json(
         "baselines": [
             {
                 "name": other.name,
-                "met": other.score[:2] == (0.0, 0.0),
+                "met": other.met,
                 "load": other.estimate.load,
                 "latency_ms": other.score[2] if other.score[0] == 0 else None,
                 "mean_ms": [_finite(value) for value in other.estimate.mean_ms],

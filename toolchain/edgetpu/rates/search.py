@@ -13,13 +13,13 @@ from toolchain.edgetpu.rates.shortest import (
     Device,
     Stages,
     devices_of,
-    quickest,
+    quickest_of_some,
     stage_costs,
     walk,
 )
 
 _MOST_ROUNDS = 8
-_WALKED = 24
+_WALKED = 12
 _GAIN = 1 - 1e-9
 
 
@@ -53,9 +53,9 @@ def better(one: Score, other: Score) -> bool:
 
 
 def local_search(search: Search, starts: Sequence[tuple[Stages, ...]] = ()) -> tuple[Stages, ...]:
-    """The best plan found; `starts` are weighed and improved beside its own."""
+    """The best plan found from `starts`, or where there are none from its own."""
     best: tuple[Stages, ...] | None = None
-    for start in dict.fromkeys((*_starts(search), *starts)):
+    for start in dict.fromkeys(starts or _starts(search)):
         found = _moved(search, _descended(search, start))
         if best is None or better(search.score(found), search.score(best)):
             best = found
@@ -79,7 +79,7 @@ def _starts(search: Search) -> Iterator[tuple[Stages, ...]]:
             devices = devices_of(search.setting, paths, rates, model)
             table = search.tables[model]
             costs = [stage_costs(table, d, rates[model], own_waiting=True) for d in devices]
-            chosen = quickest(table, devices, costs)
+            chosen = quickest_of_some(table, devices, costs)
             assert chosen is not None
             found[model], paths[model] = chosen, table.path(chosen)
         yield tuple(found)
@@ -117,7 +117,7 @@ def _descended(search: Search, start: tuple[Stages, ...]) -> tuple[Stages, ...]:
         table = search.tables[model]
         devices = devices_of(search.setting, search.paths(best), rates, model)
         costs = [stage_costs(table, d, rates[model], own_waiting=True) for d in devices]
-        tried = quickest(table, devices, costs)
+        tried = quickest_of_some(table, devices, costs)
         candidates = [] if tried is None else [tried]
         most = _WALKED if len(rates) > 1 else 1 << 30
         candidates += walk(table, devices, rates[model], most)

@@ -20,6 +20,8 @@ Stages = tuple[tuple[int, int], ...]
 MOST_DEVICES = 8
 """Of which a path may choose: those that others use least."""
 _MOST_STEPS = 400
+_MOST_WORK = 10_000_000
+"""Sums of two costs for one path; beyond, a search looks at some of the cuts only."""
 _FULL = 0.999
 _OVERLOAD_MS = 1e6
 
@@ -108,13 +110,25 @@ def _sums(services: Sequence[tuple[float, float, float]]) -> tuple[float, float,
     return load, work, load
 
 
-def quickest(
-    table: Table,
-    devices: Sequence[Device],
-    costs: Sequence[Floats],
+def quickest_of_some(
+    table: Table, devices: Sequence[Device], costs: Sequence[Floats]
 ) -> Stages | None:
-    """The path with the least sum of costs, each device once at most; None where there is none."""
-    last = len(table.lattice.cuts) - 1
+    """As `quickest`; where that is much work, only of paths through some of the cuts."""
+    cuts, busy = len(table.lattice.cuts), sum(not _alike(d, table.setting) for d in devices)
+    steps = (len(devices) - busy + 1) * 2**busy * (1 + busy / 2)
+    most = int((_MOST_WORK / steps) ** 0.5)
+    if cuts <= most:
+        return quickest(table, devices, costs)
+    kept = np.unique(np.linspace(0, cuts - 1, max(2, most)).round().astype(int))
+    found = quickest(table, devices, [cost[np.ix_(kept, kept)] for cost in costs])
+    return None if found is None else tuple((int(kept[end]), device) for end, device in found)
+
+
+def quickest(table: Table, devices: Sequence[Device], costs: Sequence[Floats]) -> Stages | None:
+    """The path with the least sum of costs (from, to), each device once at most; None where there
+    is none.
+    """
+    last = len(costs[0]) - 1
     idle = [k for k, device in enumerate(devices) if _alike(device, table.setting)]
     reached: dict[int, Floats] = {0: np.full(last + 1, np.inf)}
     reached[0][0] = 0.0
@@ -175,7 +189,7 @@ def walk(
     costs = [stage_costs(table, device, rate, own_waiting=False) for device in devices]
     times = [table.alone(device.number) for device in devices]
     for _ in range(most):
-        found = quickest(table, devices, costs)
+        found = quickest_of_some(table, devices, costs)
         if found is None:
             return
         yield found
