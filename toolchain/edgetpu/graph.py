@@ -62,6 +62,15 @@ class PipelineGraph:
         return {tensor: tuple(users) for tensor, users in found.items()}
 
     @cached_property
+    def constant_users(self) -> dict[int, tuple[int, ...]]:
+        """From a constant to the operators that read it, in their order."""
+        found: dict[int, list[int]] = {}
+        for index, op in enumerate(self.ops):
+            for constant in op.constants:
+                found.setdefault(constant, []).append(index)
+        return {constant: tuple(users) for constant, users in found.items()}
+
+    @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
         """For each operator the operators whose outputs it reads."""
         return tuple(

@@ -13,19 +13,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.figures import HostStage, measure
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.edgetpu.rules import Rules
+from toolchain.edgetpu.stage_costs import Bools, Floats, Integers, StageCosts
 
 MOST_DOWN_SETS = 3000
 FAR = np.int64(1 << 61)
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 def down_sets(rules: Rules, most: int = MOST_DOWN_SETS) -> tuple[int, ...] | None:
@@ -96,11 +92,6 @@ def _closed(rules: Rules, cut: int) -> bool:
     )
 
 
-def _whole(values: Floats) -> Integers:
-    """Sums of bytes, exact below 2^53, as integers."""
-    return np.rint(values).astype(np.int64)
-
-
 @dataclass(frozen=True)
 class Lattice:
     """Costs of all stages between two cuts, as matrices (from, to)."""
@@ -123,138 +114,36 @@ class Lattice:
     @cached_property
     def valid(self) -> Bools:
         """Which pairs of cuts are nested, with an anchored operator between them."""
-        inside = self.member.astype(np.float32)
-        sizes = inside.sum(1)
-        subset = (inside @ inside.T) >= sizes[:, None] - 0.5
-        anchors = (
-            self.member[:, sorted(self.graph.anchored)].sum(1) if self.graph.anchored else (sizes)
-        )
-        found: Bools = subset & (anchors[None, :] > anchors[:, None])
+        return self.costs.nested & self.anchored_between(self.member, self.member)
+
+    def anchored_between(self, before: Bools, behind: Bools) -> Bools:
+        """Which nested pairs of cuts have an anchored operator between them, if there is any."""
+        if not self.graph.anchored:
+            return np.ones((len(before), len(behind)), bool)
+        anchored = sorted(self.graph.anchored)
+        found: Bools = before[:, anchored].sum(1)[:, None] < behind[:, anchored].sum(1)[None, :]
         return found
 
-    def _fresh(
-        self, users: Sequence[Sequence[int]], sizes: Sequence[int], source: Bools
-    ) -> Integers:
-        """Bytes of what is used between two cuts: by users[i], where source[cut, i] allows."""
-        left, right = [], []
-        for index, (found, size) in enumerate(zip(users, sizes, strict=True)):
-            count = self.member[:, list(found)].sum(1)
-            for used in range(len(found)):
-                left.append(((count == used) & source[:, index]) * float(size))
-                right.append(count > used)
-        if not left:
-            return np.zeros((len(self.cuts),) * 2, np.int64)
-        return _whole(np.array(left).T @ np.array(right, np.float64))
-
     @cached_property
-    def params(self) -> Integers:
-        """Parameter bytes of each stage, a shared constant once."""
-        if self.balance == "compiled":
-            total = self.member @ np.array([op.compiled_bytes for op in self.graph.ops], np.int64)
-            return total[None, :] - total[:, None]
-        users: dict[int, list[int]] = {}
-        for index, op in enumerate(self.graph.ops):
-            for constant in op.constants:
-                users.setdefault(constant, []).append(index)
-        alone = np.zeros(len(self.graph.ops), np.int64)
-        for constant, found in users.items():
-            if len(found) == 1:
-                alone[found[0]] += self.graph.constant_bytes[constant]
-        weighed: Integers = self.member.astype(np.int64) @ alone
-        shared = {c: found for c, found in users.items() if len(found) > 1}
-        anywhere = np.ones((len(self.cuts), len(shared)), bool)
-        sizes = [self.graph.constant_bytes[c] for c in shared]
-        return (
-            weighed[None, :] - weighed[:, None] + self._fresh([*shared.values()], sizes, anywhere)
+    def costs(self) -> StageCosts:
+        """Of the stages between every two cuts."""
+        return StageCosts(
+            self.graph, self.member, self.member, self.cost, self.balance, self.times_ms
         )
 
-    @cached_property
+    @property
+    def params(self) -> Integers:
+        """Parameter bytes of each stage, a shared constant once."""
+        return self.costs.params
+
+    @property
     def incoming(self) -> tuple[Integers, Integers]:
         """Bytes that each stage receives: from other stages, and in total."""
-        tensors = list(self.graph.consumers)
-        users = [self.graph.consumers[t] for t in tensors]
-        sizes = [self.graph.tensors[t].size_bytes for t in tensors]
-        cut = [t in self.graph.producer for t in tensors]
-        source = np.array(
-            [
-                self.member[:, self.graph.producer[t]]
-                if t in self.graph.producer
-                else np.ones(len(self.cuts), bool)
-                for t in tensors
-            ]
-        ).T
-        between = self._fresh(users, [s * c for s, c in zip(sizes, cut, strict=True)], source)
-        return between, self._fresh(users, sizes, source)
-
-    @cached_property
-    def outgoing(self) -> Integers:
-        """Bytes that each stage sends on, each tensor once."""
-        written, open_behind = [], []
-        outputs = set(self.graph.outputs)
-        for tensor, index in self.graph.producer.items():
-            users = list(self.graph.consumers.get(tensor, ()))
-            size = float(self.graph.tensors[tensor].size_bytes)
-            needed = (~self.member[:, users]).any(1) if users else np.zeros(len(self.cuts), bool)
-            written.append(self.member[:, index] * size)
-            open_behind.append(needed | (tensor in outputs))
-        left, right = np.array(written).T, np.array(open_behind, np.float64)
-        own = (left * right.T).sum(1)
-        return _whole(own[None, :] - left @ right)
+        return self.costs.incoming
 
     @cached_property
     def spill(self) -> Integers:
         return np.maximum(0, self.params - self.cost.cache_bytes)
-
-    def _arithmetic_ms(self) -> Floats:
-        weights = (
-            np.array([op.macs for op in self.graph.ops], float) / self.cost.macs_per_ms
-            if self.times_ms is None
-            else np.array(self.times_ms)
-        )
-        total = self.member @ weights
-        return total[None, :] - total[:, None]
-
-    @cached_property
-    def time_without_streams(self) -> Floats:
-        return (
-            self.cost.call_ms
-            + self._arithmetic_ms()
-            + self.incoming[1] / self.cost.in_bytes_per_ms
-            + self.outgoing / self.cost.out_bytes_per_ms
-        )
-
-    def first_fit(
-        self, rows: Integers, columns: Integers, cache_bytes: int
-    ) -> tuple[Integers, Integers]:
-        """For the stages between cuts rows[i] and columns[i]: bytes streamed with every frame, and
-        bytes of the cache that their parameters leave free.
-        """
-        params = self.params[rows, columns]
-        if not self.cost.whole_layers or not rows.size or params.max() <= cache_bytes:
-            return np.maximum(0, params - cache_bytes), np.maximum(0, cache_bytes - params)
-        free = np.full(rows.size, cache_bytes)
-        missed = np.zeros(rows.size, np.int64)
-        met: dict[int, Bools] = {}
-        users: dict[int, int] = {}
-        for op in self.graph.ops:
-            for constant in op.constants:
-                users[constant] = users.get(constant, 0) + 1
-        for index, op in enumerate(self.graph.ops):
-            here = self.member[columns, index] & ~self.member[rows, index]
-            size: Integers | int = 0
-            if self.balance == "compiled":
-                size = op.compiled_bytes
-            else:
-                size = sum(self.graph.constant_bytes[c] for c in op.constants if users[c] == 1)
-                for constant in (c for c in op.constants if users[c] > 1):
-                    before = met.get(constant, np.zeros(rows.size, bool))
-                    size = size + ~before * self.graph.constant_bytes[constant]
-                    met[constant] = before | here
-            if np.any(size):
-                fits = size <= free
-                free -= (here & fits) * size
-                missed += (here & ~fits) * size
-        return missed, free
 
     def shortest(self, edges: Sequence[Integers]) -> Integers:
         """Least sum of edges, a matrix for each stage, to every cut after each number of stages.
@@ -443,10 +332,10 @@ def _least(lattice: Lattice, sides: Sequence[Side], limit: float) -> tuple[int, 
 def _under(lattice: Lattice, load: StageLoad, limit: float) -> Side:
     """Time and streamed bytes of a stick with each stage and a load; infinite beyond `limit`."""
     cost = lattice.cost
-    alone = load.fixed_ms + lattice.time_without_streams
+    alone = load.fixed_ms + lattice.costs.time_without_streams
     spill = np.maximum(0, lattice.params + sum(load.later) - load.free_bytes) + load.streamed_bytes
     rows, columns = np.nonzero(lattice.valid & (alone + spill / cost.stream_bytes_per_ms <= limit))
-    missed, free = lattice.first_fit(rows, columns, load.free_bytes)
+    missed, free = lattice.costs.first_fit(rows, columns, load.free_bytes)
     for size in load.later:
         held = np.where(size <= free, size, 0) if cost.whole_layers else np.minimum(free, size)
         free = free - held
