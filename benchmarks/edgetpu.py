@@ -4,8 +4,9 @@
                                            [--inputs 20] [--shared DIR] [--json F]
 
 Parts: networks (eleven networks, 2 to 6 sticks, every objective), tables (predictions against
-published measurements), together (several models on the same sticks), rates (latency of models with
-requests, beside other plans), files (stages of real .tflite files against the whole), faults (a
+published measurements), large (generated models of 2,000 operators on 16 sticks), together (several
+models on the same sticks), rates (latency of models with requests, beside other plans), files
+(stages of real .tflite files against the whole), faults (a
 pipeline on this machine with injected faults), refusals.
 DIR has `edgetpu_graphs/`, `edgetpu_models/` and `models/`: by default ../shared.
 Nothing here runs on a stick.
@@ -25,6 +26,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # times of processors are those of one core
+
 import ai_edge_litert.schema_py_generated as schema
 import flatbuffers
 import numpy as np
@@ -34,6 +37,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._edgetpu_files import files
+from benchmarks._edgetpu_large import OPERATORS, large
 from benchmarks._edgetpu_rates import rates
 from toolchain.edgetpu.check import broken_rules
 from toolchain.edgetpu.cost import EdgeTpuCost
@@ -48,13 +52,14 @@ from toolchain.errors import ThimbleError
 SMALLEST = (
     "--parts faults",
     "--parts refusals --shared {shared}",
+    "--parts large --operators 260",
     "--parts networks --networks ResNet50 --sticks 2 --shared {shared}",
     "--parts rates --networks ResNet50 --shared {shared}",
 )
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 MIB = 1 << 20
 STICKS = (2, 3, 4, 5, 6)
-PARTS = ("networks", "tables", "together", "rates", "files", "faults", "refusals")
+PARTS = ("networks", "tables", "large", "together", "rates", "files", "faults", "refusals")
 
 PUBLISHED_OPTIMA_MIB = {
     "ResNet50": (12.48, 8.68, 6.27, 5.21, 4.52),
@@ -414,6 +419,7 @@ def main() -> int:
     parser.add_argument("--sticks", default=",".join(map(str, STICKS)), help="of `networks`")
     parser.add_argument("--shared", type=Path, default=SHARED, help="folder of graphs and models")
     parser.add_argument("--inputs", type=int, default=20, help="inputs for each real file")
+    parser.add_argument("--operators", type=int, default=OPERATORS, help="of `large`")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     console = Console(width=150)
@@ -423,6 +429,7 @@ def main() -> int:
     run: dict[str, Callable[[], tuple[dict[str, Any], bool]]] = {
         "networks": lambda: networks(console, graphs, arguments.networks.split(","), numbers),
         "tables": lambda: tables(console, graphs),
+        "large": lambda: large(console, arguments.operators),
         "together": lambda: together(console, graphs),
         "rates": lambda: rates(console, graphs, arguments.networks.split(",")),
         "files": lambda: files(console, arguments.shared, arguments.inputs),

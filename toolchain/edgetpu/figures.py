@@ -150,38 +150,52 @@ def _figures(
     members: list[list[int]] = [[] for _ in caches]
     for index, stage in enumerate(stage_of):
         members[stage].append(index)
-    communication = 0
-    found = []
-    for stage, ((byte, whole), operators) in enumerate(zip(caches, members, strict=True)):
-        sizes = layer_bytes(graph, operators, balance)
-        read = {t for i in operators for t in graph.ops[i].inputs}
-        written = {t for i in operators for t in graph.ops[i].outputs}
-        incoming = read - written
-        leaving = {
-            t
-            for t in written
-            if any(stage_of[user] != stage for user in graph.consumers.get(t, ()))
-        } | (written & set(graph.outputs))
-        communication += _size(graph, incoming - set(graph.inputs))
-        macs = sum(graph.ops[i].macs for i in operators)
-        streamed = whole.streamed_bytes(sizes)
-        in_bytes, out_bytes = _size(graph, incoming), _size(graph, leaving)
-        arithmetic_ms = (
-            macs / whole.macs_per_ms if times_ms is None else sum(times_ms[i] for i in operators)
-        )
-        found.append(
-            StageFigures(
-                tuple(operators),
-                sum(sizes),
-                byte.spill_bytes(sum(sizes)),
-                streamed,
-                in_bytes,
-                out_bytes,
-                macs,
-                arithmetic_ms + whole.overhead_ms(streamed, in_bytes, out_bytes),
-            )
-        )
+    found = [
+        stage_figures(graph, stage_of, operators, byte, whole, balance, times_ms)
+        for (byte, whole), operators in zip(caches, members, strict=True)
+    ]
+    given = {t for t in graph.inputs if t in graph.consumers}
+    read = [{stage_of[user] for user in graph.consumers[t]} for t in given]
+    from_outside = sum(
+        graph.tensors[t].size_bytes * len(stages) for t, stages in zip(given, read, strict=True)
+    )
+    communication = sum(stage.in_bytes for stage in found) - from_outside
     return Figures(tuple(found), communication)
+
+
+def stage_figures(
+    graph: PipelineGraph,
+    stage_of: Sequence[int],
+    operators: Sequence[int],
+    byte: EdgeTpuCost,
+    whole: EdgeTpuCost,
+    balance: str,
+    times_ms: Sequence[float] | None = None,
+) -> StageFigures:
+    """The stage of these operators, in their order; `byte`, `whole`: as `caches` of a model."""
+    sizes = layer_bytes(graph, operators, balance)
+    read = {t for i in operators for t in graph.ops[i].inputs}
+    written = {t for i in operators for t in graph.ops[i].outputs}
+    stage = stage_of[operators[0]] if operators else -1
+    leaving = {
+        t for t in written if any(stage_of[user] != stage for user in graph.consumers.get(t, ()))
+    } | (written & set(graph.outputs))
+    macs = sum(graph.ops[i].macs for i in operators)
+    streamed = whole.streamed_bytes(sizes)
+    in_bytes, out_bytes = _size(graph, read - written), _size(graph, leaving)
+    arithmetic_ms = (
+        macs / whole.macs_per_ms if times_ms is None else sum(times_ms[i] for i in operators)
+    )
+    return StageFigures(
+        tuple(operators),
+        sum(sizes),
+        byte.spill_bytes(sum(sizes)),
+        streamed,
+        in_bytes,
+        out_bytes,
+        macs,
+        arithmetic_ms + whole.overhead_ms(streamed, in_bytes, out_bytes),
+    )
 
 
 def _size(graph: PipelineGraph, tensors: set[int]) -> int:

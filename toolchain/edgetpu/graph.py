@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from toolchain.edgetpu.uses import Uses, use
+
 
 @dataclass(frozen=True)
 class PipelineTensor:
@@ -69,6 +71,23 @@ class PipelineGraph:
             for constant in op.constants:
                 found.setdefault(constant, []).append(index)
         return {constant: tuple(users) for constant, users in found.items()}
+
+    @cached_property
+    def uses(self) -> Uses:
+        """The same as arrays."""
+        size = [tensor.size_bytes for tensor in self.tensors]
+        made = self.producer
+        read = self.consumers
+        ends = set(self.outputs)
+        return Uses(
+            constants=use((u, -1, self.constant_bytes[c]) for c, u in self.constant_users.items()),
+            given=use((u, -1, size[t]) for t, u in read.items() if t not in made),
+            written=use((u, made[t], size[t]) for t, u in read.items() if t in made),
+            passed=use(
+                (u, made[t], size[t]) for t, u in read.items() if t in made and t not in ends
+            ),
+            ends=use(((made[t],), made[t], size[t]) for t in sorted(ends)),
+        )
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:

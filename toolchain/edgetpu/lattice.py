@@ -70,26 +70,23 @@ def prefixes(graph: PipelineGraph, rules: Rules, order: Sequence[int]) -> tuple[
     members = [0] * rules.units
     for index in range(len(graph.ops)):
         members[rules.unit_of[index]] += 1
+    behind: list[list[int]] = [[] for _ in range(rules.units)]
+    for unit, predecessors in enumerate(rules.predecessors):
+        for before in predecessors:
+            behind[before].append(unit)
     cut, found = 0, {0, (1 << rules.units) - 1}
+    missing = 0  # pairs of a unit in the cut and a predecessor that is not
     for index in order:
         unit = rules.unit_of[index]
         members[unit] -= 1
         if members[unit]:
             continue
         cut |= 1 << unit
-        if start & ~cut == 0 and cut & barred == 0:
+        missing += sum(not cut >> b & 1 for b in rules.predecessors[unit])
+        missing -= sum(cut >> u & 1 for u in behind[unit])
+        if not missing and start & ~cut == 0 and cut & barred == 0:
             found.add(cut)
-    closed = [c for c in found if _closed(rules, c)]
-    return tuple(sorted(closed, key=lambda c: (c.bit_count(), c)))
-
-
-def _closed(rules: Rules, cut: int) -> bool:
-    return all(
-        cut >> b & 1
-        for unit, found in enumerate(rules.predecessors)
-        if cut >> unit & 1
-        for b in found
-    )
+    return tuple(sorted(found, key=lambda c: (c.bit_count(), c)))
 
 
 @dataclass(frozen=True)

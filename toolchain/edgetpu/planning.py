@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
@@ -13,6 +14,7 @@ from toolchain.edgetpu.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.figures import Figures, HostStage, StageOf, Totals, measure
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.edgetpu.joint import improve
+from toolchain.edgetpu.large import Large, bounded, exact
 from toolchain.edgetpu.lattice import (
     Lattice,
     down_sets,
@@ -29,6 +31,11 @@ from toolchain.search import Stopwatch
 _GAP = 1e-9
 _MOST_COMBINATIONS = 256
 _MOST_STARTS = 4
+_MANY_CUTS = 1000
+"""Beyond, only those stages are weighed that a short period may have."""
+_MOST_CUTS_WITH_HOST = 250
+_MOST_FOR_THE_PROGRAM = 600
+"""Units times stages: more are not left to the integer program."""
 _NEAR = 1e-3
 """How near its bound a period of several models is no longer searched for."""
 
@@ -174,13 +181,20 @@ def _with_host(
     options: Options,
 ) -> tuple[int, tuple[StageOf, ...], tuple[Proof, ...], HostStage | None]:
     """The best of the plan without the host (`stage_of`), and of those with the host at every place
-    among at most `sticks` sticks. Exact where all cuts of the model are known.
+    among at most `sticks` sticks. Exact where the model has few cuts, else over some of one order.
 
     A plan with the host is the exact optimum for its place and number of sticks (`lattice.py`).
     """
     graph, rules = model
     assert options.host is not None
-    lattice = _lattice(graph, rules, options)
+    cuts = down_sets(rules)
+    if cuts is None or len(cuts) > _MANY_CUTS:  # some cuts of one order: no proof
+        cuts = prefixes(graph, rules, depth_first_order(graph))
+        cuts = (*cuts[: -1 : -(-len(cuts) // _MOST_CUTS_WITH_HOST)], cuts[-1])
+        exact = False
+    else:
+        exact = True
+    lattice = Lattice(graph, rules, cuts, options.cost, options.balance, options.times_ms)
     best: tuple[float, int, StageOf, HostStage | None] = (proof.value, sticks, stage_of, None)
     stick = stick_side(lattice, proof.value)
     for used in reversed(range(sticks + 1)):
@@ -195,7 +209,6 @@ def _with_host(
             if totals.period_ms < best[0]:
                 best = (totals.period_ms, used + 1, found, host)
     value, stages, chosen, at = best
-    exact = down_sets(rules) is not None
     bound = value if exact else _least_share_ms(graph, sticks, options)
     return stages, (chosen,), (Proof("period", value, min(bound, value)),), at
 
@@ -326,18 +339,48 @@ def _none_found(
 def _period(
     models: Sequence[tuple[PipelineGraph, Rules]], stages: int, options: Options
 ) -> tuple[tuple[StageOf, ...], tuple[Proof, ...]]:
-    """The least period: by exhaustion over cuts where one model has few, else bounded by CP-SAT."""
+    """The least period: by exhaustion over cuts where one model has few, else bounded, by CP-SAT
+    or, for large models, by what cuts of each mass leave open.
+    """
     if len(models) == 1:
         graph, rules = models[0]
         cuts = down_sets(rules)
+        large = Large(graph, rules, options.cost, options.balance, options.times_ms)
         if cuts is not None:
-            lattice = Lattice(graph, rules, cuts, options.cost, options.balance, options.times_ms)
-            found = solve_lattice(lattice, stages, ("period",))
+            if len(cuts) > _MANY_CUTS:
+                found = exact(large, cuts, stages)
+            else:
+                found = solve_lattice(_lattice(graph, rules, options), stages, ("period",))
             if found is None:
                 raise _none_found(models, stages, options)
             value = _period_of(models, (found,), stages, options)
             return (found,), (Proof("period", value, value),)
+        return _one_bounded(large, stages, options)
     return _bounded_period(models, stages, options)
+
+
+def _one_bounded(
+    model: Large, stages: int, options: Options
+) -> tuple[tuple[StageOf, ...], tuple[Proof, ...]]:
+    """One model with many cuts: the better of two plans and of two bounds where it is small."""
+    models = [(model.graph, model.rules)]
+    plans: list[tuple[StageOf, ...]] = []
+    bounds = [0.0]
+    found = bounded(model, stages)
+    if found is not None:
+        plans.append(found[:1])
+        bounds.append(found[1])
+    least = min((_period_of(models, s, stages, options) for s in plans), default=math.inf)
+    proved = found is not None and Proof("period", least, found[1]).optimal
+    if not proved and model.rules.units * stages <= _MOST_FOR_THE_PROGRAM:
+        stage_of, proofs = _bounded_period(models, stages, options)
+        plans.append(stage_of)
+        bounds.append(proofs[0].bound)
+    if not plans:
+        raise _none_found(models, stages, options)
+    best = min(plans, key=lambda s: _period_of(models, s, stages, options))
+    value = _period_of(models, best, stages, options)
+    return best, (Proof("period", value, min(max(bounds), value)),)
 
 
 def _period_of(

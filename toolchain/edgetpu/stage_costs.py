@@ -6,7 +6,6 @@ which the cuts differ are looked at, so a block of neighbouring cuts of a large 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.figures import operator_weights_ms
 from toolchain.edgetpu.graph import PipelineGraph
+from toolchain.edgetpu.uses import Use
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -48,104 +48,86 @@ class StageCosts:
     @cached_property
     def _differs(self) -> Bools:
         """Operators that some stage may contain."""
-        found: Bools = self.behind.any(0) & ~self.before.all(0)
-        return found
+        return np.asarray(self.behind.any(0) & ~self.before.all(0), np.bool_)
 
     @cached_property
     def nested(self) -> Bools:
         """Which pairs are a cut and a larger one."""
-        seen = ~(self.before.all(0) & self.behind.all(0)) & (
-            self.before.any(0) | self.behind.any(0)
-        )
+        everywhere = self.before.all(0) & self.behind.all(0)
+        anywhere = self.before.any(0) | self.behind.any(0)
+        seen = np.flatnonzero(anywhere & ~everywhere)
         inside, around = self.before[:, seen], self.behind[:, seen]
         missing = inside.astype(np.float32) @ (~around).astype(np.float32).T
         sizes = inside.sum(1)[:, None] < around.sum(1)[None, :]
-        found: Bools = (missing < 0.5) & sizes
-        return found
+        return np.asarray((missing < 0.5) & sizes, np.bool_)
 
-    def _sums(self, weights: Integers | Floats) -> Integers | Floats:
+    def _sums(self, weights: Floats) -> Floats:
         """The sum of a weight for each operator over the operators of each stage."""
-        some = self._differs
-        own = weights[some]
-        return (self.behind[:, some] @ own)[None, :] - (self.before[:, some] @ own)[:, None]
+        own = np.flatnonzero(self._differs & (weights != 0))
+        each = weights[own]
+        total: Floats = (self.behind[:, own] @ each)[None, :] - (self.before[:, own] @ each)[
+            :, None
+        ]
+        return total
 
-    def _fresh(
-        self,
-        users: Sequence[Sequence[int]],
-        sizes: Sequence[int],
-        source: Sequence[int | None],
-    ) -> Integers:
-        """Bytes of what stages use, each once: by users[i], written by operator source[i].
-
-        What is written in the stage itself does not count; None for what nothing writes.
-        """
-        left, right = [], []
+    def _fresh(self, used: Use) -> Integers:
+        """Bytes of what stages use, each once, and do not write themselves."""
+        total = np.zeros(self._shape)
+        alone = np.flatnonzero(self._differs[used.alone])
+        if alone.size:
+            user, origin = used.alone[alone], used.alone_writer[alone]
+            left = ~self.before[:, user] & (self.before[:, origin] | (origin < 0))
+            total += (left * used.alone_bytes[alone]) @ self.behind[:, user].T.astype(np.float64)
+        lefts, rights = [], []
         everywhere = np.ones(len(self.before), bool)
-        for found, size, writer in zip(users, sizes, source, strict=True):
-            own = [user for user in found if self._differs[user]]
-            if not own or not size:
+        for users, writer, size in used.shared:
+            own = users[self._differs[users]]
+            if not own.size:
                 continue
-            there = everywhere if writer is None else self.before[:, writer]
+            there = everywhere if writer < 0 else self.before[:, writer]
             used_before = self.before[:, own].sum(1)
             used_behind = self.behind[:, own].sum(1)
-            for used in range(len(own)):
-                left.append(((used_before == used) & there) * float(size))
-                right.append(used_behind > used)
-        if not left:
-            return np.zeros(self._shape, np.int64)
-        return _whole(np.array(left).T @ np.array(right, np.float64))
+            for count in range(own.size):
+                lefts.append(((used_before == count) & there) * float(size))
+                rights.append(used_behind > count)
+        if lefts:
+            total += np.array(lefts).T @ np.array(rights, np.float64)
+        return _whole(total)
 
     @cached_property
     def params(self) -> Integers:
         """Parameter bytes of each stage, a shared constant once."""
         if self.balance == "compiled":
-            sizes = np.array([op.compiled_bytes for op in self.graph.ops], np.int64)
-            return self._sums(sizes).astype(np.int64)
-        alone = np.zeros(len(self.graph.ops), np.int64)
-        shared = []
-        for constant, found in self.graph.constant_users.items():
-            if len(found) == 1:
-                alone[found[0]] += self.graph.constant_bytes[constant]
-            else:
-                shared.append(constant)
-        users = [self.graph.constant_users[c] for c in shared]
-        sizes_shared = [self.graph.constant_bytes[c] for c in shared]
-        fresh = self._fresh(users, sizes_shared, [None] * len(shared))
-        return self._sums(alone).astype(np.int64) + fresh
+            sizes = np.array([op.compiled_bytes for op in self.graph.ops], np.float64)
+            return _whole(self._sums(sizes))
+        return self._fresh(self.graph.uses.constants)
 
     @cached_property
     def incoming(self) -> tuple[Integers, Integers]:
         """Bytes that each stage receives: from other stages, and in total."""
-        written = [t for t in self.graph.consumers if t in self.graph.producer]
-        given = [t for t in self.graph.consumers if t not in self.graph.producer]
-
-        def total(tensors: Sequence[int]) -> Integers:
-            return self._fresh(
-                [self.graph.consumers[t] for t in tensors],
-                [self.graph.tensors[t].size_bytes for t in tensors],
-                [self.graph.producer.get(t) for t in tensors],
-            )
-
-        between = total(written)
-        return between, between + total(given)
+        uses = self.graph.uses
+        between = self._fresh(uses.written)
+        return between, between + self._fresh(uses.given)
 
     @cached_property
     def outgoing(self) -> Integers:
         """Bytes that each stage sends on, each tensor once."""
-        left, right = [], []
-        outputs = set(self.graph.outputs)
-        none = np.zeros(len(self.behind), bool)
-        for tensor, index in self.graph.producer.items():
-            size = float(self.graph.tensors[tensor].size_bytes)
-            if not self._differs[index] or not size:
-                continue
-            users = list(self.graph.consumers.get(tensor, ()))
-            needed = (~self.behind[:, users]).any(1) if users else none
-            left.append(~self.before[:, index] * size)
-            right.append((needed | (tensor in outputs)) & self.behind[:, index])
-        if not left:
-            return np.zeros(self._shape, np.int64)
-        return _whole(np.array(left).T @ np.array(right, np.float64))
+        total = np.zeros(self._shape)
+        for used in (self.graph.uses.passed, self.graph.uses.ends):
+            own = np.flatnonzero(self._differs[used.alone_writer])
+            if own.size:
+                origin, user = used.alone_writer[own], used.alone[own]
+                needed = self.behind[:, origin] & (~self.behind[:, user] | (origin == user))
+                left = ~self.before[:, origin] * used.alone_bytes[own]
+                total += left @ needed.T.astype(np.float64)
+            lefts, rights = [], []
+            for users, writer, size in used.shared:
+                if self._differs[writer]:
+                    lefts.append(~self.before[:, writer] * float(size))
+                    rights.append((~self.behind[:, users]).any(1) & self.behind[:, writer])
+            if lefts:
+                total += np.array(lefts).T @ np.array(rights, np.float64)
+        return _whole(total)
 
     @cached_property
     def arithmetic_ms(self) -> Floats:
