@@ -258,14 +258,17 @@ class Table:
         """Bytes that a stick streams with every request of a stage that it has alone."""
         found = np.zeros_like(self.lattice.params)
         rows, columns = np.nonzero(self.lattice.valid)
-        missed, _ = self.lattice.first_fit(rows, columns, self.setting.cost.cache_bytes)
+        missed, _ = self.lattice.costs.first_fit(rows, columns, self.setting.cost.cache_bytes)
         found[rows, columns] = missed
         return found
 
     @cached_property
     def stick_ms(self) -> Floats:
         """Service on a stick of its own; infinite where there is no stage."""
-        times = self.lattice.time_without_streams + self.streamed / self.setting.alone_bytes_per_ms
+        times = (
+            self.lattice.costs.time_without_streams
+            + self.streamed / self.setting.alone_bytes_per_ms
+        )
         return np.where(self.lattice.valid, times, np.inf)
 
     @cached_property
@@ -282,7 +285,7 @@ class Table:
     @cached_property
     def least_ms(self) -> Floats:
         """What no sharing of a stick can go below."""
-        return self.lattice.time_without_streams + self.least_stream_ms
+        return self.lattice.costs.time_without_streams + self.least_stream_ms
 
     @cached_property
     def host_ms(self) -> Floats:
@@ -311,7 +314,7 @@ class Table:
             member = self.lattice.member
             operators = tuple(int(i) for i in np.nonzero(member[end] & ~member[begin])[0])
             layers = layer_bytes(self.lattice.graph, operators, self.lattice.balance)
-            times = self.host_ms if on_host else self.lattice.time_without_streams
+            times = self.host_ms if on_host else self.lattice.costs.time_without_streams
             streamed = 0 if on_host else int(self.streamed[begin, end])
             self._parts[key] = Part(
                 operators,
@@ -319,7 +322,7 @@ class Table:
                 tuple(layers),
                 streamed,
                 int(self.lattice.incoming[1][begin, end]),
-                int(self.lattice.outgoing[begin, end]),
+                int(self.lattice.costs.outgoing[begin, end]),
             )
         return self._parts[key]
 

@@ -505,7 +505,7 @@ class _Reader:
             self._known.update(op.outputs)
             return []
         if not behind.reshaped:
-            return [self._read(behind.op)]
+            return self._read(behind.op)
         (target,) = op.outputs
         found = self._found[target]
         if found.tensor is None:
@@ -515,7 +515,7 @@ class _Reader:
         self._names.add(name)
         self._found.append(added)
         self._variables.grow([added])
-        read = self._read(replace(behind.op, outputs=(len(self._found) - 1,)))
+        (read,) = self._read(replace(behind.op, outputs=(len(self._found) - 1,)))
         value = self._tensors[name]
         if value.elements != found.tensor.elements:
             raise InputError(f"{op}: {value} does not fit its output {found.tensor}")
