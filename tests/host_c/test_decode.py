@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -114,6 +115,28 @@ def test_the_header_gives_the_boxes(ssd: Path, tmp_path: Path) -> None:
         boxes[:, 4].astype(np.float32), done["detection_scores"].reshape(-1)[:count]
     )
     np.testing.assert_array_equal(boxes[:, 5], done["detection_classes"].reshape(-1)[:count])
+
+
+def test_a_run_lists_the_boxes_by_the_names_of_their_classes(ssd: Path, tmp_path: Path) -> None:
+    names = tmp_path / "labels.txt"
+    names.write_text("cat\ndog\nbird\nfish\n")
+    out, found = str(tmp_path / "out"), tmp_path / "run.json"
+    decode = ["--decode", f"ssd:{tmp_path / 'ssd.toml'}", "--max-detections", "3"]
+    labels = ["--labels", str(names)]
+    assert run(["compile", str(ssd), "--board", "host", *decode, *labels, "-o", out]) == 0
+    np.save(tmp_path / "image.npy", np.full((1, 6, 6, 3), 99, np.int8))
+    image = ["--input", str(tmp_path / "image.npy")]
+    assert run(["run", out, *image, "--json", str(found)]) == 0
+    data = json.loads(found.read_text())
+    outputs = {name: np.array(data["outputs"][name]["data"]) for name in NAMES}
+    assert len(data["boxes"]) == int(outputs["detection_count"].item()) > 0
+    for i, box in enumerate(data["boxes"]):
+        label = int(outputs["detection_classes"][0, i])
+        assert (box["label"], box["name"]) == (label, ("cat", "dog", "bird", "fish")[label])
+        sides = [box[side] for side in ("ymin", "xmin", "ymax", "xmax")]
+        assert sides == outputs["detection_boxes"][0, i].tolist()
+    names.write_text("cat\ndog\n")
+    assert run(["plan", str(ssd), *decode, *labels]) == 2
 
 
 def test_a_command_says_what_is_wrong(ssd: Path, capsys: pytest.CaptureFixture[str]) -> None:

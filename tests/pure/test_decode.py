@@ -70,13 +70,13 @@ def test_a_file_gives_lists_and_names_files_beside_it(tmp_path: Path) -> None:
     [
         ("fcos", "begins with ssd or yolo"),
         ("ssd", "it needs anchors"),
+        ("ssd:anchors=a.npy,anchors_output=a", "one of these"),
         ("ssd:anchors=a.npy,colour=1", "'colour' is unknown; there are: anchors, "),
         ("ssd:anchors=a.npy,anchors=b.npy", "anchors is given twice"),
         ("ssd:anchors=a.npy,scores=tanh", "not one of 'none', 'sigmoid', 'softmax'"),
         ("ssd:anchors=a.npy,background=1", "is not on or off"),
         ("ssd:anchors=a.npy,scales=1", "scales is a list or a table"),
         ("ssd:missing.toml", "missing.toml"),
-        ("yolo:version=v3", "v3 needs the anchors"),
         ("yolo:version=v9", "not one of 'v3'"),
         ("yolo:iou_threshold=0", "iou_threshold=0.0 is not above 0"),
         ("yolo:score_threshold=2", "score_threshold=2.0 is not within 0..1"),
@@ -94,6 +94,8 @@ def test_errors_of_the_text(text: str, said: str) -> None:
     ("text", "graph", "said"),
     [
         ("yolo", model((1, 4, 30)), r"\[1, 4 \+ classes, boxes\]"),
+        ("yolo:version=v3", model((1, 6, 30)), "v3 is two or three grids"),
+        ("ssd:anchors_output=y1", model((1, 30, 4), (30, 4)), "'y1' is no constant output"),
         ("yolo", model((1, 9, 9)), "two equal sides; say classes=NUMBER"),
         ("yolo", model((1, 8, 8, 21)), "is no list"),
         ("yolo", model((1, 6, 30), (1, 6, 30)), "v8 is one output"),
@@ -146,6 +148,20 @@ def test_what_the_shapes_tell(tmp_path: Path) -> None:
         (2, 24, 6),
     ]
     assert (grids.classes, grids.coding, grids.candidates) == (2, BoxCoding.SQUARES, 240)
+
+
+def test_anchors_that_are_known(tmp_path: Path) -> None:
+    """Of COCO, for a version that is given; and of an output that folds to a constant."""
+    graph = with_boxes(model((1, 4, 6, 21), (1, 8, 12, 21)), (), decoding("yolo:version=v3"))
+    fine = graph.tensors["detection_anchors0"].constant
+    np.testing.assert_allclose(fine, np.array([[14, 10], [27, 23], [58, 37]]) / [64, 96], 1e-6)
+    plain = model((1, 30, 4), (1, 30, 3))
+    values = np.random.default_rng(0).random((1, 30, 4)).astype(np.float32)
+    anchors = Tensor("anchors", values.shape, DType.FLOAT32, None, values)
+    tensors = [*plain.tensors.values(), anchors]
+    given = Graph.build("m", tensors, plain.ops, plain.inputs, ("anchors", *plain.outputs))
+    graph = with_boxes(given, (), decoding("ssd:anchors_output=anchors"))
+    np.testing.assert_array_equal(graph.tensors["detection_anchors0"].constant, values[0])
 
 
 def test_anchors_of_the_object_detection_api() -> None:

@@ -109,7 +109,8 @@ class Ssd(Choosing):
     """What `--decode ssd` says, beside thresholds.
 
     anchors     file of them, .npy or .csv: [boxes][4], in the order of the encoded boxes, as
-                shares of the image; beside it, `grid` computes them.
+                shares of the image. Or `grid` computes them, or they are a constant output of the
+                model, `anchors_output`.
     scales      by which the encoded y, x, height and width are divided.
     order       of a box's numbers, in the model and in the file.
     scores      what is left to do for the scores.
@@ -122,6 +123,7 @@ class Ssd(Choosing):
     suppression: Suppression = Suppression.EACH_CLASS
     anchors: str = ""
     grid: Grid | None = None
+    anchors_output: str = ""
     scales: tuple[float, float, float, float] = (10.0, 10.0, 5.0, 5.0)
     order: Order = Order.YXHW
     scores: Scores = Scores.NONE
@@ -132,17 +134,19 @@ class Ssd(Choosing):
     def __post_init__(self) -> None:
         """Raises InputError naming the parameter."""
         super().__post_init__()
-        if bool(self.anchors) == (self.grid is not None):
+        if bool(self.anchors) + bool(self.anchors_output) + (self.grid is not None) != 1:
             raise InputError(
                 "--decode ssd: it needs anchors, the boxes that the encoded ones are relative to: "
-                "--decode ssd:anchors=FILE (.npy or .csv), or a table [grid] in a TOML file"
+                "--decode ssd:anchors=FILE (.npy or .csv), a table [grid] in a TOML file, or "
+                "anchors_output=NAME if they are an output of the model; one of these"
             )
         if not all(self.scales):
             raise InputError("--decode ssd: scales are not 0")
 
     def bound(self, outputs: tuple[Output, ...], image: tuple[int, int] | None) -> Bound:
         """This for a model's outputs. Raises InputError where they are no SSD's."""
-        boxes, scores = self._ends(outputs)
+        anchors = self._anchors(outputs)
+        boxes, scores = self._ends(tuple(o for o in outputs if o.name != self.anchors_output))
         places, coordinates = listed(boxes, _SIDES, "ssd", _SPEC)
         score_places, channels = listed(scores, None, "ssd", _SPEC, places.size)
         if score_places.size != places.size:
@@ -150,7 +154,6 @@ class Ssd(Choosing):
                 f"--decode ssd: {boxes} has {places.size:,} boxes, {scores} scores of "
                 f"{score_places.size:,}; expected are {_SPEC}"
             )
-        anchors = self._anchors()
         if len(anchors) != places.size:
             raise InputError(
                 f"--decode ssd: there are {len(anchors):,} anchors, and {places.size:,} boxes in "
@@ -180,23 +183,23 @@ class Ssd(Choosing):
             scales=scale,
         )
 
-    def _anchors(self) -> Float32:
+    def _anchors(self, outputs: tuple[Output, ...]) -> Float32:
+        """[boxes][4], in the order of the encoded boxes."""
         if self.grid is not None:
             made = self.grid.anchors()
             return made if self.order is Order.YXHW else made[:, [1, 0, 3, 2]]
+        if self.anchors_output:
+            output = next((o for o in outputs if o.name == self.anchors_output), None)
+            if output is None or output.end.tensor.constant is None:
+                listed = ", ".join(map(str, outputs))
+                raise InputError(
+                    f"--decode ssd: {self.anchors_output!r} is no constant output; there are "
+                    f"{listed}"
+                )
+            return _checked(output.end.to_model(output.end.tensor.constant), str(output))
         file = Path(self.anchors)
-        given = read_table(file) if file.suffix in TABLE_SUFFIXES else read_array(file)
-        one = given.ndim == 3 and given.shape[0] == 1
-        found = given.reshape(given.shape[1:]) if one else given
-        if found.ndim != 2 or found.shape[1] != _SIDES or found.dtype.kind not in "fiu":
-            raise InputError(
-                f"--decode ssd: {file} is {list(found.shape)}; expected are anchors [boxes, 4]: "
-                "centre and size"
-            )
-        anchors = found.astype(np.float32)
-        if not np.isfinite(anchors).all() or (anchors[:, 2:] < 0).any():
-            raise InputError(f"--decode ssd: {file} has an anchor of a size below 0, or no number")
-        return anchors
+        table = file.suffix in TABLE_SUFFIXES
+        return _checked(read_table(file) if table else read_array(file), str(file))
 
     def _ends(self, outputs: tuple[Output, ...]) -> tuple[Output, Output]:
         """The outputs of boxes and of scores."""
@@ -218,6 +221,21 @@ class Ssd(Choosing):
                 f"{', '.join(map(str, outputs))}; name them: boxes_output=NAME,scores_output=NAME"
             )
         return boxes, scores
+
+
+def _checked(given: NDArray[np.generic], where: str) -> Float32:
+    """Anchors that a user or a model gives. Raises InputError for what are none."""
+    one = given.ndim == 3 and given.shape[0] == 1
+    found = given.reshape(given.shape[1:]) if one else given
+    if found.ndim != 2 or found.shape[1] != _SIDES or found.dtype.kind not in "fiu":
+        raise InputError(
+            f"--decode ssd: {where} is {list(found.shape)}; expected are anchors [boxes, 4]: "
+            "centre and size"
+        )
+    anchors = found.astype(np.float32)
+    if not np.isfinite(anchors).all() or (anchors[:, 2:] < 0).any():
+        raise InputError(f"--decode ssd: {where} has an anchor of a size below 0, or no number")
+    return anchors
 
 
 def _only(outputs: list[Output]) -> Output | None:

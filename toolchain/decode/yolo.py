@@ -4,9 +4,10 @@ export decodes).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 import numpy as np
 
@@ -48,6 +49,24 @@ class Scores(StrEnum):
 
 
 _LISTS = (Version.V8, Version.V11)
+_FINE = (10.0, 13.0, 16.0, 30.0, 33.0, 23.0)
+_MIDDLE = (30.0, 61.0, 62.0, 45.0, 59.0, 119.0)
+_COARSE = (116.0, 90.0, 156.0, 198.0, 373.0, 326.0)
+_TINY = ((10.0, 14.0, 23.0, 27.0, 37.0, 58.0), (81.0, 82.0, 135.0, 169.0, 344.0, 319.0))
+_OF_V7 = (
+    (12.0, 16.0, 19.0, 36.0, 40.0, 28.0),
+    (36.0, 75.0, 76.0, 55.0, 72.0, 146.0),
+    (142.0, 110.0, 192.0, 243.0, 459.0, 401.0),
+)
+_COCO: Mapping[tuple[Version, int], tuple[tuple[float, ...], ...]] = MappingProxyType(
+    {
+        (Version.V3, 2): _TINY,
+        (Version.V3, 3): (_FINE, _MIDDLE, _COARSE),
+        (Version.V5, 3): (_FINE, _MIDDLE, _COARSE),
+        (Version.V7, 3): _OF_V7,
+    }
+)
+"""The anchors that these networks were trained with on COCO, by version and number of heads."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +76,8 @@ class Yolo(Choosing):
     version    v3, v5 and v7 tell by a number of its own whether there is an object; v8 and v11 do
                not. By default v5 with anchors, v8 without.
     anchors    width and height in pixels, one after the other, of each head, from the finest grid
-               on; without them the output is a list of boxes.
+               on. By default, of several heads and a version that is given, those of COCO; one
+               output without them is a list of boxes.
     classes    their number; by default what the shapes tell.
     unit       of a list's boxes; by default pixels, unless an integer output reaches no further
                than shares of the image do.
@@ -87,11 +107,6 @@ class Yolo(Choosing):
             raise InputError("--decode yolo: classes and image are above 0")
         if self.version in _LISTS and self.anchors:
             raise InputError(f"--decode yolo: {self.version} has no anchors")
-        if self.version is Version.V3 and not self.anchors:
-            raise InputError(
-                "--decode yolo: v3 needs the anchors of each head, from the finest grid on, in a "
-                "TOML file: anchors = [[10, 14, 23, 27, 37, 58], [81, 82, 135, 169, 344, 319]]"
-            )
 
     @property
     def kind(self) -> Version:
@@ -108,7 +123,16 @@ class Yolo(Choosing):
         """
         heads = self._heads(outputs)
         size = self.image or image
-        return self._grids(heads, size) if self.anchors else self._list(heads, size)
+        anchors = self.anchors
+        if not anchors and self.version is not None:
+            anchors = _COCO.get((self.version, len(heads)), ())
+        if not anchors and self.version is Version.V3:
+            raise InputError(
+                f"--decode yolo: v3 is two or three grids, and the model has "
+                f"{', '.join(map(str, heads))}; give their anchors, from the finest grid on, in a "
+                "TOML file: anchors = [[10, 14, 23, 27, 37, 58], [81, 82, 135, 169, 344, 319]]"
+            )
+        return self._grids(heads, size, anchors) if anchors else self._list(heads, size)
 
     def _heads(self, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
         named = {output.name: output for output in outputs}
@@ -175,16 +199,21 @@ class Yolo(Choosing):
         rows, columns = _known(image)
         return (float(rows), float(columns), float(rows), float(columns))
 
-    def _grids(self, heads: tuple[Output, ...], image: tuple[int, int] | None) -> Bound:
-        if len(heads) != len(self.anchors):
+    def _grids(
+        self,
+        heads: tuple[Output, ...],
+        image: tuple[int, int] | None,
+        anchors: tuple[tuple[float, ...], ...],
+    ) -> Bound:
+        if len(heads) != len(anchors):
             raise InputError(
-                f"--decode yolo: anchors of {len(self.anchors)} heads, and the model has "
+                f"--decode yolo: anchors of {len(anchors)} heads, and the model has "
                 f"{', '.join(map(str, heads))}; expected is one output for each list of anchors, "
                 "[1, rows, columns, anchors * (5 + classes)], or with channels first; name "
                 "them with outputs"
             )
         size = _known(image)
-        counts = sorted({len(pairs) // 2 for pairs in self.anchors})
+        counts = sorted({len(pairs) // 2 for pairs in anchors})
         found = [list(self._readings(head, counts, size)) for head in heads]
         classes = set.intersection(*({grid.classes for grid in grids} for grids in found))
         if len(classes) != 1:
@@ -199,9 +228,7 @@ class Yolo(Choosing):
         grids = sorted(
             (next(g for g in own if g.classes == number) for own in found), key=lambda g: -g.cells
         )
-        made = tuple(
-            grid.head(pairs, size) for grid, pairs in zip(grids, self.anchors, strict=True)
-        )
+        made = tuple(grid.head(pairs, size) for grid, pairs in zip(grids, anchors, strict=True))
         exponents = self.kind is Version.V3
         return Bound(
             made,
