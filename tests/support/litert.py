@@ -25,7 +25,6 @@ _SERIES = (
     "logistic",
     "lstm",
     "softmax",
-    "svdf",
     "tanh",
 )
 OWN_FUNCTIONS = frozenset(

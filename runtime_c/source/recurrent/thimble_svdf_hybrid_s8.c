@@ -2,46 +2,16 @@
 #include "thimble_exact_float.h"
 #include "thimble_f32.h"
 #include "thimble_hybrid.h"
+#include "thimble_lane_sums_f32.h"
 
 #include <stddef.h>
 
-enum { LANES = 4 };
-
-/* A sum as LiteRT's vectors make it: of every fourth term in turn, then of these four, then the rest. */
-typedef struct {
-    float lanes[LANES];
-    float total;
-    int32_t vectors;
-} lane_sum;
-
-static void begin(lane_sum *sum, int32_t count)
-{
-    for (int32_t lane = 0; lane < LANES; lane++) {
-        sum->lanes[lane] = 0.0f;
-    }
-    sum->total = 0.0f;
-    sum->vectors = count - count % LANES;
-}
-
-THIMBLE_EXACT_FLOAT static void add(lane_sum *sum, int32_t place, float term)
-{
-    if (place < sum->vectors) {
-        sum->lanes[place % LANES] += term;
-    }
-    if (place == sum->vectors - 1) {
-        sum->total = ((sum->lanes[0] + sum->lanes[1]) + sum->lanes[2]) + sum->lanes[3];
-    } else if (place >= sum->vectors) {
-        sum->total += term;
-    }
-}
-
 THIMBLE_EXACT_FLOAT static float filtered(const int8_t *time, float scale, const float *state, int32_t memory)
 {
-    lane_sum sum;
-    begin(&sum, memory);
+    thimble_lane_sum sum = thimble_begin_sum(memory);
     for (int32_t i = 0; i < memory; i++) {
         const float weight = (float)time[i] * scale;
-        add(&sum, i, weight * state[i]);
+        thimble_add_term(&sum, i, weight * state[i]);
     }
     return sum.total;
 }
@@ -57,14 +27,13 @@ THIMBLE_EXACT_FLOAT void thimble_svdf_hybrid_s8(const thimble_svdf_hybrid_params
     for (int32_t batch = 0; batch < params->batches; batch++) {
         const int8_t *past = time;
         for (int32_t unit = 0; unit < params->units; unit++) {
-            lane_sum sum;
-            begin(&sum, params->rank);
+            thimble_lane_sum sum = thimble_begin_sum(params->rank);
             for (int32_t filter = 0; filter < params->rank; filter++) {
                 for (int32_t i = 1; i < memory; i++) {
                     state[i - 1] = state[i];
                 }
                 state[memory - 1] = *newest++;
-                add(&sum, filter, filtered(past, params->time_scale, state, memory));
+                thimble_add_term(&sum, filter, filtered(past, params->time_scale, state, memory));
                 past += memory;
                 state += memory;
             }

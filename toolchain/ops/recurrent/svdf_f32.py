@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, State, Tensor
 from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.arithmetic.lane_sums import lane_sum
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Struct, Touched
 from toolchain.ops.readers.float32 import FLOAT32_ONLY, check_float_node, larger, range_of, smaller
@@ -41,21 +42,13 @@ def _activation(op: Op) -> Activation:
     return op.attributes.activation
 
 
-def _summed(products: Float32) -> Float32:
-    """Along the last axis, in its order."""
-    total = np.zeros(products.shape[:-1], np.float32)
-    for place in range(products.shape[-1]):
-        total = total + products[..., place]
-    return total
-
-
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     x, features, time = (inputs[i].astype(np.float32) for i in (INPUT, FEATURES, TIME))
-    newest = _summed(features * x[:, None, :])
+    newest = lane_sum(features * x[:, None, :])
     kept = inputs[STATE].astype(np.float32).reshape(len(x), *time.shape)
     kept = np.concatenate([kept[:, :, 1:], newest[:, :, None]], axis=2)
-    filtered = _summed(time * kept)
-    total = _summed(filtered.reshape(*graph.output(op).shape, rank_of(op)))
+    filtered = lane_sum(time * kept)
+    total = lane_sum(filtered.reshape(*graph.output(op).shape, rank_of(op)))
     if op.inputs[BIAS]:
         total = total + inputs[BIAS].astype(np.float32)
     if _activation(op) is not Activation.NONE:  # NaN becomes the lower bound

@@ -1,7 +1,7 @@
 """SVDF of float inputs with int8 filters: LiteRT's `EvalHybridSVDF`.
 
 The inputs of each image are quantised, and products with the feature filters are scaled in float32.
-Time filters are dequantised. Their sums are added as LiteRT's vectors of four add them.
+Time filters are dequantised.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Quantisation
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
+from toolchain.ops.arithmetic.lane_sums import lane_sum
 from toolchain.ops.extents import Extents, round_up, whole
 from toolchain.ops.hybrid.kernels import images_call, images_extents
 from toolchain.ops.hybrid.sums import centred, check_floats
@@ -36,7 +37,6 @@ from toolchain.ops.recurrent.svdf_s16 import BIAS, FEATURES, INPUT, STATE, TIME,
 from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 Float32 = NDArray[np.float32]
-_LANES = 4
 _TIME_STEP = "thimble_svdf_hybrid_s8"
 
 
@@ -52,21 +52,6 @@ def _of(op: Op) -> HybridSvdf:
     return op.attributes
 
 
-def _summed(terms: Float32) -> Float32:
-    """Along the last axis: every fourth one in turn, then the four, then the rest."""
-    count = terms.shape[-1]
-    vectors = count - count % _LANES
-    lanes = np.zeros((*terms.shape[:-1], _LANES), np.float32)
-    for place in range(0, vectors, _LANES):
-        lanes = lanes + terms[..., place : place + _LANES]
-    total = lanes[..., 0]
-    for lane in range(1, _LANES):
-        total = total + lanes[..., lane]
-    for place in range(vectors, count):
-        total = total + terms[..., place]
-    return np.asarray(total, np.float32)
-
-
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     features, time = (graph.input(op, index) for index in (FEATURES, TIME))
     stored, steps = centred(inputs[INPUT].astype(np.float32), _of(op).range)
@@ -75,8 +60,8 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     filters = inputs[TIME].astype(np.float32) * np.float32(time.q.scale)
     kept = inputs[STATE].astype(np.float32).reshape(len(newest), *time.shape)
     kept = np.concatenate([kept[:, :, 1:], newest[:, :, None]], axis=2)
-    filtered = _summed(filters * kept)
-    total = _summed(filtered.reshape(*graph.output(op).shape, rank_of(op)))
+    filtered = lane_sum(filters * kept)
+    total = lane_sum(filtered.reshape(*graph.output(op).shape, rank_of(op)))
     if op.inputs[BIAS]:
         total = total + inputs[BIAS].astype(np.float32)
     if _of(op).activation is not Activation.NONE:  # NaN becomes the lower bound
