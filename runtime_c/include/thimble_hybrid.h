@@ -121,4 +121,48 @@ void thimble_svdf_hybrid_s8(const thimble_svdf_hybrid_params *params,
                             float *state,
                             float *output);
 
+/** Weights of four gates, one after another, packed as for `thimble_convolve_hybrid_s8`, whose zero points
+ *  are 0. `taps`: the sum of each filter's weights. `scales`: of each gate. */
+typedef struct {
+    const int32_t *parameters;
+    const int32_t *taps;
+    const float *scales;
+} thimble_hybrid_matrix;
+
+typedef struct {
+    int32_t batches;
+    int32_t steps;
+    int32_t inputs;
+    int32_t units;
+    int32_t batch_stride;
+    int32_t step_stride;
+    int32_t asymmetric; /**< whether rows are quantised with a zero point */
+    float cell_clip;    /**< 0 for none */
+    thimble_hybrid_matrix weights;
+    thimble_hybrid_matrix recurrent;
+} thimble_sequence_lstm_hybrid_params;
+
+/** LSTM layer over sequences (TFLite `LstmStepHybrid`). Row (batch, step) of input [inputs] and output
+ * [units] is number batch * batch_stride + step * step_stride. Bias [4][units]: of the gates input, forget,
+ * cell, output. The states [batches][units] are updated. scratch: 4 * units floats; `stored`: the bytes of
+ * the longer one of an input row and a state. */
+void thimble_sequence_lstm_hybrid_s8(const thimble_sequence_lstm_hybrid_params *params,
+                                     const float *input,
+                                     const float *bias,
+                                     float *hidden,
+                                     float *cell,
+                                     float *gates,
+                                     int8_t *stored,
+                                     float *output);
+
+/** The same with the parameters of `thimble_convolve_hybrid_lanes_s8`. */
+void thimble_sequence_lstm_hybrid_lanes_s8(const thimble_sequence_lstm_hybrid_params *params,
+                                           const float *input,
+                                           const float *bias,
+                                           float *hidden,
+                                           float *cell,
+                                           float *gates,
+                                           int8_t *stored,
+                                           float *output);
+
 #endif

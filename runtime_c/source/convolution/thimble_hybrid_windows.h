@@ -11,12 +11,6 @@
 
 #include <string.h>
 
-/* Sums of four filters with `depth` inputs; returns the parameters that follow. */
-typedef const int32_t *(*thimble_sum_four)(const int8_t *input,
-                                           const int32_t *parameters,
-                                           int32_t depth,
-                                           int32_t *restrict sums);
-
 /* A quantised image: outside of it lies its zero point. */
 typedef struct {
     const int8_t *pixels;
@@ -62,10 +56,8 @@ THIMBLE_EXACT_FLOAT static inline const int32_t *thimble_hybrid_put(const thimbl
                                                                     float *output)
 {
     const int32_t depth = w->kernel_h * w->kernel_w * w->depth;
-    int32_t pixels = 1; /* the sums of filters begin with their zero points */
-    for (int32_t tap = 0; params->shifted != 0 && tap < depth; tap++) {
-        pixels += column[tap];
-    }
+    /* The sums of filters begin with their zero points. */
+    const int32_t pixels = params->shifted != 0 ? 1 + thimble_sum_s8(column, depth) : 0;
     for (int32_t next = first; next < first + filters; next += 4) {
         const int32_t *const zero_points = parameters;
         int32_t sums[4];

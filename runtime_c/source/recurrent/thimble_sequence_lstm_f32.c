@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_exact_float.h"
 #include "thimble_f32.h"
+#include "thimble_lstm_cell.h"
 
 THIMBLE_EXACT_FLOAT static float dot(const float *weights, const float *values, int32_t count)
 {
@@ -23,19 +24,12 @@ THIMBLE_EXACT_FLOAT static void step_f32(const thimble_sequence_lstm_f32_params 
                                          float *gates)
 {
     const int32_t units = params->units;
-    const float clip = params->cell_clip;
 
     for (int32_t i = 0; i < 4 * units; i++) {
         const float from_input = dot(weights + i * params->inputs, input, params->inputs);
         gates[i] = (bias[i] + from_input) + dot(recurrent + i * units, hidden, units);
     }
-    for (int32_t i = 0; i < units; i++) {
-        const float kept = thimble_logistic_f32(gates[units + i]) * cell[i];
-        const float added = thimble_logistic_f32(gates[i]) * thimble_tanh_f32(gates[2 * units + i]);
-        const float next = kept + added;
-        cell[i] = clip > 0.0f ? thimble_clamp_f32(next, -clip, clip) : next;
-        hidden[i] = thimble_logistic_f32(gates[3 * units + i]) * thimble_tanh_f32(cell[i]);
-    }
+    thimble_update_lstm_cell(gates, units, params->cell_clip, hidden, cell);
 }
 
 void thimble_sequence_lstm_f32(const thimble_sequence_lstm_f32_params *params,

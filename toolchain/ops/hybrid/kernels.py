@@ -48,7 +48,7 @@ def convolution_kernel(
     Raises UnsupportedError where a sum may overflow int32.
     """
     weights, function = graph.input(op, WEIGHTS), _VECTORS if core.mve else _WORDS
-    _check_sums(op, weights, weights.elements // weights.shape[0])
+    check_sums(op, weights, weights.elements // weights.shape[0])
     sizes = {name: window.members[name] for name in ("kernel_h", "kernel_w", "pad_top", "pad_left")}
     pointwise = sizes == {"kernel_h": 1, "kernel_w": 1, "pad_top": 0, "pad_left": 0}
     whole_depth = window.members["depth"] == window.members["input_c"]
@@ -79,7 +79,7 @@ def images_call(
     Raises UnsupportedError where a sum may overflow int32.
     """
     units, depth = weights.shape
-    _check_sums(op, weights, depth)
+    check_sums(op, weights, depth)
     shapes = (images, 1, 1, depth), (images, 1, 1, units)
     arguments: dict[str, Argument] = {
         "window": window_f32(*shapes, Window((1, 1)), Activation.NONE),
@@ -109,7 +109,7 @@ def rows_kernel(op: Op, graph: Graph, core: Core, window: Struct) -> Kernel:
     sum may overflow int32.
     """
     weights = graph.input(op, WEIGHTS)
-    _check_sums(op, weights, weights.shape[1])
+    check_sums(op, weights, weights.shape[1])
     arguments: dict[str, Argument] = {
         "window": window,
         "params": _params(weights, Range.SYMMETRIC, in_turn=False, gathered=False),
@@ -149,7 +149,7 @@ def depthwise_kernel(op: Op, graph: Graph, window: Struct, chosen: Range) -> Ker
     sum may overflow int32.
     """
     weights = graph.input(op, WEIGHTS)
-    _check_sums(op, weights, weights.shape[1] * weights.shape[2])
+    check_sums(op, weights, weights.shape[1] * weights.shape[2])
     arguments: dict[str, Argument] = {
         "window": window,
         "range": Symbol(chosen.value),
@@ -165,7 +165,8 @@ def depthwise_kernel(op: Op, graph: Graph, window: Struct, chosen: Range) -> Ker
     return Kernel((call,), _extents, (_scales(weights),), scratch_bytes=_scratch_bytes(call))
 
 
-def _check_sums(op: Op, weights: Tensor, taps: int) -> None:
+def check_sums(op: Op, weights: Tensor, taps: int) -> None:
+    """Raise UnsupportedError where a sum of so many products may overflow int32."""
     farthest = 255 if any(weights.q.zero_points) else 128
     if taps * 255 * farthest >= 1 << 31:
         raise UnsupportedError(
@@ -198,6 +199,17 @@ def _packed(weights: Tensor, groups: int, core: Core) -> NDArray[np.int32]:
     return np.concatenate(
         [pack_sums(part, zero, turns) for part, zero in zip(parts, zeros, strict=True)]
     )
+
+
+def packed_matrix(filters: NDArray[np.int8], core: Core) -> NDArray[np.int32]:
+    """Filters [filters, taps] without zero points, as the kernel of the core reads them."""
+    turns = vector_turns if core.mve else word_turns
+    return pack_sums(filters, np.zeros(len(filters), np.int32), turns)
+
+
+def matrix_bytes(filters: int, taps: int, lanes: bool) -> int:
+    """Of `packed_matrix`, on Helium with `lanes`."""
+    return round_up(filters, 4) * (4 + round_up(taps, VECTOR_BYTES if lanes else 4))
 
 
 def _scales(weights: Tensor) -> Constant:

@@ -127,13 +127,19 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         (call,),
         _extents,
         constants=tuple(constant(key, first) for key, first in packed.items()),
-        scratch_bytes=_FLOAT_BYTES * len(GATES) * units,
+        scratch_bytes=gates_bytes(units),
     )
 
 
-def _extents(touched: Touched) -> Extents:
-    """Row (batch, step) is number batch * batch_stride + step * step_stride."""
-    call = touched.call
+def gates_bytes(units: int) -> int:
+    """Of a float of each unit of each gate."""
+    return _FLOAT_BYTES * len(GATES) * units
+
+
+def row_extents(call: Call) -> tuple[dict[int, Extent], dict[int, Extent]]:
+    """The inputs and outputs of a call with `params`. Row (batch, step) is number batch *
+    batch_stride + step * step_stride.
+    """
     batches, steps, inputs, units = (
         call[f"params.{name}"] for name in ("batches", "steps", "inputs", "units")
     )
@@ -144,14 +150,17 @@ def _extents(touched: Touched) -> Extents:
         count = _FLOAT_BYTES * width
         return Extent(0, rows * count, touched=batches * steps * count)
 
-    gates = _FLOAT_BYTES * len(GATES) * units
     state = whole(batches * units, _FLOAT_BYTES)
-    return Extents(
-        {INPUT: row_extent(inputs)},
-        {0: row_extent(units), 1: state, 2: state},
-        {"weights": gates * inputs, "recurrent": gates * units, "bias": gates},
-        scratch=gates,
-    )
+    return {INPUT: row_extent(inputs)}, {0: row_extent(units), 1: state, 2: state}
+
+
+def _extents(touched: Touched) -> Extents:
+    call = touched.call
+    inputs, units = call["params.inputs"], call["params.units"]
+    gates = gates_bytes(units)
+    read, written = row_extents(call)
+    constants = {"weights": gates * inputs, "recurrent": gates * units, "bias": gates}
+    return Extents(read, written, constants, scratch=gates)
 
 
 def _read(node: TfliteNode) -> ReadOp:
