@@ -19,7 +19,7 @@ from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.common import constant_of
-from toolchain.ops.extents import Extents, round_up
+from toolchain.ops.extents import Extents
 from toolchain.ops.hybrid.kernels import check_sums, matrix_bytes, packed_matrix
 from toolchain.ops.hybrid.sums import centred, check_floats
 from toolchain.ops.kernel import (
@@ -145,7 +145,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         (Call(function, arguments),),
         _extents,
         constants=tuple(_constants(op, graph, core)),
-        scratch_bytes=gates_bytes(units) + round_up(max(inputs, units), 4),
+        scratch_bytes=gates_bytes(units) + max(inputs, units),
     )
 
 

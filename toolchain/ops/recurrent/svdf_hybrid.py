@@ -17,7 +17,7 @@ from toolchain.ir import DType, Graph, Op, Quantisation
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.arithmetic.lane_sums import lane_sum
-from toolchain.ops.extents import Extents, round_up, whole
+from toolchain.ops.extents import Extents, whole
 from toolchain.ops.hybrid.kernels import images_call, images_extents
 from toolchain.ops.hybrid.sums import centred, check_floats
 from toolchain.ops.kernel import (
@@ -94,7 +94,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         "state": Output(1),
         "output": Output(0),
     }
-    scratch_bytes = newest_bytes + round_up(features.shape[1], 4)
+    scratch_bytes = newest_bytes + features.shape[1]
     calls = (products, Call(_TIME_STEP, arguments))
     return Kernel(calls, _extents, constants, scratch_bytes=scratch_bytes)
 
