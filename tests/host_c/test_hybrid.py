@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from toolchain.cli import run
 from toolchain.deployment.verification import verify_model
 from toolchain.errors import UnsupportedError
 from toolchain.frontends import load_model
-from toolchain.ir import DType, Graph, Quantisation
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.dynamic_range import Range, quantised
+from toolchain.ops.hybrid.product import HybridMatMul
 from toolchain.ops.interpret import interpret
 from toolchain.ops.recurrent.svdf_hybrid import HYBRID as HYBRID_SVDF
 from toolchain.ops.spec import Array
@@ -97,5 +99,31 @@ def _changed(graph: Graph, name: str, **fields: object) -> bytes:
 def test_what_is_refused(tmp_path: Path, tensor: str, fields: dict[str, object], why: str) -> None:
     path = tmp_path / "hybrid.tflite"
     path.write_bytes(_changed(hybrid_network(), tensor, **fields))
+    with pytest.raises(UnsupportedError, match=why):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"adjoint_x": True}, "its float operand is transposed"),
+        ({"batch": (2, 3)}, "several batch dimensions"),
+        ({"zero_point": 4}, "a zero point"),
+    ],
+)
+def test_products_that_are_refused(tmp_path: Path, fields: dict[str, Any], why: str) -> None:
+    batch, zero_point = fields.get("batch", ()), fields.get("zero_point", 0)
+    rng = np.random.default_rng(3)
+    q = Quantisation((0.01,), (zero_point,))
+    data = rng.integers(-127, 128, (4, 4)).astype(np.int8)
+    tensors = [
+        Tensor("x", (*batch, 4, 4), DType.FLOAT32),
+        Tensor("y", (4, 4), DType.INT8, q, data),
+        Tensor("z", (*batch, 4, 4), DType.FLOAT32),
+    ]
+    attributes = HybridMatMul(adjoint_x=bool(fields.get("adjoint_x")))
+    op = Op("batch_matmul", "product", ("x", "y"), ("z",), attributes)
+    path = tmp_path / "product.tflite"
+    path.write_bytes(tflite_bytes(Graph.build("product", tensors, [op], ["x"], ["z"])))
     with pytest.raises(UnsupportedError, match=why):
         load_model(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -16,7 +16,7 @@ from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, constant_of
 from toolchain.ops.convolution.packing import VECTOR_BYTES, pack_sums, vector_turns, word_turns
 from toolchain.ops.convolution.window_f32 import bias_f32, image_f32, reach_f32, window_f32
-from toolchain.ops.extents import Extents, round_up, whole
+from toolchain.ops.extents import Extent, Extents, round_up, whole
 from toolchain.ops.kernel import (
     NULL,
     Argument,
@@ -70,38 +70,74 @@ def convolution_kernel(
     return Kernel((call,), _extents, constants, scratch_bytes=_scratch_bytes(call))
 
 
-def images_call(
-    op: Op, weights: Tensor, core: Core, images: int, chosen: Range, newest_bytes: int
-) -> tuple[Call, tuple[Constant, ...]]:
-    """The products of `images` images of one pixel, each quantised by itself, and the constants.
+@dataclass(frozen=True)
+class Images:
+    """Images of one pixel, each quantised by itself: `count` from `input` on, whose products go to
+    `output`. A quantised image lies in `scratch`. `name` is added to those of the constants.
+    """
 
-    They are the floats at the beginning of the scratch; a quantised image lies `newest_bytes` on.
+    count: int
+    range: Range
+    output: Output | Scratch
+    input: Input
+    scratch: Scratch
+    name: str = ""
+
+
+def images_call(op: Op, weights: Tensor, core: Core, images: Images) -> Call:
+    """Products of images and weights [units, depth] per tensor or per unit.
+
     Raises UnsupportedError where a sum may overflow int32.
     """
     units, depth = weights.shape
     check_sums(op, weights, depth)
-    shapes = (images, 1, 1, depth), (images, 1, 1, units)
+    shapes = (images.count, 1, 1, depth), (images.count, 1, 1, units)
     arguments: dict[str, Argument] = {
         "window": window_f32(*shapes, Window((1, 1)), Activation.NONE),
-        "params": _params(weights, chosen, in_turn=False, gathered=False),
-        "input": Input(INPUT),
-        "parameters": Packed("parameters"),
-        "taps": Packed("taps"),
-        "scales": Packed("scales"),
+        "params": _params(weights, images.range, in_turn=False, gathered=False),
+        "input": images.input,
+        "parameters": Packed(f"parameters{images.name}"),
+        "taps": Packed(f"taps{images.name}"),
+        "scales": Packed(f"scales{images.name}"),
         "bias": NULL,
-        "scratch": Scratch(newest_bytes),
-        "output": Scratch(element="float"),
+        "scratch": images.scratch,
+        "output": images.output,
     }
-    return Call(_VECTORS if core.mve else _WORDS, arguments), _constants(weights, 1, core)
+    return Call(_VECTORS if core.mve else _WORDS, arguments)
+
+
+def images_constants(weights: Tensor, core: Core, name: str = "") -> tuple[Constant, ...]:
+    """Of an `images_call` whose constants have this `name`."""
+    found = _constants(weights, 1, core)
+    return tuple(replace(one, key=f"{one.key}{name}") for one in found)
 
 
 def images_extents(touched: Touched) -> Extents:
-    """Those of `images_call`."""
-    found = _extents(touched)
-    at = touched.call.find("scratch")
-    assert isinstance(at, Scratch)
-    scratch = max(found.outputs[0].end, at.at_bytes + found.scratch)
-    return replace(found, outputs={}, scratch=scratch)
+    """Those of one `images_call`."""
+    call, found = touched.call, _extents(touched)
+    scratch, output = call.find("scratch"), call.find("output")
+    source, named = call.find("input"), call.find("parameters")
+    assert isinstance(scratch, Scratch) and isinstance(source, Input) and isinstance(named, Packed)
+    name = named.key.removeprefix("parameters")
+    used = scratch.at_bytes + found.scratch
+    written = found.outputs
+    if isinstance(output, Scratch):
+        written, used = {}, max(used, output.at_bytes + written[0].end)
+    elif isinstance(output, Output):
+        written = {0: _moved(written[0], output.at)}
+    return Extents(
+        {INPUT: _moved(found.inputs[INPUT], source.at)},
+        written,
+        {f"{key}{name}": size for key, size in found.constants.items()},
+        scratch=used,
+        largest=found.largest,
+    )
+
+
+def _moved(extent: Extent, elements: int) -> Extent:
+    """The extent of floats so many elements further on."""
+    begin, end = extent.begin + 4 * elements, extent.end + 4 * elements
+    return Extent(begin, end, touched=extent.end - extent.begin)
 
 
 def rows_kernel(op: Op, graph: Graph, core: Core, window: Struct) -> Kernel:

@@ -20,6 +20,8 @@ from toolchain.ops.arithmetic.onnx_rounding import onnx_multiplier, requantise_o
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.packing import shift_code
 from toolchain.ops.elementwise.common import check_node, require_types
+from toolchain.ops.hybrid.either import float_or_hybrid
+from toolchain.ops.hybrid.product import hybrid_matmul
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.common import (
     BatchMatMul,
@@ -39,6 +41,7 @@ from toolchain.ops.spec import (
     Axis,
     OnnxNode,
     OpSpec,
+    Quantised,
     Reach,
     ReadOp,
     Reduction,
@@ -229,6 +232,8 @@ _FLOAT32 = replace(
         _float_reference,
         _select_float32,
     ),
+    quantised=Quantised(per_channel=(1,)),
     tflite=TfliteBinding(_BUILTINS, _read_float32, _write),
 )
-SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})
+_FLOATS = float_or_hybrid(_FLOAT32, hybrid_matmul(_FLOAT32))
+SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOATS})

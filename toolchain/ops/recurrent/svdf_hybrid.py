@@ -18,7 +18,7 @@ from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.arithmetic.lane_sums import lane_sum
 from toolchain.ops.extents import Extents, whole
-from toolchain.ops.hybrid.kernels import images_call, images_extents
+from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
 from toolchain.ops.hybrid.sums import centred, check_floats
 from toolchain.ops.kernel import (
     Argument,
@@ -74,7 +74,8 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     features, time, y = graph.input(op, FEATURES), graph.input(op, TIME), graph.output(op)
     batches, filters = y.shape[0], features.shape[0]
     newest_bytes = 4 * batches * filters
-    products, constants = images_call(op, features, core, batches, _of(op).range, newest_bytes)
+    newest, stored = Scratch(element="float"), Scratch(newest_bytes)
+    images = Images(batches, _of(op).range, newest, Input(INPUT), stored)
     low, high = range_of(_of(op).activation)
     params: dict[str, Argument] = {
         "batches": batches,
@@ -88,14 +89,15 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     }
     arguments: dict[str, Argument] = {
         "params": Struct("thimble_svdf_hybrid_params", params),
-        "newest": Scratch(element="float"),
+        "newest": newest,
         "time": Input(TIME),
         "bias": Input(BIAS),
         "state": Output(1),
         "output": Output(0),
     }
     scratch_bytes = newest_bytes + features.shape[1]
-    calls = (products, Call(_TIME_STEP, arguments))
+    calls = (images_call(op, features, core, images), Call(_TIME_STEP, arguments))
+    constants = images_constants(features, core)
     return Kernel(calls, _extents, constants, scratch_bytes=scratch_bytes)
 
 

@@ -1,0 +1,213 @@
+"""BATCH_MATMUL of float rows and int8 matrices: LiteRT's `EvalHybrid` of batch_matmul.cc.
+
+Each row is quantised by itself. A sum is multiplied by the product of its scales.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.arithmetic.dynamic_range import Range
+from toolchain.ops.convolution.common import constant_of
+from toolchain.ops.extents import Extents, joined, round_up
+from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
+from toolchain.ops.hybrid.sums import centred
+from toolchain.ops.kernel import Call, Constant, Input, Kernel, Output, Scratch, Touched
+from toolchain.ops.matmul.common import BatchMatMul
+from toolchain.ops.spec import (
+    Array,
+    Axis,
+    OpSpec,
+    ReadOp,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+    no_reductions,
+)
+
+X, Y = 0, 1
+_REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
+
+
+@dataclass(frozen=True)
+class HybridMatMul(BatchMatMul):
+    """`range`: how rows are quantised, SYMMETRIC or ASYMMETRIC. `adjoint_x` is never set."""
+
+    range: Range = Range.SYMMETRIC
+
+
+def _of(op: Op) -> HybridMatMul:
+    assert isinstance(op.attributes, HybridMatMul)
+    return op.attributes
+
+
+def _columns(op: Op, graph: Graph) -> Tensor:
+    """The matrices as [batches, columns, depth], with scales of the columns or one."""
+    y = graph.input(op, Y)
+    data = constant_of(y)
+    data = data if _of(op).adjoint_y else np.swapaxes(data, -1, -2)
+    data = np.ascontiguousarray(data).reshape(-1, *data.shape[-2:])
+    axis = 1 if y.q.per_channel else None
+    q = Quantisation(y.q.scales, y.q.zero_points, axis)
+    return replace(y, shape=data.shape, constant=data, quantisation=q)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, y, adjoint = inputs[X].astype(np.float32), inputs[Y].astype(np.int64), _of(op).adjoint_y
+    stored, steps = centred(x.reshape(-1, x.shape[-1]), _of(op).range)
+    right = np.swapaxes(y, -1, -2) if adjoint else y
+    sums = (stored.reshape(x.shape) @ right).astype(np.float32)
+    scales = np.array(graph.input(op, Y).q.scales, np.float32)
+    return (sums * (steps.reshape(*x.shape[:-1], 1) * scales),)
+
+
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    """A call for all rows, or for those that meet each matrix."""
+    x, z, matrices = graph.input(op, X), graph.output(op), _columns(op, graph)
+    (rows, depth), columns = x.shape[-2:], z.shape[-1]
+    batch = z.shape[:-2]
+
+    def numbers(shape: tuple[int, ...]) -> list[int]:
+        """For each matrix of the output, that of the operand."""
+        count = math.prod(shape[:-2])
+        own = np.arange(count).reshape(shape[:-2])
+        return [int(number) for number in np.broadcast_to(own, batch).reshape(-1)]
+
+    def matrix(number: int) -> Tensor:
+        data = constant_of(matrices)[number]
+        return replace(
+            matrices,
+            shape=data.shape,
+            constant=data,
+            quantisation=replace(matrices.q, axis=None if matrices.q.axis is None else 0),
+        )
+
+    parts = list(zip(numbers(x.shape), numbers(graph.input(op, Y).shape), strict=True))
+    if matrices.shape[0] == 1:
+        rows, parts = rows * len(parts), [(0, 0)]
+    calls: list[Call] = []
+    constants: dict[int, tuple[Constant, ...]] = {}
+    for place, (own, number) in enumerate(parts):
+        name = "" if len(parts) == 1 else f"_{number}"
+        images = Images(
+            rows,
+            _of(op).range,
+            Output(0, at=place * rows * columns),
+            Input(X, at=own * rows * depth),
+            Scratch(),
+            name,
+        )
+        weights = matrix(number)
+        calls.append(images_call(op, weights, core, images))
+        constants.setdefault(number, images_constants(weights, core, name))
+    return Kernel(
+        tuple(calls),
+        _extents,
+        tuple(one for group in constants.values() for one in group),
+        scratch_bytes=round_up(depth, 4),
+    )
+
+
+def _extents(touched: Touched) -> Extents:
+    found = [images_extents(replace(touched, calls=(call,))) for call in touched.calls]
+    constants: dict[str, int] = {}
+    for one in found:
+        constants |= one.constants
+    return Extents(
+        joined(pair for one in found for pair in one.inputs.items()),
+        joined(pair for one in found for pair in one.outputs.items()),
+        constants,
+        scratch=max(one.scratch for one in found),
+        largest=max(one.largest for one in found),
+    )
+
+
+def _no_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    return ()
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    x, y = node.inputs[X], node.inputs[Y]
+    if x is None or y is None or x.dtype is not DType.FLOAT32 or y.quantisation is None:
+        raise node.unsupported("an operand that is not float32 beside int8 matrices", _REMEDY)
+    node.constant(Y)
+    options = node.options
+    if options.adjX:
+        raise node.unsupported(
+            "its float operand is transposed beside int8 matrices", "transpose it before"
+        )
+    if any(y.q.zero_points):
+        raise node.unsupported("int8 matrices with a zero point", "convert the model again")
+    columns = len(y.shape) - (2 if options.adjY else 1)
+    if y.q.per_channel and y.q.axis != columns:
+        raise node.unsupported("scales of another dimension than the columns", "convert it again")
+    for tensor in (x, y):
+        if sum(size > 1 for size in tensor.shape[:-2]) > 1:
+            raise node.unsupported(
+                f"{tensor.name!r} has several batch dimensions, where LiteRT's kernel takes the "
+                "scales of other rows",
+                "reshape them to one",
+            )
+    chosen = Range.ASYMMETRIC if options.asymmetricQuantizeInputs else Range.SYMMETRIC
+    return ReadOp(HybridMatMul(adjoint_y=bool(options.adjY), range=chosen), (X, Y))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    options = {
+        "adjX": _of(op).adjoint_x,
+        "adjY": _of(op).adjoint_y,
+        "asymmetricQuantizeInputs": _of(op).range is Range.ASYMMETRIC,
+    }
+    return WrittenOp("BATCH_MATMUL", "BatchMatMulOptions", options, version=4)
+
+
+def _sample(
+    sample: Callable[[np.random.Generator], Graph],
+) -> Callable[[np.random.Generator], Graph]:
+    def made(rng: np.random.Generator) -> Graph:
+        graph = sample(rng)
+        (op,) = graph.ops
+        assert isinstance(op.attributes, BatchMatMul)
+        adjoint = op.attributes.adjoint_y
+        x, z = graph.tensors["x"], graph.tensors["z"]
+        rows, columns = z.shape[-2:]
+        depth = x.shape[-2] if op.attributes.adjoint_x else x.shape[-1]
+        batch = (int(rng.integers(1, 4)),) if len(z.shape) > 2 else ()
+        own = batch if rng.random() < 0.5 else (1,) * len(batch)
+        shape = (*own, columns, depth) if adjoint else (*own, depth, columns)
+        count = columns if rng.random() < 0.5 else 1
+        scales = tuple(float(np.float32(one)) for one in rng.uniform(0.001, 0.02, count))
+        axis = len(shape) - (2 if adjoint else 1) if count > 1 else None
+        q = Quantisation(scales, (0,) * count, axis)
+        y = Tensor("y", shape, DType.INT8, q, rng.integers(-127, 128, shape).astype(np.int8))
+        tensors = [
+            replace(x, shape=(*batch, rows, depth)),
+            y,
+            replace(z, shape=(*batch, rows, columns)),
+        ]
+        chosen = Range.ASYMMETRIC if rng.random() < 0.5 else Range.SYMMETRIC
+        plain = replace(op, attributes=HybridMatMul(adjoint_y=adjoint, range=chosen))
+        return Graph.build("sample", tensors, [plain], ["x"], ["z"])
+
+    return made
+
+
+def hybrid_matmul(plain: OpSpec) -> OpSpec:
+    """The form of a float `batch_matmul` whose second operand is int8."""
+    return replace(
+        plain,
+        attributes=HybridMatMul,
+        reference=_reference,
+        select=_select,
+        sample=_sample(plain.sample),
+        axes=_no_axes,
+        reductions=no_reductions,
+        tflite=TfliteBinding(("BATCH_MATMUL",), _read, _write),
+        limits="float32 with constant int8 matrices, as LiteRT's hybrid kernel",
+    )
