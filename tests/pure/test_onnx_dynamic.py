@@ -165,3 +165,23 @@ def test_two_dynamic_factors_are_refused_with_the_remedy() -> None:
     with pytest.raises(UnsupportedError, match="MatMulConstBOnly': True"):
         read(data, Path("two.onnx"))
     assert read(dynamic(model, extra_options={"MatMulConstBOnly": True}), Path("two.onnx")).ops
+
+
+def test_a_recurrent_layer_is_refused_with_the_remedy() -> None:
+    nodes = [
+        helper.make_node("LSTM", ["x", "w", "r", "b"], ["s", "h"], hidden_size=4),
+        node("Reshape", "h flat", "f"),
+        node("MatMul", "f m", "y"),
+    ]
+    constants = {
+        "w": reals(1, 16, 3),
+        "r": reals(1, 16, 4),
+        "b": reals(1, 32),
+        "flat": np.array([1, 4]),
+        "m": reals(4, 2),
+    }
+    model = model_of(nodes, {"x": (5, 1, 3)}, ["y"], constants)
+    with pytest.raises(UnsupportedError, match="op_types_to_quantize"):
+        read(dynamic(model), Path("lstm.onnx"))
+    remedied = read(dynamic(model, op_types_to_quantize=["MatMul", "Conv", "Gather"]), Path("l"))
+    assert "dynamic_fully_connected" in {op.kind for op in remedied.ops}

@@ -24,6 +24,10 @@ DYNAMIC_HINT = (
 )
 _QUANTISES = frozenset({"QuantizeLinear", "DequantizeLinear"})
 DYNAMIC = frozenset({"ConvInteger", "DynamicQuantizeLinear", "MatMulInteger"})
+_WITHOUT_INTEGERS = frozenset(
+    {"com.microsoft.DynamicQuantizeLSTM", "com.microsoft.QAttention"}
+    | {"com.microsoft.QEmbedLayerNormalization"}
+)
 _PULP = frozenset({"RequantShift", "iGELU", "iLayerNorm", "ITAMax", "IntegerMean", "iSoftmax"})
 
 
@@ -39,7 +43,7 @@ def is_float(model: FileModel) -> bool:
 
 def is_dynamic(model: FileModel) -> bool:
     """Whether scales of activations are known only while the model runs. `model` is expanded."""
-    return any(node.operator in DYNAMIC for node in model.nodes)
+    return any(node.operator in DYNAMIC | _WITHOUT_INTEGERS for node in model.nodes)
 
 
 def refusal(operator: str) -> tuple[str, str]:
@@ -54,6 +58,12 @@ def refusal(operator: str) -> tuple[str, str]:
             "its integers go elsewhere than to a MatMulInteger or ConvInteger by constant weights, "
             "a Cast to float and the Mul of both scales",
             "quantise the float model with onnxruntime.quantization.quantize_dynamic",
+        )
+    if operator in _WITHOUT_INTEGERS:
+        return (
+            "its products by a scale of the moment have no kernel",
+            "leave it in float: quantize_dynamic(..., op_types_to_quantize=['MatMul', 'Conv', "
+            "'Gather'])",
         )
     if operator in ("If", "Loop", "Scan"):
         return (

@@ -15,7 +15,7 @@ from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.common import constant_of
-from toolchain.ops.extents import Extents, joined, round_up
+from toolchain.ops.extents import Extents, joined
 from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
 from toolchain.ops.hybrid.sums import centred
 from toolchain.ops.kernel import Call, Constant, Input, Kernel, Output, Scratch, Touched
@@ -110,7 +110,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         tuple(calls),
         _extents,
         tuple(one for group in constants.values() for one in group),
-        scratch_bytes=round_up(depth, 4),
+        scratch_bytes=depth,
     )
 
 
