@@ -453,9 +453,31 @@ class _Reader:
         self._learn(op.outputs[0], replace(target, shape=value.shape, constant=value))
         return True
 
+    def _with_real_table(self, op: FileOp) -> FileOp:
+        """EMBEDDING_LOOKUP of real numbers from a table of int8: the table as the float32 that
+        LiteRT makes of a row when it is asked for."""
+        if op.code != "EMBEDDING_LOOKUP" or (len(op.inputs), len(op.outputs)) != (2, 1):
+            return op
+        place, found = op.inputs[1], self._found[op.inputs[1]]
+        table, output = found.tensor, self._found[op.outputs[0]].tensor
+        if table is None or output is None or table.constant is None:
+            return op
+        if (table.dtype, output.dtype) != (DType.INT8, DType.FLOAT32) or not table.quantisation:
+            return op
+        real = dequantized(table, table.constant)
+        name = free_name(f"{found.name}_real", self._names | self._tensors.keys())
+        made = Tensor(name, table.shape, DType.FLOAT32, None, real)
+        self._names.add(name)
+        self._found.append(replace(found, name=name, tensor=made, type_name="FLOAT32"))
+        self._variables.grow(self._found[-1:])
+        self._learn(len(self._found) - 1, made)
+        inputs = tuple(len(self._found) - 1 if i == place else i for i in op.inputs)
+        return replace(op, inputs=inputs)
+
     def _read(self, op: FileOp) -> list[Op]:
         """The operator; none where its outputs have no elements."""
-        file_tensors, op = self._found, self._without_empty(op)
+        op = self._with_real_table(self._without_empty(op))
+        file_tensors = self._found
         spec = _kind_for(op, [file_tensors[i] for i in (*op.inputs, *op.outputs) if i != -1])
         assert spec.tflite is not None
         inputs = tuple(self._input(i) for i in op.inputs)
