@@ -20,17 +20,28 @@ typedef struct {
 /** The transform in place of numbers in the plan's order. */
 void thimble_fourier_passes_f32(const thimble_fourier_f32 *plan, float *data);
 
+/** A transform of real samples, taken as pairs: numbers of half the length, a power of 2.
+ *  `halves`  exp(-pi i (k / length + 1/2)), for k from 1 to length / 2 of the pairs' length. */
+typedef struct {
+    thimble_fourier_f32 pairs;
+    const float *halves;
+} thimble_rfft_f32_plan;
+
+/** The transform of `count` samples, and zeros behind them, to `pairs.length` + 1 numbers. */
+void thimble_rfft_f32(const thimble_rfft_f32_plan *rfft, const float *input, int32_t count, float *output);
+
+/** `rows` times the samples of such numbers, in the operations of KissFFT. */
+void thimble_irfft_f32(const thimble_rfft_f32_plan *rfft, const float *input, int32_t rows, float *output);
+
 /** The transforms of `slices` images [input_h][input_w], cut or filled up with zeros to height times width,
- *  powers of 2. `rows`: for pairs of samples, of length width / 2; `halves`: exp(-pi i (k / (width / 2) +
- * 1/2)) for k from 1 to width / 4; `columns`: of length height. */
+ *  powers of 2. `columns`: of length height. */
 typedef struct {
     int32_t slices;
     int32_t input_h;
     int32_t input_w;
     int32_t height;
     int32_t width;
-    thimble_fourier_f32 rows;
-    const float *halves;
+    thimble_rfft_f32_plan rows;
     thimble_fourier_f32 columns;
 } thimble_rfft2d_f32_params;
 

@@ -72,6 +72,9 @@ void thimble_auto_scale_s16(const int16_t *input, int32_t size, int16_t *output,
 /** The transform of `count` samples and as many zeros as it lacks: `length / 2 + 1` complex numbers. */
 void thimble_rfft_s16(const thimble_rfft *rfft, const int16_t *input, int32_t count, int16_t *output);
 
+/** `rows` times the `length` samples of `length / 2 + 1` complex numbers. */
+void thimble_irfft_s16(const thimble_rfft *rfft, const int16_t *input, int32_t rows, int16_t *output);
+
 /** Squared magnitudes of the complex numbers from `first` to before `end`; the others of `count` become 0. */
 void thimble_energies_s16(
     const int16_t *spectrum, int32_t first, int32_t end, int32_t count, uint32_t *energy);

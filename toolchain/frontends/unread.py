@@ -43,16 +43,6 @@ TFLITE = (
         "tflite-micro lacks it; networks that make volumes are far above a microcontroller's RAM",
     ),
     Unread(
-        ("SignalDelay", "SignalFramer", "SignalStacker", "SignalOverlapAdd", "SignalIrfft"),
-        "of tflite-micro's signal library, only the way to a spectrogram's features is there",
-        "compute features before the model (--preprocess audio)",
-    ),
-    Unread(
-        ("CIRCULAR_BUFFER",),
-        "its model runs other operators only every so many steps, which no plan here can say",
-        "keep the state in variables (VAR_HANDLE, ASSIGN_VARIABLE), as streaming models do",
-    ),
-    Unread(
         ("LOCAL_RESPONSE_NORMALIZATION",),
         "TFLite computes it in float alone: there is no quantised form to agree with",
     ),

@@ -18,7 +18,8 @@ _NARROW, _WIDE, _QUANTISED = ("INT8",), ("INT16",), ("INT8", "INT16")
 SIGNAL = (
     *("SignalWindow", "SignalFftAutoScale", "SignalRfft", "SignalEnergy", "SignalFilterBank"),
     *("SignalFilterBankSquareRoot", "SignalFilterBankSpectralSubtraction", "SignalPCAN"),
-    "SignalFilterBankLog",
+    *("SignalFilterBankLog", "SignalDelay", "SignalFramer", "SignalStacker", "SignalOverlapAdd"),
+    "SignalIrfft",
 )
 """Custom operators of tflite-micro's signal library."""
 
@@ -101,7 +102,7 @@ RULES = (
         (_REF, _MICRO),
         "LiteRT's default kernels round otherwise, or crash",
     ),
-    Rule(SIGNAL, (), (_MICRO,), "LiteRT does not know them"),
+    Rule((*SIGNAL, "CIRCULAR_BUFFER"), (), (_MICRO,), "LiteRT does not know them"),
     Rule((), (), (_REF, _PLAIN, _MICRO), "LiteRT's reference kernels say what TFLite means"),
 )
 

@@ -21,7 +21,6 @@ from toolchain.reference.cut import (
     parts,
     shared_variables,
 )
-from toolchain.reference.detections import is_detector, without_rest
 from toolchain.reference.judges import RULES, rule_of, tolerance_of
 from toolchain.reference.process import (
     NotInstalledError,
@@ -32,6 +31,7 @@ from toolchain.reference.process import (
     open_model,
 )
 from toolchain.reference.reference import Judge, NumpyReference, Reference
+from toolchain.reference.unwritten import filled, leaves_places
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class _Step:
 class TfliteReference:
     """The file's operators, each run by its judge; in one piece if one judges all.
 
-    `constants` are inputs and outputs of the model that no operator writes. `detectors` leave
+    `constants` are inputs and outputs of the model that no operator writes. `unfilled` leave
     places of their outputs unwritten, and are parts of their own.
     """
 
@@ -54,7 +54,7 @@ class TfliteReference:
     constants: Mapping[int, Array]
     judges: tuple[Judge, ...]
     tolerance: int
-    detectors: tuple[FileOp, ...] = ()
+    unfilled: tuple[FileOp, ...] = ()
     not_independent: str = ""
 
     @property
@@ -69,8 +69,8 @@ class TfliteReference:
         for step in self.steps:
             given = [values[tensor] for tensor in step.part.reads]
             values.update(zip(step.part.writes, step.model.run(given), strict=True))
-            for detector in self.detectors:
-                values.update(without_rest(detector, values))
+            for op in self.unfilled:
+                values.update(filled(op, values))
         return tuple(values[tensor] for tensor in self.outputs)
 
     def restart(self) -> None:
@@ -120,7 +120,7 @@ class _Choosing:
             return (self._whole(),)
         while True:
             choice = [
-                (self.judge(place), is_detector(op)) for place, op in enumerate(self.model.ops)
+                (self.judge(place), leaves_places(op)) for place, op in enumerate(self.model.ops)
             ]
             made = parts(self.model, choice)
             if shared_variables(self.model, made):
@@ -248,5 +248,5 @@ def open_tflite(data: bytes, graph: Graph, process: RuntimeProcess) -> Reference
         constants,
         choosing.judges(),
         tolerance_of(used),
-        tuple(filter(is_detector, model.ops)),
+        tuple(filter(leaves_places, model.ops)),
     )

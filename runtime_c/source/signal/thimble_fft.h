@@ -23,6 +23,9 @@ void thimble_fft_radix_2_s16(int16_t *data, int32_t length);
 void thimble_fft_radix_4_s16(
     int16_t *data, int32_t length, int32_t apart, int32_t step, const int16_t *twiddles);
 
+/** All passes, over `length / 2` numbers in the plan's order. */
+void thimble_fft_passes_s16(const thimble_rfft *rfft, int16_t *data);
+
 /** The transform of pairs of real samples, seen as complex numbers, to that of the samples: `length` numbers
  *  become `length` + 1. */
 void thimble_fft_real_s16(int16_t *data, int32_t length, const int16_t *halves);

@@ -22,7 +22,7 @@ from toolchain.frontends.front_end import (
     RefusedError,
     unsupported,
 )
-from toolchain.frontends.tflite import control, legacy, refusals, shapes, spectra
+from toolchain.frontends.tflite import circular, control, legacy, refusals, shapes, spectra
 from toolchain.frontends.tflite.file import (
     IDENTIFIER,
     LARGEST_ACTIVATION_BYTES,
@@ -276,6 +276,8 @@ class _Reader:
                 return [] if read is None else [read]
             if op.code in control.OPERATORS:
                 return self._called(op)
+            if op.custom == circular.CUSTOM:
+                return self._ring(op)
             if self._spectra.takes(op):
                 return self._of_spectrum(op)
             return [] if self._folded(op) else self._read(op)
@@ -520,6 +522,26 @@ class _Reader:
         kept = [i for i, tensor in known.items() if tensor is None or tensor.elements]
         return replace(op, inputs=tuple(i for i in op.inputs if i in kept))
 
+    def _ring(self, op: FileOp) -> list[Op]:
+        """A circular buffer, whose output the file may mark as a variable."""
+        if (len(op.inputs), len(op.outputs)) != (1, 1) or op.inputs[0] == -1:
+            raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
+        (source,), (target,) = op.inputs, op.outputs
+        found = self._found[target]
+        reason = refusals.of_tensor(found, frozenset(DType)) or refusals.of_tensor(
+            self._found[source], frozenset(DType)
+        )
+        if reason is not None:
+            raise RefusedError(*reason)
+        x, y = self._input(source), self._output(found, narrowed=False)
+        assert x is not None
+        made = circular.ring(op, x, y, self._names | self._tensors.keys())
+        self._tensors |= {tensor.name: tensor for tensor in made.tensors}
+        self._states += made.states
+        self._found[target] = replace(found, variable=False)
+        self._learn(target, y)
+        return list(made.ops)
+
     def _of_spectrum(self, op: FileOp) -> list[Op]:
         """Of operators that make and reshape complex numbers nothing; one that reads them."""
         behind = self._spectra.operator(op)
@@ -630,7 +652,17 @@ def _recognises(data: bytes) -> bool:
     return data[4:8] == IDENTIFIER
 
 
-READ_AWAY = tuple(sorted({*OPERATORS, *control.OPERATORS, *shapes.OPERATORS, *spectra.OPERATORS}))
+READ_AWAY = tuple(
+    sorted(
+        {
+            *OPERATORS,
+            *control.OPERATORS,
+            *shapes.OPERATORS,
+            *spectra.OPERATORS,
+            circular.CUSTOM,
+        }
+    )
+)
 """Operators that reading removes: states, known control flow, arithmetic on shapes, and complex
 numbers."""
 

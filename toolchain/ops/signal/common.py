@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,13 @@ from toolchain.ops.spec import (
 )
 
 TYPES = frozenset({DType.INT16, DType.INT32, DType.UINT32, DType.UINT64})
+FRAMED = frozenset({DType.BOOL, DType.INT16})
+MEMORIES = (("y_memory", "y_memory_next"), ("y_memory_", "y_memory__next"))
+"""What the reader calls two states of an operator with the output y, and their next values."""
+INT16, FLOAT32 = 7, 0
+"""What T is for these element types, by the schema's TensorType."""
+LENGTHS = tuple(4 << n for n in range(13))
+"""Samples of a transform."""
 QUANTISED: Quantised = STORED
 """These operators know no scales."""
 
@@ -41,6 +49,37 @@ def within(name: str, value: int, least: int, most: int) -> None:
 def option(node: TfliteNode, name: str) -> int:
     """An option of a custom operator. Raises AttributeError where the file lacks it."""
     return int(getattr(node.options, name))
+
+
+def check_length(length: int, count: int) -> None:
+    """Raise ValueError where a transform is not of a power of 2, or below `count` samples."""
+    if length not in LENGTHS or count > length:
+        raise ValueError(f"a transform of {length} for {count} samples: it is a power of 2 from 4")
+
+
+def check_type(node: TfliteNode) -> None:
+    """Raise UnsupportedError where an operator's T is no int16 or float32 of its input."""
+    tensor, own = node.inputs[0], option(node, "T")
+    wanted = FLOAT32 if tensor is not None and tensor.dtype is DType.FLOAT32 else INT16
+    if own not in (INT16, FLOAT32):
+        raise node.unsupported("its T is no int16 or float32", "use samples of one of these")
+    if own != wanted:
+        raise node.unsupported("its T is not the type of its tensors", "export the model again")
+
+
+def length_of(node: TfliteNode) -> int:
+    """The samples of a transform. Raises UnsupportedError as `check_type`."""
+    check_type(node)
+    return option(node, "fft_length")
+
+
+def transform_options(dtype: int, length: int) -> dict[str, int]:
+    return {"T": dtype, "fft_length": length}
+
+
+def rows_of(shape: Sequence[int], inner: int = 1) -> int:
+    """The product of all dimensions but the last `inner`."""
+    return math.prod(shape[: len(shape) - inner])
 
 
 def binding(

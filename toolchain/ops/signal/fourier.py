@@ -1,7 +1,8 @@
 """The transform of real int16 samples, bit for bit as KissFFT computes it, in NumPy.
 
-`thimble_rfft_in_place_s16` is the same in C. Sums wrap; products of 15 fractional bits are rounded
-to nearest, halves up; each pass first divides by the count of the numbers that it adds.
+`thimble_rfft_in_place_s16` and `thimble_irfft_s16` are the same in C. Sums wrap; products of 15
+fractional bits are rounded to nearest, halves up; each pass first divides by the count of the
+numbers that it adds.
 """
 
 from __future__ import annotations
@@ -80,9 +81,36 @@ def _quarter_turn(values: Int64) -> Int64:
 
 def rfft(samples: Int16, tables: FourierTables) -> Int64:
     """The transform of `samples` (tables.length,): shape (length / 2 + 1, 2)."""
+    pairs = samples.reshape(-1, 2).astype(np.int64)
+    return _of_real(_passes(pairs, tables), tables)
+
+
+def irfft(numbers: Int16, tables: FourierTables) -> Int64:
+    """The samples of `numbers` (length / 2 + 1, 2): shape (tables.length,).
+
+    With real and imaginary parts in each other's places the transform is its own inverse.
+    """
+    half = tables.length // 2
+    given = numbers.astype(np.int64)
+    data = np.zeros((half, 2), dtype=np.int64)
+    first, last = given[0, 0], given[half, 0]
+    data[0] = _divided(wrapped(np.array([first + last, first - last])), 2)
+    k = np.arange(1, half // 2 + 1)
+    low = _divided(given[k], 2)
+    high = _divided(wrapped(given[half - k] * (1, -1)), 2)
+    even = wrapped(low + high)
+    back = tables.halves.astype(np.int64).reshape(-1, 2)[k - 1] * (1, -1)
+    odd = _turned(wrapped(low - high), back)
+    data[k] = wrapped(even + odd)
+    data[half - k] = wrapped((even - odd) * (1, -1))
+    return _passes(data[:, ::-1], tables)[:, ::-1].reshape(-1)
+
+
+def _passes(numbers: Int64, tables: FourierTables) -> Int64:
+    """Complex to complex: shape (length / 2, 2)."""
     half = tables.length // 2
     data = np.zeros((half, 2), dtype=np.int64)
-    data[tables.order] = samples.reshape(half, 2)
+    data[tables.order] = numbers
     twiddles = tables.twiddles.astype(np.int64).reshape(-1, 2)
     apart = 1
     if half.bit_length() % 2 == 0:
@@ -98,7 +126,7 @@ def rfft(samples: Int16, tables: FourierTables) -> Int64:
         even, odd, total, turn = a + c, a - c, b + d, _quarter_turn(b - d)
         data = wrapped(np.stack([even + total, odd + turn, even - total, odd - turn], axis=1))
         apart *= 4
-    return _of_real(data.reshape(half, 2), tables)
+    return data.reshape(half, 2)
 
 
 def _of_real(data: Int64, tables: FourierTables) -> Int64:

@@ -1,6 +1,6 @@
 """The transform of real float32 samples as the C computes it, bit for bit, in NumPy.
 
-`thimble_fourier_passes_f32` and `thimble_rfft2d_f32` are the same in C: radix 4, with a pass of
+`thimble_fourier_passes_f32` and those that call it are the same in C: radix 4, with a pass of
 radix 2 first where the length is no power of 4. Numbers are complex: the last axis is real and
 imaginary.
 """
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from toolchain.ops.kernel import NULL, Argument, Constant, Packed, Struct, constant
 
 Float32 = NDArray[np.float32]
 
@@ -42,6 +44,30 @@ def complex_tables(length: int) -> ComplexTables:
 def half_turns(length: int) -> Float32:
     """Factors of the step from `length` pairs of real samples to their transform."""
     return _circle(-np.pi * ((np.arange(length // 2) + 1) / max(length, 1) + 0.5))
+
+
+def real_plan(width: int) -> tuple[Struct, tuple[Constant, ...]]:
+    """The argument for transforms of `width` real samples, and the constants that it names."""
+    tables, halves = complex_tables(width // 2), half_turns(width // 2)
+    named: dict[str, NDArray[np.generic]] = {
+        "order": tables.order,
+        "twiddles": tables.twiddles,
+        "halves": halves,
+    }
+    members: dict[str, Argument] = {
+        name: Packed(name) if data.size else NULL for name, data in named.items()
+    }
+    halves_of = members.pop("halves")
+    pairs = Struct("thimble_fourier_f32", {"length": tables.length, **members})
+    plan = Struct("thimble_rfft_f32_plan", {"pairs": pairs, "halves": halves_of})
+    return plan, tuple(constant(name, data) for name, data in named.items() if data.size)
+
+
+def plan_bytes(width: int) -> dict[str, int]:
+    """The bytes of these constants that a transform reads."""
+    half = width // 2
+    sizes = {"order": 2 * half, "twiddles": 8 * max(half * 3 // 4, 1), "halves": 8 * (half // 2)}
+    return {name: size for name, size in sizes.items() if size}
 
 
 def _circle(phases: NDArray[np.float64]) -> Float32:
@@ -99,6 +125,27 @@ def real_transform(samples: Float32) -> Float32:
     other = np.stack([total[..., 0] - turned[..., 0], turned[..., 1] - total[..., 1]], axis=-1)
     made[..., half - k, :] = other * halved
     return made
+
+
+def real_inverse(numbers: Float32) -> Float32:
+    """Complex to real: shape (..., width / 2 + 1, 2) to (..., width), in KissFFT's operations.
+
+    With real and imaginary parts in each other's places the transform is its own inverse.
+    """
+    half = numbers.shape[-2] - 1
+    data = np.zeros((*numbers.shape[:-2], half, 2), np.float32)
+    first, last = numbers[..., 0, 0], numbers[..., half, 0]
+    data[..., 0, :] = np.stack([first + last, first - last], axis=-1)
+    k = np.arange(1, half // 2 + 1)
+    low, high = numbers[..., k, :], numbers[..., half - k, :]
+    even = np.stack([low[..., 0] + high[..., 0], low[..., 1] - high[..., 1]], axis=-1)
+    apart = np.stack([low[..., 0] - high[..., 0], low[..., 1] + high[..., 1]], axis=-1)
+    odd = _turned(apart, half_turns(half).reshape(-1, 2) * np.array([1, -1], np.float32))
+    data[..., k, :] = even + odd
+    other = np.stack([even[..., 0] - odd[..., 0], odd[..., 1] - even[..., 1]], axis=-1)
+    data[..., half - k, :] = other
+    made = transform(data[..., ::-1], complex_tables(half))[..., ::-1]
+    return made.reshape(*numbers.shape[:-2], 2 * half) * np.float32(0.5 / half)
 
 
 def magnitude(numbers: Float32) -> Float32:

@@ -20,7 +20,6 @@ from toolchain.ops.kernel import (
     NULL,
     Argument,
     Call,
-    Constant,
     Input,
     Kernel,
     Output,
@@ -36,8 +35,9 @@ from toolchain.ops.readers.float32 import FLOAT32_ONLY
 from toolchain.ops.signal.fourier_f32 import (
     Float32,
     complex_tables,
-    half_turns,
     magnitude,
+    plan_bytes,
+    real_plan,
     real_transform,
     transform,
 )
@@ -138,26 +138,15 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     own, x = _attributes(op), graph.input(op, 0)
-    rows, columns = complex_tables(own.width // 2), complex_tables(own.height)
-    constants: list[Constant] = [
-        constant("order", rows.order),
-        constant("twiddles", rows.twiddles),
-        constant("halves", half_turns(rows.length)),
-    ]
-    plan: dict[str, Argument] = {
-        "length": rows.length,
-        "order": Packed("order"),
-        "twiddles": Packed("twiddles"),
-    }
+    rows, constants = real_plan(own.width)
+    columns = complex_tables(own.height)
     across: dict[str, Argument] = {"length": columns.length, "order": NULL, "twiddles": NULL}
     if own.height > 1:
         across |= {"order": Packed("column_order"), "twiddles": Packed("column_twiddles")}
-        constants.append(constant("column_order", columns.order))
-        constants.append(constant("column_twiddles", columns.twiddles))
-    halves: Argument = Packed("halves")
-    if not constants[2].data.size:
-        del constants[2]
-        halves = NULL
+        constants += (
+            constant("column_order", columns.order),
+            constant("column_twiddles", columns.twiddles),
+        )
     params = Struct(
         "thimble_rfft2d_f32_params",
         {
@@ -166,8 +155,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "input_w": x.shape[-1],
             "height": own.height,
             "width": own.width,
-            "rows": Struct("thimble_fourier_f32", plan),
-            "halves": halves,
+            "rows": rows,
             "columns": Struct("thimble_fourier_f32", across),
         },
     )
@@ -182,7 +170,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return Kernel(
         (call,),
         _extents,
-        constants=tuple(constants),
+        constants=constants,
         scratch_bytes=_scratch_bytes(own.height, own.width),
         find_overlaps=lambda: _overlaps(op, graph),
         find_terms=lambda: _terms(op, graph),
@@ -247,11 +235,7 @@ def _extents(touched: Touched) -> Extents:
         call[f"params.{name}"] for name in ("slices", "height", "width", "input_h", "input_w")
     )
     pair = 2 * _FLOAT_BYTES
-    tables = {
-        "order": 2 * (width // 2),
-        "twiddles": pair * max(width // 2 * 3 // 4, 1),
-        "halves": pair * (width // 4),
-    }
+    tables = plan_bytes(width)
     if height > 1:
         tables["column_order"] = 2 * height
         tables["column_twiddles"] = pair * max(height * 3 // 4, 1)
@@ -260,7 +244,7 @@ def _extents(touched: Touched) -> Extents:
     return Extents(
         {0: whole(slices * input_h * input_w, _FLOAT_BYTES)},
         {place.index: size for place in kept if isinstance(place, Output)},
-        {key: size for key, size in tables.items() if size},
+        tables,
         scratch=_scratch_bytes(height, width),
         largest=slices * max(input_h * input_w, height * (width + 2)),
     )

@@ -1,0 +1,115 @@
+"""Samples that come some samples later. TFLM's SignalDelay, int16.
+
+The last `delay_length` samples of each row are kept from run to run, zeros before the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
+from toolchain.ops.extents import Extents, whole
+from toolchain.ops.kernel import Call, Input, Kernel, Output, Touched
+from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, rows_of, some, within
+from toolchain.ops.spec import Alias, Array, OpSpec, TensorType, TfliteNode
+
+_LONGEST = 1 << 24
+
+
+@dataclass(frozen=True)
+class SignalDelay(Attributes):
+    """`delay_length` in samples."""
+
+    delay_length: int = 1
+
+
+def _delay(op: Op) -> int:
+    assert isinstance(op.attributes, SignalDelay)
+    return op.attributes.delay_length
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, state = graph.input(op, 0), graph.input(op, 1)
+    within("delay_length", _delay(op), 1, _LONGEST)
+    if x.dtype is not DType.INT16 or not x.shape:
+        raise ValueError(f"{x} is no int16 with samples")
+    kept = TensorType((rows_of(x.shape), _delay(op)), DType.INT16)
+    if (state.shape, state.dtype) != (kept.shape, kept.dtype):
+        raise ValueError(f"{state} does not hold {_delay(op)} samples of {kept.shape[0]} rows")
+    return TensorType(x.shape, x.dtype), kept
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, state = inputs
+    size = x.shape[-1]
+    stream = np.concatenate([state, x.reshape(len(state), size)], axis=1)
+    return stream[:, :size].reshape(x.shape), stream[:, size:]
+
+
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    x = graph.input(op, 0)
+    call = Call(
+        "thimble_delay_s16",
+        {
+            "input": Input(0),
+            "rows": rows_of(x.shape),
+            "size": x.shape[-1],
+            "delay": _delay(op),
+            "state": Output(1),
+            "output": Output(0),
+        },
+    )
+    return Kernel((call,), _extents)
+
+
+def _extents(touched: Touched) -> Extents:
+    rows, size, delay = (touched.call[name] for name in ("rows", "size", "delay"))
+    samples = whole(rows * size, 2)
+    return Extents({0: samples}, {0: samples, 1: whole(rows * delay, 2)})
+
+
+def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
+    return (Alias(op.outputs[1], op.inputs[1]),)
+
+
+def _memories(node: TfliteNode) -> tuple[Array, ...]:
+    x, delay = node.inputs[0], option(node, "delay_length")
+    if x is None or not x.shape or not 0 < delay <= _LONGEST:
+        raise node.unsupported(f"its delay is of {delay} samples", f"1 to {_LONGEST} are read")
+    return (np.zeros((rows_of(x.shape), delay), dtype=np.int16),)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = tuple(some(rng, 1, 6) for _ in range(some(rng, 0, 2)))
+    shape, delay = (*shape, some(rng, 1, 30)), some(rng, 1, 40)
+    kept = (rows_of(shape), delay)
+    tensors = [Tensor(name, shape, DType.INT16) for name in "xy"]
+    tensors += [Tensor(name, kept, DType.INT16) for name in ("y_memory", "y_memory_next")]
+    outputs = ("y", "y_memory_next")
+    op = Op("signal_delay", "delay", ("x", "y_memory"), outputs, SignalDelay(delay))
+    state = State("y_memory", "y_memory_next", np.zeros(kept, dtype=np.int16))
+    return Graph.build("sample", tensors, [op], ["x"], ["y"], [state])
+
+
+SPEC = OpSpec(
+    kind="signal_delay",
+    attributes=SignalDelay,
+    infer=_infer,
+    reference=_reference,
+    select=_select,
+    aliases=_aliases,
+    sample=_sample,
+    tflite=binding(
+        "SignalDelay",
+        1,
+        lambda node: SignalDelay(option(node, "delay_length")),
+        memories=_memories,
+    ),
+    dtypes=TYPES,
+    quantised=QUANTISED,
+    limits="int16; the samples on their way are kept from run to run",
+)
