@@ -23,14 +23,15 @@ from toolchain.edgetpu.lattice import (
     stick_side,
 )
 from toolchain.edgetpu.lattice import solve as solve_lattice
+from toolchain.edgetpu.product import least_joint_period, small_enough
 from toolchain.edgetpu.refine import refine
 from toolchain.edgetpu.rules import Rules, check_stages, rules_of
 from toolchain.errors import InputError, ResultError
-from toolchain.search import Stopwatch
+from toolchain.search import Stopwatch, Work
 
 _GAP = 1e-9
 _MOST_COMBINATIONS = 256
-_MOST_STARTS = 4
+_MOST_STARTS = 12
 _MANY_CUTS = 1000
 """Beyond, only those stages are weighed that a short period may have."""
 _MOST_CUTS_WITH_HOST = 250
@@ -397,10 +398,20 @@ def _period_of(
 def _bounded_period(
     models: Sequence[tuple[PipelineGraph, Rules]], stages: int, options: Options
 ) -> tuple[tuple[StageOf, ...], tuple[Proof, ...]]:
-    """The best of all candidates, improved; CP-SAT streams to the byte and so gives a bound."""
+    """The least period over all combinations of cuts, where these are few enough; else the best of
+    all candidates, improved: CP-SAT streams to the byte and so gives a bound."""
     lattices = [_lattice(graph, rules, options) for graph, rules in models]
     starts = _separate(models, lattices, stages, options)
     best = improve(lattices, starts[0], stages) if starts else None
+    known = 0.0
+    every = all(down_sets(rules) is not None for _, rules in models)
+    if best is not None and every and len(models) > 1 and small_enough(lattices):
+        work = Work(options.seconds / 2)
+        joint = least_joint_period(lattices, stages, best, known, work)
+        best, known = joint.stage_of, joint.bound_ms
+        value = _period_of(models, best, stages, options)
+        if Proof("period", value, known).optimal:
+            return best, (Proof("period", value, min(known, value)),)
     solution = formulation.solve(
         models,
         stages,
@@ -411,7 +422,7 @@ def _bounded_period(
         seconds=options.seconds,
         times_ms=options.times_ms,
     )
-    bound, others = 0.0, starts[1:_MOST_STARTS]
+    bound, others = 0.0, starts[1 :: 1 + len(starts) // _MOST_STARTS]
     if solution is not None:
         bound = solution.steps[0].bound / formulation.PICOSECONDS
         others.insert(0, solution.stage_of)
@@ -424,7 +435,7 @@ def _bounded_period(
         raise _none_found(models, stages, options)
     best = refine(models, best, stages, lambda s: _period_of(models, s, stages, options))
     value = _period_of(models, best, stages, options)
-    return best, (Proof("period", value, min(bound, value)),)
+    return best, (Proof("period", value, min(max(bound, known), value)),)
 
 
 def _lattice(graph: PipelineGraph, rules: Rules, options: Options) -> Lattice:

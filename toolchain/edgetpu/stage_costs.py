@@ -156,14 +156,18 @@ class StageCosts:
         if not self.cost.whole_layers or not rows.size or params.max() <= cache_bytes:
             return missed, free
         beyond = np.flatnonzero(missed)
-        missed[beyond], free[beyond] = self._in_order(rows[beyond], columns[beyond], cache_bytes)
+        missed[beyond], free[beyond] = self.in_order(
+            rows[beyond], columns[beyond], np.full(beyond.size, cache_bytes)
+        )
         return missed, free
 
-    def _in_order(
-        self, rows: Integers, columns: Integers, cache_bytes: int
+    def in_order(
+        self, rows: Integers, columns: Integers, free: Integers
     ) -> tuple[Integers, Integers]:
-        """Layers in their order, each cached if it still fits."""
-        free = np.full(rows.size, cache_bytes)
+        """The same where `free` bytes are left of the cache for each of the stages: layers in their
+        order, each cached if it still fits.
+        """
+        free = free.copy()
         missed = np.zeros(rows.size, np.int64)
         met: dict[int, Bools] = {}
         users = self.graph.constant_users

@@ -1,0 +1,108 @@
+"""Several models on the same sticks, against every combination of their plans."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import replace
+
+import pytest
+
+from tests.support.edgetpu import all_plans, random_graph
+from toolchain.edgetpu.cost import EdgeTpuCost
+from toolchain.edgetpu.figures import measure
+from toolchain.edgetpu.graph import PipelineGraph
+from toolchain.edgetpu.lattice import Lattice, down_sets
+from toolchain.edgetpu.planning import Options, plan
+from toolchain.edgetpu.product import least_joint_period, small_enough
+from toolchain.edgetpu.rules import rules_of
+from toolchain.errors import InputError, ResultError
+from toolchain.search import Work
+
+SMALL = EdgeTpuCost(
+    cache_bytes=250,
+    macs_per_ms=300,
+    stream_bytes_per_ms=60,
+    in_bytes_per_ms=50,
+    out_bytes_per_ms=30,
+    hub_bytes_per_ms=80,
+)
+
+
+def lattices_of(graphs: list[PipelineGraph], cost: EdgeTpuCost, balance: str) -> list[Lattice]:
+    found = []
+    for graph in graphs:
+        rules = rules_of(graph)
+        cuts = down_sets(rules)
+        assert cuts is not None
+        found.append(Lattice(graph, rules, cuts, cost, balance))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_least_period_of_several_models(seed: int) -> None:
+    rng = random.Random(4000 + seed)
+    models = rng.choice((2, 2, 3))
+    stages = 2 if models == 3 else rng.choice((2, 3))
+    graphs = [random_graph(rng, rng.choice((3, 4, 5)), name) for name in "abc"[:models]]
+    if rng.random() < 0.3:  # a variable that two operators share
+        ops = list(graphs[-1].ops)
+        for index in rng.sample(range(len(ops)), 2):
+            ops[index] = replace(ops[index], states=(0,))
+        graphs[-1] = replace(graphs[-1], ops=tuple(ops))
+    balance = rng.choice(("file", "compiled"))
+    cost = replace(
+        SMALL, whole_layers=rng.random() < 0.8, cache_bytes=rng.choice((100, 250, 500, 10_000))
+    )
+    every = [list(all_plans(graph, stages)) for graph in graphs]
+    if not all(every):
+        return
+    periods = {
+        chosen: measure(graphs, chosen, stages, cost, balance)[1].period_ms
+        for chosen in itertools.product(*every)
+    }
+    start = rng.choice(list(periods))
+    lattices = lattices_of(graphs, cost, balance)
+    assert small_enough(lattices)
+    found = least_joint_period(lattices, stages, start, 0.0, Work(60.0))
+    assert found.period_ms == pytest.approx(min(periods.values()))
+    assert periods[found.stage_of] == pytest.approx(found.period_ms)
+    assert found.bound_ms == found.period_ms  # proved
+    unfinished = least_joint_period(lattices, stages, start, 0.0, Work(0.0))
+    assert unfinished.stage_of == start
+    assert unfinished.bound_ms == 0.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_joint_periods_are_proved(seed: int) -> None:
+    rng = random.Random(200 + seed)
+    graphs = [random_graph(rng, 6, "a"), random_graph(rng, 5, "b")]
+    every = [list(all_plans(graph, 2)) for graph in graphs]
+    if not all(every):
+        with pytest.raises((InputError, ResultError)):
+            plan(graphs, 2, Options(cost=SMALL))
+        return
+    best = min(
+        measure(graphs, chosen, 2, SMALL)[1].period_ms for chosen in itertools.product(*every)
+    )
+    found = plan(graphs, 2, Options(cost=SMALL))
+    assert found.proved_optimal
+    assert found.totals.period_ms == pytest.approx(best)
+
+
+def test_work_that_ends_early_leaves_a_bound() -> None:
+    """A bound that is proved before the work is done stands."""
+    rng = random.Random(3)
+    graphs = [random_graph(rng, 12, "a"), random_graph(rng, 12, "b")]
+    lattices = lattices_of(graphs, SMALL, "file")
+    start = plan(graphs, 3, Options("params", cost=SMALL)).stage_of
+    done = least_joint_period(lattices, 3, start, 0.0, Work(60.0))
+    spent = 0.001
+    gaps = []
+    while spent < 10:
+        some = least_joint_period(lattices, 3, start, 0.0, Work(spent))
+        assert some.bound_ms <= done.period_ms <= some.period_ms * (1 + 1e-9)
+        gaps.append(some.period_ms - some.bound_ms)
+        spent *= 4
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[-1] == 0
