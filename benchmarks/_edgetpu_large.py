@@ -32,6 +32,7 @@ from toolchain.edgetpu.check import broken_rules
 from toolchain.edgetpu.planning import Options, plan
 from toolchain.edgetpu.reading import read_graph
 
+SMALLEST = ("{scratch}/models --kinds dense,cells --operators 100",)
 OPERATORS = 2000
 MOST_CPU_SECONDS = 10.0
 """Of a plan of 2,000 operators on 16 sticks."""

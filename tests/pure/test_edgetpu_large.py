@@ -97,8 +97,8 @@ def test_listed_stages_are_those_of_the_lattice(seed: int) -> None:
     place = {row.tobytes(): k for k, row in enumerate(units)}
     bits = np.array([[c >> u & 1 for u in range(rules.units)] for c in cuts], bool)
     at = np.array([place[row.tobytes()] for row in bits])
-    streamed, _ = lattice.costs.first_fit(rows, columns, SMALL.cache_bytes)
-    time_ms = lattice.costs.time_without_streams[rows, columns] + streamed / 60
+    streamed, _ = lattice.first_fit(rows, columns, SMALL.cache_bytes)
+    time_ms = lattice.time_without_streams[rows, columns] + streamed / 60
     ours = {
         tuple(p): (t, s) for p, t, s in zip(pairs.T, listed.time_ms, listed.streamed, strict=True)
     }

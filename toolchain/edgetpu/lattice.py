@@ -138,6 +138,23 @@ class Lattice:
         """Bytes that each stage receives: from other stages, and in total."""
         return self.costs.incoming
 
+    @property
+    def outgoing(self) -> Integers:
+        """Bytes that each stage sends on, each tensor once."""
+        return self.costs.outgoing
+
+    @property
+    def time_without_streams(self) -> Floats:
+        return self.costs.time_without_streams
+
+    def first_fit(
+        self, rows: Integers, columns: Integers, cache_bytes: int
+    ) -> tuple[Integers, Integers]:
+        """For the stages between cuts rows[i] and columns[i]: bytes streamed with every frame, and
+        bytes of the cache that their parameters leave free.
+        """
+        return self.costs.first_fit(rows, columns, cache_bytes)
+
     @cached_property
     def spill(self) -> Integers:
         return np.maximum(0, self.params - self.cost.cache_bytes)
@@ -329,10 +346,10 @@ def _least(lattice: Lattice, sides: Sequence[Side], limit: float) -> tuple[int, 
 def _under(lattice: Lattice, load: StageLoad, limit: float) -> Side:
     """Time and streamed bytes of a stick with each stage and a load; infinite beyond `limit`."""
     cost = lattice.cost
-    alone = load.fixed_ms + lattice.costs.time_without_streams
+    alone = load.fixed_ms + lattice.time_without_streams
     spill = np.maximum(0, lattice.params + sum(load.later) - load.free_bytes) + load.streamed_bytes
     rows, columns = np.nonzero(lattice.valid & (alone + spill / cost.stream_bytes_per_ms <= limit))
-    missed, free = lattice.costs.first_fit(rows, columns, load.free_bytes)
+    missed, free = lattice.first_fit(rows, columns, load.free_bytes)
     for size in load.later:
         held = np.where(size <= free, size, 0) if cost.whole_layers else np.minimum(free, size)
         free = free - held

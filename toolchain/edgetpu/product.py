@@ -132,12 +132,12 @@ class _Search:
         missed, free = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         some = first.valid[rows, columns]
         rows, columns = rows[some], columns[some]
-        missed[rows, columns], free[rows, columns] = first.costs.first_fit(
+        missed[rows, columns], free[rows, columns] = first.first_fit(
             rows, columns, self.cost.cache_bytes
         )
         found = _Together(
             np.arange(count)[:, None],
-            first.costs.time_without_streams,
+            first.time_without_streams,
             first.costs.arithmetic_ms,
             first.params,
             missed,
@@ -196,7 +196,7 @@ class _Search:
             least = float(alone.min())
             for end, missed, _ in self._walk(begin, found.missed[at], found.free[at]):
                 work.spend(_NANOSECONDS * alone.size)
-                own = last.costs.time_without_streams[begin, end]
+                own = last.time_without_streams[begin, end]
                 if not last.valid[begin, end] or least + own > target:
                     continue
                 work.spend(_NANOSECONDS * alone.size * len(used))
@@ -292,7 +292,7 @@ class _Search:
             if not cost.whole_layers:
                 missed = np.maximum(0, last.params[begins, ends] - found.free[rows, at])
             missed = missed + found.missed[rows, at]
-            own = last.costs.time_without_streams[begins, ends]
+            own = last.time_without_streams[begins, ends]
             time_ms = found.alone_ms[rows, at] + (own + missed / cost.stream_bytes_per_ms)
             sums = np.where(time_ms <= target, reached[used, rows, begins] + missed, FAR)
             best = int(np.argmin(sums))
@@ -344,7 +344,7 @@ def _joined(found: _Together, lattice: Lattice) -> _Together:
     free[rows, columns] = remains
     return _Together(
         np.column_stack([found.cuts[before], after]),
-        added(found.alone_ms, lattice.costs.time_without_streams),
+        added(found.alone_ms, lattice.time_without_streams),
         added(found.arithmetic_ms, lattice.costs.arithmetic_ms),
         added(found.params, lattice.params),
         missed,
