@@ -166,6 +166,28 @@ def test_an_input_that_one_operator_reads_as_float() -> None:
     assert found.differing == 0
 
 
+def test_the_range_of_a_part_is_not_that_of_the_whole() -> None:
+    """One slice is stored, of a small range; the other goes on in float, beyond that range."""
+    nodes = [
+        *quantised("a", "x"),
+        node("Mul", "a spread", "m"),
+        node("Slice", "m i0 i1 i1", "first"),
+        node("Slice", "m i1 i2 i1", "second"),
+        *quantised("b", "first"),
+        node("Mul", "second spread", "far"),
+        node("Concat", "b far", "d", axis=1),
+        node("Exp", "d", "e"),
+        *quantised("y", "e"),
+    ]
+    more = {
+        "spread": np.array([[0.1], [9.0]], np.float32),
+        **{f"i{n}": np.array([n], np.int64) for n in range(3)},
+    }
+    model = model_of(nodes, {"x": (1, 2, 5)}, ["y"], CONSTANTS | more)
+    found = compare(model.SerializeToString(), random_feeds(model, 5, 0), optimise=False)
+    assert found.differing == 0
+
+
 def test_the_list_is_whole_although_the_file_contradicts_itself() -> None:
     nodes = [
         *quantised("a", "x"),

@@ -20,6 +20,9 @@ KEEPS_VALUES = (
 """Operators whose results are among their inputs, so that quantising before or after is the
 same."""
 
+TAKES_PARTS = frozenset({"Gather", "Slice", "Split"})
+"""Those whose results may lack some of the values."""
+
 PRODUCTS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 
 MOVES_INTEGERS = (KEEPS_VALUES - {"Relu", "Clip"}) | {"ArgMax", "ArgMin"}

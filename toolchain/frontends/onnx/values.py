@@ -18,7 +18,7 @@ from toolchain.frontends.onnx.arithmetic import UNIT
 from toolchain.frontends.onnx.builder import GraphBuilder, Mark, Value, shorten
 from toolchain.frontends.onnx.file import Node
 from toolchain.frontends.onnx.layout import Layout
-from toolchain.frontends.onnx.operators import KEEPS_VALUES, PRODUCTS
+from toolchain.frontends.onnx.operators import KEEPS_VALUES, PRODUCTS, TAKES_PARTS
 from toolchain.frontends.onnx.shapes import ShapedModel
 from toolchain.ir import DType, Quantisation
 from toolchain.ops.spec import OnnxData
@@ -163,19 +163,29 @@ class Values:
         return None if name in self._outputs else self._coming(self.users(name))
 
     def _coming(self, users: Sequence[Node]) -> Quantisation | None:
-        """How these operators, or those that follow them, store the values that they read."""
-        pending, seen = list(users), set[str]()
+        """How these operators, or those that follow them, store the values that they read.
+
+        The range of a part says nothing of the rest: where parts are stored, all must be, alike.
+        """
+        pending, seen = [(user, False) for user in users], set[str]()
+        of_parts: list[Quantisation | None] = []
         while pending:
-            node = pending.pop(0)
+            node, is_part = pending.pop(0)
             if node.operator in ("QuantizeLinear", "DequantizeLinear"):
                 found = self.parameters(node)
-                if not found.quantisation.per_channel and found.dtype != "int32":
+                fits = not found.quantisation.per_channel and found.dtype != "int32"
+                if fits and not is_part:
                     return found.quantisation
+                of_parts.append(found.quantisation if fits else None)
             elif node.operator in KEEPS_VALUES:
                 fresh = [out for out in node.outputs if out and out not in seen]
-                pending += [user for name in fresh for user in self.users(name)]
+                is_part = is_part or node.operator in TAKES_PARTS
+                pending += [(user, is_part) for name in fresh for user in self.users(name)]
                 seen.update(fresh)
-        return None
+            else:
+                of_parts.append(None)
+        first = next(iter(of_parts), None)
+        return first if all(found == first for found in of_parts) else None
 
     def parameters(self, node: Node) -> quantisation.Parameters:
         """The parameters of a QuantizeLinear or DequantizeLinear."""
