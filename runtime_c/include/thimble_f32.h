@@ -185,7 +185,8 @@ void thimble_batch_matmul_f32(const thimble_matmul_f32_params *params,
                               const float *y,
                               float *output);
 
-/** Strides count rows. The cell state is held within -cell_clip and cell_clip unless that is 0. */
+/** Strides count rows. The cell state is held within -cell_clip and cell_clip unless that is 0. `backwards`:
+ * the last step comes first. */
 typedef struct {
     int32_t batches;
     int32_t steps;
@@ -193,6 +194,7 @@ typedef struct {
     int32_t units;
     int32_t batch_stride;
     int32_t step_stride;
+    int32_t backwards;
     float cell_clip;
 } thimble_sequence_lstm_f32_params;
 
@@ -209,6 +211,37 @@ void thimble_sequence_lstm_f32(const thimble_sequence_lstm_f32_params *params,
                                float *cell,
                                float *gates,
                                float *output);
+
+typedef enum {
+    THIMBLE_RNN_PLAIN,
+    THIMBLE_RNN_TANH,
+    THIMBLE_RNN_RECTIFIED,
+    THIMBLE_RNN_CLAMPED
+} thimble_rnn_activation;
+
+/** As of the LSTM. `activation`: none, tanh, at least min, or also at most max; NaN becomes min. */
+typedef struct {
+    int32_t batches;
+    int32_t steps;
+    int32_t inputs;
+    int32_t units;
+    int32_t batch_stride;
+    int32_t step_stride;
+    int32_t backwards;
+    thimble_rnn_activation activation;
+    float min;
+    float max;
+} thimble_sequence_rnn_f32_params;
+
+/** A layer whose output is its state (TFLite `RnnBatchStep`): rows as of the LSTM, weights [units][inputs],
+ *  recurrent [units][units], bias [units]. The state `hidden`, [batches][units], is updated. */
+void thimble_sequence_rnn_f32(const thimble_sequence_rnn_f32_params *params,
+                              const float *input,
+                              const float *weights,
+                              const float *recurrent,
+                              const float *bias,
+                              float *hidden,
+                              float *output);
 
 /** A unit of the output sums `rank` filters. `memory`: past values of a filter that the state keeps. */
 typedef struct {

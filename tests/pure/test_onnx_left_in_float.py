@@ -176,7 +176,7 @@ def test_the_range_of_a_part_is_not_that_of_the_whole() -> None:
         *quantised("b", "first"),
         node("Mul", "second spread", "far"),
         node("Concat", "b far", "d", axis=1),
-        node("Exp", "d", "e"),
+        node("Sigmoid", "d", "e"),
         *quantised("y", "e"),
     ]
     more = {

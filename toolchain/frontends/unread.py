@@ -21,7 +21,6 @@ class Unread:
 
 
 _HOST = "leave it out of the model and compute it on the host"
-_LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF have a kernel"
 TFLITE = (
     Unread(
         ("WHERE", "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "UNIQUE"),
@@ -29,14 +28,9 @@ TFLITE = (
         _HOST,
     ),
     Unread(
-        ("BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN"),
-        "LiteRT has it in float and with int8 weights alone, tflite-micro not at all",
-        f"two layers, one of a reversed sequence; {_LSTM}",
-    ),
-    Unread(
-        ("LSTM", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN"),
-        "an old form, which tflite-micro lacks",
-        _LSTM,
+        ("LSTM",),
+        "an old form of one step, which tflite-micro lacks",
+        "UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF have a kernel",
     ),
     Unread(
         ("CONV_3D_TRANSPOSE",),

@@ -46,7 +46,8 @@ void thimble_sequence_lstm_f32(const thimble_sequence_lstm_f32_params *params,
 
     for (int32_t batch = 0; batch < params->batches; batch++) {
         float *state = hidden + batch * units;
-        for (int32_t step = 0; step < params->steps; step++) {
+        for (int32_t count = 0; count < params->steps; count++) {
+            const int32_t step = params->backwards ? params->steps - 1 - count : count;
             const int32_t row = batch * params->batch_stride + step * params->step_stride;
             step_f32(params, input + row * params->inputs, weights, recurrent, bias, state,
                      cell + batch * units, gates);

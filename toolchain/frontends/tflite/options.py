@@ -56,6 +56,7 @@ _OPTIONS: Mapping[str, str] = MappingProxyType(
         "REDUCE_MIN": "ReducerOptions",
         "REDUCE_PROD": "ReducerOptions",
         "SUM": "ReducerOptions",
+        "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
     }
 )
 """Operators whose options are not named after them."""

@@ -22,7 +22,15 @@ from toolchain.frontends.front_end import (
     RefusedError,
     unsupported,
 )
-from toolchain.frontends.tflite import circular, control, legacy, refusals, shapes, spectra
+from toolchain.frontends.tflite import (
+    bidirectional,
+    circular,
+    control,
+    legacy,
+    refusals,
+    shapes,
+    spectra,
+)
 from toolchain.frontends.tflite.file import (
     IDENTIFIER,
     LARGEST_ACTIVATION_BYTES,
@@ -276,6 +284,8 @@ class _Reader:
                 return [] if read is None else [read]
             if op.code in control.OPERATORS:
                 return self._called(op)
+            if op.code in bidirectional.OPERATORS:
+                return self._bidirectional(op)
             if op.custom == circular.CUSTOM:
                 return self._ring(op)
             if self._spectra.takes(op):
@@ -522,6 +532,43 @@ class _Reader:
         kept = [i for i, tensor in known.items() if tensor is None or tensor.elements]
         return replace(op, inputs=tuple(i for i in op.inputs if i in kept))
 
+    def _bidirectional(self, op: FileOp) -> list[Op]:
+        """Two layers, the second one backwards; their outputs are joined if the file says so."""
+        layers = bidirectional.layers(op)
+        merged = len(op.outputs) == 1
+        targets = op.outputs
+        if merged:
+            endings = ("forwards", "backwards")
+            targets = tuple(self._added(op.outputs[0], ending) for ending in endings)
+        made = [
+            replace(found, name=f"{found.name}_{name}")
+            for layer, target, name in zip(layers, targets, ("forwards", "backwards"), strict=True)
+            for found in self._read(replace(layer, outputs=(target,)))
+        ]
+        if merged:
+            (target,) = op.outputs
+            joined = bidirectional.joined(op, made)
+            found = self._found[target]
+            assert found.tensor is not None
+            seen = Graph("", MappingProxyType(self._tensors), (), (), ())
+            joined = replace(joined, outputs=(found.name,))
+            (inferred,) = specs()[joined.kind].infer(joined, seen)
+            self._learn(target, _settled(found, inferred, op))
+            made.append(joined)
+        return made
+
+    def _added(self, like: int, ending: str) -> int:
+        """The number of a tensor more, whose shape its operator says."""
+        found = self._found[like]
+        if found.tensor is None:
+            raise RefusedError(f"tensor {found.name!r} is {found.type_name.lower()}")
+        name = free_name(f"{found.name}_{ending}", self._names | self._tensors.keys())
+        added = plain(found, name)
+        self._names.add(name)
+        self._found.append(added)
+        self._variables.grow([added])
+        return len(self._found) - 1
+
     def _ring(self, op: FileOp) -> list[Op]:
         """A circular buffer, whose output the file may mark as a variable."""
         if (len(op.inputs), len(op.outputs)) != (1, 1) or op.inputs[0] == -1:
@@ -552,14 +599,10 @@ class _Reader:
             return self._read(behind.op)
         (target,) = op.outputs
         found = self._found[target]
-        if found.tensor is None:
-            raise RefusedError(f"tensor {found.name!r} is {found.type_name.lower()}")
-        name = free_name(f"{found.name}_spectrum", self._names | self._tensors.keys())
-        added = plain(found, name)
-        self._names.add(name)
-        self._found.append(added)
-        self._variables.grow([added])
-        (read,) = self._read(replace(behind.op, outputs=(len(self._found) - 1,)))
+        number = self._added(target, "spectrum")
+        name = self._found[number].name
+        assert found.tensor is not None
+        (read,) = self._read(replace(behind.op, outputs=(number,)))
         value = self._tensors[name]
         if value.elements != found.tensor.elements:
             raise InputError(f"{op}: {value} does not fit its output {found.tensor}")
@@ -660,6 +703,7 @@ READ_AWAY = tuple(
             *shapes.OPERATORS,
             *spectra.OPERATORS,
             circular.CUSTOM,
+            *bidirectional.OPERATORS,
         }
     )
 )

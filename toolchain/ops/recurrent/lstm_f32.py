@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,20 @@ Float32 = NDArray[np.float32]
 _FLOAT_BYTES = 4
 
 
+@dataclass(frozen=True)
+class FloatLstm(Lstm):
+    """`backwards`: the last step of the sequence comes first."""
+
+    hidden_scale: float = 1.0
+    hidden_zero_point: int = 0
+    backwards: bool = False
+
+
+def _backwards(op: Op) -> bool:
+    assert isinstance(op.attributes, FloatLstm)
+    return op.attributes.backwards
+
+
 def _joined(op: Op, graph: Graph, first: int) -> Float32:
     """What the four gates have at this place, in their order."""
     parts = [constant_of(graph.input(op, first + gate)) for gate in range(len(GATES))]
@@ -76,7 +90,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
         x = np.swapaxes(x, 0, 1)
     rows = []
     with np.errstate(all="ignore"):
-        for step in x:
+        for step in x[::-1] if _backwards(op) else x:
             sums = (bias + _products(weights, step)) + _products(recurrent, hidden)
             into, forget, candidate, output = np.split(sums, len(GATES), axis=1)
             kept = float_math.logistic(forget) * cell
@@ -85,6 +99,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
                 cell = np.clip(cell, -clip, clip)
             hidden = float_math.logistic(output) * float_math.tanh(cell)
             rows.append(hidden)
+    rows = rows[::-1] if _backwards(op) else rows
     return np.stack(rows, axis=0 if attributes_of(op).time_major else 1), hidden, cell
 
 
@@ -100,6 +115,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "units": units,
             "batch_stride": 1 if time_major else steps,
             "step_stride": batches if time_major else 1,
+            "backwards": int(_backwards(op)),
             "cell_clip": float(np.float32(attributes_of(op).cell_clip)),
         },
     )
@@ -174,7 +190,11 @@ def _read(node: TfliteNode) -> ReadOp:
     clip = float(node.options.cellClip)
     if not math.isfinite(clip):
         raise node.unsupported(f"its cell clip is {clip}")
-    return ReadOp(Lstm(1.0, 0, clip, bool(node.options.timeMajor)), kept, states=(18, 19))
+    backwards = bool(getattr(node.options, "backwards", False))
+    attributes = FloatLstm(
+        cell_clip=clip, time_major=bool(node.options.timeMajor), backwards=backwards
+    )
+    return ReadOp(attributes, kept, states=(18, 19))
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
@@ -195,12 +215,13 @@ def _sample(rng: np.random.Generator) -> Graph:
         for kept in graph.states
     ]
     clip, time_major = attributes_of(op).cell_clip, attributes_of(op).time_major
-    plain = replace(op, attributes=Lstm(1.0, 0, clip, time_major))
+    plain = replace(op, attributes=FloatLstm(cell_clip=clip, time_major=time_major))
     return Graph.build("sample", tensors, [plain], graph.inputs, graph.outputs, states)
 
 
 LSTM_F32 = replace(
     LSTM_S8,
+    attributes=FloatLstm,
     reference=_reference,
     select=_select,
     sample=_sample,
