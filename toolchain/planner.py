@@ -31,6 +31,7 @@ from toolchain.planning.choices import Choices, find_choices
 from toolchain.planning.copies import copy_constants
 from toolchain.planning.labels import labels_of, labels_of_boxes
 from toolchain.planning.nearly_free import nearly_free
+from toolchain.planning.nested import lay_out
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
 from toolchain.planning.placing import over_banks, place
@@ -105,6 +106,7 @@ def plan_graph(
         graph = stream_input(graph, options.streamed_input)
     if options.ram_bytes is not None:
         check_possible(graph, options.ram_bytes)
+    graph = lay_out(graph, target.core, options)
     if options.rewrite:
         graph = rewrite_identities(graph, target.core, options.scheduler, options.kernels)
     lowered = lower(graph, target.core, options.kernels)

@@ -23,10 +23,10 @@ from toolchain.codegen.memory_map import (
     memory_map,
 )
 from toolchain.ir import Graph
-from toolchain.memory.moves import moves
 from toolchain.memory.plan import Plan
 from toolchain.ops.check import check
 from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.moves import moves
 from toolchain.ops.unary.relu import Relu
 from toolchain.partition import CannotSplitError, split
 

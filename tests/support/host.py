@@ -19,12 +19,12 @@ from toolchain.ir import ArenaProblem, Graph, Placement, Sources, Tensor
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
 from toolchain.ir.memory import check_order, footprint
 from toolchain.kernels import cmsis_nn
-from toolchain.memory.moves import moves
 from toolchain.memory.plan import Plan, planned_ops
 from toolchain.memory.problem import memory_problem
 from toolchain.memory.views import View
 from toolchain.ops import spec_of
 from toolchain.ops.lowering import NO_FORMS, Forms, lower
+from toolchain.ops.moves import moves
 from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Array
 from toolchain.planning.room import spend_room

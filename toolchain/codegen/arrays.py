@@ -10,22 +10,10 @@ from toolchain.ir import DType
 _LINE_WIDTH = 110
 _INDENT = "    "
 
-C_TYPES = {
-    DType.INT8: "int8_t",
-    DType.UINT8: "uint8_t",
-    DType.INT16: "int16_t",
-    DType.INT32: "int32_t",
-    DType.INT64: "int64_t",
-    DType.UINT32: "uint32_t",
-    DType.UINT64: "uint64_t",
-    DType.FLOAT32: "float",
-    DType.BOOL: "uint8_t",
-}
-
 
 def c_type(dtype: DType) -> str:
     """The C type of an element, such as `int8_t`."""
-    return C_TYPES[dtype]
+    return dtype.c_type
 
 
 def c_float(value: float) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Tensor
-from toolchain.memory.moves import Move
 from toolchain.ops.extents import Extent, Extents, Pointer
 from toolchain.ops.kernel import Call, Kernel, Touched
+from toolchain.ops.moves import Move
 
 _INT32 = range(-(1 << 31), 1 << 31)
 _SHIFTS = range(-31, 32)
@@ -36,6 +36,9 @@ def check_call(op: Op, graph: Graph, kernel: Kernel, pitches: Mapping[str, int])
             raise _refusal(op, f"its argument {name or 'count'} = {value:,} does not fit 32 bits")
         if "shift" in name and value not in _SHIFTS:
             raise _refusal(op, f"its argument {name} = {value:,} is no shift of a word of 32 bits")
+    for nested in kernel.nested:
+        for number in nested.called:
+            check_call(nested.graph.ops[number], nested.graph, nested.kernels[number], {})
     found = call_extents(op, graph, kernel, pitches)
     if found.largest not in _INT32:
         raise _refusal(

@@ -134,6 +134,7 @@ def generate(
         "numbers_offset": writer.constants.numbers_offset,
         "version": __version__,
         "steps": steps,
+        "depends_on_data": any(op.attributes.nested for op in plan.graph.ops),
         "computes_in_float": plan.graph.computes_in_float,
         "pointers": writer.places.pointers,
         "uses_string": bool(resets or fetched)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from toolchain.ir import Graph
-from toolchain.memory.moves import moves
 from toolchain.memory.plan import Plan
 from toolchain.ops import spec_of
+from toolchain.ops.moves import moves
 
 VIEW, PART, STRIDED, STATE = "view", "part", "strided", "state"
 OVER, TURNS = "over", "turns"

@@ -28,10 +28,10 @@ from toolchain.codegen.constants import ConstantTable, Use, role_of
 from toolchain.codegen.names import Names, identifier
 from toolchain.codegen.places import Places
 from toolchain.ir import DType, Op, Tensor
-from toolchain.memory.moves import Move, moves
 from toolchain.memory.plan import Plan
 from toolchain.ops.kernel import Array, Constant, Input, Kernel, Output, Packed, Scratch
 from toolchain.ops.movement.input_rows import rows_of
+from toolchain.ops.moves import Move, moves
 
 _BYTES = ("int8_t", "uint8_t")
 _BYTE = "value"
@@ -96,6 +96,12 @@ class Reset:
     byte: str
 
 
+def _steps(reference: Input | Output | Packed | Scratch, role: str) -> tuple[tuple[str, Leaf], ...]:
+    return tuple(
+        (variable, Leaf(f"{role}_step", NUMBER, str(count))) for variable, count in reference.steps
+    )
+
+
 class Writer:
     """Renders the operators of one plan and gathers the constants and functions that they use.
 
@@ -139,19 +145,25 @@ class Writer:
                 kernel.constants_in,
                 (self._reader(op), constant.key, kernel.functions),
             )
-            element = c_type(DType(data.dtype.name))
-            role = identifier(constant.key)
+            own = c_type(DType(data.dtype.name))
+            element, role = reference.element or own, identifier(constant.key)
+            steps = _steps(reference, role)
             if self.constants.external:
-                return self.in_blob(symbol, role, element, const=not reference.writable)
-            leaf = Leaf(role, POINTER, symbol, element)
-            return Address(element, False, symbol=leaf, cast=reference.writable)
+                const, start = not reference.writable, reference.at * data.dtype.itemsize
+                return self.in_blob(symbol, role, element, const=const, at=start, steps=steps)
+            leaf = Leaf(role, POINTER, symbol, own)
+            at = Leaf(f"{role}_at", NUMBER, str(reference.at)) if reference.at else None
+            cast = reference.writable or element != own
+            const = cast and not reference.writable
+            return Address(element, const, symbol=leaf, cast=cast, at=at, steps=steps)
 
         def scratch(reference: Scratch, role: str) -> Node:
             if not kernel.scratch_bytes:
                 return Word("NULL")
             offset = self.plan.arena.scratch_offsets[op.name] + reference.at_bytes
             wide = reference.element not in ("", *_BYTES)
-            return self._place(offset, "scratch", reference.element, wide=wide)
+            steps = _steps(reference, role)
+            return self._place(offset, "scratch", reference.element, wide=wide, steps=steps)
 
         seen: Counter[str] = Counter()
 
@@ -171,10 +183,7 @@ class Writer:
     ) -> Node:
         tensor = self.plan.graph.tensors[name]
         element = reference.element or c_type(tensor.dtype)
-        steps = tuple(
-            (variable, Leaf(f"{role}_step", NUMBER, str(count)))
-            for variable, count in reference.steps
-        )
+        steps = _steps(reference, role)
         if tensor.is_constant:
             own = c_type(tensor.dtype)
             symbol_of = self.constants.symbol_of(tensor, owner, bank, self._fetch_of)

@@ -29,10 +29,12 @@ class MeasuredCostModel:
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
         """The known cost of this kernel on this shape; otherwise the estimate, as of kernels that
-        are copied to RAM: what is known is of code and constants in flash.
+        are copied to RAM (what is known is of code and constants in flash), and of branches and
+        loops, which depend on data.
         """
-        in_flash = not lowered.kernels[number].copied
-        known = self.known.get(operator_key(lowered, number)) if in_flash else None
+        kernel = lowered.kernels[number]
+        usual = not (kernel.copied or kernel.nested)
+        known = self.known.get(operator_key(lowered, number)) if usual else None
         return known or self._scaled(self.fallback.cost(lowered, number))
 
     def within(self, graph: Graph) -> MeasuredCostModel:

@@ -43,6 +43,8 @@ class PredictedCostModel:
         """The estimate; 0 for an operator that moves no bytes."""
         graph = lowered.graph
         op = graph.ops[number]
+        if lowered.kernels[number].nested:
+            return self._nested(lowered, number)
         if only_views(op, graph):
             return NOTHING
         kernel, terms = kernel_terms(lowered, number)
@@ -60,6 +62,20 @@ class PredictedCostModel:
             banks = chosen.constants_in, chosen.code_in
             count += self.stalls.cycles(kernel, terms, size_bytes, of_bytes, *banks)
         return Cost(round(count), Basis.PREDICTED)
+
+    def _nested(self, lowered: Lowered, number: int) -> Cost:
+        """One run of the branch that takes longer, or one turn of a loop."""
+        kernel = lowered.kernels[number]
+        each = []
+        for nested in kernel.nested:
+            inner = Lowered(nested.graph, lowered.core, nested.kernels, lowered.preference)
+            copies = self.copies(nested.copied_bytes) if nested.copied_bytes else NOTHING
+            count = sum(self.cost(inner, called).count for called in nested.called)
+            each.append(count + copies.count)
+        graph = lowered.graph
+        results = self.copies([graph.tensors[n].size_bytes for n in graph.ops[number].outputs])
+        longest = max(each) if kernel.one_of else sum(each)
+        return Cost(longest + results.count, Basis.PREDICTED)
 
     def within(self, graph: Graph) -> PredictedCostModel:
         """The graph's constants pass the caches between two runs of a part of it."""

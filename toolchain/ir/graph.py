@@ -17,6 +17,11 @@ from toolchain.ir.tensor import DType, Tensor
 class Attributes:
     """Base of the typed attributes that each operator kind declares in its file."""
 
+    @property
+    def nested(self) -> tuple[Graph, ...]:
+        """The graphs that the operator runs inside of itself: branches, the body of a loop."""
+        return ()
+
 
 @dataclass(frozen=True)
 class Op:
@@ -150,9 +155,11 @@ class Graph:
 
     @property
     def computes_in_float(self) -> bool:
-        """Whether an operator writes float32."""
+        """Whether an operator writes float32, one inside of another included."""
         written = (self.tensors[name] for op in self.ops for name in op.outputs)
-        return any(tensor.dtype is DType.FLOAT32 for tensor in written)
+        if any(tensor.dtype is DType.FLOAT32 for tensor in written):
+            return True
+        return any(graph.computes_in_float for op in self.ops for graph in op.attributes.nested)
 
     def input_tensors(self, op: Op) -> tuple[Tensor | None, ...]:
         """The tensors that an operator reads, in its order; None for an absent optional one."""

@@ -52,7 +52,9 @@ def _operator(op: Op, numbers: dict[str, str], graph: Graph) -> str:
         f"{_number(name, numbers)}: {_type(graph.tensors[name])}" for name in op.outputs
     )
     options = "".join(f" {key}={value}" for key, value in _options(op.attributes))
-    return f"{op.name}: {op.kind}({inputs}){options} -> {outputs}"
+    text = f"{op.name}: {op.kind}({inputs}){options} -> {outputs}"
+    held = "".join(graph_text(nested) for nested in op.attributes.nested)
+    return "\n".join([text, *(f"  {line}" for line in held.splitlines())])
 
 
 def _options(attributes: Attributes) -> Iterable[tuple[str, str]]:

@@ -31,6 +31,12 @@ class DType(Enum):
     def size_bytes(self) -> int:
         return int(self.numpy.itemsize)
 
+    @property
+    def c_type(self) -> str:
+        """The C type of an element, such as `int8_t`."""
+        plain = {DType.FLOAT32: "float", DType.BOOL: "uint8_t"}
+        return plain.get(self, f"{self.value}_t")
+
 
 SMALLEST_SCALE = 2.0**-126
 """The smallest normal float32 number. Below it, cores that flush denormals to zero compute another

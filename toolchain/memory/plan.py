@@ -10,9 +10,9 @@ from toolchain.ir.boundary import Boundary, End
 from toolchain.ir.graph import Graph
 from toolchain.ir.removed import NOTHING_REMOVED, RemovedChannels
 from toolchain.ir.schedule import Schedule
-from toolchain.memory.moves import moves
 from toolchain.ops import spec_of
 from toolchain.ops.lowering import Lowered
+from toolchain.ops.moves import moves
 
 NEARLY_FREE = 0.01
 """Splits that cost no more than this fraction of the latency are part of every plan."""

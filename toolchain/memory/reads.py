@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolchain.ir import Access, Graph, MemoryProblem
-from toolchain.memory.views import covers
 from toolchain.ops import spec_of
+from toolchain.ops.moves import covers
 from toolchain.ops.spec import Alias, StridedView
 
 

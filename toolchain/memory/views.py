@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolchain.ir import Graph, Op, State
+from toolchain.ir import Graph, State
 from toolchain.ops import spec_of
 from toolchain.ops.lowering import Lowered
 from toolchain.ops.spec import Alias, StridedView
@@ -186,13 +186,3 @@ def optional_views(graph: Graph) -> tuple[View, ...]:
         for alias in spec_of(op.kind).aliases(op, graph)
         if of_a_part(alias)
     )
-
-
-def covers(op: Op, graph: Graph, aliases: Sequence[Alias]) -> bool:
-    """Whether the aliases give the source of every byte of every output."""
-    views = {alias.view for alias in aliases}
-    for name in op.outputs:
-        parts = sum(graph.tensors[a.view].size_bytes for a in aliases if a.base == name)
-        if name not in views and parts != graph.tensors[name].size_bytes:
-            return False
-    return True

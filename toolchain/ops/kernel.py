@@ -31,6 +31,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.ir import Graph
 from toolchain.ops.extents import Extents, Pointer
 
 Array = NDArray[np.generic]
@@ -66,13 +67,17 @@ class Output:
 
 @dataclass(frozen=True)
 class Packed:
-    """A pointer to the constant `key`.
+    """A pointer to element `at` of the constant `key`.
 
     `writable`: the pointer's type lacks const, as in CMSIS-NN's structs, although it is only read.
+    `element` is as in `Input`.
     """
 
     key: str
     writable: bool = False
+    at: int = 0
+    steps: Steps = ()
+    element: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ class Scratch:
 
     at_bytes: int = 0
     element: str = ""
+    steps: Steps = ()
 
 
 @dataclass(frozen=True)
@@ -236,6 +242,20 @@ def constant(key: str, data: Array, comment: str = "", most: int = 0) -> Constan
 
 
 @dataclass(frozen=True)
+class Nested:
+    """A graph that an operator runs inside of itself, and the kernels that compute it.
+
+    `called` are the indices of its operators that are more than copies; `copied_bytes` the sizes of
+    the copies. `kernels` is parallel to `graph.ops`.
+    """
+
+    graph: Graph
+    kernels: tuple[Kernel, ...]
+    called: tuple[int, ...]
+    copied_bytes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class SafeOverlap:
     """Output `output` may begin `lead_bytes` below input `input` (or further), or in place at 0.
 
@@ -311,6 +331,8 @@ class Kernel:
     name        what the cost model calls it; by default its functions.
     inexact     where its results may differ from the reference's: why, in a few words.
     instead     why it is not the kernel that `--kernels` prefers, if it is not.
+    nested      the graphs of which the calls are parts, in an operator that holds graphs.
+    one_of      one of these is run; otherwise one after the other.
     constants_in, code_in  the banks of RAM to which the start-up copies its constants and its
                 code; '': they stay in flash.
     """
@@ -331,6 +353,8 @@ class Kernel:
     label: str = field(default="", repr=False)
     inexact: str = ""
     instead: str = ""
+    nested: tuple[Nested, ...] = ()
+    one_of: bool = False
     constants_in: str = ""
     code_in: str = ""
 

@@ -18,10 +18,23 @@ from toolchain.passes.read_stored import ReadStored
 from toolchain.passes.remove_dead_channels import RemoveDeadChannels
 from toolchain.passes.remove_dead_ops import RemoveDeadOps
 from toolchain.passes.remove_identities import RemoveIdentities
+from toolchain.passes.rewrite_nested import RewriteNested
 
 __all__ = ["DEFAULT", "KEEPING_CHANNELS", "Pass", "Prepared", "prepare"]
 
+_INSIDE: tuple[Pass, ...] = (
+    RemoveDeadOps(),
+    FoldConstants(),
+    MoveConversions(),
+    ReadStored(),
+    RemoveIdentities(),
+    MergeDilations(),
+    MergeReshapes(),
+    MergeRelus(),
+    MergePads(),
+)
 KEEPING_CHANNELS: tuple[Pass, ...] = (
+    RewriteNested(_INSIDE),
     RemoveDeadOps(),
     FoldConstants(),
     MoveConversions(),

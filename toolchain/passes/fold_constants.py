@@ -17,7 +17,9 @@ LARGEST_RESULT_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class FoldConstants:
-    """Results above 16 MiB stay operators, because no board could hold them."""
+    """Results above 16 MiB stay operators, because no board could hold them, and so do loops and
+    branches: a loop may never end.
+    """
 
     def run(self, prepared: Prepared) -> Prepared:
         graph = prepared.graph
@@ -35,7 +37,7 @@ class FoldConstants:
 
 
 def _must_stay(op: Op, graph: Graph) -> bool:
-    if any(name in graph.outputs for name in op.outputs):
+    if any(name in graph.outputs for name in op.outputs) or op.attributes.nested:
         return True
     return sum(graph.tensors[name].size_bytes for name in op.outputs) > LARGEST_RESULT_BYTES
 

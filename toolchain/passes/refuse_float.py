@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops import spec_of
@@ -14,7 +16,10 @@ ADVICE = (
 
 
 def computes_in_float(op: Op, graph: Graph) -> bool:
-    """Whether the operator's kernel takes and returns only float32."""
+    """Whether the operator's kernel takes and returns only float32, or does so inside of it."""
+    if op.attributes.nested:
+        each = (part for graph in op.attributes.nested for part in _parts(graph))
+        return any(computes_in_float(*part) for part in each)
     return spec_of(op.kind).form(op, graph).dtypes == {DType.FLOAT32}
 
 
@@ -24,18 +29,28 @@ def refuse_float(graph: Graph, *, allowed: bool) -> None:
     A quantised model may have some operators that compute in float. A float model is one without
     integer activations, or one that multiplies more by float weights than by integer ones.
     """
-    floats = [op for op in graph.ops if computes_in_float(op, graph)]
+    parts = list(_parts(graph))
+    floats = [part for part in parts if computes_in_float(*part)]
     if allowed or not floats:
         return
     integers = any(t.dtype in _INTEGERS for t in graph.activations())
-    weighted = sum(_weights(op, graph) for op in floats)
-    others = sum(_weights(op, graph) for op in graph.ops if not computes_in_float(op, graph))
+    weighted = sum(_weights(*part) for part in floats)
+    others = sum(_weights(*part) for part in parts if not computes_in_float(*part))
     if integers and weighted <= others:
         return
     raise UnsupportedError(
-        f"{graph.name} is a float model ({len(floats)} of {len(graph.ops)} operators compute in "
+        f"{graph.name} is a float model ({len(floats)} of {len(parts)} operators compute in "
         f"float32); {ADVICE}"
     )
+
+
+def _parts(graph: Graph) -> Iterator[tuple[Op, Graph]]:
+    """The operators, each with its graph; of one that holds graphs those inside of it."""
+    for op in graph.ops:
+        for nested in op.attributes.nested:
+            yield from _parts(nested)
+        if not op.attributes.nested:
+            yield op, graph
 
 
 def _weights(op: Op, graph: Graph) -> int:

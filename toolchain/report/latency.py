@@ -9,8 +9,8 @@ from toolchain.cost import NOTHING, Cost, CostModel
 from toolchain.cost.basis import Basis, basis_of_sum, milliseconds
 from toolchain.cost.key import Key, copies_key, operator_key
 from toolchain.cost.predicted import predicted_model
-from toolchain.memory.moves import moves
 from toolchain.memory.plan import Plan
+from toolchain.ops.moves import moves
 from toolchain.report.text import share
 from toolchain.report.time import energy_text, time_text
 
@@ -72,7 +72,15 @@ def latency_line(plan: Plan, latency: Latency) -> str:
     ]
     shares = f" ({', '.join(known)})" if known else ""
     energy = energy_text(plan.board, latency.total, latency.unit)
-    return f"{plan.macs:,} MACs, {text}{shares}{energy}."
+    held = " Of a loop one turn is counted, of branches the longer one." if per_turn(plan) else ""
+    return f"{plan.macs:,} MACs, {text}{shares}{energy}.{held}"
+
+
+def per_turn(plan: Plan) -> tuple[str, ...]:
+    """Operators whose time depends on data: of loops one turn is counted, of branches the longer
+    one.
+    """
+    return tuple(op.name for op in plan.graph.ops if op.attributes.nested)
 
 
 def longest_call(plan: Plan, latency: Latency) -> int | None:
@@ -106,15 +114,16 @@ def _cost(plan: Plan, number: int, costs_from: CostModel) -> Cost:
 
 
 def kernel_keys(plan: Plan) -> tuple[Key | None, ...]:
-    """The key under which each operator of the graph is measured; None if it has no code, or is
-    copied to RAM.
+    """The key under which each operator of the graph is measured; None if it has no code, is copied
+    to RAM, or takes a time that depends on data.
     """
     keys: list[Key | None] = []
     for number, op in enumerate(plan.graph.ops):
         wanted = moves(op, plan.graph, plan.arena)
         if wanted is None:
-            in_flash = not plan.lowered.kernels[number].copied
-            keys.append(operator_key(plan.lowered, number) if in_flash else None)
+            kernel = plan.lowered.kernels[number]
+            known = not (kernel.copied or kernel.nested)
+            keys.append(operator_key(plan.lowered, number) if known else None)
         else:
             keys.append(copies_key([move.size_bytes for move in wanted]) if wanted else None)
     return tuple(keys)

@@ -17,7 +17,7 @@ from toolchain.packages import SOLVER
 from toolchain.report.blocks import blocks, constant_bytes, moved_bytes
 from toolchain.report.buffers import buffers_json
 from toolchain.report.ends import end_json
-from toolchain.report.latency import Latency, longest_call
+from toolchain.report.latency import Latency, longest_call, per_turn
 from toolchain.report.text import share, size
 from toolchain.report.time import microjoules
 
@@ -69,6 +69,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
             "milliseconds": latency.milliseconds,
             "estimated_microjoules": microjoules(plan.board, latency.total, latency.unit),
             "basis": latency.basis.value,
+            **({"per_turn": list(per_turn(plan))} if per_turn(plan) else {}),
         },
         "longest_step": _longest_step(plan, latency),
         "macs": plan.macs,

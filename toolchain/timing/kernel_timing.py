@@ -31,10 +31,10 @@ from toolchain.errors import InputError, LinkError, MissingToolError
 from toolchain.files import scratch_folder
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.kernels import cmsis_nn
-from toolchain.memory.moves import moves
 from toolchain.memory.plan import Plan
 from toolchain.ops.lowering import lower
 from toolchain.ops.movement.concat import Concat
+from toolchain.ops.moves import moves
 from toolchain.planner import plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
@@ -80,10 +80,13 @@ def read_kernels(source: Path, board: str) -> tuple[Kernel, ...]:
 
 
 def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:
-    """The distinct kernels that a plan runs, including copies; pure views are not kernels."""
+    """The distinct kernels that a plan runs, including copies; pure views are not kernels, nor are
+    branches and loops."""
     found: dict[Key, Kernel] = {}
     for number, op in enumerate(plan.graph.ops):
         wanted = moves(op, plan.graph, plan.arena)
+        if plan.lowered.kernels[number].nested:
+            continue  # its time depends on data
         if wanted is None:
             key = operator_key(plan.lowered, number)
             graph, preference = _alone(op, plan.graph), plan.lowered.preference

@@ -1,8 +1,9 @@
-"""Control flow whose way is known while reading: IF, WHILE, CALL and STABLEHLO_COMPOSITE.
+"""Control flow: IF, WHILE, CALL and STABLEHLO_COMPOSITE.
 
-The operators of a called subgraph take the place of the call. A loop is unrolled: its condition is
-computed from constants before each turn (`shapes.folded`), as the counters of recurrent layers
-allow.
+Where its way is known while reading, the operators of a called subgraph take the place of the call.
+A loop is unrolled: its condition is computed from constants before each turn (`shapes.folded`), as
+the counters of recurrent layers allow. Where the way depends on data, the subgraphs are read as
+models of their own (`of_its_own`), for an operator that holds them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from types import MappingProxyType
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
+from toolchain.ir import Tensor
 
 _CALLS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -66,6 +68,13 @@ class Inlined:
     constants: Mapping[int, int]
 
 
+def subgraph(subgraphs: Sequence[FileModel], number: int, caller: FileOp) -> FileModel:
+    """Subgraph `number` of a file; `subgraphs` are all but the main one. Raises InputError."""
+    if not 0 < number <= len(subgraphs):
+        raise InputError(f"{caller} calls subgraph {number}, which does not exist")
+    return subgraphs[number - 1]
+
+
 def inlined(
     subgraphs: Sequence[FileModel],
     tensors: Sequence[FileTensor],
@@ -84,9 +93,7 @@ def inlined(
     `taken`: names of tensors. Raises InputError if caller and subgraph contradict each other, and
     RefusedError if the subgraph keeps variables or sees its operands otherwise.
     """
-    if not 0 < number <= len(subgraphs):
-        raise InputError(f"{caller} calls subgraph {number}, which does not exist")
-    called = subgraphs[number - 1]
+    called = subgraph(subgraphs, number, caller)
     if len(called.inputs) != len(arguments):
         raise InputError(
             f"{caller} gives {len(arguments)} operands to subgraph {number}, which takes "
@@ -133,6 +140,49 @@ def inlined(
     )
     results = tuple(place[i] for i in called.outputs)
     return Inlined(first, tuple(made), ops, results, MappingProxyType(shared))
+
+
+def of_its_own(
+    subgraphs: Sequence[FileModel],
+    number: int,
+    caller: FileOp,
+    given: Sequence[tuple[FileTensor, Tensor | None]],
+) -> FileModel:
+    """Subgraph `number` as a model, whose inputs have the shapes that the caller gives them.
+
+    `given`: what the caller passes, and what is known of it. What it passes as a constant is one in
+    the subgraph, and no input. Raises as `inlined`.
+    """
+    called = subgraph(subgraphs, number, caller)
+    if len(called.inputs) != len(given):
+        raise InputError(
+            f"{caller} gives {len(given)} operands to subgraph {number}, which takes "
+            f"{len(called.inputs)}"
+        )
+    tensors = list(called.tensors)
+    for tensor in tensors:
+        if tensor.variable or tensor.type_name == "RESOURCE":
+            raise RefusedError(
+                f"its subgraph {number} keeps the variable {tensor.name!r}",
+                "keep state outside of branches and loops",
+            )
+    inputs = []
+    for own, (found, known) in zip(called.inputs, given, strict=True):
+        taken = tensors[own]
+        check_alike(caller, found, taken)
+        if known is not None and taken.tensor is not None:
+            value = replace(taken.tensor, shape=known.shape, constant=known.constant)
+            tensors[own] = replace(taken, tensor=value, dynamic=False, open_axes=())
+        if known is None or not known.is_constant:
+            inputs.append(own)
+    place = caller.index if caller.caller is None else caller.caller
+    return replace(
+        called,
+        tensors=tuple(tensors),
+        ops=tuple(replace(op, caller=place) for op in called.ops),
+        inputs=tuple(inputs),
+        others=tuple(subgraphs),
+    )
 
 
 def check_alike(caller: FileOp, given: FileTensor, taken: FileTensor) -> None:

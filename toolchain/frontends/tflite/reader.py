@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
-
-import numpy as np
 
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import (
@@ -31,24 +25,17 @@ from toolchain.frontends.tflite import (
     shapes,
     spectra,
 )
-from toolchain.frontends.tflite.file import (
-    IDENTIFIER,
-    LARGEST_ACTIVATION_BYTES,
-    FileModel,
-    FileOp,
-    FileTensor,
-    read_file,
-)
+from toolchain.frontends.tflite.composed import ComposedReader
+from toolchain.frontends.tflite.file import IDENTIFIER, FileOp, read_file
 from toolchain.frontends.tflite.metadata import labels
-from toolchain.frontends.tflite.spectra import Spectra, plain
-from toolchain.frontends.tflite.states import OPERATORS, Variables, free_name, of_variable
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
+from toolchain.frontends.tflite.states import OPERATORS, free_name
+from toolchain.ir import Graph, Op, Tensor
 from toolchain.ir.verify import InvalidGraphError
-from toolchain.ops import specs
 from toolchain.ops.check import check
+from toolchain.ops.control.body import Body, alike
+from toolchain.ops.control.branch import Branch
+from toolchain.ops.control.while_loop import WhileLoop
 from toolchain.ops.movement.reshape import Reshape
-from toolchain.ops.spec import Array, OpSpec, TensorType
-from toolchain.ops.unary.dequantize import dequantized
 
 _CONTRADICTIONS = (
     ArithmeticError,
@@ -59,82 +46,6 @@ _CONTRADICTIONS = (
     struct.error,
 )
 """What reading an operator whose options and tensors contradict each other may raise."""
-_PLAIN = frozenset({DType.INT16, DType.INT32, DType.UINT32})
-
-
-@dataclass(frozen=True)
-class _Node:
-    """See `ops.spec.TfliteNode`."""
-
-    op: FileOp
-    inputs: tuple[Tensor | None, ...]
-    outputs: tuple[Tensor, ...]
-    intermediates: tuple[Tensor | None, ...]
-
-    @property
-    def options(self) -> Any:
-        return self.op.needed_options
-
-    @property
-    def has_options(self) -> bool:
-        return self.op.options is not None or bool(self.op.misplaced_options)
-
-    @property
-    def builtin(self) -> str:
-        return self.op.name
-
-    @property
-    def legacy(self) -> bool:
-        return self.op.legacy
-
-    @property
-    def version(self) -> int:
-        return self.op.version
-
-    def constant(self, index: int) -> Array:
-        tensor = self.inputs[index] if index < len(self.inputs) else None
-        if tensor is None:
-            raise InputError(f"{self.op} lacks its input {index}")
-        if tensor.constant is None:
-            raise self.unsupported(
-                f"input {index} ({tensor.name!r}) is computed at run time",
-                "convert with constant shapes, axes and indices",
-            )
-        return tensor.constant
-
-    def unsupported(self, why: str, remedy: str = "") -> Exception:
-        return RefusedError(why, remedy)
-
-
-@cache
-def _kinds() -> Mapping[str, tuple[OpSpec, ...]]:
-    """Builtin operator name to the kinds that read it, each for other element types."""
-    table: dict[str, tuple[OpSpec, ...]] = {}
-    for spec in (form for kind in specs().values() for form in kind.forms):
-        for builtin in spec.tflite.builtins if spec.tflite is not None else ():
-            table[builtin] = (*table.get(builtin, ()), spec)
-    return MappingProxyType(
-        {name: tuple(sorted(kinds, key=lambda s: len(s.dtypes))) for name, kinds in table.items()}
-    )
-
-
-def _kind_for(op: FileOp, ends: Sequence[FileTensor]) -> OpSpec:
-    """The kind that takes all these tensors, and the fewest types beside theirs.
-
-    Raises RefusedError where there is none.
-    """
-    kinds = _kinds().get(op.name)
-    if kinds is None:
-        raise RefusedError(*refusals.of_operator(op))
-    first: tuple[str, str] | None = None
-    for spec in kinds:
-        reasons = (refusals.of_tensor(end, spec.dtypes) for end in ends)
-        reason = next((reason for reason in reasons if reason is not None), None)
-        if reason is None:
-            return spec
-        first = first or reason
-    assert first is not None
-    raise RefusedError(*first)
 
 
 def read(data: bytes, path: Path) -> Graph:
@@ -150,24 +61,8 @@ def read(data: bytes, path: Path) -> Graph:
         raise InputError(f"{path.name}: {error}") from error
 
 
-class _Reader:
-    """Walks the operators in the file's order; tensors become known as they are produced."""
-
-    def __init__(self, model: FileModel, path: Path) -> None:
-        self._model = model
-        self._path = path
-        self._found = list(model.tensors)
-        self._tensors: dict[str, Tensor] = {}
-        self._known: set[int] = set()
-        self._problems: list[Problem] = []
-        self._broken: list[str] = []
-        self._variables = Variables(model)
-        self._spectra = Spectra(model)
-        self._states: list[State] = []
-        self._constants: dict[int, Mapping[int, int]] = {}
-        self._next_op = max((op.index for op in model.ops), default=0) + 1
-        self._calls: list[int] = []
-        self._names = {tensor.name for tensor in model.tensors}
+class _Reader(ComposedReader):
+    """Walks the operators in the file's order."""
 
     def graph(self) -> Graph:
         model = self._model
@@ -190,6 +85,33 @@ class _Reader:
             return check(whole.with_ops(ops))
         except InvalidGraphError as error:
             raise InputError(str(error)) from error
+
+    def inside(self, name: str) -> Graph | None:
+        """A subgraph that an operator holds; None where operators in it cannot be read."""
+        model = self._model
+        self._enter()
+        ops = [op for file_op in model.ops for op in self._operator(file_op)]
+        if self._problems or self._broken:
+            return None
+        if self._states or self._variables.finish(self._tensors)[1]:
+            raise RefusedError(
+                f"its {name.replace('_', ' ')} keeps a state",
+                "keep state outside of branches and loops",
+            )
+        inputs = [model.tensors[i].name for i in model.inputs]
+        outputs = []
+        for index in model.outputs:
+            found = self._found[index].name
+            if found not in self._tensors:
+                raise InputError(f"no operator computes {found!r}, which {name} returns")
+            if found in inputs or found in outputs or self._tensors[found].is_constant:
+                copy = free_name(f"{found}/copy", self._tensors)
+                shape = self._tensors[found].shape
+                self._tensors[copy] = replace(self._tensors[found], name=copy, constant=None)
+                ops.append(Op("reshape", f"give_{copy}", (found,), (copy,), Reshape(shape)))
+                found = copy
+            outputs.append(found)
+        return Graph.build(name, self._tensors.values(), ops, inputs, outputs).with_ops(ops)
 
     def _refuse(self) -> None:
         """Raise one error for all operators that could not be read, if there are any."""
@@ -269,13 +191,8 @@ class _Reader:
             for name, inner in renamed.items()
         ]
 
-    def _learn(self, index: int, tensor: Tensor) -> None:
-        self._known.add(index)
-        self._tensors[tensor.name] = tensor
-
     def _operator(self, op: FileOp) -> list[Op]:
         """Read one operator, or note why it cannot be read."""
-        file_tensors = self._found
         try:
             self._check_order(op)
             if op.code in OPERATORS:
@@ -299,12 +216,16 @@ class _Reader:
             self._broken.append(f"{op}: {error}")
         except _CONTRADICTIONS as error:
             self._broken.append(f"{op} is malformed: {error or type(error).__name__}")
+        self._pretend(op)
+        return []
+
+    def _pretend(self, op: FileOp) -> None:
+        """Let later operators read what the operator, which could not be read, would give."""
         for index in op.outputs:
             self._known.add(index)
-            tensor = file_tensors[index].tensor
+            tensor = self._found[index].tensor
             if tensor is not None:
                 self._tensors[tensor.name] = tensor
-        return []
 
     def _check_order(self, op: FileOp) -> None:
         """Raise InputError if the operator reads what is not there, or writes what is."""
@@ -325,17 +246,14 @@ class _Reader:
         if op.code == "IF":
             taken = self._known_condition(op.inputs[0])
             if taken is None:
-                raise RefusedError(
-                    "its condition is computed at run time",
-                    "export the model without branches, or with a constant condition",
-                )
+                return self._branch(op)
             numbers, given = (numbers[0 if taken else 1],), op.inputs[1:]
         made: list[Op] = []
         if op.code == "WHILE":
-            condition, body = numbers
-            while self._goes_on(op, condition, given):
-                ops, given = self._inline(op, body, given)
-                made += ops
+            unrolled = self._unrolled(op, *numbers)
+            if unrolled is None:
+                return self._loop(op)
+            made, given = unrolled
         else:
             made, given = self._inline(op, numbers[0], given)
         if len(given) != len(op.outputs):
@@ -353,20 +271,149 @@ class _Reader:
             raise InputError(f"the condition {self._found[index].name!r} is not one value")
         return None if value is None else bool(value.reshape(()))
 
-    def _goes_on(self, op: FileOp, number: int, given: Sequence[int]) -> bool:
-        """Whether a loop takes another turn. Raises RefusedError where that depends on data."""
+    def _unrolled(
+        self, op: FileOp, condition: int, body: int
+    ) -> tuple[list[Op], tuple[int, ...]] | None:
+        """The operators of all turns of a loop, and the numbers of its results.
+
+        None where how often it turns depends on data, or is very often.
+        """
+        before = self._next_op, len(self._problems), len(self._broken)
+        made: list[Op] = []
+        given = op.inputs
+        while True:
+            goes_on = self._goes_on(op, condition, given)
+            if goes_on is False:
+                return made, given
+            if goes_on is None or self._next_op > control.MOST_OPERATORS:
+                self._next_op = before[0]
+                del self._problems[before[1] :], self._broken[before[2] :]
+                return None
+            ops, given = self._inline(op, body, given)
+            made += ops
+
+    def _branch(self, op: FileOp) -> list[Op]:
+        """An IF whose condition is computed: an operator that holds both subgraphs."""
+        flag, given = self._input(op.inputs[0]), op.inputs[1:]
+        assert flag is not None
+        then, otherwise = (self._own(op, number, given) for number in control.called_by(op))
+        if then is None or otherwise is None:
+            self._pretend(op)
+            return []
+        first, second = ([g.tensors[name] for name in g.outputs] for g in (then, otherwise))
+        if len(first) != len(second) or not all(map(alike, first, second)):
+            raise RefusedError(
+                "its branches give other shapes or scales", "make both give the same"
+            )
+        self._learn_results(op, op.outputs, first)
+        names = [self._found[i].name for i in given]
+        inputs = [name for name in names if not self._tensors[name].is_constant]
+        outputs = tuple(self._found[i].name for i in op.outputs)
+        attributes = Branch(Body(then), Body(otherwise))
+        return [Op("branch", f"branch_{op.index}", (flag.name, *inputs), outputs, attributes)]
+
+    def _loop(self, op: FileOp) -> list[Op]:
+        """A WHILE whose number of turns is not known: an operator that holds both subgraphs.
+
+        What the body gives back as it is does not change, and is no result of the operator.
+        """
+        condition, body = control.called_by(op)
+        file = control.subgraph(self._model.others, body, op)
+        if not len(file.inputs) == len(file.outputs) == len(op.inputs) == len(op.outputs):
+            raise InputError(f"{op} and its subgraph {body} carry other numbers of values")
+        same = [i for i, own in enumerate(file.inputs) if file.outputs[i] == own]
+        carried = [i for i in range(len(op.inputs)) if i not in same]
+        order = (*carried, *same)
+        goes_on = self._own(op, condition, op.inputs, order, changing=carried)
+        turn = self._own(op, body, op.inputs, order, changing=carried, results=carried)
+        if goes_on is None or turn is None:
+            self._pretend(op)
+            return []
+        if all(goes_on.tensors[name].is_constant for step in goes_on.ops for name in step.inputs):
+            raise RefusedError("it never ends", "export the model with a condition that changes")
+        results = [turn.tensors[name] for name in turn.outputs]
+        for index, result in zip(carried, results, strict=True):
+            found = self._found[op.inputs[index]]
+            if not alike(result, self._tensors[found.name]):
+                raise RefusedError(
+                    f"{found.name!r} changes its shape or scale from turn to turn",
+                    "export the model with a fixed number of steps",
+                )
+        self._learn_results(op, [op.outputs[i] for i in carried], results)
+        given = [self._found[op.inputs[i]].name for i in order]
+        inputs = given[: len(carried)]
+        inputs += [name for name in given[len(carried) :] if not self._tensors[name].is_constant]
+        outputs = tuple(self._found[op.outputs[i]].name for i in carried)
+        attributes = WhileLoop(Body(goes_on), Body(turn))
+        made = [Op("while_loop", f"while_{op.index}", tuple(inputs), outputs, attributes)]
+        for index in same:
+            made += self._passed_on(op, op.inputs[index], op.outputs[index])
+        return made
+
+    def _own(
+        self,
+        op: FileOp,
+        number: int,
+        given: Sequence[int],
+        order: Sequence[int] | None = None,
+        *,
+        changing: Sequence[int] = (),
+        results: Sequence[int] | None = None,
+    ) -> Graph | None:
+        """Subgraph `number` as a graph of its own; None where operators in it cannot be read.
+
+        `order`: of its operands, by number; those that are `changing` are inputs although they
+        begin as constants. `results`: its outputs, by number, if not all.
+        """
+        if number in self._calls:
+            raise InputError(f"{op} calls subgraph {number}, which calls itself")
+        passed = []
+        for place, index in enumerate(given):
+            found = self._found[index]
+            known = self._tensors.get(found.name)
+            if known is not None and place in changing:
+                known = replace(known, constant=None)
+            passed.append((found, known))
+        file = control.of_its_own(self._model.others, number, op, passed)
+        if order is not None:
+            own = control.subgraph(self._model.others, number, op).inputs
+            listed = tuple(own[place] for place in order if own[place] in file.inputs)
+            file = replace(file, inputs=listed)
+        if results is not None:
+            file = replace(file, outputs=tuple(file.outputs[place] for place in results))
+        inner = _Reader(file, self._path)
+        inner._calls = [*self._calls, number]
+        graph = inner.inside(f"subgraph_{number}")
+        self._problems += inner._problems
+        self._broken += inner._broken
+        return graph
+
+    def _learn_results(self, op: FileOp, targets: Sequence[int], results: Sequence[Tensor]) -> None:
+        """The results of subgraphs as outputs of their caller."""
+        if len(targets) != len(results):
+            raise InputError(
+                f"{op} has {len(targets)} outputs, where its subgraph has {len(results)}"
+            )
+        for target, result in zip(targets, results, strict=True):
+            found = self._found[target]
+            given = replace(found, tensor=result, type_name=result.dtype.name, name=result.name)
+            control.check_alike(op, given, found)
+            declared = None if found.dynamic or found.tensor is None else found.tensor.shape
+            if declared not in (None, result.shape):
+                raise InputError(
+                    f"{op}: output {found.name!r} has shape {list(declared or ())} in the file, "
+                    f"but its subgraph makes it {list(result.shape)}"
+                )
+            self._learn(target, replace(result, name=found.name))
+
+    def _goes_on(self, op: FileOp, number: int, given: Sequence[int]) -> bool | None:
+        """Whether a loop takes another turn; None where that depends on data."""
         called = self._enter_subgraph(op, number, given)
         for step in called.ops:
             self._folded(step)
         (result,) = called.results
         known = result in self._known
-        taken = self._known_condition(result) if known else None
-        if taken is None:
-            raise RefusedError(
-                "how often it loops depends on data",
-                "export the model with a fixed number of steps",
-            )
-        return taken
+        return self._known_condition(result) if known else None
 
     def _inline(
         self, op: FileOp, number: int, given: Sequence[int]
@@ -394,11 +441,6 @@ class _Reader:
         )
         self._constants[number] = called.constants
         self._next_op += len(called.ops)
-        if self._next_op > control.MOST_OPERATORS:
-            raise RefusedError(
-                f"its loops make more than {control.MOST_OPERATORS} operators",
-                "export the model with fewer steps",
-            )
         self._names |= {tensor.name for tensor in called.tensors}
         self._found += called.tensors
         self._variables.grow(called.tensors)
@@ -434,261 +476,9 @@ class _Reader:
         self._next_op += 1
         return [Op("reshape", name, (value.name,), (found.name,), Reshape(value.shape))]
 
-    def _folded(self, op: FileOp) -> bool:
-        """Whether all that the operator computes is known now: shapes, counters, wider constants.
-
-        Its outputs are then constants.
-        """
-        if not op.outputs or self._widened(op):
-            return bool(op.outputs)
-        file_tensors = self._found
-        outputs = [file_tensors[i].tensor for i in op.outputs]
-        inputs = [self._tensors.get(file_tensors[i].name) for i in op.inputs if i != -1]
-        values = shapes.folded(op, inputs, outputs)
-        if values is None:
-            return False
-        for index, output, value in zip(op.outputs, outputs, values, strict=True):
-            assert output is not None
-            self._learn(index, replace(output, shape=value.shape, constant=value))
-        return True
-
-    def _widened(self, op: FileOp) -> bool:
-        """Whether it is DEQUANTIZE of a constant: weights stored in float16 or int8."""
-        if op.code != "DEQUANTIZE" or (len(op.inputs), len(op.outputs)) != (1, 1):
-            return False
-        source = self._tensors.get(self._found[op.inputs[0]].name)
-        target = self._found[op.outputs[0]].tensor
-        is_output = op.outputs[0] in self._model.outputs
-        if source is None or source.constant is None or target is None or is_output:
-            return False
-        value = dequantized(source, source.constant)
-        self._learn(op.outputs[0], replace(target, shape=value.shape, constant=value))
-        return True
-
-    def _with_real_table(self, op: FileOp) -> FileOp:
-        """EMBEDDING_LOOKUP of real numbers from a table of int8: the table as the float32 that
-        LiteRT makes of a row when it is asked for."""
-        if op.code != "EMBEDDING_LOOKUP" or (len(op.inputs), len(op.outputs)) != (2, 1):
-            return op
-        place, found = op.inputs[1], self._found[op.inputs[1]]
-        table, output = found.tensor, self._found[op.outputs[0]].tensor
-        if table is None or output is None or table.constant is None:
-            return op
-        if (table.dtype, output.dtype) != (DType.INT8, DType.FLOAT32) or not table.quantisation:
-            return op
-        real = dequantized(table, table.constant)
-        name = free_name(f"{found.name}_real", self._names | self._tensors.keys())
-        made = Tensor(name, table.shape, DType.FLOAT32, None, real)
-        self._names.add(name)
-        self._found.append(replace(found, name=name, tensor=made, type_name="FLOAT32"))
-        self._variables.grow(self._found[-1:])
-        self._learn(len(self._found) - 1, made)
-        inputs = tuple(len(self._found) - 1 if i == place else i for i in op.inputs)
-        return replace(op, inputs=inputs)
-
-    def _read(self, op: FileOp) -> list[Op]:
-        """The operator; none where its outputs have no elements."""
-        op = self._with_real_table(self._without_empty(op))
-        file_tensors = self._found
-        spec = _kind_for(op, [file_tensors[i] for i in (*op.inputs, *op.outputs) if i != -1])
-        assert spec.tflite is not None
-        inputs = tuple(self._input(i) for i in op.inputs)
-        narrowed = spec.quantised.stored and all(x is None or x.dtype in _PLAIN for x in inputs)
-        outputs = tuple(self._output(file_tensors[i], narrowed) for i in op.outputs)
-        if not outputs:
-            raise InputError(f"{op} has no output")
-        between = tuple(file_tensors[i].tensor for i in op.intermediates)
-        answer = spec.tflite.read(_Node(op, inputs, outputs, between))
-        _check_finite(op, answer.attributes)
-        kept = [inputs[i] for i in answer.inputs]
-        updated = self._updated(op, answer.states)
-        for first in answer.memories:
-            kept.append(self._memory(outputs[0], first))
-            updated.append(self._tensors[self._states[-1].output])
-        result = Op(
-            spec.kind,
-            f"{spec.kind}_{op.index}",
-            tuple("" if tensor is None else tensor.name for tensor in kept),
-            tuple(tensor.name for tensor in (*outputs, *updated)),
-            answer.attributes,
-        )
-        self._tensors.update({tensor.name: tensor for tensor in outputs})
-        seen = Graph("", MappingProxyType(self._tensors), (), (), ())
-        derived = spec.infer(result, seen)[: len(outputs)]
-        for index, output, inferred in zip(op.outputs, outputs, derived, strict=True):
-            found = replace(file_tensors[index], tensor=output)
-            settled = _settled(found, inferred, op)
-            if not settled.elements:
-                settled = replace(settled, constant=np.zeros(settled.shape, settled.dtype.numpy))
-            self._learn(index, settled)
-        made = [self._tensors[name] for name in result.outputs]
-        return [result] if any(tensor.elements for tensor in made) else []
-
-    def _without_empty(self, op: FileOp) -> FileOp:
-        """A CONCATENATION without inputs that have no elements; other operators as they are."""
-        if op.code != "CONCATENATION":
-            return op
-        known = {i: self._tensors.get(self._found[i].name) for i in op.inputs}
-        kept = [i for i, tensor in known.items() if tensor is None or tensor.elements]
-        return replace(op, inputs=tuple(i for i in op.inputs if i in kept))
-
-    def _bidirectional(self, op: FileOp) -> list[Op]:
-        """Two layers, the second one backwards; their outputs are joined if the file says so."""
-        layers = bidirectional.layers(op)
-        merged = len(op.outputs) == 1
-        targets = op.outputs
-        if merged:
-            endings = ("forwards", "backwards")
-            targets = tuple(self._added(op.outputs[0], ending) for ending in endings)
-        made = [
-            replace(found, name=f"{found.name}_{name}")
-            for layer, target, name in zip(layers, targets, ("forwards", "backwards"), strict=True)
-            for found in self._read(replace(layer, outputs=(target,)))
-        ]
-        if merged:
-            (target,) = op.outputs
-            joined = bidirectional.joined(op, made)
-            found = self._found[target]
-            assert found.tensor is not None
-            seen = Graph("", MappingProxyType(self._tensors), (), (), ())
-            joined = replace(joined, outputs=(found.name,))
-            (inferred,) = specs()[joined.kind].infer(joined, seen)
-            self._learn(target, _settled(found, inferred, op))
-            made.append(joined)
-        return made
-
-    def _added(self, like: int, ending: str) -> int:
-        """The number of a tensor more, whose shape its operator says."""
-        found = self._found[like]
-        if found.tensor is None:
-            raise RefusedError(f"tensor {found.name!r} is {found.type_name.lower()}")
-        name = free_name(f"{found.name}_{ending}", self._names | self._tensors.keys())
-        added = plain(found, name)
-        self._names.add(name)
-        self._found.append(added)
-        self._variables.grow([added])
-        return len(self._found) - 1
-
-    def _ring(self, op: FileOp) -> list[Op]:
-        """A circular buffer, whose output the file may mark as a variable."""
-        if (len(op.inputs), len(op.outputs)) != (1, 1) or op.inputs[0] == -1:
-            raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
-        (source,), (target,) = op.inputs, op.outputs
-        found = self._found[target]
-        reason = refusals.of_tensor(found, frozenset(DType)) or refusals.of_tensor(
-            self._found[source], frozenset(DType)
-        )
-        if reason is not None:
-            raise RefusedError(*reason)
-        x, y = self._input(source), self._output(found, narrowed=False)
-        assert x is not None
-        made = circular.ring(op, x, y, self._names | self._tensors.keys())
-        self._tensors |= {tensor.name: tensor for tensor in made.tensors}
-        self._states += made.states
-        self._found[target] = replace(found, variable=False)
-        self._learn(target, y)
-        return list(made.ops)
-
-    def _of_spectrum(self, op: FileOp) -> list[Op]:
-        """Of operators that make and reshape complex numbers nothing; one that reads them."""
-        behind = self._spectra.operator(op)
-        if behind is None:
-            self._known.update(op.outputs)
-            return []
-        if not behind.reshaped:
-            return self._read(behind.op)
-        (target,) = op.outputs
-        found = self._found[target]
-        number = self._added(target, "spectrum")
-        name = self._found[number].name
-        assert found.tensor is not None
-        (read,) = self._read(replace(behind.op, outputs=(number,)))
-        value = self._tensors[name]
-        if value.elements != found.tensor.elements:
-            raise InputError(f"{op}: {value} does not fit its output {found.tensor}")
-        self._learn(target, found.tensor)
-        shape = Reshape(found.tensor.shape)
-        return [read, Op("reshape", f"{read.name}_reshaped", (name,), (found.name,), shape)]
-
-    def _updated(self, op: FileOp, states: tuple[int, ...]) -> list[Tensor]:
-        """The next values of the variable tensors that the operator updates, its own alone."""
-        own = {op.inputs[index] for index in states}
-        result = []
-        for index in op.inputs:
-            if index == -1 or not self._found[index].variable:
-                continue
-            found = self._found[index]
-            readers = sum(other.inputs.count(index) for other in self._model.ops)
-            if index not in own or readers != 1:
-                raise RefusedError(
-                    f"it reads the variable {found.name!r}", "leave variables to SVDF and LSTM"
-                )
-        for number in states:
-            tensor = self._tensors[self._found[op.inputs[number]].name]
-            taken = {*self._tensors, *(t.name for t in self._found)}
-            after, state = of_variable(tensor, taken)
-            self._tensors[after.name] = after
-            self._states.append(state)
-            result.append(after)
-        return result
-
-    def _memory(self, output: Tensor, first: Array) -> Tensor:
-        """A state that the operator keeps and the file does not mention, by its first value."""
-        taken = {*self._tensors, *(t.name for t in self._found)}
-        name = free_name(f"{output.name}_memory", taken)
-        tensor = Tensor(name, first.shape, DType(first.dtype.name))
-        after = replace(tensor, name=free_name(f"{name}_next", taken))
-        self._tensors |= {name: tensor, after.name: after}
-        self._states.append(State(name, after.name, first))
-        return tensor
-
-    def _input(self, index: int) -> Tensor | None:
-        if index == -1:
-            return None
-        tensor = self._tensors[self._found[index].name]
-        if tensor.dtype is DType.INT8 and tensor.quantisation is None:
-            raise InputError(f"int8 tensor {tensor.name!r} has no scale")
-        return tensor
-
-    def _output(self, found: FileTensor, narrowed: bool) -> Tensor:
-        """The operator's output. Plain integers that are `narrowed` to int8 have the scale 1."""
-        assert found.tensor is not None
-        if found.tensor.dtype is DType.INT8 and found.tensor.quantisation is None:
-            if narrowed:
-                return replace(found.tensor, quantisation=Quantisation((1.0,), (0,)))
-            raise InputError(f"int8 tensor {found.name!r} has no scale")
-        return found.tensor
-
-
-def _check_finite(op: FileOp, attributes: Attributes) -> None:
-    for name, value in vars(attributes).items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise InputError(f"{op} has the {name} {value}")
-
 
 def _axes(tensor: Tensor) -> list[tuple[int, int]]:
     return list(enumerate(tensor.shape))
-
-
-def _settled(found: FileTensor, inferred: TensorType, op: FileOp) -> Tensor:
-    """The output as the operator's shape rule has it; the file may leave a shape open."""
-    tensor = found.tensor
-    assert tensor is not None
-    if inferred.dtype is not tensor.dtype:
-        raise InputError(
-            f"{op}: output {found.name!r} is {tensor.dtype.value}, not {inferred.dtype.value}"
-        )
-    if inferred.shape == tensor.shape:
-        return tensor
-    if not found.dynamic:
-        raise InputError(
-            f"{op}: output {found.name!r} has shape {list(tensor.shape)} in the file, but its "
-            f"inputs make it {list(inferred.shape)}"
-        )
-    settled = replace(tensor, shape=inferred.shape)
-    if settled.size_bytes > LARGEST_ACTIVATION_BYTES:
-        raise InputError(f"{op}: output {found.name!r} has the impossible {list(inferred.shape)}")
-    return settled
 
 
 def _recognises(data: bytes) -> bool:

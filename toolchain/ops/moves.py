@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolchain.ir import ArenaPlan, Graph, Op
-from toolchain.memory.views import covers
 from toolchain.ops import spec_of
 from toolchain.ops.movement.block_concat import single_run
+from toolchain.ops.spec import Alias
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,16 @@ def _stays(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
         return False
     source = arena.offsets[op.inputs[0]] + run.source_offset
     return bool(source == arena.offsets[op.outputs[0]])
+
+
+def covers(op: Op, graph: Graph, aliases: Sequence[Alias]) -> bool:
+    """Whether the aliases give the source of every byte of every output."""
+    views = {alias.view for alias in aliases}
+    for name in op.outputs:
+        parts = sum(graph.tensors[a.view].size_bytes for a in aliases if a.base == name)
+        if name not in views and parts != graph.tensors[name].size_bytes:
+            return False
+    return True
 
 
 def moves(op: Op, graph: Graph, arena: ArenaPlan) -> tuple[Move, ...] | None:

@@ -1,0 +1,104 @@
+"""Operators of a TFLite file that become several of ours, or take part in one with others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from toolchain.errors import InputError
+from toolchain.frontends.front_end import RefusedError
+from toolchain.frontends.tflite import bidirectional, circular, refusals
+from toolchain.frontends.tflite.file import FileModel, FileOp
+from toolchain.frontends.tflite.operators import OperatorReader, settled_as
+from toolchain.frontends.tflite.spectra import Spectra, plain
+from toolchain.frontends.tflite.states import free_name
+from toolchain.ir import DType, Graph, Op
+from toolchain.ops import specs
+from toolchain.ops.movement.reshape import Reshape
+
+
+class ComposedReader(OperatorReader):
+    """Layers of both directions, rings of rows, and spectra."""
+
+    def __init__(self, model: FileModel, path: Path) -> None:
+        super().__init__(model, path)
+        self._spectra = Spectra(model)
+
+    def _bidirectional(self, op: FileOp) -> list[Op]:
+        """Two layers, the second one backwards; their outputs are joined if the file says so."""
+        layers = bidirectional.layers(op)
+        merged = len(op.outputs) == 1
+        targets = op.outputs
+        if merged:
+            endings = ("forwards", "backwards")
+            targets = tuple(self._added(op.outputs[0], ending) for ending in endings)
+        made = [
+            replace(found, name=f"{found.name}_{name}")
+            for layer, target, name in zip(layers, targets, ("forwards", "backwards"), strict=True)
+            for found in self._read(replace(layer, outputs=(target,)))
+        ]
+        if merged:
+            (target,) = op.outputs
+            joined = bidirectional.joined(op, made)
+            found = self._found[target]
+            assert found.tensor is not None
+            seen = Graph("", MappingProxyType(self._tensors), (), (), ())
+            joined = replace(joined, outputs=(found.name,))
+            (inferred,) = specs()[joined.kind].infer(joined, seen)
+            self._learn(target, settled_as(found, inferred, op))
+            made.append(joined)
+        return made
+
+    def _added(self, like: int, ending: str) -> int:
+        """The number of a tensor more, whose shape its operator says."""
+        found = self._found[like]
+        if found.tensor is None:
+            raise RefusedError(f"tensor {found.name!r} is {found.type_name.lower()}")
+        name = free_name(f"{found.name}_{ending}", self._names | self._tensors.keys())
+        added = plain(found, name)
+        self._names.add(name)
+        self._found.append(added)
+        self._variables.grow([added])
+        return len(self._found) - 1
+
+    def _ring(self, op: FileOp) -> list[Op]:
+        """A circular buffer, whose output the file may mark as a variable."""
+        if (len(op.inputs), len(op.outputs)) != (1, 1) or op.inputs[0] == -1:
+            raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
+        (source,), (target,) = op.inputs, op.outputs
+        found = self._found[target]
+        reason = refusals.of_tensor(found, frozenset(DType)) or refusals.of_tensor(
+            self._found[source], frozenset(DType)
+        )
+        if reason is not None:
+            raise RefusedError(*reason)
+        x, y = self._input(source), self._output(found, narrowed=False)
+        assert x is not None
+        made = circular.ring(op, x, y, self._names | self._tensors.keys())
+        self._tensors |= {tensor.name: tensor for tensor in made.tensors}
+        self._states += made.states
+        self._found[target] = replace(found, variable=False)
+        self._learn(target, y)
+        return list(made.ops)
+
+    def _of_spectrum(self, op: FileOp) -> list[Op]:
+        """Of operators that make and reshape complex numbers nothing; one that reads them."""
+        behind = self._spectra.operator(op)
+        if behind is None:
+            self._known.update(op.outputs)
+            return []
+        if not behind.reshaped:
+            return self._read(behind.op)
+        (target,) = op.outputs
+        found = self._found[target]
+        number = self._added(target, "spectrum")
+        name = self._found[number].name
+        assert found.tensor is not None
+        (read,) = self._read(replace(behind.op, outputs=(number,)))
+        value = self._tensors[name]
+        if value.elements != found.tensor.elements:
+            raise InputError(f"{op}: {value} does not fit its output {found.tensor}")
+        self._learn(target, found.tensor)
+        shape = Reshape(found.tensor.shape)
+        return [read, Op("reshape", f"{read.name}_reshaped", (name,), (found.name,), shape)]

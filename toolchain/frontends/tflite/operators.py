@@ -1,0 +1,302 @@
+"""One operator of a TFLite file: computed while reading, or read by the binding of its OpSpec."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from toolchain.errors import InputError
+from toolchain.frontends.front_end import Problem, RefusedError
+from toolchain.frontends.tflite import refusals, shapes
+from toolchain.frontends.tflite.file import (
+    LARGEST_ACTIVATION_BYTES,
+    FileModel,
+    FileOp,
+    FileTensor,
+)
+from toolchain.frontends.tflite.states import Variables, free_name, of_variable
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
+from toolchain.ops import specs
+from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.unary.dequantize import dequantized
+
+_PLAIN = frozenset({DType.INT16, DType.INT32, DType.UINT32})
+
+
+@dataclass(frozen=True)
+class _Node:
+    """See `ops.spec.TfliteNode`."""
+
+    op: FileOp
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[Tensor, ...]
+    intermediates: tuple[Tensor | None, ...]
+
+    @property
+    def options(self) -> Any:
+        return self.op.needed_options
+
+    @property
+    def has_options(self) -> bool:
+        return self.op.options is not None or bool(self.op.misplaced_options)
+
+    @property
+    def builtin(self) -> str:
+        return self.op.name
+
+    @property
+    def legacy(self) -> bool:
+        return self.op.legacy
+
+    @property
+    def version(self) -> int:
+        return self.op.version
+
+    def constant(self, index: int) -> Array:
+        tensor = self.inputs[index] if index < len(self.inputs) else None
+        if tensor is None:
+            raise InputError(f"{self.op} lacks its input {index}")
+        if tensor.constant is None:
+            raise self.unsupported(
+                f"input {index} ({tensor.name!r}) is computed at run time",
+                "convert with constant shapes, axes and indices",
+            )
+        return tensor.constant
+
+    def unsupported(self, why: str, remedy: str = "") -> Exception:
+        return RefusedError(why, remedy)
+
+
+@cache
+def _kinds() -> Mapping[str, tuple[OpSpec, ...]]:
+    """Builtin operator name to the kinds that read it, each for other element types."""
+    table: dict[str, tuple[OpSpec, ...]] = {}
+    for spec in (form for kind in specs().values() for form in kind.forms):
+        for builtin in spec.tflite.builtins if spec.tflite is not None else ():
+            table[builtin] = (*table.get(builtin, ()), spec)
+    return MappingProxyType(
+        {name: tuple(sorted(kinds, key=lambda s: len(s.dtypes))) for name, kinds in table.items()}
+    )
+
+
+def _kind_for(op: FileOp, ends: Sequence[FileTensor]) -> OpSpec:
+    """The kind that takes all these tensors, and the fewest types beside theirs.
+
+    Raises RefusedError where there is none.
+    """
+    kinds = _kinds().get(op.name)
+    if kinds is None:
+        raise RefusedError(*refusals.of_operator(op))
+    first: tuple[str, str] | None = None
+    for spec in kinds:
+        reasons = (refusals.of_tensor(end, spec.dtypes) for end in ends)
+        reason = next((reason for reason in reasons if reason is not None), None)
+        if reason is None:
+            return spec
+        first = first or reason
+    assert first is not None
+    raise RefusedError(*first)
+
+
+class OperatorReader:
+    """Reads operators one by one; tensors become known as they are produced."""
+
+    def __init__(self, model: FileModel, path: Path) -> None:
+        self._model = model
+        self._path = path
+        self._found = list(model.tensors)
+        self._tensors: dict[str, Tensor] = {}
+        self._known: set[int] = set()
+        self._problems: list[Problem] = []
+        self._broken: list[str] = []
+        self._variables = Variables(model)
+        self._states: list[State] = []
+        self._constants: dict[int, Mapping[int, int]] = {}
+        self._next_op = max((op.index for op in model.ops), default=0) + 1
+        self._calls: list[int] = []
+        self._names = {tensor.name for tensor in model.tensors}
+
+    def _learn(self, index: int, tensor: Tensor) -> None:
+        self._known.add(index)
+        self._tensors[tensor.name] = tensor
+
+    def _folded(self, op: FileOp) -> bool:
+        """Whether all that the operator computes is known now: shapes, counters, wider constants.
+
+        Its outputs are then constants.
+        """
+        if not op.outputs or self._widened(op):
+            return bool(op.outputs)
+        file_tensors = self._found
+        outputs = [file_tensors[i].tensor for i in op.outputs]
+        inputs = [self._tensors.get(file_tensors[i].name) for i in op.inputs if i != -1]
+        values = shapes.folded(op, inputs, outputs)
+        if values is None:
+            return False
+        for index, output, value in zip(op.outputs, outputs, values, strict=True):
+            assert output is not None
+            self._learn(index, replace(output, shape=value.shape, constant=value))
+        return True
+
+    def _widened(self, op: FileOp) -> bool:
+        """Whether it is DEQUANTIZE of a constant: weights stored in float16 or int8."""
+        if op.code != "DEQUANTIZE" or (len(op.inputs), len(op.outputs)) != (1, 1):
+            return False
+        source = self._tensors.get(self._found[op.inputs[0]].name)
+        target = self._found[op.outputs[0]].tensor
+        is_output = op.outputs[0] in self._model.outputs
+        if source is None or source.constant is None or target is None or is_output:
+            return False
+        value = dequantized(source, source.constant)
+        self._learn(op.outputs[0], replace(target, shape=value.shape, constant=value))
+        return True
+
+    def _with_real_table(self, op: FileOp) -> FileOp:
+        """EMBEDDING_LOOKUP of real numbers from a table of int8: the table as the float32 that
+        LiteRT makes of a row when it is asked for."""
+        if op.code != "EMBEDDING_LOOKUP" or (len(op.inputs), len(op.outputs)) != (2, 1):
+            return op
+        place, found = op.inputs[1], self._found[op.inputs[1]]
+        table, output = found.tensor, self._found[op.outputs[0]].tensor
+        if table is None or output is None or table.constant is None:
+            return op
+        if (table.dtype, output.dtype) != (DType.INT8, DType.FLOAT32) or not table.quantisation:
+            return op
+        real = dequantized(table, table.constant)
+        name = free_name(f"{found.name}_real", self._names | self._tensors.keys())
+        made = Tensor(name, table.shape, DType.FLOAT32, None, real)
+        self._names.add(name)
+        self._found.append(replace(found, name=name, tensor=made, type_name="FLOAT32"))
+        self._variables.grow(self._found[-1:])
+        self._learn(len(self._found) - 1, made)
+        inputs = tuple(len(self._found) - 1 if i == place else i for i in op.inputs)
+        return replace(op, inputs=inputs)
+
+    def _read(self, op: FileOp) -> list[Op]:
+        """The operator; none where its outputs have no elements."""
+        op = self._with_real_table(self._without_empty(op))
+        file_tensors = self._found
+        spec = _kind_for(op, [file_tensors[i] for i in (*op.inputs, *op.outputs) if i != -1])
+        assert spec.tflite is not None
+        inputs = tuple(self._input(i) for i in op.inputs)
+        narrowed = spec.quantised.stored and all(x is None or x.dtype in _PLAIN for x in inputs)
+        outputs = tuple(self._output(file_tensors[i], narrowed) for i in op.outputs)
+        if not outputs:
+            raise InputError(f"{op} has no output")
+        between = tuple(file_tensors[i].tensor for i in op.intermediates)
+        answer = spec.tflite.read(_Node(op, inputs, outputs, between))
+        _check_finite(op, answer.attributes)
+        kept = [inputs[i] for i in answer.inputs]
+        updated = self._updated(op, answer.states)
+        for first in answer.memories:
+            kept.append(self._memory(outputs[0], first))
+            updated.append(self._tensors[self._states[-1].output])
+        result = Op(
+            spec.kind,
+            f"{spec.kind}_{op.index}",
+            tuple("" if tensor is None else tensor.name for tensor in kept),
+            tuple(tensor.name for tensor in (*outputs, *updated)),
+            answer.attributes,
+        )
+        self._tensors.update({tensor.name: tensor for tensor in outputs})
+        seen = Graph("", MappingProxyType(self._tensors), (), (), ())
+        derived = spec.infer(result, seen)[: len(outputs)]
+        for index, output, inferred in zip(op.outputs, outputs, derived, strict=True):
+            found = replace(file_tensors[index], tensor=output)
+            settled = settled_as(found, inferred, op)
+            if not settled.elements:
+                settled = replace(settled, constant=np.zeros(settled.shape, settled.dtype.numpy))
+            self._learn(index, settled)
+        made = [self._tensors[name] for name in result.outputs]
+        return [result] if any(tensor.elements for tensor in made) else []
+
+    def _without_empty(self, op: FileOp) -> FileOp:
+        """A CONCATENATION without inputs that have no elements; other operators as they are."""
+        if op.code != "CONCATENATION":
+            return op
+        known = {i: self._tensors.get(self._found[i].name) for i in op.inputs}
+        kept = [i for i, tensor in known.items() if tensor is None or tensor.elements]
+        return replace(op, inputs=tuple(i for i in op.inputs if i in kept))
+
+    def _updated(self, op: FileOp, states: tuple[int, ...]) -> list[Tensor]:
+        """The next values of the variable tensors that the operator updates, its own alone."""
+        own = {op.inputs[index] for index in states}
+        result = []
+        for index in op.inputs:
+            if index == -1 or not self._found[index].variable:
+                continue
+            found = self._found[index]
+            readers = sum(other.inputs.count(index) for other in self._model.ops)
+            if index not in own or readers != 1:
+                raise RefusedError(
+                    f"it reads the variable {found.name!r}", "leave variables to SVDF and LSTM"
+                )
+        for number in states:
+            tensor = self._tensors[self._found[op.inputs[number]].name]
+            taken = {*self._tensors, *(t.name for t in self._found)}
+            after, state = of_variable(tensor, taken)
+            self._tensors[after.name] = after
+            self._states.append(state)
+            result.append(after)
+        return result
+
+    def _memory(self, output: Tensor, first: Array) -> Tensor:
+        """A state that the operator keeps and the file does not mention, by its first value."""
+        taken = {*self._tensors, *(t.name for t in self._found)}
+        name = free_name(f"{output.name}_memory", taken)
+        tensor = Tensor(name, first.shape, DType(first.dtype.name))
+        after = replace(tensor, name=free_name(f"{name}_next", taken))
+        self._tensors |= {name: tensor, after.name: after}
+        self._states.append(State(name, after.name, first))
+        return tensor
+
+    def _input(self, index: int) -> Tensor | None:
+        if index == -1:
+            return None
+        tensor = self._tensors[self._found[index].name]
+        if tensor.dtype is DType.INT8 and tensor.quantisation is None:
+            raise InputError(f"int8 tensor {tensor.name!r} has no scale")
+        return tensor
+
+    def _output(self, found: FileTensor, narrowed: bool) -> Tensor:
+        """The operator's output. Plain integers that are `narrowed` to int8 have the scale 1."""
+        assert found.tensor is not None
+        if found.tensor.dtype is DType.INT8 and found.tensor.quantisation is None:
+            if narrowed:
+                return replace(found.tensor, quantisation=Quantisation((1.0,), (0,)))
+            raise InputError(f"int8 tensor {found.name!r} has no scale")
+        return found.tensor
+
+
+def _check_finite(op: FileOp, attributes: Attributes) -> None:
+    for name, value in vars(attributes).items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{op} has the {name} {value}")
+
+
+def settled_as(found: FileTensor, inferred: TensorType, op: FileOp) -> Tensor:
+    """The output as the operator's shape rule has it; the file may leave a shape open."""
+    tensor = found.tensor
+    assert tensor is not None
+    if inferred.dtype is not tensor.dtype:
+        raise InputError(
+            f"{op}: output {found.name!r} is {tensor.dtype.value}, not {inferred.dtype.value}"
+        )
+    if inferred.shape == tensor.shape:
+        return tensor
+    if not found.dynamic:
+        raise InputError(
+            f"{op}: output {found.name!r} has shape {list(tensor.shape)} in the file, but its "
+            f"inputs make it {list(inferred.shape)}"
+        )
+    settled = replace(tensor, shape=inferred.shape)
+    if settled.size_bytes > LARGEST_ACTIVATION_BYTES:
+        raise InputError(f"{op}: output {found.name!r} has the impossible {list(inferred.shape)}")
+    return settled

@@ -1,0 +1,1 @@
+"""Control flow that depends on data: operators that hold graphs."""

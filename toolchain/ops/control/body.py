@@ -1,0 +1,157 @@
+"""A graph inside of an operator: a branch, or the condition or body of a loop.
+
+It has an arena of its own, which lies in the scratch of the operator. Its inputs take no bytes
+there: its operators read them where the operator's own operands lie, and nothing is written over
+them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import ArenaPlan, Graph, Op, Tensor
+from toolchain.ir.printer import graph_text
+from toolchain.ops import spec_of
+from toolchain.ops.check import check
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.lowering import Lowered, lower
+from toolchain.ops.preference import Preference
+from toolchain.ops.spec import TensorType
+
+_ALIGNMENT_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The order of a graph's operators, and where its tensors lie in an arena of their own.
+
+    `scratch_bytes`: those of each operator's kernel, for which it was made, by `preference`.
+    """
+
+    order: tuple[int, ...]
+    arena: ArenaPlan
+    scratch_bytes: tuple[int, ...]
+    preference: Preference = Preference.AUTO
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A graph, and its layout once it is planned. Equal graphs make equal bodies."""
+
+    graph: Graph
+    layout: Layout | None = None
+
+    @cached_property
+    def _text(self) -> str:
+        return graph_text(self.graph)
+
+    def __repr__(self) -> str:
+        return f"{self.graph.name}#{zlib.crc32(self._text.encode()):08x}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Body) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+def with_bodies(op: Op, changed: Callable[[Body], Body]) -> Op:
+    """The operator with each graph that it holds changed so."""
+    attributes = op.attributes
+    held = {field.name: getattr(attributes, field.name) for field in fields(attributes)}
+    bodies = {name: changed(own) for name, own in held.items() if isinstance(own, Body)}
+    return replace(op, attributes=replace(attributes, **bodies)) if bodies else op
+
+
+def hollow(graph: Graph) -> Graph:
+    """The graph as its memory is planned: its inputs lie elsewhere, as constants do."""
+    table = {
+        name: replace(tensor, constant=_somewhere(tensor)) if name in graph.inputs else tensor
+        for name, tensor in graph.tensors.items()
+    }
+    return replace(graph, tensors=MappingProxyType(table), inputs=())
+
+
+def _somewhere(tensor: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    """Takes no memory, whatever the shape."""
+    return np.broadcast_to(np.zeros((), tensor.dtype.numpy), tensor.shape)
+
+
+def laid_out(body: Body, core: Core) -> tuple[Lowered, Layout]:
+    """The body's kernels, and its layout; one where no bytes are shared if it is not planned for
+    this core.
+    """
+    layout = body.layout
+    preference = Preference.AUTO if layout is None else layout.preference
+    lowered = lower(body.graph, core, preference)
+    scratch = tuple(kernel.scratch_bytes for kernel in lowered.kernels)
+    if layout is None or layout.scratch_bytes != scratch:
+        layout = _side_by_side(body.graph, lowered.kernels)
+    return lowered, layout
+
+
+def _side_by_side(graph: Graph, kernels: Sequence[Kernel]) -> Layout:
+    """In the order of the graph, with a place for each tensor and each scratch."""
+    offsets: dict[str, int] = {}
+    scratch: dict[str, int] = {}
+    end = 0
+    for tensor in hollow(graph).activations():
+        offsets[tensor.name] = end
+        end += -(-tensor.size_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+    for op, kernel in zip(graph.ops, kernels, strict=True):
+        scratch[op.name] = end
+        end += -(-kernel.scratch_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+    nowhere: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    arena = ArenaPlan(end, end, _ALIGNMENT_BYTES, "side by side", offsets, nowhere, scratch)
+    sizes = tuple(kernel.scratch_bytes for kernel in kernels)
+    return Layout(tuple(range(len(graph.ops))), arena, sizes)
+
+
+def check_body(what: str, graph: Graph, given: Sequence[Tensor]) -> tuple[TensorType, ...]:
+    """The types of the outputs of a nested graph that takes `given`.
+
+    Raises ValueError where it contradicts itself or takes other tensors.
+    """
+    check(graph)
+    if graph.states or graph.pushed:
+        raise ValueError(f"{what} keeps a state")
+    if len(graph.inputs) != len(given):
+        raise ValueError(f"{what} takes {len(graph.inputs)} operands, not {len(given)}")
+    for name, found in zip(graph.inputs, given, strict=True):
+        taken = graph.tensors[name]
+        if not alike(taken, found):
+            raise ValueError(f"{what} takes {taken} and is given {found}")
+    for name in graph.outputs:
+        if name in graph.inputs:
+            raise ValueError(f"{what} gives back its operand {name!r}")
+    return tuple(
+        TensorType(graph.tensors[name].shape, graph.tensors[name].dtype) for name in graph.outputs
+    )
+
+
+def alike(one: Tensor, other: Tensor) -> bool:
+    """Whether the bytes of one tensor mean the same in the other."""
+    return (one.shape, one.dtype, one.quantisation) == (
+        other.shape,
+        other.dtype,
+        other.quantisation,
+    )
+
+
+def check_results(what: str, graph: Graph, wanted: Sequence[Tensor]) -> None:
+    """Raises ValueError where the outputs of a nested graph are not what the operator gives."""
+    for name, tensor in zip(graph.outputs, wanted, strict=True):
+        if not alike(graph.tensors[name], tensor):
+            raise ValueError(f"{what} gives {graph.tensors[name]} for {tensor}")
+
+
+def macs_of(graph: Graph) -> int:
+    """Of one run of a nested graph."""
+    return sum(spec_of(op.kind).macs(op, graph) for op in graph.ops)
