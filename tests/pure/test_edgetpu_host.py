@@ -75,13 +75,15 @@ def test_what_is_refused(more: list[str], said: str, capsys: pytest.CaptureFixtu
 def test_the_folder_knows_its_host(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = read_folder(folder)
     assert read.host is not None and read.sticks == read.stages - 1
-    sticks = backends.devices_of(None, read.stages, read.host)
+    sticks = backends.devices_of(None, read)
     assert [device for device in sticks if device == backends.HOST] == ["host"]
     assert sticks[read.host] == "host"
-    with pytest.raises(InputError, match=f"{read.sticks} stages beside the host's"):
-        backends.devices_of("usb:0," * read.stages + "usb:9", read.stages, read.host)
-    with pytest.raises(MissingToolError, match="one is on the host"):
-        backends.choose(read, "pycoral", ["usb:0"])
+    with pytest.raises(
+        InputError, match=rf"{read.sticks} stages beside stage {read.host} \(host\)"
+    ):
+        backends.devices_of("usb:0," * read.stages + "usb:9", read)
+    with pytest.raises(MissingToolError, match="one is on none"):
+        backends.choose(read, "pycoral", sticks)
     with pytest.raises(InputError, match="times of two kinds"):
         profile_of(read, "delegate", [1.0] * read.stages)
     compiled: list[str] = []

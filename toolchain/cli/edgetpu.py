@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from toolchain.cli import _edgetpu_mcu as of_mcu
 from toolchain.cli import _edgetpu_options as opts
 from toolchain.cli import _edgetpu_rates as of_rates
 from toolchain.cli._command import Command
@@ -21,7 +23,7 @@ from toolchain.cli._options import ForceOption
 from toolchain.cli._page import HtmlOption, command_line
 from toolchain.edgetpu import compiler, emit_c, objectives, pictures, pipeline, report
 from toolchain.edgetpu.backends import output_names
-from toolchain.edgetpu.folder import PipelineFolder, read_folder
+from toolchain.edgetpu.folder import FIRMWARE, PipelineFolder, read_folder
 from toolchain.edgetpu.page import of_plan, of_simulation, pipeline_page
 from toolchain.edgetpu.planning import Options, PipelinePlan
 from toolchain.edgetpu.planning import plan as make_plan
@@ -80,6 +82,9 @@ def plan_command(
     seconds: opts.Seconds = 60.0,
     profile: opts.ProfileFile = None,
     host: opts.HostSpeed = None,
+    mcu: of_mcu.McuOption = None,
+    link: of_mcu.LinkOption = None,
+    mcu_stage: of_mcu.McuStageOption = None,
     rate: of_rates.RateOption = None,
     deadline: of_rates.DeadlineOption = None,
     arrivals: of_rates.ArrivalsOption = Arrivals.POISSON,
@@ -104,6 +109,7 @@ def plan_command(
     options = opts.options_of(
         goal, balance_by, slack, same_stage_children, cache_mib, seconds, profile, host
     )
+    of_mcu.check_options(mcu, link, mcu_stage, rate)
     if rate is not None:
         if picture is not None or options.slack:
             raise InputError("--rate: --picture and --slack are for plans of a period")
@@ -125,7 +131,11 @@ def plan_command(
     if deadline is not None:
         raise InputError("--deadline: give the rates of requests, too, as --rate 10")
     with progress() as step:
-        found, plans = _planned(models, stages, max_sticks, options, step)
+        plans: tuple[PipelinePlan, ...] = ()
+        if mcu is not None:
+            found = of_mcu.planned(models, stages, options, mcu, link, mcu_stage, step)
+        else:
+            found, plans = _planned(models, stages, max_sticks, options, step)
         free = None
         if same_stage_children:
             step("comparing with children in any stage")
@@ -133,7 +143,7 @@ def plan_command(
                 found.graphs, found.stages, replace(options, same_stage_children=False)
             )
         without_host = None
-        if host is not None:
+        if host is not None and mcu is None:
             step("comparing with sticks alone")
             without_host = _without_host(found, plans, stages, options)
         separate = None
@@ -164,6 +174,8 @@ def plan_command(
         write_text(html, pipeline_page(of_plan(found, plans, command_line())))
     if "-" not in (json, html):
         _print_plan(found, plans, free, without_host, separate)
+        if mcu is not None:
+            output_console().print(report.mcu_line(found), soft_wrap=True)
     check(conditions, fields)
 
 
@@ -205,6 +217,9 @@ def split_command(
     seconds: opts.Seconds = 60.0,
     profile: opts.ProfileFile = None,
     host: opts.HostSpeed = None,
+    mcu: of_mcu.McuOption = None,
+    link: of_mcu.LinkOption = None,
+    mcu_stage: of_mcu.McuStageOption = None,
     emit: Annotated[
         opts.Emit | None,
         typer.Option(
@@ -227,20 +242,27 @@ def split_command(
     )
     check_apart(json, out)
     check_folder(out, force=force, inputs=models)
+    of_mcu.check_options(mcu, link, mcu_stage, None)
     if emit is not None:
-        emit_c.check_emit(len(models))
+        emit_c.check_emit(len(models), mcu is not None)
     console = output_console()
     with progress() as step:
-        found, _ = _planned(models, stages, max_sticks, options, step)
+        if mcu is not None:
+            found = of_mcu.planned(models, stages, options, mcu, link, mcu_stage, step)
+        else:
+            found, _ = _planned(models, stages, max_sticks, options, step)
         step("splitting")
         reports: list[tuple[compiler.CompilerReport, ...]] = []
         refusals: list[ResultError] = []
 
         program: list[str] = []
+        firmware: list[str] = []
 
         def compile_stages(fresh: PipelineFolder) -> None:
             if emit is not None:
                 program.extend(emit_c.write_program(fresh))
+            if of_mcu.write_firmware(fresh, step) is not None:
+                firmware.append(FIRMWARE)
             if compiler.installed():
                 step("compiling")
                 try:
@@ -258,6 +280,10 @@ def split_command(
         console.print(report.plan_table(found))
         console.print(report.totals_line(found), soft_wrap=True)
         console.print(f"{found.stages} stages and pipeline.json written to {out}.", soft_wrap=True)
+        if firmware:
+            console.print(
+                f"Firmware for {found.board} written to {out / FIRMWARE}.", soft_wrap=True
+            )
         if program:
             console.print(f"A C program of them written to {out / emit_c.FOLDER}.", soft_wrap=True)
         if reports:
@@ -281,6 +307,10 @@ def run_command(
     fast: Annotated[
         bool, typer.Option("--fast", help="On the CPU: optimised kernels instead of reference.")
     ] = False,
+    port: Annotated[
+        str | None,
+        typer.Option(help="Serial line of the microcontroller; an emulated board needs none."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE.npz", help="Save all outputs.")
     ] = None,
@@ -295,16 +325,16 @@ def run_command(
     read = read_folder(folder)
     with progress() as step:
         step("loading")
-        runner = pipeline.open_runner(read, backend, device, queue, fast)
-        given, total = pipeline.frames_of(read, inputs or [], frames, seed)
         kept: list[tuple[np.ndarray, ...]] = []
-        begin = time.perf_counter()
         done = 0
-        for result in pipeline.run_all(runner, given):
-            done += 1
-            step(f"frame {done}", done, total)
-            if out is not None:
-                kept.append(result)
+        with closing(pipeline.open_runner(read, backend, device, queue, fast, port)) as runner:
+            given, total = pipeline.frames_of(read, inputs or [], frames, seed)
+            begin = time.perf_counter()
+            for result in pipeline.run_all(runner, given):
+                done += 1
+                step(f"frame {done}", done, total)
+                if out is not None:
+                    kept.append(result)
         span_ms = 1e3 * (time.perf_counter() - begin)
     if out is not None:
         _save(out, read, kept)
@@ -412,6 +442,8 @@ def profile_command(
     read = read_folder(folder)
     if backend == "pycoral":
         raise InputError("PipelinedModelRunner reports no stage times; use --backend delegate")
+    if read.mcu is not None:
+        raise InputError(f"{folder}: stage {read.mcu} is on a microcontroller; split without --mcu")
     with progress() as step:
         step("loading")
         runner = pipeline.open_runner(read, backend, device, 1, fast)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toolchain.device.session import Session, open_board
 from toolchain.edgetpu import coral, interpreters
-from toolchain.edgetpu.folder import ModelStages, PipelineFolder
+from toolchain.edgetpu.folder import FIRMWARE, ModelStages, PipelineFolder, StageFile
 from toolchain.edgetpu.runner import Tensors
 from toolchain.errors import InputError, MissingToolError
 from toolchain.ops.spec import Array
@@ -62,25 +63,25 @@ HOST = "host"
 """The device of a stage that runs on the processor beside the sticks."""
 
 
-def devices_of(text: str | None, stages: int, host: int | None = None) -> tuple[str, ...]:
-    """The stick of each stage; `HOST` for the stage that is on the host.
+def devices_of(text: str | None, folder: PipelineFolder) -> tuple[str, ...]:
+    """The stick of each stage; `HOST` for the stage that is on the host, else the board's name.
 
     Raises InputError if there are more or fewer sticks than stages that need one.
     """
-    sticks = stages - (host is not None)
     devices = (
-        [f"usb:{k}" for k in range(sticks)]
+        [f"usb:{k}" for k in range(folder.sticks)]
         if text is None
         else [part.strip() for part in text.split(",")]
     )
-    if len(devices) != sticks:
-        beside = "" if host is None else f" beside the host's (stage {host})"
+    stages = folder.models[0].stages
+    if len(devices) != folder.sticks:
+        places = [f"{k} ({s.board or HOST})" for k, s in enumerate(stages) if not s.on_stick]
+        beside = f" beside stage {', '.join(places)}" if places else ""
         raise InputError(
-            f"{len(devices)} devices for {sticks} stages{beside}: name one for each stage"
+            f"{len(devices)} devices for {folder.sticks} stages{beside}: name one for each stage"
         )
-    if host is not None:
-        devices.insert(host, HOST)
-    return tuple(devices)
+    sticks = iter(devices)
+    return tuple(next(sticks) if s.on_stick else s.board or HOST for s in stages)
 
 
 def choose(folder: PipelineFolder, wanted: str, devices: Sequence[str]) -> Choice:
@@ -94,7 +95,7 @@ def choose(folder: PipelineFolder, wanted: str, devices: Sequence[str]) -> Choic
     reasons = []
     for name in ("pycoral", "delegate") if wanted == "auto" else (wanted,):
         try:
-            return _try(name, folder, next(d for d in devices if d != HOST))
+            return _try(name, folder, _first_stick(folder, devices))
         except MissingToolError as error:
             if wanted != "auto":
                 raise
@@ -102,16 +103,21 @@ def choose(folder: PipelineFolder, wanted: str, devices: Sequence[str]) -> Choic
     return Choice("cpu", "no sticks: " + "; ".join(reasons))
 
 
+def _first_stick(folder: PipelineFolder, devices: Sequence[str]) -> str:
+    stages = folder.models[0].stages
+    return next(d for d, stage in zip(devices, stages, strict=True) if stage.on_stick)
+
+
 def _try(name: str, folder: PipelineFolder, device: str) -> Choice:
     """A backend on sticks, tried in a child process. Raises MissingToolError where it fails."""
     if name == "pycoral":
-        if folder.host is not None:
-            raise MissingToolError("libcoral runs every stage on a stick; one is on the host")
+        if folder.sticks < folder.stages:
+            raise MissingToolError("libcoral runs every stage on a stick; here, one is on none")
         coral.check_fits(folder, output_types(folder))
         coral.pycoral_runner()
     _compiled(folder)
     interpreters.wake()
-    on_stick = next(stage for stage in folder.models[0].stages if not stage.on_host)
+    on_stick = next(stage for stage in folder.models[0].stages if stage.on_stick)
     first = folder.path / on_stick.compiled_file
     if name == "pycoral":
         interpreters.check_pycoral(first, device)
@@ -124,7 +130,7 @@ def _compiled(folder: PipelineFolder) -> None:
     """Raises MissingToolError where a stage has not been through edgetpu_compiler."""
     for model in folder.models:
         for stage in model.stages:
-            if not stage.on_host and not (folder.path / stage.compiled_file).is_file():
+            if stage.on_stick and not (folder.path / stage.compiled_file).is_file():
                 raise MissingToolError(
                     f"{folder.path / stage.compiled_file} is missing: run edgetpu_compiler on "
                     f"{stage.file} (`thimble edgetpu split` does where it is installed)"
@@ -218,17 +224,43 @@ def prefix_of(model: ModelStages, models: int) -> str:
     return f"{model.name}/" if models > 1 else ""
 
 
+class BoardStage:
+    """The stage on a microcontroller, over its serial line. `ends`: its file's outputs."""
+
+    def __init__(self, stage: StageFile, session: Session, ends: Sequence[End]) -> None:
+        self.name = stage.board
+        self.inputs, self.outputs = stage.inputs, stage.outputs
+        self._session, self._ends = session, ends
+
+    def invoke(self, tensors: Tensors) -> tuple[dict[str, Array], float]:
+        """Run one frame. Raises LinkError if the board does not answer."""
+        run = self._session.run([tensors[name] for name in self.inputs])
+        values = zip(self.outputs, run.outputs.values(), self._ends, strict=True)
+        return {name: value.reshape(shape) for name, value, (shape, _) in values}, 0.0
+
+    def close(self) -> None:
+        self._session.close()
+
+
 def open_stages(
-    folder: PipelineFolder, choice: Choice, devices: Sequence[str], fast: bool = False
-) -> tuple[LiteRTStage, ...]:
-    """The stages, loaded. Raises MissingToolError or InputError if that fails.
+    folder: PipelineFolder,
+    choice: Choice,
+    devices: Sequence[str],
+    fast: bool = False,
+    port: str | None = None,
+) -> tuple[LiteRTStage | BoardStage, ...]:
+    """The stages, loaded. Raises MissingToolError or InputError if that fails, LinkError where the
+    board of a stage does not answer.
 
     Beside sticks, a stage on the host has LiteRT's optimised kernels, as its plan assumes.
     """
-    result = []
+    result: list[LiteRTStage | BoardStage] = []
     on_sticks = choice.name == "delegate"
     for stage in range(folder.stages):
-        on_stick = on_sticks and devices[stage] != HOST
+        found = folder.models[0].stages[stage]
+        if found.board:
+            continue
+        on_stick = on_sticks and found.on_stick
         delegates = [load_delegate(choice.module, devices[stage])] if on_stick else []
         files = [
             (
@@ -241,6 +273,10 @@ def open_stages(
         name = devices[stage] if delegates else files[0][1].name
         quick = fast or on_sticks
         result.append(LiteRTStage(files, stage, delegates, name, quick, choice.module))
+    if folder.mcu is not None:  # last, so that nothing that fails leaves its line open
+        found = folder.models[0].stages[folder.mcu]
+        session = open_board(folder.path / FIRMWARE, port)
+        result.insert(folder.mcu, BoardStage(found, session, ends_of(folder.path / found.file)[1]))
     return tuple(result)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from toolchain.edgetpu.figures import StageOf, Totals
 from toolchain.edgetpu.graph import PipelineGraph
@@ -18,13 +18,13 @@ def check_plan(
     balance: str,
     cache_bytes: int,
     runnable: bool = True,
-    host: int | None = None,
+    beside: Collection[int] = (),
 ) -> None:
     """Raise ResultError if a plan breaks a rule or its totals are wrong.
 
     `assigned`: the stage of each operator, by graph. `balance`: which parameter sizes were
     balanced. `cache_bytes`: the cache of a stick. `runnable=False` skips the rules of the runner,
-    which a baseline may break. `host`: the stage that is on the host, which spills nothing.
+    which a baseline may break. `beside`: the stages that are on no stick, and spill nothing.
     """
     for graph, stage_of in zip(graphs, assigned, strict=True):
         for line in broken_rules(graph, stage_of, stages):
@@ -48,7 +48,7 @@ def check_plan(
         for constant, found in at.items():
             for stage in found:
                 held[stage] += graph.constant_bytes[constant]
-    spill = sum(max(0, size - cache_bytes) for k, size in enumerate(held) if k != host)
+    spill = sum(max(0, size - cache_bytes) for k, size in enumerate(held) if k not in beside)
     for what, ours, told in (
         ("largest stage", max(held), totals.max_stage_bytes),
         ("spill", spill, totals.spill_bytes),

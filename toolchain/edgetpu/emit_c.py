@@ -48,8 +48,11 @@ class _Stage:
     on_host: bool
 
 
-def check_emit(models: int) -> None:
-    """Raises InputError for several models: their stages share sticks, which the program cannot."""
+def check_emit(models: int, mcu: bool = False) -> None:
+    """Raises InputError for several models, whose stages share sticks, and for a microcontroller:
+    the program knows neither."""
+    if mcu:
+        raise InputError("--emit c writes a program of sticks and the host, without --mcu")
     if models != 1:
         raise InputError(f"--emit c writes the program of one model, not of {models}")
 
@@ -59,7 +62,7 @@ def write_program(folder: PipelineFolder) -> tuple[str, ...]:
 
     Raises InputError for several models, and for a type of tensor that frames do not have.
     """
-    check_emit(len(folder.models))
+    check_emit(len(folder.models), folder.mcu is not None)
     target = folder.path / FOLDER
     target.mkdir()
     values = _values(folder, folder.models[0])

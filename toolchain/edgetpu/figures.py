@@ -63,6 +63,29 @@ class HostStage:
     cost: HostCost
 
 
+@dataclass(frozen=True)
+class McuStage:
+    """Which stage is on a microcontroller: an inference takes `time_ms`, and the link is idle then.
+
+    Every byte that the stage receives or sends passes the link.
+    """
+
+    stage: int
+    time_ms: float
+    link_bytes_per_ms: float
+
+    def stage_ms(self, moved_bytes: int) -> float:
+        return self.time_ms + moved_bytes / self.link_bytes_per_ms
+
+
+def _on_mcu(figures: Figures, mcu: McuStage) -> Figures:
+    stages = list(figures.stages)
+    found = stages[mcu.stage]
+    time_ms = mcu.stage_ms(found.in_bytes + found.out_bytes)
+    stages[mcu.stage] = replace(found, time_ms=time_ms)
+    return replace(figures, stages=tuple(stages))
+
+
 def _on_host(figures: Figures, graph: PipelineGraph, host: HostStage) -> Figures:
     stages = list(figures.stages)
     weights = host.cost.weights_ms([op.macs for op in graph.ops])
@@ -98,22 +121,26 @@ def measure(
     balance: str = "file",
     times_ms: Sequence[float] | None = None,
     host: HostStage | None = None,
+    mcu: McuStage | None = None,
 ) -> tuple[tuple[Figures, ...], Totals]:
     """Figures of every model, and of all together; earlier models fill the caches first.
 
     `times_ms`, if measured, replaces the arithmetic of the first model: one time per operator. One
-    stage may be on the `host`, which caches all and streams nothing.
+    stage may be on the `host` and one on a microcontroller, `mcu`: both stream nothing.
     """
     caches = [(cost, cost)] * stages
-    if host is not None:
-        everything = replace(cost, cache_bytes=1 << 60)
-        caches[host.stage] = (everything, everything)
+    everything = replace(cost, cache_bytes=1 << 60)
+    for beside in (host, mcu):
+        if beside is not None:
+            caches[beside.stage] = (everything, everything)
     found = []
     for number, (graph, assigned) in enumerate(zip(graphs, stage_of, strict=True)):
         weights = times_ms if times_ms is not None and number == 0 else None
         figures = _figures(graph, assigned, caches, balance, weights)
         if host is not None:
             figures = _on_host(figures, graph, host)
+        if mcu is not None:
+            figures = _on_mcu(figures, mcu)
         caches = [
             (
                 replace(byte, cache_bytes=max(0, byte.cache_bytes - stage.param_bytes)),

@@ -18,6 +18,8 @@ from toolchain.files import check_whole, file_stem, free_name, replaced_folder
 from toolchain.files.records import read_json, record
 
 MANIFEST = "pipeline.json"
+FIRMWARE = "mcu"
+"""The folder of a microcontroller's firmware."""
 FORMAT = "thimble-edgetpu-pipeline"
 VERSION = 1
 COMPILED_SUFFIX = "_edgetpu.tflite"
@@ -27,7 +29,8 @@ COMPILED_SUFFIX = "_edgetpu.tflite"
 class StageFile:
     """One stage of one model. Names connect it to the other stages; figures are the plan's.
 
-    `on_host`: it runs on the processor beside the sticks, and is not compiled for one.
+    `on_host`: it runs on the processor beside the sticks, and is not compiled for one. `board`: the
+    board whose firmware it is, in the folder `mcu`; empty for all other stages.
     """
 
     file: str
@@ -44,6 +47,11 @@ class StageFile:
     time_ms: float
     compiled_bytes: int
     on_host: bool = False
+    board: str = ""
+
+    @property
+    def on_stick(self) -> bool:
+        return not self.on_host and not self.board
 
     @property
     def compiled_file(self) -> str:
@@ -80,9 +88,14 @@ class PipelineFolder:
         return next((k for k, stage in enumerate(self.models[0].stages) if stage.on_host), None)
 
     @property
+    def mcu(self) -> int | None:
+        """The stage on a microcontroller, if there is one."""
+        return next((k for k, stage in enumerate(self.models[0].stages) if stage.board), None)
+
+    @property
     def sticks(self) -> int:
         """How many sticks it needs."""
-        return self.stages - (self.host is not None)
+        return sum(stage.on_stick for stage in self.models[0].stages)
 
 
 @contextmanager
@@ -105,7 +118,7 @@ def written_folder(
         _stages(stem, plan, number, parts, weights_ms[number])
         for number, (stem, parts) in enumerate(zip(stems, segments, strict=True))
     )
-    reserved = [s.compiled_file for model in models for s in model.stages if not s.on_host]
+    reserved = [s.compiled_file for model in models for s in model.stages if s.on_stick]
     with replaced_folder(path, force=force, inputs=inputs, reserved=reserved) as fresh:
         for model, parts in zip(models, segments, strict=True):
             for stage, segment in zip(model.stages, parts, strict=True):
@@ -159,6 +172,7 @@ def _stages(
                 found.time_ms,
                 sum(graph.ops[i].compiled_bytes for i in found.operators),
                 index == plan.host,
+                plan.board if index == plan.mcu else "",
             )
         )
     return ModelStages(stem, parts[0].inputs, parts[-1].outputs, tuple(stages))

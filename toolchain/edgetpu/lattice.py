@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from toolchain.edgetpu.cost import EdgeTpuCost
+from toolchain.edgetpu.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.figures import HostStage, measure
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.edgetpu.rules import Rules
@@ -278,16 +278,18 @@ def least_period_with_host(
 
     `limit` and the result are as in `least_period`.
     """
-    weights = np.array(host.cost.weights_ms([op.macs for op in lattice.graph.ops]))
-    total = lattice.member @ weights
-    alone = host.cost.call_ms + total[None, :] - total[:, None]
-    allowed = lattice.valid & (alone <= limit)
     sides = [stick] * stages
-    sides[host.stage] = (
-        np.where(allowed, alone, np.inf),
-        np.where(allowed, np.int64(0), FAR),
-    )
-    return _least(lattice, sides, limit)
+    sides[host.stage] = host_side(lattice, host.cost, limit)
+    return least_of_sides(lattice, sides, limit)
+
+
+def host_side(lattice: Lattice, host: HostCost, limit: float) -> Side:
+    """The host, which caches all; times beyond `limit` are infinite."""
+    weights = np.array(host.weights_ms([op.macs for op in lattice.graph.ops]))
+    total = lattice.member @ weights
+    alone = host.call_ms + total[None, :] - total[:, None]
+    allowed = lattice.valid & (alone <= limit)
+    return np.where(allowed, alone, np.inf), np.where(allowed, np.int64(0), FAR)
 
 
 def least_period(
@@ -303,10 +305,10 @@ def least_period(
     for load in loads:
         if load not in known:
             known[load] = _under(lattice, load, limit)
-    return _least(lattice, [known[load] for load in loads], limit)
+    return least_of_sides(lattice, [known[load] for load in loads], limit)
 
 
-def _least(lattice: Lattice, sides: Sequence[Side], limit: float) -> tuple[int, ...] | None:
+def least_of_sides(lattice: Lattice, sides: Sequence[Side], limit: float) -> tuple[int, ...] | None:
     """The chain of the least period; `sides`: times and streamed bytes of each of its stages."""
     times = [side[0] for side in sides]
     streamed = [side[1] for side in sides]

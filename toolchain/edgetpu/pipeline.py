@@ -73,7 +73,7 @@ def compile_folder(folder: PipelineFolder) -> list[tuple[compiler.CompilerReport
     return [
         compiler.compile_stages(folder, [model.stages[stage] for model in folder.models])
         for stage in range(folder.stages)
-        if stage != folder.host
+        if folder.models[0].stages[stage].on_stick
     ]
 
 
@@ -103,6 +103,12 @@ class Runner:
     backend: backends.Choice
     _pipeline: Any
     _own: Pipeline | None
+    _board: backends.BoardStage | None = None
+
+    def close(self) -> None:
+        """Close the line to a microcontroller; an emulated one ends."""
+        if self._board is not None:
+            self._board.close()
 
     def run(self, frames: Iterable[Tensors]) -> Iterator[tuple[Array, ...]]:
         """Results in the order of the frames; close the iterator to stop."""
@@ -120,16 +126,21 @@ def open_runner(
     devices: str | None = None,
     capacity: int = 1,
     fast: bool = False,
+    port: str | None = None,
 ) -> Runner:
-    """Load every stage on the best available backend, or the requested one."""
-    sticks = backends.devices_of(devices, folder.stages, folder.host)
+    """Load every stage on the best available backend, or the requested one.
+
+    `port`: the line to a microcontroller, as in `open_board`.
+    """
+    sticks = backends.devices_of(devices, folder)
     choice = backends.choose(folder, backend, sticks)
     if choice.name == "pycoral":
         return Runner(choice, coral.PycoralPipeline(folder, sticks), None)
-    stages = backends.open_stages(folder, choice, sticks, fast)
+    stages = backends.open_stages(folder, choice, sticks, fast, port)
     patience_s = coral.SILENCE_S if choice.name == "delegate" else None
     own = Pipeline(stages, backends.output_names(folder), capacity, patience_s)
-    return Runner(choice, own, own)
+    boards = (stage for stage in stages if isinstance(stage, backends.BoardStage))
+    return Runner(choice, own, own, next(boards, None))
 
 
 def frames_of(

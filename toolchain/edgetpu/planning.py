@@ -80,7 +80,10 @@ class Proof:
 
 @dataclass(frozen=True)
 class PipelinePlan:
-    """Stages of one model, or of several on the same sticks. `host`: the stage on the host."""
+    """Stages of one model, or of several on the same sticks.
+
+    `host`: the stage on the host; `mcu`: that on a microcontroller, `board`.
+    """
 
     graphs: tuple[PipelineGraph, ...]
     stage_of: tuple[StageOf, ...]
@@ -91,11 +94,18 @@ class PipelinePlan:
     proofs: tuple[Proof, ...]
     seconds: float
     host: int | None = None
+    mcu: int | None = None
+    board: str = ""
+
+    @property
+    def beside(self) -> tuple[int, ...]:
+        """The stages that are on no stick."""
+        return tuple(stage for stage in (self.host, self.mcu) if stage is not None)
 
     @property
     def sticks(self) -> int:
         """How many sticks it uses."""
-        return self.stages - (self.host is not None)
+        return self.stages - len(self.beside)
 
     @property
     def proved_optimal(self) -> bool:
@@ -158,7 +168,7 @@ def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Pipe
         balance=options.balance,
         cache_bytes=options.cost.cache_bytes,
         runnable=names != ("greedy",),
-        host=found.host,
+        beside=found.beside,
     )
     return found
 
@@ -188,14 +198,7 @@ def _with_host(
     """
     graph, rules = model
     assert options.host is not None
-    cuts = down_sets(rules)
-    if cuts is None or len(cuts) > _MANY_CUTS:  # some cuts of one order: no proof
-        cuts = prefixes(graph, rules, depth_first_order(graph))
-        cuts = (*cuts[: -1 : -(-len(cuts) // _MOST_CUTS_WITH_HOST)], cuts[-1])
-        exact = False
-    else:
-        exact = True
-    lattice = Lattice(graph, rules, cuts, options.cost, options.balance, options.times_ms)
+    lattice, exact = some_cuts(graph, rules, options)
     best: tuple[float, int, StageOf, HostStage | None] = (proof.value, sticks, stage_of, None)
     stick = stick_side(lattice, proof.value)
     for used in reversed(range(sticks + 1)):
@@ -212,6 +215,16 @@ def _with_host(
     value, stages, chosen, at = best
     bound = value if exact else _least_share_ms(graph, sticks, options)
     return stages, (chosen,), (Proof("period", value, min(bound, value)),), at
+
+
+def some_cuts(graph: PipelineGraph, rules: Rules, options: Options) -> tuple[Lattice, bool]:
+    """All cuts of a model, and True; where they are many, some of one order, and False."""
+    cuts = down_sets(rules)
+    exact = cuts is not None and len(cuts) <= _MANY_CUTS
+    if cuts is None or not exact:
+        cuts = prefixes(graph, rules, depth_first_order(graph))
+        cuts = (*cuts[: -1 : -(-len(cuts) // _MOST_CUTS_WITH_HOST)], cuts[-1])
+    return Lattice(graph, rules, cuts, options.cost, options.balance, options.times_ms), exact
 
 
 def _least_share_ms(graph: PipelineGraph, sticks: int, options: Options) -> float:

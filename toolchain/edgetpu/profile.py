@@ -46,6 +46,10 @@ def profile_of(folder: PipelineFolder, backend: str, stages_ms: Sequence[float])
             f"stage {folder.host} ran on the host, the others on sticks: times of two kinds; split "
             "without --host to measure sticks, or measure the host with --backend cpu"
         )
+    if folder.mcu is not None:
+        raise InputError(
+            f"stage {folder.mcu} ran on a microcontroller: times of two kinds; split without --mcu"
+        )
     model, weights, kinds = folder.models[0], folder.weights_ms[0], folder.kinds[0]
     times = [0.0] * len(weights)
     cost = PROCESSOR if backend == "cpu" else folder.cost

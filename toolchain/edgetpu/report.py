@@ -38,6 +38,8 @@ def plan_json(plan: PipelinePlan) -> dict[str, Any]:
         **totals_json(plan),
         "sticks": plan.sticks,
         "host_stage": plan.host,
+        "mcu_stage": plan.mcu,
+        "board": plan.board or None,
         "cache_bytes": plan.options.cost.cache_bytes,
         "balance_by": plan.options.balance,
         "proved_optimal": plan.proved_optimal,
@@ -76,17 +78,17 @@ def plan_table(plan: PipelinePlan) -> Table:
     if len(plan.graphs) > 1:
         table.add_column("model")
     table.add_column("stage", justify="right")
-    if plan.host is not None:
+    if plan.beside:
         table.add_column("on")
     table.add_column("operators", no_wrap=True)
     for heading in ("param B", "spill B", "streamed B", "in B", "out B", "ms"):
         table.add_column(heading, justify="right")
     for graph, figures in zip(plan.graphs, plan.figures, strict=True):
         for number, stage in enumerate(figures.stages):
-            device = "host" if number == plan.host else "stick"
+            device = {plan.host: "host", plan.mcu: plan.board}.get(number, "stick")
             row = [
                 str(number),
-                *([device] if plan.host is not None else []),
+                *([device] if plan.beside else []),
                 ranges(stage.operators),
                 f"{stage.param_bytes:,}",
                 f"{stage.spill_bytes:,}",
@@ -140,6 +142,17 @@ def host_line(plan: PipelinePlan, without: PipelinePlan) -> str:
     )
 
 
+def mcu_line(plan: PipelinePlan) -> str:
+    """Where the microcontroller is in the plan, and what its link takes of the stage."""
+    if plan.mcu is None:
+        return "The microcontroller takes no stage: the period is no longer without it."
+    found = plan.figures[0].stages[plan.mcu]
+    return (
+        f"Stage {plan.mcu} is on {plan.board}: {found.time_ms:.2f} ms, of which "
+        f"{found.in_bytes + found.out_bytes:,} B pass its link."
+    )
+
+
 def totals_line(plan: PipelinePlan) -> str:
     totals = plan.totals
     return (
@@ -185,7 +198,7 @@ def compiled_json(
 
 
 def _on_sticks(model: ModelStages) -> list[tuple[int, StageFile]]:
-    return [(place, stage) for place, stage in enumerate(model.stages) if not stage.on_host]
+    return [(place, stage) for place, stage in enumerate(model.stages) if stage.on_stick]
 
 
 def compiled_lines(
