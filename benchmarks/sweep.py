@@ -53,7 +53,7 @@ from toolchain.sweep.jobs import Job, Pool, run  # noqa: E402
 from toolchain.sweep.local import LocalPool  # noqa: E402
 
 SMALLEST = ("--cases 1 --board-cases 1 --kind relu --board netduinoplus2",)
-BOARDS = ("netduinoplus2", "mps2-an500", "mps3-an547")
+BOARDS = ("netduinoplus2", "mps2-an500", "mps2-an505", "mps3-an547")
 HOST = "host"
 _HOST_GROUP = 100
 _PORTS = 240
