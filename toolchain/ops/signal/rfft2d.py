@@ -15,7 +15,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extents, whole
+from toolchain.ops.extents import Extent, Extents, whole
 from toolchain.ops.kernel import (
     NULL,
     Argument,
@@ -241,8 +241,10 @@ def _extents(touched: Touched) -> Extents:
         tables["column_twiddles"] = pair * max(height * 3 // 4, 1)
     kept = [call.find(part.name.lower()) for part in Kept]
     size = whole(slices * height * (width // 2 + 1), _FLOAT_BYTES)
+    rows, columns = min(height, input_h), min(width, input_w)
+    last = ((slices - 1) * input_h + rows - 1) * input_w + columns
     return Extents(
-        {0: whole(slices * input_h * input_w, _FLOAT_BYTES)},
+        {0: Extent(0, _FLOAT_BYTES * last, touched=_FLOAT_BYTES * slices * rows * columns)},
         {place.index: size for place in kept if isinstance(place, Output)},
         tables,
         scratch=_scratch_bytes(height, width),
