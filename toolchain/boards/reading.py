@@ -15,7 +15,7 @@ from toolchain.boards.chip_model import Chip
 from toolchain.boards.clock import Clocks, clocks
 from toolchain.boards.entries import BoardEntry, ChipEntry, banks_of, check_banks, names_behind
 from toolchain.boards.parts import as_part, chip_of
-from toolchain.boards.places import CHIPS, board_files_by_name
+from toolchain.boards.places import CHIPS, FILE, board_files_by_name
 from toolchain.boards.soldered import (
     clock_defines,
     external_defines,
@@ -261,6 +261,18 @@ def chip(name: str) -> Chip:
     the chips if there is none.
     """
     return _find_chip(name, BOARDS / CHIPS)
+
+
+def own_board(name: str) -> Board | None:
+    """A board of this package, which goes before a user's of the same name, without a look at the
+    others; None for another."""
+    return _own().get(name)
+
+
+@cache
+def _own() -> Mapping[str, Board]:
+    files = sorted(BOARDS.glob(f"*/{FILE}"))
+    return MappingProxyType({file.parent.name: read_board(file) for file in files})
 
 
 def boards() -> Mapping[str, Board]:

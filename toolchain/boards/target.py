@@ -18,7 +18,7 @@ from toolchain.boards.core import Core
 from toolchain.boards.memory import GUARD_BYTES, Cache, Content, Memory
 from toolchain.boards.parts import chip_of
 from toolchain.boards.places import CHIPS, FILE, board_files_by_name, file_of
-from toolchain.boards.reading import boards, chip, chips, invalid_boards, read_board
+from toolchain.boards.reading import boards, chip, chips, invalid_boards, own_board, read_board
 from toolchain.errors import InputError
 from toolchain.resources import BOARDS
 
@@ -62,7 +62,7 @@ def _plain(name: str) -> Board | None:
     """A board that stands for itself; None where there is none. Raises InputError if its file is
     invalid.
     """
-    found = boards().get(name)
+    found = own_board(name) or boards().get(name)
     if found is not None:
         return found
     plain, at, bank = name.rpartition(_WEIGHTS_IN)
