@@ -60,7 +60,9 @@ def of_float_weights(kind: str, rng: np.random.Generator) -> Graph:
     while True:
         graph = forms()[kind].sample(rng)
         weights = graph.tensors.get("weights")
-        if weights is None or (weights.is_constant and weights.dtype is DType.FLOAT32):
+        computed = weights is not None and not weights.is_constant
+        constants = [t for t in graph.tensors.values() if t.is_constant]
+        if not computed and all(t.dtype is not DType.INT8 for t in constants):
             return graph
 
 
