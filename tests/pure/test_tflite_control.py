@@ -17,7 +17,7 @@ from tests.support.litert import run_litert
 from tests.support.tflite_subgraphs import File, Subgraph
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.tflite import FRONT_END
-from toolchain.ir import Graph
+from toolchain.ir import Graph, Quantisation
 from toolchain.ops.interpret import interpret
 from toolchain.passes import prepare
 
@@ -131,6 +131,35 @@ def test_a_loop_with_a_known_number_of_turns_is_unrolled(turns: int) -> None:
     assert sum(op.kind == "add" for op in graph.ops) == turns
     constants = [t for t in graph.tensors.values() if t.is_constant and t.elements == 1]
     assert len({id(t.constant) for t in constants}) == len(constants)
+
+
+@pytest.mark.parametrize("taken", [0, 1])
+def test_a_branch_of_legacy_uint8(taken: int) -> None:
+    """Lowered to int8 in the subgraphs too."""
+    quantised = Quantisation((0.5,), (100,))
+
+    def tensor(graph: Subgraph, data: Any = None) -> int:
+        return graph.tensor(SHAPE, "uint8", data, quantised)
+
+    file = File()
+    main, *branches = (file.subgraph() for _ in range(3))
+    x, y, flag = tensor(main), tensor(main), main.tensor([1], "bool")
+    main.inputs.extend([x, flag])
+    main.outputs.append(y)
+    options = schema.IfOptionsT()
+    options.thenSubgraphIndex, options.elseSubgraphIndex = 1, 2
+    main.op("IF", [flag, x], [y], options)
+    for branch, builtin in zip(branches, ("ADD", "SUB"), strict=True):
+        branch.inputs.append(tensor(branch))
+        branch.outputs.append(tensor(branch))
+        operands = [*branch.inputs, tensor(branch, [150, 20, 90, 128, 7])]
+        kind = getattr(schema, f"{builtin.capitalize()}OptionsT")
+        branch.op(builtin, operands, branch.outputs, kind())
+    graph = read(file.data())
+    assert [op.kind for op in graph.ops] == ["quantize", "branch", "quantize"]
+    values = [np.array([[0, 99, 130, 200, 255]], np.uint8), np.array([taken], bool)]
+    (want,) = run_litert(file.data(), values)
+    np.testing.assert_array_equal(interpret(graph, values)[0], want)
 
 
 @pytest.mark.parametrize("turns", [0, 1, 4])

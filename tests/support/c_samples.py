@@ -12,6 +12,7 @@ import numpy as np
 from tests.host_c.test_banks import two_banks
 from tests.support import floats, split_graphs, wide
 from tests.support.host import plan_of
+from tests.support.merge import merged
 from tests.support.states import GRAPHS
 from toolchain.boards import HOST, Core
 from toolchain.codegen import generate
@@ -19,6 +20,7 @@ from toolchain.codegen.library import write_library
 from toolchain.ir import About
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
+from toolchain.ops import forms
 from toolchain.ops.check import check
 from toolchain.partition import Scheme, split
 from toolchain.planner import plan_model
@@ -30,7 +32,7 @@ CORTEX_M4 = Core("cortex-m4", dsp=True, fpu=True)
 
 def plans(core: Core) -> Iterator[tuple[str, Plan]]:
     """Plans by name. For a Cortex-M4: plain, in blocks, with an input by rows, with state, of
-    float32, of int16; for the host: over two banks.
+    float32, of int16, with branches and loops; for the host: over two banks.
     """
     if core == HOST:
         yield "banks", two_banks()[0]
@@ -47,6 +49,9 @@ def plans(core: Core) -> Iterator[tuple[str, Plan]]:
     yield "state", plan_of(check(GRAPHS["delay line"]), core)
     yield "floats", plan_of(check(floats.mixed()), core)
     yield "wide", plan_of(check(wide.network()), core)
+    rng = np.random.default_rng(1)
+    held = [forms()[kind].sample(rng) for kind in ("branch", "while_loop")]
+    yield "control", plan_of(check(merged(held)), core)
 
 
 def write_samples(folder: Path, core: Core) -> dict[str, Path]:

@@ -116,9 +116,11 @@ def _joint_overlaps(
     images whose lines lie apart.
     """
     held = [places[name].root for name in dict.fromkeys(op.present_inputs()) if name in places]
-    born = [places[name].root for name in op.outputs]
+    born = [places[name].root for name in op.outputs if name in places]
     found: dict[tuple[str, str], list[SafeOverlap]] = {}
     for safe in safe_overlaps:
+        if op.outputs[safe.output] not in places:
+            continue
         source, target = op.inputs[safe.input], places[op.outputs[safe.output]]
         apart = source in places and (places[source].pitch_bytes or target.pitch_bytes)
         if source in places and not apart and held.count(places[source].root) == 1:

@@ -5,7 +5,7 @@ Their ends stay as they are: the operator's own operands lie there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolchain.ir import Graph
 from toolchain.ops.control.body import Body, with_bodies
@@ -29,4 +29,4 @@ class RewriteNested:
         found = Prepared(self._rewritten(body.graph))
         for step in self.pipeline:
             found = step.run(found)
-        return Body(found.graph)
+        return replace(body, graph=found.graph, layout=None)

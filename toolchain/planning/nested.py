@@ -6,6 +6,8 @@ the graph around it see one operator.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from toolchain import arena, schedule
 from toolchain.boards import Core
 from toolchain.ir import Graph
@@ -32,7 +34,7 @@ def lay_out(graph: Graph, core: Core, options: PlanOptions) -> Graph:
 def _planned(body: Body, core: Core, options: PlanOptions) -> Body:
     graph = lay_out(body.graph, core, options)
     kernels = lower(graph, core, options.kernels).kernels
-    problem = choose_views(Lowered(hollow(graph), core, kernels, options.kernels))
+    problem = choose_views(Lowered(hollow(body, graph), core, kernels, options.kernels))
     limit = options.time_limit_seconds
     found = schedule.scheduler(options.scheduler).schedule(problem, limit)
     allocator = arena.allocator(options.allocator)
@@ -42,4 +44,5 @@ def _planned(body: Body, core: Core, options: PlanOptions) -> Body:
     order = made.schedule.order
     placed = arena_plan(problem, order, made.placement, made.blocks)
     scratch = tuple(kernel.scratch_bytes for kernel in kernels)
-    return Body(graph, Layout(order, placed, scratch, options.kernels))
+    layout = Layout(order, placed, scratch, options.kernels)
+    return replace(body, graph=graph, layout=layout)

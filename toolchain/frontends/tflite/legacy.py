@@ -33,9 +33,11 @@ _OFFSET = 128
 
 
 def is_legacy(model: FileModel) -> bool:
-    """Whether an operator computes with uint8 activations, rather than converting or moving
-    them.
+    """Whether an operator, of a subgraph too, computes with uint8 activations, rather than
+    converting or moving them.
     """
+    if any(map(is_legacy, model.others)):
+        return True
     return any(
         _is_uint8(model.tensors[i])
         for op in model.ops
@@ -57,8 +59,16 @@ def _rescaled(op: FileOp, model: FileModel) -> tuple[int, ...]:
 
 
 def as_int8(model: FileModel) -> FileModel:
-    """The same model on int8 tensors, with QUANTIZE operators at its uint8 inputs and outputs."""
-    return _Rewriter(model).model()
+    """The same model on int8 tensors, with QUANTIZE operators at its uint8 inputs and outputs.
+
+    Its subgraphs take and return int8.
+    """
+    return replace(_Rewriter(model).model(), others=tuple(map(_inside, model.others)))
+
+
+def _inside(model: FileModel) -> FileModel:
+    """A subgraph on int8 tensors."""
+    return _Rewriter(model).model(converting=False)
 
 
 def _is_uint8(found: FileTensor) -> bool:
@@ -108,11 +118,15 @@ class _Rewriter:
         self._next_index = len(model.ops)
         self._given: dict[int, int] = {}
 
-    def model(self) -> FileModel:
-        inputs = tuple(self._input(i) for i in self._old.inputs)
+    def model(self, *, converting: bool = True) -> FileModel:
+        """`converting`: inputs and outputs of uint8 stay so, behind QUANTIZE operators."""
+        inputs, outputs = self._old.inputs, self._old.outputs
+        if converting:
+            inputs = tuple(self._input(i) for i in inputs)
         for op in self._old.ops:
             self._operator(op)
-        outputs = tuple(self._output(i) for i in self._old.outputs)
+        if converting:
+            outputs = tuple(self._output(i) for i in outputs)
         return replace(
             self._old,
             tensors=tuple(self._tensors),

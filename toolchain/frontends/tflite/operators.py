@@ -87,7 +87,8 @@ def _kinds() -> Mapping[str, tuple[OpSpec, ...]]:
 
 
 def _kind_for(op: FileOp, ends: Sequence[FileTensor]) -> OpSpec:
-    """The kind that takes all these tensors, and the fewest types beside theirs.
+    """The kind that takes all these tensors, and the fewest types beside theirs; of the first one's
+    type if there is one, since constants of some types are taken by all.
 
     Raises RefusedError where there is none.
     """
@@ -95,14 +96,20 @@ def _kind_for(op: FileOp, ends: Sequence[FileTensor]) -> OpSpec:
     if kinds is None:
         raise RefusedError(*refusals.of_operator(op))
     first: tuple[str, str] | None = None
+    taking = []
     for spec in kinds:
         reasons = (refusals.of_tensor(end, spec.dtypes) for end in ends)
         reason = next((reason for reason in reasons if reason is not None), None)
         if reason is None:
-            return spec
+            taking.append(spec)
         first = first or reason
-    assert first is not None
-    raise RefusedError(*first)
+    data = ends[0].tensor if ends else None
+    alike = (spec for spec in taking if data is not None and data.dtype in spec.dtypes)
+    found = next(alike, taking[0] if taking else None)
+    if found is None:
+        assert first is not None
+        raise RefusedError(*first)
+    return found
 
 
 class OperatorReader:

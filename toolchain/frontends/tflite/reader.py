@@ -309,7 +309,7 @@ class _Reader(ComposedReader):
         names = [self._found[i].name for i in given]
         inputs = [name for name in names if not self._tensors[name].is_constant]
         outputs = tuple(self._found[i].name for i in op.outputs)
-        attributes = Branch(Body(then), Body(otherwise))
+        attributes = Branch.of(then, otherwise)
         return [Op("branch", f"branch_{op.index}", (flag.name, *inputs), outputs, attributes)]
 
     def _loop(self, op: FileOp) -> list[Op]:

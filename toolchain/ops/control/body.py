@@ -43,10 +43,14 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A graph, and its layout once it is planned. Equal graphs make equal bodies."""
+    """A graph, and its layout once it is planned. Equal graphs make equal bodies.
+
+    `results_outside`: its outputs lie where those of the operator do; else in its own arena.
+    """
 
     graph: Graph
     layout: Layout | None = None
+    results_outside: bool = False
 
     @cached_property
     def _text(self) -> str:
@@ -56,7 +60,8 @@ class Body:
         return f"{self.graph.name}#{zlib.crc32(self._text.encode()):08x}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Body) and self._text == other._text
+        same = isinstance(other, Body) and self.results_outside == other.results_outside
+        return isinstance(other, Body) and same and self._text == other._text
 
     def __hash__(self) -> int:
         return hash(self._text)
@@ -70,13 +75,15 @@ def with_bodies(op: Op, changed: Callable[[Body], Body]) -> Op:
     return replace(op, attributes=replace(attributes, **bodies)) if bodies else op
 
 
-def hollow(graph: Graph) -> Graph:
-    """The graph as its memory is planned: its inputs lie elsewhere, as constants do."""
+def hollow(body: Body, graph: Graph) -> Graph:
+    """The body's `graph` as its memory is planned: what lies elsewhere is like a constant."""
+    outside = {*graph.inputs, *(graph.outputs if body.results_outside else ())}
     table = {
-        name: replace(tensor, constant=_somewhere(tensor)) if name in graph.inputs else tensor
+        name: replace(tensor, constant=_somewhere(tensor)) if name in outside else tensor
         for name, tensor in graph.tensors.items()
     }
-    return replace(graph, tensors=MappingProxyType(table), inputs=())
+    outputs = () if body.results_outside else graph.outputs
+    return replace(graph, tensors=MappingProxyType(table), inputs=(), outputs=outputs)
 
 
 def _somewhere(tensor: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
@@ -93,7 +100,7 @@ def laid_out(body: Body, core: Core) -> tuple[Lowered, Layout]:
     lowered = lower(body.graph, core, preference)
     scratch = tuple(kernel.scratch_bytes for kernel in lowered.kernels)
     if layout is None or layout.scratch_bytes != scratch:
-        layout = _side_by_side(body.graph, lowered.kernels)
+        layout = _side_by_side(hollow(body, body.graph), lowered.kernels)
     return lowered, layout
 
 
@@ -102,7 +109,7 @@ def _side_by_side(graph: Graph, kernels: Sequence[Kernel]) -> Layout:
     offsets: dict[str, int] = {}
     scratch: dict[str, int] = {}
     end = 0
-    for tensor in hollow(graph).activations():
+    for tensor in graph.activations():
         offsets[tensor.name] = end
         end += -(-tensor.size_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
     for op, kernel in zip(graph.ops, kernels, strict=True):

@@ -23,11 +23,15 @@ _FLAG = Input(0)
 @dataclass(frozen=True)
 class Branch(Attributes):
     """The graph that runs where the bool is true, and the other one. Both take all operands but
-    the first one, which is the bool.
+    the first one, which is the bool, and write where the operator's outputs lie.
     """
 
     then: Body
     otherwise: Body
+
+    @staticmethod
+    def of(then: Graph, otherwise: Graph) -> Branch:
+        return Branch(Body(then, results_outside=True), Body(otherwise, results_outside=True))
 
     @property
     def nested(self) -> tuple[Graph, ...]:
@@ -65,10 +69,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     for role, body in (("then", attributes.then), ("otherwise", attributes.otherwise)):
         if role == "otherwise":
             flow.mark("else")
-        entered = flow.enter(body, role, given)
-        for index in range(len(op.outputs)):
-            tensor, place = entered.result(index)
-            flow.copy(place, Output(index), tensor.size_bytes)
+        flow.enter(body, role, given, [Output(index) for index in range(len(op.outputs))])
     flow.mark("end")
     return flow.kernel(one_of=True)
 
@@ -99,8 +100,8 @@ def _sample(rng: np.random.Generator) -> Graph:
         ),
     ]
     flag = Tensor("flag", (1,) if rng.random() < 0.5 else (), DType.BOOL)
-    then, otherwise = map(Body, bodies if rng.random() < 0.5 else reversed(bodies))
-    op = Op("branch", "branch", ("flag", "x", "y"), ("z",), Branch(then, otherwise))
+    branch = Branch.of(*(bodies if rng.random() < 0.5 else reversed(bodies)))
+    op = Op("branch", "branch", ("flag", "x", "y"), ("z",), branch)
     return Graph.build("sample", [flag, x, y, z], [op], ["flag", "x", "y"], ["z"])
 
 

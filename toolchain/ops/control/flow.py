@@ -86,11 +86,22 @@ class Flow:
         function = "memmove" if within else "memcpy"
         self._calls.append(Call(function, arguments, defined=False))
 
-    def enter(self, body: Body, role: str, given: Sequence[Input | Output]) -> Entered:
-        """Add the calls of a nested graph, whose inputs are `given`."""
+    def enter(
+        self,
+        body: Body,
+        role: str,
+        given: Sequence[Input | Output],
+        results: Sequence[Output] = (),
+    ) -> Entered:
+        """Add the calls of a nested graph, whose inputs are `given`, and whose outputs are
+        `results` if they lie outside of it.
+        """
         lowered, layout = laid_out(body, self._core)
         graph, arena = lowered.graph, layout.arena
         places: dict[str, Place] = dict(zip(graph.inputs, given, strict=True))
+        if body.results_outside:
+            places |= dict(zip(graph.outputs, results, strict=True))
+        hollowed = hollow(body, graph)
         for name, tensor in graph.tensors.items():
             if tensor.constant is not None:
                 key = f"{role}_constant{len(self._constants)}"
@@ -101,7 +112,7 @@ class Flow:
         called, copied = [], []
         for number in layout.order:
             op, kernel = graph.ops[number], lowered.kernels[number]
-            wanted = moves(op, hollow(graph), arena)
+            wanted = moves(op, hollowed, arena)
             if wanted is None:
                 called.append(number)
                 scratch = Scratch(arena.scratch_offsets.get(op.name, 0))
