@@ -184,6 +184,13 @@ class OnnxNode(Protocol):
         stored integers too.
         """
 
+    @property
+    def plain(self) -> bool:
+        """Whether all operands are bools and integers without a scale."""
+
+    def plain_dtype(self, index: int) -> DType:
+        """The element type of input `index`, a bool or an integer without a scale."""
+
     def attribute(self, name: str, default: Any = None) -> Any: ...
 
     def has(self, index: int) -> bool:

@@ -32,6 +32,10 @@ class Arithmetic(Protocol):
     def in_float(self) -> bool: ...
 
     @property
+    def plain(self) -> bool:
+        """Whether values are bools and integers without a scale."""
+
+    @property
     def quantisation(self) -> Quantisation | None:
         """The quantisation that every tensor has; None if each has its own."""
 
@@ -64,6 +68,7 @@ class Int8:
     """Tensors are int8 with a scale and a zero point; real constants are quantised here."""
 
     in_float = False
+    plain = False
     quantisation = None
     readers: Mapping[str, Callable[[OnnxNode], None]] = MappingProxyType({})
 

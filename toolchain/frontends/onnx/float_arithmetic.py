@@ -23,9 +23,10 @@ from toolchain.ops.unary.lookup import Lookup
 IN_INT8 = "quantise the model to int8"
 """A remedy for who did not ask for float."""
 _MOVERS = frozenset(
-    {"concat", "gather", "mirror_pad", "pad", "reshape", "resize_nearest", "select", "slice"}
-    | {"split", "tile", "transpose"}
+    {"arg_max", "concat", "gather", "mirror_pad", "pad", "reshape", "resize_nearest", "select"}
+    | {"slice", "split", "tile", "transpose"}
 )
+"""Kinds that move or compare values of any type."""
 
 
 def _as_float(kind: str, attributes: Attributes) -> tuple[str, Attributes]:
@@ -63,6 +64,7 @@ class Float32:
     """Tensors are float32."""
 
     in_float = True
+    plain = False
     quantisation = UNIT
     readers = READERS
 
@@ -70,7 +72,7 @@ class Float32:
         return _as_float(kind, attributes)
 
     def dtype(self, dtype: DType) -> DType:
-        if dtype is DType.BOOL:
+        if dtype in (DType.BOOL, DType.INT32, DType.INT64):
             return dtype
         if dtype not in (DType.INT8, DType.FLOAT32):
             raise RefusedError("it has no float32 kernel", IN_INT8)

@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.frontends.onnx.arithmetic import UNIT
-from toolchain.ir import Attributes, DType
+from toolchain.ir import Attributes
 from toolchain.ops import spec_of
 from toolchain.ops.elementwise.addition import Sum
-from toolchain.ops.elementwise.compare import Compare, Relation
 from toolchain.ops.elementwise.div import Div
 from toolchain.ops.readers.onnx import resolve_axes
-from toolchain.ops.readers.onnx_elementwise import output_axes
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.spec import OnnxNode
 from toolchain.ops.unary.float_function import FloatFunction, Function
@@ -283,27 +281,10 @@ def _normalise(node: OnnxNode, chain: _Chain, axes: tuple[int, ...]) -> None:
     chain.binary("mul", root)
 
 
-_RELATIONS = {
-    "Equal": Relation.EQUAL,
-    "Greater": Relation.GREATER,
-    "GreaterOrEqual": Relation.GREATER_EQUAL,
-    "Less": Relation.LESS,
-    "LessOrEqual": Relation.LESS_EQUAL,
-}
-
-
-def _compare(node: OnnxNode) -> None:
-    axes = output_axes(node)
-    inputs = [node.operand(index, axes) for index in (0, 1)]
-    relation = Compare(_RELATIONS[node.operator])
-    node.emit("compare", relation, inputs, None, axes, dtype=DType.BOOL)
-
-
 READERS: Mapping[str, Callable[[OnnxNode], None]] = MappingProxyType(
     {
         "Abs": _unary("abs"),
         "BatchNormalization": _batch_norm,
-        **dict.fromkeys(_RELATIONS, _compare),
         "Celu": _celu,
         "Clip": _clip,
         "Erf": _unary("float_function", _ERF),

@@ -17,7 +17,7 @@ import numpy as np
 
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import LeftInFloatError, Problem, RefusedError
-from toolchain.frontends.onnx import quantisation
+from toolchain.frontends.onnx import plain_readers, quantisation
 from toolchain.frontends.onnx.arithmetic import UNIT, Arithmetic, Int8
 from toolchain.frontends.onnx.builder import Value, shifted
 from toolchain.frontends.onnx.file import End, Node
@@ -58,6 +58,7 @@ class Importer:
     def __init__(self, shaped: ShapedModel, arithmetic: Arithmetic) -> None:
         self._arithmetic = arithmetic
         self._in_float = Float32()
+        self._plain = plain_readers.Plain()
         self._model = shaped.model
         self._values = Values(shaped)
         self.problems: list[Problem] = []
@@ -180,6 +181,9 @@ class Importer:
             self._copy(node)
         elif node.operator in BLOCKS:
             self._move_blocks(node)
+        elif node.operator in plain_readers.OPERATORS and self._values.all_plain(node):
+            read = plain_readers.READERS.get(node.operator) or bindings()[node.operator].read
+            read(NodeView(self._values, node, self._plain))
         elif node.operator in bindings() or node.operator in READERS:
             self._check_reals(node)
             self._compute(node)

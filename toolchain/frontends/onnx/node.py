@@ -63,6 +63,13 @@ class NodeView:
     def holds_integers(self) -> bool:
         return self._values.holds_integers(self._node)
 
+    @property
+    def plain(self) -> bool:
+        return self._arithmetic.plain
+
+    def plain_dtype(self, index: int) -> DType:
+        return self._values.plain_dtype(self._node.inputs[index])
+
     def attribute(self, name: str, default: Any = None) -> Any:
         return self._node.attributes.get(name, default)
 
@@ -254,7 +261,8 @@ class NodeView:
             stored = shape if shape is not None else tuple(logical[axis] for axis in axes)
             tensor = builder.add_tensor(name, stored, dtype, _of(dtype, quantisation))
             outputs.append(tensor)
-            self._values.define(name, Value(tensor, layout, quantisation, self.holds_integers))
+            whole = self.holds_integers and dtype is not DType.BOOL
+            self._values.define(name, Value(tensor, layout, quantisation, whole))
         builder.add_op(kind, self.name, attributes, inputs, outputs)
 
     def emit_like(
@@ -298,5 +306,6 @@ class NodeView:
 
 
 def _of(dtype: DType, quantisation: Quantisation | None) -> Quantisation | None:
-    """That of a tensor of type `dtype`: float32 and bool have none."""
-    return None if dtype in (DType.FLOAT32, DType.BOOL) else quantisation
+    """That of a tensor of type `dtype`: only narrow integers have one."""
+    plain = (DType.FLOAT32, DType.BOOL, DType.INT32, DType.INT64)
+    return None if dtype in plain else quantisation

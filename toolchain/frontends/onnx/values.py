@@ -24,6 +24,8 @@ from toolchain.ir import DType, Quantisation
 from toolchain.ops.spec import OnnxData
 from toolchain.ops.unary.quantize import Quantize
 
+_PLAIN = frozenset({"bool", "int32", "int64"})
+
 
 @dataclass(frozen=True)
 class Marks:
@@ -97,6 +99,22 @@ class Values:
         """Whether an operand is held in float32."""
         found = (self.activations[name] for name in node.inputs if name in self.activations)
         return any(map(self.builder.is_real, found))
+
+    def all_plain(self, node: Node) -> bool:
+        """Whether all operands are bools and integers without a scale, and one is computed."""
+        names = [name for name in node.inputs if name]
+        moving = [self.activations[name] for name in names if name in self.activations]
+        types = {self.builder.tensor(value.tensor).dtype for value in moving}
+        known = (self.constants[name] for name in names if name in self.constants)
+        whole = all(c.quantisation is None and c.data.dtype.name in _PLAIN for c in known)
+        listed = all(name in self.activations or name in self.constants for name in names)
+        return bool(moving) and listed and whole and {t.value for t in types} <= _PLAIN
+
+    def plain_dtype(self, name: str) -> DType:
+        """The element type of an operand without a scale."""
+        if name in self.constants:
+            return DType(self.constants[name].data.dtype.name)
+        return self.builder.tensor(self.activations[name].tensor).dtype
 
     def mark(self) -> Marks:
         """What there is so far, for `undo`."""

@@ -1,4 +1,5 @@
-"""int32 functions of two tensors that broadcast, with a fused activation where TFLite has one.
+"""int32 and int64 functions of two tensors that broadcast, with a fused activation where TFLite has
+one.
 
 They compute with plain integers: no scale is used. Sums and products wrap.
 """
@@ -30,20 +31,20 @@ from toolchain.ops.spec import (
 
 Int64 = NDArray[np.int64]
 
-_LIMITS = np.iinfo(np.int32)
-_RANGES: Mapping[Activation, tuple[int, int]] = MappingProxyType(
+_RANGES: Mapping[Activation, tuple[int | None, int | None]] = MappingProxyType(
     {
-        Activation.NONE: (_LIMITS.min, _LIMITS.max),
-        Activation.RELU: (0, _LIMITS.max),
+        Activation.NONE: (None, None),
+        Activation.RELU: (0, None),
         Activation.RELU_N1_TO_1: (-1, 1),
         Activation.RELU6: (0, 6),
     }
 )
+"""None: the end of the type's own range."""
 
 
 def _quotient(a: Int64, b: Int64) -> Int64:
     """Rounded towards 0."""
-    quotient: Int64 = np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
+    quotient: Int64 = a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
     return quotient
 
 
@@ -68,11 +69,14 @@ FUNCTIONS: Mapping[str, Callable[[Int64, Int64], Int64]] = MappingProxyType(
         "sub": lambda a, b: a - b,
     }
 )
-"""By the kind that they are the int32 form of."""
+"""By the kind that they are the int32 or int64 form of."""
 
 
-def _range(op: Op) -> tuple[int, int]:
-    return _RANGES[getattr(op.attributes, "activation", Activation.NONE)]
+def _range(op: Op, graph: Graph) -> tuple[int, int] | None:
+    """What the activation holds results in; None for all that the type has."""
+    low, high = _RANGES[getattr(op.attributes, "activation", Activation.NONE)]
+    info = np.iinfo(graph.output(op).dtype.value)
+    return None if low is None else (low, int(info.max) if high is None else high)
 
 
 def _divisor(op: Op, graph: Graph) -> Array | None:
@@ -85,27 +89,31 @@ def _infer_quotient(base: OpSpec) -> Callable[[Op, Graph], tuple[TensorType, ...
     def infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
         divisor = _divisor(op, graph)
         if divisor is None or not divisor.all():
-            raise ValueError(f"the int32 divisor {op.inputs[1]!r} is no constant without zeros")
+            raise ValueError(f"the divisor {op.inputs[1]!r} is no constant without zeros")
         return base.infer(op, graph)
 
     return infer
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    y = graph.output(op)
     a, b = (values.astype(np.int64) for values in inputs)
-    values = FUNCTIONS[op.kind](a, b).astype(np.int32)
-    return (np.clip(values, *_range(op)).astype(np.int32).reshape(graph.output(op).shape),)
+    with np.errstate(over="ignore"):
+        values = FUNCTIONS[op.kind](a, b).astype(y.dtype.numpy)
+    limits = _range(op, graph)
+    if limits is not None:
+        values = np.clip(values, *limits).astype(y.dtype.numpy)
+    return (values.reshape(y.shape),)
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    low, high = _range(op)
-    limits: dict[str, float] = (
-        {"low": low, "high": high} if (low, high) != _RANGES[Activation.NONE] else {}
-    )
-    return expressed(broadcast_kernel(op, graph, core, ""), "binary_s32", op.kind, "", limits)
+    ends = _RANGES[getattr(op.attributes, "activation", Activation.NONE)]
+    limits = {n: v for n, v in zip(("low", "high"), ends, strict=True) if v is not None}
+    template = f"binary_s{8 * graph.output(op).dtype.size_bytes}"
+    return expressed(broadcast_kernel(op, graph, core, ""), template, op.kind, "", limits)
 
 
-def _sample(base: OpSpec) -> Callable[[np.random.Generator], Graph]:
+def _sample(base: OpSpec, dtype: DType) -> Callable[[np.random.Generator], Graph]:
     """The samples of the int8 kind with plain integers."""
 
     def sample(rng: np.random.Generator) -> Graph:
@@ -116,9 +124,10 @@ def _sample(base: OpSpec) -> Callable[[np.random.Generator], Graph]:
             for tensor in graph.tensors.values():
                 data = None
                 if tensor.is_constant:
-                    data = rng.integers(1, 1 << int(rng.integers(2, 31)), tensor.shape)
-                    data = (data * rng.choice([-1, 1], tensor.shape)).astype(np.int32)
-                tensors.append(replace(tensor, dtype=DType.INT32, quantisation=None, constant=data))
+                    most = 1 << int(rng.integers(2, 8 * dtype.size_bytes - 1))
+                    data = rng.integers(1, most, tensor.shape)
+                    data = (data * rng.choice([-1, 1], tensor.shape)).astype(dtype.numpy)
+                tensors.append(replace(tensor, dtype=dtype, quantisation=None, constant=data))
             made = Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
             if op.kind not in _DIVISIONS or _divisor(op, made) is not None:
                 return made
@@ -130,6 +139,17 @@ def int32_form(
     base: OpSpec, read: Callable[[TfliteNode], Attributes] = lambda node: Attributes()
 ) -> OpSpec:
     """The int32 form of an int8 kind `base`. `read` makes the attributes of a TFLite operator."""
+    return _form(base, DType.INT32, read)
+
+
+def int64_form(
+    base: OpSpec, read: Callable[[TfliteNode], Attributes] = lambda node: Attributes()
+) -> OpSpec:
+    """The same for int64."""
+    return _form(base, DType.INT64, read)
+
+
+def _form(base: OpSpec, dtype: DType, read: Callable[[TfliteNode], Attributes]) -> OpSpec:
     assert base.tflite is not None
     binding = base.tflite
 
@@ -137,9 +157,9 @@ def int32_form(
 
     def read_plain(node: TfliteNode) -> ReadOp:
         for index, tensor in enumerate(node.inputs):
-            if tensor is not None and tensor.dtype is not DType.INT32:
+            if tensor is not None and tensor.dtype is not dtype:
                 raise node.unsupported(
-                    f"input {index} ({tensor.name!r}) is {tensor.dtype.value} beside int32"
+                    f"input {index} ({tensor.name!r}) is {tensor.dtype.value} beside {dtype.value}"
                 )
         if quotient and not node.constant(1).all():
             raise node.unsupported("it divides by 0, at which TFLite stops")
@@ -155,10 +175,10 @@ def int32_form(
         infer=_infer_quotient(base) if quotient else base.infer,
         reference=_reference,
         select=_select,
-        sample=_sample(base),
+        sample=_sample(base, dtype),
         tflite=TfliteBinding(binding.builtins, read_plain, write),
         onnx=None,
-        dtypes=frozenset({DType.INT32}),
+        dtypes=frozenset({dtype}),
         quantised=STORED,
-        limits=f"int32 without scales, any broadcast{activation}{divisor}",
+        limits=f"{dtype.value} without scales, any broadcast{activation}{divisor}",
     )

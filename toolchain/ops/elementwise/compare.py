@@ -1,11 +1,12 @@
 """Comparisons of two tensors, broadcasting, to bool. TFLite EQUAL, LESS and the others.
 
 Arithmetic of int8: `ComparisonWithScaling`: each operand, times 256, is scaled by its own scale,
-which must be below 1. float32, int32 and bool are compared as they are.
+which must be below 1. float32, integers and bool are compared as they are.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -29,9 +30,12 @@ from toolchain.ops.elementwise.common import (
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel
 from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.readers.onnx_elementwise import output_axes
 from toolchain.ops.spec import (
     STORED,
     Array,
+    OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TensorType,
@@ -42,6 +46,7 @@ from toolchain.ops.spec import (
 )
 
 _LEFT_SHIFT = 8
+ONNX_RELATIONS = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
 
 
 class Relation(Enum):
@@ -120,6 +125,17 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     return WrittenOp(name, f"{title}Options", version=2)
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    """Of float32, and of plain integers and bools."""
+    if not (node.in_float or node.plain):
+        raise node.left_in_float("ONNX Runtime has no quantised form of it")
+    axes = output_axes(node)
+    operands = [node.operand(index, axes) for index in (0, 1)]
+    words = re.findall("[A-Z][a-z]*", node.operator)
+    relation = Relation["_".join(word.upper() for word in words if word != "Or")]
+    node.emit("compare", Compare(relation), operands, None, axes, dtype=DType.BOOL)
+
+
 def _sample(rng: np.random.Generator) -> Graph:
     """Often alike in scale, and then often equal."""
     shapes = sample_broadcast_shapes(rng, 4)
@@ -147,6 +163,7 @@ _INT8 = OpSpec(
     sample=_sample,
     axes=elementwise_axes,
     tflite=TfliteBinding(tuple(r.name for r in Relation), _read, _write),
+    onnx=OnnxBinding(ONNX_RELATIONS, _read_onnx),
     dtypes=frozenset({DType.INT8, DType.BOOL}),
     limits="int8 of scales below 1, any broadcast; gives bool",
 )
@@ -160,7 +177,9 @@ _RELATIONS = MappingProxyType(
         Relation.GREATER_EQUAL: np.greater_equal,
     }
 )
-_SUFFIXES = MappingProxyType({DType.FLOAT32: "f32", DType.INT32: "s32", DType.BOOL: "u8"})
+_SUFFIXES = MappingProxyType(
+    {DType.FLOAT32: "f32", DType.INT32: "s32", DType.INT64: "s64", DType.BOOL: "u8"}
+)
 
 
 def _plain_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:

@@ -8,7 +8,7 @@ ONNX's division by one number is a straight line (`unary.lookup`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -26,7 +26,7 @@ from toolchain.ops.arithmetic.fixed_point import (
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.binary_f32 import float_form
-from toolchain.ops.elementwise.binary_s32 import int32_form
+from toolchain.ops.elementwise.binary_s32 import int32_form, int64_form
 from toolchain.ops.elementwise.common import (
     Int64,
     check_node,
@@ -209,5 +209,6 @@ SPEC = by_type(
         DType.INT8: _INT8,
         DType.FLOAT32: float_form(_INT8, _read_plain),
         DType.INT32: int32_form(_INT8, _read_plain),
+        DType.INT64: replace(int64_form(_INT8, _read_plain), tflite=None, onnx=_INT8.onnx),
     }
 )

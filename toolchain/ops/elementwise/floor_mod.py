@@ -1,8 +1,27 @@
-"""What a division that rounds down leaves. TFLite FLOOR_MOD, float32 and int32."""
+"""What a division that rounds down leaves. TFLite FLOOR_MOD, float32, int32 and int64; ONNX Mod."""
 
 from __future__ import annotations
 
-from toolchain.ir import DType
-from toolchain.ops.elementwise.plain import plain_spec
+from dataclasses import replace
 
-SPEC = plain_spec("floor_mod", "FloorModOptions", DType.FLOAT32, DType.INT32)
+from toolchain.ir import Attributes, DType
+from toolchain.ops.elementwise.plain import plain_spec
+from toolchain.ops.readers.onnx_elementwise import output_axes
+from toolchain.ops.spec import OnnxBinding, OnnxNode
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    """Of plain integers, by constants other than 0."""
+    if not node.plain or node.attribute("fmod", 0):
+        raise node.unsupported("its remainders have the sign of the dividend", "export fmod=0")
+    if not node.constant(1).data.all():
+        raise node.unsupported("it divides integers by 0")
+    axes = output_axes(node)
+    operands = [node.operand(index, axes) for index in (0, 1)]
+    node.emit("floor_mod", Attributes(), operands, None, axes, dtype=node.plain_dtype(0))
+
+
+SPEC = replace(
+    plain_spec("floor_mod", "FloorModOptions", DType.FLOAT32, DType.INT32, DType.INT64),
+    onnx=OnnxBinding(("Mod",), _read_onnx),
+)

@@ -1,4 +1,4 @@
-"""Truth values: and, or, not. TFLite LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT."""
+"""Truth values: and, or, not, xor. TFLite LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT; ONNX And, ..."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from toolchain.ops.elementwise.common import (
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel
 from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.readers.onnx_elementwise import output_axes
 from toolchain.ops.spec import (
     Array,
+    OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TensorType,
@@ -35,6 +38,7 @@ class Connective(Enum):
     AND = 0b1000
     OR = 0b1110
     NOT = 0b0001
+    XOR = 0b0110
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,16 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     return WrittenOp(f"LOGICAL_{name}", f"Logical{name.capitalize()}Options")
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    """And, Or, Not and Xor of bools."""
+    if not node.plain:
+        raise node.unsupported("its operands are not bool")
+    axes = output_axes(node)
+    operands = [node.operand(index, axes) for index in range(node.inputs)]
+    attributes = Logical(Connective[node.operator.upper()])
+    node.emit("logical", attributes, operands, None, axes, dtype=DType.BOOL)
+
+
 def _sample(rng: np.random.Generator) -> Graph:
     connective = list(Connective)[int(rng.integers(3))]
     shapes = sample_broadcast_shapes(rng, 4)
@@ -97,7 +111,10 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    tflite=TfliteBinding(tuple(f"LOGICAL_{c.name}" for c in Connective), _read, _write),
+    tflite=TfliteBinding(
+        tuple(f"LOGICAL_{c.name}" for c in Connective if c is not Connective.XOR), _read, _write
+    ),
+    onnx=OnnxBinding(("And", "Or", "Not", "Xor"), _read_onnx),
     dtypes=frozenset({DType.BOOL}),
     limits="bool, any broadcast",
 )

@@ -1,4 +1,4 @@
-"""Functions of two operands that TFLite computes in float32 and on plain int32, never quantised."""
+"""Functions of two operands that TFLite computes in float32 and on integers, never quantised."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.binary_f32 import float_form
-from toolchain.ops.elementwise.binary_s32 import int32_form
+from toolchain.ops.elementwise.binary_s32 import int32_form, int64_form
 from toolchain.ops.elementwise.common import infer_broadcast, sample_binary
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp, by_type
 
 
 def plain_spec(kind: str, options: str, *types: DType) -> OpSpec:
-    """A kind that `binary_f32.FUNCTIONS` and `binary_s32.FUNCTIONS` name, of `types` of these two.
+    """A kind that `binary_f32.FUNCTIONS` and `binary_s32.FUNCTIONS` name, of `types` of these.
 
     `options`: the type of its options in TFLite's schema.
     """
@@ -51,5 +51,5 @@ def plain_spec(kind: str, options: str, *types: DType) -> OpSpec:
         axes=elementwise_axes,
         tflite=TfliteBinding((kind.upper(),), read, write),
     )
-    made = {DType.FLOAT32: float_form, DType.INT32: int32_form}
+    made = {DType.FLOAT32: float_form, DType.INT32: int32_form, DType.INT64: int64_form}
     return by_type({dtype: made[dtype](base) for dtype in types})
