@@ -93,9 +93,23 @@ void thimble_select(const thimble_select_params *params,
                     const void *no,
                     void *output);
 
-/** The `k` largest elements of each of `rows` rows of `columns`, in descending order, and their indices. Of
- * equal elements the one with the lower index comes first. */
-void thimble_top_k_s8(
-    const int8_t *input, int32_t rows, int32_t columns, int32_t k, int8_t *values, int32_t *indices);
+/** The `k` largest elements of each of `rows` rows of `columns`, in descending order, or the smallest in
+ * ascending order. */
+typedef struct {
+    int32_t rows;
+    int32_t columns;
+    int32_t k;
+    int32_t smallest;
+    int32_t index_bytes; /**< 4: the indices are int32; 8: int64 */
+} thimble_top_k_params;
+
+/** The elements and their indices. Of equal elements the one with the lower index comes first; there is none
+ * that is not a number. */
+void thimble_top_k_f32(const thimble_top_k_params *params, const float *input, float *values, void *indices);
+void thimble_top_k_s32(const thimble_top_k_params *params,
+                       const int32_t *input,
+                       int32_t *values,
+                       void *indices);
+void thimble_top_k_s8(const thimble_top_k_params *params, const int8_t *input, int8_t *values, void *indices);
 
 #endif

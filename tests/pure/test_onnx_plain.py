@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.host import run_graph_on_host
 from tests.support.onnx_models import prepared_of, run
 from toolchain.errors import UnsupportedError
+from toolchain.ir import End
 
 Values = NDArray[np.generic]
 CODES = {
@@ -53,11 +54,14 @@ def agree(data: bytes, feeds: Mapping[str, Values]) -> None:
     prepared = prepared_of(data)
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     wanted = session.run(None, dict(feeds))
-    made = run_graph_on_host(prepared.graph, tuple(feeds[n] for n in prepared.graph.inputs))
-    for want, got, one in zip(wanted, run(prepared, feeds), made, strict=True):
+    graph, ends = prepared.graph, {b.tensor: b for b in prepared.boundaries}
+    found = {name: End(graph.tensors[name], ends.get(name)) for name in graph.tensors}
+    given = tuple(found[name].to_graph(feeds[name]) for name in graph.inputs)
+    made = run_graph_on_host(graph, given)
+    for name, want, got, one in zip(graph.outputs, wanted, run(prepared, feeds), made, strict=True):
         assert (want.dtype, want.shape) == (got.dtype, got.shape)
         np.testing.assert_array_equal(got, want)
-        np.testing.assert_array_equal(one, want)
+        np.testing.assert_array_equal(found[name].to_model(one), want)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
@@ -101,3 +105,38 @@ def test_a_computed_divisor_is_refused() -> None:
     feeds = {"a": np.ones((2, 2), np.int64), "b": np.ones((2, 2), np.int64)}
     with pytest.raises(UnsupportedError, match=r"Div .*its input 1 is not constant"):
         prepared_of(file([node("Div", "a b", "y")], feeds, ["y"], {}))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("largest", [0, 1])
+def test_the_largest_and_the_smallest_of_any_axis(dtype: str, largest: int) -> None:
+    """Few values, so that many are equal; the indices pick rows."""
+    rng = np.random.default_rng(6)
+    feeds = {"x": rng.integers(-4, 5, (1, 7, 3, 5)).astype(dtype)}
+    nodes = [
+        node("TopK", "x k", "values indices", axis=1, largest=largest),
+        node("TopK", "x k", "last places", largest=largest),
+        node("Reshape", "places flat", "picks"),
+        node("Gather", "rows picks", "chosen"),
+    ]
+    constants = {"k": np.array([3]), "flat": np.array([-1]), "rows": np.arange(20.0).reshape(5, 4)}
+    constants["rows"] = constants["rows"].astype(np.float32)
+    agree(file(nodes, feeds, ["values", "indices", "last", "chosen"], constants), feeds)
+
+
+def test_the_largest_of_quantised_values() -> None:
+    rng = np.random.default_rng(7)
+    feeds = {"x": rng.normal(0, 2, (1, 4, 9)).astype(np.float32)}
+    nodes = [
+        node("QuantizeLinear", "x s z", "q"),
+        node("DequantizeLinear", "q s z", "d"),
+        node("TopK", "d k", "v indices"),
+        node("QuantizeLinear", "v s z", "vq"),
+        node("DequantizeLinear", "vq s z", "values"),
+    ]
+    constants = {"s": np.float32(0.03), "z": np.int8(5), "k": np.array([4])}
+    data = file(nodes, feeds, ["values", "indices"], constants)
+    assert [op.kind for op in prepared_of(data).graph.ops] == ["top_k"]
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    for want, got in zip(session.run(None, feeds), run(prepared_of(data), feeds), strict=True):
+        np.testing.assert_array_equal(got, want)

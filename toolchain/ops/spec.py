@@ -287,8 +287,12 @@ class OnnxNode(Protocol):
         axes: tuple[int, ...],
         shape: tuple[int, ...] | None = None,
         dtype: DType = DType.INT8,
+        indices: DType | None = None,
     ) -> None:
-        """Add the operator that computes all outputs of the node. `shape` is as in `operand`."""
+        """Add the operator that computes all outputs of the node. `shape` is as in `operand`.
+
+        `indices`: the element type of the outputs behind the first, where it is another one.
+        """
 
     def emit_like(
         self, index: int, kind: str, attributes: Attributes, quantisation: Quantisation

@@ -24,7 +24,7 @@ IN_INT8 = "quantise the model to int8"
 """A remedy for who did not ask for float."""
 _MOVERS = frozenset(
     {"arg_max", "concat", "gather", "mirror_pad", "pad", "reshape", "resize_nearest", "select"}
-    | {"slice", "split", "tile", "transpose"}
+    | {"slice", "split", "tile", "top_k", "transpose"}
 )
 """Kinds that move or compare values of any type."""
 

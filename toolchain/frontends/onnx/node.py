@@ -249,14 +249,21 @@ class NodeView:
         axes: tuple[int, ...],
         shape: tuple[int, ...] | None = None,
         dtype: DType = DType.INT8,
+        indices: DType | None = None,
     ) -> None:
         builder, names = self._values.builder, [self._last, *self._node.outputs[1:]]
         dtype = self._arithmetic.dtype(dtype)
         kind, attributes = self._arithmetic.kind(kind, attributes)
         quantisation = self._arithmetic.quantisation or quantisation
         outputs = []
-        for name in names:
+        for place, name in enumerate(names):
             logical = self._values.shapes[name]
+            if place and indices is not None:
+                of_indices = builder.add_tensor(name, [logical[a] for a in axes], indices, None)
+                outputs.append(of_indices)
+                layout = Layout.of(logical, axes)
+                self._values.define(name, Value(of_indices, layout, None, True))
+                continue
             layout = Layout.of(logical, axes)
             stored = shape if shape is not None else tuple(logical[axis] for axis in axes)
             tensor = builder.add_tensor(name, stored, dtype, _of(dtype, quantisation))

@@ -1,12 +1,14 @@
-"""The k largest elements of each row, largest first, and their indices. TFLite TOPK_V2, int8.
+"""The k largest elements of each row, largest first, and their indices. TFLite TOPK_V2, ONNX TopK.
 
-Of equal elements the first comes first, as in LiteRT's `TopContainer`.
+Of equal elements the first comes first, as in LiteRT's `TopContainer`. ONNX may ask for the
+smallest ones, and its indices are int64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -15,10 +17,12 @@ from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.elementwise.common import sample_shape
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import (
+    Argument,
     Call,
     Input,
     Kernel,
     Output,
+    Struct,
     Touched,
 )
 from toolchain.ops.movement.copies import (
@@ -26,9 +30,12 @@ from toolchain.ops.movement.copies import (
     integers,
     sample_quantisation,
 )
+from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.spec import (
     ALIKE,
     Array,
+    OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TensorType,
@@ -37,54 +44,73 @@ from toolchain.ops.spec import (
     WrittenOp,
 )
 
+_SUFFIXES = MappingProxyType({DType.INT8: "s8", DType.FLOAT32: "f32", DType.INT32: "s32"})
+
 
 @dataclass(frozen=True)
 class TopK(Attributes):
-    """`k` elements of each row."""
+    """`k` elements of each row. With `smallest` the least ones, least first."""
 
     k: int
+    smallest: bool = False
+    indices: DType = DType.INT32
 
 
-def _k(op: Op) -> int:
+def _attributes(op: Op) -> TopK:
     assert isinstance(op.attributes, TopK)
-    return op.attributes.k
+    return op.attributes
 
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, k = graph.input(op, 0), _k(op)
-    if not x.shape or not 0 < k <= x.shape[-1]:
-        raise ValueError(f"the {k} largest of {x}")
-    shape = (*x.shape[:-1], k)
-    return (TensorType(shape, x.dtype), TensorType(shape, DType.INT32))
+    x, attributes = graph.input(op, 0), _attributes(op)
+    if x.dtype not in _SUFFIXES:
+        raise ValueError(f"the largest of {x}")
+    if not x.shape or not 0 < attributes.k <= x.shape[-1]:
+        raise ValueError(f"the {attributes.k} largest of {x}")
+    if attributes.indices not in (DType.INT32, DType.INT64):
+        raise ValueError(f"indices are int32 or int64, not {attributes.indices.value}")
+    shape = (*x.shape[:-1], attributes.k)
+    return (TensorType(shape, x.dtype), TensorType(shape, attributes.indices))
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    order = np.argsort(-inputs[0].astype(np.int64), axis=-1, kind="stable")[..., : _k(op)]
-    return (np.take_along_axis(inputs[0], order, axis=-1), order.astype(np.int32))
+    (x,), attributes = inputs, _attributes(op)
+    wide = x if x.dtype.kind == "f" else x.astype(np.int64)
+    keys = wide if attributes.smallest else np.negative(wide)
+    order = np.argsort(keys, axis=-1, kind="stable")[..., : attributes.k]
+    values = np.take_along_axis(x, order, axis=-1)
+    return (values, order.astype(attributes.indices.numpy))
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x = graph.input(op, 0)
-    columns = x.shape[-1]
-    call = Call(
-        "thimble_top_k_s8",
+    x, attributes = graph.input(op, 0), _attributes(op)
+    params = Struct(
+        "thimble_top_k_params",
         {
-            "input": Input(0),
-            "rows": x.elements // columns,
-            "columns": columns,
-            "k": _k(op),
-            "values": Output(0),
-            "indices": Output(1),
+            "rows": x.elements // x.shape[-1],
+            "columns": x.shape[-1],
+            "k": attributes.k,
+            "smallest": int(attributes.smallest),
+            "index_bytes": attributes.indices.size_bytes,
         },
     )
-    return Kernel((call,), _extents)
+    arguments: dict[str, Argument] = {
+        "params": params,
+        "input": Input(0),
+        "values": Output(0),
+        "indices": Output(1, element="void"),
+    }
+    return Kernel((Call(f"thimble_top_k_{_SUFFIXES[x.dtype]}", arguments),), _extents)
 
 
 def _extents(touched: Touched) -> Extents:
-    rows = touched.call["rows"]
-    found = rows * touched.call["k"]
+    call, source = touched.call, touched.inputs[0]
+    assert source is not None
+    rows, width = call["params.rows"], source.element_bytes
+    found = rows * call["params.k"]
     return Extents(
-        {0: whole(rows * touched.call["columns"])}, {0: whole(found), 1: whole(found, 4)}
+        {0: whole(rows * call["params.columns"], width)},
+        {0: whole(found, width), 1: whole(found, call["params.index_bytes"])},
     )
 
 
@@ -94,21 +120,39 @@ def _read(node: TfliteNode) -> ReadOp:
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
-    k = int32_constant("k", np.array([_k(op)]))
+    k = int32_constant("k", np.array([_attributes(op).k]))
     return WrittenOp("TOPK_V2", "TopKV2Options", {}, (k,), version=2)
 
 
 def _sample(rng: np.random.Generator) -> Graph:
     shape = (*sample_shape(rng, 3, 6)[1:], int(rng.integers(1, 60)))
     k = int(rng.integers(1, shape[-1] + 1))
-    q = sample_quantisation(rng)
+    dtype = list(_SUFFIXES)[int(rng.choice([0, 0, 1, 2]))]
+    q = sample_quantisation(rng) if dtype is DType.INT8 else None
     tensors = [
-        Tensor("x", shape, DType.INT8, q),
-        Tensor("values", (*shape[:-1], k), DType.INT8, q),
+        Tensor("x", shape, dtype, q),
+        Tensor("values", (*shape[:-1], k), dtype, q),
         Tensor("indices", (*shape[:-1], k), DType.INT32),
     ]
     op = Op("top_k", "top_k", ("x",), ("values", "indices"), TopK(k))
     return Graph.build("sample", tensors, [op], ["x"], ["values", "indices"])
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    """Values and indices, in order, along any axis."""
+    if not node.attribute("sorted", 1):
+        raise node.unsupported("the order of its results is open", "export it with sorted=1")
+    order, rank = node.axes(0), len(node.shape(0))
+    (axis,) = resolve_axes(node, (int(node.attribute("axis", -1)),), rank)
+    (k,) = node.integers(1)
+    axes = (*(other for other in order if other != axis), axis)
+    smallest = not node.attribute("largest", 1)
+    q = None if node.plain else node.quantisation(0)
+    dtype = node.plain_dtype(0) if node.plain else DType.INT8
+    if dtype is DType.INT64:
+        raise node.unsupported("its data are int64", "cast them to int32 or float32")
+    found, given = TopK(k, smallest, DType.INT64), [node.operand(0, axes)]
+    node.emit("top_k", found, given, q, axes, dtype=dtype, indices=DType.INT64)
 
 
 SPEC = OpSpec(
@@ -120,6 +164,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     tflite=TfliteBinding(("TOPK_V2",), _read, _write),
-    dtypes=frozenset({DType.INT8, DType.INT32}),
-    limits="int8, last dimension, constant k",
+    onnx=OnnxBinding(("TopK",), _read_onnx),
+    dtypes=frozenset({*_SUFFIXES, DType.INT64}),
+    limits="int8, int32 or float32, constant k; TFLite: the last dimension",
 )
