@@ -4,6 +4,7 @@ computes exactly what LiteRT does with it."""
 from __future__ import annotations
 
 import json
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,9 +17,12 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain import load_model, verify_model
 from toolchain.cli import run
 from toolchain.errors import InputError
+from toolchain.frontends.tflite.file import read_file
 from toolchain.ir import DType, Graph, Tensor
+from toolchain.ops import forms
 from toolchain.ops.unary.dequantize import dequantized
 from toolchain.planning.options import PlanOptions
+from toolchain.quantise.post_training import Quantised
 from toolchain.quantise.tflite import quantise_tflite
 
 ECOSYSTEM = Path(__file__).parents[1] / "ecosystem"
@@ -102,6 +106,66 @@ def test_the_command(network: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "is read by this command" in capsys.readouterr().err
     assert run([*command, str(out), "--method", "entropy"]) != 0
     assert "is for ONNX models" in capsys.readouterr().err
+
+
+def float_sample(name: str, builtin: str) -> Graph:
+    """A random operator of float32, the first that the file names so."""
+    for seed in range(60):
+        graph = in_float(forms()[name].sample(np.random.default_rng(seed)))
+        if [op.code for op in read_file(tflite_bytes(graph)).ops] == [builtin]:
+            return graph
+    raise AssertionError(f"no sample of {name} is a {builtin}")
+
+
+def quantised(graph: Graph, folder: Path, low: float, high: float) -> tuple[Path, Quantised]:
+    """The int8 form of a float network, on inputs spread evenly from `low` to `high`."""
+    rng = np.random.default_rng(3)
+    model, data, out = (folder / name for name in ("net.tflite", "data.npz", "int8.tflite"))
+    model.write_bytes(tflite_bytes(graph))
+    given = {n: rng.uniform(low, high, (4, *graph.tensors[n].shape)) for n in graph.inputs}
+    np.savez(data, **{name: values.astype(np.float32) for name, values in given.items()})
+    return out, quantise_tflite(model, [data], out)
+
+
+@pytest.mark.parametrize("builtin", ["DIV", "SQRT"])
+def test_divisions_and_roots_are_int8(builtin: str, tmp_path: Path) -> None:
+    graph = float_sample(f"{builtin.lower()}.float32", builtin)
+    out, made = quantised(graph, tmp_path, 0.5, 4)
+    assert not made.left_in_float and made.outputs[0].noise_db > 20
+    checked = verify_model(out, board="host", runs=2)
+    assert checked.passed and checked.differing == 0
+
+
+def test_a_depthwise_convolution_without_a_bias(tmp_path: Path) -> None:
+    """LiteRT's default kernels crash on it, and took this process with them."""
+    graph = float_sample("depthwise_conv2d.float32", "DEPTHWISE_CONV_2D")
+    (op,) = graph.ops
+    graph = replace(graph, ops=(replace(op, inputs=op.inputs[:2]),))
+    out, made = quantised(graph, tmp_path, -1, 1)
+    assert not made.left_in_float and made.outputs[0].noise_db > 20
+    checked = verify_model(out, board="host", runs=2)
+    assert checked.passed and checked.differing == 0
+
+
+@pytest.mark.parametrize(("spread", "left"), [(10.0, 0), (1000.0, 1)])
+def test_wide_numbers_are_compared_in_float(spread: float, left: int, tmp_path: Path) -> None:
+    """LiteRT's int8 comparison is wrong for scales of 1 and more: 2,000 / 255 is one."""
+    graph = float_sample("compare.float32", "GREATER")
+    _, made = quantised(graph, tmp_path, -spread, spread)
+    assert len(made.left_in_float) == left
+    assert made.outputs[0].noise_db > 15
+
+
+def test_labels_are_kept(network: Path, tmp_path: Path) -> None:
+    """They lie in a zip archive behind the model."""
+    model, out = tmp_path / "labelled.tflite", tmp_path / "int8.tflite"
+    model.write_bytes(network.read_bytes())
+    with zipfile.ZipFile(model, "a") as archive:
+        archive.writestr("labels.txt", "cat\ndog\n")
+    quantise_tflite(model, [samples(tmp_path, **ends(network))], out)
+    with zipfile.ZipFile(out) as archive:
+        assert archive.read("labels.txt") == b"cat\ndog\n"
+    load_model(out)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

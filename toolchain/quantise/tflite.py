@@ -63,11 +63,12 @@ def quantise_tflite(
     found = tflite_model.ranges(wide, samples, report)
     report("writing int8")
     made = quantised(wide, found, per_channel=per_channel)
+    written = tflite_model.with_archive_of(given, made.data)
     rough = tflite_model.interpreter(made.data)
     compared = samples[:MOST_COMPARED]
     layers, outputs = _compared(machine, rough, compared, report)
-    write_file(out, made.data)
-    sizes = len(given), len(made.data)
+    write_file(out, written)
+    sizes = len(given), len(written)
     counts = len(samples), len(compared)
     return Quantised(str(model), *counts, *sizes, layers, outputs, made.left)
 

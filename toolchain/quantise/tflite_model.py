@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import struct
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,6 +31,7 @@ Floats = NDArray[np.float32]
 Sample = Mapping[str, NDArray[np.generic]]
 _IDENTIFIER = b"TFL3"
 _LEVELS = 255
+_LARGEST_ARCHIVE_BYTES = 1 << 26
 _LEAST_SCALE = 2.0**-26
 """Below it LiteRT refuses a ReLU6, whose 6 would overrun 32 bits."""
 
@@ -65,6 +69,26 @@ def bytes_of(model: Any) -> bytes:
     builder = make(1 << 16)
     builder.Finish(model.Pack(builder), _IDENTIFIER)
     return bytes(builder.Output())
+
+
+def with_archive_of(source: bytes, data: bytes) -> bytes:
+    """`data` with the files, such as labels, that metadata keep in a zip archive behind `source`.
+
+    A damaged archive is left out, as the reader of labels takes it for absent.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(source)) as archive:
+            entries = archive.infolist()
+            if sum(entry.file_size for entry in entries) > _LARGEST_ARCHIVE_BYTES:
+                return data
+            files = {entry.filename: archive.read(entry) for entry in entries}
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
+        return data
+    target = io.BytesIO(data)
+    with zipfile.ZipFile(target, "a") as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return target.getvalue()
 
 
 def interpreter(data: bytes) -> Any:
@@ -125,6 +149,8 @@ class _Widened:
         for target, source in known.items():
             self._set(graph.tensors[target], _float_values(self.model, graph, source))
         for op in kept:
+            if code_of(self.model, op) == "DEPTHWISE_CONV_2D":
+                self._give_bias(graph, op)
             place = stored_in_int8(code_of(self.model, op))
             if place is None:
                 continue
@@ -135,6 +161,18 @@ class _Widened:
             if hasattr(op.builtinOptions, "asymmetricQuantizeInputs"):
                 op.builtinOptions.asymmetricQuantizeInputs = False
         graph.operators = kept
+
+    def _give_bias(self, graph: Any, op: Any) -> None:
+        """Zeros where there is none: LiteRT's default kernels crash on it."""
+        x, w, *bias = (int(i) for i in op.inputs)
+        shape = graph.tensors[w].shape
+        if bias[:1] not in ([], [-1]) or graph.tensors[x].type != self._types.FLOAT32:
+            return
+        made = made_object("TensorT")
+        made.name, made.shape = graph.tensors[w].name + b"_bias", [int(shape[-1])]
+        graph.tensors.append(made)
+        self._set(made, np.zeros(int(shape[-1]), np.float32))
+        op.inputs = [x, w, len(graph.tensors) - 1]
 
     def _set(self, tensor: Any, values: Floats) -> None:
         tensor.type, tensor.quantization = self._types.FLOAT32, None

@@ -75,6 +75,7 @@ class _Rewriter:
         for op, rule in zip(graph.operators, chosen, strict=True):
             if rule is not None:
                 self._tie(op, rule)
+        chosen = [self._narrow(op, rule) for op, rule in zip(graph.operators, chosen, strict=True)]
         for op, rule in zip(graph.operators, chosen, strict=True):
             if rule is None:
                 self._keep(op)
@@ -145,10 +146,22 @@ class _Rewriter:
         if not why and all(self._constant(int(i)) is not None for i in op.inputs if i >= 0):
             why = "it reads only constants"
         if why:
-            output = self._graph.tensors[int(op.outputs[0])].name.decode("utf-8", "replace")
-            self._left.append((f"{name} ({output})", why))
+            self._leave(op, why)
             return None
         return rule
+
+    def _leave(self, op: Any, why: str) -> None:
+        output = self._graph.tensors[int(op.outputs[0])].name.decode("utf-8", "replace")
+        self._left.append((f"{code_of(self._model, op)} ({output})", why))
+
+    def _narrow(self, op: Any, rule: Rule | None) -> Rule | None:
+        """The rule, if the scales that are known by now are such as the kernel takes."""
+        if rule is None or not rule.below_one:
+            return rule
+        if all(self._scaling(index)[0] < 1 for index in self._data(op, rule)):
+            return rule
+        self._leave(op, "LiteRT compares no int8 tensors of a scale of 1 or more")
+        return None
 
     def _data(self, op: Any, rule: Rule) -> list[int]:
         """Numbers of the float tensors that the operator reads as data."""

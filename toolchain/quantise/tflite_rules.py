@@ -43,10 +43,12 @@ class Weights:
 
 @dataclass(frozen=True)
 class Rule:
-    """`alike`: data and outputs have one scale. `prescribed`: that of the outputs. `weights`: where
-    an operator has constants of scales of their own; all other float inputs are data."""
+    """`alike`: data and outputs have one scale. `below_one`: those of the data are below 1.
+    `prescribed`: that of the outputs. `weights`: where an operator has constants of scales of their
+    own; all other float inputs are data."""
 
     alike: bool = False
+    below_one: bool = False
     prescribed: Fixed | None = None
     weights: Weights | None = None
 
@@ -66,7 +68,6 @@ _LEFT = frozenset(
     {
         *("assign", "cast", "dequantize", "fill", "quantize"),  # of types, not of a scale
         *("detection_postprocess", "lstm", "svdf"),  # states, and boxes
-        *("div", "sqrt"),  # LiteRT has them in float alone
         "scatter_nd",  # LiteRT's empty places are the byte 0, whatever the zero point
     }
 )
@@ -91,7 +92,7 @@ def rule_of(builtin: str) -> Rule | None:
     if spec is None or spec.kind in _LEFT:
         return None
     alike = spec.quantised.stored or spec.kind in _ALIKE
-    return Rule(alike, PRESCRIBED.get(spec.kind), _WEIGHTS.get(spec.kind))
+    return Rule(alike, spec.kind == "compare", PRESCRIBED.get(spec.kind), _WEIGHTS.get(spec.kind))
 
 
 def stored_in_int8(builtin: str) -> int | None:
