@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._cost_floats import FLOATS
 from toolchain.boards import Core
 from toolchain.cost.key import COPIES, Key, operator_key
 from toolchain.cost.predicted import only_views
@@ -536,8 +537,6 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "streaming_depthwise": (streaming_depthwise, 32),
     "fully_connected": (fully_connected, 64),
     "detection_postprocess": (forms()["detection_postprocess.int8"].sample, 32),
-    "conv3d": (forms()["conv3d"].sample, 48),
-    "rfft2d": (forms()["rfft2d"].sample, 64),
     "decode_boxes": (forms()["decode_boxes"].sample, 32),
     "computed_fully_connected": (computed_fully_connected, 32),
     "scaled_fully_connected": (scaled_fully_connected, 48),
@@ -566,6 +565,7 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "partial_matmul": (_partial(batch_matmul, "partial_matmul"), 24),
     "partial_sum": (_partial(_reduce("mean"), "partial_sum"), 32),
     "requantise_sums": (requantise_sums, 96),
+    **FLOATS,
 }
 """For each family a sampler, and how many of them are measured."""
 

@@ -49,16 +49,18 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     if not x.shape:
         raise UnsupportedError(f"{op.kind} {op.name!r}: the input is a scalar")
     columns = x.shape[-1]
+    rows = x.elements // columns
     arguments: dict[str, Argument] = {
         "input": Input(0),
         "output": Output(0),
-        "rows": x.elements // columns,
+        "rows": rows,
         "columns": columns,
     }
     return Kernel(
         (Call("thimble_log_softmax_f32", arguments),),
         row_extents("rows", "columns"),
         find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        find_terms=lambda: {"call": 1.0, "row": rows, "element": x.elements},
     )
 
 

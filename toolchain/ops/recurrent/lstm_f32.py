@@ -144,6 +144,12 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         _extents,
         constants=tuple(constant(key, first) for key, first in packed.items()),
         scratch_bytes=gates_bytes(units),
+        find_terms=lambda: {
+            "call": 1.0,
+            "row": batches * steps,
+            "product": batches * steps * len(GATES) * units * (inputs + units),
+            "unit": batches * steps * units,
+        },
     )
 
 

@@ -183,7 +183,22 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         (Call(function, arguments),),
         lambda touched: _extents(touched, attributes.cell),
         scratch_bytes=4 * attributes.cell.scratch * units,
+        find_terms=lambda: _terms(op, graph),
     )
+
+
+def _terms(op: Op, graph: Graph) -> dict[str, float]:
+    """Turns of the kernel's loops. The activations of a unit are those of all its gates."""
+    attributes, (steps, batches, inputs, units) = _attributes(op), _sizes(op, graph)
+    rows = steps * batches
+    return {
+        "call": 1.0,
+        "row": rows,
+        "product": rows * attributes.cell.gates * units * (inputs + units),
+        "unit": rows * units,
+        "variant of a unit": rows * units * attributes.variant,
+        "written element": (rows if attributes.every_step else batches) * units,
+    }
 
 
 def _extents(touched: Touched, cell: Cell) -> Extents:

@@ -167,7 +167,6 @@ def _terms(op: Op, graph: Graph) -> dict[str, float]:
     return {
         "call": 1.0,
         "row": rows,
-        "sum": 2 * rows * units,
         "product": rows * units * (inputs + units),
         "unit": rows * units,
         "tanh": rows * units * (_attributes(op).bend is Bend.TANH),
