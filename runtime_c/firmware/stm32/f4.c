@@ -88,7 +88,7 @@ static void flash_up(void)
     THIMBLE_REGISTER(FLASH_ACR) = acr;
     THIMBLE_REGISTER(FLASH_ACR) = acr | FLASH_ACR_ICRST | FLASH_ACR_DCRST;
     acr |= FLASH_ACR_ICEN | FLASH_ACR_DCEN;
-    if (can_prefetch()) {
+    if (can_prefetch() != 0) {
         acr |= FLASH_ACR_PRFTEN;
     }
     THIMBLE_REGISTER(FLASH_ACR) = acr;

@@ -7,6 +7,7 @@
 #include "thimble_f32.h"
 #include "thimble_hybrid.h"
 #include "thimble_quantize_images.h"
+#include "thimble_sum_four.h"
 #include "thimble_units.h"
 
 #include <string.h>

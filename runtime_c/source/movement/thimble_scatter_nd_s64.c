@@ -18,8 +18,8 @@ int32_t thimble_scatter_nd_s64(const thimble_rows_params *params,
         if (place < 0) {
             return -1;
         }
-        const int64_t *from = updates + (ptrdiff_t)row * run;
-        int64_t *to = target + (ptrdiff_t)place * run;
+        const int64_t *from = &updates[row * run];
+        int64_t *to = &target[place * run];
         for (int32_t i = 0; i < run; i++) {
             to[i] = (int64_t)((uint64_t)to[i] + (uint64_t)from[i]);
         }

@@ -24,18 +24,26 @@ static inline colour pixel(int32_t format, const uint8_t *line, int32_t column)
     const uint8_t *const three = line + 3 * column;
     const uint8_t *const two = line + 2 * column;
 
+    colour found;
+
     switch (format) {
     case THIMBLE_RGB888:
-        return (colour){{three[0], three[1], three[2]}};
+        found = (colour){{three[0], three[1], three[2]}};
+        break;
     case THIMBLE_BGR888:
-        return (colour){{three[2], three[1], three[0]}};
+        found = (colour){{three[2], three[1], three[0]}};
+        break;
     case THIMBLE_RGB565LE:
-        return of_words((uint32_t)two[1] << 8 | two[0]);
+        found = of_words((uint32_t)two[1] << 8 | two[0]);
+        break;
     case THIMBLE_RGB565BE:
-        return of_words((uint32_t)two[0] << 8 | two[1]);
+        found = of_words((uint32_t)two[0] << 8 | two[1]);
+        break;
     default:
-        return (colour){{line[column], line[column], line[column]}};
+        found = (colour){{line[column], line[column], line[column]}};
+        break;
     }
+    return found;
 }
 
 static inline int32_t rounded(int32_t sum)

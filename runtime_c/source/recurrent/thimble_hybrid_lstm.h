@@ -6,7 +6,7 @@
 #include "thimble_exact_float.h"
 #include "thimble_hybrid.h"
 #include "thimble_lstm_cell.h"
-#include "thimble_units.h"
+#include "thimble_sum_four.h"
 
 /* Adds to the sums of four gates the products of a row of `depth` values, quantised by itself. */
 THIMBLE_EXACT_FLOAT static inline void thimble_hybrid_gates(const thimble_hybrid_matrix *weights,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_hybrid_lstm.h"
+#include "thimble_units.h"
 
 void thimble_sequence_lstm_hybrid_s8(const thimble_sequence_lstm_hybrid_params *params,
                                      const float *input,

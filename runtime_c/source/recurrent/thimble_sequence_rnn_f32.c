@@ -34,6 +34,8 @@ THIMBLE_EXACT_FLOAT static void step_f32(const thimble_sequence_rnn_f32_params *
             output[i] = thimble_max_f32(output[i], params->min);
         } else if (params->activation == THIMBLE_RNN_CLAMPED) {
             output[i] = thimble_min_f32(thimble_max_f32(output[i], params->min), params->max);
+        } else {
+            /* Linear: as it is. */
         }
         hidden[i] = output[i];
     }

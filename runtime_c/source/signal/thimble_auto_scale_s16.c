@@ -13,6 +13,8 @@ void thimble_auto_scale_s16(const int16_t *input, int32_t size, int16_t *output,
             largest = input[i];
         } else if (-input[i] > largest) {
             largest = (int16_t)-input[i];
+        } else {
+            /* Not larger. */
         }
     }
     if (largest > 0) {

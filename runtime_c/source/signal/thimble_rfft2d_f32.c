@@ -3,6 +3,8 @@
 #include "thimble_f32.h"
 #include "thimble_fourier_f32.h"
 
+#include <stddef.h>
+
 /* One column of numbers `stride` floats apart. */
 static void column(const thimble_fourier_f32 *plan, float *data, int32_t stride, float *work)
 {
@@ -62,13 +64,13 @@ void thimble_rfft2d_f32(const thimble_rfft2d_f32_params *params,
             column(&p.columns, work + 2 * x, 2 * numbers, work + 2 * size);
         }
         for (int32_t i = 0; i < size; i++, place++) {
-            if (magnitude) {
+            if (magnitude != NULL) {
                 magnitude[place] = magnitude_of(work[2 * i], work[2 * i + 1]);
             }
-            if (real) {
+            if (real != NULL) {
                 real[place] = work[2 * i];
             }
-            if (imaginary) {
+            if (imaginary != NULL) {
                 imaginary[place] = work[2 * i + 1];
             }
         }

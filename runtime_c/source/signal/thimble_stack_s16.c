@@ -22,7 +22,7 @@ void thimble_stack_s16(const thimble_stack_params *params,
         (void)memcpy(state + *held, input, (size_t)p.channels * width);
     }
     *valid = *held >= p.size;
-    if (*valid) {
+    if (*held >= p.size) {
         (void)memcpy(output, state, (size_t)p.size * width);
         *held -= p.step;
         (void)memmove(state, state + p.step, (size_t)*held * width);

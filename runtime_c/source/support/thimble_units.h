@@ -35,10 +35,4 @@ const int32_t *thimble_sum_units_lanes_s8(const int8_t *input,
 const int32_t *thimble_sum_units_lanes_s4(
     const int8_t *input, const int32_t *parameters, int32_t depth, int32_t offset, int32_t *restrict sums);
 
-/* Sums of four filters with `depth` inputs; returns the parameters that follow. */
-typedef const int32_t *(*thimble_sum_four)(const int8_t *input,
-                                           const int32_t *parameters,
-                                           int32_t depth,
-                                           int32_t *restrict sums);
-
 #endif

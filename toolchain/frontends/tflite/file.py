@@ -234,6 +234,10 @@ def _tensor(
             )
         data = _unpacked(data, elements) if packed else data
         stored = np.dtype(np.float16) if half else dtype.numpy
+        if dtype is DType.BOOL and (data > 1).any():
+            raise InputError(
+                f"the file is corrupt: tensor {name!r} of BOOL holds bytes other than 0 and 1"
+            )
         value = data.view(stored.newbyteorder("<")).reshape(shape)
         value = value.astype(dtype.numpy) if half else value
     return FileTensor(
