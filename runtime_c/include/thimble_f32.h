@@ -61,27 +61,6 @@ void thimble_log_softmax_f32(const float *input, float *output, int32_t rows, in
 /** Rows divided by their Euclidean length, or by 1e-6 if that is more. The output may be the input. */
 void thimble_l2_normalization_f32(const float *input, float *output, int32_t rows, int32_t columns);
 
-typedef enum {
-    THIMBLE_SUM,
-    THIMBLE_MEAN,
-    THIMBLE_MAXIMUM,
-    THIMBLE_MINIMUM,
-    THIMBLE_PRODUCT
-} thimble_reduction;
-
-/** A dense input seen as [outer][first][middle][second][inner]: `first` and `second` are reduced. */
-typedef struct {
-    thimble_reduction reduction;
-    int32_t outer;
-    int32_t first;
-    int32_t middle;
-    int32_t second;
-    int32_t inner;
-} thimble_reduce_f32_params;
-
-/** Sum, mean, maximum, minimum or product over axes; output [outer][middle][inner]. */
-void thimble_reduce_f32(const thimble_reduce_f32_params *params, const float *input, float *output);
-
 /** NHWC images and the window that moves over them. `depth`: input channels that one filter of a convolution
  *  sees. Results are held within min and max. */
 typedef struct {

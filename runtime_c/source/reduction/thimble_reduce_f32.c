@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_exact_float.h"
 #include "thimble_f32.h"
+#include "thimble_reduce.h"
 
 static float joined(thimble_reduction reduction, float a, float b)
 {
@@ -27,9 +28,9 @@ static float start(thimble_reduction reduction)
 }
 
 THIMBLE_EXACT_FLOAT void
-thimble_reduce_f32(const thimble_reduce_f32_params *params, const float *input, float *output)
+thimble_reduce_f32(const thimble_reduce_params *params, const float *input, float *output)
 {
-    const thimble_reduce_f32_params p = *params;
+    const thimble_reduce_params p = *params;
     const float count = (float)(p.first * p.second);
     const int32_t block = p.middle * p.second * p.inner;
 

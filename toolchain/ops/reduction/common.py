@@ -41,6 +41,8 @@ from toolchain.ops.spec import (
     WrittenOp,
 )
 
+_TYPES = (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32, DType.BOOL)
+
 
 @dataclass(frozen=True)
 class Reduce(Attributes):
@@ -66,8 +68,9 @@ def reduced_axes(op: Op, graph: Graph) -> tuple[int, ...]:
 def infer_reduction(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     """Shape rule. Raises ValueError for an element type or an axis that there is not."""
     x, axes = graph.input(op, 0), reduced_axes(op, graph)
-    if x.dtype not in (DType.INT8, DType.INT16, DType.FLOAT32, DType.BOOL):
-        raise ValueError(f"reduction needs int8, int16, float32 or bool data, not {x.dtype.value}")
+    if x.dtype not in _TYPES:
+        known = ", ".join(dtype.value for dtype in _TYPES)
+        raise ValueError(f"reduction needs data of {known}, not {x.dtype.value}")
     if reduce_attributes(op).keep_dims:
         shape = tuple(1 if axis in axes else d for axis, d in enumerate(x.shape))
     else:

@@ -167,9 +167,20 @@ def float_kernel(reduction: str) -> Callable[[Op, Graph, Core], Kernel]:
 
 def float_reduction(op: Op, graph: Graph, reduction: str) -> Kernel:
     """The float32 kernel of one operator."""
+    return Kernel((_reducing(op, graph, "f32", reduction),), reduce_extents("params"))
+
+
+def integer_reduction(op: Op, graph: Graph, reduction: str) -> Kernel:
+    """The kernel of plain int32 or int64: sum, mean, maximum, minimum or product."""
+    bits = 8 * graph.output(op).dtype.size_bytes
+    call = _reducing(op, graph, f"s{bits}", reduction)
+    return Kernel((call,), reduce_extents("params"), find_overlaps=in_place)
+
+
+def _reducing(op: Op, graph: Graph, suffix: str, reduction: str) -> Call:
     params = Struct(
-        "thimble_reduce_f32_params",
+        "thimble_reduce_params",
         {"reduction": Symbol(f"THIMBLE_{reduction.upper()}"), **shape_of(op, graph)},
     )
-    call = Call("thimble_reduce_f32", {"params": params, "input": Input(0), "output": Output(0)})
-    return Kernel((call,), reduce_extents("params"))
+    arguments: dict[str, Argument] = {"params": params, "input": Input(0), "output": Output(0)}
+    return Call(f"thimble_reduce_{suffix}", arguments)

@@ -24,6 +24,7 @@ from toolchain.ops.reduction.common import (
 )
 from toolchain.ops.reduction.common_f32 import float_reduction_sample, sum_of_floats
 from toolchain.ops.reduction.kernels import float_kernel, int16_sum_kernel, sum_kernel
+from toolchain.ops.reduction.plain import integer_forms
 from toolchain.ops.spec import OnnxBinding, OnnxNode, OpSpec, TfliteBinding, by_type
 
 _AXES = "constant axes in at most two groups of neighbours"
@@ -32,7 +33,7 @@ _AXES = "constant axes in at most two groups of neighbours"
 def mean_or_sum_spec(
     kind: str, *, mean: bool, onnx: tuple[str, ...], read_onnx: Callable[[OnnxNode], None]
 ) -> OpSpec:
-    """The spec of `mean` or `sum`, of int8, int16 and float32.
+    """The spec of `mean` or `sum`, of int8, int16, float32, int32 and int64.
 
     `onnx` names the ONNX operators that `read_onnx` reads.
     """
@@ -63,4 +64,5 @@ def mean_or_sum_spec(
         dtypes=FLOAT32_ONLY,
         limits=f"float32; {_AXES}",
     )
-    return by_type({DType.INT8: int8, DType.INT16: int16, DType.FLOAT32: float32})
+    plain = integer_forms(float32, lambda op: kind, limits=_AXES)
+    return by_type({DType.INT8: int8, DType.INT16: int16, DType.FLOAT32: float32, **plain})

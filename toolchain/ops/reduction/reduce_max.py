@@ -26,6 +26,7 @@ from toolchain.ops.reduction.common import (
 )
 from toolchain.ops.reduction.common_f32 import float_reduction_sample, rows_of_floats
 from toolchain.ops.reduction.kernels import extremum_kernel, float_reduction
+from toolchain.ops.reduction.plain import integer_forms
 from toolchain.ops.spec import (
     ALIKE,
     Array,
@@ -149,4 +150,17 @@ _BOOL = replace(
     dtypes=frozenset({DType.BOOL}),
     limits="bool; constant axes in at most two groups of neighbours",
 )
-SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32, DType.BOOL: _BOOL})
+_INTEGERS = integer_forms(
+    _FLOAT32,
+    lambda op: "minimum" if _smallest(op) else "maximum",
+    limits="constant axes in at most two groups of neighbours",
+)
+SPEC = by_type(
+    {
+        DType.INT8: _INT8,
+        DType.INT16: _INT16,
+        DType.FLOAT32: _FLOAT32,
+        DType.BOOL: _BOOL,
+        **_INTEGERS,
+    }
+)
