@@ -40,6 +40,13 @@ void thimble_compare_f32(const float *input_1,
                          uint8_t *output,
                          int32_t size,
                          const thimble_relation_params *params);
+void thimble_compare_s16(const int16_t *input_1,
+                         int32_t step_1,
+                         const int16_t *input_2,
+                         int32_t step_2,
+                         uint8_t *output,
+                         int32_t size,
+                         const thimble_relation_params *params);
 void thimble_compare_s32(const int32_t *input_1,
                          int32_t step_1,
                          const int32_t *input_2,

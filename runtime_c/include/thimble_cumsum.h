@@ -21,4 +21,7 @@ void thimble_cumsum_f32(const thimble_cumsum_params *params, const float *input,
 /** Running sums of int32, which wrap. */
 void thimble_cumsum_s32(const thimble_cumsum_params *params, const int32_t *input, int32_t *output);
 
+/** The same of int64. */
+void thimble_cumsum_s64(const thimble_cumsum_params *params, const int64_t *input, int64_t *output);
+
 #endif

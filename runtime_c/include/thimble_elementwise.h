@@ -110,6 +110,12 @@ void thimble_mul_s8(const int8_t *input_1,
                     int32_t size,
                     const thimble_mul_params *params);
 
+/** The base to a power of 0 or more; INT32_MIN where int32_t does not hold it (LiteRT's Pow, by a double). */
+int32_t thimble_pow_s32(int32_t base, int32_t exponent);
+
+/** The same, but that products wrap (LiteRT's `IntegerExponentPow`). */
+int32_t thimble_pow_wrapped_s32(int32_t base, int32_t exponent);
+
 /** (a - b)^2: see thimble_squared_difference_params. */
 void thimble_squared_difference_s8(const int8_t *input_1,
                                    int32_t step_1,

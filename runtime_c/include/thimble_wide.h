@@ -79,6 +79,66 @@ void thimble_leaky_relu_s16(const int16_t *input,
                             int32_t size,
                             const thimble_leaky_relu_s16_params *params);
 
+/** Magnitudes times multiplier * 2^(shift - 31). */
+typedef struct {
+    int32_t multiplier;
+    int32_t shift;
+} thimble_abs_s16_params;
+
+/** Absolute value (TFLite `AbsEvalQuantized`). */
+void thimble_abs_s16(const int16_t *input,
+                     int16_t *output,
+                     int32_t size,
+                     const thimble_abs_s16_params *params);
+
+/** The scales. */
+typedef struct {
+    float input_scale;
+    float output_scale;
+} thimble_sqrt_s16_params;
+
+/** Square root, rounded towards 0; of what is negative, 0 (TFLite `SqrtEval`). */
+void thimble_sqrt_s16(const int16_t *input,
+                      int16_t *output,
+                      int32_t size,
+                      const thimble_sqrt_s16_params *params);
+
+/** Factors of both sides, multiplier * 2^(shift - 31); below 0 also that of alpha + alpha_offset. */
+typedef struct {
+    int32_t multiplier;
+    int32_t shift;
+    int32_t alpha_offset;
+    int32_t alpha_multiplier;
+    int32_t alpha_shift;
+} thimble_prelu_s16_params;
+
+/** x where x >= 0, alpha * x elsewhere (TFLite `BroadcastPrelu4DSlow`). */
+void thimble_prelu_s16(const int16_t *input,
+                       int32_t step_input,
+                       const int8_t *alpha,
+                       int32_t step_alpha,
+                       int16_t *output,
+                       int32_t size,
+                       const thimble_prelu_s16_params *params);
+
+/** (a - b)^2: both operands at twice the larger scale (tflite-micro's `SquaredDifference`). */
+typedef struct {
+    int32_t multiplier_1;
+    int32_t shift_1;
+    int32_t multiplier_2;
+    int32_t shift_2;
+    int32_t output_multiplier;
+    int32_t output_shift;
+} thimble_squared_difference_s16_params;
+
+void thimble_squared_difference_s16(const int16_t *input_1,
+                                    int32_t step_1,
+                                    const int16_t *input_2,
+                                    int32_t step_2,
+                                    int16_t *output,
+                                    int32_t size,
+                                    const thimble_squared_difference_s16_params *params);
+
 /** The logistic function and tanh (LiteRT's int16 `Logistic` and `Tanh`), in Q0.15. The input times
  * multiplier / 2^shift, rounded halves up, is a place in `table`, whose 256 entries are logistic(i / 24) -
  * 1/2 in Q0.16; the result is interpolated between two of them. */

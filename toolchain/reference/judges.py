@@ -60,6 +60,10 @@ RULES = (
         "float32, where tflite-micro keeps the fixed point that both have for MEAN",
         tolerance=((_PLAIN, 1),),
     ),
+    Rule(("SQUARED_DIFFERENCE",), _WIDE, (_MICRO,), "LiteRT lacks it in int16"),
+    Rule(
+        ("ABS",), ("INT32",), (_PLAIN,), "LiteRT's reference resolver ends before the version of it"
+    ),
     Rule(("CEIL", "ELU", "ROUND"), (), (_PLAIN, _MICRO), "LiteRT's reference resolver lacks it"),
     Rule(
         ("TILE",), (), (_PLAIN,), "LiteRT's reference resolver ends at version 2", since_version=3

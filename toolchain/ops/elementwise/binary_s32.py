@@ -6,8 +6,9 @@ They compute with plain integers: no scale is used. Sums and products wrap.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -55,6 +56,25 @@ def _squared_difference(a: Int64, b: Int64) -> Int64:
     return square
 
 
+def _wrapping(bases: tuple[int, ...], exponents: tuple[int, ...]) -> bool:
+    """Whether powers wrap: LiteRT multiplies where one exponent serves all, and else takes a
+    double's power.
+    """
+    return math.prod(exponents) == 1 and bases != exponents
+
+
+def _power(a: Int64, b: Int64) -> Int64:
+    """What int32 does not hold wraps, or is its least number, as a double is converted."""
+    least, most, wrapping = -(2**31), 2**31 - 1, _wrapping(a.shape, b.shape)
+    pairs = zip(*(values.ravel() for values in np.broadcast_arrays(a, b)), strict=True)
+    powers = [int(base) ** int(exponent) for base, exponent in pairs]
+    held = [
+        value if least <= value <= most else (value - least) % 2**32 + least if wrapping else least
+        for value in powers
+    ]
+    return np.array(held, np.int64).reshape(np.broadcast_shapes(a.shape, b.shape))
+
+
 _DIVISIONS = frozenset({"div", "floor_div", "floor_mod"})
 FUNCTIONS: Mapping[str, Callable[[Int64, Int64], Int64]] = MappingProxyType(
     {
@@ -65,6 +85,7 @@ FUNCTIONS: Mapping[str, Callable[[Int64, Int64], Int64]] = MappingProxyType(
         "maximum": np.maximum,
         "minimum": np.minimum,
         "mul": lambda a, b: a * b,
+        "pow": _power,
         "squared_difference": _squared_difference,
         "sub": lambda a, b: a - b,
     }
@@ -79,17 +100,42 @@ def _range(op: Op, graph: Graph) -> tuple[int, int] | None:
     return None if low is None else (low, int(info.max) if high is None else high)
 
 
-def _divisor(op: Op, graph: Graph) -> Array | None:
+@dataclass(frozen=True)
+class _Limited:
+    """What the second operand, a constant, must be: elsewhere TFLite stops."""
+
+    holds: Callable[[Array], bool]
+    wrong: str
+    named: str
+
+
+_DIVISOR = _Limited(
+    lambda data: bool(data.all()), "it divides by 0, at which TFLite stops", "divisor"
+)
+_EXPONENT = _Limited(
+    lambda data: bool((data.astype(np.int64) >= 0).all()),
+    "it has a negative exponent, at which TFLite stops",
+    "exponent",
+)
+
+
+def _limited(kind: str) -> _Limited | None:
+    return _DIVISOR if kind in _DIVISIONS else _EXPONENT if kind == "pow" else None
+
+
+def _second(op: Op, graph: Graph) -> Array | None:
     return graph.input(op, 1).constant
 
 
-def _infer_quotient(base: OpSpec) -> Callable[[Op, Graph], tuple[TensorType, ...]]:
-    """As `base`'s, but that the divisor must be a constant without 0: TFLite stops there."""
+def _infer_limited(
+    base: OpSpec, limited: _Limited
+) -> Callable[[Op, Graph], tuple[TensorType, ...]]:
+    """As `base`'s, but that the second operand must be a constant within its limits."""
 
     def infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-        divisor = _divisor(op, graph)
-        if divisor is None or not divisor.all():
-            raise ValueError(f"the divisor {op.inputs[1]!r} is no constant without zeros")
+        data = _second(op, graph)
+        if data is None or not limited.holds(data):
+            raise ValueError(f"the {limited.named} {op.inputs[1]!r} is no constant that it may be")
         return base.infer(op, graph)
 
     return infer
@@ -110,7 +156,12 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     ends = _RANGES[getattr(op.attributes, "activation", Activation.NONE)]
     limits = {n: v for n, v in zip(("low", "high"), ends, strict=True) if v is not None}
     template = f"binary_s{8 * graph.output(op).dtype.size_bytes}"
-    return expressed(broadcast_kernel(op, graph, core, ""), template, op.kind, "", limits)
+    expression, function = op.kind, ""
+    if op.kind == "pow":
+        wrapping = _wrapping(graph.input(op, 0).shape, graph.input(op, 1).shape)
+        expression = "pow_wrapped" if wrapping else "pow"
+        function = f"thimble_{expression}_s32"
+    return expressed(broadcast_kernel(op, graph, core, ""), template, expression, function, limits)
 
 
 def _sample(base: OpSpec, dtype: DType) -> Callable[[np.random.Generator], Graph]:
@@ -127,9 +178,11 @@ def _sample(base: OpSpec, dtype: DType) -> Callable[[np.random.Generator], Graph
                     most = 1 << int(rng.integers(2, 8 * dtype.size_bytes - 1))
                     data = rng.integers(1, most, tensor.shape)
                     data = (data * rng.choice([-1, 1], tensor.shape)).astype(dtype.numpy)
+                    if op.kind == "pow":
+                        data = np.abs(data) % 8
                 tensors.append(replace(tensor, dtype=dtype, quantisation=None, constant=data))
             made = Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
-            if op.kind not in _DIVISIONS or _divisor(op, made) is not None:
+            if _limited(op.kind) is None or _second(op, made) is not None:
                 return made
 
     return sample
@@ -153,7 +206,7 @@ def _form(base: OpSpec, dtype: DType, read: Callable[[TfliteNode], Attributes]) 
     assert base.tflite is not None
     binding = base.tflite
 
-    quotient = base.kind in _DIVISIONS
+    limited = _limited(base.kind)
 
     def read_plain(node: TfliteNode) -> ReadOp:
         for index, tensor in enumerate(node.inputs):
@@ -161,18 +214,18 @@ def _form(base: OpSpec, dtype: DType, read: Callable[[TfliteNode], Attributes]) 
                 raise node.unsupported(
                     f"input {index} ({tensor.name!r}) is {tensor.dtype.value} beside {dtype.value}"
                 )
-        if quotient and not node.constant(1).all():
-            raise node.unsupported("it divides by 0, at which TFLite stops")
+        if limited is not None and not limited.holds(node.constant(1)):
+            raise node.unsupported(limited.wrong)
         return ReadOp(read(node), (0, 1))
 
     def write(op: Op, graph: Graph) -> WrittenOp:
         return replace(binding.write(op, graph), version=1)
 
     activation = ", fused activation" if hasattr(base.plain_attributes(), "activation") else ""
-    divisor = ", by a constant" if quotient else ""
+    constant = "" if limited is None else f", constant {limited.named}"
     return replace(
         base,
-        infer=_infer_quotient(base) if quotient else base.infer,
+        infer=base.infer if limited is None else _infer_limited(base, limited),
         reference=_reference,
         select=_select,
         sample=_sample(base, dtype),
@@ -180,5 +233,5 @@ def _form(base: OpSpec, dtype: DType, read: Callable[[TfliteNode], Attributes]) 
         onnx=None,
         dtypes=frozenset({dtype}),
         quantised=STORED,
-        limits=f"{dtype.value} without scales, any broadcast{activation}{divisor}",
+        limits=f"{dtype.value} without scales, any broadcast{activation}{constant}",
     )

@@ -1,7 +1,7 @@
 """Comparisons of two tensors, broadcasting, to bool. TFLite EQUAL, LESS and the others.
 
 Arithmetic of int8: `ComparisonWithScaling`: each operand, times 256, is scaled by its own scale,
-which must be below 1. float32, integers and bool are compared as they are.
+which must be below 1. float32, wider integers and bool are compared as they are stored.
 """
 
 from __future__ import annotations
@@ -178,8 +178,21 @@ _RELATIONS = MappingProxyType(
     }
 )
 _SUFFIXES = MappingProxyType(
-    {DType.FLOAT32: "f32", DType.INT32: "s32", DType.INT64: "s64", DType.BOOL: "u8"}
+    {
+        DType.FLOAT32: "f32",
+        DType.INT16: "s16",
+        DType.INT32: "s32",
+        DType.INT64: "s64",
+        DType.BOOL: "u8",
+    }
 )
+_TESTED = MappingProxyType(
+    {
+        DType.BOOL: (Relation.EQUAL, Relation.NOT_EQUAL),
+        DType.INT16: tuple(relation for relation in Relation if relation is not Relation.NOT_EQUAL),
+    }
+)
+"""What TFLite tests of these types, if not every relation."""
 
 
 def _plain_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -193,9 +206,14 @@ def _plain_select(op: Op, graph: Graph, core: Core) -> Kernel:
 
 
 def _plain_form(dtype: DType) -> OpSpec:
-    """Of values without scales; TFLite tests bool for equality alone."""
+    """Of values as they are stored; TFLite tests bool for equality alone."""
+    relations = _TESTED.get(dtype, tuple(Relation))
 
     def read(node: TfliteNode) -> ReadOp:
+        if dtype is DType.INT16 and Relation[node.builtin] not in relations:
+            raise node.unsupported(
+                "LiteRT leaves its output unwritten", "use EQUAL and LOGICAL_NOT"
+            )
         for tensor in node.inputs:
             if tensor is None or tensor.dtype is not dtype:
                 raise node.unsupported(f"an operand that is not {dtype.value}")
@@ -208,8 +226,8 @@ def _plain_form(dtype: DType) -> OpSpec:
         """Few values, so that many are equal."""
         graph = _sample(rng)
         (op,) = graph.ops
-        if dtype is DType.BOOL:
-            relation = (Relation.EQUAL, Relation.NOT_EQUAL)[int(rng.integers(2))]
+        if _relation(op) not in relations:
+            relation = relations[int(rng.integers(len(relations)))]
             op = replace(op, attributes=Compare(relation))
         tensors = []
         for tensor in graph.tensors.values():

@@ -6,6 +6,7 @@ Arithmetic: `reference_ops::BroadcastPrelu4DSlow`; parameters as in `PreluPrepar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from toolchain.ops.elementwise.common import (
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
 from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.readers.int16 import as_int16, int16_form
 from toolchain.ops.spec import (
     Array,
     OnnxBinding,
@@ -190,4 +192,70 @@ _INT8 = OpSpec(
     limits="int8, alpha of any shape that broadcasts to the input",
 )
 
-SPEC = by_type({DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8)})
+
+_LARGEST_S16 = 1 << 15
+
+
+def _infer_s16(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, alpha = graph.input(op, INPUT), graph.input(op, ALPHA)
+    if alpha.dtype is not DType.INT8 or np.broadcast_shapes(x.shape, alpha.shape) != x.shape:
+        raise ValueError(f"{alpha} is no int8 that broadcasts to {x}")
+    return (TensorType(x.shape, x.dtype),)
+
+
+def _multipliers_s16(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
+    x, alpha, y = graph.input(op, INPUT), graph.input(op, ALPHA), graph.output(op)
+    slope = ratio_float32(x.q.scale, alpha.q.scale, divisor=y.q.scale)
+    return (
+        quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale), _LARGEST_S16),
+        quantize_multiplier(slope, 255 * _LARGEST_S16),
+    )
+
+
+def _reference_s16(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, alpha = (values.astype(np.int64) for values in inputs)
+    identity, negative = _multipliers_s16(op, graph)
+    product = x * (alpha - graph.input(op, ALPHA).q.zero_point)
+    scaled = np.where(
+        x >= 0,
+        multiply_by_quantized_multiplier(x, *identity),
+        multiply_by_quantized_multiplier(product, *negative),
+    )
+    return (np.clip(scaled, -32768, 32767).astype(np.int16),)
+
+
+def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
+    (multiplier, shift), (alpha_multiplier, alpha_shift) = _multipliers_s16(op, graph)
+    params = {
+        "multiplier": multiplier,
+        "shift": shift,
+        "alpha_offset": -graph.input(op, ALPHA).q.zero_point,
+        "alpha_multiplier": alpha_multiplier,
+        "alpha_shift": alpha_shift,
+    }
+    struct = Struct("thimble_prelu_s16_params", params)
+    return broadcast_kernel(op, graph, core, "thimble_prelu_s16", struct, _NAMES)
+
+
+def _read_s16(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT16, DType.INT8)
+    return ReadOp(Attributes(), (INPUT, ALPHA))
+
+
+def _sample_s16(rng: np.random.Generator) -> Graph:
+    sample = _sample(rng)
+    wide = as_int16(sample)
+    return replace(wide, tensors={**wide.tensors, "alpha": sample.tensors["alpha"]})
+
+
+_INT16 = replace(
+    int16_form(_INT8, "int16, int8 alpha of any shape that broadcasts to the input"),
+    infer=_infer_s16,
+    reference=_reference_s16,
+    select=_select_s16,
+    sample=_sample_s16,
+    tflite=TfliteBinding(("PRELU",), _read_s16, _write),
+    dtypes=frozenset({DType.INT16, DType.INT8}),
+)
+
+SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: float_form(_INT8)})

@@ -1,18 +1,19 @@
 """Square of the difference of two tensors, broadcasting. TFLite SQUARED_DIFFERENCE.
 
-Arithmetic: `SquaredDifference` in `squared_difference.cc`, left shift 7.
+Arithmetic: `SquaredDifference` in `squared_difference.cc`, left shift 7; int16 as tflite-micro has
+it, without a shift.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -30,6 +31,7 @@ from toolchain.ops.elementwise.common import (
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
 from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.readers.int16 import as_int16, int16_form
 from toolchain.ops.spec import (
     Array,
     OpSpec,
@@ -49,26 +51,30 @@ class _Arithmetic:
 
     zero_points: tuple[int, int, int]
     multipliers: tuple[tuple[int, int], ...]
+    left_shift: int
+    dtype: DType
 
     def apply(self, a: Int64, b: Int64) -> Int64:
         first, second, out = self.multipliers
         zero_1, zero_2, zero_out = self.zero_points
         difference = multiply_by_quantized_multiplier(
-            (a - zero_1) << LEFT_SHIFT, *first
-        ) - multiply_by_quantized_multiplier((b - zero_2) << LEFT_SHIFT, *second)
+            (a - zero_1) << self.left_shift, *first
+        ) - multiply_by_quantized_multiplier((b - zero_2) << self.left_shift, *second)
         scaled = multiply_by_quantized_multiplier(difference * difference, *out)
-        clamped: Int64 = np.clip(scaled + zero_out, -128, 127)
+        info = np.iinfo(self.dtype.value)
+        clamped: Int64 = np.clip(scaled + zero_out, info.min, info.max)
         return clamped
 
 
 def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
     """Raises UnsupportedError for scales with which TFLite aborts."""
     one, two, out = (t.q for t in (graph.input(op, 0), graph.input(op, 1), graph.output(op)))
-    twice = 2 * max(one.scale, two.scale)
+    twice, wide = 2 * max(one.scale, two.scale), graph.output(op).dtype is DType.INT16
+    left_shift = 0 if wide else LEFT_SHIFT
     reals = (
         one.scale / twice,
         two.scale / twice,
-        twice * twice / (out.scale * 4**LEFT_SHIFT),
+        twice * twice / (out.scale * 4**left_shift),
     )
     if not all(0 < real < 1 for real in reals):
         raise UnsupportedError(
@@ -76,18 +82,20 @@ def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
             "far apart; requantise the model with a representative data set"
         )
     zero_points = (one.zero_point, two.zero_point, out.zero_point)
-    return _Arithmetic(zero_points, tuple(quantize_multiplier(real) for real in reals))
+    multipliers = tuple(quantize_multiplier(real) for real in reals)
+    return _Arithmetic(zero_points, multipliers, left_shift, graph.output(op).dtype)
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     a, b = (values.astype(np.int64) for values in inputs)
-    return (_arithmetic(op, graph).apply(a, b).astype(np.int8),)
+    return (_arithmetic(op, graph).apply(a, b).astype(graph.output(op).dtype.numpy),)
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT8)
+    dtype = graph.output(op).dtype
+    require_types(op, graph, dtype)
     arithmetic = _arithmetic(op, graph)
-    scalar = scalar_constant(op, graph)
+    scalar = scalar_constant(op, graph) if dtype is DType.INT8 else None
     if scalar is not None:  # the order of the operands does not matter, up to their scales
         operand, value = scalar
 
@@ -96,14 +104,18 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             return arithmetic.apply(*((stored, other) if operand == 0 else (other, stored)))
 
         return unary_kernel(op, graph, of_one, None, operand)
-    params = {"left_shift": LEFT_SHIFT, "output_offset": arithmetic.zero_points[2]}
+    wide = dtype is DType.INT16
+    params = {} if wide else {"left_shift": LEFT_SHIFT, "output_offset": arithmetic.zero_points[2]}
     for number in (1, 2):
-        params[f"offset_{number}"] = -arithmetic.zero_points[number - 1]
+        if not wide:
+            params[f"offset_{number}"] = -arithmetic.zero_points[number - 1]
         multiplier, shift = arithmetic.multipliers[number - 1]
         params |= {f"multiplier_{number}": multiplier, f"shift_{number}": shift}
     params["output_multiplier"], params["output_shift"] = arithmetic.multipliers[2]
-    struct = Struct("thimble_squared_difference_params", params)
-    return broadcast_kernel(op, graph, core, "thimble_squared_difference_s8", struct)
+    name = "thimble_squared_difference_s16_params" if wide else "thimble_squared_difference_params"
+    struct = Struct(name, params)
+    function = f"thimble_squared_difference_s{8 * dtype.size_bytes}"
+    return broadcast_kernel(op, graph, core, function, struct)
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -132,6 +144,32 @@ _INT8 = OpSpec(
     limits="int8, any broadcast",
 )
 
+
+def _read_s16(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT16)
+    return ReadOp(Attributes(), (0, 1))
+
+
+def _sample_s16(rng: np.random.Generator) -> Graph:
+    """Squares of int16 are 2^16 times as large as those of int8, in the operands' steps."""
+    graph = as_int16(_sample(rng))
+    y = graph.tensors["y"]
+    scale = float(np.float32(y.q.scale * 2.0 ** rng.uniform(8, 20)))
+    coarse = replace(y, quantisation=Quantisation((scale,), (0,)))
+    return replace(graph, tensors={**graph.tensors, "y": coarse})
+
+
+_INT16 = replace(
+    int16_form(_INT8, "int16, any broadcast"),
+    sample=_sample_s16,
+    tflite=TfliteBinding(("SQUARED_DIFFERENCE",), _read_s16, _write),
+)
+
 SPEC = by_type(
-    {DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8), DType.INT32: int32_form(_INT8)}
+    {
+        DType.INT8: _INT8,
+        DType.INT16: _INT16,
+        DType.FLOAT32: float_form(_INT8),
+        DType.INT32: int32_form(_INT8),
+    }
 )

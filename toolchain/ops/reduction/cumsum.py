@@ -1,4 +1,4 @@
-"""Running sums along an axis. TFLite CUMSUM, float32 and int32 (`reference_ops::CumSum`)."""
+"""Running sums along an axis. TFLite CUMSUM, float32, int32 and int64 (`reference_ops::CumSum`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from toolchain.ops.spec import (
     WrittenOp,
 )
 
-_SUFFIXES = {DType.FLOAT32: "f32", DType.INT32: "s32"}
+_SUFFIXES = {DType.FLOAT32: "f32", DType.INT32: "s32", DType.INT64: "s64"}
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
 def _extents(touched: Touched) -> Extents:
     call = touched.call
     size = call["params.outer"] * call["params.count"] * call["params.inner"]
-    return Extents({0: whole(size, 4)}, {0: whole(size, 4)})
+    extent = whole(size, touched.outputs[0].element_bytes)
+    return Extents({0: extent}, {0: extent})
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -111,7 +112,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 def _sample(rng: np.random.Generator) -> Graph:
     rank = int(rng.integers(1, 5))
     shape = sample_shape(rng, rank)
-    dtype = list(_SUFFIXES)[int(rng.integers(2))]
+    dtype = list(_SUFFIXES)[int(rng.integers(len(_SUFFIXES)))]
     axis = int(rng.integers(-rank, rank))
     attributes = CumSum(axis, bool(rng.random() < 0.5), bool(rng.random() < 0.5))
     ends = [Tensor(name, shape, dtype) for name in "xy"]
@@ -139,5 +140,5 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("CUMSUM",), _read, _write),
     onnx=OnnxBinding(("CumSum",), _read_onnx),
     dtypes=frozenset(_SUFFIXES),
-    limits="float32 or int32 (TFLite has no quantised form); constant axis",
+    limits="float32, int32 or int64 (LiteRT has no quantised form); constant axis",
 )

@@ -108,7 +108,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
 def _read(node: TfliteNode) -> ReadOp:
     if node.legacy:
         raise node.unsupported(
-            "TFLite multiplies the bytes of legacy uint8 without their scale and zero point",
+            "TFLite has no REDUCE_PROD of legacy uint8",
             "convert with int8 tensors",
         )
     return read_reduction(node)

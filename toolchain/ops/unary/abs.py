@@ -1,16 +1,29 @@
-"""Absolute value. TFLite ABS, int8 (`AbsEvalQuantized`)."""
+"""Absolute value. TFLite ABS, int8 and int16 (`AbsEvalQuantized`)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
-from toolchain.ir import DType, Graph, Op
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
-from toolchain.ops.elementwise.common import Int64, ratio_float32, sample_unary
-from toolchain.ops.spec import by_type
+from toolchain.ops.elementwise.common import (
+    Int64,
+    check_node,
+    ratio_float32,
+    require_types,
+    sample_unary,
+)
+from toolchain.ops.elementwise.kernels import sized_kernel
+from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.readers.int16 import INT16_ONLY, int16_sample
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, by_type
 from toolchain.ops.unary.float_table import table_spec
 from toolchain.ops.unary.unary_f32 import float_form
 
@@ -27,4 +40,42 @@ def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
 
 _INT8 = table_spec("abs", _apply, sample_unary)
 
-SPEC = by_type({DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8)})
+_LARGEST_S16 = 1 << 15
+
+
+def _scaling_s16(op: Op, graph: Graph) -> tuple[int, int]:
+    """Multiplier and left shift; 1 where the scales are one."""
+    x, y = graph.input(op, 0).q.scale, graph.output(op).q.scale
+    return quantize_multiplier(1.0 if x == y else ratio_float32(x, divisor=y), _LARGEST_S16)
+
+
+def _reference_s16(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    size = np.abs(inputs[0].astype(np.int64))
+    scaled = multiply_by_quantized_multiplier(size, *_scaling_s16(op, graph))
+    return (np.minimum(scaled, 32767).astype(np.int16),)
+
+
+def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
+    require_types(op, graph, DType.INT16)
+    multiplier, shift = _scaling_s16(op, graph)
+    params = Struct("thimble_abs_s16_params", {"multiplier": multiplier, "shift": shift})
+    return sized_kernel(op, graph, "thimble_abs_s16", {"params": params})
+
+
+def _read_s16(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT16)
+    return ReadOp(Attributes(), (0,))
+
+
+assert _INT8.tflite is not None
+_INT16 = replace(
+    _INT8,
+    reference=_reference_s16,
+    select=_select_s16,
+    sample=int16_sample(_INT8.sample),
+    tflite=TfliteBinding(("ABS",), _read_s16, _INT8.tflite.write),
+    dtypes=INT16_ONLY,
+    limits="int16",
+)
+
+SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: float_form(_INT8)})

@@ -1,16 +1,21 @@
-"""Square root, rounded towards zero. TFLite SQRT, int8 (`SqrtEval`)."""
+"""Square root, rounded towards zero. TFLite SQRT, int8 and int16 (`SqrtEval`)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import DType, Graph, Op, Quantisation
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
 from toolchain.ops.arithmetic.fixed_point import check_reach
-from toolchain.ops.elementwise.common import Int64, sample_unary
-from toolchain.ops.spec import by_type
+from toolchain.ops.elementwise.common import Int64, check_node, require_types, sample_unary
+from toolchain.ops.elementwise.kernels import sized_kernel
+from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.readers.int16 import INT16_ONLY, int16_sample
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, by_type
 from toolchain.ops.unary.float_table import table_spec
 from toolchain.ops.unary.unary_f32 import float_form
 
@@ -37,4 +42,36 @@ def _sample(rng: np.random.Generator, op: Op) -> Graph:
 
 _INT8 = table_spec("sqrt", _apply, _sample)
 
-SPEC = by_type({DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8)})
+
+def _reference_s16(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, y = graph.input(op, 0).q, graph.output(op).q
+    real = np.float32(x.scale) * np.maximum(inputs[0], 0).astype(np.float32)
+    with np.errstate(over="ignore"):
+        quotient = np.minimum(np.sqrt(real) / np.float32(y.scale), np.float32(32767))
+    return (np.trunc(quotient).astype(np.int16),)
+
+
+def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
+    require_types(op, graph, DType.INT16)
+    x, y = graph.input(op, 0).q.scale, graph.output(op).q.scale
+    params = Struct("thimble_sqrt_s16_params", {"input_scale": x, "output_scale": y})
+    return sized_kernel(op, graph, "thimble_sqrt_s16", {"params": params})
+
+
+def _read_s16(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT16)
+    return ReadOp(Attributes(), (0,))
+
+
+assert _INT8.tflite is not None
+_INT16 = replace(
+    _INT8,
+    reference=_reference_s16,
+    select=_select_s16,
+    sample=int16_sample(_INT8.sample),
+    tflite=TfliteBinding(("SQRT",), _read_s16, _INT8.tflite.write),
+    dtypes=INT16_ONLY,
+    limits="int16",
+)
+
+SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: float_form(_INT8)})
