@@ -107,7 +107,7 @@ def test_litert_is_still_wrong_where_the_table_says_so(rule: Rule) -> None:
             values = [random_value(graph.tensors[name], rng) for name in graph.inputs]
             try:
                 found = open_model(process, Runtime.LITERT_REFERENCE, data).run(values)
-            except RefusedError:
+            except (RefusedError, InputError):
                 continue
             same = map(np.array_equal, found, interpret(graph, values))
             assert not all(same), f"{kind}: {rule.why}?"

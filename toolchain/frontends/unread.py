@@ -41,12 +41,12 @@ TFLITE = (
         "TFLite computes it in float alone: there is no quantised form to agree with",
     ),
     Unread(
-        ("ONE_HOT", "SPARSE_TO_DENSE"),
+        ("SPARSE_TO_DENSE",),
         "tflite-micro lacks it; it has not been met in a network for microcontrollers",
         _HOST,
     ),
     Unread(
-        ("REVERSE_SEQUENCE", "MATRIX_DIAG", "MATRIX_SET_DIAG", "BUCKETIZE", "ATAN2", "DILATE"),
+        ("REVERSE_SEQUENCE", "BUCKETIZE", "ATAN2", "DILATE"),
         "tflite-micro lacks it; it has not been met in a network for microcontrollers",
     ),
     Unread(

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
-from toolchain.frontends.tflite import bidirectional, circular, refusals
+from toolchain.frontends.tflite import bidirectional, chosen, circular, refusals
 from toolchain.frontends.tflite.file import FileModel, FileOp
 from toolchain.frontends.tflite.operators import OperatorReader, settled_as
 from toolchain.frontends.tflite.spectra import Spectra, plain
@@ -16,10 +16,11 @@ from toolchain.frontends.tflite.states import free_name
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops import specs
 from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.spec import TensorType
 
 
 class ComposedReader(OperatorReader):
-    """Layers of both directions, rings of rows, and spectra."""
+    """Layers of both directions, rings of rows, choices by a mask, and spectra."""
 
     def __init__(self, model: FileModel, path: Path) -> None:
         super().__init__(model, path)
@@ -81,6 +82,24 @@ class ComposedReader(OperatorReader):
         self._found[target] = replace(found, variable=False)
         self._learn(target, y)
         return list(made.ops)
+
+    def _chosen(self, op: FileOp) -> list[Op]:
+        """ONE_HOT and diagonals: a choice by a mask."""
+        if len(op.outputs) != 1 or -1 in op.inputs:
+            raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
+        (target,) = op.outputs
+        found = self._found[target]
+        ends = [*(self._found[i] for i in op.inputs), found]
+        reasons = (refusals.of_tensor(end, frozenset(DType)) for end in ends)
+        reason = next((reason for reason in reasons if reason is not None), None)
+        if reason is not None:
+            raise RefusedError(*reason)
+        inputs = [x for x in map(self._input, op.inputs) if x is not None]
+        y = self._output(found, narrowed=False)
+        made, output = chosen.chosen(op, inputs, y, self._names | self._tensors.keys())
+        self._tensors |= {tensor.name: tensor for tensor in made.tensors}
+        self._learn(target, settled_as(found, TensorType(output.shape, output.dtype), op))
+        return made.ops
 
     def _of_spectrum(self, op: FileOp) -> list[Op]:
         """Of operators that make and reshape complex numbers nothing; one that reads them."""

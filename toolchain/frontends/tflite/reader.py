@@ -18,6 +18,7 @@ from toolchain.frontends.front_end import (
 )
 from toolchain.frontends.tflite import (
     bidirectional,
+    chosen,
     circular,
     control,
     legacy,
@@ -205,6 +206,8 @@ class _Reader(ComposedReader):
                 return self._bidirectional(op)
             if op.custom == circular.CUSTOM:
                 return self._ring(op)
+            if op.code in chosen.OPERATORS:
+                return self._chosen(op)
             if self._spectra.takes(op):
                 return self._of_spectrum(op)
             return [] if self._folded(op) else self._read(op)
@@ -493,6 +496,7 @@ READ_AWAY = tuple(
             *shapes.OPERATORS,
             *spectra.OPERATORS,
             circular.CUSTOM,
+            *chosen.OPERATORS,
             *bidirectional.OPERATORS,
         }
     )
