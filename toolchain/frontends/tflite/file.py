@@ -234,7 +234,7 @@ def _tensor(
             )
         data = _unpacked(data, elements) if packed else data
         stored = np.dtype(np.float16) if half else dtype.numpy
-        if dtype is DType.BOOL and (data > 1).any():
+        if dtype is DType.BOOL and np.any(data.view(np.uint8) > 1):
             raise InputError(
                 f"the file is corrupt: tensor {name!r} of BOOL holds bytes other than 0 and 1"
             )
