@@ -10,7 +10,7 @@ import numpy as np
 from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.convolution.conv3d import Conv3d
+from toolchain.ops.convolution.conv3d import Conv3D
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.recurrent.recurrent_layer import Cell, Recurrent
 from toolchain.ops.recurrent.rnn import Bend, Rnn
@@ -45,9 +45,9 @@ def conv3d(rng: Rng) -> Graph:
     size = tuple(int(n) for n in rng.integers(3, 9, 3))
     kernel = tuple(int(n) for n in rng.integers(1, 4, 3))
     depth, channels = (int(n) for n in rng.integers(1, 17, 2))
-    padding = ((1, 1) if rng.random() < 0.5 else (0, 0),) * 3
+    before = after = (1, 1, 1) if rng.random() < 0.5 else (0, 0, 0)
     stride = (1, 1, 1) if rng.random() < 0.7 else (2, 2, 2)
-    attributes = Conv3d(stride, (1, 1, 1), padding, Activation.RELU)
+    attributes = Conv3D(stride, (1, 1, 1), before, after, Activation.RELU)
     shapes = {"w": (*kernel, depth, channels), "b": (channels,)}
     return _graph("conv3d", attributes, (1, *size, depth), _constants(rng, shapes))
 
