@@ -20,7 +20,8 @@ float thimble_gelu_tanh_f32(float x); /**< its approximation by tanh */
 float thimble_sqrt_f32(float x);      /**< correctly rounded */
 float thimble_sin_f32(float x);
 float thimble_cos_f32(float x);
-float thimble_pow_f32(float x, float y); /**< computed in double */
+float thimble_pow_f32(float x, float y);   /**< computed in double */
+float thimble_atan2_f32(float y, float x); /**< the angle of the point (x, y), from -pi to pi */
 
 /** The nearest integer below, and the nearest one, halves to the even one. */
 float thimble_floor_f32(float x);
@@ -60,6 +61,23 @@ void thimble_log_softmax_f32(const float *input, float *output, int32_t rows, in
 
 /** Rows divided by their Euclidean length, or by 1e-6 if that is more. The output may be the input. */
 void thimble_l2_normalization_f32(const float *input, float *output, int32_t rows, int32_t columns);
+
+/** output = input * (bias + alpha * s)^-beta, with s the sum of the squares from `radius` columns before
+ *  to as many behind. */
+typedef struct {
+    int32_t rows;
+    int32_t columns;
+    int32_t radius;
+    float bias;
+    float alpha;
+    float beta;
+} thimble_local_response_norm_params;
+
+/** Local response normalization (LiteRT's optimised kernel). Input and output may not
+ *  overlap. */
+void thimble_local_response_norm_f32(const thimble_local_response_norm_params *params,
+                                     const float *input,
+                                     float *output);
 
 /** NHWC images and the window that moves over them. `depth`: input channels that one filter of a convolution
  *  sees. Results are held within min and max. */

@@ -55,7 +55,7 @@ def mixed(options: Any) -> File:
     x, y, z = (main.tensor((1, 4)) for _ in range(3))
     main.inputs.append(x)
     main.op("ADD", [x, x], [y], options)
-    main.op("LOCAL_RESPONSE_NORMALIZATION", [y], [z], schema.LocalResponseNormalizationOptionsT())
+    main.op("WHERE", [y], [z], schema.WhereOptionsT())
     main.outputs.append(z)
     return file
 
@@ -64,7 +64,7 @@ def test_a_structural_error_does_not_hide_the_rest() -> None:
     said = message(mixed(None)).splitlines()
     assert "ADD (operator 0) has no options" in said[0]
     assert "1 of 2 operators is not supported" in said[1]
-    assert "LOCAL_RESPONSE_NORMALIZATION (operator 1)" in said[2]
+    assert "WHERE (operator 1)" in said[2]
 
 
 def test_in_float_nothing_tells_to_quantise(tmp_path: Path) -> None:

@@ -28,7 +28,15 @@ _SERIES = (
     "tanh",
 )
 OWN_FUNCTIONS = frozenset(
-    {"float_function", "pow", "rfft2d", "rnn", *(f"{kind}.float32" for kind in _SERIES)}
+    {
+        "atan2",
+        "float_function",
+        "local_response_norm",
+        "pow",
+        "rfft2d",
+        "rnn",
+        *(f"{kind}.float32" for kind in _SERIES),
+    }
 )
 """Kinds whose exp and the like are not those of a C library: the last bits differ. RFFT2D of
 LiteRT's computes in double."""

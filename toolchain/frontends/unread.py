@@ -37,16 +37,12 @@ TFLITE = (
         "tflite-micro lacks it; networks that make volumes are far above a microcontroller's RAM",
     ),
     Unread(
-        ("LOCAL_RESPONSE_NORMALIZATION",),
-        "TFLite computes it in float alone: there is no quantised form to agree with",
-    ),
-    Unread(
         ("SPARSE_TO_DENSE",),
         "tflite-micro lacks it; it has not been met in a network for microcontrollers",
         _HOST,
     ),
     Unread(
-        ("REVERSE_SEQUENCE", "BUCKETIZE", "ATAN2", "DILATE"),
+        ("REVERSE_SEQUENCE", "BUCKETIZE", "DILATE"),
         "tflite-micro lacks it; it has not been met in a network for microcontrollers",
     ),
     Unread(
@@ -79,9 +75,7 @@ TFLITE = (
         "it is about text and tables of strings",
         "look words up before the model",
     ),
-    Unread(
-        ("BITCAST", "BITWISE_XOR", "RIGHT_SHIFT"), "it is about bits, of which no network computes"
-    ),
+    Unread(("BITCAST",), "it is about bits, of which no network computes"),
     Unread(
         ("FAKE_QUANT",),
         "it marks a network in training for quantisation",

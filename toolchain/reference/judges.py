@@ -60,6 +60,12 @@ RULES = (
         "float32, where tflite-micro keeps the fixed point that both have for MEAN",
         tolerance=((_PLAIN, 1),),
     ),
+    Rule(
+        ("LOCAL_RESPONSE_NORMALIZATION",),
+        (),
+        (_PLAIN,),
+        "LiteRT's reference kernel leaves out the last element of each window",
+    ),
     Rule(("SQUARED_DIFFERENCE",), _WIDE, (_MICRO,), "LiteRT lacks it in int16"),
     Rule(
         ("ABS",), ("INT32",), (_PLAIN,), "LiteRT's reference resolver ends before the version of it"

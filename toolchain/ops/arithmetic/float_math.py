@@ -232,6 +232,31 @@ def _binary_power(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return value
 
 
+_ATAN_SERIES = (8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1)
+
+
+def atan2(y: Float32, x: Float32) -> Float32:
+    """`thimble_atan2_f32`."""
+    y, x = np.broadcast_arrays(y, x)
+    width, height = np.abs(x), np.abs(y)
+    more, less = np.maximum(width, height), np.minimum(width, height)
+    with np.errstate(all="ignore"):
+        alike = np.where(more > 0, _ONE, np.float32(0))
+        slope = np.where(less == more, alike, less / np.where(more == 0, _ONE, more))
+        steep = slope > np.float32(0.4142135624)
+        t = np.where(steep, (slope - _ONE) / (slope + _ONE), slope)
+        z = t * t
+        near = _horner(_ATAN_SERIES, z) * z * t + t
+        found = np.where(steep, np.float32(0.7853981634) + near, near)
+        across = np.float32(1.570796371) - (found + np.float32(4.371138829e-8))
+        found = np.where(height > width, across, found)
+        behind = np.float32(3.141592741) - (found + np.float32(8.742277657e-8))
+        found = np.where(np.signbit(x), behind, found)
+        found = np.where(np.isnan(x) | np.isnan(y), x + y, found)
+    turned: Float32 = np.where(np.signbit(y) & ~np.isnan(found), -found, found).astype(np.float32)
+    return turned
+
+
 def power(x: Float32, y: Float32) -> Float32:
     """`thimble_pow_f32`."""
     x, y = np.broadcast_arrays(x, y)

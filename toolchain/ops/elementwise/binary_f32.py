@@ -39,6 +39,7 @@ class _Function:
 FUNCTIONS: Mapping[str, _Function] = MappingProxyType(
     {
         "add": _Function(lambda a, b: a + b),
+        "atan2": _Function(float_math.atan2, "thimble_atan2_f32"),
         "div": _Function(lambda a, b: a / b),
         "floor_div": _Function(float_math.floor_div, "thimble_floor_div_f32"),
         "floor_mod": _Function(float_math.floor_mod, "thimble_floor_mod_f32"),

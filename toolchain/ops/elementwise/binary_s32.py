@@ -79,6 +79,7 @@ _DIVISIONS = frozenset({"div", "floor_div", "floor_mod"})
 FUNCTIONS: Mapping[str, Callable[[Int64, Int64], Int64]] = MappingProxyType(
     {
         "add": lambda a, b: a + b,
+        "bitwise_xor": np.bitwise_xor,
         "div": _quotient,
         "floor_div": lambda a, b: a // b,
         "floor_mod": lambda a, b: a % b,
@@ -86,6 +87,7 @@ FUNCTIONS: Mapping[str, Callable[[Int64, Int64], Int64]] = MappingProxyType(
         "minimum": np.minimum,
         "mul": lambda a, b: a * b,
         "pow": _power,
+        "right_shift": lambda a, b: a >> np.clip(b, 0, 31),
         "squared_difference": _squared_difference,
         "sub": lambda a, b: a - b,
     }

@@ -17,10 +17,11 @@ from toolchain.ops.kernel import Kernel
 from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp, by_type
 
 
-def plain_spec(kind: str, options: str, *types: DType) -> OpSpec:
+def plain_spec(kind: str, options: str, *types: DType, broadcasts: bool = True) -> OpSpec:
     """A kind that `binary_f32.FUNCTIONS` and `binary_s32.FUNCTIONS` name, of `types` of these.
 
-    `options`: the type of its options in TFLite's schema.
+    `options`: the type of its options in TFLite's schema. `broadcasts`: whether LiteRT takes
+    operands of different shapes.
     """
 
     def refuse(op: Op, graph: Graph) -> UnsupportedError:
@@ -39,7 +40,10 @@ def plain_spec(kind: str, options: str, *types: DType) -> OpSpec:
         return WrittenOp(kind.upper(), options)
 
     def sample(rng: np.random.Generator) -> Graph:
-        return sample_binary(rng, Op(kind, kind, ("a", "b"), ("y",)), 1.0)
+        while True:
+            graph = sample_binary(rng, Op(kind, kind, ("a", "b"), ("y",)), 1.0)
+            if broadcasts or graph.tensors["a"].shape == graph.tensors["b"].shape:
+                return graph
 
     base = OpSpec(
         kind=kind,

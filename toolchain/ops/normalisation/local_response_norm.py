@@ -1,0 +1,152 @@
+"""Elements divided by a power of the squares around them. TFLite LOCAL_RESPONSE_NORMALIZATION.
+
+y = x * (bias + alpha * s) ** -beta, with s the sum of the squares of the element and its neighbours
+along the last dimension, up to `radius` on each side. As in LiteRT's default kernel the sum moves
+along: one square comes in, another goes. LiteRT's reference kernel leaves out the last neighbour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.arithmetic import float_math
+from toolchain.ops.arithmetic.float_math import Float32
+from toolchain.ops.axes import leading_axes
+from toolchain.ops.elementwise.common import infer_unary, sample_shape
+from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct
+from toolchain.ops.normalisation.rows import row_extents
+from toolchain.ops.readers.float32 import FLOAT32_ONLY, check_float_node
+from toolchain.ops.spec import (
+    Array,
+    OpSpec,
+    ReadOp,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_ROOT = 0.5
+
+
+@dataclass(frozen=True)
+class LocalResponseNorm(Attributes):
+    """All but `radius` are exact float32."""
+
+    radius: int = 5
+    bias: float = 1.0
+    alpha: float = 1.0
+    beta: float = 0.5
+
+
+def _attributes(op: Op) -> LocalResponseNorm:
+    assert isinstance(op.attributes, LocalResponseNorm)
+    return op.attributes
+
+
+def _radius(op: Op, graph: Graph) -> int:
+    """No more than reaches any neighbour."""
+    return min(_attributes(op).radius, graph.input(op, 0).shape[-1])
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    """Raises ValueError for a scalar, or a radius below 0."""
+    if not graph.input(op, 0).shape or _attributes(op).radius < 0:
+        raise ValueError(f"{graph.input(op, 0)} has no neighbours within {_attributes(op).radius}")
+    return infer_unary(op, graph)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    own, shape, radius = _attributes(op), graph.output(op).shape, _radius(op, graph)
+    rows = inputs[0].reshape(-1, shape[-1]).astype(np.float32)
+    beside = np.zeros((len(rows), radius), np.float32)
+    result = np.empty_like(rows)
+    with np.errstate(all="ignore"):
+        squares = np.hstack([beside, rows * rows * np.float32(own.alpha), beside]).T
+        total = np.zeros(len(rows), np.float32)
+        for square in squares[: 2 * radius]:
+            total = total + square
+        for place in range(shape[-1]):
+            total = total + squares[place + 2 * radius]
+            result[:, place] = rows[:, place] * _factor(np.float32(own.bias) + total, own.beta)
+            total = total - squares[place]
+    return (result.reshape(shape),)
+
+
+def _factor(base: Float32, beta: float) -> Float32:
+    if beta == 1:
+        return np.reciprocal(base)
+    if beta == _ROOT:
+        return np.reciprocal(np.sqrt(base))
+    return float_math.power(base, np.full_like(base, -np.float32(beta)))
+
+
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    x, own = graph.input(op, 0), _attributes(op)
+    columns = x.shape[-1]
+    rows = x.elements // columns
+    params = Struct(
+        "thimble_local_response_norm_params",
+        {
+            "rows": rows,
+            "columns": columns,
+            "radius": _radius(op, graph),
+            "bias": own.bias,
+            "alpha": own.alpha,
+            "beta": own.beta,
+        },
+    )
+    call = Call(
+        "thimble_local_response_norm_f32",
+        {"params": params, "input": Input(0), "output": Output(0)},
+    )
+    return Kernel(
+        (call,),
+        row_extents("params.rows", "params.columns"),
+        find_terms=lambda: {"call": 1.0, "row": rows, "element": x.elements},
+    )
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    check_float_node(node)
+    options = node.options
+    if int(options.radius) < 0:
+        raise node.unsupported(f"its radius is {options.radius}")
+    numbers = (float(np.float32(getattr(options, name))) for name in ("bias", "alpha", "beta"))
+    return ReadOp(LocalResponseNorm(int(options.radius), *numbers), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    own = _attributes(op)
+    options = {"radius": own.radius, "bias": own.bias, "alpha": own.alpha, "beta": own.beta}
+    return WrittenOp("LOCAL_RESPONSE_NORMALIZATION", "LocalResponseNormalizationOptions", options)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    """LiteRT takes four dimensions."""
+    shape = (1, *(int(d) for d in rng.integers(1, 6, 2)), *sample_shape(rng, 1, 40))
+    numbers = (rng.uniform(0.5, 2), 10.0 ** rng.uniform(-4, 0), rng.choice([0.5, 0.75, 1.0]))
+    exact = (float(np.float32(number)) for number in numbers)
+    attributes = LocalResponseNorm(int(rng.integers(0, 6)), *exact)
+    tensors = [Tensor(name, shape, DType.FLOAT32) for name in "xy"]
+    op = Op("local_response_norm", "norm", ("x",), ("y",), attributes)
+    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="local_response_norm",
+    attributes=LocalResponseNorm,
+    infer=_infer,
+    reference=_reference,
+    select=_select,
+    sample=_sample,
+    axes=leading_axes,
+    tflite=TfliteBinding(("LOCAL_RESPONSE_NORMALIZATION",), _read, _write),
+    dtypes=FLOAT32_ONLY,
+    limits="float32, last dimension",
+)
