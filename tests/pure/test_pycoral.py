@@ -195,11 +195,15 @@ def test_the_first_stick_goes_away(
 def test_a_later_stick_goes_away_and_libcoral_hangs(
     folder: PipelineFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ShutdownPipeline joins stage 0, which waits for room that stage 1 no longer makes (250)."""
+    """ShutdownPipeline joins stage 0, which waits for room that stage 1 no longer makes (250).
+
+    On a busy machine stage 0 may not have filled that room yet, and the failure comes through.
+    """
     monkeypatch.setenv("THIMBLE_STICKS", "usb:0 usb:1@5 usb:2")
     chain = coral.PycoralPipeline(folder, STICKS, silence_s=1.0)
     begin = time.perf_counter()
-    with pytest.raises(ResultError, match=r"no result for 1 s.*--backend delegate"):
+    told = r"no result for 1 s.*--backend delegate|usb:1 is gone"
+    with pytest.raises((ResultError, StageError), match=told):
         list(chain.run(iter(frames_of(folder, 100))))
     assert time.perf_counter() - begin < 10
 
