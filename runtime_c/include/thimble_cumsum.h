@@ -24,4 +24,21 @@ void thimble_cumsum_s32(const thimble_cumsum_params *params, const int32_t *inpu
 /** The same of int64. */
 void thimble_cumsum_s64(const thimble_cumsum_params *params, const int64_t *input, int64_t *output);
 
+/** How sums of int8 are scaled: total * 2^19 * multiplier * 2^(shift - 31) + output_offset. */
+typedef struct {
+    int32_t zero_point;
+    int32_t multiplier;
+    int32_t shift;
+    int32_t output_offset;
+} thimble_fine_sum;
+
+/** Running sums of int8, each less the zero point once more (tflite-micro's `CumSum`). */
+void thimble_cumsum_s8(const thimble_cumsum_params *params,
+                       const int8_t *input,
+                       int8_t *output,
+                       const thimble_fine_sum *fine);
+
+/** One sum, scaled and saturated. */
+int8_t thimble_fine_sum_s8(int32_t total, int32_t multiplier, int32_t shift, int32_t output_offset);
+
 #endif

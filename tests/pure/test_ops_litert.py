@@ -58,7 +58,9 @@ def judge_of(data: bytes) -> tuple[Runtime, int]:
     model = read_file(data)
     rule = rule_of(model.ops[0], model)
     there = importlib.util.find_spec("tflite_micro") is not None
-    judge = next(j for j in rule.judges if there or j is not Runtime.TFLITE_MICRO)
+    judge = next((j for j in rule.judges if there or j is not Runtime.TFLITE_MICRO), None)
+    if judge is None:
+        pytest.skip("needs tflite-micro, which Python 3.12 has no wheel of")
     return judge, tolerance_of([(rule, judge)])
 
 

@@ -66,6 +66,7 @@ RULES = (
         (_PLAIN,),
         "LiteRT's reference kernel leaves out the last element of each window",
     ),
+    Rule(("ADD_N", "CUMSUM"), _NARROW, (_MICRO,), "LiteRT lacks it in int8"),
     Rule(("SQUARED_DIFFERENCE",), _WIDE, (_MICRO,), "LiteRT lacks it in int16"),
     Rule(
         ("ABS",), ("INT32",), (_PLAIN,), "LiteRT's reference resolver ends before the version of it"

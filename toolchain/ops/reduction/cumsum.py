@@ -1,18 +1,21 @@
-"""Running sums along an axis. TFLite CUMSUM, float32, int32 and int64 (`reference_ops::CumSum`)."""
+"""Running sums along an axis. TFLite CUMSUM (`reference_ops::CumSum`); int8 as tflite-micro has."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.elementwise.common import infer_unary
+from toolchain.ops.elementwise.common import infer_unary, sample_quantisation
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import (
+    Argument,
     Call,
     Input,
     Kernel,
@@ -23,6 +26,7 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.movement.copies import int32_constant, integers, resolve_axis, sample_shape
 from toolchain.ops.readers.onnx import resolve_axes
+from toolchain.ops.reduction.fine_sums import parameters, settled
 from toolchain.ops.spec import (
     Array,
     OnnxBinding,
@@ -32,8 +36,10 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+    by_type,
 )
 
+Number = TypeVar("Number", bound=np.generic)
 _SUFFIXES = {DType.FLOAT32: "f32", DType.INT32: "s32", DType.INT64: "s64"}
 
 
@@ -53,8 +59,7 @@ def _attributes(op: Op) -> CumSum:
     return op.attributes
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    attributes, x = _attributes(op), inputs[0]
+def _sums(attributes: CumSum, x: NDArray[Number]) -> NDArray[Number]:
     axis = resolve_axis(attributes.axis, x.ndim)
     order = np.flip(x, axis) if attributes.reverse else x
     sums = np.cumsum(order, axis=axis, dtype=x.dtype)
@@ -65,7 +70,11 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
         rest[axis], kept[axis] = slice(1, None), slice(None, -1)
         before[tuple(rest)] = sums[tuple(kept)]
         sums = before
-    return (np.flip(sums, axis) if attributes.reverse else sums,)
+    return np.flip(sums, axis) if attributes.reverse else sums
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return (_sums(_attributes(op), inputs[0]),)
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
@@ -81,10 +90,10 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "reverse": int(attributes.reverse),
         },
     )
-    call = Call(
-        f"thimble_cumsum_{_SUFFIXES[x.dtype]}",
-        {"params": params, "input": Input(0), "output": Output(0)},
-    )
+    arguments: dict[str, Argument] = {"params": params, "input": Input(0), "output": Output(0)}
+    if x.dtype is DType.INT8:
+        arguments["fine"] = Struct("thimble_fine_sum", dict(parameters(op, graph)))
+    call = Call(f"thimble_cumsum_{_SUFFIXES.get(x.dtype, 's8')}", arguments)
     # Each place is read once, right before it is written; but not from the first to the last.
     return Kernel((call,), _extents, find_overlaps=lambda: (SafeOverlap(0, exact=True),))
 
@@ -109,10 +118,9 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     return WrittenOp("CUMSUM", "CumsumOptions", options, (axis,))
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator, dtype: DType) -> Graph:
     rank = int(rng.integers(1, 5))
     shape = sample_shape(rng, rank)
-    dtype = list(_SUFFIXES)[int(rng.integers(len(_SUFFIXES)))]
     axis = int(rng.integers(-rank, rank))
     attributes = CumSum(axis, bool(rng.random() < 0.5), bool(rng.random() < 0.5))
     ends = [Tensor(name, shape, dtype) for name in "xy"]
@@ -130,15 +138,42 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("cumsum", attributes, [node.operand(0, order)], None, order)
 
 
-SPEC = OpSpec(
-    kind="cumsum",
-    attributes=CumSum,
-    infer=infer_unary,
-    reference=_reference,
-    select=_select,
-    sample=_sample,
-    tflite=TfliteBinding(("CUMSUM",), _read, _write),
-    onnx=OnnxBinding(("CumSum",), _read_onnx),
-    dtypes=frozenset(_SUFFIXES),
-    limits="float32, int32 or int64 (LiteRT has no quantised form); constant axis",
+def _form(dtype: DType) -> OpSpec:
+    return OpSpec(
+        kind="cumsum",
+        attributes=CumSum,
+        infer=infer_unary,
+        reference=_reference,
+        select=_select,
+        sample=lambda rng: _sample(rng, dtype),
+        tflite=TfliteBinding(("CUMSUM",), _read, _write),
+        onnx=OnnxBinding(("CumSum",), _read_onnx) if dtype is DType.FLOAT32 else None,
+        dtypes=frozenset({dtype}),
+        limits=f"{dtype.value}; constant axis",
+    )
+
+
+def _reference_s8(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    centred = inputs[0].astype(np.int64) - graph.input(op, 0).q.zero_point
+    return (settled(op, graph, _sums(_attributes(op), centred)),)
+
+
+def _sample_s8(rng: np.random.Generator) -> Graph:
+    graph = _sample(rng, DType.INT8)
+    x, y = graph.tensors["x"], graph.tensors["y"]
+    q = sample_quantisation(rng)
+    scale = float(np.float32(q.scale * 2.0 ** rng.uniform(-1, 4)))
+    ends = (
+        replace(x, quantisation=q),
+        replace(y, quantisation=sample_quantisation(rng, scale=scale)),
+    )
+    return Graph.build("sample", ends, graph.ops, ["x"], ["y"])
+
+
+_INT8 = replace(
+    _form(DType.INT8),
+    reference=_reference_s8,
+    sample=_sample_s8,
+    limits="int8 as tflite-micro has it; constant axis",
 )
+SPEC = by_type({**{dtype: _form(dtype) for dtype in _SUFFIXES}, DType.INT8: _INT8})

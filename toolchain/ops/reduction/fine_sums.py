@@ -1,0 +1,53 @@
+"""Sums of int8 as tflite-micro scales them, ADD_N and CUMSUM: in 2**-19 of the input's scale.
+
+A sum begins not at 0 but at what a stored 0 stands for: it holds the input's zero point once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    wrap_int32,
+)
+
+_STEP_BITS = 19
+
+
+def _scaling(op: Op, graph: Graph) -> tuple[int, int]:
+    """Raises UnsupportedError for scales with which tflite-micro aborts."""
+    factor = 2 * graph.input(op, 0).q.scale / (2 ** (_STEP_BITS + 1) * graph.output(op).q.scale)
+    if not 0 < factor < 1:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: its output scale {graph.output(op).q.scale:g} is too fine for "
+            f"an input scale of {graph.input(op, 0).q.scale:g}; requantise the model with a "
+            "representative data set"
+        )
+    return quantize_multiplier(factor)
+
+
+def settled(op: Op, graph: Graph, sums: NDArray[np.int64]) -> NDArray[np.int8]:
+    """The output, from sums of stored values without their zero points."""
+    x, y = graph.input(op, 0).q, graph.output(op).q
+    fine = wrap_int32((sums - x.zero_point) << _STEP_BITS)
+    scaled = multiply_by_quantized_multiplier(fine, *_scaling(op, graph)) + y.zero_point
+    held: NDArray[np.int8] = np.clip(scaled, -128, 127).astype(np.int8)
+    return held
+
+
+def parameters(op: Op, graph: Graph) -> Mapping[str, int]:
+    """The members of a `thimble_fine_sum`."""
+    multiplier, shift = _scaling(op, graph)
+    return {
+        "zero_point": graph.input(op, 0).q.zero_point,
+        "multiplier": multiplier,
+        "shift": shift,
+        "output_offset": graph.output(op).q.zero_point,
+    }
