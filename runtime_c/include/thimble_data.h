@@ -172,6 +172,25 @@ typedef struct {
 int32_t
 thimble_gather_nd(const thimble_rows_params *params, const void *data, const void *indices, void *target);
 
+/** Data seen as [outer][first][middle][second] runs of `run_bytes`. */
+typedef struct {
+    int32_t outer;
+    int32_t first;
+    int32_t middle;
+    int32_t second;
+    int32_t run_bytes;
+    int32_t length_bytes; /**< 4: the lengths are int32; 8: int64 */
+    int32_t
+        batch_first; /**< 1: `first` counts batches and `second` the elements of sequences; 0: vice versa */
+} thimble_reverse_sequence_params;
+
+/** Each batch's first elements in reverse, as many as its length says, and the others as they are. Returns 0,
+ * or -1 if a length is below 0 or beyond the sequence. Input and output may not overlap. */
+int32_t thimble_reverse_sequence(const thimble_reverse_sequence_params *params,
+                                 const void *data,
+                                 const void *lengths,
+                                 void *target);
+
 /** Set the `size` elements of the target to 0, and add each update to the run that its row names. Returns as
  *  above. Neither operand may overlap the target. */
 int32_t thimble_scatter_nd_f32(const thimble_rows_params *params,

@@ -13,6 +13,7 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.errors import ThimbleError
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.movement.reverse_sequence import ReverseSequence
 from toolchain.ops.movement.scatter_nd import ScatterNd
 
 SHAPE = (3, 4, 5)
@@ -38,6 +39,35 @@ def scattering(
     ]
     op = Op("scatter_nd", "scatter", ("rows", "updates"), ("y",), ScatterNd(SHAPE))
     return Graph.build("scattering", tensors, [op], ["rows", "updates"], ["y"])
+
+
+def reversing(dtype: DType, sequence: int, batch: int) -> Graph:
+    tensors = [
+        Tensor("x", SHAPE, DType.FLOAT32),
+        Tensor("lengths", (SHAPE[batch],), dtype),
+        Tensor("y", SHAPE, DType.FLOAT32),
+    ]
+    attributes = ReverseSequence(sequence, batch)
+    op = Op("reverse_sequence", "reverse", ("x", "lengths"), ("y",), attributes)
+    return Graph.build("reversing", tensors, [op], ["x", "lengths"], ["y"])
+
+
+@pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64])
+@pytest.mark.parametrize(("sequence", "batch"), [(1, 0), (0, 1), (2, 0), (0, 2)])
+def test_lengths_say_how_much_is_reversed(dtype: DType, sequence: int, batch: int) -> None:
+    rng = np.random.default_rng(3)
+    graph = reversing(dtype, sequence, batch)
+    lengths = rng.integers(0, SHAPE[sequence] + 1, SHAPE[batch]).astype(dtype.numpy)
+    given = (rng.normal(0, 1, SHAPE).astype(np.float32), lengths)
+    (want,) = run_litert(tflite_bytes(graph), given)
+    np.testing.assert_array_equal(run_graph_on_host(graph, given)[0], want)
+
+
+@pytest.mark.parametrize("length", [-1, SHAPE[1] + 1])
+def test_a_length_beyond_the_sequence_stops(length: int) -> None:
+    lengths = np.array([1, length, 0], np.int32)
+    with pytest.raises(ThimbleError):
+        run_graph_on_host(reversing(DType.INT32, 1, 0), (np.zeros(SHAPE, np.float32), lengths))
 
 
 @pytest.mark.parametrize("make", [gathering, scattering])

@@ -42,7 +42,7 @@ TFLITE = (
         _HOST,
     ),
     Unread(
-        ("REVERSE_SEQUENCE", "BUCKETIZE", "DILATE"),
+        ("BUCKETIZE", "DILATE"),
         "tflite-micro lacks it; it has not been met in a network for microcontrollers",
     ),
     Unread(
