@@ -8,7 +8,7 @@ import pytest
 from toolchain.frontends import tflite, unread
 from toolchain.frontends.onnx.reader import READ_AWAY
 from toolchain.frontends.tflite.options import members
-from toolchain.ops import forms
+from toolchain.ops import forms, specs
 
 SIGNAL = (
     *("SignalDelay", "SignalEnergy", "SignalFftAutoScale", "SignalFilterBank"),
@@ -34,7 +34,8 @@ def test_tflite() -> None:
 
 def test_onnx() -> None:
     """Operators that ONNX defines as functions of others are those others."""
-    read = {name for spec in forms().values() if spec.onnx for name in spec.onnx.operators}
+    kinds = (*forms().values(), *specs().values())
+    read = {name for spec in kinds if spec.onnx for name in spec.onnx.operators}
     known = {
         schema.name
         for schema in onnx.defs.get_all_schemas()

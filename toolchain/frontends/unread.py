@@ -101,8 +101,8 @@ ONNX = (
         "ONNX Runtime has no quantised form of it; TFLite's counterparts are read",
     ),
     Unread(
-        ("TopK", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "TensorScatter"),
-        "it is left to a head's decoding on the host; TFLite's counterparts are read",
+        ("TensorScatter",),
+        "it writes the memory of language models, which do not fit a microcontroller",
     ),
     Unread(
         ("NonMaxSuppression", "NonZero", "Unique", "Compress"),
@@ -110,7 +110,7 @@ ONNX = (
     ),
     Unread(("If", "Loop", "Scan"), "control flow is read from TFLite alone"),
     Unread(
-        ("OneHot", "CumSum", "CumProd", "Trilu", "ReverseSequence", "Mod", "ReduceProd", "Hardmax"),
+        ("CumProd", "Trilu", "Hardmax"),
         "ONNX Runtime has no quantised form of it",
     ),
     Unread(

@@ -18,6 +18,12 @@ from toolchain.errors import InputError
 from toolchain.frontends.onnx.control_flow import written_out
 from toolchain.frontends.onnx.einsum import Equation, product, summed
 from toolchain.frontends.onnx.file import Array, FileModel, Node
+from toolchain.frontends.onnx.picking import (
+    pick_elements,
+    pick_rows,
+    put_elements,
+    put_rows,
+)
 from toolchain.frontends.onnx.protos import function_body
 
 CONTROL_FLOW = ("If", "Loop")
@@ -25,6 +31,8 @@ Shapes = Mapping[str, tuple[int, ...]]
 _ONE_AXIS = 13
 _AXES_ARE_INPUTS = 18
 """The first opset whose reductions have their axes as an input; ReduceSum's has them from 13 on."""
+_INT64 = 7
+"""`TensorProto.INT64`."""
 _SMALLEST = float(np.finfo(np.float32).tiny)
 
 
@@ -244,19 +252,45 @@ def _einsum(writer: _Writer) -> None:
     writer.answer("Transpose", [x], perm=permutation)
 
 
+def _one_hot(writer: _Writer) -> None:
+    """Indices beside the places 0, 1, ... along the new axis; negative ones count from the end."""
+    node = writer.node
+    depth, values = (writer.constants.get(name) for name in node.inputs[1:])
+    if depth is None or values is None:
+        return
+    count, rank = int(depth.reshape(-1)[0]), len(writer.shapes[node.inputs[0]]) + 1
+    axis = int(node.attributes.get("axis", -1)) % rank
+    given = writer.op("Cast", [node.inputs[0]], to=_INT64)
+    from_end = writer.op("Add", [given, writer.constant(count, np.int64)])
+    negative = writer.op("Less", [given, writer.constant(0, np.int64)])
+    place = writer.op("Where", [negative, from_end, given])
+    shape = list(writer.shapes[node.inputs[0]])
+    shape.insert(axis, 1)
+    column = writer.op("Reshape", [place, writer.constant(shape, np.int64)])
+    places = np.arange(count).reshape([-1 if a == axis else 1 for a in range(rank)])
+    hit = writer.op("Equal", [column, writer.constant(places, np.int64)])
+    off, on = (writer.constant(value, values.dtype.type) for value in values)
+    writer.answer("Where", [hit, on, off])
+
+
 RECIPES: Mapping[str, Callable[[_Writer], None]] = MappingProxyType(
     {
         "Einsum": _einsum,
+        "GatherElements": pick_elements,
+        "GatherND": pick_rows,
         "Gemm": _gemm,
         "LogSoftmax": _softmax,
         "LpNormalization": _lp_normalization,
         "Mean": _sum,
+        "OneHot": _one_hot,
         "ReduceL1": _norm,
         "ReduceL2": _norm,
         "ReduceLogSum": _log_sum,
         "ReduceLogSumExp": _log_sum,
         "ReduceSumSquare": _norm,
         "ReverseSequence": _reverse_sequence,
+        "ScatterElements": put_elements,
+        "ScatterND": put_rows,
         "Softmax": _softmax,
         "Sum": _sum,
     }

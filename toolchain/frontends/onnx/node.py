@@ -102,6 +102,8 @@ class NodeView:
     def quantisation(self, index: int) -> Quantisation:
         if self._arithmetic.quantisation is not None:
             return self._arithmetic.quantisation
+        if self.plain:
+            return UNIT
         if self.is_constant(index):
             found = self._constant_operand(index, None)[1]
         else:
@@ -141,7 +143,7 @@ class NodeView:
             whole = data.reshape((1,) * (len(axes) - data.ndim) + data.shape).transpose(axes)
             return self.add_constant("constant", whole.reshape(shape or whole.shape), q)
         value = self._value(index)
-        if self._arithmetic.quantisation is not None:
+        if self.plain or self._arithmetic.quantisation is not None:
             quantisation = None  # all have the same
         if quantisation is not None and value.stored and value.quantisation != quantisation:
             raise RefusedError("it joins integers of different scales or zero points")
@@ -252,6 +254,9 @@ class NodeView:
         indices: DType | None = None,
     ) -> None:
         builder, names = self._values.builder, [self._last, *self._node.outputs[1:]]
+        if self.plain:
+            quantisation = None
+            dtype = self.plain_dtype(0) if dtype is DType.INT8 else dtype
         dtype = self._arithmetic.dtype(dtype)
         kind, attributes = self._arithmetic.kind(kind, attributes)
         quantisation = self._arithmetic.quantisation or quantisation

@@ -107,5 +107,9 @@ READERS: Mapping[str, Callable[[OnnxNode], None]] = MappingProxyType(
     }
 )
 """Of operators that have other readers for real values."""
-OPERATORS = READERS.keys() | {"And", "Mod", "Not", "Or", "TopK", "Xor", *RELATIONS}
+OPERATORS = (
+    READERS.keys()
+    | {"And", "Mod", "Not", "Or", "TopK", "Xor", *RELATIONS}
+    | {"Concat", "Gather", "Slice"}
+)
 """All that are read so."""

@@ -1,4 +1,4 @@
-"""Products over any axes. TFLite REDUCE_PROD.
+"""Products over any axes. TFLite REDUCE_PROD, ONNX ReduceProd.
 
 int8 and int16: `QuantizedReduceProd`. Each factor is scaled by the input's scale over the n-th root
 of the output's, for n factors.
@@ -19,6 +19,7 @@ from toolchain.ops.arithmetic.fixed_point import quantize_multiplier, scale_sums
 from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct
 from toolchain.ops.readers.float32 import FLOAT32_ONLY
 from toolchain.ops.readers.int16 import int16_form
+from toolchain.ops.readers.onnx_pooling import read_reduction_of
 from toolchain.ops.reduction.common import (
     Reduce,
     infer_reduction,
@@ -33,6 +34,8 @@ from toolchain.ops.reduction.kernels import float_kernel, in_place, reduce_exten
 from toolchain.ops.reduction.plain import integer_forms
 from toolchain.ops.spec import (
     Array,
+    OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -136,6 +139,12 @@ def _sample_float(rng: np.random.Generator) -> Graph:
     return float_reduction_sample(rng, "reduce_prod", Reduce)
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    if not node.in_float:
+        raise node.left_in_float("it has no int8 form")
+    read_reduction_of("reduce_prod")(node)
+
+
 _INT8 = OpSpec(
     kind="reduce_prod",
     attributes=Reduce,
@@ -156,7 +165,7 @@ _FLOAT32 = replace(
     dtypes=FLOAT32_ONLY,
     limits=f"float32; {_AXES}",
 )
-SPEC = by_type(
+_ALL = by_type(
     {
         DType.INT8: _INT8,
         DType.INT16: _INT16,
@@ -164,3 +173,4 @@ SPEC = by_type(
         **integer_forms(_FLOAT32, lambda op: "product", limits=_AXES),
     }
 )
+SPEC = replace(_ALL, onnx=OnnxBinding(("ReduceProd",), _read_onnx))
