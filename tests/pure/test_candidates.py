@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,19 +12,22 @@ from benchmarks.zoo_mobile import mobilenet_v2
 from benchmarks.zoo_network import in_float
 from toolchain import evaluate, passes
 from toolchain.boards import board
-from toolchain.errors import InputError
+from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends import load_model
+from toolchain.ir import Quantisation
 from toolchain.memory.firmware_size import estimated_need
 from toolchain.ops.arithmetic.fixed_point import (
     ScaleError,
     quantize_multiplier,
     quantize_multipliers,
 )
+from toolchain.ops.lowering import lower
 from toolchain.planner import plan_graph, plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.quantise.as_int8 import as_int8
 from toolchain.report.latency import predict_latency
 from toolchain.resources import RUNTIME_C
+from toolchain.sweep.alike import lower_alike
 
 ROOT = RUNTIME_C.parent
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
@@ -137,3 +141,31 @@ def test_many_multipliers_are_those_of_one_each() -> None:
     for bad in (-1.0, np.inf, np.nan):
         with pytest.raises(ScaleError):
             quantize_multipliers(np.array([0.5, bad]))
+
+
+def test_operators_that_are_alike_share_a_kernel_that_is_the_same() -> None:
+    """As if each had been asked for by itself, and one kernel for all of them."""
+    core = board(BOARD).core
+    graph = as_int8(
+        passes.prepare(in_float(mobilenet_v2("n", 0.35, 96, 10)), passes.KEEPING_CHANNELS).graph
+    )
+    shared, own = lower_alike(graph, core).kernels, lower(graph, core).kernels
+    assert len(set(map(id, shared))) < len(shared)
+    for one, other in zip(shared, own, strict=True):
+        assert one.title == other.title
+        assert one.functions == other.functions
+        assert one.overlaps == other.overlaps
+        assert one.terms == other.terms
+        assert one.packed_bytes == other.packed_bytes
+        found = [(each.title, each.scratch_bytes, each.terms) for each in one.every()]
+        assert found == [(each.title, each.scratch_bytes, each.terms) for each in other.every()]
+    assert lower_alike(graph, core).kernels[3] is shared[3]
+
+
+def test_an_operator_without_a_kernel_is_named_though_it_is_like_others() -> None:
+    graph = passes.prepare(load_model(DIGITS)).graph
+    first = graph.ops[0]
+    tensor = replace(graph.tensors[first.outputs[0]], quantisation=Quantisation((1e-30,), (0,)))
+    broken = replace(graph, tensors={**graph.tensors, tensor.name: tensor})
+    with pytest.raises(UnsupportedError, match=first.name):
+        lower_alike(broken, board(BOARD).core)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from toolchain.boards import Board, Core, Target
 from toolchain.cost import NOTHING, Cost
@@ -35,7 +36,7 @@ class PredictedCostModel:
     def unit(self) -> str:
         return self._fit.unit
 
-    @property
+    @cached_property
     def _fit(self) -> Fit:
         return fit_of(self.core)
 

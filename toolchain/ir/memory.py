@@ -186,13 +186,16 @@ def _savings(
         for o in problem.overlaps_of[op]:
             after, now = changes[o.input].get(step + 1, 0), changes[o.output].get(step)
             if after and now is not None:
-                dying, born = runs[o.input], runs[o.output]
-                saved = Takeover(
-                    (dying[after - 1], dying[after]),
-                    (born[now - 1] if now else NOTHING, born[now]),
-                    o.lead_bytes,
-                    o.exact,
-                ).shared_bytes()
+                if problem.accesses:
+                    dying, born = runs[o.input], runs[o.output]
+                    saved = Takeover(
+                        (dying[after - 1], dying[after]),
+                        (born[now - 1] if now else NOTHING, born[now]),
+                        o.lead_bytes,
+                        o.exact,
+                    ).shared_bytes()
+                else:
+                    saved = saving_bytes(problem, o)
                 if saved > 0:
                     possible.append((o, saved))
         possible.sort(key=lambda p: (-p[1], p[0].input, p[0].output))

@@ -61,7 +61,7 @@ def as_int8(graph: Graph) -> Graph:
 def _converted(tensor: Tensor, q: Quantisation) -> Tensor:
     if tensor.dtype is not DType.FLOAT32:
         return tensor
-    data = np.ones(tensor.shape, np.int8) if tensor.is_constant else None
+    data = np.broadcast_to(np.int8(1), tensor.shape) if tensor.is_constant else None
     return replace(tensor, dtype=DType.INT8, quantisation=q, constant=data)
 
 

@@ -26,7 +26,7 @@ from toolchain.memory import arrangement
 from toolchain.memory.firmware_size import estimated_need
 from toolchain.memory.plan import Plan, planned_ops
 from toolchain.ops.check import check
-from toolchain.ops.lowering import lower
+from toolchain.ops.lowering import Lowered, lower
 from toolchain.passes import KEEPING_CHANNELS, Prepared
 from toolchain.passes.remove_dead_channels import RemoveDeadChannels
 from toolchain.planner import plan_graph
@@ -36,6 +36,7 @@ from toolchain.planning.room import with_room
 from toolchain.quantise.as_int8 import as_int8
 from toolchain.quantise.tensorflow import converted_keras
 from toolchain.report.latency import predict_latency
+from toolchain.sweep.alike import lower_alike
 
 _CHANNEL_BYTES = 12
 """Of requantisation, for each output channel of a layer with weights, beside its bias."""
@@ -88,17 +89,17 @@ def evaluate(
     takes seconds. Raises InputError and UnsupportedError for what cannot be read or compiled.
     """
     target = find_board(board)
-    graph = _ready(model)
+    graph, made_up = _ready(model)
     if not proved:
         if options is not None:
             raise InputError("options are those of a plan: give proved=True, too")
-        return _estimate(_quick(graph, target), target)
+        lowered = (lower_alike if made_up else lower)(graph, target.core)
+        return _estimate(_quick(lowered, target), target)
     return _estimate(plan_graph(check(graph), target, options), target)
 
 
-def _quick(graph: Graph, target: Board) -> Plan:
+def _quick(lowered: Lowered, target: Board) -> Plan:
     """A plan without a search. Constants are not packed: their bytes are estimated."""
-    lowered = lower(graph, target.core)
     problem = choose_views(lowered)
     found = schedule.scheduler(schedule.DEFAULT).schedule(problem, _SECONDS)
     made = arrangement.place(problem, found, arena.allocator(arena.DEFAULT), _SECONDS)
@@ -110,7 +111,7 @@ def _quick(graph: Graph, target: Board) -> Plan:
         arena=placed,
         operators=planned_ops(lowered, placed),
         step_bytes=footprint(problem, found.order),
-        weight_bytes=_weight_bytes(graph),
+        weight_bytes=_weight_bytes(lowered.graph),
     )
     return with_room(plan)
 
@@ -141,15 +142,15 @@ def _estimate(plan: Plan, target: Board) -> Estimate:
     )
 
 
-def _ready(model: object) -> Graph:
-    """Any model as an int8 graph that is ready to lower."""
+def _ready(model: object) -> tuple[Graph, bool]:
+    """Any model as an int8 graph that is ready to lower, and whether its constants are made up."""
     graph = _graph_of(model)
     prepared = Prepared(graph)
     for step in KEEPING_CHANNELS:  # `check` after each would take longer than all of them
         prepared = step.run(prepared)
     if prepared.graph.computes_in_float:
-        return as_int8(prepared.graph)
-    return RemoveDeadChannels().run(prepared).graph
+        return as_int8(prepared.graph), True
+    return RemoveDeadChannels().run(prepared).graph, False
 
 
 def _graph_of(model: object) -> Graph:

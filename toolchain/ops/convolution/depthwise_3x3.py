@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.fixed_point import Int32
@@ -75,7 +76,9 @@ def depthwise_3x3(op: Op, graph: Graph, window: Window, blocks: bool) -> Kernel:
     more = [way for way in ways if way.scratch_bytes(output) > lean.scratch_bytes]
     return replace(
         lean,
-        roomier=lambda: tuple(_depthwise_3x3_form(op, graph, window, way, endings) for way in more),
+        roomier=cache(
+            lambda: tuple(_depthwise_3x3_form(op, graph, window, way, endings) for way in more)
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -298,7 +299,9 @@ def _blocked(
     pixels = y.shape[1] * y.shape[2] * (y.shape[0] if "_1x1_" in function else 1)
     *more, least = width.at_once
     useful = [at_once for at_once in more if pixels > least]
-    return replace(kernel(least), roomier=lambda: tuple(kernel(at_once) for at_once in useful))
+    return replace(
+        kernel(least), roomier=cache(lambda: tuple(kernel(at_once) for at_once in useful))
+    )
 
 
 def _takes_lanes(op: Op, graph: Graph, core: Core) -> bool:
