@@ -14,6 +14,7 @@ from toolchain.ops.arithmetic.high_word import (
     HighWord,
     begins_in_float32,
     begins_in_tflite,
+    first_within,
     high_word,
     steered,
     within_float32,
@@ -132,3 +133,13 @@ def test_a_value_that_begins_one_sum_later_is_no_longer_exact() -> None:
     begins[:, 40] += 2
     reached = begins[:, 40] < REACH
     assert reached.any() and not _fitted(begins, multiplier, right, -128).exact[reached].any()
+
+
+def test_the_first_multiple_within_a_range_is_found() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(2000):
+        modulus = int(rng.integers(1, 60))
+        step = int(rng.integers(modulus))
+        begin, end = sorted(int(each) for each in rng.integers(0, modulus, 2))
+        within = (n for n in range(modulus) if begin <= n * step % modulus <= end)
+        assert first_within(step, modulus, begin, end) == next(within, None)

@@ -31,8 +31,9 @@ _NEIGHBOURS = np.arange(-2, 3)
 up to sums of 2**24."""
 _EXACT_IN_FLOAT32 = 1 << 24
 _LARGEST_SUM = 1 << 30
-_AT_ONCE, MOST_ADDED = 1 << 10, 1 << 16
-"""Values of d that are tried together, and all that are tried."""
+_AT_ONCE, MOST_ADDED = 1 << 6, 1 << 16
+"""Values of d that are tried together, before the first that will do is computed; d is below the
+other."""
 _MOST_STEERED = 1 << 14
 """How far a multiplier of 31 bits may move: 2**-16 of it or more."""
 _LARGEST = (1 << 31) - 1
@@ -196,17 +197,42 @@ def _constants(
     least, most = ladder.window(multiplier)
     open_, exact = fits & (least < most), np.zeros(len(fits), dtype=np.bool_)
     added, rounding = np.zeros_like(multiplier), np.zeros_like(multiplier)
-    for start in range(0, MOST_ADDED, _AT_ONCE):
-        left = np.flatnonzero(open_ & ~exact)
-        if not len(left):
-            break
-        tried = np.arange(start, start + _AT_ONCE, dtype=np.int64)[None, :]
-        rest = least[left, None] - words.first - tried * multiplier[left, None]
-        needed = -(-rest // words.unit)
-        good = needed * words.unit - rest < (most - least)[left, None]
-        index, hit = good.argmax(axis=1), good.any(axis=1)
-        at = left[hit]
-        added[at] = start + index[hit]
-        rounding[at] = needed[hit, index[hit]]
-        exact[at] = True
+    # What is lacking, modulo the unit, is by how much the rounding term is too large.
+    lacking, width = words.first - least, most - least
+    index = np.flatnonzero(open_)
+    tried = np.arange(_AT_ONCE, dtype=np.int64)[None, :]
+    over = (lacking[index, None] + tried * multiplier[index, None]) & (words.unit - 1)
+    good = over < width[index, None]
+    hit = good.any(axis=1)
+    added[index[hit]] = good[hit].argmax(axis=1)
+    exact[index[hit]] = True
+    for each in map(int, index[~hit]):
+        begin = -int(lacking[each]) % words.unit
+        end = begin + int(width[each]) - 1
+        first = first_within(int(multiplier[each]) % words.unit, words.unit, begin, end)
+        if first is not None and first < MOST_ADDED:
+            added[each], exact[each] = first, True
+    rounding[exact] = -((lacking + added * multiplier)[exact] // words.unit)
     return HighWord(exact, added, rounding)
+
+
+def first_within(step: int, modulus: int, begin: int, end: int) -> int | None:
+    """The least n >= 0 with begin <= (n * step) % modulus <= end; None where there is none.
+
+    0 <= step < modulus, 0 <= begin <= end < modulus. As Euclid's algorithm: where no multiple of
+    the step lies between the ends, the turns around the modulus are asked for, modulo the step.
+    """
+    turns: list[tuple[int, int, int]] = []
+    while begin:
+        if not step:
+            return None
+        first = -(-begin // step)
+        if first * step <= end:
+            break
+        turns.append((step, modulus, begin))
+        step, modulus, begin, end = modulus % step, step, -end % step, -begin % step
+    else:
+        first = 0
+    for step, modulus, begin in reversed(turns):
+        first = -(-(begin + modulus * first) // step)
+    return first
