@@ -187,7 +187,10 @@ class Reference:
         graph, rng = sample(kind, index, seed)
         inputs = tuple(_inputs(graph, rng) for _ in range(TURNS))
         if not from_litert(kind):
-            return Case(kind, index, graph, inputs, _by_numpy(graph, inputs))
+            try:
+                return Case(kind, index, graph, inputs, _by_numpy(graph, inputs))
+            except ThimbleError as error:
+                raise RefusedCaseError(reason(error)) from error
         model = tflite_bytes(graph, int4_constants(kind, graph))
         try:
             read = FRONT_END.read(model, Path("case.tflite"))

@@ -39,7 +39,6 @@ def custom(name: str) -> File:
         ("ethos-u", "already compiled for Arm's Ethos-U; give the .tflite file from before Vela"),
         ("XC_conv2d_v2", "already compiled for XMOS's xcore"),
         ("NeutronGraph", "already compiled for NXP's eIQ Neutron"),
-        ("TFLM_DECODE", "compressed for tflite-micro"),
         ("FlexErf", "convert without tf.lite.OpsSet.SELECT_TF_OPS"),
         ("MyOperator", "custom operators have no known meaning"),
     ],

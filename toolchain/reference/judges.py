@@ -113,7 +113,7 @@ RULES = (
         (_REF, _MICRO),
         "LiteRT's default kernels round otherwise, or crash",
     ),
-    Rule((*SIGNAL, "CIRCULAR_BUFFER"), (), (_MICRO,), "LiteRT does not know them"),
+    Rule((*SIGNAL, "CIRCULAR_BUFFER", "TFLM_DECODE"), (), (_MICRO,), "LiteRT does not know them"),
     Rule((), (), (_REF, _PLAIN, _MICRO), "LiteRT's reference kernels say what TFLite means"),
 )
 

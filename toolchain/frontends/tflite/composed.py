@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
-from toolchain.frontends.tflite import bidirectional, chosen, circular, refusals
+from toolchain.frontends.tflite import bidirectional, chosen, circular, compressed, refusals
 from toolchain.frontends.tflite.file import FileModel, FileOp
 from toolchain.frontends.tflite.operators import OperatorReader, settled_as
 from toolchain.frontends.tflite.spectra import Spectra, plain
@@ -20,7 +20,7 @@ from toolchain.ops.spec import TensorType
 
 
 class ComposedReader(OperatorReader):
-    """Layers of both directions, rings of rows, choices by a mask, and spectra."""
+    """Layers of both directions, rings of rows, choices by a mask, packed constants, spectra."""
 
     def __init__(self, model: FileModel, path: Path) -> None:
         super().__init__(model, path)
@@ -82,6 +82,23 @@ class ComposedReader(OperatorReader):
         self._found[target] = replace(found, variable=False)
         self._learn(target, y)
         return list(made.ops)
+
+    def _decoded(self, op: FileOp) -> list[Op]:
+        """Compressed constants, which are constants from here on."""
+        if len(op.inputs) != 2 * len(op.outputs) or -1 in op.inputs:
+            raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
+        for place, target in enumerate(op.outputs):
+            given = [self._found[i] for i in op.inputs[2 * place : 2 * place + 2]]
+            packed, ancillary = (self._tensors.get(found.name) for found in given)
+            found = self._found[target]
+            reason = refusals.of_tensor(found, frozenset(DType))
+            if reason is not None or found.tensor is None or packed is None or ancillary is None:
+                raise RefusedError(*(reason or ("its tensors have no known type", "")))
+            value = compressed.decoded(packed, ancillary, found.tensor)
+            tensor = replace(found.tensor, constant=value)
+            self._found[target] = replace(found, tensor=tensor)
+            self._learn(target, tensor)
+        return []
 
     def _chosen(self, op: FileOp) -> list[Op]:
         """ONE_HOT and diagonals: a choice by a mask."""

@@ -20,6 +20,7 @@ from toolchain.frontends.tflite import (
     bidirectional,
     chosen,
     circular,
+    compressed,
     control,
     legacy,
     refusals,
@@ -206,6 +207,8 @@ class _Reader(ComposedReader):
                 return self._bidirectional(op)
             if op.custom == circular.CUSTOM:
                 return self._ring(op)
+            if op.custom == compressed.CUSTOM:
+                return self._decoded(op)
             if op.code in chosen.OPERATORS:
                 return self._chosen(op)
             if self._spectra.takes(op):
@@ -496,6 +499,7 @@ READ_AWAY = tuple(
             *shapes.OPERATORS,
             *spectra.OPERATORS,
             circular.CUSTOM,
+            compressed.CUSTOM,
             *chosen.OPERATORS,
             *bidirectional.OPERATORS,
         }

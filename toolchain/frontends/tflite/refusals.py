@@ -42,11 +42,6 @@ def of_operator(op: FileOp) -> tuple[str, str]:
                 f"the file is already compiled for {target}",
                 f"give the .tflite file from before {compiler}",
             )
-    if op.custom == "TFLM_DECODE":
-        return (
-            "its weights are compressed for tflite-micro",
-            "give the .tflite file from before the compression",
-        )
     if op.custom.startswith("Flex"):
         return (
             "it is TensorFlow's own operator, which TFLite only calls",
