@@ -51,7 +51,7 @@ void thimble_reduce_s32(const thimble_reduce_params *params, const int32_t *inpu
     for (int32_t outer = 0; outer < params->outer; outer++) {
         for (int32_t middle = 0; middle < params->middle; middle++) {
             for (int32_t inner = 0; inner < params->inner; inner++) {
-                *output++ = reduced(params, input + middle * row + inner);
+                *output++ = reduced(params, &input[middle * row + inner]);
             }
         }
         input += params->first * params->middle * row;

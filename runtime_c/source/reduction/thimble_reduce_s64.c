@@ -24,7 +24,7 @@ static int64_t reduced(const thimble_reduce_params *p, const int64_t *from)
             found = joined(p->reduction, found, from[first * block + second * p->inner]);
         }
     }
-    return p->reduction == THIMBLE_MEAN ? (int64_t)found / (p->first * p->second) : (int64_t)found;
+    return p->reduction == THIMBLE_MEAN ? (int64_t)found / ((int64_t)p->first * p->second) : (int64_t)found;
 }
 
 void thimble_reduce_s64(const thimble_reduce_params *params, const int64_t *input, int64_t *output)
@@ -34,7 +34,7 @@ void thimble_reduce_s64(const thimble_reduce_params *params, const int64_t *inpu
     for (int32_t outer = 0; outer < params->outer; outer++) {
         for (int32_t middle = 0; middle < params->middle; middle++) {
             for (int32_t inner = 0; inner < params->inner; inner++) {
-                *output++ = reduced(params, input + middle * row + inner);
+                *output++ = reduced(params, &input[middle * row + inner]);
             }
         }
         input += params->first * params->middle * row;
