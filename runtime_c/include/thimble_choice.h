@@ -117,6 +117,14 @@ void thimble_top_k_s32(const thimble_top_k_params *params,
                        const int32_t *input,
                        int32_t *values,
                        void *indices);
+void thimble_top_k_s16(const thimble_top_k_params *params,
+                       const int16_t *input,
+                       int16_t *values,
+                       void *indices);
+void thimble_top_k_s64(const thimble_top_k_params *params,
+                       const int64_t *input,
+                       int64_t *values,
+                       void *indices);
 void thimble_top_k_s8(const thimble_top_k_params *params, const int8_t *input, int8_t *values, void *indices);
 
 #endif

@@ -134,6 +134,14 @@ void thimble_div_s8(const int8_t *input_1,
                     int32_t size,
                     const thimble_div_params *params);
 
+void thimble_div_s16(const int16_t *input_1,
+                     int32_t step_1,
+                     const int16_t *input_2,
+                     int32_t step_2,
+                     int16_t *output,
+                     int32_t size,
+                     const thimble_div_params *params);
+
 /** The smaller of a and b, which have the scale and zero point of the output. */
 void thimble_minimum_s8(const int8_t *input_1,
                         int32_t step_1,

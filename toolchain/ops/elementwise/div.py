@@ -1,4 +1,4 @@
-"""Quotient of two int8 tensors, broadcasting. TFLite DIV, ONNX Div.
+"""Quotient of two int8 or int16 tensors, broadcasting. TFLite DIV, ONNX Div.
 
 Arithmetic: `DivElementwise` in `reference/div.h`, with gemmlowp's reciprocal (`GetReciprocal`).
 LiteRT refuses a divisor of zero at run time; here the result saturates towards the dividend's sign.
@@ -15,7 +15,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -37,6 +37,7 @@ from toolchain.ops.elementwise.common import (
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
 from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.readers.int16 import as_int16, int16_form
 from toolchain.ops.readers.onnx_elementwise import read_binary
 from toolchain.ops.spec import (
     Array,
@@ -55,6 +56,7 @@ _MOST_LEFT_SHIFT = 22
 """Dividends have at least 23 bits of headroom. With a longer left shift the sum of shifts would be
 positive, which TFLite's kernel cannot compute.
 """
+_MOST_LEFT_SHIFT_S16 = 14
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,9 @@ class Div(Attributes):
 
 
 @cache
-def _reciprocals() -> tuple[Int64, Int64]:
-    """Multiplier and shift of each divisor from 0 (not used) to 255."""
-    pairs = [(0, 0), *(reciprocal(divisor) for divisor in range(1, 256))]
+def _reciprocals(most: int) -> tuple[Int64, Int64]:
+    """Multiplier and shift of each divisor from 0 (not used) to `most`."""
+    pairs = [(0, 0), *(reciprocal(divisor) for divisor in range(1, most + 1))]
     return np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
 
 
@@ -82,11 +84,12 @@ class _Arithmetic:
     low: int
     high: int
     wraps: bool = True
+    wide: bool = False
 
     def apply(self, a: Int64, b: Int64) -> Int64:
         a, b = np.broadcast_arrays(a - self.zero_points[0], b - self.zero_points[1])
         dividend, divisor = np.where(b < 0, -a, a), np.abs(b)
-        inverses, bits = _reciprocals()
+        inverses, bits = _reciprocals((1 << 15) if self.wide else 255)
         headroom = 31 - np.ceil(np.log2(np.where(dividend < 0, -dividend, dividend + 1))).astype(
             np.int64
         )
@@ -97,7 +100,7 @@ class _Arithmetic:
         product = saturating_doubling_high_mul(quotient, self.multiplier)
         wrapped = (product >> (right & 31)) + (product >= 0)
         scaled = np.where(right > 31, wrapped if self.wraps else 0, scaled)
-        scaled = np.where(divisor == 0, np.sign(dividend) * 512, scaled)
+        scaled = np.where(divisor == 0, np.sign(dividend) * (1 << (17 if self.wide else 9)), scaled)
         clamped: Int64 = np.clip(scaled + self.zero_points[2], self.low, self.high)
         return clamped
 
@@ -106,7 +109,8 @@ def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
     assert isinstance(op.attributes, Div)
     one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
     multiplier, shift = quantize_multiplier(one.q.scale / (two.q.scale * y.q.scale))
-    if shift > _MOST_LEFT_SHIFT or multiplier == 0:
+    wide = y.dtype is DType.INT16
+    if shift > (_MOST_LEFT_SHIFT_S16 if wide else _MOST_LEFT_SHIFT) or multiplier == 0:
         raise UnsupportedError(
             f"{op.kind} {op.name!r}: scales {one.q.scale:g}, {two.q.scale:g} and {y.q.scale:g} lie "
             "too far apart; requantise the model with a representative data set"
@@ -114,18 +118,19 @@ def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
     zero_points = (one.q.zero_point, two.q.zero_point, y.q.zero_point)
     limits = clamp_range(op.attributes.activation, y)
     wraps = op.attributes.rounding is Rounding.TFLITE
-    return _Arithmetic(zero_points, multiplier, shift, *limits, wraps)
+    return _Arithmetic(zero_points, multiplier, shift, *limits, wraps, wide)
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     a, b = (values.astype(np.int64) for values in inputs)
-    return (_arithmetic(op, graph).apply(a, b).astype(np.int8),)
+    return (_arithmetic(op, graph).apply(a, b).astype(graph.output(op).dtype.numpy),)
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT8)
+    dtype = graph.output(op).dtype
+    require_types(op, graph, dtype)
     arithmetic = _arithmetic(op, graph)
-    scalar = scalar_constant(op, graph)
+    scalar = scalar_constant(op, graph) if dtype is DType.INT8 else None
     if scalar is not None:
         operand, value = scalar
 
@@ -147,7 +152,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "wraps": int(arithmetic.wraps),
         },
     )
-    return broadcast_kernel(op, graph, core, "thimble_div_s8", struct)
+    return broadcast_kernel(op, graph, core, f"thimble_div_s{8 * dtype.size_bytes}", struct)
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -200,6 +205,26 @@ _INT8 = OpSpec(
 )
 
 
+def _read_s16(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT16)
+    return ReadOp(Div(read_activation(node)), (0, 1))
+
+
+def _sample_s16(rng: np.random.Generator) -> Graph:
+    graph = as_int16(_sample(rng))
+    a, b, y = (graph.tensors[name] for name in "aby")
+    scale = float(np.float32(a.q.scale / b.q.scale * 2.0 ** rng.uniform(-13, 4)))
+    fine = replace(y, quantisation=Quantisation((scale,), (0,)))
+    return replace(graph, tensors={**graph.tensors, "y": fine})
+
+
+_INT16 = replace(
+    int16_form(_INT8, "int16, any broadcast, fused activation; a division by zero saturates"),
+    sample=_sample_s16,
+    tflite=TfliteBinding(("DIV",), _read_s16, _write),
+)
+
+
 def _read_plain(node: TfliteNode) -> Div:
     return Div(read_activation(node))
 
@@ -207,6 +232,7 @@ def _read_plain(node: TfliteNode) -> Div:
 SPEC = by_type(
     {
         DType.INT8: _INT8,
+        DType.INT16: _INT16,
         DType.FLOAT32: float_form(_INT8, _read_plain),
         DType.INT32: int32_form(_INT8, _read_plain),
         DType.INT64: replace(int64_form(_INT8, _read_plain), tflite=None, onnx=_INT8.onnx),

@@ -26,6 +26,7 @@ from toolchain.ops.spec import (
     WrittenOp,
 )
 
+_WORD_BYTES = 4
 _LENGTHS = (DType.INT32, DType.INT64)
 _TYPES = (DType.FLOAT32, DType.INT16, DType.INT32, DType.INT64)
 
@@ -88,7 +89,14 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         "lengths": Input(1, element="void"),
         "target": Output(0, element="void"),
     }
-    return Kernel((Call("thimble_reverse_sequence", given, status=True),), _extents)
+    run_bytes = math.prod(x.shape[second + 1 :]) * x.dtype.size_bytes
+    runs = x.elements * x.dtype.size_bytes // run_bytes
+    words, rest = divmod(run_bytes, _WORD_BYTES)
+    return Kernel(
+        (Call("thimble_reverse_sequence", given, status=True),),
+        _extents,
+        find_terms=lambda: {"call": 1.0, "run": runs, "word": runs * words, "byte": runs * rest},
+    )
 
 
 def _extents(touched: Touched) -> Extents:

@@ -105,10 +105,11 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         "thimble_local_response_norm_f32",
         {"params": params, "input": Input(0), "output": Output(0)},
     )
+    powers = 0 if own.beta in (1, _ROOT) else x.elements
     return Kernel(
         (call,),
         row_extents("params.rows", "params.columns"),
-        find_terms=lambda: {"call": 1.0, "row": rows, "element": x.elements},
+        find_terms=lambda: {"call": 1.0, "row": rows, "element": x.elements, "power": powers},
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.elementwise.common import sample_shape
+from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import (
     Argument,
@@ -28,7 +28,6 @@ from toolchain.ops.kernel import (
 from toolchain.ops.movement.copies import (
     int32_constant,
     integers,
-    sample_quantisation,
 )
 from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.spec import (
@@ -44,7 +43,15 @@ from toolchain.ops.spec import (
     WrittenOp,
 )
 
-_SUFFIXES = MappingProxyType({DType.INT8: "s8", DType.FLOAT32: "f32", DType.INT32: "s32"})
+_SUFFIXES = MappingProxyType(
+    {
+        DType.INT8: "s8",
+        DType.FLOAT32: "f32",
+        DType.INT16: "s16",
+        DType.INT32: "s32",
+        DType.INT64: "s64",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,8 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     (x,), attributes = inputs, _attributes(op)
     wide = x if x.dtype.kind == "f" else x.astype(np.int64)
-    keys = wide if attributes.smallest else np.negative(wide)
+    falling = np.negative if x.dtype.kind == "f" else np.invert
+    keys = wide if attributes.smallest else falling(wide)
     order = np.argsort(keys, axis=-1, kind="stable")[..., : attributes.k]
     values = np.take_along_axis(x, order, axis=-1)
     return (values, order.astype(attributes.indices.numpy))
@@ -127,8 +135,8 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 def _sample(rng: np.random.Generator) -> Graph:
     shape = (*sample_shape(rng, 3, 6)[1:], int(rng.integers(1, 60)))
     k = int(rng.integers(1, shape[-1] + 1))
-    dtype = list(_SUFFIXES)[int(rng.choice([0, 0, 1, 2]))]
-    q = sample_quantisation(rng) if dtype is DType.INT8 else None
+    dtype = list(_SUFFIXES)[int(rng.choice([0, 0, 1, 2, 3, 4]))]
+    q = sample_quantisation(rng, dtype) if dtype in (DType.INT8, DType.INT16) else None
     tensors = [
         Tensor("x", shape, dtype, q),
         Tensor("values", (*shape[:-1], k), dtype, q),
@@ -149,8 +157,6 @@ def _read_onnx(node: OnnxNode) -> None:
     smallest = not node.attribute("largest", 1)
     q = None if node.plain else node.quantisation(0)
     dtype = node.plain_dtype(0) if node.plain else DType.INT8
-    if dtype is DType.INT64:
-        raise node.unsupported("its data are int64", "cast them to int32 or float32")
     found, given = TopK(k, smallest, DType.INT64), [node.operand(0, axes)]
     node.emit("top_k", found, given, q, axes, dtype=dtype, indices=DType.INT64)
 
@@ -165,6 +171,6 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("TOPK_V2",), _read, _write),
     onnx=OnnxBinding(("TopK",), _read_onnx),
-    dtypes=frozenset({*_SUFFIXES, DType.INT64}),
-    limits="int8, int32 or float32, constant k; TFLite: the last dimension",
+    dtypes=frozenset(_SUFFIXES),
+    limits="float32 or integers of 8, 16, 32 or 64 bits, constant k; TFLite: the last dimension",
 )
