@@ -1,11 +1,15 @@
-"""`thimble edgetpu plan --rate`: the plan, its simulation, and what cannot be met."""
+"""`thimble edgetpu` with --rate: the plan, its simulation, what cannot be met; its stages, run."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from toolchain.cli._console import output_console, progress
@@ -17,6 +21,7 @@ from toolchain.edgetpu.page import pipeline_page
 from toolchain.edgetpu.planning import Options
 from toolchain.edgetpu.rates import report
 from toolchain.edgetpu.rates.demand import Demand, demand_of
+from toolchain.edgetpu.rates.folder import MANIFEST, read_rate_folder, split_rates
 from toolchain.edgetpu.rates.page import of_rates
 from toolchain.edgetpu.rates.plan import (
     RatePlan,
@@ -27,8 +32,16 @@ from toolchain.edgetpu.rates.plan import (
     simulate_plan,
 )
 from toolchain.edgetpu.rates.requests import Arrivals
+from toolchain.edgetpu.rates.runner import (
+    Answer,
+    frames_by_model,
+    latencies,
+    open_rate_runner,
+    outputs_of,
+    requests_of,
+)
 from toolchain.errors import InputError, ResultError
-from toolchain.files import file_stem, free_name
+from toolchain.files import file_stem, free_name, replaced_file
 from toolchain.progress import Report
 from toolchain.report.gates import Gate, check
 
@@ -55,7 +68,8 @@ ArrivalsOption = Annotated[
     Arrivals,
     typer.Option(
         "--arrivals",
-        help="With --rate, in the simulation: requests at random (`poisson`), or one every period.",
+        help="With rates, in a simulation or a run: requests at random (`poisson`), or one every "
+        "period.",
     ),
 ]
 RequestsOption = Annotated[
@@ -66,14 +80,27 @@ RequestsOption = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks a plan for. `most`: sticks that `auto` tries."""
+
+    models: Sequence[Path]
+    stages: str
+    most: int
+    options: Options
+    rate: str
+    deadline: str | None
+    objective: str
+
+    def planned(self, step: Report) -> RatePlan:
+        step("reading")
+        graphs = pipeline.read_graphs(self.models)
+        demand = demand_of(_names(graphs), self.rate, self.deadline, self.objective)
+        return _planned(graphs, self.stages, self.most, self.options, demand, step)
+
+
 def show_rates(
-    models: Sequence[Path],
-    stages: str,
-    most: int,
-    options: Options,
-    rate: str,
-    deadline: str | None,
-    objective: str,
+    asked: Asked,
     arrivals: Arrivals,
     requests: int,
     json: str | None,
@@ -84,18 +111,15 @@ def show_rates(
     what --fail-on says.
     """
     with progress() as step:
-        step("reading")
-        graphs = pipeline.read_graphs(models)
-        demand = demand_of(_names(graphs), rate, deadline, objective)
-        found = _planned(graphs, stages, most, options, demand, step)
+        found = asked.planned(step)
         step("simulating")
         trace = simulate_plan(found, requests, arrivals)
         step("comparing")
-        others = baselines(graphs, found.setting.sticks, options, demand)
+        others = baselines(found.graphs, found.setting.sticks, asked.options, found.demand)
         factor = highest_factor(found)
         if not found.met:
             step("looking for rates that could be met")
-            factor = highest_planned(found, options)
+            factor = highest_planned(found, asked.options)
     fields = report.rates_json(found, trace, arrivals, others, factor)
     if json:
         write_json(json, fields)
@@ -117,6 +141,79 @@ def show_rates(
     unmet = report.unmet_lines(found, factor)
     if unmet:
         raise ResultError("this cannot be met: " + ";\n  ".join(unmet))
+
+
+def split(asked: Asked, out: Path, force: bool, json: str | None) -> None:
+    """Write the stages of a plan. Raises ResultError, and writes nothing, where the demand cannot
+    be met.
+    """
+    with progress() as step:
+        found = asked.planned(step)
+        if not found.met:
+            step("looking for rates that could be met")
+            unmet = report.unmet_lines(found, highest_planned(found, asked.options))
+            raise ResultError("this cannot be met, nothing is split: " + ";\n  ".join(unmet))
+        step("simulating")
+        trace = simulate_plan(found)
+        fields = report.rates_json(found, trace, Arrivals.POISSON, (), None)
+        step("splitting")
+        files = split_rates(asked.models, found, fields, out, force=force)
+    if json:
+        write_json(json, {**fields, "folder": str(out), "files": list(files)})
+    if json == "-":
+        return
+    console = output_console()
+    console.print(report.stages_table(found))
+    console.print(report.plan_latency_table(found, trace, Arrivals.POISSON))
+    console.print(f"{len(files)} stages and {MANIFEST} written to {out}.", soft_wrap=True)
+
+
+def run(
+    path: Path,
+    inputs: Sequence[Path],
+    frames: int,
+    arrivals: Arrivals,
+    seed: int,
+    fast: bool,
+    out: Path | None,
+    json: str | None,
+) -> None:
+    """Run requests through the stages that `split` wrote, on the processor."""
+    folder = read_rate_folder(path)
+    demand = folder.plan.demand
+    with progress() as step:
+        step("loading")
+        runner = open_rate_runner(folder, fast)
+        given = frames_by_model(folder, inputs, frames, seed)
+        requests = requests_of(demand.rates, [len(each) for each in given], arrivals, seed)
+        answers: list[Answer] = []
+        begin = time.perf_counter()
+        with closing(runner.run(requests, given)) as coming:  # type: ignore[type-var]
+            for answer in coming:
+                answers.append(answer)
+                step(f"request {len(answers)}", len(answers), len(requests))
+        span_ms = 1e3 * (time.perf_counter() - begin)
+    if out is not None:
+        with replaced_file(out) as file:
+            np.savez(file, **outputs_of(folder, answers))  # type: ignore[arg-type]
+    busy = {folder.plan.name(k): ms / span_ms for k, ms in runner.busy_ms.items()}
+    rows = latencies(answers, len(folder.models))
+    fields = {
+        "backend": "cpu",
+        "arrivals": str(arrivals),
+        "span_ms": span_ms,
+        "busy": busy,
+        "models": [{"name": n, **row} for n, row in zip(demand.names, rows, strict=True)],
+    }
+    if json:
+        write_json(json, fields)
+    if json == "-":
+        return
+    console = output_console()
+    console.print("Ran on the processor, a thread for each device.")
+    console.print(report.run_table(demand, folder.plan.predicted, rows))
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in busy.items())
+    console.print(f"{len(answers)} requests in {span_ms / 1e3:.2f} s. Busy: {shares}.")
 
 
 def show_simulation(

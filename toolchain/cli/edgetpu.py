@@ -28,6 +28,7 @@ from toolchain.edgetpu.page import of_plan, of_simulation, pipeline_page
 from toolchain.edgetpu.planning import Options, PipelinePlan
 from toolchain.edgetpu.planning import plan as make_plan
 from toolchain.edgetpu.profile import profile_json, profile_of
+from toolchain.edgetpu.rates.folder import MANIFEST as RATES
 from toolchain.edgetpu.rates.requests import Arrivals
 from toolchain.edgetpu.sticks import Apart, apart, best_of, plans_up_to
 from toolchain.errors import InputError, MissingToolError, ResultError
@@ -113,20 +114,8 @@ def plan_command(
     if rate is not None:
         if picture is not None or options.slack:
             raise InputError("--rate: --picture and --slack are for plans of a period")
-        of_rates.show_rates(
-            models,
-            stages,
-            max_sticks,
-            options,
-            rate,
-            deadline,
-            goal,
-            arrivals,
-            requests,
-            json,
-            html,
-            conditions,
-        )
+        asked = of_rates.Asked(models, stages, max_sticks, options, rate, deadline, goal)
+        of_rates.show_rates(asked, arrivals, requests, json, html, conditions)
         return
     if deadline is not None:
         raise InputError("--deadline: give the rates of requests, too, as --rate 10")
@@ -209,7 +198,7 @@ def split_command(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where to write.")],
     stages: opts.Stages = "auto",
     max_sticks: opts.MaxSticks = 8,
-    objective: opts.Objective = "period",
+    objective: opts.RateObjective = None,
     balance_by: opts.BalanceBy = "file",
     slack: opts.Slack = "0%",
     same_stage_children: opts.Together = False,
@@ -220,6 +209,8 @@ def split_command(
     mcu: of_mcu.McuOption = None,
     link: of_mcu.LinkOption = None,
     mcu_stage: of_mcu.McuStageOption = None,
+    rate: of_rates.RateOption = None,
+    deadline: of_rates.DeadlineOption = None,
     emit: Annotated[
         opts.Emit | None,
         typer.Option(
@@ -232,17 +223,28 @@ def split_command(
 ) -> None:
     """Write a .tflite file for each stage, and pipeline.json; compile them where possible.
 
+    With --rate, the stages of the plan of the least latency, and rates.json.
+
     DIR is written completely or not at all, with a list of its files. An earlier split there is
     replaced; files that were added or changed since are never lost: see --force.
 
     Example: `thimble edgetpu split model.tflite --stages 3 -o stages`
     """
+    goal = objective or (objectives.DEFAULT if rate is None else objectives.RATE_OBJECTIVES[0])
     options = opts.options_of(
-        objective, balance_by, slack, same_stage_children, cache_mib, seconds, profile, host
+        goal, balance_by, slack, same_stage_children, cache_mib, seconds, profile, host
     )
     check_apart(json, out)
     check_folder(out, force=force, inputs=models)
-    of_mcu.check_options(mcu, link, mcu_stage, None)
+    of_mcu.check_options(mcu, link, mcu_stage, rate)
+    if rate is not None:
+        if emit is not None or options.slack:
+            raise InputError("--rate: --emit c and --slack are for plans of a period")
+        asked = of_rates.Asked(models, stages, max_sticks, options, rate, deadline, goal)
+        of_rates.split(asked, out, force, json)
+        return
+    if deadline is not None:
+        raise InputError("--deadline: give the rates of requests, too, as --rate 10")
     if emit is not None:
         emit_c.check_emit(len(models), mcu is not None)
     console = output_console()
@@ -311,6 +313,7 @@ def run_command(
         str | None,
         typer.Option(help="Serial line of the microcontroller; an emulated board needs none."),
     ] = None,
+    arrivals: of_rates.ArrivalsOption = Arrivals.POISSON,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE.npz", help="Save all outputs.")
     ] = None,
@@ -318,10 +321,16 @@ def run_command(
 ) -> None:
     """Run frames through the pipeline, in order, and print the time of each stage.
 
-    Runs on sticks if there are any, otherwise on the CPU; the output says which.
+    Runs on sticks if there are any, otherwise on the CPU; the output says which. The stages of a
+    plan for rates run on the CPU, --frames requests of each model at its rate.
 
     Example: `thimble edgetpu run stages --input frames.npy --out results.npz`
     """
+    if (folder / RATES).is_file():
+        if backend not in ("auto", "cpu") or device is not None or port is not None:
+            raise InputError(f"{folder}: the stages of a plan for rates run on the CPU alone")
+        of_rates.run(folder, inputs or [], frames, arrivals, seed, fast, out, json)
+        return
     read = read_folder(folder)
     with progress() as step:
         step("loading")
@@ -396,9 +405,10 @@ def simulate_command(
 
     Example: `thimble edgetpu simulate stages --picture timeline.svg`
     """
-    if folder.is_file():
+    if folder.is_file() or (folder / RATES).is_file():
         if picture is not None or html:
             raise InputError("--picture and --html: simulate a folder of `thimble edgetpu split`")
+        folder = folder if folder.is_file() else folder / RATES
         of_rates.show_simulation(folder, requests, arrivals, seed, json)
         return
     read = read_folder(folder)

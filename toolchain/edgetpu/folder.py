@@ -212,7 +212,7 @@ def read_folder(path: Path) -> PipelineFolder:
     )
     for model in folder.models:
         for stage in model.stages:
-            _check_file(path / stage.file, stage.sha256)
+            check_file(path / stage.file, stage.sha256)
     return folder
 
 
@@ -259,7 +259,8 @@ def _check_manifest(read: _Manifest, where: str) -> None:
                 raise InputError(f"{at}: a size or time is negative")
 
 
-def _check_file(path: Path, sha256: str) -> None:
+def check_file(path: Path, sha256: str) -> None:
+    """Raises InputError for a file that is not there, or not what was written."""
     try:
         data = path.read_bytes()
     except OSError as error:

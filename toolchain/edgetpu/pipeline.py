@@ -25,6 +25,9 @@ from toolchain.files.arrays import read_array
 from toolchain.frontends import read_model_file
 from toolchain.ops.spec import Array
 
+Input = tuple[str, tuple[int, ...], Any]
+"""Name, shape and NumPy type of an input."""
+
 
 def read_graphs(paths: Sequence[Path]) -> tuple[PipelineGraph, ...]:
     """The graphs of model files. Raises InputError for the first file that cannot be planned."""
@@ -152,7 +155,13 @@ def frames_of(
     holds one frame in each row. Without files, `count` frames of random numbers. Raises InputError
     if a file does not fit the model.
     """
-    details = backends.input_details(folder)
+    return frames_for(backends.input_details(folder), paths, count, seed)
+
+
+def frames_for(
+    details: Sequence[Input], paths: Sequence[Path], count: int, seed: int = 0
+) -> tuple[Iterator[Tensors], int]:
+    """As `frames_of`, for inputs with these names, shapes and types."""
     if not paths:
         return _random(details, count, seed), count
     if len(paths) != len(details):
@@ -172,14 +181,12 @@ def frames_of(
     ), total
 
 
-def _random(
-    details: Sequence[tuple[str, tuple[int, ...], Any]], count: int, seed: int
-) -> Iterator[Tensors]:
+def _random(details: Sequence[Input], count: int, seed: int) -> Iterator[Tensors]:
     rng = np.random.default_rng(seed)
     for _ in range(count):
         frame = {}
         for name, shape, dtype in details:
-            kind = np.dtype(dtype)
+            kind: np.dtype[Any] = np.dtype(dtype)
             if kind.kind in "iu":
                 bounds = np.iinfo(kind)
                 frame[name] = rng.integers(bounds.min, bounds.max, shape, kind, endpoint=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -351,6 +351,9 @@ class ReadPlan:
     paths: tuple[tuple[Visit, ...], ...]
     predicted: tuple[tuple[float, float], ...]
 
+    def name(self, device: int) -> str:
+        return self.setting.name(device)
+
     def simulate(self, requests: int, arrivals: Arrivals, seed: int) -> RequestTrace:
         return simulate_requests(
             self.paths,
@@ -362,6 +365,22 @@ class ReadPlan:
             self.demand.deadlines_ms,
             seed,
         )
+
+
+def run_table(
+    demand: Demand,
+    predicted: Sequence[tuple[float, float]],
+    rows: Sequence[Mapping[str, float | None]],
+) -> Table:
+    """Of a run: `rows` are those of `runner.latencies`; predictions are for sticks."""
+    table = Table(header_style="bold")
+    table.add_column("model")
+    for heading in ("requests", "mean ms", "99% ms", "predicted mean", "99%"):
+        table.add_column(heading, justify="right")
+    for name, (mean, tail), row in zip(demand.names, predicted, rows, strict=True):
+        measured = ("-" if row[k] is None else f"{row[k]:.2f}" for k in ("mean_ms", "p99_ms"))
+        table.add_row(name, f"{row['requests']}", *measured, f"{mean:.2f}", f"{tail:.2f}")
+    return table
 
 
 def read_plan(path: Path) -> ReadPlan:
