@@ -24,7 +24,7 @@ from toolchain.ops.check import check
 from toolchain.ops.lowering import lower
 from toolchain.passes import prepare
 
-STOPS_ON_DATA = {"div", "rsqrt", "rsqrt.int16", "sqrt"}
+STOPS_ON_DATA = {"div", "rsqrt", "rsqrt.int16", "sqrt", "sqrt.int16"}
 """Kinds that LiteRT ends at an input that it takes for impossible."""
 KINDS = sorted(
     kind

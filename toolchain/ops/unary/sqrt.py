@@ -43,17 +43,23 @@ def _sample(rng: np.random.Generator, op: Op) -> Graph:
 _INT8 = table_spec("sqrt", _apply, _sample)
 
 
+def _scales_s16(op: Op, graph: Graph) -> tuple[float, float]:
+    x, y = graph.input(op, 0).q.scale, graph.output(op).q.scale
+    check_reach(math.sqrt(32767 * x) / y, 1)
+    return x, y
+
+
 def _reference_s16(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, y = graph.input(op, 0).q, graph.output(op).q
-    real = np.float32(x.scale) * np.maximum(inputs[0], 0).astype(np.float32)
+    x, y = _scales_s16(op, graph)
+    real = np.float32(x) * np.maximum(inputs[0], 0).astype(np.float32)
     with np.errstate(over="ignore"):
-        quotient = np.minimum(np.sqrt(real) / np.float32(y.scale), np.float32(32767))
+        quotient = np.minimum(np.sqrt(real) / np.float32(y), np.float32(32767))
     return (np.trunc(quotient).astype(np.int16),)
 
 
 def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT16)
-    x, y = graph.input(op, 0).q.scale, graph.output(op).q.scale
+    x, y = _scales_s16(op, graph)
     params = Struct("thimble_sqrt_s16_params", {"input_scale": x, "output_scale": y})
     return sized_kernel(op, graph, "thimble_sqrt_s16", {"params": params})
 
