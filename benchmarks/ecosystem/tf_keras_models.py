@@ -62,7 +62,16 @@ def _application(make: Callable[..., Any], size: int, **more: Any) -> Any:
     keras.utils.set_random_seed(0)
     shape = (size, size, 3)
     network = make(input_shape=shape, weights=None, classes=10, **more)
+    _normalise(network, shape)
     return _net(network, *shape)
+
+
+def _normalise(network: Any, shape: tuple[int, ...]) -> None:
+    """Means and variances of random images, as training leaves them: without, activations vanish."""
+    for layer in network.layers:
+        if isinstance(layer, layers.BatchNormalization):
+            layer.momentum = 0.0
+    network(np.random.default_rng(2).standard_normal((8, *shape)), training=True)
 
 
 def mobilenet_v1() -> Any:
