@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.support import yolo
 from toolchain.cli import run as thimble
 from toolchain.resources import RUNTIME_C
 
@@ -87,6 +88,20 @@ def test_a_sweep_file_and_what_the_command_line_puts_over_it(
     ]
 
 
+def test_a_detector_with_and_without_its_decoding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model.onnx").write_bytes(yolo.listed(channels_last=False, logits=False))
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        'models = ["model.onnx"]\nboards = ["netduinoplus2"]\n'
+        '[options]\nfloat = true\ndecode = ["none", "yolo:score_threshold=0.4,max_detections=5"]\n'
+    )
+    bare, decoded = swept(capsys, file, "-o", tmp_path / "rows.sqlite", "-j", "1")["rows"]
+    assert decoded["options"]["decode"] == "yolo:score_threshold=0.4,max_detections=5"
+    assert decoded["flash_bytes"] > bare["flash_bytes"] or decoded["ram_bytes"] > bare["ram_bytes"]
+
+
 def test_a_changed_model_is_computed_again_and_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -142,6 +157,7 @@ def test_gates_of_rows_and_of_the_whole(tmp_path: Path, capsys: pytest.CaptureFi
         (("--option", "no-split"), "has no value"),
         (("--option", "no-split=yes"), "it is true or false"),
         (("--ram", "4K", "--option", "no-split=true"), "--ram 4K --no-split true: --no-split"),
+        (("--option", "decode=boxes"), "--decode 'boxes': it begins with"),
         (("--ram", ""), "the option 'ram' of a sweep has no values"),
         (("--dask", "tcp://localhost:1", "-j", "2"), "leave out one"),
         (("-o", DIGITS), "is read by this command"),

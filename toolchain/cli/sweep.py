@@ -20,6 +20,7 @@ from toolchain.cli._gate import FailOnOption
 from toolchain.cli._json import JsonOption, write_json, write_text
 from toolchain.cli._options import plan_options
 from toolchain.cli._page import command_line
+from toolchain.decode.option import decoding
 from toolchain.errors import InputError, ResultError
 from toolchain.files.records import read_toml, record
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
@@ -49,7 +50,7 @@ _TEXTS = (
 )
 _FLAGS = ("no-split", "one-bank", "keep-dead-channels", "float")
 _OTHER_NAMES = {"float": "allow_float", "plan": "effort"}
-_OPTIONS = (*_TEXTS, *_FLAGS, "plan", "split-seconds")
+_OPTIONS = (*_TEXTS, *_FLAGS, "plan", "split-seconds", "decode")
 """The options of `thimble plan` that a sweep combines, by the names that they have there."""
 
 
@@ -363,6 +364,8 @@ def _plan_options(words: Mapping[str, str]) -> PlanOptions:
                 named[key] = float(text)
             except ValueError:
                 raise InputError(f"split-seconds is {text!r}, no number") from None
+        elif name == "decode":
+            named[key] = decoding(text)
         else:
             named[key] = text
     return plan_options(**named)
