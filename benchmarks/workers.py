@@ -249,7 +249,7 @@ def main() -> int:
     sides = [own, *(one.overhead_ms / 1000 for one in speeds[-1:] if given.dask)]
     thousand = [simulated(seconds, side) for side in sides for seconds in _TASK_SECONDS]
     sizes = ((0.35, 96), (0.5, 128), (1.0, 224))
-    rates = {f"{w:g}, {s}x{s}": candidates(w, s, max(2, given.tasks // 2)) for w, s in sizes}
+    rates = {f"{w:g}, {s}x{s}": candidates(w, s, max(2, given.tasks)) for w, s in sizes}
     _print(speeds, thousand, rates)
     if given.json:
         found = {
