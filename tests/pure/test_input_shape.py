@@ -65,6 +65,25 @@ def test_it_is_verified_with_that_shape(model: Path, capsys: pytest.CaptureFixtu
     assert name == NAME
 
 
+def test_shape_arithmetic_is_not_blamed_for_an_open_shape(tmp_path: Path) -> None:
+    """A Shape becomes a constant with --input-shape: only the open dimension is a fault."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Shape", ["r"], ["s"]),
+        helper.make_node("Reshape", ["x", "s"], ["y"]),
+    ]
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, "n"]) for n in "xy"]
+    graph = helper.make_graph(nodes, "model", ends[:1], ends[1:])
+    path = tmp_path / "model.onnx"
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path
+    )
+    with pytest.raises(errors.InputError, match="dimension 1 of the input 'x' is open") as found:
+        load_model(path, Reading(allow_float=True))
+    assert "Shape (" not in str(found.value)
+    load_model(path, Reading({"x": (1, 4)}, allow_float=True))
+
+
 def test_it_is_kept_among_the_words_of_a_command() -> None:
     options = plan_options("auto", "exact", input_shape=[f"{NAME}=1x3x12x10"])
     assert options.input_shapes == ((NAME, (1, 3, 12, 10)),)

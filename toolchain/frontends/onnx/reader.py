@@ -26,7 +26,7 @@ from toolchain.frontends.onnx.importer import Importer, bindings
 from toolchain.frontends.onnx.old_forms import RENAMED, in_new_forms
 from toolchain.frontends.onnx.operators import STRUCTURAL
 from toolchain.frontends.onnx.protos import constants_from_nodes
-from toolchain.frontends.onnx.shapes import is_standard, ranks, resolve, with_shapes
+from toolchain.frontends.onnx.shapes import OF_SHAPES, is_standard, ranks, resolve, with_shapes
 from toolchain.frontends.onnx.stored import Stored
 from toolchain.ir import Graph
 from toolchain.ir.verify import InvalidGraphError
@@ -68,6 +68,7 @@ def _read(data: bytes, path: Path, wanted: Reading) -> tuple[Graph, Mapping[str,
     try:
         shaped = resolve(expanded, known)
     except InputError as error:
+        unknown = [problem for problem in unknown if problem.operator not in OF_SHAPES]
         if not unknown:
             raise
         raise _refused(path, unknown, file, kept_in_float, [str(error)]) from error

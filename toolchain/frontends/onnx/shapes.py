@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 else:
     onnx = lazy("onnx", ONNX)
 
+OF_SHAPES = frozenset({"ConstantOfShape", "Range", "Shape"})
+"""Operators that no kind reads, and that become constants once the inputs' shapes are known."""
+
 _NEVER_FOLDED = frozenset(
     {"Bernoulli", "Constant", "If", "Loop", "Multinomial", "RandomNormal", "RandomNormalLike"}
     | {"RandomUniform", "RandomUniformLike", "Scan"}
