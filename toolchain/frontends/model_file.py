@@ -14,7 +14,10 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def read_model_file(path: Path) -> bytes:
-    """The bytes of a model file. Raises InputError where it cannot be read is far too large, or is a pointer of Git LFS."""
+    """The bytes of a model file.
+
+    Raises InputError where it cannot be read, is far too large, or is a pointer of Git LFS.
+    """
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size  # a device says 0, and may never end
