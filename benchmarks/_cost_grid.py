@@ -538,6 +538,8 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "fully_connected": (fully_connected, 64),
     "detection_postprocess": (forms()["detection_postprocess.int8"].sample, 32),
     "decode_boxes": (forms()["decode_boxes"].sample, 32),
+    "local_response_norm": (forms()["local_response_norm"].sample, 32),
+    "top_k": (forms()["top_k"].sample, 60),
     "computed_fully_connected": (computed_fully_connected, 32),
     "scaled_fully_connected": (scaled_fully_connected, 48),
     "four_bit_conv2d": (_four_bits(conv2d), 96),

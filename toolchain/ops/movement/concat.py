@@ -160,10 +160,13 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 def _read_onnx(node: OnnxNode) -> None:
-    """Every part takes the scale of the whole."""
+    """Every part takes the scale of the whole. Parts of other scales that nothing quantises
+    afterwards stay real, as the file has them."""
     order = node.axes(*range(node.inputs))
     (axis,) = resolve_axes(node, (int(node.attribute("axis")),), len(order))
-    q = node.output_quantisation(node.quantisation(0))
+    first, *rest = (node.quantisation(i) for i in range(node.inputs))
+    alike = all(q == first for q in rest)
+    q = node.output_quantisation(first if alike else None)
     parts = [node.operand(i, order, quantisation=q) for i in range(node.inputs)]
     node.emit("concat", Concat(order.index(axis)), parts, q, order)
 

@@ -108,7 +108,12 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         "values": Output(0),
         "indices": Output(1, element="void"),
     }
-    return Kernel((Call(f"thimble_top_k_{_SUFFIXES[x.dtype]}", arguments),), _extents)
+    picks = x.elements // x.shape[-1] * attributes.k
+    return Kernel(
+        (Call(f"thimble_top_k_{_SUFFIXES[x.dtype]}", arguments),),
+        _extents,
+        find_terms=lambda: {"call": 1.0, "pick": picks, "look": picks * x.shape[-1]},
+    )
 
 
 def _extents(touched: Touched) -> Extents:
