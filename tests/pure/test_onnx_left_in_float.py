@@ -121,6 +121,22 @@ def test_a_detector_of_which_some_is_quantised(kinds: tuple[str, ...]) -> None:
             assert np.count_nonzero(beyond) <= 0.01 * got.size, "a half may go either way"
 
 
+def test_parts_of_other_scales_are_joined_as_they_are() -> None:
+    """No scale of one part holds the values of the other, a hundred times as large."""
+    rng = np.random.default_rng(2)
+    weights = rng.normal(size=(2, 4, 3, 1, 1)).astype(np.float32) * [[[[[1.0]]]], [[[[100.0]]]]]
+    constants = {"v": weights[0].astype(np.float32), "w": weights[1].astype(np.float32)}
+    nodes = [node("Conv", "x v", "a"), node("Conv", "x w", "b")]
+    nodes += [node("Concat", "a b", "both", axis=1), node("Sigmoid", "both", "y")]
+    model = model_of(nodes, {"x": (1, 3, 8, 8)}, ["y"], constants)
+    data = partly_quantised(model, ["Conv"])
+    prepared = prepared_of(data)
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    for feed in random_feeds(model, 2, seed=9):
+        ((got,), (want,)) = run(prepared, feed), session.run(None, feed)
+        np.testing.assert_allclose(got, np.asarray(want), rtol=0, atol=2.0**-17)
+
+
 def quantised(name: str, source: str) -> list[onnx.NodeProto]:
     """`source` stored as int8, and read again as `name`."""
     return [
