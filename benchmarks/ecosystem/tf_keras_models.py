@@ -67,7 +67,7 @@ def _application(make: Callable[..., Any], size: int, **more: Any) -> Any:
 
 
 def _normalise(network: Any, shape: tuple[int, ...]) -> None:
-    """Means and variances of random images, as training leaves them: without, activations vanish."""
+    """Means and variances of random images, as training leaves them; else activations vanish."""
     for layer in network.layers:
         if isinstance(layer, layers.BatchNormalization):
             layer.momentum = 0.0

@@ -97,6 +97,23 @@ def test_the_branch_that_is_taken(taken: bool) -> None:
     near(model_of(nodes, {"x": (2, 3)}, ["y"], constants))
 
 
+def test_a_branch_that_stands_before_what_it_reads() -> None:
+    """ONNX Runtime's quantiser sees inputs alone: the If comes first, and what it quantised is read
+    by nothing."""
+    branches = {
+        f"{name}_branch": helper.make_graph([node(operator, "a", "r")], name, [], [end("r")])
+        for name, operator in (("then", "Relu"), ("else", "Neg"))
+    }
+    nodes = [
+        node("If", "c", "y", **branches),
+        node("Sigmoid", "x", "a"),
+        node("QuantizeLinear", "a s z", "q"),
+        node("DequantizeLinear", "q s z", "unread"),
+    ]
+    constants = {"c": np.array(True), "s": np.float32(0.25), "z": np.int8(0)}
+    near(model_of(nodes, {"x": (2, 3)}, ["y"], constants))
+
+
 def test_a_loop_whose_end_depends_on_values_is_refused() -> None:
     condition = [
         node("ReduceSum", "next", "total", keepdims=0),

@@ -317,12 +317,21 @@ def _check_names(
 def _in_order(
     nodes: tuple[Node, ...], constants: Mapping[str, Array], inputs: tuple[End, ...]
 ) -> tuple[Node, ...]:
-    """The nodes in the file's order where that is topological, else sorted. Refuses cycles."""
+    """The nodes in the file's order where that is topological, else sorted. Refuses cycles.
+
+    What branches and bodies read of the graph around them counts: ONNX Runtime's quantiser looks
+    at inputs alone, and puts an If before what its branches read.
+    """
     known = {*constants, *(end.name for end in inputs)}
+    made = {name for node in nodes for name in node.outputs if name}
     users: dict[str, list[int]] = {}
     missing: list[int] = []
     for place, node in enumerate(nodes):
-        needs = {name for name in node.inputs if name and name not in known}
+        read = {name for name in node.inputs if name}
+        for value in node.attributes.values():
+            if isinstance(value, onnx.GraphProto):
+                read |= _read_within(value) & made - set(node.outputs)
+        needs = read - known
         for name in needs:
             users.setdefault(name, []).append(place)
         missing.append(len(needs))
@@ -340,3 +349,14 @@ def _in_order(
         stuck = next(node for node, count in zip(nodes, missing, strict=True) if count)
         raise InputError(f"the graph has a cycle through {stuck}")
     return tuple(order)
+
+
+def _read_within(graph: onnx.GraphProto) -> set[str]:
+    """Names that the operators of a branch or body read, those of graphs inside of it included."""
+    found: set[str] = {end.name for end in graph.output}
+    for node in graph.node:
+        found.update(node.input)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                found |= _read_within(attribute.g)
+    return found

@@ -71,6 +71,7 @@ def resolve(model: FileModel, known: Collection[str]) -> ShapedModel:
         model = simpler
     if pending:
         shapes = _infer(model, strict=True)
+    model = replace(model, nodes=_that_matter(model))
     open_shapes = [
         name for node in model.nodes for name in node.outputs if name and name not in shapes
     ]
@@ -85,6 +86,17 @@ def resolve(model: FileModel, known: Collection[str]) -> ShapedModel:
         if empty:
             raise InputError(f"{node} gives the empty tensor {empty[0]!r}")
     return ShapedModel(model, MappingProxyType(shapes))
+
+
+def _that_matter(model: FileModel) -> tuple[Node, ...]:
+    """Without operators whose results nothing reads, such as the QuantizeLinear that a quantiser
+    puts beside an operator of a branch."""
+    wanted, found = {end.name for end in model.outputs}, list[Node]()
+    for node in reversed(model.nodes):
+        if not wanted.isdisjoint(node.outputs):
+            wanted.update(node.inputs)
+            found.append(node)
+    return tuple(reversed(found))
 
 
 def _option(name: str) -> str:
