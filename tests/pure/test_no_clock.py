@@ -34,8 +34,9 @@ MAY_READ_CLOCKS = (
     "cost/database.py",  # waits for a lock
     "deployment/measurements.py",  # when a kernel was measured
     "device/",
-    "edgetpu/backends.py",  # these three run pipelines, and measure them
+    "edgetpu/backends.py",  # these four run pipelines, and measure them
     "edgetpu/coral.py",
+    "edgetpu/rates/runner.py",
     "edgetpu/runner.py",
     "search/stopwatch.py",
     "sweep/",  # workers, and when a row was written; plans are made elsewhere
