@@ -85,6 +85,8 @@ def test_what_is_no_ordinary_number(kind: str) -> None:
         stops = kind == "floor_div" and not all(value.all() for value in inputs)
         if kind in ("recurrent_layer", "rfft2d"):  # of ONNX alone; in double by LiteRT
             continue
+        if kind == "add_n":  # LiteRT clamps infinities to the largest number, tflite-micro does not
+            continue
         if graph_judged_by_reference_kernels(graph) and not stops:  # at a division by 0
             (theirs,) = run_litert(tflite_bytes(graph), inputs)
             assert alike(got, theirs.reshape(got.shape), LAST_BITS)

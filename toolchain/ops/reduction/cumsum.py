@@ -62,7 +62,8 @@ def _attributes(op: Op) -> CumSum:
 def _sums(attributes: CumSum, x: NDArray[Number]) -> NDArray[Number]:
     axis = resolve_axis(attributes.axis, x.ndim)
     order = np.flip(x, axis) if attributes.reverse else x
-    sums = np.cumsum(order, axis=axis, dtype=x.dtype)
+    from_zero = np.add(order, 0, dtype=x.dtype)  # a sum begins at 0, which -0 leaves as it is
+    sums = np.cumsum(from_zero, axis=axis, dtype=x.dtype)
     if attributes.exclusive:
         before = np.zeros_like(sums)
         rest = [slice(None)] * x.ndim
