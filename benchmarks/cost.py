@@ -40,6 +40,7 @@ from toolchain.boards import board as find_board
 from toolchain.cost.fitted import (
     COEFFICIENTS,
     ROUGH,
+    coefficients_text,
     kernel_terms,
     memcpy_terms,
     plain_terms,
@@ -411,8 +412,8 @@ def _write(name: str, data: Mapping[str, Any], board: Board, build: Build, *, re
         fresh = {kernel: each for kernel, each in kernels.items() if kernel not in ROUGH}
         kernels = dict(sorted({**kept, **fresh}.items()))
     made = {"board": board.name, "compiler": build.compiler, "cmsis_nn": build.cmsis_nn}
-    content = json.dumps({**made, **data, "kernels": kernels}, indent=1) + "\n"
-    file.write_text(content, encoding="utf-8")
+    content = {**made, **data, "kernels": kernels}
+    file.write_text(coefficients_text(content), encoding="utf-8")
 
 
 if __name__ == "__main__":

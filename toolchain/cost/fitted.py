@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op
@@ -48,6 +49,13 @@ def fit_of(core: Core) -> Fit:
     file = own if own.is_file() else COEFFICIENTS / _OF_OTHERS
     data = json.loads(file.read_text(encoding="utf-8"))
     return Fit(data["unit"], data["kernels"])
+
+
+def coefficients_text(data: Mapping[str, Any]) -> str:
+    """The text of a file of `coefficients/`: a line for each field, and one for each kernel."""
+    fields = [f" {json.dumps(key)}: {json.dumps(data[key])}," for key in data if key != "kernels"]
+    kernels = [f"  {json.dumps(key)}: {json.dumps(each)}" for key, each in data["kernels"].items()]
+    return "\n".join(["{", *fields, ' "kernels": {', ",\n".join(kernels), " }", "}", ""])
 
 
 def kernel_terms(lowered: Lowered, number: int) -> tuple[str, Terms]:
