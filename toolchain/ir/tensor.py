@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from toolchain.ir.identity import tensor_identity
 
 
 class DType(Enum):
@@ -120,6 +124,11 @@ class Tensor:
     @property
     def is_constant(self) -> bool:
         return self.constant is not None
+
+    @cached_property
+    def identity(self) -> Hashable:
+        """What it is but for its name (`ir.identity`). Its constant must not change."""
+        return tensor_identity(self)
 
     @property
     def q(self) -> Quantisation:

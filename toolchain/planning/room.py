@@ -12,6 +12,7 @@ from toolchain.cost import CostModel
 from toolchain.cost.predicted import constant_bytes as packed_bytes
 from toolchain.ir import Op
 from toolchain.ir.arena import SCRATCH_ALIGNMENT_BYTES
+from toolchain.ir.identity import OperatorIdentity, operator_identity
 from toolchain.memory.plan import Plan, planned_ops
 from toolchain.ops.kernel import Kernel, SafeOverlap
 from toolchain.ops.lowering import Lowered, lower
@@ -73,7 +74,7 @@ def spend_room(plan: Plan, costs: CostModel, spare: int, most_bytes: int = 0) ->
     lean = lower(plan.graph, plan.lowered.core, plan.lowered.preference)
     kernels, scratch = list(plan.lowered.kernels), dict(plan.arena.scratch_offsets)
     groups: dict[str, list[_Block]] = {}
-    known: dict[object, tuple[_Form, ...]] = {}
+    known: dict[OperatorIdentity, tuple[_Form, ...]] = {}
     for step, index in enumerate(plan.schedule.order):
         op, kernel = plan.graph.ops[index], kernels[index]
         live = sorted(_live(plan, step))
@@ -205,12 +206,12 @@ def _way(taken: _Taken, none: _Taken) -> Way:
 
 
 def _forms(
-    lean: Lowered, index: int, costs: CostModel, known: dict[object, tuple[_Form, ...]]
+    lean: Lowered, index: int, costs: CostModel, known: dict[OperatorIdentity, tuple[_Form, ...]]
 ) -> tuple[_Form, ...]:
-    """Of an operator, the roomier ones first; computed once for all blocks of one shape."""
-    graph, op = lean.graph, lean.graph.ops[index]
-    shapes = [t and t.shape for t in (*graph.input_tensors(op), graph.output(op))]
-    key = (op.inputs[1:], op.attributes, *shapes)
+    """Of an operator, the roomier ones first; computed once for all operators that are the same
+    (`ir.identity`), as most blocks of one are. Core, preference and cost model are those of a plan.
+    """
+    key = operator_identity(lean.graph.ops[index], lean.graph)
     if key not in known:
         first = lean.kernels[index]
         found = []

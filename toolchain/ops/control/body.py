@@ -8,7 +8,7 @@ them.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -17,6 +17,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import ArenaPlan, Graph, Op, Tensor
+from toolchain.ir.identity import identity_of
 from toolchain.ir.printer import graph_text
 from toolchain.ops import spec_of
 from toolchain.ops.check import check
@@ -43,7 +44,8 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A graph, and its layout once it is planned. Equal graphs make equal bodies.
+    """A graph, and its layout once it is planned. Equal are bodies of the same graph (by
+    `ir.identity`, with all names), wherever it lies.
 
     `results_outside`: its outputs lie where those of the operator do; else in its own arena.
     """
@@ -53,18 +55,17 @@ class Body:
     results_outside: bool = False
 
     @cached_property
-    def _text(self) -> str:
-        return graph_text(self.graph)
+    def _identity(self) -> Hashable:
+        return identity_of((self.graph, self.results_outside))
 
     def __repr__(self) -> str:
-        return f"{self.graph.name}#{zlib.crc32(self._text.encode()):08x}"
+        return f"{self.graph.name}#{zlib.crc32(graph_text(self.graph).encode()):08x}"
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Body) and self.results_outside == other.results_outside
-        return isinstance(other, Body) and same and self._text == other._text
+        return isinstance(other, Body) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash(self._text)
+        return hash(self._identity)
 
 
 def with_bodies(op: Op, changed: Callable[[Body], Body]) -> Op:
