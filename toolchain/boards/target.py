@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 from toolchain.boards.board_model import Board
@@ -121,7 +120,6 @@ def _bare() -> list[str]:
     return [chip.name for chip in chips().values() if chip.banks]
 
 
-@cache
 def _standing_for(machine: str, target: str) -> Board:
     name = f"{machine}{_STANDS_FOR}{target}"
     emulated, meant = boards()[machine], as_target(target)

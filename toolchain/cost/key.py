@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cache
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from toolchain.ir import Tensor
+from toolchain.kernels.c_sources import defines, source_closure
+from toolchain.kernels.runtime_c import tree
 from toolchain.ops.lowering import Lowered
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
@@ -18,6 +21,8 @@ COPIES = "memcpy"
 _PLAIN_CALL = "call"
 """The template of calls that compute nothing themselves."""
 _LONGEST = 48
+_HEADER = re.compile(r'^\s*#\s*include\s+"(?:[^"]*/)?([^"/]+)"', re.MULTILINE)
+_TEMPLATE = re.compile(r'\{%-?\s*(?:include|import|from|extends)\s+"([^"]+)"')
 
 
 @dataclass(frozen=True, order=True)
@@ -25,8 +30,10 @@ class Key:
     """What was measured.
 
     `kernel`: the C functions, which form of theirs it is where there are several, and a digest of
-    those that are Thimble's own. `shape`: the operator's
-    attributes and its tensors as text; for copies their sizes in bytes.
+    all of Thimble's own C that they consist of: the functions, those that they call, the headers
+    and templates that these include. `shape`: the operator's attributes and its tensors as text;
+    for copies their sizes in bytes. Scales, zero points and the bytes of constants are left out:
+    the time of one kernel does not follow from them, and which kernel it is stands in `kernel`.
     """
 
     kernel: str
@@ -89,13 +96,24 @@ def _digest(data: bytes) -> str:
 
 @cache
 def _code_digest(templates: tuple[str, ...], functions: tuple[str, ...]) -> str:
-    """Over the operator's templates and our kernels; CMSIS-NN's version stands apart."""
+    """Over the operator's templates and our kernels, with all that these include and call;
+    CMSIS-NN's version stands apart. The files are read once.
+    """
+    own = tree()
+    wanted = [name for name in functions if defines(own, name)]
     files = [TEMPLATES / "ops" / f"{name}.c.j2" for name in templates]
-    files += [_own_kernels()[name] for name in functions if name in _own_kernels()]
-    return _digest(b"\0".join(path.read_bytes() for path in files if path.exists()))
+    included = _with_included(files, _TEMPLATE, TEMPLATES)
+    included += _with_included(source_closure(wanted, (own,)).files, _HEADER, RUNTIME_C)
+    return _digest(b"\0".join(path.read_bytes() for path in included))
 
 
-@cache
-def _own_kernels() -> Mapping[str, Path]:
-    """The sources of our own kernels by the name of their function."""
-    return {path.stem: path for path in (RUNTIME_C / "source").rglob("*.c")}
+def _with_included(files: Iterable[Path], pattern: re.Pattern[str], folder: Path) -> list[Path]:
+    """The files and those below `folder` that they include, by the end of their paths; sorted."""
+    found = {path for path in files if path.exists()}
+    queue = list(found)
+    while queue:
+        for name in pattern.findall(queue.pop().read_text(encoding="utf-8")):
+            more = set(folder.rglob(name)) - found
+            found |= more
+            queue += more
+    return sorted(found)

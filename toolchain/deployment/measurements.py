@@ -22,6 +22,7 @@ from toolchain.device import trace_plugin
 from toolchain.device.build import BuildOptions
 from toolchain.device.compiler import compiler_version
 from toolchain.errors import MissingToolError
+from toolchain.files import files_digest
 from toolchain.kernels import cmsis_nn
 
 
@@ -65,15 +66,20 @@ def _traced(build: Build, board: str) -> Build:
     return replace(build, compiler=f"{build.compiler}, read by {_reading_digest(board)}")
 
 
-@cache
 def _reading_digest(board: str) -> str:
-    """Of the plugin, the timing models, and the files that say how a board's memories wait."""
+    """Of the plugin, the timing models, and the files that say how a board's memories wait. A
+    user's board may have changed since it was asked for last.
+    """
+    both = _models_digest() + files_digest(board_files(board))
+    return hashlib.sha256(both.encode()).hexdigest()[:8]
+
+
+@cache
+def _models_digest() -> str:
+    """Of this package's files, which do not change."""
     room = Path(str(cycles.__file__)).parent
     models = sorted(file for file in room.rglob("*") if file.suffix in (".py", ".json"))
-    found = hashlib.sha256()
-    for file in (trace_plugin.SOURCE, *models, *board_files(board)):
-        found.update(file.read_bytes())
-    return found.hexdigest()[:8]
+    return files_digest((trace_plugin.SOURCE, *models))
 
 
 def basis_of(board: Board) -> Basis:

@@ -71,6 +71,12 @@ def _version(gcc: str) -> str:
     return _run([gcc, "--version"]).splitlines()[0]
 
 
+@cache
+def _machine(gcc: str) -> str:
+    """What it compiles for, as arm-none-eabi. All compilers of one name tell one version."""
+    return _run([gcc, "-dumpmachine"]).strip()
+
+
 def compiler_version() -> str:
     """The first line of the cross compiler's `--version`. Raises MissingToolError."""
     return _version(find_tool("gcc"))
@@ -113,6 +119,12 @@ def _explained(command: Sequence[str], said: str) -> ThimbleError:
     return BuildError(f"{Path(command[0]).name} failed:\n{shown}{tail}")
 
 
+_INCLUDED = (".h", ".hpp", ".inc")
+"""Suffixes of what sources include."""
+_SEARCHED = ("CPATH", "C_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH")
+"""Variables of the environment by which gcc finds other headers, or other parts of itself."""
+
+
 @cache
 def headers_digest(folder: Path) -> str:
     """Digest of the names and contents of all headers in a folder.
@@ -120,14 +132,20 @@ def headers_digest(folder: Path) -> str:
     They are read once, and again after `headers_digest.cache_clear()`.
     """
     digest = hashlib.sha256()
-    for header in sorted(folder.rglob("*.h")):
+    for header in sorted(path for path in folder.rglob("*") if path.suffix in _INCLUDED):
         digest.update(header.relative_to(folder).as_posix().encode() + b"\0")
         digest.update(hashlib.sha256(header.read_bytes()).digest())
     return digest.hexdigest()
 
 
 def _key(gcc: str, unit: Unit, digests: Sequence[str]) -> str:
-    parts = [_version(gcc), *unit.flags, *digests, unit.suffix]
+    """What makes two objects the same: the compiler's version and machine, the variables that it
+    reads, every flag in its order, the headers of each folder in the order of the search, and the
+    source's bytes and name (`__FILE__`). A folder's own path does not count.
+    """
+    searched = [os.environ.get(name, "") for name in _SEARCHED]
+    parts = [_version(gcc), _machine(gcc), *searched, str(len(unit.flags)), *unit.flags, *digests]
+    parts += [str(len(unit.includes)), unit.suffix, unit.source.name, ""]
     digest = hashlib.sha256("\0".join(parts).encode())
     digest.update(unit.source.read_bytes())
     return digest.hexdigest()
@@ -218,6 +236,11 @@ def find_host_compiler() -> str:
     if program is None:
         raise MissingToolError("gcc is not installed; run: apt-get install -y gcc libc6-dev")
     return program
+
+
+def host_compiler_version() -> str:
+    """The first line of its `--version`. Raises MissingToolError."""
+    return _version(find_host_compiler())
 
 
 def link_program(objects: Sequence[Path], flags: Sequence[str], program: Path) -> None:

@@ -2,12 +2,13 @@
 
 `records`, `arrays`: JSON, TOML and NumPy files; errors name the field.
 
-`replaced_file`, `write_file`: one file. `replaced_folder`: a folder with a list of its files, which
-later identifies it as Thimble's. `check_folder`: may it be written? `check_whole`: is it complete?
-`is_listed`: is a file one of its own? `scratch_folder`: a folder for the duration of a command.
+`replaced_file`, `write_file`: one file. `files_digest`: the content of several. `replaced_folder`:
+a folder with a list of its files, which later identifies it as Thimble's. `check_folder`: may it be
+written? `check_whole`: is it complete? `is_listed`: is a file one of its own? `scratch_folder`: a
+folder for the duration of a command.
 """
 
-from toolchain.files._files import replaced_file, write_file
+from toolchain.files._files import files_digest, replaced_file, write_file
 from toolchain.files._folders import (
     MARKER,
     check_folder,
@@ -23,6 +24,7 @@ __all__ = [
     "check_folder",
     "check_whole",
     "file_stem",
+    "files_digest",
     "free_name",
     "is_listed",
     "replaced_file",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -91,3 +92,14 @@ def _clear(temporary: Path) -> None:
         finally:
             if handle is not None:
                 os.close(handle)
+
+
+def files_digest(files: Iterable[Path]) -> str:
+    """SHA-256 over the names and bytes of files in this order, in hexadecimal: the same wherever
+    their folders lie.
+    """
+    found = hashlib.sha256()
+    for file in files:
+        name, data = f"{file.parent.name}/{file.name}".encode(), file.read_bytes()
+        found.update(f"{len(name)} {len(data)} ".encode() + name + data)
+    return found.hexdigest()

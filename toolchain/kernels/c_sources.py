@@ -133,6 +133,12 @@ def _index(tree: CTree) -> _Index:
     )
 
 
+def defines(tree: CTree, function: str) -> bool:
+    """Whether a file or a header of `tree` defines the function."""
+    index = _index(tree)
+    return function in index.defined_in or function in index.defined_inline
+
+
 def parameters_of(function: str, tree: CTree) -> tuple[str, ...] | None:
     """The parameters of a function as a header of `tree` declares them; None if none does."""
     return _index(tree).parameters.get(function)

@@ -1,8 +1,8 @@
 """Kernels of operators that are alike, chosen once for all candidates of a search.
 
 Operators are alike that are the same by `ir.identity`, constants included, as layers of one shape
-are where `quantise.as_int8` makes constants up. They have the same kernel, with the same overlaps and
-loop counts, whatever the operators are called.
+are where `quantise.as_int8` makes constants up. They have the same kernel, with the same overlaps
+and loop counts, whatever the operators are called.
 """
 
 from __future__ import annotations

@@ -21,14 +21,18 @@ from toolchain.boards import board_files
 from toolchain.cost.database import Database
 from toolchain.deployment.measurements import current_build, known_rows
 from toolchain.errors import MissingToolError
+from toolchain.files import files_digest
 from toolchain.planning.options import PlanOptions
 from toolchain.resources import BOARDS, RUNTIME_C, TEMPLATES
 from toolchain.version import __version__
 
 WORKS = ("plan", "compile", "verify", "profile")
-_PACKAGES = {"plan": ("ortools",), "verify": ("ai-edge-litert", "onnxruntime", "ortools")}
+_PACKAGES = {
+    "plan": ("numpy", "ortools"),
+    "verify": ("ai-edge-litert", "numpy", "onnx", "onnxruntime", "ortools", "tflite-micro"),
+}
 """Packages on which results depend; `plan` stands for all but `verify`."""
-_SUFFIXES = (".py", ".json", ".c", ".h", ".j2", ".toml", ".S", ".ld")
+_SUFFIXES = (".py", ".json", ".c", ".h", ".hpp", ".j2", ".toml", ".S", ".ld")
 
 
 @dataclass(frozen=True)
@@ -107,21 +111,15 @@ def _latencies(board: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16] if rows else ""
 
 
-@cache
 def _board(name: str) -> str:
-    found = hashlib.sha256()
-    for file in board_files(name):
-        found.update(file.read_bytes())
-    return found.hexdigest()[:16]
+    """A user's board may have changed since the last case."""
+    return files_digest(board_files(name))[:16]
 
 
 @cache
 def _own() -> str:
-    """The version, and a hash of all files of Thimble."""
-    found = hashlib.sha256()
-    for file in _files():
-        found.update(file.read_bytes())
-    return f"{__version__}+{found.hexdigest()[:12]}"
+    """The version, and a hash of all files of Thimble, which do not change."""
+    return f"{__version__}+{files_digest(_files())[:12]}"
 
 
 def _files() -> Iterator[Path]:
