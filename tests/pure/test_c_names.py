@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -14,12 +15,11 @@ from toolchain.codegen.arrays import c_float, rows
 from toolchain.codegen.layout import LINE_WIDTH, wrap
 from toolchain.codegen.names import (
     Names,
-    comment,
     identifier,
     model_identifier,
-    string_literal,
     tensor_identifier,
 )
+from toolchain.files import texts
 from toolchain.resources import TEMPLATES
 
 C_KEYWORDS = {"int", "for", "while", "static", "register", "class", "new", "true"}
@@ -37,15 +37,33 @@ def test_identifiers_are_c_and_no_keywords(text: str) -> None:
 
 @given(st.text(alphabet=st.characters() | st.sampled_from("*/?;\\\n"), max_size=200))
 def test_comments_stay_comments(text: str) -> None:
-    safe = comment(text)
+    safe = texts.c_comment(text)
     assert "*/" not in safe and "/*" not in safe and "??" not in safe
     assert safe.isascii() and safe.isprintable()
     assert len(safe) <= 60
 
 
+def test_a_row_of_question_marks_has_no_trigraph() -> None:
+    assert "??" not in texts.c_comment("a???/b????")
+
+
+@given(st.text(alphabet=st.characters() | st.sampled_from('[]"$;#@\\\n<>*&'), max_size=50))
+def test_texts_stay_where_they_are_put(text: str) -> None:
+    line = texts.line_comment(text)
+    assert line.isascii() and line.isprintable() and "[" not in line
+    argument = texts.cmake_string(text)
+    assert argument[0] == argument[-1] == '"' and "\n" not in argument
+    inside = re.sub(r"\\.", "", argument[1:-1])
+    assert not set(inside) & set('"\\$;#@')
+    assert json.loads(texts.json_string(text)) == text
+    marked = texts.markdown(text)
+    assert not set(marked) & set("<>\n")
+    assert not set(re.sub(r"\\.", "", marked)) & set("\\[]*`")
+
+
 @given(st.text(max_size=50))
 def test_string_literals_say_the_same_bytes(text: str) -> None:
-    literal = string_literal(text)
+    literal = texts.c_string(text)
     assert literal.isascii() and literal.isprintable()
     inside = re.sub(rb"\\(\d{3})", lambda m: bytes([int(m[1], 8)]), literal[1:-1].encode())
     assert inside == text.encode("utf-8", "surrogatepass")
@@ -75,7 +93,7 @@ def test_model_names_do_not_hide_headers(text: str) -> None:
 
 def test_fused_names_keep_their_first_and_last() -> None:
     name = "model/relu/Relu;model/batch_normalization/FusedBatchNormV3;model/conv2d/Conv2D1"
-    assert comment(name) == "model/relu/Relu;...;model/conv2d/Conv2D1"
+    assert texts.c_comment(name) == "model/relu/Relu;...;model/conv2d/Conv2D1"
 
 
 def test_names_are_handed_out_once() -> None:

@@ -34,7 +34,7 @@ from toolchain.device.places import reserved, serial_port
 from toolchain.device.ports import attached_ports, find_port, port_at
 from toolchain.device.session import Session, open_board
 from toolchain.errors import InputError, LinkError
-from toolchain.files.records import read_toml
+from toolchain.files.records import Form, read_toml
 from toolchain.kernels.cmsis_nn import cache_folder
 
 try:
@@ -45,6 +45,11 @@ except ImportError:  # Windows opens a serial port for one program only
 _BUSY_SECONDS = 600.0
 _PLUG_SECONDS = 3.0
 _FIELDS = ("board", "port", "probe", "runner", "place")
+_WORD = Form(
+    r"[A-Za-z0-9/][A-Za-z0-9_./:\[\]+-]{0,119}",
+    "letters, digits and _ . / : + -, a letter, digit or / first, 120 at most",
+)
+"""What a port, a probe, a place or a tool may be called: no option, and no parameters of a URL."""
 
 
 class NotThereError(LinkError):
@@ -114,6 +119,8 @@ def read_bench(file: Path) -> Bench:
     unknown = set(data) - {"board", "coordinator"}
     if not isinstance(coordinator, str):
         raise InputError(f"{file}: coordinator is labgrid's host:port, as a text")
+    if coordinator:
+        _WORD.check(coordinator, f"{file}: coordinator")
     if unknown or not isinstance(entries, list) or not entries:
         what = f"unknown field {sorted(unknown)[0]!r}" if unknown else "no [[board]]"
         raise InputError(f"{file}: {what}")
@@ -133,6 +140,9 @@ def _bench_board(where: str, entry: Any, others: list[BenchBoard]) -> BenchBoard
         raise InputError(f"{where}: {what}; it takes {', '.join(_FIELDS)}")
     if "port" in entry and "place" in entry:
         raise InputError(f"{where}: port and place are both given; labgrid tells a place's port")
+    for name, text in entry.items():
+        if name != "board" and text:
+            _WORD.check(text, f"{where}: {name}")
     board = find_board(entry["board"])
     if board.is_host:
         raise InputError(f"{where}: the host is no board of a bench")

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from toolchain.boards.chip_model import Chip, Counter
 from toolchain.boards.core import Core
+from toolchain.boards.fields import Line, Name, Word
 from toolchain.boards.memory import Cache, Memory, MemoryKind
 from toolchain.errors import InputError
 
@@ -19,10 +20,10 @@ class Uart:
     (QEMU).
     """
 
-    name: str
+    name: Name
     baud: int
-    tx: str = ""
-    rx: str = ""
+    tx: Line = ""
+    rx: Line = ""
     function: int = 0
     rx_function: int | None = None
 
@@ -40,9 +41,9 @@ class Emulator:
     `stands_for`: a chip with the same core, as which what ran here may be read; empty: none.
     """
 
-    machine: str
+    machine: Word
     icount_shift: int
-    stands_for: str = ""
+    stands_for: Word = ""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from toolchain.boards.clock import ClockTree
 from toolchain.boards.core import Core
+from toolchain.boards.fields import Name
 from toolchain.boards.memory import Cache, Memory, MemoryTiming
 from toolchain.errors import InputError
 
@@ -180,7 +181,7 @@ class ChipUart:
     irq: int
     enable: int
     enable_bits: int
-    clock: str
+    clock: Name
     brr_factor: int = 1
 
 
@@ -194,7 +195,7 @@ class Gpio:
     enable: int
     step: int = 0x400
     enable_first_bit: int = 0
-    ports: str = "ABCDEFGHIJK"
+    ports: Name = "ABCDEFGHIJK"
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from toolchain.boards.fields import Line, Name
 from toolchain.errors import InputError
 
 CORE = "core"
@@ -29,8 +30,8 @@ class Bus:
     """`[clock.bus.NAME]` of a chip: the highest clock of a bus, and what it is a fraction of."""
 
     most_hz: int
-    of: str = CORE
-    dividers: str = _DIVIDERS
+    of: Name = CORE
+    dividers: Line = _DIVIDERS
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,15 @@ class ClockTree:
     `beside`: other oscillators by name, as clocks of UARTs, in Hz.
     """
 
-    source: str
+    source: Name
     source_hz: int
-    m: str = "1"
-    n: str = "1"
-    p: str = "1"
+    m: Line = "1"
+    n: Line = "1"
+    p: Line = "1"
     input_hz: tuple[int, ...] = ()
     vco_hz: tuple[int, ...] = ()
-    beside: Mapping[str, int] = field(default_factory=dict)
-    bus: Mapping[str, Bus] = field(default_factory=dict)
+    beside: Mapping[Name, int] = field(default_factory=dict)
+    bus: Mapping[Name, Bus] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Factors:
     m: int = 1
     n: int = 1
     p: int = 1
-    bus: Mapping[str, int] = field(default_factory=dict)
+    bus: Mapping[Name, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

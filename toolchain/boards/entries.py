@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 from toolchain.boards.board_model import Emulator, Uart
 from toolchain.boards.chip_model import (
@@ -21,6 +21,7 @@ from toolchain.boards.chip_model import (
 )
 from toolchain.boards.clock import ClockTree, Factors
 from toolchain.boards.core import Core
+from toolchain.boards.fields import Flag, Line, Macro, MacroValue, Name, Source, ToolText, Word
 from toolchain.boards.memory import (
     GUARD_BYTES,
     Cache,
@@ -31,7 +32,7 @@ from toolchain.boards.memory import (
     Replacement,
 )
 from toolchain.errors import InputError
-from toolchain.files.records import field_of, record
+from toolchain.files.records import decode, field_of, record
 
 _USB_ID = re.compile("[0-9a-f]{4}:[0-9a-f]{4}")
 _LEAST_SECTOR_BYTES = 4
@@ -44,8 +45,8 @@ _NO_MEMORY = (range(0x4000_0000, 0x6000_0000), range(0xE000_0000, 1 << 32))
 class CoreEntry:
     """`[core]`."""
 
-    name: str
-    flags: tuple[str, ...] = ()
+    name: Word
+    flags: tuple[Flag, ...] = ()
     dsp: bool = False
     mve: bool = False
     fpu: bool = False
@@ -58,8 +59,8 @@ class CoreEntry:
 class CounterEntry:
     """`[counter]`."""
 
-    unit: str
-    source: str
+    unit: Literal["instructions", "cycles"]
+    source: Source
     register: int
     tick_ns: float | None = None
     counts_down: bool = False
@@ -74,15 +75,15 @@ class CounterEntry:
 class MemoryEntry:
     """`[[memory]]`: `timing` names a `[timing.NAME]`, `caches` each a `[cache.NAME]`."""
 
-    name: str
+    name: Name
     origin: int
     size_bytes: int
     kind: MemoryKind
     holds: frozenset[Content]
     access_cycles: int = 1
     code_origin: int | None = None
-    timing: str = ""
-    caches: tuple[str, ...] = ()
+    timing: Name = ""
+    caches: tuple[Name, ...] = ()
 
     def memory(self, where: str) -> Memory:
         """Raises InputError naming the field that is out of its limits."""
@@ -154,18 +155,18 @@ class CacheEntry:
 class FirmwareEntry:
     """`[firmware]`; a board's has no `wait_states_define` and no `needs`."""
 
-    sources: tuple[str, ...] = ()
-    wait_states_define: str = ""
-    needs: Mapping[str, str] = field(default_factory=dict)
-    defines: Mapping[str, Any] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
+    wait_states_define: Macro = ""
+    needs: Mapping[Macro, Line] = field(default_factory=dict)
+    defines: Mapping[Macro, Any] = field(default_factory=dict)
 
     def checked_defines(self, where: str) -> Mapping[str, int | str]:
-        """Texts and whole numbers. Raises InputError naming what is neither."""
+        """Names in C and whole numbers. Raises InputError naming what is neither."""
         for name, value in self.defines.items():
+            place = f"{where}: firmware: defines.{name}"
             if isinstance(value, bool) or not isinstance(value, int | str):
-                raise InputError(
-                    f"{where}: firmware: defines.{name} is {value!r}, not a text or a whole number"
-                )
+                raise InputError(f"{place} is {value!r}, not a text or a whole number")
+            decode(int if isinstance(value, int) else MacroValue, value, place)
         return self.defines
 
 
@@ -175,20 +176,20 @@ class ChipEntry:
     lacks.
     """
 
-    title: str
+    title: Line
     core: CoreEntry
-    header: str = ""
+    header: Word = ""
     most_clock_hz: int = 0
     memory: tuple[Any, ...] = ()
-    timing: Mapping[str, BusTiming] = field(default_factory=dict)
-    cache: Mapping[str, CacheEntry] = field(default_factory=dict)
+    timing: Mapping[Name, BusTiming] = field(default_factory=dict)
+    cache: Mapping[Name, CacheEntry] = field(default_factory=dict)
     identity: Identity | None = None
     counter: CounterEntry | None = None
     energy: Energy | None = None
     clock: ClockTree | None = None
     gpio: Gpio | None = None
-    uarts: Mapping[str, ChipUart] = field(default_factory=dict)
-    without: tuple[str, ...] = ()
+    uarts: Mapping[Name, ChipUart] = field(default_factory=dict)
+    without: tuple[Name, ...] = ()
     firmware: FirmwareEntry = FirmwareEntry()
 
     def uarts_there(self, where: str) -> Mapping[str, ChipUart]:
@@ -207,18 +208,18 @@ class ExternalEntry:
     memory. `pins`: the pin of each signal with its alternate function, as "PB2 9".
     """
 
-    bank: str
-    sources: tuple[str, ...]
-    clock: str
+    bank: Name
+    sources: tuple[Source, ...]
+    clock: Name
     divider: int
-    pins: Mapping[str, str]
+    pins: Mapping[Name, Line]
 
 
 @dataclass(frozen=True)
 class UsbEntry:
     """`[usb]`."""
 
-    ids: tuple[str, ...] = ()
+    ids: tuple[Line, ...] = ()
 
     def check(self, where: str) -> None:
         """Raises InputError naming what is no vendor and product."""
@@ -233,18 +234,18 @@ class UsbEntry:
 class BoardEntry:
     """A board's file. `memory` and `timing` are those of what lies beside the chip."""
 
-    title: str
-    chip: str
+    title: Line
+    chip: Word
     clock_hz: int = 0
     memory: tuple[Any, ...] = ()
-    timing: Mapping[str, BusTiming] = field(default_factory=dict)
+    timing: Mapping[Name, BusTiming] = field(default_factory=dict)
     clock: Factors | None = None
     uart: Uart | None = None
     firmware: FirmwareEntry = FirmwareEntry()
     external: ExternalEntry | None = None
     counter: CounterEntry | None = None
     emulator: Emulator | None = None
-    flash: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    flash: Mapping[Word, Mapping[Name, ToolText]] = field(default_factory=dict)
     usb: UsbEntry = UsbEntry()
     ran_on_hardware: bool = False
 

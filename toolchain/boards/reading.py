@@ -14,6 +14,7 @@ from toolchain.boards.board_model import Board, Emulator
 from toolchain.boards.chip_model import Chip
 from toolchain.boards.clock import Clocks, clocks
 from toolchain.boards.entries import BoardEntry, ChipEntry, banks_of, check_banks, names_behind
+from toolchain.boards.fields import Word
 from toolchain.boards.parts import as_part, chip_of
 from toolchain.boards.places import CHIPS, FILE, board_files_by_name
 from toolchain.boards.soldered import (
@@ -56,7 +57,7 @@ def read_chip(file: Path) -> Chip:
 def _read_chip(file: Path, _: _Stamps) -> Chip:
     where = str(file)
     data = read_toml(file)
-    family = field_of(data, "family", str, where, "")
+    family = field_of(data, "family", Word, where, "")
     if family:
         base = file.parent / _FAMILIES / f"{family}.toml"
         if not base.is_file():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from toolchain.codegen import names
 from toolchain.codegen.arrays import c_float, c_type, rows
+from toolchain.files import texts
 from toolchain.ir import Tensor
 from toolchain.packages import lazy
 from toolchain.resources import TEMPLATES
@@ -41,8 +41,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    env.filters["c_comment"] = names.comment
-    env.filters["c_string"] = names.string_literal
+    env.filters.update(texts.FILTERS)
     env.filters["c_float"] = c_float
     env.filters["c_hex"] = _hex_bytes
     env.filters["c_rows"] = rows

@@ -1,4 +1,4 @@
-"""Names from model files made safe for C identifiers, comments and string literals."""
+"""Names from model files made safe for C identifiers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ _RESERVED = frozenset(f"{_KEYWORDS} {_HEADERS} {_MACROS} {_SPACES}".split())
 _RESERVED_PREFIXES = ("arm_", "thimble", "cmsis", "riscv_")
 _HELPERS = ("_quantize", "_dequantize", "_uint8")
 _LONGEST_IDENTIFIER = 48
-_LONGEST_IN_COMMENT = 60
 
 
 def identifier(text: str, fallback: str = "tensor") -> str:
@@ -101,36 +100,3 @@ class Names:
             name = f"{wanted.rstrip('_')}_{count}"
         self._taken.add(name)
         return name
-
-
-def escape(text: str) -> str:
-    """Printable ASCII: every other character, and the backslash, as a Python escape."""
-    return text.encode("unicode_escape", "backslashreplace").decode("ascii")
-
-
-def comment(text: str, longest: int = _LONGEST_IN_COMMENT) -> str:
-    """`text` for the inside of a C comment: one line of ASCII that cannot end or open a comment.
-
-    Trigraphs are broken up. Long text loses its middle; of names joined by semicolons, as
-    TensorFlow joins those of fused operators, the first and the last stay.
-    """
-    safe = escape(text).replace("*/", r"*\/").replace("/*", r"/\*").replace("??", r"?\?")
-    if len(safe) <= longest:
-        return safe
-    parts = safe.split(";")
-    if len(parts) > 1 and len(parts[0]) + len(parts[-1]) <= longest - 5:
-        return f"{parts[0]};...;{parts[-1]}"
-    half = (longest - 3) // 2
-    return f"{safe[:half]}...{safe[-half:]}"
-
-
-def string_literal(text: str) -> str:
-    """`text` as a C string literal of UTF-8 bytes."""
-    characters = []
-    for byte in text.encode("utf-8", "surrogatepass"):
-        character = chr(byte)
-        if 32 <= byte < 127 and character not in '"\\?':
-            characters.append(character)
-        else:
-            characters.append(f"\\{byte:03o}")
-    return '"' + "".join(characters) + '"'

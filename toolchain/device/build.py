@@ -14,6 +14,7 @@ from toolchain.device.blob import write_blob
 from toolchain.device.compiler import Unit
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, Sizes, firmware_model
 from toolchain.errors import DoesNotFitError, InputError
+from toolchain.files import texts
 from toolchain.ir import Sources, Status
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.memory.bank_layout import Layout
@@ -88,6 +89,7 @@ def _render(template: str, target: Path, **context: object) -> Path:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters.update(texts.FILTERS)
     target.write_text(environment.get_template(template).render(**context), encoding="utf-8")
     return target
 

@@ -90,6 +90,8 @@ class Runner(ABC):
     """Whether it connects to a running chip, and can connect under reset instead."""
     needs: ClassVar[tuple[str, ...]] = ()
     """The options that a board's file gives, all of them."""
+    alone: ClassVar[bool] = False
+    """Whether it runs in an empty folder: it would take files of the working folder for its own."""
     leaves: ClassVar[bool] = False
     """Whether the board disconnects during the last command, so that its exit status means
     nothing."""
@@ -192,6 +194,7 @@ class OpenOcd(Runner):
     install = "apt-get install -y openocd"
     verified = "Verified OK"
     resets = True
+    alone = True
     complaints = (
         (r"libusb_open\(\) failed with LIBUSB_ERROR_ACCESS", _NO_ACCESS),
         (r"LIBUSB_ERROR_BUSY|the selected device is already used", _BUSY),
@@ -520,7 +523,7 @@ def flash(
     Raises IdentityError if it is another chip and UnreadError if it does not answer (nothing is
     written then), LinkError if the tool fails or the flash does not hold what was written.
     """
-    board = firmware.board
+    firmware, board = replace(firmware, folder=firmware.folder.absolute()), firmware.board
     chosen = choose(board, wanted, probe=probe, beside=bank_beside(firmware))
     runner = _identified(chosen, board, show)
     with scratch_folder() as scratch:
@@ -553,15 +556,17 @@ def _identified(runner: Runner, board: Board, show: Callable[[str], None]) -> Ru
 def _run(runner: Runner, board: Board, command: Sequence[str], *, may_fail: bool = False) -> str:
     """What the tool said. With `may_fail` its answer is to be judged by what it said."""
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,  # pyocd asks there which probe is meant
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=_TIMEOUT_SECONDS,
-        )
+        with scratch_folder() as empty:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,  # pyocd asks there which probe is meant
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=_TIMEOUT_SECONDS,
+                cwd=empty if runner.alone else None,
+            )
     except subprocess.TimeoutExpired as error:
         raise LinkError(f"{runner.name} did not end in {_TIMEOUT_SECONDS:g} s") from error
     except OSError as error:

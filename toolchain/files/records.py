@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from toolchain.errors import InputError
 
@@ -25,6 +26,21 @@ DEEPEST = 64
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _SHOWN = 60
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a text may be, `Annotated[str, Form(...)]`: all of it matches `pattern`, and nothing in
+    it is a control character, of direction included. `meaning` ends the error's sentence.
+    """
+
+    pattern: str
+    meaning: str
+
+    def check(self, text: str, where: str) -> None:
+        """Raises InputError for another text."""
+        if not text.isprintable() or not re.fullmatch(self.pattern, text):
+            raise InputError(f"{where} is {_shown(text)}, not {self.meaning}")
 
 
 def read_json(file: Path) -> Any:
@@ -62,8 +78,9 @@ def parse_json(data: bytes, where: str) -> Any:
 
 
 def decode(kind: Any, value: object, where: str) -> Any:
-    """`value` as `kind`: str, int, float, bool, an Enum, a Literal, a dataclass, `X | Y | None`
-    (the first that takes it), Any, `tuple[X, ...]`, `frozenset[X]` or `Mapping[str, X]`.
+    """`value` as `kind`: str (of a `Form`, if it is annotated with one), int, float, bool, an Enum,
+    a Literal, a dataclass, `X | Y | None` (the first that takes it), Any, `tuple[X, ...]`,
+    `frozenset[X]` or `Mapping[str, X]`.
 
     Fields with defaults may be missing, others may not, and unknown fields are refused. Raises
     InputError naming the field, after `where`.
@@ -73,6 +90,11 @@ def decode(kind: Any, value: object, where: str) -> Any:
     if isinstance(kind, type) and is_dataclass(kind):
         return record(kind, value, where)
     origin = get_origin(kind)
+    if origin is Annotated:
+        plain, form = get_args(kind)
+        found = decode(plain, value, where)
+        form.check(found, where)
+        return found
     if origin in (Union, types.UnionType):
         others = [k for k in get_args(kind) if k is not type(None)]
         return None if value is None else _one_that_fits(others, value, where)
@@ -82,7 +104,9 @@ def decode(kind: Any, value: object, where: str) -> Any:
         return frozenset(_tuple((*get_args(kind), ...), value, where))
     if origin in (Mapping, dict) or (isinstance(origin, type) and issubclass(origin, Mapping)):
         entries = _object(value, where)
-        of = get_args(kind)[1]
+        key_kind, of = get_args(kind)
+        for key in entries:
+            decode(key_kind, key, f"{where}: a name")
         names = {key: key if key.isprintable() else repr(key) for key in entries}
         return {key: decode(of, entry, f"{where}.{names[key]}") for key, entry in entries.items()}
     if origin is Literal:
@@ -123,7 +147,7 @@ def field_of(value: object, name: str, kind: Any, where: str, default: Any = MIS
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
+    return get_type_hints(kind, include_extras=True)
 
 
 def _one_that_fits(kinds: list[Any], value: object, where: str) -> Any:
