@@ -2,7 +2,7 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,11 +58,16 @@ struct run {
     pthread_t source, sink;
 };
 
-static volatile sig_atomic_t stop_asked;
+static atomic_bool stopping; /* lock-free, so that a signal handler may set it */
 
 void pipeline_stop(void)
 {
-    stop_asked = 1;
+    atomic_store(&stopping, true);
+}
+
+bool pipeline_stopping(void)
+{
+    return atomic_load(&stopping);
 }
 
 const char *pipeline_status_text(enum pipeline_status status)
@@ -104,6 +109,7 @@ static void end(struct run *run, enum pipeline_status status)
     if (run->status == PIPELINE_OK) {
         run->status = status;
     }
+    pipeline_stop(); /* a source that waits for its next frame looks at it */
     (void)pthread_cond_broadcast(&run->changed);
 }
 
@@ -307,7 +313,7 @@ static void *run_source(void *given)
     void **inputs = calloc(model->input_count, sizeof *inputs);
     uint64_t number = 0;
     int more = inputs == NULL ? -1 : 1;
-    while (more == 1 && !stop_asked) {
+    while (more == 1 && !pipeline_stopping()) {
         struct frame *frame = take(run, &run->unused);
         if (frame == NULL) {
             break;
@@ -486,7 +492,7 @@ static enum pipeline_status run_threads(struct run *run)
     if (sink) {
         (void)pthread_join(run->sink, NULL);
     }
-    if (run->status == PIPELINE_OK && stop_asked) {
+    if (run->status == PIPELINE_OK && pipeline_stopping()) {
         return PIPELINE_STOPPED;
     }
     return run->status;
@@ -518,7 +524,6 @@ enum pipeline_status pipeline_run(const struct pipeline_options *options, struct
     if (run == NULL) {
         return PIPELINE_NO_MEMORY;
     }
-    stop_asked = 0;
     run->options = options;
     run->model = &pipeline_model;
     (void)pthread_mutex_init(&run->mutex, NULL);
@@ -532,6 +537,7 @@ enum pipeline_status pipeline_run(const struct pipeline_options *options, struct
     }
     if (status != PIPELINE_STALLED) { /* its thread still uses all of it */
         release(run);
+        atomic_store(&stopping, false);
     }
     return status;
 }

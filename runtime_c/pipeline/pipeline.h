@@ -75,8 +75,18 @@ struct pipeline_times {
  */
 enum pipeline_status pipeline_run(const struct pipeline_options *options, struct pipeline_times *times);
 
-/** Ends the run after the frames that are under way. May be called from a signal handler. */
+/**
+ * Ends the run after the frames that are under way; before a run, that run at its start. May be called from a
+ * signal handler.
+ */
 void pipeline_stop(void);
+
+/**
+ * Whether the run is to end early: pipeline_stop() was called, or a stage, the source or the sink failed. A
+ * source or sink that waits for something asks this several times a second, and returns: pipeline_run() waits
+ * for both.
+ */
+bool pipeline_stopping(void);
 
 const char *pipeline_status_text(enum pipeline_status status);
 

@@ -7,8 +7,12 @@ google-coral/libedgetpu.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import importlib.util
 import os
+import select
+import signal
 import subprocess
 from pathlib import Path
 
@@ -20,6 +24,7 @@ from toolchain.cli import run
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 RUNTIME = Path(__file__).resolve().parents[1] / "support" / "pipeline" / "runtime_test.c"
 STAGES, FRAME_BYTES = 3, 64
+STOPS, PIPE_BYTES = 8, 4096
 FLAGS = ("-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Wconversion", "-Wshadow")
 
 
@@ -139,16 +144,89 @@ def test_inputs_and_command_lines_that_are_wrong(program: Path, folder: Path) ->
     assert "64 bytes" in (folder / "c" / "README.md").read_text()
 
 
-def test_it_stops_at_a_signal(program: Path) -> None:
-    started = subprocess.Popen([program], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert started.stdin is not None
-    started.stdin.write(bytes(FRAME_BYTES * 3))
-    started.stdin.flush()
-    with pytest.raises(subprocess.TimeoutExpired):
-        started.wait(0.5)
-    started.terminate()
-    _, said = started.communicate(timeout=20)
-    assert started.returncode == 3 and b"3 frames, stopped" in said
+def started(program: Path, **settings: object) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, **{name: str(value) for name, value in settings.items()}}
+    return subprocess.Popen(
+        [program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    )
+
+
+def stopped(running: subprocess.Popen[bytes], by: int) -> tuple[int, str]:
+    """Exit code and what it said. Its pipes stay open at this end until it has ended: nothing but
+    the signal ends it."""
+    running.send_signal(by)
+    try:
+        code = running.wait(60)
+    finally:
+        running.kill()
+    assert running.stdin and running.stdout and running.stderr
+    said = running.stderr.read().decode()
+    for pipe in (running.stdin, running.stdout, running.stderr):
+        with contextlib.suppress(BrokenPipeError):
+            pipe.close()
+    return code, said
+
+
+def given_frames(running: subprocess.Popen[bytes], frames: int) -> bytes:
+    """Their results: the program has started, and waits for a frame more."""
+    assert running.stdin and running.stdout
+    running.stdin.write(bytes(FRAME_BYTES * frames))
+    running.stdin.flush()
+    return running.stdout.read(frames * len(expected(bytes(FRAME_BYTES))))
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_while_it_waits_for_a_frame(program: Path, by: int) -> None:
+    for _ in range(STOPS):
+        running = started(program)
+        assert given_frames(running, 3) == expected(bytes(FRAME_BYTES * 3))
+        code, said = stopped(running, by)
+        assert code == 3 and "3 frames, stopped" in said and "inside a frame" not in said, said
+
+
+def test_a_signal_ends_it_inside_a_frame(program: Path) -> None:
+    running = started(program)
+    given_frames(running, 1)
+    assert running.stdin
+    running.stdin.write(bytes(FRAME_BYTES - 1))
+    running.stdin.flush()
+    code, said = stopped(running, signal.SIGTERM)
+    assert code == 3 and "1 frames, stopped" in said and "inside a frame" not in said, said
+
+
+def test_a_signal_ends_it_while_nobody_takes_its_results(program: Path) -> None:
+    running = started(program)
+    given_frames(running, 1)
+    assert running.stdin and running.stdout
+    fcntl.fcntl(running.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    fcntl.fcntl(running.stdin, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    # More than both pipes and all queues hold is taken only until the output's is full.
+    os.set_blocking(running.stdin.fileno(), False)
+    sent = 0
+    while sent < 2 * PIPE_BYTES * FRAME_BYTES:
+        _, free, _ = select.select([], [running.stdin], [], 0.5)
+        if not free:
+            break
+        sent += os.write(running.stdin.fileno(), bytes(FRAME_BYTES * 8))
+    code, said = stopped(running, signal.SIGTERM)
+    assert code == 3 and "stopped" in said, said
+
+
+def test_a_failed_stage_ends_it_while_no_frame_comes(program: Path) -> None:
+    running = started(program, FAILS=1)
+    assert running.stdin and running.stderr
+    running.stdin.write(bytes(2 * FRAME_BYTES))
+    running.stdin.flush()
+    try:
+        assert running.wait(60) == 3
+    finally:
+        running.kill()
+    assert b"a stage failed" in running.stderr.read()
+    running.communicate()
 
 
 def test_several_models_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
