@@ -21,6 +21,15 @@ static thimble_parts_f32 parts_of(float x)
     return parts;
 }
 
+/* Of -0, too. */
+static int negative(float x)
+{
+    uint32_t bits;
+
+    (void)memcpy(&bits, &x, sizeof(bits));
+    return bits >> 31 != 0u;
+}
+
 /* The remainder of a division that rounds towards zero, exactly: by one bit of the quotient after another. */
 static float remainder_of(float a, float b)
 {
@@ -45,7 +54,7 @@ static float remainder_of(float a, float b)
         bits = (rest.mantissa & 0x7FFFFFu) | ((uint32_t)rest.exponent << 23);
     }
     (void)memcpy(&value, &bits, sizeof(value));
-    return a < 0.0f ? -value : value;
+    return negative(a) ? -value : value;
 }
 
 float thimble_floor_mod_f32(float a, float b)

@@ -50,7 +50,7 @@ THIMBLE_EXACT_FLOAT float thimble_pow_f32(float x, float y)
     const float half = y * 0.5f;
     const int whole = thimble_floor_f32(y) == y;
     const int odd = whole && thimble_floor_f32(half) != half;
-    const float size = x < 0.0f ? 0.0f - x : x;
+    const float size = x <= 0.0f ? 0.0f - x : x; /* of -0, too */
     float power;
 
     if (y == 0.0f || x == 1.0f) {

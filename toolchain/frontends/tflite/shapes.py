@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from toolchain.frontends.tflite.file import FileOp
 from toolchain.ir import DType, Tensor
+from toolchain.ops.elementwise.binary_f32 import FUNCTIONS
 from toolchain.ops.movement.reshape import squeezed
 from toolchain.ops.movement.slicing import Masks, select
 
-_TYPES = frozenset({DType.INT32, DType.INT64, DType.BOOL, DType.FLOAT32})
+TYPES = frozenset({DType.INT32, DType.INT64, DType.BOOL, DType.FLOAT32})
+"""Those that are computed with while reading."""
 LARGEST_ELEMENTS = 1 << 16
 """Above it an operator is left to its kernel."""
 
@@ -87,6 +89,11 @@ def _reduced(function: Callable[..., Any]) -> Rule:
     return rule
 
 
+def _product(data: Values, **how: Any) -> Values:
+    """In the type of its data, in which integers wrap."""
+    return np.asarray(np.prod(data, dtype=data.dtype, **how))
+
+
 def _arithmetic(function: Callable[[Values, Values], Values]) -> Rule:
     """Sums and products, of which integers wrap."""
     return lambda op, given: _plain(op, function, given)
@@ -113,9 +120,25 @@ def _divided(op: FileOp, given: Sequence[Values]) -> Values | None:
     return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b)))
 
 
-def _floored(function: Callable[[Values, Values], Values]) -> Rule:
+def _floored(kind: str, function: Callable[[Values, Values], Values]) -> Rule:
     """A quotient or remainder that rounds towards minus infinity, unless the divisor is 0."""
-    return lambda op, given: function(given[0], given[1]) if given[1].all() else None
+    chosen = _of_reals(kind, function)
+    return lambda op, given: chosen(op, given) if given[1].all() else None
+
+
+def _of_reals(kind: str, function: Callable[[Values, Values], Values]) -> Rule:
+    """`function` of integers, and of floats what the kind's kernel computes: NumPy's own has
+    another sign of zero, or rounds once less.
+    """
+
+    def rule(op: FileOp, given: Sequence[Values]) -> Values:
+        if given[0].dtype != np.float32:
+            return function(given[0], given[1])
+        one, two = (value.astype(np.float32) for value in given)
+        with np.errstate(all="ignore"):
+            return FUNCTIONS[kind].apply(one, two)
+
+    return rule
 
 
 def _pair(function: Callable[[Values, Values], Values]) -> Rule:
@@ -173,7 +196,8 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
         "ABS": _single(np.abs),
         "ADD": _arithmetic(operator.add),
         "BROADCAST_ARGS": lambda op, given: np.array(
-            np.broadcast_shapes(*(tuple(int(size) for size in shape) for shape in given))
+            np.broadcast_shapes(*(tuple(int(size) for size in shape) for shape in given)),
+            given[0].dtype,
         ),
         "BROADCAST_TO": _broadcast,
         "CAST": _cast,
@@ -184,8 +208,8 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
         "EXPAND_DIMS": lambda op, given: np.expand_dims(given[0], int(given[1].reshape(-1)[0])),
         "FILL": _fill,
         "FLOOR": _single(np.floor),
-        "FLOOR_DIV": _floored(np.floor_divide),
-        "FLOOR_MOD": _floored(np.mod),
+        "FLOOR_DIV": _floored("floor_div", np.floor_divide),
+        "FLOOR_MOD": _floored("floor_mod", np.mod),
         "GATHER": _gather,
         "GATHER_ND": _gather_nd,
         "GREATER": _pair(np.greater),
@@ -195,8 +219,8 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
         "LOGICAL_AND": _pair(np.logical_and),
         "LOGICAL_NOT": _single(np.logical_not),
         "LOGICAL_OR": _pair(np.logical_or),
-        "MAXIMUM": _pair(np.maximum),
-        "MINIMUM": _pair(np.minimum),
+        "MAXIMUM": _of_reals("maximum", np.maximum),
+        "MINIMUM": _of_reals("minimum", np.minimum),
         "MUL": _arithmetic(operator.mul),
         "NEG": _single(np.negative),
         "NOT_EQUAL": _pair(np.not_equal),
@@ -206,7 +230,7 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
         "REDUCE_ANY": _reduced(np.any),
         "REDUCE_MAX": _reduced(np.max),
         "REDUCE_MIN": _reduced(np.min),
-        "REDUCE_PROD": _reduced(np.prod),
+        "REDUCE_PROD": _reduced(_product),
         "RESHAPE": lambda op, given: given[0].reshape(tuple(given[1].reshape(-1))),
         "REVERSE_V2": lambda op, given: np.flip(given[0], tuple(given[1].reshape(-1))),
         "SCATTER_ND": _scatter_nd,
@@ -221,6 +245,8 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
         "UNPACK": _unpacked,
     }
 )
+FOLDED = tuple(_RULES)
+"""Those that are computed while reading where all that they read is constant."""
 _LIMITED = ("SLICE", "STRIDED_SLICE")
 """Of these the shape of the first operand says whether anything is taken."""
 OPERATORS = (
@@ -252,21 +278,33 @@ def folded(
     values = found if isinstance(found, list | tuple) else (found,)
     if len(values) != len(types):
         raise ValueError(f"it has {len(types)} outputs, where its inputs make {len(values)}")
-    if not _TYPES.issuperset(types) and any(np.size(value) for value in values):
+    if not TYPES.issuperset(types) and any(np.size(value) for value in values):
         return None
-    return tuple(
-        np.asarray(value).astype(dtype.numpy)
-        for value, dtype in zip(values, types, strict=True)
-        if dtype is not None
-    )
+    made = tuple(np.asarray(value) for value in values)
+    return tuple(_declared(op, *pair) for pair in zip(made, outputs, strict=True))
+
+
+def _declared(op: FileOp, value: Values, output: Tensor | None) -> Values:
+    """The value in its output's declared type: only CAST converts. An operator that moves bytes has
+    its operand's type, one that compares or tests bool. Raises ValueError elsewhere.
+    """
+    assert output is not None
+    if value.dtype != output.dtype.numpy and op.code != "CAST":
+        raise ValueError(
+            f"its output {output.name!r} is declared as {output.dtype.value}, and it makes "
+            f"{value.dtype.name}; declare it as that, or put a CAST behind it"
+        )
+    return value.astype(output.dtype.numpy)
 
 
 def _found(op: FileOp, present: Sequence[Tensor]) -> Values | Sequence[Values] | None:
     if op.code in ("RANK", "SHAPE", "ZEROS_LIKE") and len(present) == 1:
         shape = present[0].shape
         if op.code == "ZEROS_LIKE":
-            return np.zeros(shape)
-        return np.array(shape) if op.code == "SHAPE" else np.array(len(shape))
+            return np.zeros(shape, present[0].dtype.numpy)
+        wide = op.code == "SHAPE" and getattr(op.options, "outType", "") == "INT64"
+        own = np.int64 if wide else np.int32
+        return np.array(shape if op.code == "SHAPE" else len(shape), own)
     rule = _RULES.get(op.code)
     if rule is None or not present:
         return None
@@ -286,4 +324,4 @@ def _known(tensor: Tensor) -> Values | None:
     data = tensor.constant
     if data is None or not data.size:
         return data
-    return data if tensor.dtype in _TYPES and data.size <= LARGEST_ELEMENTS else None
+    return data if tensor.dtype in TYPES and data.size <= LARGEST_ELEMENTS else None

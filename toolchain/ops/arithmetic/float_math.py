@@ -257,6 +257,32 @@ def atan2(y: Float32, x: Float32) -> Float32:
     return turned
 
 
+_NEAR_WHOLE = np.float32(1e-5)
+
+
+def power_multiplied(x: Float32, y: Float32) -> Float32:
+    """`thimble_pow_multiplied_f32`; LiteRT's `IntegerExponentPow`."""
+    x, y = np.broadcast_arrays(x, y)
+    found = power(x, y).copy()
+    fits = (y >= _HALF) & (y < np.float32(2**31))
+    whole = np.floor(np.where(fits, y, _ONE).astype(np.float64) + 0.5)
+    near = np.abs(y - whole.astype(np.float32)) < _NEAR_WHOLE
+    for exponent in np.unique(whole[fits & near]):
+        places = fits & near & (whole == exponent)
+        base = product = x[places]
+        for bit in bin(int(exponent))[3:]:
+            product = _finite(product * product)
+            product = _finite(base * product) if bit == "1" else product
+        found[places] = product
+    return found
+
+
+def _finite(x: Float32) -> Float32:
+    """Clamped to finite numbers; NaN stays NaN."""
+    largest = np.finfo(np.float32).max
+    return np.where(x > largest, largest, np.where(x < -largest, -largest, x))
+
+
 def power(x: Float32, y: Float32) -> Float32:
     """`thimble_pow_f32`."""
     x, y = np.broadcast_arrays(x, y)

@@ -14,6 +14,7 @@ from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.elementwise.common import expression_of
 from toolchain.ops.elementwise.kernels import broadcast_kernel, expressed
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import (
@@ -47,12 +48,13 @@ FUNCTIONS: Mapping[str, _Function] = MappingProxyType(
         "minimum": _Function(smaller, "thimble_min_f32"),
         "mul": _Function(lambda a, b: a * b),
         "pow": _Function(float_math.power, "thimble_pow_f32"),
+        "pow_multiplied": _Function(float_math.power_multiplied, "thimble_pow_multiplied_f32"),
         "prelu": _Function(lambda a, b: np.where(a >= 0, a, a * b)),
         "squared_difference": _Function(lambda a, b: (a - b) * (a - b)),
         "sub": _Function(lambda a, b: a - b),
     }
 )
-"""By the kind that they are the float32 form of."""
+"""By the kind that they are the float32 form of (`expression_of`)."""
 
 
 def _activation(op: Op) -> Activation:
@@ -76,7 +78,7 @@ def _clamps(op: Op) -> bool:
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     a, b = (values.astype(np.float32) for values in inputs)
     with np.errstate(all="ignore"):
-        values = FUNCTIONS[op.kind].apply(a, b)
+        values = FUNCTIONS[expression_of(op)].apply(a, b)
     if _clamps(op):
         values = clamped(values, _activation(op))
     return (values.astype(np.float32).reshape(graph.output(op).shape),)
@@ -86,7 +88,8 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     """Loops around the function's expression."""
     loops = broadcast_kernel(op, graph, core, "")
     if not _clamps(op):
-        return expressed(loops, "binary_f32", op.kind, FUNCTIONS[op.kind].calls)
+        name = expression_of(op)
+        return expressed(loops, "binary_f32", name, FUNCTIONS[name].calls)
     low, high = range_of(_activation(op))
     limits = {"low": low, "high": high}
     return expressed(loops, "binary_f32", op.kind, "thimble_clamp_f32", limits)

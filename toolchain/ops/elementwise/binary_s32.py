@@ -6,7 +6,6 @@ They compute with plain integers: no scale is used. Sums and products wrap.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.elementwise.common import expression_of
 from toolchain.ops.elementwise.kernels import broadcast_kernel, expressed
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.spec import (
@@ -56,23 +56,23 @@ def _squared_difference(a: Int64, b: Int64) -> Int64:
     return square
 
 
-def _wrapping(bases: tuple[int, ...], exponents: tuple[int, ...]) -> bool:
-    """Whether powers wrap: LiteRT multiplies where one exponent serves all, and else takes a
-    double's power.
-    """
-    return math.prod(exponents) == 1 and bases != exponents
+def _powers(a: Int64, b: Int64, too_large: Callable[[int], int]) -> Int64:
+    """`too_large`: what becomes of a power that int32 does not hold."""
+    least, most = -(2**31), 2**31 - 1
+    pairs = zip(*(values.ravel() for values in np.broadcast_arrays(a, b)), strict=True)
+    powers = [int(base) ** int(exponent) for base, exponent in pairs]
+    held = [value if least <= value <= most else too_large(value) for value in powers]
+    return np.array(held, np.int64).reshape(np.broadcast_shapes(a.shape, b.shape))
 
 
 def _power(a: Int64, b: Int64) -> Int64:
-    """What int32 does not hold wraps, or is its least number, as a double is converted."""
-    least, most, wrapping = -(2**31), 2**31 - 1, _wrapping(a.shape, b.shape)
-    pairs = zip(*(values.ravel() for values in np.broadcast_arrays(a, b)), strict=True)
-    powers = [int(base) ** int(exponent) for base, exponent in pairs]
-    held = [
-        value if least <= value <= most else (value - least) % 2**32 + least if wrapping else least
-        for value in powers
-    ]
-    return np.array(held, np.int64).reshape(np.broadcast_shapes(a.shape, b.shape))
+    """What int32 does not hold is its least number, as a double is converted."""
+    return _powers(a, b, lambda value: -(2**31))
+
+
+def _power_multiplied(a: Int64, b: Int64) -> Int64:
+    """Products that wrap."""
+    return _powers(a, b, lambda value: (value + 2**31) % 2**32 - 2**31)
 
 
 _DIVISIONS = frozenset({"div", "floor_div", "floor_mod"})
@@ -87,12 +87,17 @@ FUNCTIONS: Mapping[str, Callable[[Int64, Int64], Int64]] = MappingProxyType(
         "minimum": np.minimum,
         "mul": lambda a, b: a * b,
         "pow": _power,
+        "pow_multiplied": _power_multiplied,
         "right_shift": lambda a, b: a >> np.clip(b, 0, 31),
         "squared_difference": _squared_difference,
         "sub": lambda a, b: a - b,
     }
 )
-"""By the kind that they are the int32 or int64 form of."""
+"""By the kind that they are the int32 or int64 form of (`expression_of`)."""
+
+
+_CALLED = MappingProxyType({"pow": "thimble_pow_s32", "pow_multiplied": "thimble_pow_wrapped_s32"})
+"""The C function in an expression, where there is one."""
 
 
 def _range(op: Op, graph: Graph) -> tuple[int, int] | None:
@@ -147,7 +152,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     y = graph.output(op)
     a, b = (values.astype(np.int64) for values in inputs)
     with np.errstate(over="ignore"):
-        values = FUNCTIONS[op.kind](a, b).astype(y.dtype.numpy)
+        values = FUNCTIONS[expression_of(op)](a, b).astype(y.dtype.numpy)
     limits = _range(op, graph)
     if limits is not None:
         values = np.clip(values, *limits).astype(y.dtype.numpy)
@@ -158,12 +163,9 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     ends = _RANGES[getattr(op.attributes, "activation", Activation.NONE)]
     limits = {n: v for n, v in zip(("low", "high"), ends, strict=True) if v is not None}
     template = f"binary_s{8 * graph.output(op).dtype.size_bytes}"
-    expression, function = op.kind, ""
-    if op.kind == "pow":
-        wrapping = _wrapping(graph.input(op, 0).shape, graph.input(op, 1).shape)
-        expression = "pow_wrapped" if wrapping else "pow"
-        function = f"thimble_{expression}_s32"
-    return expressed(broadcast_kernel(op, graph, core, ""), template, expression, function, limits)
+    expression = expression_of(op)
+    loops = broadcast_kernel(op, graph, core, "")
+    return expressed(loops, template, expression, _CALLED.get(expression, ""), limits)
 
 
 def _sample(base: OpSpec, dtype: DType) -> Callable[[np.random.Generator], Graph]:

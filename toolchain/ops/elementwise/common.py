@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.merged_rounding import MAX_LEFT_SHIFT
 from toolchain.ops.kernel import SafeOverlap
 from toolchain.ops.spec import Array, TensorType, TfliteNode
@@ -84,6 +84,26 @@ def broadcast(shape_1: tuple[int, ...], shape_2: tuple[int, ...]) -> Broadcast:
     return Broadcast(tuple(reversed(loops)), size, int(moves_1), int(moves_2))
 
 
+@dataclass(frozen=True)
+class Pow(Attributes):
+    """`multiplied`: the power is a row of multiplications wherever the exponent is a whole number,
+    as LiteRT computes it where one exponent serves all bases of another shape (`BroadcastPow4D`).
+    """
+
+    multiplied: bool = False
+
+    @staticmethod
+    def of(bases: tuple[int, ...], exponents: tuple[int, ...]) -> Pow:
+        """Of operands of these shapes in a TFLite file."""
+        return Pow(math.prod(exponents) == 1 and bases != exponents)
+
+
+def expression_of(op: Op) -> str:
+    """What an operator of two operands computes, by its name in the tables of functions."""
+    multiplied = isinstance(op.attributes, Pow) and op.attributes.multiplied
+    return f"{op.kind}_multiplied" if multiplied else op.kind
+
+
 def infer_unary(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     """Shape rule of a function of one operand: the input's shape and type."""
     x = graph.input(op, 0)
@@ -102,6 +122,21 @@ def infer_broadcast(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     except ValueError:
         raise ValueError(f"shapes do not broadcast: {one} and {two}") from None
     return (TensorType(tuple(int(d) for d in shape), one.dtype),)
+
+
+def infer_of_one_shape(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    """Shape rule of two operands of a kind that LiteRT does not broadcast: it refuses other ranks,
+    and reads beyond the end of the second operand where other sizes let it (`Atan2Prepare`).
+
+    Raises ValueError if their types or shapes differ.
+    """
+    one, two = graph.input(op, 0), graph.input(op, 1)
+    if one.shape != two.shape:
+        raise ValueError(
+            f"operands differ in shape, and LiteRT does not broadcast them: {one} and {two}; "
+            "broadcast them before it, with BROADCAST_TO"
+        )
+    return infer_broadcast(op, graph)
 
 
 def overlaps_same_shape(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,16 +13,28 @@ from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.binary_f32 import float_form
 from toolchain.ops.elementwise.binary_s32 import int32_form, int64_form
-from toolchain.ops.elementwise.common import infer_broadcast, sample_binary
+from toolchain.ops.elementwise.common import infer_broadcast, infer_of_one_shape, sample_binary
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp, by_type
 
+Shape = tuple[int, ...]
 
-def plain_spec(kind: str, options: str, *types: DType, broadcasts: bool = True) -> OpSpec:
+
+def _nothing(one: Shape, two: Shape) -> Attributes:
+    return Attributes()
+
+
+def plain_spec(
+    kind: str,
+    options: str,
+    *types: DType,
+    broadcasts: bool = True,
+    attributes_of: Callable[[Shape, Shape], Attributes] = _nothing,
+) -> OpSpec:
     """A kind that `binary_f32.FUNCTIONS` and `binary_s32.FUNCTIONS` name, of `types` of these.
 
     `options`: the type of its options in TFLite's schema. `broadcasts`: whether LiteRT takes
-    operands of different shapes.
+    operands of different shapes. `attributes_of`: its attributes, from its operands' shapes.
     """
 
     def refuse(op: Op, graph: Graph) -> UnsupportedError:
@@ -33,8 +46,13 @@ def plain_spec(kind: str, options: str, *types: DType, broadcasts: bool = True) 
     def select(op: Op, graph: Graph, core: Core) -> Kernel:
         raise refuse(op, graph)
 
+    def attributes(node: TfliteNode) -> Attributes:
+        one, two = node.inputs
+        assert one is not None and two is not None
+        return attributes_of(one.shape, two.shape)
+
     def read(node: TfliteNode) -> ReadOp:
-        return ReadOp(Attributes(), (0, 1))
+        return ReadOp(attributes(node), (0, 1))
 
     def write(op: Op, graph: Graph) -> WrittenOp:
         return WrittenOp(kind.upper(), options)
@@ -42,13 +60,15 @@ def plain_spec(kind: str, options: str, *types: DType, broadcasts: bool = True) 
     def sample(rng: np.random.Generator) -> Graph:
         while True:
             graph = sample_binary(rng, Op(kind, kind, ("a", "b"), ("y",)), 1.0)
-            if broadcasts or graph.tensors["a"].shape == graph.tensors["b"].shape:
-                return graph
+            shapes = graph.tensors["a"].shape, graph.tensors["b"].shape
+            if broadcasts or shapes[0] == shapes[1]:
+                op = replace(graph.ops[0], attributes=attributes_of(*shapes))
+                return replace(graph, ops=(op,))
 
     base = OpSpec(
         kind=kind,
-        attributes=Attributes,
-        infer=infer_broadcast,
+        attributes=type(attributes_of((), ())),
+        infer=infer_broadcast if broadcasts else infer_of_one_shape,
         reference=reference,
         select=select,
         sample=sample,
@@ -56,4 +76,7 @@ def plain_spec(kind: str, options: str, *types: DType, broadcasts: bool = True) 
         tflite=TfliteBinding((kind.upper(),), read, write),
     )
     made = {DType.FLOAT32: float_form, DType.INT32: int32_form, DType.INT64: int64_form}
-    return by_type({dtype: made[dtype](base) for dtype in types})
+    found = {dtype: made[dtype](base, attributes) for dtype in types}
+    if not broadcasts:
+        found = {d: replace(form, limits=f"{d.value}, of one shape") for d, form in found.items()}
+    return by_type(found)
