@@ -20,9 +20,10 @@ float thimble_gelu_tanh_f32(float x); /**< its approximation by tanh */
 float thimble_sqrt_f32(float x);      /**< correctly rounded */
 float thimble_sin_f32(float x);
 float thimble_cos_f32(float x);
-float thimble_pow_f32(float x, float y);   /**< computed in double */
+float thimble_pow_f32(float x, float y); /**< computed in double */
 /** As LiteRT computes a power where one exponent serves all bases: by multiplications, each clamped to finite
- *  numbers, where the exponent is within 1e-5 of a whole number from 1 to 2147483520; else as `thimble_pow_f32`. */
+ *  numbers, where the exponent is within 1e-5 of a whole number from 1 to 2147483520; else as
+ * `thimble_pow_f32`. */
 float thimble_pow_multiplied_f32(float x, float y);
 float thimble_atan2_f32(float y, float x); /**< the angle of the point (x, y), from -pi to pi */
 

@@ -1,12 +1,15 @@
 """Float32 kinds of two operands, every special value with every other: C, NumPy and LiteRT agree.
 
-Bit for bit, with the sign of zero; POW and ATAN2 within two units in the last place where the result
-is an ordinary number, since C libraries differ so far among themselves.
+Bit for bit, with the sign of zero; POW and ATAN2 within two units in the last place where the
+result is an ordinary number, since C libraries differ so far among themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from tests.support.host import reference_outputs, run_graphs_on_host
 from tests.support.litert import run_litert
 from tests.support.pairs import FLOAT_PAIRS, SPECIALS, all_attributes, equal_bits, pair
 from tests.support.tflite_writer import tflite_bytes
+from toolchain.frontends import load_model
 from toolchain.ir import Graph
 from toolchain.ops import forms
 from toolchain.ops.spec import Array
@@ -67,3 +71,24 @@ def test_every_special_value_with_every_other(kind: str) -> None:
     results = run_graphs_on_host([case for case, _ in compiled])
     for ((graph, inputs), wanted), (got,) in zip(compiled, results, strict=True):
         assert equal_bits(got, wanted).all(), (graph.ops[0], inputs)
+
+
+@pytest.mark.parametrize("kind", FLOAT_PAIRS)
+def test_constants_give_the_same_bits_while_a_file_is_read(kind: str, tmp_path: Path) -> None:
+    """Finite ones: a constant holds no others. No divisor is 0."""
+    finite = SPECIALS[np.isfinite(SPECIALS)]
+    divisors = finite[finite != 0] if "div" in kind or "mod" in kind else finite
+    data = [part.reshape(-1) for part in np.meshgrid(finite, divisors, indexing="ij")]
+    spec = forms()[kind]
+    graph = pair(spec, next(iter(all_attributes(spec))), data[0].shape, data[1].shape)
+    ends = {
+        name: replace(graph.tensors[name], constant=part)
+        for name, part in zip("ab", data, strict=True)
+    }
+    held = replace(graph, tensors=MappingProxyType({**graph.tensors, **ends}), inputs=())
+    file = tmp_path / "model.tflite"
+    file.write_bytes(tflite_bytes(held))
+    (theirs,) = run_litert(file.read_bytes(), [])
+    with np.errstate(all="ignore"):
+        (got,) = reference_outputs(load_model(file), [])
+    assert equal_bits(got, theirs).all() if kind not in OWN_FUNCTIONS else near(got, theirs)

@@ -27,7 +27,7 @@ SHAPES: tuple[tuple[Shape, Shape], ...] = (
     *(((2, 1, 2, 1, 2, 2), (2, 3, 1, 2, 2, 2)), ((2,) * 7, (1, 2, 1, 2, 1, 2, 1))),
 )
 READS_BEYOND = ("atan2",)
-"""LiteRT compares ranks alone, and reads where the second operand has ended: no numbers to equal."""
+"""LiteRT compares ranks alone, and reads where the second operand has ended: it has no numbers."""
 LAST_BITS = 1e-5
 
 

@@ -22,7 +22,7 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.errors import ThimbleError
 from toolchain.frontends import load_model
 from toolchain.frontends.tflite import shapes
-from toolchain.ir import Graph
+from toolchain.ir import DType, Graph
 from toolchain.ops import forms
 from toolchain.ops.spec import Array
 
@@ -48,8 +48,15 @@ def redeclared(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def held(graph: Graph, rng: np.random.Generator) -> Graph:
-    """The graph with constants for inputs: small, so that indices among them may be some."""
-    tensors = dict(graph.tensors)
+    """The graph with constants for inputs, of int32 where they were int8: reading computes with
+    those."""
+    tensors = {
+        name: replace(tensor, dtype=DType.INT32, quantisation=None)
+        if tensor.dtype is DType.INT8
+        else tensor
+        for name, tensor in graph.tensors.items()
+    }
+    graph = replace(graph, tensors=MappingProxyType(tensors))
     for name in graph.inputs:
         data = np.abs(random_inputs(graph, rng)[graph.inputs.index(name)])
         tensors[name] = replace(tensors[name], constant=np.asarray(data))

@@ -20,6 +20,8 @@ from toolchain.partition.scheme import constant_part
 
 Lengths = tuple[tuple[str, int, int], ...]
 """Lengths of operands: name, axis, length along it."""
+_Block = tuple[int, int | None, Part, Lengths]
+"""The operator, the axis of its output (None: it sums over blocks), the block."""
 
 
 class BlockCosts:
@@ -38,7 +40,7 @@ class BlockCosts:
         self._preference = preference
         self._forms = forms
         self._costs = costs.within(graph)
-        self._blocks: dict[tuple[int, Part, Lengths], tuple[int, tuple[SafeOverlap, ...]]] = {}
+        self._blocks: dict[_Block, tuple[int, tuple[SafeOverlap, ...]]] = {}
         self._copies: dict[tuple[str, int], int] = {}
 
     def _lowered(self, graph: Graph) -> Lowered:
@@ -73,9 +75,11 @@ class BlockCosts:
     ) -> tuple[int, tuple[SafeOverlap, ...]]:
         """The cost of a block, and the operands over which it may write its output.
 
-        Both are the same for all blocks of one shape.
+        Both are the same for all blocks of one operator of this graph that are cut along one axis,
+        into operands of the same lengths, with the same padding, wherever they begin.
         """
-        key = (index, part, lengths)
+        along = split.axis if isinstance(split, Axis) else None
+        key = (index, along, part, lengths)
         if key not in self._blocks:
             op = self.graph.ops[index]
             shapes = {name: (along, length) for name, along, length in lengths}

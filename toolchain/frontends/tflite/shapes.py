@@ -128,15 +128,16 @@ def _floored(kind: str, function: Callable[[Values, Values], Values]) -> Rule:
 
 def _of_reals(kind: str, function: Callable[[Values, Values], Values]) -> Rule:
     """`function` of integers, and of floats what the kind's kernel computes: NumPy's own has
-    another sign of zero, or rounds once less.
+    another sign of zero, or rounds once less. None where a result is infinite.
     """
 
-    def rule(op: FileOp, given: Sequence[Values]) -> Values:
+    def rule(op: FileOp, given: Sequence[Values]) -> Values | None:
         if given[0].dtype != np.float32:
             return function(given[0], given[1])
         one, two = (value.astype(np.float32) for value in given)
         with np.errstate(all="ignore"):
-            return FUNCTIONS[kind].apply(one, two)
+            value = FUNCTIONS[kind].apply(one, two)
+        return value if np.isfinite(value).all() else None
 
     return rule
 

@@ -151,7 +151,9 @@ def _ended(
     activation: Activation,
     rounding: Rounding,
 ) -> tuple[Scaling, Ending]:
-    """The same for all forms and all blocks of an operator. `given`: of its input and output."""
+    """The same for all forms and all blocks of an operator, which read the very same tensors (a
+    Tensor is equal to itself alone). `given`: of its input and output.
+    """
     x, y = (Tensor(name, (), DType.INT8, q) for name, q in zip("xy", given, strict=True))
     filters = filters_of(weights)
     added = np.zeros(len(filters), np.int32)

@@ -206,8 +206,9 @@ def _scaled(
     rounding: Rounding,
 ) -> tuple[int, Scaling]:
     """The largest sum of a channel, and how the channels are scaled: the same for all forms and all
-    blocks of an operator. Sums with float factors may be raised by as much as they reach below 0,
-    and more (`raised_endings`).
+    blocks of an operator, which read the very same tensors (a Tensor is equal to itself alone).
+    Sums with float factors may be raised by as much as they reach below 0, and more
+    (`raised_endings`).
     """
     filters = constant_of(weights).astype(np.int8, copy=False).reshape(weights.shape[0], -1)
     read, made = Tensor("x", (), DType.INT8, x), Tensor("y", (), DType.INT8, y)
