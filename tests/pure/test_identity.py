@@ -15,7 +15,8 @@ from toolchain.cost.key import _code_digest, operator_key
 from toolchain.cost.predicted import predicted_model
 from toolchain.device.compiler import Unit, _key, find_host_compiler
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ir.identity import identity_of, operator_identity
+from toolchain.ir.identity import operator_identity
+from toolchain.ir.values import identity_of
 from toolchain.ops import forms
 from toolchain.ops.control.body import Body
 from toolchain.ops.convolution.conv2d import Conv2D

@@ -1,4 +1,4 @@
-"""What makes two operators, tensors or graphs the same: the one notion by which results are kept.
+"""What makes two operators the same: the one notion by which results are kept.
 
 A result that follows from an operator and the core alone (its kernel, its forms, their cycles) is
 kept by `operator_identity`. Two operators are the same that agree in all of
@@ -12,23 +12,15 @@ kept by `operator_identity`. Two operators are the same that agree in all of
 
 Names do not count, nor which block of a split an operator is. A core, a preference for kernels, and
 options are no part of an operator: who keeps results for several of them adds them to the key.
-
-Python's own equality is no identity: it takes 0.0 for -0.0, 1 for True, and arrays for sequences.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable
+from dataclasses import dataclass
 
-import numpy as np
-
-if TYPE_CHECKING:
-    from toolchain.ir.graph import Graph, Op
-    from toolchain.ir.tensor import Tensor
+from toolchain.ir.graph import Graph, Op
+from toolchain.ir.values import identity_of
 
 
 @dataclass(frozen=True)
@@ -53,36 +45,3 @@ def operator_identity(op: Op, graph: Graph) -> OperatorIdentity:
         inputs.append(graph.tensors[name].identity)
     outputs = tuple(graph.tensors[name].identity for name in op.outputs)
     return OperatorIdentity(op.kind, identity_of(op.attributes), tuple(inputs), outputs)
-
-
-def tensor_identity(tensor: Tensor) -> Hashable:
-    """Shape, element type, quantisation and constant. `Tensor.identity` keeps it."""
-    return tuple(
-        identity_of(part)
-        for part in (tensor.shape, tensor.dtype, tensor.quantisation, tensor.constant)
-    )
-
-
-def identity_of(value: Any) -> Hashable:
-    """Equal for two values of the same types and bits, down to the last field: an array by its
-    element type, shape and SHA-256, a float by its bits, a mapping by its sorted items. A value of
-    another kind, such as a function, stands for itself.
-    """
-    match value:
-        case float():
-            return "float", value.hex()
-        case Enum():
-            return type(value), value.name
-        case None | bool() | int() | str() | bytes():
-            return type(value), value
-        case tuple() | list():
-            return type(value), tuple(identity_of(one) for one in value)
-        case Mapping():
-            return "mapping", tuple((name, identity_of(value[name])) for name in sorted(value))
-        case np.ndarray() | np.generic():
-            digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).digest()
-            return "array", value.dtype.str, value.shape, digest
-    if is_dataclass(value):
-        held = (identity_of(getattr(value, entry.name)) for entry in fields(value))
-        return type(value), tuple(held)
-    return type(value), value

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir.identity import tensor_identity
+from toolchain.ir.values import identity_of
 
 
 class DType(Enum):
@@ -127,8 +127,10 @@ class Tensor:
 
     @cached_property
     def identity(self) -> Hashable:
-        """What it is but for its name (`ir.identity`). Its constant must not change."""
-        return tensor_identity(self)
+        """Shape, element type, quantisation and constant: what it is but for its name
+        (`ir.identity`). Its constant must not change.
+        """
+        return identity_of((self.shape, self.dtype, self.quantisation, self.constant))
 
     @property
     def q(self) -> Quantisation:

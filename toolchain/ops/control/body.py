@@ -17,8 +17,8 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import ArenaPlan, Graph, Op, Tensor
-from toolchain.ir.identity import identity_of
 from toolchain.ir.printer import graph_text
+from toolchain.ir.values import identity_of
 from toolchain.ops import spec_of
 from toolchain.ops.check import check
 from toolchain.ops.kernel import Kernel
@@ -45,7 +45,7 @@ class Layout:
 @dataclass(frozen=True, eq=False)
 class Body:
     """A graph, and its layout once it is planned. Equal are bodies of the same graph (by
-    `ir.identity`, with all names), wherever it lies.
+    `ir.values`, with all names), wherever it lies.
 
     `results_outside`: its outputs lie where those of the operator do; else in its own arena.
     """
