@@ -238,11 +238,6 @@ def find_host_compiler() -> str:
     return program
 
 
-def host_compiler_version() -> str:
-    """The first line of its `--version`. Raises MissingToolError."""
-    return _version(find_host_compiler())
-
-
 def link_program(objects: Sequence[Path], flags: Sequence[str], program: Path) -> None:
     """Link a program for this machine. Raises BuildError."""
     _run([find_host_compiler(), *flags, *(str(o) for o in objects), "-lm", "-o", str(program)])

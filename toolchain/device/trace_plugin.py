@@ -43,8 +43,7 @@ def build() -> Path:
     Raises MissingToolError where there is no gcc or the cache cannot be written, BuildError with
     what gcc says.
     """
-    made_by = (platform.machine(), compiler.host_compiler_version(), *_FLAGS)
-    key = hashlib.sha256("\0".join((*made_by, "")).encode() + SOURCE.read_bytes())
+    key = hashlib.sha256("\0".join((platform.machine(), *_FLAGS)).encode() + SOURCE.read_bytes())
     target = cache_folder() / "qemu" / f"instruction_counts-{key.hexdigest()[:16]}.so"
     if not target.is_file():
         try:
