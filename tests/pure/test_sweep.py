@@ -33,14 +33,14 @@ def streamed(seed: int, layers: int, rows: int) -> ArenaProblem:
         for layer, size in enumerate(sizes):
             step = k * layers + layer
             window = len(blocks)
-            own = Serial(f"window {layer}", k)
+            own = Serial(("window", str(layer)), k)
             blocks.append(Block(f"t{window}", step, min(step + 3, steps), size, 4, serial=own))
             if step + 2 < steps:
                 end = min(step + 2 + layers, steps)
-                own = Serial(f"rest {layer}", k)
+                own = Serial(("rest", str(layer)), k)
                 blocks.append(Block(f"t{window + 1}", step + 2, end, size // 8 * 4, 4, serial=own))
                 pairs.append(SharedPair(window, window + 1, step + 2, -size))
-            own = Serial(f"scratch {layer}", k)
+            own = Serial(("scratch", str(layer)), k)
             blocks.append(Block(f"s{step}", step, step + 1, 4 * layer, 4, serial=own))
     return ArenaProblem(tuple(blocks), tuple(pairs))
 

@@ -48,7 +48,8 @@ def broken() -> list[tuple[str, Graph]]:
         ("which is unknown", with_ops(replace(relu, inputs=("absent",)), reshape)),
         ("which has a value", with_ops(relu, replace(reshape, outputs=relu.outputs))),
         ("which has a value", with_ops(replace(relu, outputs=graph.inputs), reshape)),
-        ("empty or taken", with_ops(relu, replace(reshape, name=relu.name))),
+        ("are both called 'relu_0'", with_ops(relu, replace(reshape, name=relu.name))),
+        ("has no name", with_ops(replace(relu, name=""), reshape)),
         ("no operator kind", with_ops(replace(relu, kind="unheard_of"), reshape)),
         ("attributes are", with_ops(replace(relu, attributes=Reshape((4,))), reshape)),
         ("do not fill", with_ops(relu, replace(reshape, attributes=Reshape((3, 2))))),
@@ -76,6 +77,28 @@ def broken() -> list[tuple[str, Graph]]:
             ),
         ),
     ]
+
+
+def test_two_tensors_or_operators_of_one_name_are_refused_where_they_meet() -> None:
+    graph = two_ops()
+    relu, reshape = graph.ops
+    given = graph.tensors["in0"]
+    table = list(graph.tensors.values())
+    assert graph.with_ops(graph.ops, [*table, given]).tensors == graph.tensors  # the very same one
+    other = replace(given, shape=(4,))
+    for made in (
+        lambda: graph.with_ops(graph.ops, [*table, other]),
+        lambda: Graph.build("g", [*table, other], graph.ops, graph.inputs, graph.outputs),
+    ):
+        with pytest.raises(InvalidGraphError) as caught:
+            made()
+        assert str(caught.value) == (
+            "two tensors are called 'in0': in0: int8[1x4], which comes as number 0, and in0: "
+            "int8[4], as number 3"
+        )
+    twice = [relu, replace(reshape, name=relu.name)]
+    with pytest.raises(InvalidGraphError, match="'relu_0': number 0, relu, and number 1, reshape"):
+        graph.with_ops(twice)
 
 
 @pytest.mark.parametrize(("reason", "graph"), broken())

@@ -65,7 +65,7 @@ class _Families:
     """Offsets that the blocks of one operator took, by the number of the block."""
 
     of: Mapping[int, Serial]
-    known: dict[str, dict[int, int]] = field(default_factory=dict)
+    known: dict[tuple[str, ...], dict[int, int]] = field(default_factory=dict)
 
     def learn(self, placed: Mapping[int, int]) -> None:
         for index, offset in placed.items():

@@ -9,6 +9,7 @@ from toolchain.decode.layout import Bound, MadeHead, outputs_of
 from toolchain.decode.option import Decode
 from toolchain.errors import InputError
 from toolchain.ir import Boundary, DType, End, Graph, Op, Tensor
+from toolchain.ir.names import GraphNames
 from toolchain.ops.detection.decode_boxes import KIND, DecodeBoxes, output_types
 from toolchain.ops.detection.heads import Head
 
@@ -28,8 +29,9 @@ def with_boxes(graph: Graph, boundaries: Sequence[Boundary], decode: Decode) -> 
         return tuple(End(graph.tensors[name], known.get(name)) for name in names)
 
     bound = decode.kind.bound(outputs_of(ends(graph.outputs)), _image(ends(graph.inputs)))
-    names = tuple(_unique(name, graph) for name in NAMES)
-    operator, anchors = _operator(graph, decode, bound, names)
+    fresh = GraphNames.of(graph)
+    names = tuple(map(fresh.tensors.fresh, NAMES))
+    operator, anchors = _operator(fresh, decode, bound, names)
     kinds = output_types(decode.kind.max_detections)
     made = [Tensor(n, kind.shape, kind.dtype) for n, kind in zip(names, kinds, strict=True)]
     tensors = [*graph.tensors.values(), *anchors, *made]
@@ -38,7 +40,7 @@ def with_boxes(graph: Graph, boundaries: Sequence[Boundary], decode: Decode) -> 
 
 
 def _operator(
-    graph: Graph, decode: Decode, bound: Bound, names: tuple[str, ...]
+    fresh: GraphNames, decode: Decode, bound: Bound, names: tuple[str, ...]
 ) -> tuple[Op, list[Tensor]]:
     inputs: list[str] = []
     anchors: list[Tensor] = []
@@ -52,7 +54,7 @@ def _operator(
         boxes, scores = index(made.boxes.name), index(made.scores.name)
         sizes = -1
         if made.sizes is not None:
-            name = _unique(f"detection_anchors{len(anchors)}", graph)
+            name = fresh.tensors.fresh(f"detection_anchors{len(anchors)}")
             tensor = Tensor(name, made.sizes.shape, DType.FLOAT32, None, made.sizes)
             anchors.append(tensor)
             sizes = index(name)
@@ -87,18 +89,7 @@ def _operator(
         asked.iou_threshold,
         bound.scales,
     )
-    taken = {op.name for op in graph.ops}
-    known = (KIND, *(f"{KIND}_{number}" for number in range(len(taken))))
-    name = next(one for one in known if one not in taken)
-    return Op(KIND, name, tuple(inputs), names, attributes), anchors
-
-
-def _unique(name: str, graph: Graph) -> str:
-    found, number = name, 1
-    while found in graph.tensors:
-        number += 1
-        found = f"{name}_{number}"
-    return found
+    return Op(KIND, fresh.ops.fresh(KIND), tuple(inputs), names, attributes), anchors
 
 
 def _image(inputs: Sequence[End]) -> tuple[int, int] | None:

@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 from toolchain.ir.tensor import DType, Tensor
 
 
+class InvalidGraphError(ValueError):
+    """A graph breaks a rule; the message names the tensor or operator."""
+
+
 @dataclass(frozen=True)
 class Attributes:
     """Base of the typed attributes that each operator kind declares in its file."""
@@ -77,6 +81,10 @@ class Pushed:
 class Graph:
     """Operators in some topological order, their tensors, and the graph's inputs, outputs and
     states. `pushed`: the input that arrives by rows, if one does.
+
+    A tensor's name is its identity, and so is an operator's: no two of either have the same one.
+    `build` and `with_ops` raise InvalidGraphError where they are given two. The very same tensor
+    may be given twice; one that is only equal may not. New names come from `ir.names`.
     """
 
     name: str
@@ -96,9 +104,10 @@ class Graph:
         outputs: Iterable[str],
         states: Iterable[State] = (),
     ) -> Graph:
-        table = {tensor.name: tensor for tensor in tensors}
         ends = tuple(inputs), tuple(outputs)
-        return Graph(name, MappingProxyType(table), tuple(ops), *ends, tuple(states))
+        return Graph(
+            name, MappingProxyType(_filed(tensors)), _named(ops), *ends, states=tuple(states)
+        )
 
     @cached_property
     def producers(self) -> Mapping[str, int]:
@@ -181,13 +190,42 @@ class Graph:
 
     def with_ops(self, ops: Iterable[Op], tensors: Iterable[Tensor] | None = None) -> Graph:
         """The same graph with other operators; tensors that nothing refers to any more are
-        dropped.
+        dropped. Raises InvalidGraphError if two of `tensors`, or two of `ops`, have one name.
         """
-        kept = tuple(ops)
-        table = dict(self.tensors) if tensors is None else {t.name: t for t in tensors}
+        kept = _named(ops)
+        table = dict(self.tensors) if tensors is None else _filed(tensors)
         used = {*self.inputs, *self.sources, *self.kept}
         for op in kept:
             used.update(op.present_inputs())
             used.update(op.outputs)
         pruned = {name: tensor for name, tensor in table.items() if name in used}
         return replace(self, tensors=MappingProxyType(pruned), ops=kept)
+
+
+def _filed(tensors: Iterable[Tensor]) -> dict[str, Tensor]:
+    """The tensors by name. Raises InvalidGraphError where two have the same one."""
+    table: dict[str, Tensor] = {}
+    places: dict[str, int] = {}
+    for place, tensor in enumerate(tensors):
+        known = table.setdefault(tensor.name, tensor)
+        first = places.setdefault(tensor.name, place)
+        if known is not tensor:
+            raise InvalidGraphError(
+                f"two tensors are called {tensor.name!r}: {known}, which comes as number {first}, "
+                f"and {tensor}, as number {place}"
+            )
+    return table
+
+
+def _named(ops: Iterable[Op]) -> tuple[Op, ...]:
+    """The operators. Raises InvalidGraphError where two have the same name."""
+    listed = tuple(ops)
+    places: dict[str, int] = {}
+    for place, op in enumerate(listed):
+        first = places.setdefault(op.name, place)
+        if first != place:
+            raise InvalidGraphError(
+                f"two operators are called {op.name!r}: number {first}, {listed[first].kind}, and "
+                f"number {place}, {op.kind}"
+            )
+    return listed

@@ -87,15 +87,16 @@ class Quantisation:
 class Serial:
     """Marks a tensor as one of a series of similar tensors that a split makes, one for each block.
 
-    `number` is that of the block. Allocators may lay similar tensors at equal offsets.
+    `number` is that of the block. Allocators may lay similar tensors at equal offsets. `series`:
+    the name of the tensor that was split, then what each is of it.
     """
 
-    series: str
+    series: tuple[str, ...]
     number: int
 
-    def part(self, suffix: str) -> Serial:
+    def part(self, what: str) -> Serial:
         """The mark of something that belongs to each tensor of the series, such as its scratch."""
-        return Serial(f"{self.series}{suffix}", self.number)
+        return Serial((*self.series, what), self.number)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from toolchain.ir.graph import Graph, Op
+from toolchain.ir.graph import Graph, InvalidGraphError, Op
 from toolchain.ir.tensor import DType, Tensor, is_scale
+
+__all__ = ["InvalidGraphError", "ShapeRule", "verify"]
 
 ShapeRule = Callable[[Op, Graph], Sequence[tuple[tuple[int, ...], DType]]]
 """Shapes and element types of an operator's outputs; raises ValueError for a contradiction."""
@@ -22,10 +24,6 @@ _INTEGER_RANGE = {
     DType.INT32: (-(2**31), 2**31 - 1),
     DType.INT64: (-(2**63), 2**63 - 1),
 }
-
-
-class InvalidGraphError(ValueError):
-    """A graph breaks a rule; the message names the tensor or operator."""
 
 
 def verify(graph: Graph, infer: ShapeRule) -> None:
@@ -139,11 +137,16 @@ def _check_order(graph: Graph) -> None:
     known = {*graph.inputs, *graph.sources} | {
         t.name for t in graph.tensors.values() if t.is_constant
     }
-    names: set[str] = set()
-    for op in graph.ops:
-        if not op.name or op.name in names:
-            raise InvalidGraphError(f"operator name {op.name!r} is empty or taken")
-        names.add(op.name)
+    numbers: dict[str, int] = {}
+    for number, op in enumerate(graph.ops):
+        if not op.name:
+            raise InvalidGraphError(f"operator {number} ({op.kind}) has no name")
+        first = numbers.setdefault(op.name, number)
+        if first != number:
+            raise InvalidGraphError(
+                f"operators {first} ({graph.ops[first].kind}) and {number} ({op.kind}) are both "
+                f"called {op.name!r}"
+            )
         for name in op.present_inputs():
             if name not in graph.tensors:
                 raise InvalidGraphError(f"operator {op.name!r} reads {name!r}, which is unknown")

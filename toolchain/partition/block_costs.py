@@ -10,6 +10,7 @@ from itertools import zip_longest
 from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ir.names import Names
 from toolchain.ops.kernel import SafeOverlap
 from toolchain.ops.lowering import NO_FORMS, Forms, Lowered, lower
 from toolchain.ops.movement.block_concat import BlockConcat
@@ -128,7 +129,10 @@ def _sum_block(
     """A block of an operator that sums over the split axis, and its graph: not the first block."""
     resized = _resized(graph, op, lengths)
     y = graph.output(op)
-    before, after = (Tensor(f"{y.name}.{n}", y.shape, DType.INT32) for n in ("before", "after"))
+    names = Names(resized.tensors)
+    before, after = (
+        Tensor(names.fresh(f"{y.name}.{n}"), y.shape, DType.INT32) for n in ("before", "after")
+    )
     operands = zip_longest(op.inputs, reduction.reaches, fillvalue=None)
     inputs = (*((name or "") if reach else "" for name, reach in operands), before.name)
     block = Op(reduction.kind, op.name, inputs, (after.name,), reduction.attributes)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Serial, Tensor
+from toolchain.ir.names import GraphNames
 from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.slice import Slice
@@ -50,14 +51,43 @@ def split(graph: Graph, scheme: Scheme) -> Graph:
 
     Operators come in the order in which the blocks are meant to run. Raises CannotSplitError.
     """
-    return _Splitter(program_of(graph, scheme)).graph()
+    return split_all(graph, [scheme])
 
 
 def split_all(graph: Graph, schemes: Iterable[Scheme]) -> Graph:
     """Apply `split` for each scheme in turn; their operators must not overlap."""
+    known = _Known(GraphNames.of(graph))
     for scheme in schemes:
-        graph = split(graph, scheme)
+        graph = _Splitter(program_of(graph, scheme), known).graph()
     return graph
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the splits of one graph know of one another, so that they agree on names.
+
+    parts   of constants: the tensor, the axis and the run of each, and its name.
+    owners  of tensors that no operator writes: what their blocks are `part_of`, which is the name
+            of no operator.
+    """
+
+    names: GraphNames
+    parts: dict[tuple[str, int, Run], str] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
+
+    def part(self, tensor: str, axis: int, run: Run) -> str:
+        """The name of this part of a constant."""
+        key = tensor, axis, run
+        if key not in self.parts:
+            wished = f"{tensor}[{axis}:{run[0]}:{run[1]}]"
+            self.parts[key] = self.names.tensors.fresh(wished)
+        return self.parts[key]
+
+    def owner(self, tensor: str) -> str:
+        """What blocks of a tensor are `part_of` that no operator writes."""
+        if tensor not in self.owners:
+            self.owners[tensor] = self.names.ops.fresh(tensor)
+        return self.owners[tensor]
 
 
 @dataclass(frozen=True)
@@ -71,14 +101,15 @@ class _Held:
 class _Splitter:
     """Builds the operators of one region, block by block, as its program says."""
 
-    def __init__(self, program: BlockProgram) -> None:
+    def __init__(self, program: BlockProgram, known: _Known) -> None:
         self.program = program
+        self.known = known
         self.region: Region = program.region
         self.coarse = program.region.graph
         self.ops: list[Op] = []
         self.tensors: dict[str, Tensor] = dict(self.coarse.tensors)
         self.held: dict[str, _Held] = {}
-        self.slices: dict[str, str] = {}
+        self.slices: dict[tuple[str, int, Run], str] = {}
         self.parts: dict[str, list[_Held]] = {name: [] for name in self.region.joined}
         self.sums: dict[str, str] = {}
 
@@ -103,7 +134,8 @@ class _Splitter:
         for index, reduction in self.region.reductions.items():
             whole = self.region.op(index)
             (name,), kind = whole.outputs, "requantise_sums"
-            self._emit(kind, whole.name, (self.sums[name],), name, reduction.ending(), name)
+            ending, owner = reduction.ending(), self._owner(name)
+            self.ops.append(Op(kind, whole.name, (self.sums[name],), (name,), ending, owner))
         before, after = self._around()
         return self.coarse.with_ops([*before, *self.ops, *after], self.tensors.values())
 
@@ -132,7 +164,7 @@ class _Splitter:
         made = _Held(self._add_numbered(name, run, k), run)
         block = replace(
             op,
-            name=f"{op.name}@{k}",
+            name=self.known.names.ops.fresh(f"{op.name}@{k}"),
             inputs=self._operands(k, step),
             outputs=(made.name,),
             attributes=self.region.axes[step.op].attributes(part),
@@ -165,7 +197,7 @@ class _Splitter:
         operands = zip_longest(self._operands(k, step), reduction.reaches, fillvalue=None)
         inputs = ["" if before and reach is None else name or "" for name, reach in operands]
         whole = self.coarse.tensors[name]
-        made, serial = _numbered(whole, k, self.coarse, "sums")
+        made, serial = self._numbered(whole, k, "sums")
         self.tensors[made] = Tensor(made, whole.shape, DType.INT32, serial=serial)
         attributes = reduction.attributes
         self._emit(reduction.kind, f"{op.name}@{k}", (*inputs, before), made, attributes, name)
@@ -215,11 +247,11 @@ class _Splitter:
         held = self.held.get(name, _Held(name, (0, tensor.shape[axis])))
         if held.run == run:
             return held.name
-        indices = f"[{run[0]}:{run[1]}]"
-        wanted = f"{held.name}{indices}"
-        part = self.slices.get(wanted, "")
+        key = held.name, axis, run
+        part = self.slices.get(key, "")
         if not part:
-            part = self.slices[wanted] = self._unused(wanted)
+            indices = f"[{run[0]}:{run[1]}]"
+            part = self.slices[key] = self.known.names.tensors.fresh(f"{held.name}{indices}")
             serial = self.tensors[held.name].serial
             self._add(name, run, part, axis, serial.part(indices) if serial else None)
             whole = self.tensors[held.name].shape
@@ -229,23 +261,17 @@ class _Splitter:
             self._emit("slice", part, (held.name,), part, Slice(begin, sizes, ones, sizes), name)
         return part
 
-    def _unused(self, name: str) -> str:
-        """The name, or a longer one where another region sliced that tensor before."""
-        while name in self.tensors:
-            name += "'"
-        return name
-
     def _constant(self, tensor: Tensor, run: Run, axis: int) -> str:
         if run == (0, tensor.shape[axis]):
             return tensor.name
-        name = f"{tensor.name}[{axis}:{run[0]}:{run[1]}]"
+        name = self.known.part(tensor.name, axis, run)
         if name not in self.tensors:
             self.tensors[name] = constant_part(tensor, name, run, axis)
         return name
 
     def _add_numbered(self, like: str, run: Run, k: int, use: str = "") -> str:
         """A tensor of block k that holds a run of a tensor of the coarse graph; its name."""
-        name, serial = _numbered(self.coarse.tensors[like], k, self.coarse, use)
+        name, serial = self._numbered(self.coarse.tensors[like], k, use)
         self._add(like, run, name, self.region.axis_of(like), serial)
         return name
 
@@ -264,26 +290,27 @@ class _Splitter:
         attributes: Attributes,
         tensor: str,
     ) -> None:
-        """An operator on blocks of a tensor of the coarse graph."""
+        """An operator on blocks of a tensor of the coarse graph. `name`: as it shall be called."""
+        own = self.known.names.ops.fresh(name)
+        self.ops.append(Op(kind, own, tuple(inputs), (output,), attributes, self._owner(tensor)))
+
+    def _owner(self, tensor: str) -> str:
+        """What operators on blocks of a tensor of the coarse graph are `part_of`."""
         producer = self.coarse.producers.get(tensor)
         maker = None if producer is None else self.coarse.ops[producer]
-        part_of = tensor if maker is None else maker.part_of or maker.name
-        self.ops.append(Op(kind, name, tuple(inputs), (output,), attributes, part_of))
+        return self.known.owner(tensor) if maker is None else maker.part_of or maker.name
 
+    def _numbered(self, tensor: Tensor, k: int, use: str) -> tuple[str, Serial]:
+        """Name and serial of a run of a tensor of the coarse graph that block k holds.
 
-def _numbered(tensor: Tensor, k: int, coarse: Graph, use: str) -> tuple[str, Serial]:
-    """Name and serial of a run of a tensor of the coarse graph that block k holds.
-
-    `use`: what it is held for, as `window`; '' for the block's own output. A run of a tensor that
-    an earlier split has made keeps the number of that.
-    """
-    suffix = f".{use}" if use else ""
-    name = f"{tensor.name}@{k}{suffix}"
-    while name in coarse.tensors:  # of columns that were cut before
-        name += "'"
-    if tensor.serial is None:
-        return name, Serial(f"{tensor.name}@{suffix}", k)
-    return name, tensor.serial.part(f"@{k}{suffix}")
+        `use`: what it is held for, as `window`; '' for the block's own output. A run of a tensor
+        that an earlier split has made keeps the number of that.
+        """
+        suffix = f".{use}" if use else ""
+        name = self.known.names.tensors.fresh(f"{tensor.name}@{k}{suffix}")
+        if tensor.serial is None:
+            return name, Serial((tensor.name, use), k)
+        return name, tensor.serial.part(f"@{k}{suffix}")
 
 
 def constant_part(tensor: Tensor, name: str, run: Run, axis: int) -> Tensor:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ir.names import GraphNames
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
     BIAS,
@@ -91,6 +92,7 @@ def partition(graph: Graph, whole: str) -> Graph:
     bounds = [0, *accumulate(tensor.shape[_CHANNELS] for tensor in inputs)]
     parts = [_Part(t, a, b) for t, (a, b) in zip(inputs, pairwise(bounds), strict=True)]
     readers = set(graph.consumers[whole])
+    names = GraphNames.of(graph)
     tensors: list[Tensor] = list(graph.tensors.values())
     ops: list[Op] = []
     for index, op in enumerate(graph.ops):
@@ -98,13 +100,15 @@ def partition(graph: Graph, whole: str) -> Graph:
             ops.append(op)
             continue
         divide = _channel_wise if isinstance(op.attributes, Conv2D) else _kernel_wise
-        new_ops, new_tensors = divide(op, graph, parts)
+        new_ops, new_tensors = divide(op, graph, parts, names)
         ops += new_ops
         tensors += new_tensors
     return graph.with_ops(live_ops(ops, graph.kept), tensors)
 
 
-def _channel_wise(op: Op, graph: Graph, parts: Sequence[_Part]) -> tuple[list[Op], list[Tensor]]:
+def _channel_wise(
+    op: Op, graph: Graph, parts: Sequence[_Part], names: GraphNames
+) -> tuple[list[Op], list[Tensor]]:
     attributes = op.attributes
     assert isinstance(attributes, Conv2D)
     weights, y = graph.input(op, WEIGHTS), graph.output(op)
@@ -116,18 +120,18 @@ def _channel_wise(op: Op, graph: Graph, parts: Sequence[_Part]) -> tuple[list[Op
     sums = ""
     for index, part in enumerate(ordered):
         share = Tensor(
-            f"{y.name}/weights{index}",
+            names.tensors.fresh(f"{y.name}/weights{index}"),
             (*weights.shape[:3], part.end - part.begin),
             weights.dtype,
             weights.quantisation,
             kernels[..., part.begin : part.end].copy(),
         )
-        total = Tensor(f"{y.name}/sums{index}", y.shape, DType.INT32)
+        total = Tensor(names.tensors.fresh(f"{y.name}/sums{index}"), y.shape, DType.INT32)
         tensors += [share, total]
         ops.append(
             Op(
                 "partial_conv2d",
-                f"{op.name}/part{index}",
+                names.ops.fresh(f"{op.name}/part{index}"),
                 (part.tensor.name, share.name, "" if index else bias, sums),
                 (total.name,),
                 PartialConv2D(attributes.stride, attributes.dilation, attributes.padding),
@@ -139,7 +143,9 @@ def _channel_wise(op: Op, graph: Graph, parts: Sequence[_Part]) -> tuple[list[Op
     return ops, tensors
 
 
-def _kernel_wise(op: Op, graph: Graph, parts: Sequence[_Part]) -> tuple[list[Op], list[Tensor]]:
+def _kernel_wise(
+    op: Op, graph: Graph, parts: Sequence[_Part], names: GraphNames
+) -> tuple[list[Op], list[Tensor]]:
     weights, y = graph.input(op, WEIGHTS), graph.output(op)
     kernels = constant_of(weights)
     times = weights.shape[_CHANNELS] // graph.input(op, INPUT).shape[_CHANNELS]
@@ -149,18 +155,19 @@ def _kernel_wise(op: Op, graph: Graph, parts: Sequence[_Part]) -> tuple[list[Op]
     for index, part in enumerate(parts):
         begin, end = part.begin * times, part.end * times
         share = Tensor(
-            f"{y.name}/weights{index}",
+            names.tensors.fresh(f"{y.name}/weights{index}"),
             (*weights.shape[:3], end - begin),
             weights.dtype,
             _share(weights.q, begin, end),
             kernels[..., begin:end].copy(),
         )
-        out = Tensor(f"{y.name}/part{index}", (*y.shape[:3], end - begin), y.dtype, y.quantisation)
+        made, shape = names.tensors.fresh(f"{y.name}/part{index}"), (*y.shape[:3], end - begin)
+        out = Tensor(made, shape, y.dtype, y.quantisation)
         tensors += [share, out]
         inputs = [part.tensor.name, share.name]
         if bias is not None:
             own = Tensor(
-                f"{y.name}/bias{index}",
+                names.tensors.fresh(f"{y.name}/bias{index}"),
                 (end - begin,),
                 bias.dtype,
                 bias.quantisation and _share(bias.quantisation, begin, end),
@@ -168,11 +175,10 @@ def _kernel_wise(op: Op, graph: Graph, parts: Sequence[_Part]) -> tuple[list[Op]
             )
             tensors.append(own)
             inputs.append(own.name)
-        ops.append(
-            replace(op, name=f"{op.name}/part{index}", inputs=tuple(inputs), outputs=(out.name,))
-        )
-    names = tuple(o.outputs[0] for o in ops)
-    ops.append(Op("concat", op.name, names, (y.name,), Concat(_CHANNELS)))
+        called = names.ops.fresh(f"{op.name}/part{index}")
+        ops.append(replace(op, name=called, inputs=tuple(inputs), outputs=(out.name,)))
+    joined = tuple(o.outputs[0] for o in ops)
+    ops.append(Op("concat", op.name, joined, (y.name,), Concat(_CHANNELS)))
     return ops, tensors
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ir import DType, Graph, Op, Quantisation, RemovedChannels, Tensor
+from toolchain.ir.names import GraphNames, Names
 from toolchain.ops import spec_of
 from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, Convolution, has_bias
 from toolchain.ops.convolution.conv2d import Conv2D
@@ -52,7 +53,7 @@ class RemoveDeadChannels:
         kept = _kept(graph, known)
         if all(mask.all() for mask in kept.values()):
             return prepared
-        smaller = _Rewrite(graph, known, kept).graph()
+        smaller = _Rewrite(graph, known, kept, GraphNames.of(graph).tensors).graph()
         return replace(prepared, graph=smaller, removed=_difference(graph, smaller, kept))
 
 
@@ -313,11 +314,12 @@ def _needed(op: Op, graph: Graph, known: _Known, outputs: Mask) -> Mask:
 
 @dataclass(frozen=True)
 class _Rewrite:
-    """The graph without the channels that are not `kept`."""
+    """The graph without the channels that are not `kept`. `names`: of its tensors."""
 
     whole: Graph
     known: Mapping[str, _Known]
     kept: Mapping[str, Mask]
+    names: Names
 
     def graph(self) -> Graph:
         tensors = {
@@ -354,20 +356,20 @@ class _Rewrite:
         axes = _channelwise(op, graph)
         assert axes is not None
         mask = self.kept[op.outputs[0]]
+        operands = tuple(zip(op.inputs, axes, strict=True))
         found = {
-            name: _taken(graph.tensors[name], _own(op, name), axis, mask)
-            for name, axis in zip(op.inputs, axes, strict=True)
+            (name, axis): _taken(graph.tensors[name], self._own(op, name), axis, mask)
+            for name, axis in dict.fromkeys(operands)
             if name and graph.tensors[name].is_constant and axis is not None
         }
-        names = {name: tensor.name for name, tensor in found.items()}
-        inputs = tuple(names.get(name, name) for name in op.inputs)
+        inputs = tuple(found[one].name if one in found else one[0] for one in operands)
         return replace(op, inputs=inputs), tuple(found.values())
 
     def _product(self, op: Op) -> tuple[Op, tuple[Tensor, ...]]:
         graph, source = self.whole, op.inputs[INPUT]
         inputs, outputs = self.kept[source], self.kept[op.outputs[0]]
         weights = graph.input(op, WEIGHTS)
-        narrow = _taken(weights, _own(op, weights.name), 0, outputs)
+        narrow = _taken(weights, self._own(op, weights.name), 0, outputs)
         narrow = _taken(narrow, narrow.name, len(narrow.shape) - 1, inputs)
         known = self.known[source]
         added = _added(op, graph, known, _foldable(op, graph, known) & ~inputs)
@@ -377,13 +379,12 @@ class _Rewrite:
         assert bias.constant is not None
         total = (bias.constant.reshape(-1).astype(np.int64) + added).astype(np.int32)
         whole = replace(bias, shape=total.shape, constant=total)
-        short = _taken(whole, _own(op, bias.name), 0, outputs)
+        short = _taken(whole, self._own(op, bias.name), 0, outputs)
         return replace(op, inputs=(source, narrow.name, short.name)), (narrow, short)
 
-
-def _own(op: Op, name: str) -> str:
-    """A name for the operator's own copy of a constant, which others may share."""
-    return f"{name} of {op.name}"
+    def _own(self, op: Op, name: str) -> str:
+        """A name for the operator's own copy of a constant, which others may share."""
+        return self.names.fresh(f"{name} of {op.name}")
 
 
 def _no_bias(op: Op, graph: Graph) -> Tensor:

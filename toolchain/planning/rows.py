@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from toolchain.errors import InputError
 from toolchain.ir import DType, Graph, Op, Pushed, Tensor
+from toolchain.ir.names import GraphNames
 from toolchain.ops import spec_of
 from toolchain.ops.movement.input_rows import KIND, InputRows
 from toolchain.ops.movement.reshape import Reshape
@@ -102,10 +103,10 @@ def _takes_rows(graph: Graph, op: Op, name: str, axis: int) -> bool:
 
 
 def _with_rows(graph: Graph, name: str, rows: _Rows) -> Graph:
-    x = graph.tensors[name]
-    made, progress = _unused(graph, f"{name} (rows)"), _unused(graph, f"{name} (progress)")
+    x, names = graph.tensors[name], GraphNames.of(graph)
+    made, progress = (names.tensors.fresh(f"{name} ({what})") for what in ("rows", "progress"))
     attributes = InputRows(rows.shape, rows.axis, 0, rows.shape[rows.axis])
-    taker = Op(KIND, made, (name,), (made,), attributes)
+    taker = Op(KIND, names.ops.fresh(made), (name,), (made,), attributes)
     ops = [taker, *_read_from(graph, name, made, rows)]
     tensors = [
         *graph.tensors.values(),
@@ -128,9 +129,3 @@ def _read_from(graph: Graph, name: str, made: str, rows: _Rows) -> Iterator[Op]:
             renamed[op.outputs[0]] = made
         else:
             yield replace(op, inputs=tuple(renamed.get(each, each) for each in op.inputs))
-
-
-def _unused(graph: Graph, name: str) -> str:
-    while name in graph.tensors:
-        name += "'"
-    return name

@@ -6,7 +6,7 @@ Of ONE_HOT the mask is computed: which number of a row is the index. Of the othe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -15,8 +15,8 @@ import numpy as np
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.tflite.file import FileOp
-from toolchain.frontends.tflite.states import free_name
 from toolchain.ir import Attributes, DType, Op, Quantisation, Tensor
+from toolchain.ir.names import Names
 from toolchain.ops.elementwise.compare import Compare, Relation
 from toolchain.ops.elementwise.select import Select
 from toolchain.ops.movement.copies import resolve_axis
@@ -34,7 +34,7 @@ class Chosen:
     """The operators, the tensors that they add, and the output's shape."""
 
     name: str
-    taken: set[str]
+    names: Names
     ops: list[Op] = field(default_factory=list)
     tensors: list[Tensor] = field(default_factory=list)
     shape: tuple[int, ...] = ()
@@ -75,8 +75,7 @@ class Chosen:
         q: Quantisation | None,
         data: Array | None = None,
     ) -> Tensor:
-        name = free_name(f"{self.name}_{stem}", self.taken)
-        self.taken.add(name)
+        name = self.names.fresh(f"{self.name}_{stem}")
         constant = None if data is None else np.asarray(data, dtype.numpy)
         self.tensors.append(Tensor(name, shape, dtype, q, constant))
         return self.tensors[-1]
@@ -148,10 +147,8 @@ _RULES: Mapping[str, tuple[int, Callable[[FileOp, Sequence[Tensor], Tensor, Chos
 OPERATORS = tuple(_RULES)
 
 
-def chosen(
-    op: FileOp, inputs: Sequence[Tensor], y: Tensor, taken: Collection[str]
-) -> tuple[Chosen, Tensor]:
-    """What it becomes, and its output. `taken`: names that are in use.
+def chosen(op: FileOp, inputs: Sequence[Tensor], y: Tensor, names: Names) -> tuple[Chosen, Tensor]:
+    """What it becomes, and its output. `names`: of the tensors that it adds.
 
     Raises InputError where its shapes contradict each other, RefusedError for a depth or an index
     type that has no form.
@@ -159,7 +156,7 @@ def chosen(
     count, rule = _RULES[op.code]
     if len(inputs) != count:
         raise InputError(f"{op} has {len(inputs)} inputs")
-    made = Chosen(f"{op.code.lower()}_{op.index}", set(taken))
+    made = Chosen(f"{op.code.lower()}_{op.index}", names)
     rule(op, inputs, y, made)
     if math.prod(made.shape) > LARGEST_ELEMENTS:
         raise InputError(f"{op} makes the shape {list(made.shape)}")

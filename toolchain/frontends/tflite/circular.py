@@ -6,7 +6,6 @@ the new one, and all but the first are kept for the next run.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,8 +13,8 @@ import numpy as np
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.tflite.file import FileOp
-from toolchain.frontends.tflite.states import free_name
 from toolchain.ir import DType, Op, State, Tensor
+from toolchain.ir.names import Names
 from toolchain.ops.movement.assign import Assign
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.reshape import Reshape
@@ -38,8 +37,8 @@ class Ring:
     states: tuple[State, ...] = ()
 
 
-def ring(op: FileOp, x: Tensor, y: Tensor, taken: Collection[str]) -> Ring:
-    """What it becomes. `taken`: names that are in use.
+def ring(op: FileOp, x: Tensor, y: Tensor, names: Names) -> Ring:
+    """What it becomes. `names`: of the tensors that it adds.
 
     Raises InputError where its shapes contradict each other, RefusedError where the operators
     behind it would not run in each run.
@@ -63,10 +62,10 @@ def ring(op: FileOp, x: Tensor, y: Tensor, taken: Collection[str]) -> Ring:
     if rows == 1:
         return Ring((Op("reshape", name, (x.name,), (y.name,), Reshape(y.shape)),))
     shape = (1, rows - 1, *y.shape[2:])
-    names: list[str] = []
-    for ending in ("rows", "rows_next", "rows_last"):
-        names.append(free_name(f"{y.name}_{ending}", {*taken, *names}))
-    before, after, last = (replace(y, name=own, shape=shape, constant=None) for own in names)
+    before, after, last = (
+        replace(y, name=names.fresh(f"{y.name}_{ending}"), shape=shape, constant=None)
+        for ending in ("rows", "rows_next", "rows_last")
+    )
     grid = Slice((0, 1, 0, 0), shape, (1, 1, 1, 1), shape)
     ops = (
         Op("concat", name, (before.name, x.name), (y.name,), Concat(_ROWS)),

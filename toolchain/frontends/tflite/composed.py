@@ -12,7 +12,6 @@ from toolchain.frontends.tflite import bidirectional, chosen, circular, compress
 from toolchain.frontends.tflite.file import FileModel, FileOp
 from toolchain.frontends.tflite.operators import OperatorReader, settled_as
 from toolchain.frontends.tflite.spectra import Spectra, plain
-from toolchain.frontends.tflite.states import free_name
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops import specs
 from toolchain.ops.movement.reshape import Reshape
@@ -56,9 +55,7 @@ class ComposedReader(OperatorReader):
         found = self._found[like]
         if found.tensor is None:
             raise RefusedError(f"tensor {found.name!r} is {found.type_name.lower()}")
-        name = free_name(f"{found.name}_{ending}", self._names | self._tensors.keys())
-        added = plain(found, name)
-        self._names.add(name)
+        added = plain(found, self._names.fresh(f"{found.name}_{ending}"))
         self._found.append(added)
         self._variables.grow([added])
         return len(self._found) - 1
@@ -76,7 +73,7 @@ class ComposedReader(OperatorReader):
             raise RefusedError(*reason)
         x, y = self._input(source), self._output(found, narrowed=False)
         assert x is not None
-        made = circular.ring(op, x, y, self._names | self._tensors.keys())
+        made = circular.ring(op, x, y, self._names)
         self._tensors |= {tensor.name: tensor for tensor in made.tensors}
         self._states += made.states
         self._found[target] = replace(found, variable=False)
@@ -113,7 +110,7 @@ class ComposedReader(OperatorReader):
             raise RefusedError(*reason)
         inputs = [x for x in map(self._input, op.inputs) if x is not None]
         y = self._output(found, narrowed=False)
-        made, output = chosen.chosen(op, inputs, y, self._names | self._tensors.keys())
+        made, output = chosen.chosen(op, inputs, y, self._names)
         self._tensors |= {tensor.name: tensor for tensor in made.tensors}
         self._learn(target, settled_as(found, TensorType(output.shape, output.dtype), op))
         return made.ops

@@ -8,7 +8,7 @@ models of their own (`of_its_own`), for an operator that holds them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -16,6 +16,7 @@ from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
 from toolchain.ir import Tensor
+from toolchain.ir.names import Names
 
 _CALLS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -84,14 +85,14 @@ def inlined(
     *,
     constants: Mapping[int, int],
     first_op: int,
-    taken: Collection[str],
+    names: Names,
 ) -> Inlined:
     """Subgraph `number` of a file, called with `arguments`, numbers of the caller's `tensors`.
 
     `subgraphs`: those of the file but the main one. `constants`: those of an earlier call of it.
     `first_op`: the number of its first operator.
-    `taken`: names of tensors. Raises InputError if caller and subgraph contradict each other, and
-    RefusedError if the subgraph keeps variables or sees its operands otherwise.
+    `names`: of the caller's tensors. Raises InputError if caller and subgraph contradict each
+    other, and RefusedError if the subgraph keeps variables or sees its operands otherwise.
     """
     called = subgraph(subgraphs, number, caller)
     if len(called.inputs) != len(arguments):
@@ -103,7 +104,6 @@ def inlined(
     for own, given in zip(called.inputs, arguments, strict=True):
         check_alike(caller, tensors[given], called.tensors[own])
         place[own] = given
-    names: set[str] = set()
     first, shared = len(tensors), dict(constants)
     made: list[FileTensor] = []
     for index, found in enumerate(called.tensors):
@@ -117,10 +117,7 @@ def inlined(
                 f"its subgraph {number} keeps the variable {found.name!r}",
                 "keep state outside of branches and loops",
             )
-        name = f"{found.name}_{first_op}"
-        while name in taken or name in names:
-            name += "_"
-        names.add(name)
+        name = names.fresh(f"{found.name}_{first_op}")
         tensor = None if found.tensor is None else replace(found.tensor, name=name)
         place[index] = first + len(made)
         if tensor is not None and tensor.is_constant:

@@ -18,6 +18,7 @@ from toolchain.frontends.tflite.flexbuffer import read_flexbuffer
 from toolchain.frontends.tflite.options import decoded, members, read_options
 from toolchain.frontends.tflite.versions import check_version
 from toolchain.ir import DType, Quantisation, Tensor
+from toolchain.ir.names import Names
 from toolchain.ir.tensor import SMALLEST_SCALE, is_scale
 
 IDENTIFIER = b"TFL3"
@@ -177,16 +178,11 @@ def _buffer(table: Table, data: bytes) -> NDArray[np.generic]:
 
 def _unique_names(tables: tuple[Table, ...]) -> tuple[str, ...]:
     """A name for each tensor: the file's own, numbered where it is empty or taken."""
-    taken: set[str] = set()
-    names = []
+    names, found = Names(), []
     for index, table in enumerate(tables):
         given = table.string(3) or f"tensor_{index}"
-        name = given if given not in taken else f"{given}_{index}"
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        names.append(name)
-    return tuple(names)
+        found.append(names.fresh(given if given not in names else f"{given}_{index}"))
+    return tuple(found)
 
 
 def _tensor(

@@ -21,6 +21,7 @@ import numpy as np
 from toolchain.errors import InputError
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
 from toolchain.ir import DType, Quantisation, Tensor
+from toolchain.ir.names import Names
 from toolchain.ops.arithmetic.fixed_point import ScaleError, quantize_multiplier
 
 _CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE"})
@@ -113,7 +114,7 @@ class _Rewriter:
     def __init__(self, model: FileModel) -> None:
         self._old = model
         self._tensors = [_lowered(found) for found in model.tensors]
-        self._names = {found.name for found in model.tensors}
+        self._names = Names(found.name for found in model.tensors)
         self._ops: list[FileOp] = []
         self._next_index = len(model.ops)
         self._given: dict[int, int] = {}
@@ -136,10 +137,7 @@ class _Rewriter:
         )
 
     def _add_tensor(self, found: FileTensor, suffix: str) -> int:
-        name = found.name + suffix
-        while name in self._names:
-            name += "_"
-        self._names.add(name)
+        name = self._names.fresh(found.name + suffix)
         tensor = None if found.tensor is None else replace(found.tensor, name=name)
         self._tensors.append(replace(found, name=name, tensor=tensor))
         return len(self._tensors) - 1
@@ -152,10 +150,7 @@ class _Rewriter:
         """The file's own uint8 tensor under its own name; the int8 one takes another."""
         inner = self._tensors[index]
         assert inner.tensor is not None
-        name = inner.name + "/int8"
-        while name in self._names:
-            name += "_"
-        self._names.add(name)
+        name = self._names.fresh(inner.name + "/int8")
         renamed = replace(inner.tensor, name=name)
         self._tensors[index] = replace(inner, name=name, tensor=renamed)
         self._tensors.append(self._old.tensors[index])

@@ -21,8 +21,9 @@ from toolchain.frontends.tflite.file import (
     FileOp,
     FileTensor,
 )
-from toolchain.frontends.tflite.states import Variables, free_name, of_variable
+from toolchain.frontends.tflite.states import Variables, of_variable
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
+from toolchain.ir.names import Names
 from toolchain.ops import specs
 from toolchain.ops.spec import Array, OpSpec, TensorType
 from toolchain.ops.unary.dequantize import dequantized
@@ -123,12 +124,12 @@ class OperatorReader:
         self._known: set[int] = set()
         self._problems: list[Problem] = []
         self._broken: list[str] = []
-        self._variables = Variables(model)
+        self._names = Names(tensor.name for tensor in model.tensors)
+        self._variables = Variables(model, self._names)
         self._states: list[State] = []
         self._constants: dict[int, Mapping[int, int]] = {}
         self._next_op = max((op.index for op in model.ops), default=0) + 1
         self._calls: list[int] = []
-        self._names = {tensor.name for tensor in model.tensors}
 
     def _learn(self, index: int, tensor: Tensor) -> None:
         self._known.add(index)
@@ -177,9 +178,8 @@ class OperatorReader:
         if (table.dtype, output.dtype) != (DType.INT8, DType.FLOAT32) or not table.quantisation:
             return op
         real = dequantized(table, table.constant)
-        name = free_name(f"{found.name}_real", self._names | self._tensors.keys())
+        name = self._names.fresh(f"{found.name}_real")
         made = Tensor(name, table.shape, DType.FLOAT32, None, real)
-        self._names.add(name)
         self._found.append(replace(found, name=name, tensor=made, type_name="FLOAT32"))
         self._variables.grow(self._found[-1:])
         self._learn(len(self._found) - 1, made)
@@ -247,8 +247,7 @@ class OperatorReader:
                 )
         for number in states:
             tensor = self._tensors[self._found[op.inputs[number]].name]
-            taken = {*self._tensors, *(t.name for t in self._found)}
-            after, state = of_variable(tensor, taken)
+            after, state = of_variable(tensor, self._names)
             self._tensors[after.name] = after
             self._states.append(state)
             result.append(after)
@@ -256,10 +255,9 @@ class OperatorReader:
 
     def _memory(self, output: Tensor, first: Array) -> Tensor:
         """A state that the operator keeps and the file does not mention, by its first value."""
-        taken = {*self._tensors, *(t.name for t in self._found)}
-        name = free_name(f"{output.name}_memory", taken)
+        name = self._names.fresh(f"{output.name}_memory")
         tensor = Tensor(name, first.shape, DType(first.dtype.name))
-        after = replace(tensor, name=free_name(f"{name}_next", taken))
+        after = replace(tensor, name=self._names.fresh(f"{name}_next"))
         self._tensors |= {name: tensor, after.name: after}
         self._states.append(State(name, after.name, first))
         return tensor

@@ -30,8 +30,9 @@ from toolchain.frontends.tflite import (
 from toolchain.frontends.tflite.composed import ComposedReader
 from toolchain.frontends.tflite.file import IDENTIFIER, FileOp, read_file
 from toolchain.frontends.tflite.metadata import labels
-from toolchain.frontends.tflite.states import OPERATORS, free_name
+from toolchain.frontends.tflite.states import OPERATORS
 from toolchain.ir import Graph, Op, Tensor
+from toolchain.ir.names import Names
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops.check import check
 from toolchain.ops.control.body import Body, alike
@@ -78,7 +79,7 @@ class _Reader(ComposedReader):
         inputs = tuple(model.tensors[i].name for i in model.inputs)
         outputs = self._leave()
         updates, states = self._variables.finish(self._tensors)
-        ops = self._copied(outputs, ops + updates)
+        ops = _distinct(self._copied(outputs, ops + updates))
         order = {t.name: self._tensors[t.name] for t in self._found if t.name in self._tensors}
         order |= self._tensors
         ends = inputs, outputs, (*self._states, *states)
@@ -107,12 +108,13 @@ class _Reader(ComposedReader):
             if found not in self._tensors:
                 raise InputError(f"no operator computes {found!r}, which {name} returns")
             if found in inputs or found in outputs or self._tensors[found].is_constant:
-                copy = free_name(f"{found}/copy", self._tensors)
+                copy = self._names.fresh(f"{found}/copy")
                 shape = self._tensors[found].shape
                 self._tensors[copy] = replace(self._tensors[found], name=copy, constant=None)
                 ops.append(Op("reshape", f"give_{copy}", (found,), (copy,), Reshape(shape)))
                 found = copy
             outputs.append(found)
+        ops = _distinct(ops)
         return Graph.build(name, self._tensors.values(), ops, inputs, outputs).with_ops(ops)
 
     def _refuse(self) -> None:
@@ -183,8 +185,7 @@ class _Reader(ComposedReader):
             value = self._tensors[name]
             if not value.is_constant:
                 continue
-            taken = {*self._tensors, *(t.name for t in self._found)}
-            inner = renamed[name] = free_name(f"{name}/value", taken)
+            inner = renamed[name] = self._names.fresh(f"{name}/value")
             self._tensors[inner] = replace(value, name=inner)
             self._tensors[name] = replace(value, constant=None)
         read = [replace(op, inputs=tuple(renamed.get(i, i) for i in op.inputs)) for op in ops]
@@ -443,11 +444,10 @@ class _Reader(ComposedReader):
             given,
             constants=self._constants.get(number, {}),
             first_op=self._next_op,
-            taken=self._names,
+            names=self._names,
         )
         self._constants[number] = called.constants
         self._next_op += len(called.ops)
-        self._names |= {tensor.name for tensor in called.tensors}
         self._found += called.tensors
         self._variables.grow(called.tensors)
         produced = {i for step in called.ops for i in step.outputs}
@@ -481,6 +481,12 @@ class _Reader(ComposedReader):
         name = f"passed_on_{self._next_op}"
         self._next_op += 1
         return [Op("reshape", name, (value.name,), (found.name,), Reshape(value.shape))]
+
+
+def _distinct(ops: Sequence[Op]) -> list[Op]:
+    """The operators, each under a name of its own. The file has none: they are made by patterns."""
+    names = Names()
+    return [replace(op, name=names.fresh(op.name)) for op in ops]
 
 
 def _axes(tensor: Tensor) -> list[tuple[int, int]]:

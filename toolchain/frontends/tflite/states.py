@@ -8,7 +8,7 @@ assigned in a run is the next value of the state.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
 from toolchain.ir import DType, Op, State, Tensor
+from toolchain.ir.names import Names
 from toolchain.ops.movement.assign import Assign
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.spec import Array
@@ -58,22 +59,16 @@ def _first_values(model: FileModel) -> dict[Key, Array]:
     return found
 
 
-def of_variable(tensor: Tensor, taken: Collection[str]) -> tuple[Tensor, State]:
-    """The next value and the state of a tensor that the file marks as a variable.
+def of_variable(tensor: Tensor, names: Names) -> tuple[Tensor, State]:
+    """The next value, called by one of `names`, and the state of a tensor that the file marks as a
+    variable.
 
     It starts as real 0: the zero point of int8, otherwise 0 (LiteRT's `ResetVariableTensor`).
     """
     first = tensor.q.zero_point if tensor.dtype is DType.INT8 else 0
-    after = replace(tensor, name=free_name(f"{tensor.name}_next", taken))
+    after = replace(tensor, name=names.fresh(f"{tensor.name}_next"))
     initial = np.full(tensor.shape, first, tensor.dtype.numpy)
     return after, State(tensor.name, after.name, initial)
-
-
-def free_name(name: str, taken: Collection[str]) -> str:
-    """`name`, with underscores where it is taken."""
-    while name in taken:
-        name += "_"
-    return name
 
 
 @dataclass(frozen=True)
@@ -85,12 +80,12 @@ class _Value:
 
 
 class Variables:
-    """The resource variables of a file, while its operators are walked."""
+    """The resource variables of a file, while its operators are walked. `names`: of tensors."""
 
-    def __init__(self, model: FileModel) -> None:
+    def __init__(self, model: FileModel, names: Names) -> None:
         self._model = model
         self._found = list(model.tensors)
-        self._names = {tensor.name for tensor in model.tensors}
+        self._names = names
         self._handles: dict[int, Key] = {}
         self._first: Mapping[Key, Array] | None = None
         self._values: dict[Key, _Value] = {}
@@ -106,7 +101,6 @@ class Variables:
     def grow(self, tensors: Sequence[FileTensor]) -> None:
         """Number further tensors: those of a subgraph that is called."""
         self._found += tensors
-        self._names |= {tensor.name for tensor in tensors}
 
     def operator(self, op: FileOp, tensors: dict[str, Tensor]) -> Op | None:
         """Handle one of `OPERATORS`; a read becomes an operator.
@@ -154,7 +148,7 @@ class Variables:
             raise RefusedError(f"variable {key[1]!r} has no value before its first use", _NO_VALUE)
         if first.dtype != found.dtype.numpy:
             raise InputError(f"variable {key[1]!r} is {first.dtype.name}, not {found.dtype.value}")
-        name = free_name(key[1] or "variable", {*self._names, *tensors})
+        name = self._names.fresh(key[1] or "variable")
         constant = None if key in self._assigned else first
         tensor = Tensor(name, first.shape, found.dtype, found.quantisation, constant)
         tensors[name] = tensor
@@ -169,7 +163,7 @@ class Variables:
             value = self._values[key].tensor
             if (value.shape, value.dtype) != (before.shape, before.dtype):
                 raise InputError(f"variable {key[1]!r} is {before}, but {value} is assigned to it")
-            after = replace(before, name=free_name(f"{before.name}_next", {*self._names, *tensors}))
+            after = replace(before, name=self._names.fresh(f"{before.name}_next"))
             tensors[after.name] = after
             inputs = (value.name, before.name)
             ops.append(Op("assign", f"assign_{number}", inputs, (after.name,), Assign()))
