@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from toolchain.errors import UnsupportedError
 from toolchain.frontends.onnx.arithmetic import UNIT
 from toolchain.frontends.onnx.layout import Layout, channels_last, move
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ir.names import Names, fresh_name
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.movement.transpose import Transpose
 from toolchain.ops.spec import Array
@@ -55,8 +57,11 @@ def shorten(mapping: dict[Any, Any], length: int) -> None:
 
 
 class GraphBuilder:
-    def __init__(self) -> None:
+    """`inputs`: names of the graph's inputs, which no other tensor gets."""
+
+    def __init__(self, inputs: Iterable[str]) -> None:
         self._tensors: dict[str, Tensor] = {}
+        self._taken: ChainMap[str, Any] = ChainMap(dict.fromkeys(inputs), self._tensors)
         self._ops: list[Op] = []
         self._op_names: dict[str, None] = {}
         self._done: dict[tuple[object, ...], str] = {}
@@ -69,9 +74,16 @@ class GraphBuilder:
         quantisation: Quantisation | None,
         constant: Array | None = None,
     ) -> str:
-        unique = _unique(name, self._tensors)
+        unique = fresh_name(name, self._taken)
         self._tensors[unique] = Tensor(unique, tuple(shape), dtype, quantisation, constant)
         return unique
+
+    def add_input(
+        self, name: str, shape: Sequence[int], dtype: DType, quantisation: Quantisation | None
+    ) -> str:
+        """One of the graph's inputs, which has the name that the file gives it."""
+        self._tensors[name] = Tensor(name, tuple(shape), dtype, quantisation)
+        return name
 
     def add_op(
         self,
@@ -81,7 +93,7 @@ class GraphBuilder:
         inputs: Sequence[str],
         outputs: Sequence[str],
     ) -> None:
-        unique = _unique(name or outputs[0], self._op_names)
+        unique = fresh_name(name or outputs[0], self._op_names)
         self._op_names[unique] = None
         self._ops.append(Op(kind, unique, tuple(inputs), tuple(outputs), attributes))
 
@@ -235,10 +247,10 @@ class GraphBuilder:
                 tensor = copy
             names[tensor] = wanted
             final.append(wanted)
-        taken = set(names.values())
+        taken, free = set(names.values()), Names((*self._tensors, *names.values()))
         for tensor in self._tensors:
             if tensor not in names and tensor in taken:
-                names[tensor] = _unique(f"{tensor}/inner", self._tensors.keys() | taken)
+                names[tensor] = free.fresh(f"{tensor}/inner")
 
         def renamed(old: str) -> str:
             return names.get(old, old)
@@ -254,15 +266,6 @@ class GraphBuilder:
         ]
         whole = Graph.build(name, tensors, ops, [renamed(i) for i in inputs], final)
         return whole.with_ops(ops)
-
-
-def _unique(name: str, taken: object) -> str:
-    assert hasattr(taken, "__contains__")
-    unique, number = name, 1
-    while unique in taken:
-        number += 1
-        unique = f"{name}/{number}"
-    return unique
 
 
 def shifted(q: Quantisation, by: int) -> Quantisation:

@@ -17,7 +17,7 @@ import numpy as np
 from toolchain.errors import InputError
 from toolchain.frontends.onnx.control_flow import written_out
 from toolchain.frontends.onnx.einsum import Equation, product, summed
-from toolchain.frontends.onnx.file import Array, FileModel, Node
+from toolchain.frontends.onnx.file import Array, FileModel, Node, names_of
 from toolchain.frontends.onnx.picking import (
     pick_elements,
     pick_rows,
@@ -25,6 +25,7 @@ from toolchain.frontends.onnx.picking import (
     put_rows,
 )
 from toolchain.frontends.onnx.protos import function_body
+from toolchain.ir.names import Names
 
 CONTROL_FLOW = ("If", "Loop")
 Shapes = Mapping[str, tuple[int, ...]]
@@ -48,6 +49,7 @@ class _Writer:
     constants: dict[str, Array]
     known: Set[str]
     opset: int
+    names: Names
     nodes: list[Node] = field(default_factory=list)
 
     def op(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str:
@@ -100,7 +102,7 @@ class _Writer:
         self.nodes.append(made)
 
     def _name(self, stem: str) -> str:
-        return f"{self.node.outputs[0]}/{self.node.index}/{stem}"
+        return self.names.fresh(f"{self.node.outputs[0]}/{self.node.index}/{stem}")
 
 
 def compose(model: FileModel, shapes: Shapes, known: Collection[str]) -> FileModel:
@@ -109,27 +111,28 @@ def compose(model: FileModel, shapes: Shapes, known: Collection[str]) -> FileMod
     `shapes` may lack tensors; an operator whose operands it lacks stays.
     """
     nodes: list[Node] = []
-    constants = dict(model.constants)
+    constants, names = dict(model.constants), names_of(model)
     stored: set[str] = set()
     for node in model.nodes:
         if node.operator == "DequantizeLinear" and node.inputs[0] in constants:
             stored.add(node.outputs[0])
         if node.operator in CONTROL_FLOW:
-            written = written_out(node, constants, model.opset)
+            written = written_out(node, constants, model.opset, names)
             nodes += (node,) if written is None else written.nodes
             constants.update({} if written is None else written.constants)
             continue
         told = all(name in shapes or name in constants for name in node.inputs if name)
         recipe = RECIPES.get(node.operator)
         if recipe is not None and told:
-            writer = _Writer(node, shapes, dict(constants), stored | constants.keys(), model.opset)
+            values = stored | constants.keys()
+            writer = _Writer(node, shapes, dict(constants), values, model.opset, names)
             recipe(writer)
             if writer.nodes:
                 nodes += writer.nodes
                 constants.update(writer.constants)
                 continue
         if told and node.operator not in known and "." not in node.operator:
-            body = function_body(node, constants, shapes, model.opset)
+            body = function_body(node, constants, shapes, model.opset, names)
             if body is not None:
                 nodes += body.nodes
                 constants.update(body.constants)

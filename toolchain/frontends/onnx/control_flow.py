@@ -6,6 +6,7 @@ Keras's recurrent layers come as such a Loop, PyTorch's `squeeze` as such an If.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,10 @@ import numpy as np
 
 from toolchain.errors import InputError
 from toolchain.frontends.onnx.evaluation import evaluate
-from toolchain.frontends.onnx.file import Array, FileModel, Node, read_node, tensor_data
+from toolchain.frontends.onnx.file import Array, FileModel, Node, is_graph, read_node, tensor_data
 from toolchain.frontends.onnx.old_forms import in_new_forms
 from toolchain.frontends.onnx.protos import Body, constants_from_nodes
+from toolchain.ir.names import Names
 
 if TYPE_CHECKING:
     import onnx
@@ -34,19 +36,25 @@ class _Graph:
     constants: Mapping[str, Array]
 
 
-def written_out(node: Node, constants: Mapping[str, Array], opset: int) -> Body | None:
-    """The operators of a Loop or an If; None if how often or whether they run is not known."""
+def written_out(
+    node: Node, constants: Mapping[str, Array], opset: int, names: Names
+) -> Body | None:
+    """The operators of a Loop or an If; None if how often or whether they run is not known.
+
+    `names`: of the tensors inside.
+    """
     if node.operator == "If":
         taken = constants.get(node.inputs[0])
         if taken is None or taken.size != 1:
             return None
         branch = node.attributes["then_branch" if taken.reshape(()) else "else_branch"]
-        writer = _Writer(node, constants, _read(node, branch, opset), opset)
+        writer = _Writer(node, constants, _read(node, branch, opset), opset, names)
         return writer.body(writer.step("branch", ()), ())
     count, condition = (_known(node, index, constants) for index in (0, 1))
     if node.operator != "Loop" or count is None or condition is None:
         return None
-    writer = _Writer(node, constants, _read(node, node.attributes["body"], opset), opset)
+    body = _read(node, node.attributes["body"], opset)
+    writer = _Writer(node, constants, body, opset, names)
     return _unrolled(writer, int(count.reshape(())), condition)
 
 
@@ -89,19 +97,27 @@ class _Writer:
     """Writes the operators of a graph any number of times, under names of their own."""
 
     def __init__(
-        self, node: Node, constants: Mapping[str, Array], graph: _Graph, opset: int
+        self,
+        node: Node,
+        constants: Mapping[str, Array],
+        graph: _Graph,
+        opset: int,
+        names: Names,
     ) -> None:
         self.node = node
         self.nodes: list[Node] = []
         self.known = dict(constants)
         self._added: dict[str, Array] = {}
-        self._graph, self._opset = graph, opset
+        self._graph, self._opset, self._names = graph, opset, names
         self._own = {name: self.constant(name, data) for name, data in graph.constants.items()}
 
     def constant(self, stem: str, data: Array) -> str:
-        name = f"{self.node.outputs[0]}/{self.node.index}/{stem}"
+        name = self._fresh(stem)
         self.known[name] = self._added[name] = data
         return name
+
+    def _fresh(self, stem: str) -> str:
+        return self._names.fresh(f"{self.node.outputs[0]}/{self.node.index}/{stem}")
 
     def step(self, stem: str, inputs: tuple[str, ...]) -> tuple[str, ...]:
         """Write the graph once; returns the names of its outputs."""
@@ -109,16 +125,14 @@ class _Writer:
             raise InputError(f"{self.node} gives its body {len(inputs)} values")
         names = {**self._own, **dict(zip(self._graph.inputs, inputs, strict=True))}
         for node in self._graph.nodes:
-            names |= {
-                out: f"{self.node.outputs[0]}/{self.node.index}/{stem}/{out}"
-                for out in node.outputs
-                if out
+            inputs = _named(node.inputs, names)
+            names |= {out: self._fresh(f"{stem}/{out}") for out in node.outputs if out}
+            held = {
+                key: _renamed(value, names) if is_graph(value) else value
+                for key, value in node.attributes.items()
             }
-            self._add(
-                replace(
-                    node, inputs=_named(node.inputs, names), outputs=_named(node.outputs, names)
-                )
-            )
+            outputs = _named(node.outputs, names)
+            self._add(replace(node, inputs=inputs, outputs=outputs, attributes=held))
         return _named(self._graph.outputs, names)
 
     def body(self, results: Iterable[str], scanned: Iterable[tuple[str, ...]]) -> Body:
@@ -130,7 +144,7 @@ class _Writer:
         for parts, name in zip(collected, self.node.outputs[len(carried) :], strict=False):
             wide = []
             for part in parts:
-                wide.append(f"{part}/{name}/wide")
+                wide.append(self._names.fresh(f"{part}/{name}/wide"))
                 self._plain("Unsqueeze", (part, zero), wide[-1])
             if name:
                 self.nodes.append(self._node("Concat", tuple(wide), name, {"axis": 0}))
@@ -148,12 +162,29 @@ class _Writer:
     def _add(self, node: Node) -> None:
         """Compute what is known, such as the condition; write the rest."""
         given = [name for name in node.inputs if name]
-        if "." in node.operator or any(name not in self.known for name in given):
+        nested = any(map(is_graph, node.attributes.values()))
+        if "." in node.operator or nested or any(name not in self.known for name in given):
             self.nodes.append(node)
             return
         values = evaluate(node, {name: self.known[name] for name in given}, self._opset)
         self.known |= values
         self._added |= values
+
+
+def _renamed(graph: onnx.GraphProto, names: Mapping[str, str]) -> onnx.GraphProto:
+    """A graph in an operator that reads tensors of the graph around it under other names."""
+    own = {value.name for value in (*graph.input, *graph.initializer)}
+    own.update(name for node in graph.node for name in node.output)
+    outside = {name: new for name, new in names.items() if name not in own}
+    made = deepcopy(graph)
+    for node in made.node:
+        node.input[:] = _named(node.input, outside)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                attribute.g.CopyFrom(_renamed(attribute.g, outside))
+    for value in made.output:
+        value.name = outside.get(value.name, value.name)
+    return made
 
 
 def _named(names: Iterable[str], table: Mapping[str, str]) -> tuple[str, ...]:

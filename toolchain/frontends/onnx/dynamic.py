@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.frontends.onnx.file import Node
+from toolchain.frontends.onnx.file import Node, names_of
 from toolchain.frontends.onnx.functions import needed
 from toolchain.frontends.onnx.quantisation import DYNAMIC
 from toolchain.frontends.onnx.shapes import ShapedModel
@@ -23,8 +23,6 @@ from toolchain.ops.hybrid.dynamic import ROWS_ARE_STORED
 _PRODUCTS = DYNAMIC - {"DynamicQuantizeLinear"}
 _FLOAT32 = 1
 """ONNX's number of the element type."""
-_UNIT = "thimble/unit"
-"""The name of a scale of 1."""
 
 
 def join_dynamic(shaped: ShapedModel) -> ShapedModel:
@@ -36,18 +34,22 @@ def join_dynamic(shaped: ShapedModel) -> ShapedModel:
     if nodes == list(shaped.model.nodes):
         return shaped
     ends = [end.name for end in shaped.model.outputs]
-    constants = {**shaped.model.constants, _UNIT: np.ones((), np.float32)}
+    constants = {**shaped.model.constants, joiner.unit: np.ones((), np.float32)}
     model = replace(shaped.model, nodes=needed(nodes, ends), constants=constants)
     return ShapedModel(model, joiner.shapes)
 
 
 class _Joiner:
-    """`shapes`: those of the model, and of the tensors that are added."""
+    """`shapes`: those of the model, and of the tensors that are added. `unit`: the name of a scale
+    of 1.
+    """
 
     def __init__(self, shaped: ShapedModel) -> None:
         self.shapes = dict(shaped.shapes)
         self._constants = shaped.model.constants
-        self._stored: set[str] = set()
+        self._names = names_of(shaped.model)
+        self._stored: dict[str, str] = {}
+        self.unit = self._names.fresh("thimble/unit")
         self._makers = {name: n for n in shaped.model.nodes for name in n.outputs if name}
 
     def parts(self, node: Node) -> tuple[Node, ...]:
@@ -70,20 +72,23 @@ class _Joiner:
                     inputs = (source.inputs[0], product.inputs[1], "", zero_points, scales)
                     return (replace(product, inputs=inputs, outputs=node.outputs),)
             elif self._picks(source) and self._along_channels(product, scale):
-                rows = f"{product.inputs[0]}/stored"
+                added, rows = self._rows(source, product)
                 inputs = (rows, product.inputs[1], "", zero_points, scale)
                 stored = {**product.attributes, ROWS_ARE_STORED: 1}
                 joined = replace(product, inputs=inputs, outputs=node.outputs, attributes=stored)
-                return (*self._rows(source, product, rows), joined)
+                return (*added, joined)
         return (node,)
 
-    def _rows(self, gather: Node, product: Node, rows: str) -> tuple[Node, ...]:
-        """The picked rows with a scale of 1, unless another product reads them already."""
-        if rows in self._stored:
-            return ()
-        self._stored.add(rows)
+    def _rows(self, gather: Node, product: Node) -> tuple[tuple[Node, ...], str]:
+        """The picked rows with a scale of 1, and their name; no operators where another product
+        reads them already.
+        """
+        picked = product.inputs[0]
+        if picked in self._stored:
+            return (), self._stored[picked]
+        rows = self._stored[picked] = self._names.fresh(f"{picked}/stored")
         zero_point = product.inputs[2] if len(product.inputs) > 2 else ""
-        return self._dequantised(gather, (_UNIT, zero_point), rows)
+        return self._dequantised(gather, (self.unit, zero_point), rows), rows
 
     def _product(self, sums: str) -> Node | None:
         """The product of integers that `sums` are as floats."""
@@ -123,7 +128,7 @@ class _Joiner:
     ) -> tuple[Node, Node]:
         """Its table by the scale and zero point of these names, and the picking of rows."""
         table, *picked = gather.inputs
-        real = f"{output}/{table}"
+        real = self._names.fresh(f"{output}/{table}")
         self.shapes[real] = self.shapes[table]
         self.shapes[output] = self.shapes[gather.outputs[0]]
         whole = Node(

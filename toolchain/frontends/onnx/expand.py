@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from toolchain.errors import InputError
-from toolchain.frontends.onnx.file import Array, FileModel, Node
+from toolchain.frontends.onnx.file import Array, FileModel, Node, names_of
+from toolchain.ir.names import Names
 
 _CONTRIB = "com.microsoft."
 _FLOAT32 = 1
@@ -27,7 +28,7 @@ _ONE_AXIS = 13
 
 def expand(model: FileModel) -> FileModel:
     """The same model without QLinear operators. Raises InputError where one lacks an input."""
-    expander = _Expander(dict(model.constants), model.opset)
+    expander = _Expander(dict(model.constants), model.opset, names_of(model))
     nodes = tuple(part for node in model.nodes for part in expander.parts(node))
     return replace(model, nodes=nodes, constants=expander.constants)
 
@@ -36,6 +37,7 @@ def expand(model: FileModel) -> FileModel:
 class _Expander:
     constants: dict[str, Array]
     opset: int
+    names: Names
 
     def parts(self, node: Node) -> Iterator[Node]:
         plain = node.operator.removeprefix(_CONTRIB)
@@ -130,7 +132,7 @@ class _Expander:
             yield Node(node.index, "Add", node.name, (scaled, bias), node.outputs, {})
 
     def fresh(self, node: Node, stem: str) -> str:
-        return f"{node.outputs[0]}/{node.index}/{stem}"
+        return self.names.fresh(f"{node.outputs[0]}/{node.index}/{stem}")
 
 
 def _input(node: Node, index: int) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.errors import InputError
+from toolchain.ir.names import Names
 from toolchain.packages import ONNX, lazy
 
 if TYPE_CHECKING:
@@ -60,6 +61,28 @@ class FileModel:
     inputs: tuple[End, ...]
     outputs: tuple[End, ...]
     opset: int
+
+
+def names_of(model: FileModel) -> Names:
+    """Fresh names of tensors: none that a tensor of the model has, or of a graph in an operator."""
+    names = Names(model.constants)
+    names.take(end.name for end in (*model.inputs, *model.outputs))
+    graphs: list[Any] = []
+    for node in model.nodes:
+        names.take((*node.inputs, *node.outputs))
+        graphs += [value for value in node.attributes.values() if is_graph(value)]
+    while graphs:
+        graph = graphs.pop()
+        names.take(value.name for value in (*graph.input, *graph.output, *graph.initializer))
+        for part in graph.node:
+            names.take((*part.input, *part.output))
+            graphs += [attribute.g for attribute in part.attribute if attribute.HasField("g")]
+    return names
+
+
+def is_graph(value: object) -> bool:
+    """Whether an attribute holds a graph: a branch, or a body."""
+    return isinstance(value, onnx.GraphProto)
 
 
 def read_file(data: bytes) -> FileModel:

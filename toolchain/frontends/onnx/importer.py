@@ -89,11 +89,11 @@ class Importer:
         """The model's input as a tensor of the graph, and as an int8 value."""
         shape = self._values.shapes[end.name]
         if end.dtype in ("int32", "int64"):
-            tensor = self._values.builder.add_tensor(end.name, shape, DType(end.dtype), None)
+            tensor = self._values.builder.add_input(end.name, shape, DType(end.dtype), None)
             self._values.activations[end.name] = Value(tensor, Layout.of(shape), None, True)
             return tensor
         if end.dtype == "bool":
-            tensor = self._values.builder.add_tensor(end.name, shape, DType.BOOL, None)
+            tensor = self._values.builder.add_input(end.name, shape, DType.BOOL, None)
             self._values.activations[end.name] = Value(tensor, Layout.of(shape), UNIT)
             return tensor
         if end.dtype not in ("float32", "int8", "uint8"):
@@ -102,17 +102,17 @@ class Importer:
                 "indices (int32, int64) can be"
             )
         if self._arithmetic.in_float and end.dtype == "float32":
-            tensor = self._values.builder.add_tensor(end.name, shape, DType.FLOAT32, None)
+            tensor = self._values.builder.add_input(end.name, shape, DType.FLOAT32, None)
             self._values.activations[end.name] = Value(tensor, Layout.of(shape), UNIT)
             return tensor
         q = self._values.coming_quantisation(end.name)
         dtype = DType(end.dtype)
         if dtype is DType.FLOAT32:
             self._values.float_ends.add(end.name)
-            return self._values.builder.add_tensor(end.name, shape, dtype, None)
+            return self._values.builder.add_input(end.name, shape, dtype, None)
         q = q or Quantisation((1.0,), (0,))
         stored = shifted(q, 128) if dtype is DType.UINT8 else q
-        tensor = self._values.builder.add_tensor(end.name, shape, dtype, stored)
+        tensor = self._values.builder.add_input(end.name, shape, dtype, stored)
         inner = tensor
         if dtype is DType.UINT8:
             inner = self._values.as_int8(end.name, tensor, q)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from toolchain.errors import InputError
-from toolchain.frontends.onnx.file import Array, FileModel, Node, dtype_code
+from toolchain.frontends.onnx.file import Array, FileModel, Node, dtype_code, names_of
+from toolchain.ir.names import Names
 
 OLDEST_FORMS = 13
 """Operators have at least the form of this opset after `in_new_forms`."""
@@ -40,7 +41,7 @@ def in_new_forms(model: FileModel, ranks: Ranks) -> FileModel:
     """
     if model.opset >= OLDEST_FORMS:
         return model
-    converter = _Converter(dict(model.constants), model.opset, ranks)
+    converter = _Converter(dict(model.constants), model.opset, ranks, names_of(model))
     nodes = tuple(part for node in model.nodes for part in converter.parts(node))
     return replace(model, nodes=nodes, constants=converter.constants)
 
@@ -50,6 +51,7 @@ class _Converter:
     constants: dict[str, Array]
     opset: int
     find_ranks: Ranks
+    names: Names
     found_ranks: Mapping[str, int] | None = None
 
     def parts(self, node: Node) -> Iterator[Node]:
@@ -62,9 +64,12 @@ class _Converter:
             yield _without(node)
 
     def constant(self, node: Node, stem: str, values: Any, dtype: type[np.generic]) -> str:
-        name = f"{node.outputs[0]}/{node.index}/{stem}"
+        name = self.fresh(node, stem)
         self.constants[name] = np.asarray(values, dtype)
         return name
+
+    def fresh(self, node: Node, stem: str) -> str:
+        return self.names.fresh(f"{node.outputs[0]}/{node.index}/{stem}")
 
     def rank(self, node: Node, name: str) -> int:
         if name in self.constants:
@@ -220,7 +225,7 @@ def _broadcast(converter: _Converter, node: Node) -> Iterator[Node]:
     if behind <= 0:
         yield plain
         return
-    wider = f"{node.outputs[0]}/{node.index}/wider"
+    wider = converter.fresh(node, "wider")
     places = converter.constant(node, "places", range(rank, rank + behind), np.int64)
     yield Node(node.index, "Unsqueeze", node.name, (second, places), (wider,))
     yield replace(plain, inputs=(first, wider))

@@ -11,6 +11,7 @@ import numpy as np
 from toolchain.errors import InputError
 from toolchain.frontends.onnx.file import Array, FileModel, Node, read_node
 from toolchain.frontends.onnx.old_forms import OLDEST_FORMS
+from toolchain.ir.names import Names
 from toolchain.packages import ONNX, lazy
 
 if TYPE_CHECKING:
@@ -84,10 +85,11 @@ def function_body(
     constants: Mapping[str, Array],
     shapes: Mapping[str, tuple[int, ...]],
     opset: int,
+    names: Names,
 ) -> Body | None:
     """What ONNX defines the operator to be, written with others; None if it defines nothing.
 
-    Operands that are not constant are float32 of the given shapes.
+    Operands that are not constant are float32 of the given shapes. `names`: of the tensors inside.
     """
     opset = forms_opset(opset)
     try:
@@ -118,10 +120,12 @@ def function_body(
     parts = inlined.graph.node
     if any(part.op_type in (node.operator, *_CONTROL_FLOW) for part in parts):
         return None
-    own = {*node.inputs, *node.outputs}
+    inside = {name: name for name in ("", *node.inputs, *node.outputs)}
 
     def named(name: str) -> str:
-        return name if name in own else f"{node.outputs[0]}/{node.index}/{name}"
+        if name not in inside:
+            inside[name] = names.fresh(f"{node.outputs[0]}/{node.index}/{name}")
+        return inside[name]
 
     made = [
         replace(

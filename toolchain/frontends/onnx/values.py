@@ -52,7 +52,7 @@ class Values:
         model = shaped.model
         self.shapes = shaped.shapes
         self.opset = model.opset
-        self.builder = GraphBuilder()
+        self.builder = GraphBuilder(end.name for end in model.inputs)
         self.activations: dict[str, Value] = {}
         self.constants: dict[str, OnnxData] = {n: OnnxData(d) for n, d in model.constants.items()}
         self.float_ends: set[str] = set()

@@ -148,7 +148,8 @@ class Variables:
             raise RefusedError(f"variable {key[1]!r} has no value before its first use", _NO_VALUE)
         if first.dtype != found.dtype.numpy:
             raise InputError(f"variable {key[1]!r} is {first.dtype.name}, not {found.dtype.value}")
-        name = self._names.fresh(key[1] or "variable")
+        wished = key[1] or "variable"  # converters call a tensor as the variable that it reads
+        name = self._names.fresh(f"{wished}_" if wished in self._names else wished)
         constant = None if key in self._assigned else first
         tensor = Tensor(name, first.shape, found.dtype, found.quantisation, constant)
         tensors[name] = tensor
