@@ -13,6 +13,7 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from toolchain.ir import Graph, Op, Tensor
+from toolchain.ir.names import fresh_name
 from toolchain.ops import spec_of
 from toolchain.ops.spec import WrittenOp
 
@@ -93,7 +94,10 @@ class _Writer:
         extra = [replace(t, name=f"{op.name}/{t.name}") for t in form.extra_inputs]
         inputs = own + [self.tensor(tensor) for tensor in extra]
         written.inputs = [inputs[i] if i >= 0 else -1 for i in form.order] or inputs
-        written.intermediates = [self.tensor(tensor) for tensor in form.intermediates]
+        written.intermediates = [
+            self.tensor(replace(t, name=fresh_name(t.name, self.graph.tensors)))
+            for t in form.intermediates
+        ]
         written.outputs = outputs
         if custom:
             written.customOptions = np.frombuffer(flexbuffers.Dumps(dict(form.options)), np.uint8)

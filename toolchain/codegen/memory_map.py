@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from toolchain.ir import Graph
+from toolchain.ir.names import Names
 from toolchain.memory.plan import Plan
 from toolchain.ops import spec_of
 from toolchain.ops.moves import moves
@@ -65,7 +66,8 @@ def memory_map(plan: Plan, call_steps: Sequence[int]) -> tuple[Row, ...]:
     arena, graph = plan.arena, plan.graph
     step_of = {graph.ops[op].name: step for step, op in enumerate(plan.schedule.order)}
     sizes = {op.name: op.scratch_bytes for op in plan.operators}
-    row_of = _rows_of_tensors(graph)
+    labels = _Labels(Names(graph.tensors))
+    row_of = _rows_of_tensors(graph, labels)
     found: dict[str, list[Row]] = {}
 
     def add(row: str, offset: int, size_bytes: int, life: tuple[int, int]) -> None:
@@ -80,9 +82,14 @@ def memory_map(plan: Plan, call_steps: Sequence[int]) -> tuple[Row, ...]:
         if op.name in arena.scratch_offsets:
             owner = op.part_of or op.name
             life = (step_of[op.name], step_of[op.name] + 1)
-            add(f"scratch of {owner}", arena.scratch_offsets[op.name], sizes[op.name], life)
+            add(
+                labels.of(f"scratch of {owner}"),
+                arena.scratch_offsets[op.name],
+                sizes[op.name],
+                life,
+            )
     for name, offset in arena.fetch_offsets.items():
-        row = f"constants of {name}, fetched"
+        row = labels.of(f"constants of {name}, fetched")
         add(row, offset, arena.fetch_bytes[name], arena.fetch_steps[name])
     rows = sorted(
         (_together(name, each) for name, each in found.items()),
@@ -91,7 +98,20 @@ def memory_map(plan: Plan, call_steps: Sequence[int]) -> tuple[Row, ...]:
     return _explained(rows, _reasons(plan, row_of, call_steps))
 
 
-def _rows_of_tensors(graph: Graph) -> Mapping[str, str]:
+@dataclass(frozen=True)
+class _Labels:
+    """What rows are called that are no tensor's own: by no tensor's name. `names`: of tensors."""
+
+    names: Names
+    known: dict[str, str] = field(default_factory=dict)
+
+    def of(self, wished: str) -> str:
+        if wished not in self.known:
+            self.known[wished] = self.names.fresh(wished)
+        return self.known[wished]
+
+
+def _rows_of_tensors(graph: Graph, labels: _Labels) -> Mapping[str, str]:
     """The row of each tensor: its own, or that of the operator of which it is a block."""
     whole = frozenset((*graph.inputs, *graph.outputs))
     parts = {
@@ -101,7 +121,10 @@ def _rows_of_tensors(graph: Graph) -> Mapping[str, str]:
         for name in op.outputs
         if name not in whole
     }
-    return {name: f"output of {parts[name]}" if name in parts else name for name in graph.tensors}
+    return {
+        name: labels.of(f"output of {parts[name]}") if name in parts else name
+        for name in graph.tensors
+    }
 
 
 def _together(name: str, rows: Sequence[Row]) -> Row:
