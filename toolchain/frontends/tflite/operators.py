@@ -202,8 +202,8 @@ class OperatorReader:
         _check_finite(op, answer.attributes)
         kept = [inputs[i] for i in answer.inputs]
         updated = self._updated(op, answer.states)
-        for first in answer.memories:
-            kept.append(self._memory(outputs[0], first))
+        for place, first in enumerate(answer.memories):
+            kept.append(self._memory(f"{outputs[0].name}_memory{'_' * place}", first))
             updated.append(self._tensors[self._states[-1].output])
         result = Op(
             spec.kind,
@@ -253,9 +253,9 @@ class OperatorReader:
             result.append(after)
         return result
 
-    def _memory(self, output: Tensor, first: Array) -> Tensor:
+    def _memory(self, wished: str, first: Array) -> Tensor:
         """A state that the operator keeps and the file does not mention, by its first value."""
-        name = self._names.fresh(f"{output.name}_memory")
+        name = self._names.fresh(wished)
         tensor = Tensor(name, first.shape, DType(first.dtype.name))
         after = replace(tensor, name=self._names.fresh(f"{name}_next"))
         self._tensors |= {name: tensor, after.name: after}
