@@ -15,6 +15,7 @@ import numpy as np
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import Problem, RefusedError
 from toolchain.frontends.tflite import refusals, shapes
+from toolchain.frontends.tflite.expansion import Written
 from toolchain.frontends.tflite.file import (
     LARGEST_ACTIVATION_BYTES,
     FileModel,
@@ -130,6 +131,7 @@ class OperatorReader:
         self._constants: dict[int, Mapping[int, int]] = {}
         self._next_op = max((op.index for op in model.ops), default=0) + 1
         self._calls: list[int] = []
+        self._written = Written()
 
     def _learn(self, index: int, tensor: Tensor) -> None:
         self._known.add(index)

@@ -28,6 +28,7 @@ from toolchain.frontends.tflite import (
     spectra,
 )
 from toolchain.frontends.tflite.composed import ComposedReader
+from toolchain.frontends.tflite.expansion import TooManyError, check_calls
 from toolchain.frontends.tflite.file import IDENTIFIER, FileOp, read_file
 from toolchain.frontends.tflite.metadata import labels
 from toolchain.frontends.tflite.states import OPERATORS
@@ -55,6 +56,7 @@ def read(data: bytes, path: Path) -> Graph:
     """A TFLite file's main subgraph. See `FrontEnd.read`."""
     try:
         model = read_file(data)
+        check_calls(model)
         if legacy.is_legacy(model):
             model = legacy.as_int8(model)
         return _Reader(model, path).graph()
@@ -217,6 +219,8 @@ class _Reader(ComposedReader):
             return [] if self._folded(op) else self._read(op)
         except RefusedError as refused:
             self._problems.append(Problem(op.name, op.place, refused.why, refused.remedy))
+        except TooManyError:
+            raise
         except InputError as error:
             self._broken.append(str(error))
         except ValueError as error:
@@ -388,8 +392,9 @@ class _Reader(ComposedReader):
             file = replace(file, inputs=listed)
         if results is not None:
             file = replace(file, outputs=tuple(file.outputs[place] for place in results))
+        self._written.add(op, number, len(file.ops))
         inner = _Reader(file, self._path)
-        inner._calls = [*self._calls, number]
+        inner._calls, inner._written = [*self._calls, number], self._written
         graph = inner.inside(f"subgraph_{number}")
         self._problems += inner._problems
         self._broken += inner._broken
@@ -447,6 +452,7 @@ class _Reader(ComposedReader):
             names=self._names,
         )
         self._constants[number] = called.constants
+        self._written.add(op, number, len(called.ops))
         self._next_op += len(called.ops)
         self._found += called.tensors
         self._variables.grow(called.tensors)
