@@ -12,6 +12,7 @@ import pytest
 from tests.support.tflite_subgraphs import File, Subgraph
 from toolchain.boards import board
 from toolchain.errors import InputError
+from toolchain.frontends import written_out
 from toolchain.frontends.tflite import FRONT_END, expansion
 from toolchain.ir import Graph
 from toolchain.ops.interpret import interpret
@@ -81,7 +82,7 @@ def test_the_count_is_that_of_the_whole_model(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(expansion, "MOST_CALLED", 20)
     assert len([op for op in read(file).ops if op.kind == "add"]) == 8
     monkeypatch.setattr(expansion, "MOST_CALLED", 19)
-    with pytest.raises(InputError, match="which is 10 operators .* be 19 at most"):
+    with pytest.raises(InputError, match=r"which is 10 operators .* be 19 at most"):
         read(file)
 
 
@@ -149,6 +150,6 @@ def test_loops_in_loops_are_bounded_together(monkeypatch: pytest.MonkeyPatch) ->
         counting(outer, 6, condition, body, nested(level))
     del file.model.subgraphs[12:]
     assert sum(op.kind == "add" for op in read(file).ops) == 6**4
-    monkeypatch.setattr(expansion, "MOST_READ", 4_000)
+    monkeypatch.setattr(written_out, "MOST_WRITTEN", 4_000)
     with pytest.raises(InputError, match=r"WHILE .* calls subgraph \d+: with its loops written"):
         read(file)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.onnx_models import model_of, prepared_of, random_feeds, run
-from toolchain.errors import UnsupportedError
+from toolchain.errors import InputError, UnsupportedError
+from toolchain.frontends import written_out
 
 
 def node(operator: str, inputs: str, outputs: str, **attributes: object) -> onnx.NodeProto:
@@ -123,3 +124,49 @@ def test_a_loop_whose_end_depends_on_values_is_refused() -> None:
     model.graph.initializer.append(numpy_helper.from_array(np.float32(9), "big"))
     with pytest.raises(UnsupportedError, match=r"Loop.*control flow"):
         prepared_of(model.SerializeToString())
+
+
+def nested(turns: int, inner: Sequence[onnx.NodeProto], result: str) -> onnx.ModelProto:
+    """y = x, carried through `turns` turns of a loop whose body is `inner`."""
+    inputs = [end("i", TensorProto.INT64, []), end("c", TensorProto.BOOL, []), end("h")]
+    nodes = [node("Identity", "c", "go"), *inner]
+    outputs = [end("go", TensorProto.BOOL), end(result)]
+    own = [
+        numpy_helper.from_array(np.int64(turns), "inner_turns"),
+        numpy_helper.from_array(np.array(True), "inner_yes"),
+    ]
+    graph = helper.make_graph(nodes, "body", inputs, outputs, own)
+    loop = helper.make_node("Loop", ["turns", "yes", "x"], ["y"], body=graph)
+    constants: dict[str, NDArray[np.generic]] = {"turns": np.int64(turns), "yes": np.array(True)}
+    return model_of([loop], {"x": (1, 4)}, ["y"], constants)
+
+
+def test_loops_in_loops_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each loop turns 20 times, both together 400 times."""
+    ends = [end("j", TensorProto.INT64, []), end("d", TensorProto.BOOL, []), end("k")]
+    nodes = [node("Identity", "d", "on"), node("Add", "k k", "twice")]
+    graph = helper.make_graph(nodes, "inner", ends, [end("on", TensorProto.BOOL), end("twice")])
+    names = ["inner_turns", "inner_yes", "h"]
+    model = nested(20, [helper.make_node("Loop", names, ["inner_h"], body=graph)], "inner_h")
+    monkeypatch.setattr(written_out, "MOST_WRITTEN", 40 + 800)
+    assert len(prepared_of(model.SerializeToString()).graph.ops) == 400
+    monkeypatch.setattr(written_out, "MOST_WRITTEN", 40 + 800 - 1)
+    with pytest.raises(InputError, match=r"Loop .*written out, turn by turn"):
+        prepared_of(model.SerializeToString())
+
+
+def test_a_loop_does_not_double_a_constant_without_end() -> None:
+    """2^40 elements, if they were computed."""
+    inputs = [end("i", TensorProto.INT64, []), end("c", TensorProto.BOOL, []), end("h")]
+    nodes = [node("Identity", "c", "go"), node("Concat", "h h", "twice", axis=0)]
+    outputs = [end("go", TensorProto.BOOL), end("twice")]
+    graph = helper.make_graph(nodes, "body", inputs, outputs)
+    loop = helper.make_node("Loop", ["turns", "yes", "one"], ["many"], body=graph)
+    add = node("Add", "x many", "y")
+    constants: dict[str, NDArray[np.generic]] = {
+        "turns": np.int64(40),
+        "yes": np.array(True),
+        "one": np.float32([1]),
+    }
+    with pytest.raises(InputError):
+        prepared_of(model_of([loop, add], {"x": (1, 4)}, ["y"], constants).SerializeToString())

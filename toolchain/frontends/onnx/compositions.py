@@ -25,6 +25,7 @@ from toolchain.frontends.onnx.picking import (
     put_rows,
 )
 from toolchain.frontends.onnx.protos import function_body
+from toolchain.frontends.written_out import WrittenOut
 from toolchain.ir.names import Names
 
 CONTROL_FLOW = ("If", "Loop")
@@ -105,8 +106,11 @@ class _Writer:
         return self.names.fresh(f"{self.node.outputs[0]}/{self.node.index}/{stem}")
 
 
-def compose(model: FileModel, shapes: Shapes, known: Collection[str]) -> FileModel:
+def compose(
+    model: FileModel, shapes: Shapes, known: Collection[str], written: WrittenOut
+) -> FileModel:
     """The same model without the operators above. `known`: operators that have readers.
+    `written`: what loops and branches of the file have become.
 
     `shapes` may lack tensors; an operator whose operands it lacks stays.
     """
@@ -117,9 +121,9 @@ def compose(model: FileModel, shapes: Shapes, known: Collection[str]) -> FileMod
         if node.operator == "DequantizeLinear" and node.inputs[0] in constants:
             stored.add(node.outputs[0])
         if node.operator in CONTROL_FLOW:
-            written = written_out(node, constants, model.opset, names)
-            nodes += (node,) if written is None else written.nodes
-            constants.update({} if written is None else written.constants)
+            body = written_out(node, constants, model.opset, names, written)
+            nodes += (node,) if body is None else body.nodes
+            constants.update({} if body is None else body.constants)
             continue
         told = all(name in shapes or name in constants for name in node.inputs if name)
         recipe = RECIPES.get(node.operator)

@@ -16,7 +16,9 @@ from toolchain.errors import InputError
 from toolchain.frontends.onnx.evaluation import evaluate
 from toolchain.frontends.onnx.file import Array, FileModel, Node, is_graph, read_node, tensor_data
 from toolchain.frontends.onnx.old_forms import in_new_forms
+from toolchain.frontends.onnx.operators import ENLARGING
 from toolchain.frontends.onnx.protos import Body, constants_from_nodes
+from toolchain.frontends.written_out import WrittenOut
 from toolchain.ir.names import Names
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 _MOST_STEPS = 4096
 _MOST_NODES = 1 << 15
+_LARGEST_KNOWN = 1 << 20
+"""Elements of a tensor that is still computed while a loop is written out; a loop may double it."""
 
 
 @dataclass(frozen=True)
@@ -37,24 +41,25 @@ class _Graph:
 
 
 def written_out(
-    node: Node, constants: Mapping[str, Array], opset: int, names: Names
+    node: Node, constants: Mapping[str, Array], opset: int, names: Names, written: WrittenOut
 ) -> Body | None:
     """The operators of a Loop or an If; None if how often or whether they run is not known.
 
-    `names`: of the tensors inside.
+    `names`: of the tensors inside; `written`: of the whole file. Raises InputError where that is
+    too much, and as `evaluate`.
     """
     if node.operator == "If":
         taken = constants.get(node.inputs[0])
         if taken is None or taken.size != 1:
             return None
         branch = node.attributes["then_branch" if taken.reshape(()) else "else_branch"]
-        writer = _Writer(node, constants, _read(node, branch, opset), opset, names)
+        writer = _Writer(node, constants, _read(node, branch, opset), opset, names, written)
         return writer.body(writer.step("branch", ()), ())
     count, condition = (_known(node, index, constants) for index in (0, 1))
     if node.operator != "Loop" or count is None or condition is None:
         return None
     body = _read(node, node.attributes["body"], opset)
-    writer = _Writer(node, constants, body, opset, names)
+    writer = _Writer(node, constants, body, opset, names, written)
     return _unrolled(writer, int(count.reshape(())), condition)
 
 
@@ -103,12 +108,14 @@ class _Writer:
         graph: _Graph,
         opset: int,
         names: Names,
+        written: WrittenOut,
     ) -> None:
         self.node = node
         self.nodes: list[Node] = []
         self.known = dict(constants)
         self._added: dict[str, Array] = {}
         self._graph, self._opset, self._names = graph, opset, names
+        self._written = written
         self._own = {name: self.constant(name, data) for name, data in graph.constants.items()}
 
     def constant(self, stem: str, data: Array) -> str:
@@ -123,6 +130,7 @@ class _Writer:
         """Write the graph once; returns the names of its outputs."""
         if len(inputs) != len(self._graph.inputs):
             raise InputError(f"{self.node} gives its body {len(inputs)} values")
+        self._written.add(f"{self.node}", len(self._graph.nodes))
         names = {**self._own, **dict(zip(self._graph.inputs, inputs, strict=True))}
         for node in self._graph.nodes:
             inputs = _named(node.inputs, names)
@@ -163,7 +171,14 @@ class _Writer:
         """Compute what is known, such as the condition; write the rest."""
         given = [name for name in node.inputs if name]
         nested = any(map(is_graph, node.attributes.values()))
-        if "." in node.operator or nested or any(name not in self.known for name in given):
+        large = any(self.known[name].size > _LARGEST_KNOWN for name in given if name in self.known)
+        if (
+            "." in node.operator
+            or nested
+            or large
+            or node.operator in ENLARGING
+            or any(name not in self.known for name in given)
+        ):
             self.nodes.append(node)
             return
         values = evaluate(node, {name: self.known[name] for name in given}, self._opset)

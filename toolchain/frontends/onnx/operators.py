@@ -27,3 +27,7 @@ PRODUCTS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 
 MOVES_INTEGERS = (KEEPS_VALUES - {"Relu", "Clip"}) | {"ArgMax", "ArgMin"}
 """Operators that treat stored integers exactly as they treat real values."""
+ENLARGING = frozenset(
+    {"ConstantOfShape", "Expand", "Pad", "Range", "Resize", "Tile", "OneHot", "EyeLike"}
+)
+"""Operators whose outputs may be of any size, however small their inputs are."""

@@ -14,9 +14,10 @@ from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.onnx.compositions import compose
 from toolchain.frontends.onnx.evaluation import evaluate
 from toolchain.frontends.onnx.file import Array, End, FileModel, Node, check_shape, dtype_name
-from toolchain.frontends.onnx.operators import COPYING, RENAMING
+from toolchain.frontends.onnx.operators import COPYING, ENLARGING, RENAMING
 from toolchain.frontends.onnx.protos import forms_opset, node_proto, type_code
 from toolchain.frontends.onnx.quantisation import dequantised_constant
+from toolchain.frontends.written_out import WrittenOut
 from toolchain.packages import ONNX, lazy
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _KEPT_QUANTISED = RENAMING | COPYING | {"DequantizeLinear", "Transpose"}
 _MOST_ROUNDS = 8
 _SMALL_ELEMENTS = 1024
 _LARGEST_FOLD_ELEMENTS = 1 << 24
+_LONGEST_SHAPE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def resolve(model: FileModel, known: Collection[str]) -> ShapedModel:
 
     Raises InputError if shapes stay undefined, contradict one another or are far too large.
     """
-    model = _fix_batch(model)
+    model, written = _fix_batch(model), WrittenOut()
     for _ in range(_MOST_ROUNDS):
         pending = any(n.operator not in known and is_standard(n.operator) for n in model.nodes)
         try:
@@ -65,7 +67,7 @@ def resolve(model: FileModel, known: Collection[str]) -> ShapedModel:
             if not pending:
                 raise
             shapes = {name: tuple(data.shape) for name, data in model.constants.items()}
-        simpler = compose(_fold(model, shapes), shapes, known)
+        simpler = compose(_fold(model, shapes), shapes, known, written)
         if simpler.nodes == model.nodes:
             break
         model = simpler
@@ -205,7 +207,7 @@ def _infer(model: FileModel, *, strict: bool) -> dict[str, tuple[int, ...]]:
             _proto(model, forms_opset(model.opset)),
             check_type=strict,
             strict_mode=strict,
-            data_prop=True,
+            data_prop=not _grows(model),
         )
     except Exception as error:  # onnx raises its own kinds, and RuntimeError, and others
         reason = str(error).strip().splitlines()
@@ -232,6 +234,20 @@ def _infer(model: FileModel, *, strict: bool) -> dict[str, tuple[int, ...]]:
             dims = [dim.dim_value for dim in kind.shape.dim]
             shapes[value.name] = check_shape(dims, repr(value.name))
     return shapes
+
+
+def _grows(model: FileModel) -> bool:
+    """Whether Concats make a long vector of constants, all of which ONNX's inference would carry
+    along as if it were a shape. Vectors that are shapes are short.
+    """
+    known = {name: data.size for name, data in model.constants.items() if data.ndim <= 1}
+    for node in model.nodes:
+        given = [known.get(name, 0) for name in node.inputs]
+        size = sum(given) if node.operator == "Concat" else max(given, default=0)
+        if size > _LONGEST_SHAPE:
+            return True
+        known |= dict.fromkeys(node.outputs, size)
+    return False
 
 
 def _fold(model: FileModel, shapes: Mapping[str, tuple[int, ...]]) -> FileModel:
@@ -285,12 +301,7 @@ def _fold(model: FileModel, shapes: Mapping[str, tuple[int, ...]]) -> FileModel:
 def _stays_small(node: Node, constants: Mapping[str, Array]) -> bool:
     """Whether the operator's outputs are small whatever their shapes are: its inputs are."""
     sizes = [constants[name].size if name in constants else _SMALL_ELEMENTS for name in node.inputs]
-    return sum(sizes) < _SMALL_ELEMENTS and node.operator not in _ENLARGING
-
-
-_ENLARGING = frozenset(
-    {"ConstantOfShape", "Expand", "Pad", "Range", "Resize", "Tile", "OneHot", "EyeLike"}
-)
+    return sum(sizes) < _SMALL_ELEMENTS and node.operator not in ENLARGING
 
 
 def _is_small(node: Node, shapes: Mapping[str, tuple[int, ...]]) -> bool:

@@ -1,5 +1,5 @@
 """How many operators the calls of subgraphs become: counted on the graph of calls before any is
-read, and while loops are unrolled.
+read. Loops that are unrolled are counted as they are (`frontends.written_out`).
 
 A file of some kilobytes can call each subgraph several times from the one before it, or turn loops
 inside of loops, and so stand for more operators than any memory holds.
@@ -7,22 +7,15 @@ inside of loops, and so stand for more operators than any memory holds.
 
 from __future__ import annotations
 
-from toolchain.errors import InputError
 from toolchain.frontends.tflite.control import called_by
 from toolchain.frontends.tflite.file import FileModel, FileOp
+from toolchain.frontends.written_out import TooManyError
 
 MOST_CALLED = 20_000
 """Operators that calls become, where each branch and each body of a loop is counted once."""
-MOST_READ = 200_000
-"""Operators that are read while calls are followed and loops unrolled, those included that are
-given up since a loop turns too often."""
 MOST_DEPTH = 32
 """Calls within calls."""
 _MOST_SHOWN = 10**15
-
-
-class TooManyError(InputError):
-    """No further operator is read."""
 
 
 def check_calls(model: FileModel) -> None:
@@ -81,19 +74,3 @@ def _calls(op: FileOp, model: FileModel) -> list[int]:
     if op.options is None:
         return []
     return [number for number in called_by(op) if 0 < number <= len(model.others)]
-
-
-class Written:
-    """Counts the operators of one file that are read in place of calls."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def add(self, op: FileOp, number: int, count: int) -> None:
-        """`count` more, of subgraph `number`, which `op` calls. Raises TooManyError."""
-        self._count += count
-        if self._count > MOST_READ:
-            raise TooManyError(
-                f"{op} calls subgraph {number}: with its loops written out, turn by turn, the "
-                f"model is more than {MOST_READ:,} operators: export it with fewer steps"
-            )

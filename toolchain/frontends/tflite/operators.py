@@ -15,7 +15,6 @@ import numpy as np
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import Problem, RefusedError
 from toolchain.frontends.tflite import refusals, shapes
-from toolchain.frontends.tflite.expansion import Written
 from toolchain.frontends.tflite.file import (
     LARGEST_ACTIVATION_BYTES,
     FileModel,
@@ -23,6 +22,7 @@ from toolchain.frontends.tflite.file import (
     FileTensor,
 )
 from toolchain.frontends.tflite.states import Variables, of_variable
+from toolchain.frontends.written_out import WrittenOut
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ir.names import Names
 from toolchain.ops import specs
@@ -131,7 +131,7 @@ class OperatorReader:
         self._constants: dict[int, Mapping[int, int]] = {}
         self._next_op = max((op.index for op in model.ops), default=0) + 1
         self._calls: list[int] = []
-        self._written = Written()
+        self._written = WrittenOut()
 
     def _learn(self, index: int, tensor: Tensor) -> None:
         self._known.add(index)

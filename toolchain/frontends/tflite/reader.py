@@ -28,10 +28,11 @@ from toolchain.frontends.tflite import (
     spectra,
 )
 from toolchain.frontends.tflite.composed import ComposedReader
-from toolchain.frontends.tflite.expansion import TooManyError, check_calls
+from toolchain.frontends.tflite.expansion import check_calls
 from toolchain.frontends.tflite.file import IDENTIFIER, FileOp, read_file
 from toolchain.frontends.tflite.metadata import labels
 from toolchain.frontends.tflite.states import OPERATORS
+from toolchain.frontends.written_out import TooManyError
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ir.names import Names
 from toolchain.ir.verify import InvalidGraphError
@@ -392,7 +393,7 @@ class _Reader(ComposedReader):
             file = replace(file, inputs=listed)
         if results is not None:
             file = replace(file, outputs=tuple(file.outputs[place] for place in results))
-        self._written.add(op, number, len(file.ops))
+        self._written.add(f"{op} calls subgraph {number}", len(file.ops))
         inner = _Reader(file, self._path)
         inner._calls, inner._written = [*self._calls, number], self._written
         graph = inner.inside(f"subgraph_{number}")
@@ -452,7 +453,7 @@ class _Reader(ComposedReader):
             names=self._names,
         )
         self._constants[number] = called.constants
-        self._written.add(op, number, len(called.ops))
+        self._written.add(f"{op} calls subgraph {number}", len(called.ops))
         self._next_op += len(called.ops)
         self._found += called.tensors
         self._variables.grow(called.tensors)
