@@ -317,7 +317,7 @@ child.serve(sys.stdin.buffer, sys.stdout.buffer, answer)
     [
         ("os.abort()", 60, "crashed on this file"),
         ("os._exit(0)", 60, "crashed on this file"),
-        ("import time; time.sleep(600)", 0.5, r"did not end on this file within 0\.5 s"),
+        ("import time; time.sleep(600)", 0.5, r"did not end within 0\.5 s"),
     ],
 )
 def test_a_crash_is_a_sentence(

@@ -304,6 +304,17 @@ WeightsAddressOption = Annotated[
         "gets it as Intel HEX. Default: the firmware holds the blob.",
     ),
 ]
+TimeoutOption = Annotated[
+    float,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        min=0.01,
+        max=1e7,
+        help="Limit of one inference, wherever it runs: on the board, in QEMU, on this machine, in "
+        "the reference runtime. What takes longer is stopped.",
+    ),
+]
 PortOption = Annotated[
     str | None,
     typer.Option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,13 +12,15 @@ import typer
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
-from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption
+from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption, TimeoutOption
 from toolchain.cli._page import HtmlOption, profiled_findings, write_page
 from toolchain.cli._profiles import print_comparison, print_profile
 from toolchain.cost.basis import CYCLES
 from toolchain.cycles.reading import hot_loops
 from toolchain.deployment.profile import profile_json
 from toolchain.deployment.profiling import DEFAULT_RUNS, profile_readings, record
+from toolchain.device.patience import RUN_SECONDS
+from toolchain.device.session import open_board
 from toolchain.errors import InputError
 from toolchain.page.build import build
 from toolchain.planning.options import DEFAULT_BOARD
@@ -35,6 +38,7 @@ def command(
         ),
     ],
     port: PortOption = None,
+    timeout: TimeoutOption = RUN_SECONDS,
     runs: Annotated[int, typer.Option(min=1, help="Runs; median and spread are shown.")] = (
         DEFAULT_RUNS
     ),
@@ -99,10 +103,10 @@ def command(
             raise InputError("--html shows a compiled model: leave out --kernels")
         if annotate or len(read_as or ()) > 1:
             raise InputError("with --kernels, --annotate does not work, and --as takes one board")
-        _kernels(folder, board, read_as, port, runs, again, flash, cmsis_nn, json)
+        _kernels(folder, board, read_as, port, timeout, runs, again, flash, cmsis_nn, json)
         return
     with progress() as step:
-        profiles = profile_readings(folder, read_as or [""], port, runs, step)
+        profiles = profile_readings(folder, read_as or [""], port, runs, step, timeout)
         for profile in profiles:
             record(profile, folder)
     names = {i: part.name for i, part in enumerate(profiles[0].operators)}
@@ -135,6 +139,7 @@ def _kernels(
     board: str,
     read_as: list[str] | None,
     port: str | None,
+    timeout: float,
     runs: int,
     again: bool,
     flash: bool,
@@ -146,6 +151,7 @@ def _kernels(
         timing = time_kernels(
             found, board, read_as="".join(read_as or ()), port=port, runs=runs, again=again,
             flash=flash, cmsis_nn_folder=cmsis_nn, report=step,
+            opener=partial(open_board, limit_seconds=timeout),
         )  # fmt: skip
     if json:
         write_json(json, _timing_json(timing))

@@ -14,7 +14,7 @@ from rich.table import Table
 from toolchain.cli._boxes import box_table, found_boxes
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
-from toolchain.cli._options import PortOption
+from toolchain.cli._options import PortOption, TimeoutOption
 from toolchain.cli._samples import (
     FORMATS,
     LabelsOption,
@@ -31,6 +31,7 @@ from toolchain.deployment.folder import compiled_model
 from toolchain.deployment.modelled_time import NoReader, Reader, find_reader
 from toolchain.deployment.run import Deployment, deployed
 from toolchain.device.firmware import load_firmware
+from toolchain.device.patience import RUN_SECONDS
 from toolchain.files.arrays import Array
 from toolchain.files.samples import read_samples
 from toolchain.report.text import shape, share
@@ -57,6 +58,7 @@ def command(
     labels: LabelsOption = None,
     seed: Annotated[int, typer.Option(help="For random inputs.")] = 0,
     port: PortOption = None,
+    timeout: TimeoutOption = RUN_SECONDS,
     operators: Annotated[
         bool, typer.Option("--operators", help="Also print the time of each operator.")
     ] = False,
@@ -91,7 +93,7 @@ def command(
         step("starting")
         reader = _reader(folder, port)
         traced = None if isinstance(reader, NoReader) else reader
-        with deployed(folder, port, traced, weights) as deployment:
+        with deployed(folder, port, traced, weights, timeout) as deployment:
             step("running")
             given = read_samples(inputs, deployment.inputs, asked) if inputs else None
             frames = given or [_random(deployment, seed)]

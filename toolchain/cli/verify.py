@@ -40,6 +40,7 @@ from toolchain.cli._options import (
     SplitterOption,
     StreamedOption,
     StreamOption,
+    TimeoutOption,
     WeightsAddressOption,
     WeightsOption,
     decode_option,
@@ -64,6 +65,7 @@ from toolchain.deployment.verification import (
     verification_json,
     verify_model,
 )
+from toolchain.device.patience import RUN_SECONDS
 from toolchain.errors import NotJudgedError, ResultError
 from toolchain.files.samples import files_of, read_samples
 from toolchain.ops.preference import Preference
@@ -102,6 +104,7 @@ def command(
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Keep the build here.")
     ] = None,
     port: PortOption = None,
+    timeout: TimeoutOption = RUN_SECONDS,
     scheduler: SchedulerOption = schedule.DEFAULT,
     allocator: AllocatorOption = arena.DEFAULT,
     ram: RamOption = None,
@@ -191,6 +194,7 @@ def command(
             force=force,
             external=external_weights(weights, weights_address),
             report=step,
+            limit_seconds=timeout,
         )
     warn_of_float(result.compiled.plan)
     if json:

@@ -21,6 +21,7 @@ from toolchain.deployment.modelled_time import ModelledTime, NoReader, find_read
 from toolchain.deployment.profile import Part, Profile
 from toolchain.deployment.run import Deployment, deployed
 from toolchain.device.firmware import load_firmware
+from toolchain.device.patience import RUN_SECONDS
 from toolchain.device.session import OperatorCount
 from toolchain.errors import InputError
 from toolchain.files.records import field_of, read_json
@@ -53,10 +54,11 @@ def profile_readings(
     port: str | None = None,
     runs: int = DEFAULT_RUNS,
     report: Report = silent,
+    limit_seconds: float = RUN_SECONDS,
 ) -> tuple[Profile, ...]:
     """As `profile_folder`, read as each of the named boards and chips ('': the board itself).
 
-    Those with the same caches share the runs.
+    Those with the same caches share the runs. `limit_seconds`: of one inference.
     """
     if runs < 1:
         raise InputError(f"{runs} runs measure nothing")
@@ -70,13 +72,13 @@ def profile_readings(
     for reader in readers:
         report("starting")
         if isinstance(reader, NoReader):
-            with deployed(folder, port) as deployment:
+            with deployed(folder, port, limit_seconds=limit_seconds) as deployment:
                 counted = count_runs(deployment, path, board, runs, report)
             profiles.append(counted_profile(path, board, counted, reader.reason))
             continue
         wanted = reader.memory.plugin_arguments()
         if wanted not in traced:
-            with deployed(folder, port, reader) as deployment:
+            with deployed(folder, port, reader, None, limit_seconds) as deployment:
                 counted = count_runs(deployment, path, board, runs, report)
                 traced[wanted] = counted, deployment.trace()
         counted, trace = traced[wanted]

@@ -24,6 +24,7 @@ from toolchain.deployment.folder import (
 from toolchain.deployment.modelled_time import ModelledTime, Reader
 from toolchain.device import host
 from toolchain.device.firmware import load_firmware
+from toolchain.device.patience import RUN_SECONDS
 from toolchain.device.session import (
     MemoryUse,
     OperatorCount,
@@ -241,11 +242,13 @@ def deployed(
     port: str | None = None,
     reader: Reader | None = None,
     weights: Path | None = None,
+    limit_seconds: float = RUN_SECONDS,
 ) -> Iterator[Deployment]:
     """The model compiled into `folder`, running on its board (see `open_board`).
 
     `reader` (of `find_reader`): trace it, so that `Deployment.modelled_time` knows cycles.
     `weights`: another blob, which an emulated board is started with at the address of its own.
+    `limit_seconds`: of one inference; one that takes longer is stopped, with an InputError.
     """
     path = Path(folder)
     before = check_result(path)
@@ -260,13 +263,14 @@ def deployed(
         model = host.HostModel(built, ends)
         if not (path / host.PROGRAM).exists():
             raise InputError(f"{path} holds no program: compile into it, without --library")
-        with host.HostProgram(path / host.PROGRAM, [model]) as program:
+        with host.HostProgram(path / host.PROGRAM, [model], limit_seconds) as program:
             check_unchanged(path, before)
             yield Deployment(_HostSession(program, ends), found)
     else:
         firmware = load_firmware(path)
         if weights is not None:
             firmware = firmware.with_weights(weights)
-        with open_board(firmware, port, trace=reader.memory if reader else None) as session:
+        trace = reader.memory if reader else None
+        with open_board(firmware, port, trace=trace, limit_seconds=limit_seconds) as session:
             check_unchanged(path, before)
             yield Deployment(session, found, reader)

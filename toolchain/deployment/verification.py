@@ -17,6 +17,7 @@ from toolchain.boards import board as find_board
 from toolchain.deployment.compile import Compiled, compile_model
 from toolchain.deployment.decoded import Decoder, Decoding
 from toolchain.deployment.run import Deployment, Inference, RunTime, counted_time, deployed
+from toolchain.device.patience import RUN_SECONDS
 from toolchain.device.session import MemoryUse
 from toolchain.errors import LinkError, ResultError
 from toolchain.files import scratch_folder
@@ -33,6 +34,7 @@ from toolchain.reference import (
     OnnxRuntime,
     OperatorDifferences,
     Reference,
+    RuntimeProcess,
     open_reference,
 )
 from toolchain.report.plan import kernels_json
@@ -202,12 +204,14 @@ def verify_model(
     *,
     force: bool = False,
     external: External | None = None,
+    limit_seconds: float = RUN_SECONDS,
 ) -> Verification:
     """Compile `model`, run `given` inputs and then `runs` random ones, compare with the reference.
 
     `given` makes inputs by name once the model's inputs are known, as sequences of runs: the state
     of a model is reset before each sequence. Random inputs come from `seed`, with one generator per
-    run; a model with state gets them as two sequences. `out` keeps the build. `force`, `external`
+    run; a model with state gets them as two sequences. `limit_seconds`: of one inference, on the
+    board and in the reference. `out` keeps the build. `force`, `external`
     and the errors raised are those of `compile_model`; LinkError where the board fails.
     """
     with scratch_folder() as scratch:
@@ -216,7 +220,8 @@ def verify_model(
             model, board, folder, options, cmsis_nn_folder, report, force=force, external=external
         )
         wanted = (options or PlanOptions()).reading
-        reference = open_reference(Path(model), wanted=wanted)
+        process = RuntimeProcess(limit_seconds)
+        reference = open_reference(Path(model), process, wanted)
         sequences = list(given(compiled.plan.inputs))
         cases = [case for sequence in sequences for case in sequence]
         begins = _begins([len(sequence) for sequence in sequences], runs)
@@ -229,7 +234,7 @@ def verify_model(
         seen: dict[str, OutputDifference] = {}
         decoder = Decoder.of(compiled.plan.graph)
         decoding = None if decoder is None else Decoding()
-        with deployed(folder, port) as deployment:
+        with deployed(folder, port, limit_seconds=limit_seconds) as deployment:
             for run in range(len(cases) + runs):
                 report(f"running on {board}", run, len(cases) + runs)
                 if deployment.stateful and run in begins:

@@ -27,6 +27,7 @@ from toolchain.device.compiler import (
     find_host_compiler,
     link_program,
 )
+from toolchain.device.patience import RUN_SECONDS, killed_after, too_slow
 from toolchain.errors import LinkError
 from toolchain.ir import Graph, Sources, meaning_of
 from toolchain.kernels import runtime_c
@@ -139,8 +140,10 @@ def _union(lists: Iterable[tuple[str, ...]]) -> list[str]:
 class HostProgram:
     """A running program of `build`; a context manager. `run` may be called any number of times."""
 
-    def __init__(self, program: Path, models: Sequence[HostModel]) -> None:
-        self._models = tuple(models)
+    def __init__(
+        self, program: Path, models: Sequence[HostModel], limit_seconds: float = RUN_SECONDS
+    ) -> None:
+        self._models, self._limit_seconds = tuple(models), limit_seconds
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
         self._process = subprocess.Popen(
             [str(program)],
@@ -188,7 +191,7 @@ class HostProgram:
         continues from its last run; the first run always starts from the initial state. With
         `step_cycles` the run is made in steps that are predicted to take no more. Raises
         LinkError with the program's last output if it dies, and naming the operator if the model's
-        run fails.
+        run fails; InputError if the run takes longer than `limit_seconds`, and the program is dead.
         """
         graph, sources = self._models[model].graph, self._models[model].sources
         cycles = _WHOLE if step_cycles is None else step_cycles
@@ -196,18 +199,14 @@ class HostProgram:
         for name, data in zip(graph.inputs, inputs, strict=True):
             tensor = graph.tensors[name]
             request += data.astype(tensor.dtype.numpy, copy=False).reshape(tensor.shape).tobytes()
-        stdin, _ = self._pipes()
-        try:
-            stdin.write(request)
-            stdin.flush()
-        except BrokenPipeError:
-            raise self._died() from None
-        status = int(np.frombuffer(self._read(4), np.int32)[0])
-        outputs = []
-        for name in graph.outputs:
-            tensor = graph.tensors[name]
-            data = np.frombuffer(self._read(tensor.size_bytes), tensor.dtype.numpy)
-            outputs.append(data.reshape(tensor.shape))
+        with killed_after(self._process, self._limit_seconds) as expired:
+            try:
+                status, outputs = self._answer(request, graph)
+            except LinkError:
+                if not expired.is_set():
+                    raise
+                what = f"an inference of {sources.name} on this machine"
+                raise too_slow(what, self._limit_seconds) from None
         if status:
             if meaning_of(status):
                 raise LinkError(f"{sources.name} did not run: {meaning_of(status)}")
@@ -216,6 +215,22 @@ class HostProgram:
             op = sources.operators[status - 1]
             raise LinkError(f"operator {op.name!r} ({op.kind}) of {sources.name} reported an error")
         return tuple(outputs)
+
+    def _answer(self, request: bytes, graph: Graph) -> tuple[int, list[Array]]:
+        """The status of a run, and its outputs."""
+        stdin, _ = self._pipes()
+        try:
+            stdin.write(request)
+            stdin.flush()
+        except BrokenPipeError:
+            raise self._died() from None
+        status = int(np.frombuffer(self._read(4), np.int32)[0])
+        outputs: list[Array] = []
+        for name in graph.outputs:
+            tensor = graph.tensors[name]
+            data = np.frombuffer(self._read(tensor.size_bytes), tensor.dtype.numpy)
+            outputs.append(data.reshape(tensor.shape))
+        return status, outputs
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         assert self._process.stdin is not None

@@ -40,7 +40,6 @@ except ImportError:  # Windows, where pyserial raises nothing else
     _PORT_FAILURES = (OSError,)
 
 DEFAULT_TIMEOUT_SECONDS = 4.0
-RUN_TIMEOUT_SECONDS = 120.0
 _ATTEMPTS = 5
 _LAST_SEQUENCE = 0xFFFFFFFF
 _FIRST_WAIT_SECONDS = 2.0
@@ -55,6 +54,10 @@ _SETTLE_SECONDS = 2.0
 """After a port has appeared: udev sets its owner and group, and other programs look at it."""
 _RETURN_SECONDS = 5.0
 """An adapter that is reset leaves the bus and is listed anew within about a second."""
+
+
+class SilentError(LinkError):
+    """Nothing came on the line for as long as was waited."""
 
 
 class Transport(Protocol):
@@ -334,7 +337,7 @@ class Link:
                 wait = min(2 * wait, patience - silent)
             else:
                 damaged += 1
-        raise LinkError(
+        raise (SilentError if why == _SILENT else LinkError)(
             f"no answer to {kind.name} within {patience:g} s, asked more than once: {why}; "
             "check the port, the speed, and that Thimble's firmware is on the board"
         )

@@ -18,13 +18,14 @@ from toolchain.cycles.trace import Trace, TraceFile
 from toolchain.device import protocol, trace_plugin
 from toolchain.device.firmware import Firmware, Port, load_firmware
 from toolchain.device.link import (
-    RUN_TIMEOUT_SECONDS,
     BoardFaultError,
     BoardResetError,
     Link,
+    SilentError,
     Transport,
     open_transport,
 )
+from toolchain.device.patience import RUN_SECONDS, too_slow
 from toolchain.device.ports import find_port
 from toolchain.device.protocol import Hello, Type
 from toolchain.device.qemu import Machine, TraceRequest
@@ -106,7 +107,9 @@ class Session:
         machine: Machine | None,
         link: Link | None = None,
         tracing: Tracing | None = None,
+        limit_seconds: float = RUN_SECONDS,
     ) -> None:
+        self._limit_seconds = limit_seconds
         self.firmware = firmware
         self.machine = machine
         self._tracing = tracing
@@ -177,7 +180,7 @@ class Session:
         def inference() -> Run:
             for index in range(len(self.firmware.model.inputs)):
                 payload = bytes((index,)) + _input_seed(seed, index).to_bytes(4, "little")
-                self.link.request(Type.PATTERN, payload, timeout_seconds=RUN_TIMEOUT_SECONDS)
+                self.link.request(Type.PATTERN, payload, timeout_seconds=self._limit_seconds)
             return self._run()
 
         return self._whole(inference)
@@ -190,7 +193,7 @@ class Session:
         payload = index.to_bytes(2, "little") + seed.to_bytes(4, "little")
         for attempt in range(_RESETS_BORNE + 1):
             try:
-                reply = self.link.request(Type.TIME, payload, timeout_seconds=RUN_TIMEOUT_SECONDS)
+                reply = self.link.request(Type.TIME, payload, timeout_seconds=self._limit_seconds)
                 done = self._outcome(reply)
                 break
             except BoardResetError:
@@ -203,9 +206,16 @@ class Session:
 
     def _run(self) -> Run:
         try:
-            reply = self.link.request(Type.RUN, timeout_seconds=RUN_TIMEOUT_SECONDS)
+            reply = self.link.request(Type.RUN, timeout_seconds=self._limit_seconds)
         except BoardFaultError as error:
             raise self._located(error) from error
+        except SilentError as error:
+            board, name = self.firmware.board.name, self.firmware.model.name
+            if self.machine is not None:
+                what = f"an inference of {name} on {board}, in QEMU,"
+                raise too_slow(what, self._limit_seconds) from error
+            what = f"{error}. Or an inference of {name} on {board}"
+            raise too_slow(what, self._limit_seconds, LinkError) from error
         done = self._outcome(reply)
         if done.status:
             who = self._who(done.status)
@@ -239,7 +249,7 @@ class Session:
         return self._tracing.read()
 
     def memory_use(self) -> MemoryUse:
-        reply = self.link.request(Type.MEMORY, timeout_seconds=RUN_TIMEOUT_SECONDS)
+        reply = self.link.request(Type.MEMORY, timeout_seconds=self._limit_seconds)
         return MemoryUse(*protocol.parse_words(reply, 2))
 
     def last_fault(self) -> protocol.Fault | None:
@@ -395,16 +405,21 @@ def _from_bytes(port: Port, data: bytes) -> Array:
 
 
 def open_board(
-    source: Firmware | Path | str, port: str | None = None, *, trace: MemorySystem | None = None
+    source: Firmware | Path | str,
+    port: str | None = None,
+    *,
+    trace: MemorySystem | None = None,
+    limit_seconds: float = RUN_SECONDS,
 ) -> Session:
     """Connect to the board that runs a firmware, or start it in QEMU if it is an emulated one.
 
     `source`: a built firmware or its folder. `port`: a serial device or a pyserial URL. Without
     one, an emulated board is started, and a real one is at `$THIMBLE_PORT` or found by the USB
     identity in its file. `trace`: count what an emulated board executes, with these regions and
-    caches (`Session.trace`). Raises InputError if that is ambiguous or a board that is not started
-    here is to be traced, LinkError if the board does not answer or runs another firmware,
-    MissingToolError where nothing can be traced (`trace_plugin.unavailable` says why).
+    caches (`Session.trace`). `limit_seconds`: of one inference. Raises InputError if that is
+    ambiguous or a board that is not started here is to be traced, LinkError if the board does not
+    answer or runs another firmware, MissingToolError where nothing can be traced
+    (`trace_plugin.unavailable` says why).
     """
     firmware = source if isinstance(source, Firmware) else load_firmware(Path(source))
     board = firmware.board
@@ -412,7 +427,8 @@ def open_board(
     if name is not None:
         if trace is not None:
             raise InputError(f"only an emulated board can be traced, not the one at {name}")
-        return _over_serial(firmware, name, board.uart.baud if board.uart else 115_200)
+        baud = board.uart.baud if board.uart else 115_200
+        return _over_serial(firmware, name, baud, limit_seconds)
     with contextlib.ExitStack() as undone:
         tracing = Tracing(trace) if trace is not None else None
         if tracing is not None:
@@ -420,7 +436,7 @@ def open_board(
         request = tracing.request(firmware) if tracing else None
         machine = Machine(board, firmware.elf, request, images=firmware.images)
         undone.callback(machine.stop)
-        session = Session(firmware, machine.transport, machine, tracing=tracing)
+        session = Session(firmware, machine.transport, machine, None, tracing, limit_seconds)
         undone.pop_all()
     return session
 
@@ -435,10 +451,10 @@ def _found(firmware: Firmware) -> str:
         ) from error
 
 
-def _over_serial(firmware: Firmware, port: str, baud: int) -> Session:
+def _over_serial(firmware: Firmware, port: str, baud: int, limit_seconds: float) -> Session:
     transport = open_transport(port, baud)
     try:
-        return Session(firmware, transport, None)
+        return Session(firmware, transport, None, limit_seconds=limit_seconds)
     except BaseException:
         transport.close()
         raise

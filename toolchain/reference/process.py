@@ -9,7 +9,6 @@ import contextlib
 import subprocess
 import sys
 import tempfile
-import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,13 +16,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from toolchain.device.patience import RUN_SECONDS, killed_after, too_slow
 from toolchain.errors import InputError
 from toolchain.ops.spec import Array
 from toolchain.reference import child
-
-LIMIT_SECONDS = 600.0
-"""Limit for one answer. The largest model here takes LiteRT's reference kernels some ten
-seconds."""
 
 
 class Runtime(Enum):
@@ -58,7 +54,7 @@ class NotInstalledError(RefusedError):
 class RuntimeProcess:
     """A process that opens models and runs them. It ends with `close`, or when it is deleted."""
 
-    def __init__(self, limit_seconds: float = LIMIT_SECONDS) -> None:
+    def __init__(self, limit_seconds: float = RUN_SECONDS) -> None:
         self._limit_seconds = limit_seconds
         self._said = tempfile.TemporaryFile()  # noqa: SIM115, closed by `close`
         self._process = subprocess.Popen(
@@ -72,29 +68,24 @@ class RuntimeProcess:
     def ask(
         self, runtime: Runtime, message: dict[str, Any], parts: Sequence[bytes] = ()
     ) -> tuple[dict[str, Any], list[bytes]]:
-        """One answer. Raises RefusedError; InputError where the runtime crashed or hung."""
+        """One answer. Raises RefusedError; InputError where the runtime crashed, or took longer
+        than the limit; its process is gone then.
+        """
         source, target = self._process.stdout, self._process.stdin
         assert source is not None and target is not None
-        expired = threading.Event()
-
-        def stop() -> None:
-            expired.set()
-            self._process.kill()
-
-        timer = threading.Timer(self._limit_seconds, stop)
-        timer.daemon = True
-        timer.start()
-        try:
-            child.write_message(target, message, parts)
-            reply, data = child.read_message(source)
-        except (EOFError, OSError, ValueError) as error:
-            how = "did not end" if expired.is_set() else "crashed"
-            after = f" within {self._limit_seconds:g} s" if expired.is_set() else ""
-            raise InputError(
-                f"{runtime.title} {how} on this file{after}: no reference here can judge it"
-            ) from error
-        finally:
-            timer.cancel()
+        with killed_after(self._process, self._limit_seconds) as expired:
+            try:
+                child.write_message(target, message, parts)
+                reply, data = child.read_message(source)
+            except (EOFError, OSError, ValueError) as error:
+                self._process.kill()
+                self._process.wait()
+                if expired.is_set():
+                    what = f"{runtime.title}, the reference,"
+                    raise too_slow(what, self._limit_seconds) from error
+                raise InputError(
+                    f"{runtime.title} crashed on this file: no reference here can judge it"
+                ) from error
         if "refused" in reply:
             raise (NotInstalledError if reply["missing"] else RefusedError)(reply["refused"])
         return reply, data

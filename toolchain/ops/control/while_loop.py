@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.boards import Core
+from toolchain.errors import InputError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.control.body import Body, check_body, check_results, macs_of
 from toolchain.ops.control.flow import Flow
@@ -22,6 +23,9 @@ from toolchain.ops.interpret import interpret
 from toolchain.ops.kernel import Input, Kernel, Output, SafeOverlap
 from toolchain.ops.reduction.reduce_max import ReduceMax
 from toolchain.ops.spec import STORED, Array, OpSpec, TensorType
+
+MOST_TURNS = 1_000_000
+"""Of a loop in NumPy, a minute or more."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,14 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     condition, body = _attributes(op).nested
     carried, same = tuple(inputs[: len(op.outputs)]), tuple(inputs[len(op.outputs) :])
-    while bool(interpret(condition, (*carried, *same))[0].reshape(())):
+    for _ in range(MOST_TURNS):
+        if not bool(interpret(condition, (*carried, *same))[0].reshape(())):
+            return carried
         carried = interpret(body, (*carried, *same))
-    return carried
+    raise InputError(
+        f"operator {op.name!r} ({op.kind}) has turned {MOST_TURNS:,} times, and may never end: "
+        "Thimble's own reference stops here"
+    )
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
