@@ -62,7 +62,7 @@ def test_a_measured_host(folder: Path, tmp_path: Path, capsys: pytest.CaptureFix
     [
         (["--host", "0"], "a speed of 0.001 to 100,000"),
         (["--host", "nan"], "a speed of"),
-        (["--host", "no.json"], "no.json: No such file"),
+        (["--host", "no.json"], "there is no file no.json"),
         (["--host", "5", "--objective", "params"], "planned for the period"),
         (["--host", "5", "--same-stage-children"], "give one of them"),
     ],

@@ -203,7 +203,7 @@ def test_a_file_of_labels(tmp_path: Path) -> None:
         file.write_bytes(content)
         with pytest.raises(InputError, match=what):
             read_labels(file)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no file"):
         read_labels(tmp_path / "absent.txt")
     file.write_bytes(TEXT)
     assert read_labels(file) == WORDS

@@ -124,7 +124,7 @@ def test_as_deep_as_is_allowed() -> None:
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     for read in (read_json, read_toml):
-        with pytest.raises(InputError, match="absent: No such file"):
+        with pytest.raises(InputError, match=r"there is no file .*absent"):
             read(tmp_path / "absent")
         with pytest.raises(InputError, match="Is a directory"):
             read(tmp_path)

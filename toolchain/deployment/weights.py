@@ -14,7 +14,9 @@ from toolchain.codegen.blob import FORMAT, Layout, is_intact, read_head
 from toolchain.deployment.folder import check_result
 from toolchain.deployment.measurements import cost_model
 from toolchain.errors import InputError, UnsupportedError
+from toolchain.files.bounded import read_bounded
 from toolchain.files.records import read_json, record
+from toolchain.frontends.model_file import LARGEST_FILE_BYTES
 from toolchain.ir import External, Sources
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
@@ -151,10 +153,7 @@ def check_weights(blob: str | Path, folder: str | Path) -> dict[str, Any]:
     Raises InputError, with the reason that the code would give, if it does not.
     """
     code, file = _code_in(Path(folder)), Path(blob)
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror}") from error
+    data = read_bounded(file, LARGEST_FILE_BYTES)
     head = read_head(data)
     if head is None:
         raise InputError(f"{file} is no blob of weights (ERROR_WEIGHTS_NO_BLOB)")

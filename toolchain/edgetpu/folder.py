@@ -15,7 +15,9 @@ from toolchain.edgetpu.planning import PipelinePlan
 from toolchain.edgetpu.split import Segment
 from toolchain.errors import InputError
 from toolchain.files import check_whole, file_stem, free_name, replaced_folder
+from toolchain.files.bounded import read_bounded
 from toolchain.files.records import read_json, record
+from toolchain.frontends.model_file import LARGEST_FILE_BYTES
 
 MANIFEST = "pipeline.json"
 FIRMWARE = "mcu"
@@ -262,10 +264,8 @@ def _check_manifest(read: _Manifest, where: str) -> None:
 def check_file(path: Path, sha256: str) -> None:
     """Raises InputError for a file that is not there, or not what was written."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}; split the model again") from (
-            error
-        )
+        data = read_bounded(path, LARGEST_FILE_BYTES)
+    except InputError as error:
+        raise InputError(f"{error}; split the model again") from error
     if hashlib.sha256(data).hexdigest() != sha256:
         raise InputError(f"{path} is not what was split: its hash differs; split the model again")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -197,18 +198,20 @@ def _random(details: Sequence[Input], count: int, seed: int) -> Iterator[Tensors
 
 def _column(path: Path, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
     """Frames of one input: (frames, *shape)."""
-    array = read_array(path)
+    array = read_array(path, partial(_check_frames, path=path, name=name, shape=shape))
     if array.dtype != np.dtype(dtype):
         raise InputError(f"{path} holds {array.dtype}, input {name!r} is {np.dtype(dtype)}")
-    if array.shape == shape:
-        return array[None]
-    if array.ndim == len(shape) + 1 and array.shape[1:] == shape and len(array):
-        return array
-    if array.ndim == len(shape) and shape[:1] == (1,) and array.shape[1:] == shape[1:]:
-        return array[:, None]
-    raise InputError(
-        f"{path} has shape {list(array.shape)}, input {name!r} needs {list(shape)} a frame"
-    )
+    return array.reshape(-1, *shape)
+
+
+def _check_frames(found: tuple[int, ...], path: Path, name: str, shape: tuple[int, ...]) -> None:
+    """Raises InputError for an array that holds no frames: one, several, or along their axis 0."""
+    several = found[1:] == shape and len(found) == len(shape) + 1 and found[0] > 0
+    along = len(found) == len(shape) and shape[:1] == (1,) and (1, *found[1:]) == shape
+    if found != shape and not several and not (along and found[0] > 0):
+        raise InputError(
+            f"{path} has shape {list(found)}, input {name!r} needs {list(shape)} a frame"
+        )
 
 
 def run_all(runner: Runner, frames: Iterable[Tensors]) -> Iterator[tuple[Array, ...]]:

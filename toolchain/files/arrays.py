@@ -15,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.errors import InputError
+from toolchain.files.bounded import read_bounded
 from toolchain.ir import End
 
 Array = NDArray[np.generic]
 LARGEST_BYTES = 1 << 31
 """Limit for one array, and for one file of raw bytes."""
+MOST_ELEMENTS = 1 << 29
+"""Limit for all data of a command: as float64, in which they are scaled, these are 4 GiB."""
 MOST_INFERENCES = 1_000_000
 """Limit for one input's data. More is a mistake, or a small file that unpacks to endless zeros."""
 _LARGEST_HEADER_BYTES = 10_000
@@ -27,45 +30,66 @@ _SHOWN = 8
 _MOST_DIMENSIONS = 32
 _NPY, _ZIP = b"\x93NUMPY", b"PK"
 _ENCRYPTED = 0x1
-_HEADERS: Mapping[tuple[int, int], Callable[[Any, int], Any]] = MappingProxyType(
+_HEADERS: Mapping[tuple[int, int], tuple[Callable[[Any, int], Any], int]] = MappingProxyType(
     {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
+        (1, 0): (np.lib.format.read_array_header_1_0, 2),
+        (2, 0): (np.lib.format.read_array_header_2_0, 4),
     }
 )
+"""By version: NumPy's reader of the header, and the bytes that hold its length."""
 
 
-def read_array(file: Path) -> Array:
+Check = Callable[[tuple[int, ...]], None]
+"""Raises InputError for a shape that nobody has use for."""
+
+
+def _any_shape(shape: tuple[int, ...]) -> None:
+    pass
+
+
+def read_array(file: Path, check: Check = _any_shape) -> Array:
     """The array of a .npy file, or the first one of an .npz.
 
-    Raises InputError, naming file and entry, for anything but an array of numbers, and for more
-    than LARGEST_BYTES, before memory is allocated for it.
+    Raises InputError, naming file and entry, for anything but an array of numbers, for more than
+    LARGEST_BYTES or MOST_ELEMENTS, and as `check` does for the shape: before the data are read or
+    unpacked.
     """
     if file.suffix == ".npz":
-        return next(iter(_entries(file, None).values()))
+        return next(iter(_entries(file, None, check).values()))
     with _opened(file) as source:
         _expect(source, file, _NPY, "an .npy array")
-        return _array(source, str(file), source.seek(0, io.SEEK_END))
+        return _array(source, str(file), source.seek(0, io.SEEK_END), check)
 
 
-def read_named_arrays(file: Path, names: Sequence[str]) -> dict[str, Array]:
-    """Arrays of an .npz by these names; for one name, the only array whatever its name.
+def read_named_arrays(file: Path, checks: Mapping[str, Check]) -> dict[str, Array]:
+    """Arrays of an .npz by these names, with the check of each; for one name, the only array
+    whatever its name.
 
-    Raises as `read_array` does, and InputError if a name is missing.
+    Raises as `read_array` does, and InputError if a name is missing, or all together say that they
+    are larger than one array may be.
     """
-    return _entries(file, names)
+    return _entries(file, checks, _any_shape)
 
 
-def _entries(file: Path, names: Sequence[str] | None) -> dict[str, Array]:
-    """These entries; the first one for None."""
+def _entries(file: Path, checks: Mapping[str, Check] | None, first: Check) -> dict[str, Array]:
+    """These entries; for None the first one, with the check `first`."""
     with _opened(file) as source:
         _expect(source, file, _ZIP, "an .npz of arrays")
         try:
             with zipfile.ZipFile(source) as archive:
                 entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+                names = None if checks is None else list(checks)
+                chosen = _chosen(file, list(entries), names)
+                declared = sum(entries[entry].file_size for entry in chosen.values())
+                if declared > LARGEST_BYTES:
+                    raise InputError(
+                        f"{file} says that it unpacks to {declared:,} bytes; the most is "
+                        f"{LARGEST_BYTES:,}: use several files"
+                    )
+                by_name = checks or dict.fromkeys(chosen, first)
                 return {
-                    name: _entry(archive, entries[entry], file)
-                    for name, entry in _chosen(file, list(entries), names).items()
+                    name: _entry(archive, entries[entry], file, by_name[name])
+                    for name, entry in chosen.items()
                 }
         except (InputError, MemoryError):
             raise
@@ -92,20 +116,20 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: Path) -> Array:
+def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: Path, check: Check) -> Array:
     where = f"{file}, entry {info.filename!r}"
     if info.flag_bits & _ENCRYPTED:
         raise InputError(f"{where}: it is encrypted")
     try:
         with archive.open(info) as source:
-            return _array(source, where, info.file_size)
+            return _array(source, where, info.file_size, check)
     except (InputError, MemoryError):
         raise
     except Exception as error:  # zipfile and its decoders raise a dozen kinds
         raise InputError(f"{where}: it cannot be unpacked: {_said(error)}") from error
 
 
-def _array(source: IO[bytes], where: str, size_bytes: int) -> Array:
+def _array(source: IO[bytes], where: str, size_bytes: int, check: Check) -> Array:
     """One array. `size_bytes`: what `source` holds, as far as is known before it is read."""
     if source.seekable():
         source.seek(0)
@@ -119,11 +143,17 @@ def _array(source: IO[bytes], where: str, size_bytes: int) -> Array:
             f"{where} says that it holds {data_bytes:,} bytes of data; the most is "
             f"{LARGEST_BYTES:,}: use several files"
         )
+    if count > MOST_ELEMENTS:
+        raise InputError(
+            f"{where} says that it holds {count:,} numbers; the most is {MOST_ELEMENTS:,}: use "
+            "several files"
+        )
     if data_bytes > size_bytes:
         raise InputError(
             f"{where} says that it holds {list(shape)} of {dtype}, {data_bytes:,} bytes, and has "
             f"{size_bytes:,} in all"
         )
+    check(shape)
     data = source.read(data_bytes)
     if len(data) != data_bytes:
         raise InputError(f"{where} ends after {len(data):,} of {data_bytes:,} bytes of data")
@@ -135,8 +165,13 @@ def _header(source: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dt
         version = np.lib.format.read_magic(source)
         if version not in _HEADERS:
             raise ValueError(f"version {version} is unknown")
-        found = _HEADERS[version](source, _LARGEST_HEADER_BYTES)
-        shape, fortran, dtype = found
+        read, length_bytes = _HEADERS[version]
+        length = source.read(length_bytes)
+        size = int.from_bytes(length, "little")
+        if size > _LARGEST_HEADER_BYTES:  # NumPy looks after it has read them
+            raise ValueError(f"it says that its header has {size:,} bytes")
+        header = io.BytesIO(length + source.read(size))
+        shape, fortran, dtype = read(header, _LARGEST_HEADER_BYTES)
         if not all(type(n) is int and 0 <= n < 1 << 62 for n in shape):
             raise ValueError(f"the shape is {shape!r}")
         if len(shape) > _MOST_DIMENSIONS:
@@ -185,11 +220,8 @@ def read_raw(file: Path, end: End) -> Array:
     """The numbers of a file of raw little-endian bytes in the input's type. Raises InputError if it
     is too large, or holds no whole number of inferences.
     """
-    with _opened(file) as source:
-        raw = source.read(LARGEST_BYTES + 1)
-    if len(raw) > LARGEST_BYTES:
-        raise InputError(f"{file} holds more than {LARGEST_BYTES:,} bytes: use several files")
     dtype = end.model_dtype.numpy.newbyteorder("<")
+    raw = read_bounded(file, min(LARGEST_BYTES, MOST_ELEMENTS * dtype.itemsize))
     if not raw or len(raw) % (end.tensor.elements * dtype.itemsize):
         raise InputError(
             f"{file} holds {len(raw)} bytes; input {end.name!r}, "
@@ -199,6 +231,21 @@ def read_raw(file: Path, end: End) -> Array:
     return np.frombuffer(raw, dtype)
 
 
+def check_size(shape: tuple[int, ...], file: Path, end: End) -> None:
+    """Raises InputError for an array that is not the data of 1 to MOST_INFERENCES inferences."""
+    size = math.prod(shape)
+    count = size // end.tensor.elements
+    if count > MOST_INFERENCES:
+        raise InputError(
+            f"{file} holds data for {count:,} inferences of input {end.name!r}; the most at once "
+            f"is {MOST_INFERENCES:,}: use several files"
+        )
+    if not size or size % end.tensor.elements:
+        raise InputError(
+            f"{file}: input {end.name!r} takes shape {list(end.model_shape)}, not {list(shape)}"
+        )
+
+
 def fitted(values: Array, file: Path, end: End) -> Array:
     """`values` in the input's shape and type, inference by inference.
 
@@ -206,17 +253,7 @@ def fitted(values: Array, file: Path, end: End) -> Array:
     size, and for values that the type does not hold.
     """
     wanted = end.model_dtype.numpy
-    count = values.size // end.tensor.elements
-    if count > MOST_INFERENCES:
-        raise InputError(
-            f"{file} holds data for {count:,} inferences of input {end.name!r}; the most at once "
-            f"is {MOST_INFERENCES:,}: use several files"
-        )
-    if not values.size or values.size % end.tensor.elements:
-        raise InputError(
-            f"{file}: input {end.name!r} takes shape {list(end.model_shape)}, "
-            f"not {list(values.shape)}"
-        )
+    check_size(values.shape, file, end)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise InputError(f"{file}: input {end.name!r} holds NaN or infinity")
     with np.errstate(invalid="ignore", over="ignore"):

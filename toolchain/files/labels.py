@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from toolchain.errors import InputError
+from toolchain.files.bounded import read_bounded
 
 LARGEST_FILE_BYTES = 1 << 20
 
@@ -21,13 +22,7 @@ def read_labels(file: Path) -> tuple[str, ...]:
     """The labels in a file. Raises InputError if it cannot be read, is no text of UTF-8, is larger
     than a megabyte, or has no labels.
     """
-    try:
-        with file.open("rb") as opened:
-            data = opened.read(LARGEST_FILE_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from error
-    if len(data) > LARGEST_FILE_BYTES:
-        raise InputError(f"{file} is larger than {LARGEST_FILE_BYTES:,} bytes: no list of labels")
+    data = read_bounded(file, LARGEST_FILE_BYTES)
     try:
         labels = label_lines(data.decode("utf-8"))
     except UnicodeDecodeError as error:

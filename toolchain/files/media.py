@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import wave
+from array import array
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.errors import InputError
+from toolchain.files.bounded import read_bounded
 from toolchain.packages import IMAGES, lazy
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ def read_image(
         raise InputError(
             f"{file} is an image, and the input has {channels} channels, not 1, 3 or 4"
         )
-    data = io.BytesIO(_content(file))
+    data = io.BytesIO(read_bounded(file, MOST_FILE_BYTES))
     try:
         with Image.open(data, formats=_FORMATS) as opened:
             if opened.width * opened.height > MOST_PIXELS:
@@ -89,7 +92,7 @@ def read_sound(file: Path) -> tuple[NDArray[np.float64], int, int]:
     16, 24 or 32 bits.
     """
     try:
-        with wave.open(io.BytesIO(_plain(_content(file)))) as source:
+        with wave.open(io.BytesIO(_plain(read_bounded(file, MOST_FILE_BYTES)))) as source:
             width, channels = source.getsampwidth(), source.getnchannels()
             rate, data = source.getframerate(), source.readframes(source.getnframes())
     except (wave.Error, EOFError, RuntimeError, ValueError) as error:
@@ -128,32 +131,37 @@ def read_table(file: Path) -> NDArray[np.float64]:
 
     Raises InputError, naming the file and line, for what is no number, and rows of other lengths.
     """
+    content = read_bounded(file, MOST_FILE_BYTES)
     try:
-        text = _content(file).decode("utf-8-sig")
+        first = content.decode("utf-8-sig").partition("\n")[0]
     except UnicodeDecodeError as error:
         raise InputError(f"{file} is no text of UTF-8: byte {error.start} is not") from error
-    first = text.partition("\n")[0]
     separator = next((s for s in _SEPARATORS if s in first), ",")
-    rows: list[list[float]] = []
+    found, width = array("d"), 0
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline=None)
     try:
-        lines = list(csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True))
+        for number, cells in enumerate(_rows(lines, separator), 1):
+            words = [cell.strip() for cell in cells if cell.strip()]
+            if not words or (number == 1 and not any(map(_is_number, words))):
+                continue
+            wrong = next((word for word in words if not _is_number(word)), None)
+            if wrong is not None:
+                raise InputError(f"{file}, line {number}: {wrong[:40]!r} is no number")
+            width = width or len(words)
+            if len(words) != width:
+                raise InputError(
+                    f"{file}, line {number}: {len(words)} numbers, and {width} in the first row"
+                )
+            found.extend(float(word) for word in words)
     except csv.Error as error:
         raise InputError(f"{file} is no table of numbers: {error}") from error
-    for number, cells in enumerate(lines, 1):
-        words = [cell.strip() for cell in cells if cell.strip()]
-        if not words or (number == 1 and not any(map(_is_number, words))):
-            continue
-        wrong = next((word for word in words if not _is_number(word)), None)
-        if wrong is not None:
-            raise InputError(f"{file}, line {number}: {wrong[:40]!r} is no number")
-        if rows and len(words) != len(rows[0]):
-            raise InputError(
-                f"{file}, line {number}: {len(words)} numbers, and {len(rows[0])} in the first row"
-            )
-        rows.append([float(word) for word in words])
-    if not rows:
+    if not found:
         raise InputError(f"{file} holds no numbers")
-    return np.array(rows)
+    return np.frombuffer(found, np.float64).reshape(-1, width)
+
+
+def _rows(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
+    return csv.reader(lines, delimiter=separator, skipinitialspace=True)
 
 
 def _is_number(word: str) -> bool:
@@ -161,14 +169,3 @@ def _is_number(word: str) -> bool:
         return bool(np.isfinite(float(word)))
     except ValueError:
         return False
-
-
-def _content(file: Path) -> bytes:
-    try:
-        with file.open("rb") as source:
-            data = source.read(MOST_FILE_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror or error}") from error
-    if len(data) > MOST_FILE_BYTES:
-        raise InputError(f"{file} is larger than {MOST_FILE_BYTES:,} bytes")
-    return data

@@ -19,8 +19,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from toolchain.errors import InputError
+from toolchain.files.bounded import read_bounded
 
-LARGEST_FILE_BYTES = 1 << 28
+LARGEST_JSON_BYTES = 1 << 26
+"""Parsed, a list in JSON takes twenty times its bytes."""
+LARGEST_TOML_BYTES = 1 << 20
 DEEPEST = 64
 """Limit on the nesting of lists and objects."""
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
@@ -47,12 +50,12 @@ def read_json(file: Path) -> Any:
     """The content of a JSON file. Raises InputError if it cannot be read, and as `parse_json`
     does.
     """
-    return parse_json(_bytes(file), str(file))
+    return parse_json(read_bounded(file, LARGEST_JSON_BYTES), str(file))
 
 
 def read_toml(file: Path) -> dict[str, Any]:
     """The content of a TOML file. Raises InputError if it cannot be read or is not TOML."""
-    text = _text(_bytes(file), str(file))
+    text = _text(read_bounded(file, LARGEST_TOML_BYTES), str(file))
     try:
         found = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -216,17 +219,6 @@ def _shown(value: object) -> str:
     except (ValueError, TypeError, RecursionError):  # an integer of more digits than are printed
         text = f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
-
-
-def _bytes(file: Path) -> bytes:
-    try:
-        with file.open("rb") as opened:
-            data = opened.read(LARGEST_FILE_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror}") from error
-    if len(data) > LARGEST_FILE_BYTES:
-        raise InputError(f"{file} is larger than {LARGEST_FILE_BYTES >> 20} MiB")
-    return data
 
 
 def _text(data: bytes, where: str) -> str:

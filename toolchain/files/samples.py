@@ -18,8 +18,11 @@ from numpy.typing import NDArray
 
 from toolchain.errors import InputError
 from toolchain.files.arrays import (
+    MOST_ELEMENTS,
     MOST_INFERENCES,
     Array,
+    Check,
+    check_size,
     fitted,
     read_array,
     read_named_arrays,
@@ -87,18 +90,17 @@ def read_samples(
     """
     scaling.check()
     if len(files) == 1 and files[0].suffix == ".npz":
-        arrays = read_named_arrays(files[0], [end.name for end in ends])
+        arrays = read_named_arrays(files[0], {end.name: _check(files[0], end) for end in ends})
         read = {end.name: _array(arrays[end.name], files[0], end, scaling) for end in ends}
     elif len(ends) == 1:
         (end,) = ends
-        parts = [_values(file, end, scaling) for given in files for file in expanded(given)]
-        read = {end.name: np.concatenate(parts)} if parts else {end.name: np.empty(0)}
+        read = {end.name: _joined([f for given in files for f in expanded(given)], end, scaling)}
     elif len(files) != len(ends):
         names = ", ".join(end.name for end in ends)
         raise InputError(f"{len(files)} input files for {len(ends)} inputs ({names})")
     else:
         read = {
-            end.name: np.concatenate([_values(file, end, scaling) for file in expanded(given)])
+            end.name: _joined(expanded(given), end, scaling)
             for given, end in zip(files, ends, strict=True)
         }
     counts = {len(values) for values in read.values()}
@@ -127,6 +129,24 @@ def expanded(given: Path) -> list[Path]:
     return [given]
 
 
+def _check(file: Path, end: End) -> Check:
+    """Of an array's shape, before its data are read."""
+    return lambda shape: check_size(shape, file, end)
+
+
+def _joined(files: Sequence[Path], end: End, scaling: Scaling) -> Array:
+    """The data of files in turn. Raises InputError where they are too much together."""
+    parts: list[Array] = []
+    for file in files:
+        parts.append(_values(file, end, scaling))
+        if sum(part.size for part in parts) > MOST_ELEMENTS:
+            raise InputError(
+                f"with {file} the data for input {end.name!r} have more than {MOST_ELEMENTS:,} "
+                "numbers, the most at once"
+            )
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
 def _values(file: Path, end: End, scaling: Scaling) -> Array:
     """The data of one file, inference by inference."""
     suffix = file.suffix.lower()
@@ -137,9 +157,10 @@ def _values(file: Path, end: End, scaling: Scaling) -> Array:
     if suffix in TABLE_SUFFIXES:
         return _array(read_table(file), file, end, scaling)
     if suffix == ".npz":
-        return _array(read_named_arrays(file, [end.name])[end.name], file, end, scaling)
+        arrays = read_named_arrays(file, {end.name: _check(file, end)})
+        return _array(arrays[end.name], file, end, scaling)
     if suffix == ".npy":
-        return _array(read_array(file), file, end, scaling)
+        return _array(read_array(file, _check(file, end)), file, end, scaling)
     return fitted(read_raw(file, end), file, end)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from toolchain.errors import InputError
+from toolchain.files.bounded import read_bounded
 
 LARGEST_FILE_BYTES = 1 << 30
 
@@ -18,16 +18,7 @@ def read_model_file(path: Path) -> bytes:
 
     Raises InputError where it cannot be read, is far too large, or is a pointer of Git LFS.
     """
-    try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size  # a device says 0, and may never end
-            data = b"" if size > LARGEST_FILE_BYTES else file.read(LARGEST_FILE_BYTES + 1)
-    except FileNotFoundError as error:
-        raise InputError(f"there is no file {path}") from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    if max(size, len(data)) > LARGEST_FILE_BYTES:
-        raise InputError(f"{path} is larger than {LARGEST_FILE_BYTES} bytes")
+    data = read_bounded(path, LARGEST_FILE_BYTES)
     if data.startswith(_LFS_POINTER):
         raise InputError(
             f"{path} is a pointer of Git LFS, which stands for the model; fetch the model with "

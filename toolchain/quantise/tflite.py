@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from toolchain.errors import InputError
 from toolchain.files import write_file
 from toolchain.files.samples import AS_STORED, Scaling, read_samples
+from toolchain.frontends import read_model_file
 from toolchain.ir import DType, End, Tensor
 from toolchain.progress import Report, silent
 from toolchain.quantise import tflite_model
@@ -47,10 +48,7 @@ def quantise_tflite(
     """
     if os.path.realpath(out) == os.path.realpath(model):
         raise InputError(f"{out} is the float model itself: name another file to write")
-    try:
-        given = model.read_bytes()
-    except OSError as error:
-        raise InputError(f"{model} cannot be read: {error.strerror}") from error
+    given = read_model_file(model)
     try:
         wide = tflite_model.widened(given)
         machine = tflite_model.interpreter(wide)
