@@ -159,5 +159,5 @@ def test_names_in_files_do_not_steer_a_terminal(capfd: pytest.CaptureFixture[str
     output_console().print("a\x1b[31mb\x9bc\x00d\ne", markup=False)
     error_console().print("\x1b]0;title", markup=False)
     said = capfd.readouterr()
-    assert said.out == "a␛[31mb\ufffdc␀d\ne\n"
+    assert said.out == "a␛[31mb\\x9bc␀d\ne\n"
     assert said.err == "␛]0;title\n"

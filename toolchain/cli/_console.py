@@ -13,17 +13,15 @@ from rich.segment import Segment
 
 from toolchain.cli._quiet import is_quiet
 from toolchain.cli._streams import STANDARD_OUTPUT
+from toolchain.files.printable import printable
 from toolchain.progress import Found
 
 if TYPE_CHECKING:
     from toolchain.memory.plan import Plan
 
-_PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
-_PICTURES |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-
 
 class _Plain(Console):
-    """Shows control characters as pictures: a terminal is not to obey the names in a file.
+    """Shows what is not seen as symbols: a terminal is not to obey the names in a file.
 
     With NO_COLOR set, text has no escape codes at all, also none for bold. Where the standard
     output cannot be written, the OSError names it.
@@ -48,7 +46,7 @@ class _Plain(Console):
             if segment.control:
                 yield segment
             else:
-                yield Segment(segment.text.translate(_PICTURES), segment.style)
+                yield Segment(printable(segment.text), segment.style)
 
 
 def output_console() -> Console:
@@ -100,7 +98,7 @@ def progress() -> Iterator[Steps]:
     console = error_console()
     bar = Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TimeElapsedColumn(),
         console=console,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+
+from toolchain.files.printable import printable
 
 _LONGEST_IN_COMMENT = 60
 _MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
@@ -65,8 +68,13 @@ def json_string(text: str) -> str:
 def markdown(text: str) -> str:
     """One line of Markdown that is read as it is written: no markup, no HTML, no link."""
     plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    html = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _MARKDOWN.sub(r"\\\1", html)
+    safe = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _MARKDOWN.sub(r"\\\1", safe)
+
+
+def xml_text(text: str) -> str:
+    """The content of an element of XML, as a picture (SVG) has it."""
+    return html.escape(printable(text))
 
 
 FILTERS: Mapping[str, Callable[[str], str]] = MappingProxyType(
@@ -77,6 +85,7 @@ FILTERS: Mapping[str, Callable[[str], str]] = MappingProxyType(
         "json_string": json_string,
         "line_comment": line_comment,
         "markdown": markdown,
+        "xml_text": xml_text,
     }
 )
 """By the names that templates have for them. A linker script's comments are those of C."""

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from toolchain.files.printable import printable
 from toolchain.packages import lazy
 from toolchain.page import charts
 from toolchain.page.document import Document
@@ -57,9 +58,9 @@ def rendered(
 ) -> str:
     """One HTML file that loads nothing, from `name.html.j2`, `js/name.js` and other `scripts`.
 
-    `document` has at least `title` and `command`. Names from a model are data in it: `tojson`
-    escapes them inside the script element, the page's script sets them as text, and the page
-    forbids itself every connection but to its own server. `charts_used`: Vega-Lite's specifications
+    `document` has at least `title` and `command`. Names from a model are data in it, made
+    `printable`: `tojson` escapes them inside the script element, the page's script sets them as
+    text, and the page forbids itself every connection but to its own server. `charts_used`: Vega-Lite's specifications
     in `charts/`. A `live` page asks its server for the progress. Raises MissingToolError without
     the charts' package.
     """
@@ -71,7 +72,7 @@ def rendered(
         _environment()
         .get_template(f"{name}.html.j2")
         .render(
-            document=document,
+            document=_seen(document),
             specs=specs,
             vega=charts.script(),
             live=live,
@@ -81,3 +82,14 @@ def rendered(
             ),
         )
     )
+
+
+def _seen(value: Any) -> Any:
+    """The same value with printable texts."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {_seen(name): _seen(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_seen(inner) for inner in value]
+    return value

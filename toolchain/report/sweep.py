@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 from rich.markup import escape
 from rich.table import Table
 
+from toolchain.files.printable import printable
+
 _FAILURE = "result"
 """The kind of an error that is a failure to JUnit; others are its errors."""
 _UNFIT = "does-not-fit"
@@ -84,10 +86,14 @@ def junit(rows: Sequence[SweepRow], failed: Mapping[str, str]) -> bytes:
         )
         for row, (tag, kind, message) in zip(own, verdicts, strict=True):
             case = ElementTree.SubElement(
-                node, "testcase", classname=suite, name=_plain(row.name), time=f"{row.seconds:.3f}"
+                node,
+                "testcase",
+                classname=suite,
+                name=printable(row.name),
+                time=f"{row.seconds:.3f}",
             )
             if tag:
-                ElementTree.SubElement(case, tag, type=kind, message=_plain(message))
+                ElementTree.SubElement(case, tag, type=kind, message=printable(message))
     ElementTree.indent(root)
     text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
@@ -100,8 +106,3 @@ def _verdict(row: SweepRow, broken: str) -> tuple[str, str, str]:
     if row.kind:
         return "failure" if row.kind == _FAILURE else "error", row.kind, row.error
     return ("failure", "gate", broken) if broken else ("", "", "")
-
-
-def _plain(text: str) -> str:
-    """Without what XML cannot hold."""
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
+from toolchain.files.printable import printable
 from toolchain.report.front import FrontRow
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 720, 420, 80, 25, 40, 55
@@ -34,7 +35,7 @@ def front_svg(rows: Sequence[FrontRow], title: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
         'font-family="sans-serif" font-size="12">',
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>',
-        f'<text x="{_LEFT}" y="24" font-size="14">{escape(title)}</text>',
+        f'<text x="{_LEFT}" y="24" font-size="14">{escape(printable(title))}</text>',
         *_axes([(x_of(i * x_step), f"{i * x_step:g}%") for i in range(x_ticks + 1)], across=True),
         *_axes([(y_of(i * y_step), f"{i * y_step:g}") for i in range(y_ticks + 1)], across=False),
         _text(_WIDTH / 2, _HEIGHT - 12, "predicted slowdown"),
@@ -83,4 +84,4 @@ def _line(x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def _text(x: float, y: float, text: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{escape(printable(text))}</text>'
