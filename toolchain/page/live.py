@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
+from typing import Any
 
 from toolchain.errors import InputError
+from toolchain.files.printable import printable
 from toolchain.progress import Found
 
 _HOST = "127.0.0.1"
+_MOST_CONNECTIONS = 32
+"""At once, each with a thread: a browser opens six."""
+_PATIENCE_SECONDS = 10.0
+"""For a connection from its begin to its end: its request, and taking the answer."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +41,54 @@ class Progress:
     found: Found = ()
 
 
+class _Server(ThreadingHTTPServer):
+    """One that no client holds: connections are few, and end."""
+
+    daemon_threads = True
+    request_queue_size = 4 * _MOST_CONNECTIONS
+
+    def __init__(self, *named: Any) -> None:
+        self._open: dict[socket.socket, float] = {}
+        """When each began, the oldest first."""
+        self._guard = threading.Lock()
+        super().__init__(*named)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._guard:
+            if len(self._open) >= _MOST_CONNECTIONS:
+                self._end(next(iter(self._open)))
+            self._open[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """Twice a second, and after each connection's begin."""
+        with self._guard:
+            late = time.monotonic() - _PATIENCE_SECONDS
+            for connection in [one for one, begun in self._open.items() if begun < late]:
+                self._end(connection)
+
+    def _end(self, connection: socket.socket) -> None:
+        """Its thread reads the end, or cannot write any more, and closes it."""
+        del self._open[connection]
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._guard:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that has gone, or was ended, is no error."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+
 class LivePage:
     """Serves one page to browsers of this machine, from `with` to its end.
+
+    A connection carries one request, and ends after _PATIENCE_SECONDS. Of more than
+    _MOST_CONNECTIONS the oldest ends at once, so that slow ones do not keep a browser out.
 
     `port` 0 takes a free one. It listens on the loopback interface alone, and answers only requests
     that name it, so that no other page can read it through a name of its own. Raises InputError
@@ -53,10 +109,9 @@ class LivePage:
                 """Nothing: the terminal shows the progress."""
 
         try:
-            self._server = ThreadingHTTPServer((_HOST, port), Handler)
+            self._server = _Server((_HOST, port), Handler)
         except OSError as error:
             raise InputError(f"port {port}: {error.strerror}; name another with --port") from error
-        self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
@@ -94,7 +149,9 @@ class LivePage:
         """What is under way; as `progress.Report`."""
         with self._lock:
             known = found or self._progress.found
-            self._progress = replace(self._progress, text=text, done=done, total=total, found=known)
+            self._progress = replace(
+                self._progress, text=printable(text), done=done, total=total, found=known
+            )
 
     def end(self, text: str) -> None:
         """Nothing more follows."""
