@@ -1,4 +1,4 @@
-"""Texts of strangers where they are shown: on a terminal, on a page, in a picture, in JUnit's XML."""
+"""Texts of strangers where they are shown: on a terminal, a page, a picture."""
 
 from __future__ import annotations
 

@@ -106,6 +106,8 @@ def test_the_field_at_fault_is_named(change: dict[str, Any], said: str) -> None:
         (b'{"a":' * 80 + b"1" + b"}" * 80, "f is nested deeper"),
         (b"9" * 5000, "f is not JSON"),
         (b"1e999", "a number that is too large"),
+        (b"[1" + b"0" * 400 + b"]", "a number that is too large"),
+        (b'{"a": 1, "b": {"c": 1, "c": 1}}', 'the name "c" stands twice'),
         (b"[NaN]", "NaN is no number"),
         (b"-Infinity", "is no number"),
         (b'"\\ud800"', "the half of a character"),

@@ -13,7 +13,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -21,14 +21,14 @@ from typing import Any, Self
 from toolchain.cost.basis import CYCLES, INSTRUCTIONS, Basis
 from toolchain.cost.key import Build, Key
 from toolchain.errors import InputError
-from toolchain.files import write_file
+from toolchain.files import databases, write_file
+from toolchain.files.databases import connected, told
 from toolchain.files.records import field_of, read_json
 from toolchain.kernels.cmsis_nn import cache_folder
 
 ENVIRONMENT_VARIABLE = "THIMBLE_MEASUREMENTS"
 SCHEMA_VERSION = 2
 FORMAT = "thimble-measurements"
-_WAIT_SECONDS = 30.0
 KNOWN = (Basis.MEASURED, Basis.TRACE)
 """What a row may be based on."""
 _COUNTED_BEFORE = {CYCLES: Basis.MEASURED, INSTRUCTIONS: Basis.TRACE}
@@ -85,6 +85,7 @@ _COLUMNS = (
     *("board", "kernel", "shape", "compiler", "cmsis_nn"),
     *("unit", "basis", "count", "spread", "runs", "estimate", "measured_at"),
 )
+_KEY = _COLUMNS[:5]
 _TEXTS = ("board", "kernel", "shape", "compiler", "cmsis_nn", "unit", "basis")
 
 
@@ -154,7 +155,24 @@ class Database:
             found = connection.execute(
                 f"SELECT {columns} FROM measurement{where} ORDER BY 1, 2, 3, 4, 5", values
             ).fetchall()
-        return tuple(measurement(dict(zip(_COLUMNS, row, strict=True))) for row in found)
+        return tuple(self._read(dict(zip(_COLUMNS, row, strict=True))) for row in found)
+
+    def _read(self, row: Mapping[str, object]) -> Measurement:
+        """Raises InputError that names a damaged row by its key."""
+        key = ", ".join(f"{name} {row[name]!r:.80}" for name in _KEY)
+        where = f"{self.file}: the row of {key} is damaged"
+        try:
+            found = measurement(row, where)
+            for name in _TEXTS:
+                str(row[name]).encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"{where}: a text is no UTF-8", remedies=[self._anew()]) from error
+        except InputError as error:
+            raise InputError(error.message, remedies=[self._anew()]) from error
+        return found
+
+    def _anew(self) -> str:
+        return f"delete {self.file}, and import or measure again"
 
     def put(self, measurements: Iterable[Measurement], *, newer_only: bool = False) -> int:
         """Store all of them or none. Returns how many changed something.
@@ -163,7 +181,7 @@ class Database:
         """
         rows = [tuple(entry.as_dict()[name] for name in _COLUMNS) for entry in measurements]
         places = ", ".join("?" * len(_COLUMNS))
-        updates = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[5:])
+        updates = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[len(_KEY) :])
         newer = " WHERE excluded.measured_at > measurement.measured_at" if newer_only else ""
         with self._open() as connection, _transaction(connection):
             before = connection.total_changes
@@ -206,24 +224,19 @@ class Database:
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         try:
-            if self._connection is None:
-                self._connection = self._connected()
-            yield self._connection
-        except sqlite3.OperationalError as error:
+            with told(self.file, "measurements", self._anew()):
+                if self._connection is None:
+                    self._connection = self._connected()
+                yield self._connection
+        except InputError:
             self.close()
-            raise InputError(f"cannot use the measurements in {self.file}: {error}") from error
-        except sqlite3.DatabaseError as error:
-            self.close()
-            raise InputError(
-                f"{self.file} is damaged ({error}): delete it, and import or measure again"
-            ) from error
-        except OSError as error:
-            raise InputError(f"cannot write to {self.file.parent}: {error.strerror}") from error
+            raise
 
     def _connected(self) -> sqlite3.Connection:
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self.file, timeout=_WAIT_SECONDS, isolation_level=None)
+        connection = connected(self.file)
         try:
+            self._check_ours(connection)
             _write_ahead(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             if _version(connection) != SCHEMA_VERSION:
@@ -232,6 +245,15 @@ class Database:
             connection.close()
             raise
         return connection
+
+    def _check_ours(self, connection: sqlite3.Connection) -> None:
+        """Raises InputError for a database of something else, which stays as it is."""
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        if names and "measurement" not in names:
+            raise InputError(
+                f"{self.file} is a database of something else: set {ENVIRONMENT_VARIABLE} to "
+                "another file"
+            )
 
     def _upgrade(self, connection: sqlite3.Connection) -> None:
         """Another process may be doing the same: look again once the file is ours to write."""
@@ -269,7 +291,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
     """SQLite does not wait for a lock when it changes this mode: so do it here."""
-    deadline = time.monotonic() + _WAIT_SECONDS
+    deadline = time.monotonic() + databases.WAIT_SECONDS
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")

@@ -22,8 +22,8 @@ _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 
 def printable(text: str) -> str:
     """`text` in which all is seen: control characters of ASCII are shown as their pictures, others
-    that are not seen as Python escapes (`\\u202e`). New lines and tabs stay, and so does a text that
-    is printable already.
+    that are not seen as Python escapes (`\\u202e`). New lines and tabs stay, and so does a text
+    that is printable already.
     """
     if text.isascii() and text.isprintable():
         return text

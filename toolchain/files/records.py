@@ -11,6 +11,7 @@ import math
 import re
 import tomllib
 import types
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
@@ -65,13 +66,14 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def parse_json(data: bytes, where: str) -> Any:
-    """Parsed JSON: text is valid, numbers are finite, and nesting is not deeper than DEEPEST.
+    """Parsed JSON: text is valid, numbers are finite, no name stands twice in an object, and
+    nesting is not deeper than DEEPEST.
 
     `where` names the file. Raises InputError.
     """
     text = _text(data, where)
     try:
-        found = json.loads(text, parse_constant=_refuse)
+        found = json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
     except RecursionError as error:
         raise InputError(f"{where} is nested deeper than {DEEPEST} levels") from error
     except ValueError as error:
@@ -232,6 +234,14 @@ def _refuse(name: str) -> float:
     raise ValueError(f"{name} is no number of JSON")
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the name {_shown(twice)} stands twice in an object")
+    return found
+
+
 def _check(found: object, where: str) -> None:
     """Depth, text and numbers of all there is."""
     level, depth = [found], 0
@@ -245,11 +255,18 @@ def _check(found: object, where: str) -> None:
                 following += value.values()
             elif isinstance(value, list):
                 following += value
-            elif isinstance(value, float) and not math.isfinite(value):
+            elif isinstance(value, int | float) and not _is_finite(value):
                 raise InputError(f"{where} holds a number that is too large or none")
             elif isinstance(value, str) and not value.isascii():
                 _check_text(value, where)
         level, depth = following, depth + 1
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond float64
+        return False
 
 
 def _check_text(value: str, where: str) -> None:

@@ -60,9 +60,9 @@ def rendered(
 
     `document` has at least `title` and `command`. Names from a model are data in it, made
     `printable`: `tojson` escapes them inside the script element, the page's script sets them as
-    text, and the page forbids itself every connection but to its own server. `charts_used`: Vega-Lite's specifications
-    in `charts/`. A `live` page asks its server for the progress. Raises MissingToolError without
-    the charts' package.
+    text, and the page forbids itself every connection but to its own server. `charts_used`:
+    Vega-Lite's specifications in `charts/`. A `live` page asks its server for the progress. Raises
+    MissingToolError without the charts' package.
     """
     specs = {
         chart: json.loads((_FOLDER / "charts" / f"{chart}.json").read_text(encoding="utf-8"))

@@ -14,19 +14,20 @@ import contextlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from toolchain.errors import InputError
+from toolchain.files.databases import connected, told
 from toolchain.sweep.cases import Case
+from toolchain.sweep.kept import FIGURES, done_of, figure, name_of
 from toolchain.sweep.work import Done
 
 APPLICATION = 0x54687377
 """SQLite's application_id of such a file: "Thsw"."""
 VERSION = 1
-_WAIT_SECONDS = 30.0
 _SCHEMA = """
 CREATE TABLE result (
     key TEXT PRIMARY KEY, final INTEGER NOT NULL, ok INTEGER NOT NULL,
@@ -51,13 +52,9 @@ CREATE VIEW latest AS
     SELECT listed.place, listed.name, result.* FROM listed JOIN result USING (key)
     WHERE listed.sweep = (SELECT max(id) FROM sweep) ORDER BY listed.place;
 """
-_FIGURES = (
-    *("arena_bytes", "lower_bound_bytes", "proved_optimal", "ram_bytes", "flash_bytes"),
-    *("weight_bytes", "slowdown_percent", "macs", "elements", "differing"),
-)
 _COLUMNS = (
     *("key", "final", "ok", "do", "file", "model", "model_sha256", "board", "options"),
-    *_FIGURES,
+    *FIGURES,
     *("milliseconds", "cycles", "basis", "error_kind", "error"),
     *("seconds", "worker", "made_at", "tool", "fields"),
 )
@@ -125,7 +122,8 @@ COMPARED = ("arena_bytes", "ram_bytes", "flash_bytes", "milliseconds", "differin
 class Store:
     """One file, created where there is none. Use as a context manager.
 
-    Raises InputError where the file is something else, is damaged, or cannot be written.
+    Raises InputError where the file is something else, is damaged, or cannot be written. A row that
+    is damaged is named, with the command that computes it again.
     """
 
     def __init__(self, file: Path) -> None:
@@ -133,7 +131,7 @@ class Store:
         with self._errors():
             file.parent.mkdir(parents=True, exist_ok=True)
             is_new = not file.exists() or not file.stat().st_size
-            self._connection = sqlite3.connect(file, timeout=_WAIT_SECONDS, isolation_level=None)
+            self._connection = connected(file)
             try:
                 self._check(is_new)
             except BaseException:
@@ -171,7 +169,7 @@ class Store:
         fields, latency = done.fields, row.latency
         in_cycles = latency.get("unit") == "cycles"
         values: dict[str, Any] = {
-            **{name: fields.get(name) for name in _FIGURES},
+            **{name: fields.get(name) for name in FIGURES},
             "key": case.key,
             "final": done.final,
             "ok": row.ok,
@@ -209,25 +207,38 @@ class Store:
                     "SELECT fields, error, seconds FROM result WHERE key = ? AND final", (case.key,)
                 ).fetchone()
                 if got is not None:
-                    fields, error, seconds = got
-                    read = json.loads(error) if error else None
-                    done = Done(json.loads(fields), read, True, seconds)
-                    found[case.key] = Row(case, done, cached=True)
+                    found[case.key] = Row(case, done_of(case, self.file, *got), cached=True)
         return found
 
-    def before(self, number: int) -> dict[str, Before]:
-        """The cases of the last sweep before `number` that came to its end, by name."""
+    def before(self, number: int, without: Collection[str] = ()) -> dict[str, Before]:
+        """The cases of the last sweep before `number` that came to its end, by name, but those of
+        the keys `without`.
+        """
         columns = ", ".join(f"result.{name}" for name in ("ok", *COMPARED))
         with self._errors():
             found = self._connection.execute(
-                f"SELECT listed.name, {columns} FROM listed JOIN result USING (key) WHERE "
-                "listed.sweep = (SELECT max(id) FROM sweep WHERE id < ? AND ended_at IS NOT NULL)",
+                f"SELECT result.key, listed.name, {columns} FROM listed JOIN result USING (key) "
+                "WHERE listed.sweep = "
+                "(SELECT max(id) FROM sweep WHERE id < ? AND ended_at IS NOT NULL)",
                 (number,),
             ).fetchall()
-        return {
-            name: Before(bool(ok), dict(zip(COMPARED, figures, strict=True)))
-            for name, ok, *figures in found
+        try:
+            return dict(self._before(*row) for row in found if row[0] not in without)
+        except InputError as error:
+            raise InputError(
+                f"{error.message}, in the sweep before this one",
+                remedies=["--out with another file, to begin anew"],
+            ) from error
+
+    def _before(
+        self, key: object, name: object, ok: object, *figures: object
+    ) -> tuple[str, Before]:
+        where = f"{self.file}: the row of key {key!r:.80} is damaged"
+        numbers = {
+            column: figure(value, f"{where}: {column}")
+            for column, value in zip(COMPARED, figures, strict=True)
         }
+        return name_of(name, f"{where}: name"), Before(bool(ok), numbers)
 
     def _check(self, is_new: bool) -> None:
         connection = self._connection
@@ -257,15 +268,5 @@ class Store:
                 raise
             self._connection.execute("COMMIT")
 
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            raise InputError(f"cannot use the results in {self.file}: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise InputError(
-                f"{self.file} is no file of results, or damaged ({error}): name another file"
-            ) from error
-        except OSError as error:
-            raise InputError(f"cannot write to {self.file.parent}: {error.strerror}") from error
+    def _errors(self) -> contextlib.AbstractContextManager[None]:
+        return told(self.file, "results of sweeps", "name another file with --out")

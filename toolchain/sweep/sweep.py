@@ -129,6 +129,7 @@ def sweep(
     for count, row in enumerate(list(rows.values()), 1):
         watch(row, count, len(cases))
     jobs = [_job(case, wanted) for key, case in cases.items() if key not in rows]
+    store.before(number, {job.key for job in jobs})  # a damaged row is told before any work
     for result in run(jobs, pool, wanted.places):
         case = cases[result.job.key]
         done = killed(result.where) if result.died else result.value
