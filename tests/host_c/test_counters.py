@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolchain.device.session import _check_wraps
+from toolchain.device.answers import check_wraps
 from toolchain.errors import LinkError
 from toolchain.resources import RUNTIME_C
 
@@ -89,7 +89,7 @@ def test_systick_counts_cycles_though_it_has_24_bits(
 
 def test_a_wrap_of_silicons_counter_is_seen_by_the_computers_clock() -> None:
     clock_hz = 180_000_000
-    _check_wraps(ticks=20 * clock_hz, seconds=20.4, clock_hz=clock_hz)
-    _check_wraps(ticks=20 * clock_hz, seconds=24.0, clock_hz=clock_hz)  # a retry or two
+    check_wraps(ticks=20 * clock_hz, seconds=20.4, clock_hz=clock_hz)
+    check_wraps(ticks=20 * clock_hz, seconds=24.0, clock_hz=clock_hz)  # a retry or two
     with pytest.raises(LinkError, match=r"longer than the 23\.9 s"):
-        _check_wraps(ticks=20 * clock_hz - (1 << 32) % clock_hz, seconds=44.0, clock_hz=clock_hz)
+        check_wraps(ticks=20 * clock_hz - (1 << 32) % clock_hz, seconds=44.0, clock_hz=clock_hz)

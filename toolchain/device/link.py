@@ -379,6 +379,8 @@ class Link:
                 self.transport.write(hello)
                 until = self._clock() + min(_HANDSHAKE_STEP_SECONDS, max(left, 0.0))
                 reply, why = self._await(Type.HELLO, until)
+                while reply is None and self._clock() < until:  # no more than a few HELLOs a second
+                    reply, _ = self._await(Type.HELLO, until)
             except LineLostError as error:
                 reply, why = None, self._reopened(error)
             if reply is not None:
@@ -392,17 +394,22 @@ class Link:
     def _await(self, kind: Type, deadline: float) -> tuple[bytes | None, str]:
         """The reply's payload, or None and the reason why the request is to be sent again."""
         while (left := deadline - self._clock()) > 0:
+            why = ""
             for raw in self._decoder.feed(self.transport.read(left)):
                 try:
                     frame = protocol.decode(raw)
                 except protocol.FrameError as error:
-                    return None, str(error)
+                    why = str(error)
+                    continue
                 if frame.type == ERROR and _error_code(frame.payload).damaged_on_the_line:
                     what = _error_code(frame.payload).name.lower()
-                    return None, f"the board got a damaged frame ({what})"
+                    why = f"the board got a damaged frame ({what})"
+                    continue
                 reply = self._accepted(frame, kind)
                 if reply is not None:
                     return reply, ""
+            if why:
+                return None, why
         return None, _SILENT
 
     def _accepted(self, frame: Frame, kind: Type) -> bytes | None:

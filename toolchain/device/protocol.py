@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
@@ -16,6 +17,9 @@ DELIMITER = b"\0"
 _BLOCK_DATA = 254
 _CRC_BYTES = 4
 _HEADER_BYTES = 6
+_LONGEST_FRAME_BYTES = 1 << 17
+"""As it is sent. HELLO tells of 65,535 bytes of data at most, and stuffing adds less than 1%."""
+_LONGEST_NAME_BYTES = 64
 
 
 class Type(IntEnum):
@@ -164,6 +168,8 @@ def decode(data: bytes) -> Frame:
 
     Raises FrameError if they are damaged, VersionError for an undamaged one of another version.
     """
+    if len(data) > _LONGEST_FRAME_BYTES:
+        raise FrameError("a frame from the board is damaged: it has no end")
     body = cobs_decode(data)
     if len(body) <= _CRC_BYTES:
         raise FrameError("a frame from the board is damaged: it is too short")
@@ -183,15 +189,23 @@ class Decoder:
 
     def __init__(self) -> None:
         self._pending = bytearray()
+        self._frames: deque[bytes] = deque()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The frames that end within `data`, still encoded, without delimiters or empty ones."""
-        self._pending += data
-        while (end := self._pending.find(0)) >= 0:
-            frame = bytes(self._pending[:end])
-            del self._pending[: end + 1]
-            if frame:
-                yield frame
+        """The frames that end within `data`, still encoded, without delimiters or empty ones.
+
+        Bytes without end are passed on in pieces, which are damaged frames.
+        """
+        first, *others = data.split(DELIMITER)
+        self._pending += first
+        if not others and len(self._pending) > _LONGEST_FRAME_BYTES:
+            others = [b""]
+        if others:
+            *more, rest = others
+            self._frames += filter(None, (bytes(self._pending), *more))
+            self._pending = bytearray(rest)
+        while self._frames:
+            yield self._frames.popleft()
 
 
 @dataclass(frozen=True)
@@ -234,6 +248,9 @@ def _names(data: bytes, count: int) -> tuple[list[str], bytes]:
     *parts, rest = data.split(b"\0", count)
     if len(parts) != count:
         raise LinkError("the board's answer is not of this protocol: a name is not terminated")
+    longest = max(map(len, parts))
+    if longest > _LONGEST_NAME_BYTES:
+        raise LinkError(f"the board's answer is not of this protocol: a name of {longest} bytes")
     return [part.decode("utf-8", "replace") for part in parts], rest
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from toolchain.cycles.memory_system import MemorySystem
 from toolchain.cycles.trace import Trace, TraceFile
 from toolchain.device import protocol, trace_plugin
+from toolchain.device.answers import check_counts, check_hello, check_ticks, check_use
 from toolchain.device.firmware import Firmware, Port, load_firmware
 from toolchain.device.link import (
     BoardFaultError,
@@ -36,7 +37,6 @@ Array = NDArray[np.generic]
 _HANDSHAKE_SECONDS = 10.0
 _PLUG_SECONDS = 3.0
 _RESETS_BORNE = 2
-_COUNTER_CYCLES = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -113,21 +113,17 @@ class Session:
         self.firmware = firmware
         self.machine = machine
         self._tracing = tracing
+        self._ticks: int | None = None
         self.link = link or Link(transport)
         self.hello = self.greet()
 
     def greet(self) -> Hello:
         """Say HELLO, which is needed after each reset, and check the firmware's identity.
 
-        Raises LinkError if the board does not answer or runs another firmware.
+        Raises LinkError if the board does not answer, and as `check_hello`.
         """
         hello = protocol.parse_hello(self.link.handshake(_HANDSHAKE_SECONDS, self.firmware.index))
-        if hello.build_id != self.firmware.build_id:
-            raise LinkError(
-                f"the board runs another firmware ({hello.model} for {hello.board}, "
-                f"build {hello.build_id[:12]}, not {self.firmware.build_id[:12]}): "
-                f"flash {self.firmware.folder}"
-            )
+        check_hello(hello, self.firmware)
         return hello
 
     def choose(self, index: int) -> None:
@@ -220,6 +216,7 @@ class Session:
         if done.status:
             who = self._who(done.status)
             raise LinkError(f"the model failed on the board with status {done.status}{who}")
+        self._ticks = done.ticks
         outputs = {
             port.name: _from_bytes(port, self.read_output(index, port.size_bytes))
             for index, port in enumerate(self.firmware.model.outputs)
@@ -227,16 +224,20 @@ class Session:
         return Run(outputs, self._counted(done.ticks), self.hello.unit)
 
     def operator_counts(self) -> tuple[OperatorCount, ...]:
-        """The count of each operator in the last run; () without counters."""
+        """The count of each operator in the last run; () without counters. Raises LinkError for
+        counts that cannot be of that run.
+        """
         ticks: list[int] = []
-        while len(ticks) < self.hello.operators:
+        while (left := self.hello.operators - len(ticks)) > 0:
             payload = self.link.request(Type.COUNTS, len(ticks).to_bytes(2, "little"))
             counts = protocol.parse_counts(payload)
-            if not counts:
+            if not 0 < len(counts) <= left:
                 raise LinkError(
-                    f"the board counts {len(ticks)} of {self.hello.operators} operators"
+                    f"the board sent {len(counts)} counts where {left} of "
+                    f"{self.hello.operators} operators are left"
                 )
             ticks += counts
+        check_counts(ticks, self._ticks)
         return tuple(
             OperatorCount(op.name, op.kind, self._counted(count), op.blocks)
             for op, count in zip(self.firmware.model.operators, ticks, strict=bool(ticks))
@@ -250,7 +251,10 @@ class Session:
 
     def memory_use(self) -> MemoryUse:
         reply = self.link.request(Type.MEMORY, timeout_seconds=self._limit_seconds)
-        return MemoryUse(*protocol.parse_words(reply, 2))
+        use = MemoryUse(*protocol.parse_words(reply, 2))
+        check_use("stack", use.stack_bytes, self.hello.stack_bytes)
+        check_use("arena", use.arena_bytes, self.hello.arena_bytes)
+        return use
 
     def last_fault(self) -> protocol.Fault | None:
         """The fault that the board recorded before its last reset, if any."""
@@ -332,15 +336,13 @@ class Session:
         return bytes(data)
 
     def _outcome(self, reply: bytes) -> protocol.Outcome:
-        """Of a run. Raises BoardResetError if it was of another model than greeted, LinkError
-        where its operators took longer than a counter of 32 bits can tell."""
+        """Of a run. Raises BoardResetError if it was of another model than greeted, LinkError as
+        `check_ticks`."""
         done = protocol.parse_outcome(reply)
         identity = bytes.fromhex(self.firmware.build_id)[:4] + bytes((self.firmware.index,))
         if done.identity != identity:
             raise BoardResetError
-        board = self.firmware.board
-        if board.counter is not None and board.counter.unit == "cycles":
-            _check_wraps(done.ticks, self.link.answer_seconds, board.clock_hz)
+        check_ticks(done.ticks, self.link.answer_seconds, self.firmware.board)
         return done
 
     def _counted(self, ticks: int) -> int:
@@ -362,19 +364,6 @@ class Session:
         located = BoardFaultError(error.fault)
         located.args = (f"in operator {index} ({operators[index].name!r}): {error}",)
         return located
-
-
-def _check_wraps(ticks: int, seconds: float, clock_hz: int) -> None:
-    """An operator of more than 2^32 cycles leaves a count that lacks them: the computer's clock,
-    though it knows no milliseconds, sees that."""
-    lacking = seconds * clock_hz - ticks
-    if lacking > _COUNTER_CYCLES / 2:
-        longest = _COUNTER_CYCLES / clock_hz
-        raise LinkError(
-            f"the run took {seconds:.1f} s, but {ticks:,} cycles were counted: an operator takes "
-            f"longer than the {longest:.1f} s that the board's counter holds; split it "
-            "(thimble compile --ram), or run it once more if the line was bad"
-        )
 
 
 def _input_seed(seed: int, index: int) -> int:

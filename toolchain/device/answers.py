@@ -1,0 +1,114 @@
+"""What a board may answer, by the firmware that it is to run: anything else ends in one LinkError.
+
+The identity of a build says which firmware answered. The board itself sends it: the rest of its
+answer may be wrong all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolchain.boards import Board
+from toolchain.device.firmware import Firmware
+from toolchain.device.protocol import Hello
+from toolchain.errors import LinkError
+
+LEAST_DATA_BYTES = 8
+"""That a frame must carry: one operator's count."""
+_COUNTER_CYCLES = 1 << 32
+_MOST_TICKS = 1 << 60
+"""More than a century at 300 MHz: a difference of counters that ran backwards."""
+_CLOCK_TOLERANCE, _CLOCK_SECONDS = 2.0, 1.0
+"""So much faster than its file says may a board's clock be, and so long may a run begin before
+this computer's clock is read."""
+_SUM_TOLERANCE, _SUM_TICKS = 2, 1000
+"""The operators' counts are within 1% of the total, except where nearly nothing is counted."""
+
+
+def check_hello(hello: Hello, firmware: Firmware) -> None:
+    """Raises LinkError where a board runs another firmware, or its numbers are not of this one."""
+    if hello.build_id != firmware.build_id:
+        raise LinkError(
+            f"the board runs another firmware ({hello.model} for {hello.board}, "
+            f"build {hello.build_id[:12]}, not {firmware.build_id[:12]}): "
+            f"flash {firmware.folder}"
+        )
+    model = firmware.model
+    for what, said, known in (
+        ("inputs", hello.inputs, (len(model.inputs),)),
+        ("outputs", hello.outputs, (len(model.outputs),)),
+        ("counted operators", hello.operators, (0, len(model.operators))),
+        ("bytes of arena", hello.arena_bytes, (model.arena_bytes,)),
+        ("models", hello.models, (len(firmware.models),)),
+    ):
+        if said not in known:
+            raise LinkError(
+                f"the board says that it has {said:,} {what}, and its firmware has "
+                f"{' or '.join(f'{one:,}' for one in known)}: flash {firmware.folder} again"
+            )
+    if hello.data_bytes < LEAST_DATA_BYTES:
+        raise LinkError(
+            f"the board says that a frame carries {hello.data_bytes} bytes of data; "
+            f"{LEAST_DATA_BYTES} are the least: flash {firmware.folder} again"
+        )
+    counter = firmware.board.counter
+    if counter is not None and hello.unit != counter.unit:
+        raise LinkError(
+            f"the board says that it counts {hello.unit}, and {firmware.board.name} counts "
+            f"{counter.unit}: flash {firmware.folder} again"
+        )
+
+
+def check_ticks(ticks: int, seconds: float, board: Board) -> None:
+    """Of a run that this computer saw take `seconds`.
+
+    Raises LinkError for a count that no counter reaches in this time, or that lacks cycles.
+    """
+    clocked = board.counter is not None and board.counter.unit == "cycles"
+    most = _MOST_TICKS
+    if clocked and not board.emulator:
+        most = int(_CLOCK_TOLERANCE * (seconds + _CLOCK_SECONDS) * board.clock_hz)
+    if ticks > most:
+        raise LinkError(
+            f"the board counted {ticks:,} in a run of {seconds:.1f} s, which its counter cannot "
+            "reach: reset the board, and flash it again if that does not help"
+        )
+    if clocked:
+        check_wraps(ticks, seconds, board.clock_hz)
+
+
+def check_wraps(ticks: int, seconds: float, clock_hz: int) -> None:
+    """An operator of more than 2^32 cycles leaves a count that lacks them: the computer's clock,
+    though it knows no milliseconds, sees that."""
+    lacking = seconds * clock_hz - ticks
+    if lacking > _COUNTER_CYCLES / 2:
+        longest = _COUNTER_CYCLES / clock_hz
+        raise LinkError(
+            f"the run took {seconds:.1f} s, but {ticks:,} cycles were counted: an operator takes "
+            f"longer than the {longest:.1f} s that the board's counter holds; split it "
+            "(thimble compile --ram), or run it once more if the line was bad"
+        )
+
+
+def check_counts(counts: Sequence[int], total: int | None) -> None:
+    """The operators' counts of a run that took `total` ticks; None: nothing has run.
+
+    Raises LinkError where they cannot be of it.
+    """
+    if total is None:
+        return
+    found = sum(counts)
+    if found > _SUM_TOLERANCE * total + _SUM_TICKS * (len(counts) + 1):
+        raise LinkError(
+            f"the board's operators counted {found:,} in a run of {total:,}: its counter does not "
+            "go forward; reset the board"
+        )
+
+
+def check_use(name: str, used_bytes: int, most_bytes: int) -> None:
+    """Of a memory that is painted. Raises LinkError for more than there is."""
+    if used_bytes > most_bytes:
+        raise LinkError(
+            f"the board says that {used_bytes:,} bytes of its {name} of {most_bytes:,} were used: "
+            "reset the board"
+        )
