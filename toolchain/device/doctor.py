@@ -107,7 +107,12 @@ def _program(name: str) -> str:
         return ""
     try:
         done = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=20, check=False
+            [path, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=20,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return path
@@ -121,7 +126,11 @@ def _newlib() -> str:
     if compiler is None:
         return ""
     done = subprocess.run(
-        [compiler, "-print-file-name=nosys.specs"], capture_output=True, text=True, check=False
+        [compiler, "-print-file-name=nosys.specs"],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
     found = done.stdout.strip()
     return found if found not in ("", "nosys.specs") else ""

@@ -35,6 +35,7 @@ def _client(place: str, coordinator: str, *command: str) -> str:
             [program, *at, "--place", place, *command],
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=_PATIENCE_SECONDS,
             check=False,
         )

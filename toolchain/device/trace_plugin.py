@@ -74,6 +74,7 @@ def unavailable() -> str:
             input="quit\n",
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=_PATIENCE_SECONDS,
             check=False,
         )

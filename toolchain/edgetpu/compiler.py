@@ -197,6 +197,7 @@ def _compile(
             [program, "--show_operations", "--out_dir", str(folder.path), *options, *sources],
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=seconds,
             check=False,
         )

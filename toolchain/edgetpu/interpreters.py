@@ -7,6 +7,7 @@ therefore first tried in a child process (`probe.py`). `KNOWN` lists combination
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -23,7 +24,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from toolchain.device.doctor import Finding
-from toolchain.errors import MissingToolError
+from toolchain.errors import InputError, MissingToolError
+from toolchain.files.records import parse_json
 
 T = TypeVar("T")
 _TRIAL_S = 60.0
@@ -126,7 +128,13 @@ def try_out(seconds: float = _TRIAL_S, **given: Any) -> Trial:
     command = [sys.executable, "-m", "toolchain.edgetpu.probe", json.dumps(given)]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=seconds, check=False, env=environment
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+            env=environment,
         )
         out, code = done.stdout, done.returncode
     except subprocess.TimeoutExpired as error:
@@ -136,7 +144,7 @@ def try_out(seconds: float = _TRIAL_S, **given: Any) -> Trial:
     step = next((str(fields["step"]) for fields in reversed(told) if "step" in fields), "start")
     last = told[-1] if told else {}
     if "error" in last:
-        return Trial(step, str(last["kind"]), str(last["error"]).strip(), "", told)
+        return Trial(step, str(last.get("kind", "")), str(last["error"]).strip(), "", told)
     if last.get("done"):
         return Trial(step, told=told)
     return Trial(step, died=_end(code, seconds), told=told)
@@ -146,10 +154,8 @@ def _fields(text: str) -> list[dict[str, Any]]:
     found = []
     for line in text.splitlines():
         if line.startswith("{"):
-            try:
-                found.append(json.loads(line))
-            except ValueError:  # a line of the library's own
-                continue
+            with contextlib.suppress(InputError):  # a line of the library's own
+                found.append(parse_json(line.encode(), "a line"))
     return found
 
 
@@ -157,7 +163,8 @@ def _end(code: int | None, seconds: float) -> str:
     if code is None:
         return f"it did not end in {seconds:g} s"
     if code < 0:
-        return f"it died of {signal.Signals(-code).name}"
+        names = {known.value: known.name for known in signal.Signals}
+        return f"it died of {names.get(-code, f'signal {-code}')}"
     return f"it ended with code {code}"
 
 
@@ -173,6 +180,7 @@ def library_version() -> str:
                 ["dpkg-query", "-W", "-f", "${Version}", package],
                 capture_output=True,
                 text=True,
+                errors="replace",
                 check=False,
             )
         except OSError:

@@ -108,7 +108,7 @@ def _download(folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download"]
     command += ["--quiet", "--no-deps", "--only-binary=:all:", "--retries", "2"]
     command += ["--dest", str(folder), PINNED_WHEEL]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     wheels = sorted(folder.glob("*.whl"))
     if done.returncode or not wheels:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["pip gave no reason"]
