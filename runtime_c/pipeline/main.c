@@ -128,8 +128,9 @@ static void usage(FILE *to, const char *program)
         const uint32_t number =
             in ? pipeline_model.inputs[k] : pipeline_model.outputs[k - pipeline_model.input_count];
         const struct pipeline_tensor *tensor = &pipeline_model.tensors[number];
-        (void)fprintf(to, "  %s %s: %s, %zu bytes\n", in ? "input" : "output", tensor->name, tensor->type,
-                      tensor->bytes);
+        (void)fprintf(to, "  %s ", in ? "input" : "output");
+        pipeline_print(to, tensor->name);
+        (void)fprintf(to, ": %s, %zu bytes\n", tensor->type, tensor->bytes);
     }
     (void)fprintf(
         to,

@@ -94,12 +94,26 @@ static double now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
+void pipeline_print(FILE *to, const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at >= ' ' && *at <= '~') {
+            (void)fputc(*at, to);
+        } else {
+            (void)fprintf(to, "\\x%02x", (unsigned)(unsigned char)*at);
+        }
+    }
+}
+
 static void tell(const struct run *run, const char *text)
 {
     if (run->options->event != NULL) {
         run->options->event(run->options->user, text);
     } else {
-        (void)fprintf(stderr, "%s\n", text);
+        flockfile(stderr); /* stages tell at once */
+        pipeline_print(stderr, text);
+        (void)fputc('\n', stderr);
+        funlockfile(stderr);
     }
 }
 

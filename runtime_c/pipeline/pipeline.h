@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -87,6 +88,9 @@ void pipeline_stop(void);
  * for both.
  */
 bool pipeline_stopping(void);
+
+/** Prints a text that a model's file may hold: what is not printable ASCII as \xNN. */
+void pipeline_print(FILE *to, const char *text);
 
 const char *pipeline_status_text(enum pipeline_status status);
 

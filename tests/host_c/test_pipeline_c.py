@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import importlib.util
 import os
+import re
 import select
 import signal
 import subprocess
@@ -176,7 +177,13 @@ def given_frames(running: subprocess.Popen[bytes], frames: int) -> bytes:
     assert running.stdin and running.stdout
     running.stdin.write(bytes(FRAME_BYTES * frames))
     running.stdin.flush()
-    return running.stdout.read(frames * len(expected(bytes(FRAME_BYTES))))
+    got, wanted = b"", frames * len(expected(bytes(FRAME_BYTES)))
+    while len(got) < wanted:
+        assert select.select([running.stdout], [], [], 60)[0], "it keeps the results of its frames"
+        more = os.read(running.stdout.fileno(), wanted - len(got))
+        assert more, "it ended"
+        got += more
+    return got
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
@@ -227,6 +234,21 @@ def test_a_failed_stage_ends_it_while_no_frame_comes(program: Path) -> None:
         running.kill()
     assert b"a stage failed" in running.stderr.read()
     running.communicate()
+
+
+def test_names_of_a_file_do_not_steer_a_terminal(folder: Path, tmp_path: Path) -> None:
+    source = folder / "c"
+    whole = (source / "stages.c").read_text()
+    named = re.sub(r'\{"[^"]*", "int8"', r'{"a\\033[31m\\342\\200\\256b", "int8"', whole)
+    assert named != whole
+    (tmp_path / "stages.c").write_text(named)
+    files = [source / "main.c", source / "pipeline.c", tmp_path / "stages.c", RUNTIME]
+    command = ["gcc", *FLAGS, "-D_DEFAULT_SOURCE", '-DPIPELINE_FOLDER="."', f"-I{source}"]
+    made = tmp_path / "program"
+    subprocess.run([*command, *map(str, files), "-pthread", "-o", made], check=True)
+    said = subprocess.run([made, "--help"], capture_output=True, check=True).stdout
+    assert rb"  input a\x1b[31m\xe2\x80\xaeb: int8, 64 bytes" in said
+    assert all(byte == 10 or 32 <= byte < 127 for byte in said)
 
 
 def test_several_models_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
