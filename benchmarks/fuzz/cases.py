@@ -5,13 +5,17 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from benchmarks.fuzz.seeds import TFLITE, seed, seed_name
+from benchmarks.fuzz.aimed import aimed_model
+from benchmarks.fuzz.invented import invented
+from benchmarks.fuzz.seeds import seed, seed_name
 from tests.support.mutations import damaged_bytes, damaged_model, thawed
 from tests.support.onnx_mutations import damaged_onnx
 
 _BYTES_SHARE = 0.12
 """Of the cases that are damaged byte by byte; most do not get past the file's outline."""
 _SOUND_SHARE = 0.01
+_INVENTED_SHARE = 0.05
+_AIMED_SHARE = 0.15
 
 
 @dataclass(frozen=True)
@@ -27,17 +31,20 @@ class Case:
 def case(seed_number: int, number: int) -> Case:
     """Case `number` of a run with the seed `seed_number`."""
     rng = random.Random(f"case {seed_number} {number}")
-    start = seed(seed_name(rng))
+    name = seed_name(rng)
+    start = seed(name)
     drawn = rng.random()
     data: bytes | None = None
     if drawn < _SOUND_SHARE:
         data = start.data
-    elif drawn > _SOUND_SHARE + _BYTES_SHARE:
-        if start.suffix == TFLITE:
-            assert start.model is not None
-            data = damaged_model(thawed(start.model), rng)
-        else:
-            data = damaged_onnx(start.data, rng)
-    if data is None:
+    elif drawn < _SOUND_SHARE + _INVENTED_SHARE:
+        data = invented(name, rng)
+    elif drawn < _SOUND_SHARE + _INVENTED_SHARE + _BYTES_SHARE:
         data = damaged_bytes(start.data, rng, seed(seed_name(rng)).data)
-    return Case(number, start.name, start.suffix, data)
+    elif start.model is None:
+        data = damaged_onnx(start.data, rng)
+    elif drawn > 1.0 - _AIMED_SHARE:
+        data = aimed_model(thawed(start.model), rng)
+    else:
+        data = damaged_model(thawed(start.model), rng)
+    return Case(number, start.name, start.suffix, start.data if data is None else data)

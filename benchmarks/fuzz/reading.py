@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.fuzz.cases import Case, case
 from benchmarks.fuzz.outcome import ACCEPTED, PLANNED, Outcome, of_error, refused, time_limit
 from benchmarks.fuzz.pool import Serve
-from toolchain import arena, passes, schedule
+from toolchain import passes
 from toolchain.boards import board
 from toolchain.errors import DoesNotFitError
 from toolchain.frontends import front_end_of
@@ -26,7 +26,8 @@ from toolchain.report.latency import predict_latency
 READ_SECONDS = 20.0
 PLAN_SECONDS = 120.0
 _BOARDS = ("host", "netduinoplus2", "mps3-an547")
-_WHOLE_SHARE = 0.1
+_WHOLE_SHARE, _SPLIT_SHARE = 0.1, 0.06
+_SLOWDOWN, _SPLIT_SECONDS = 2.0, 0.2
 _TRIAL_SECONDS = 1.0
 
 
@@ -95,15 +96,21 @@ def check_plan(plan: Plan) -> None:
 
 
 def plan_options(seed: int, number: int) -> tuple[str, PlanOptions]:
-    """A board and how to plan: mostly quick ways, sometimes all that a user gets."""
+    """A board and how to plan: mostly quick ways, sometimes split, sometimes all that a user
+    gets."""
     rng = random.Random(f"plan {seed} {number}")
-    quick = rng.random() >= _WHOLE_SHARE
-    return rng.choice(_BOARDS), PlanOptions(
-        scheduler="rpo" if quick else schedule.DEFAULT,
-        allocator="greedy-size" if quick else arena.DEFAULT,
+    drawn, name = rng.random(), rng.choice(_BOARDS)
+    if drawn < _WHOLE_SHARE:
+        return name, PlanOptions(time_limit_seconds=_TRIAL_SECONDS, allow_float=True)
+    is_split = drawn < _WHOLE_SHARE + _SPLIT_SHARE
+    return name, PlanOptions(
+        scheduler="rpo",
+        allocator="greedy-size",
         time_limit_seconds=_TRIAL_SECONDS,
-        rewrite=not quick,
+        rewrite=False,
         allow_float=True,
+        max_slowdown=_SLOWDOWN if is_split else None,
+        split_seconds=_SPLIT_SECONDS if is_split else None,
     )
 
 

@@ -35,6 +35,7 @@ from benchmarks.fuzz.outcome import (
 )
 from benchmarks.fuzz.pool import Serve
 from benchmarks.fuzz.reading import PLAN_SECONDS, plan_options, planned, read_outcome
+from benchmarks.fuzz.seeds import TFLITE
 from tests.support.host import model_of
 from toolchain.deployment.verification import compare, unit_of
 from toolchain.device.compiler import BuildError
@@ -53,8 +54,20 @@ from toolchain.reference import (
     open_reference,
 )
 
-_TURNS = 3
-"""Inferences of each model: two random ones, one of extreme values; state goes on from one."""
+_TURNS = 4
+"""Inferences of each model: two random ones, one of extreme integers, one of special floats; state
+goes on from one."""
+_EXTREME, _SPECIAL = 2, 3
+_TINY, _LARGEST = 1e-45, 3.4028235e38
+_SPECIALS = np.array(
+    (
+        *(0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 1e-30, -1e30, 2147483648.0),
+        *(_TINY, -_TINY, _LARGEST, -_LARGEST, np.inf, -np.inf, np.nan),
+    ),
+    np.float32,
+)
+"""Each operand draws its own, so that every pair of them meets in operators of two operands. For
+TFLite files: what ONNX Runtime makes of them differs from processor to processor."""
 _MOST_MACS = 20_000_000
 _MOST_BYTES = 4_000_000
 """Of arena and of weights: more of either is only slow."""
@@ -193,13 +206,16 @@ def _run(one: _Ready, index: int, running: HostProgram) -> _Ran:
     plan, rng = one.plan, np.random.default_rng(one.case.number)
     limits = index_limits(plan.graph)
     inputs, outputs = [], []
+    takes_specials = one.case.suffix == TFLITE
     for turn in range(_TURNS):
         given = []
         for end in plan.inputs:
             value = end.random(rng)
             if end.name in limits:
                 value = value % limits[end.name]
-            elif turn == _TURNS - 1 and value.dtype.kind in "iu":
+            elif turn == _SPECIAL and value.dtype.kind == "f" and takes_specials:
+                value = rng.choice(_SPECIALS, value.shape)
+            elif turn == _EXTREME and value.dtype.kind in "iu":
                 info = np.iinfo(value.dtype)
                 value = rng.choice([info.min, info.max], value.shape).astype(value.dtype)
             given.append(value)

@@ -19,7 +19,7 @@ _TYPES = 25
 _BUILTINS = 210
 _OPTIONS = sorted(name for name in vars(schema) if name.endswith("OptionsT"))
 _NAMES = ("", "x", "*/ int x;", "größe", "a" * 300, '"\\', "main", "int", "\0", "%s%n", "../x")
-_CANNOT_PACK = (
+CANNOT_PACK = (
     *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error),
 )
 """What a change raises that builds on an earlier one, and the writer for values without a place."""
@@ -102,7 +102,7 @@ def damaged_model(model: Any, rng: random.Random) -> bytes | None:
         for _ in range(rng.choice((1, 1, 1, 2, 3, 6))):
             _damage(model, rng)
         return packed(model)
-    except _CANNOT_PACK:
+    except CANNOT_PACK:
         return None
 
 
