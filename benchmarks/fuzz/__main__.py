@@ -38,6 +38,7 @@ from rich.table import Table
 
 from benchmarks.fuzz.cases import Case, case
 from benchmarks.fuzz.cluster import run
+from benchmarks.fuzz.devices import liar
 from benchmarks.fuzz.frames import framer
 from benchmarks.fuzz.minimise import minimised
 from benchmarks.fuzz.outcome import (
@@ -94,6 +95,7 @@ LEVELS = {
     "plan": Level(planner, (PLANNED,), 2_000, 20, 600.0),
     "c": Level(runner, RAN, 400, 120, 600.0),
     "split": Level(splitter, (EQUAL, WRONG, SANITIZER, FAILED), 100, 24, 900.0, "host"),
+    "devices": Level(liar, (), 5_000, 200, 120.0),
     "frames": Level(framer, (), 5_000, 200, 120.0, "netduinoplus2"),
 }
 
