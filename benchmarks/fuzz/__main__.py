@@ -1,10 +1,13 @@
 """Mutated model files, split networks and serial frames until something breaks.
 
+    .venv/bin/python -m benchmarks.fuzz all --jobs 2 --json results
     .venv/bin/python -m benchmarks.fuzz read --cases 1000000 --jobs 2
     .venv/bin/python -m benchmarks.fuzz plan --cases 100000 --jobs 2
     .venv/bin/python -m benchmarks.fuzz c --cases 10000 --jobs 2
     .venv/bin/python -m benchmarks.fuzz split --cases 1700 --jobs 2
     .venv/bin/python -m benchmarks.fuzz split --board mps3-an547 --cases 150
+    .venv/bin/python -m benchmarks.fuzz devices --cases 200000 --jobs 2
+    .venv/bin/python -m benchmarks.fuzz files --cases 20000 --jobs 2
     .venv/bin/python -m benchmarks.fuzz frames --board mps3-an547 --cases 50000
     .venv/bin/python -m benchmarks.fuzz read --cases 100000000 --dask tcp://scheduler:8786
     .venv/bin/python -m benchmarks.fuzz replay 4711 -o case.tflite
@@ -13,7 +16,9 @@
 too, for one of three boards; `--cases` counts what was planned. `c`: it runs as C under ASan and
 UBSan beside the reference of `thimble verify`; `--cases` counts what ran.
 `split`: random networks in a random budget of RAM give the bytes of the unsplit ones, on this
-machine or on `--board`. `frames`: serial frames, good and bad, to a firmware in QEMU.
+machine or on `--board`. `devices`: a stand-in for a board tells lies. `files`: damaged databases,
+manifests and lists of the tool's own, read by its commands. `frames`: serial frames, good and
+bad, to a firmware in QEMU. `all`: each of them but `frames`, to its end, and a table of it.
 Case N of a seed is the same file every time: `replay` writes it, `judge` says what a level makes of
 a file, `minimise` shrinks it to what still ends the same way. The exit code is 1 where anything
 ended in a traceback, hung, killed its process, or computed wrong bytes.
@@ -39,6 +44,8 @@ from rich.table import Table
 from benchmarks.fuzz.cases import Case, case
 from benchmarks.fuzz.cluster import run
 from benchmarks.fuzz.devices import liar
+from benchmarks.fuzz.documents import damager
+from benchmarks.fuzz.every import RUNS, Run, table
 from benchmarks.fuzz.frames import framer
 from benchmarks.fuzz.minimise import minimised
 from benchmarks.fuzz.outcome import (
@@ -66,6 +73,8 @@ SMALLEST = (
     "plan --cases 1",
     "c --cases 1",
     "split --cases 1",
+    "devices --cases 1",
+    "files --cases 1",
     "frames --cases 1",
     "replay 1 -o {scratch}/case",
     "judge examples/digits/digits_int8.tflite --level plan",
@@ -96,6 +105,7 @@ LEVELS = {
     "c": Level(runner, RAN, 400, 120, 600.0),
     "split": Level(splitter, (EQUAL, WRONG, SANITIZER, FAILED), 100, 24, 900.0, "host"),
     "devices": Level(liar, (), 5_000, 200, 120.0),
+    "files": Level(damager, (), 500, 50, 300.0),
     "frames": Level(framer, (), 5_000, 200, 120.0, "netduinoplus2"),
 }
 
@@ -209,6 +219,11 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--case", type=int, help="its number, which knows the sound file")
             command.add_argument("--seed", type=int, default=0)
             command.add_argument("-o", "--output", type=Path, required=True)
+    every = commands.add_parser("all", help="every level to its end, and the table of the docs")
+    every.add_argument("--seed", type=int, default=0)
+    every.add_argument("--jobs", type=int, default=1)
+    every.add_argument("--share", type=float, default=1.0, help="of the cases of each; default 1")
+    every.add_argument("--json", type=Path, metavar="DIR", help="a file for each level, the table")
     replay = commands.add_parser("replay", help="write the file of one case")
     replay.add_argument("number", type=int)
     replay.add_argument("-o", "--output", type=Path, required=True)
@@ -246,6 +261,31 @@ def _minimise(arguments: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+def _all(arguments: argparse.Namespace, console: Console) -> int:
+    """Every level in turn; 1 where one of them found something."""
+    done: list[tuple[Run, Tally, int]] = []
+    folder: Path | None = arguments.json
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    for each in RUNS:
+        cases = max(1, round(each.cases * arguments.share))
+        tally = fuzz(
+            each.level,
+            arguments.seed,
+            cases,
+            jobs=arguments.jobs,
+            console=Console(stderr=True),
+            save=folder / f"{each.level}.json" if folder is not None else None,
+        )
+        print_tally(tally, console)
+        done.append((Run(each.level, cases), tally, LEVELS[each.level].done(tally)))
+    text = table(done)
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    if folder is not None:
+        (folder / "table.md").write_text(text + "\n")
+    return 1 if any(tally.failed for _, tally, _ in done) else 0
+
+
 def main() -> int:
     arguments = _parser().parse_args()
     console = Console()
@@ -262,6 +302,8 @@ def main() -> int:
         return 1 if any(outcome.kind in FINDINGS for outcome in outcomes) else 0
     if arguments.command == "minimise":
         return _minimise(arguments, console)
+    if arguments.command == "all":
+        return _all(arguments, console)
     with contextlib.ExitStack() as stack:
         tally = fuzz(
             arguments.command,

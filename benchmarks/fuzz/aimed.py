@@ -29,13 +29,17 @@ Aim = Callable[[Any, random.Random], bool]
 """Whether there was something to change."""
 
 
-def aimed_model(model: Any, rng: random.Random) -> bytes | None:
-    """One or two such changes of a model, which it is good for nothing else after; the file.
+def aimed_model(
+    model: Any, rng: random.Random, first: Aim = lambda model, rng: False
+) -> bytes | None:
+    """`first`, and one or two other such changes of a model, which it is good for nothing else
+    after; the file.
 
     None where the writer refuses the values.
     """
     wanted, done = rng.choice((1, 1, 2)), 0
     try:
+        first(model, rng)
         for aim in rng.sample(_AIMS, len(_AIMS)):
             done += aim(model, rng)
             if done == wanted:
@@ -156,7 +160,7 @@ def _end_scales(model: Any, rng: random.Random) -> bool:
     return bool(found)
 
 
-def _dead(model: Any, rng: random.Random) -> bool:
+def dead(model: Any, rng: random.Random) -> bool:
     """Filters of nothing but zeros, or weights that read nothing of a channel."""
     found = [(t, d) for t, d in _constants(model, _BYTE_TYPES) if len(t.shape) in (2, 4)]
     for tensor, data in rng.sample(found, min(len(found), rng.choice((1, 1, 2, 5)))):
@@ -271,4 +275,4 @@ def _call(
     return operator
 
 
-_AIMS: tuple[Aim, ...] = (_shared, _limits, _weight_scales, _end_scales, _dead, _odd_floats, nested)
+_AIMS: tuple[Aim, ...] = (_shared, _limits, _weight_scales, _end_scales, dead, _odd_floats, nested)

@@ -15,7 +15,7 @@ from typing import Any
 
 import onnx
 
-from benchmarks.fuzz.aimed import aimed_model
+from benchmarks.fuzz.aimed import aimed_model, dead
 from benchmarks.fuzz.seeds import TFLITE, seed
 from tests.support.mutations import packed, thawed, unpacked
 from toolchain import passes
@@ -23,6 +23,7 @@ from toolchain.boards import board
 from toolchain.frontends import front_end_of
 from toolchain.ir import Graph
 from toolchain.passes import Prepared
+from toolchain.passes.identity_rewriting import partition, sites
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
 
@@ -51,6 +52,11 @@ def invented(name: str, rng: random.Random) -> bytes | None:
     return _renamed(found, seed(name).suffix, rng) if found.names else None
 
 
+def learned(name: str, way: int) -> tuple[str, ...]:
+    """The names that were invented for one of the files of the seed `name`."""
+    return _learned(name, way).names
+
+
 @lru_cache(_KEPT)
 def _learned(name: str, way: int) -> _Learned:
     start, rng = seed(name), random.Random(f"{name} {way}")
@@ -59,7 +65,7 @@ def _learned(name: str, way: int) -> _Learned:
         before = _learned(name, 0)
         data = _renamed(before, start.suffix, rng) if before.names else data
     elif way and start.model is not None:
-        data = aimed_model(thawed(start.model), rng) or data
+        data = aimed_model(thawed(start.model), rng, first=dead) or data
     own = set(_own_names(data, start.suffix))
     made = _made_names(data, start.suffix, is_split=name.startswith(_SPLIT_FAMILY))
     return _Learned(data, tuple(sorted(made - own - {""})))
@@ -76,6 +82,8 @@ def _made_names(data: bytes, suffix: str, *, is_split: bool) -> set[str]:
         for step in passes.DEFAULT:
             prepared = step.run(prepared)
             found.update(_names(prepared.graph))
+        for site in sites(prepared.graph):
+            found.update(_names(partition(prepared.graph, site)))
         for options in (_PLAIN, _SPLIT) if is_split else (_PLAIN,):
             plan = plan_graph(prepared.graph, board(_BOARD), options, prepared.boundaries)
             found.update(_names(plan.graph))

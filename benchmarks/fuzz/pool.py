@@ -104,7 +104,7 @@ class Pool:
 
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_work, args=(self._begin, theirs), daemon=True)
+        process = self._context.Process(target=_work, args=(self._begin, theirs))
         process.start()
         theirs.close()
         return _Worker(process, ours, heard=time.monotonic())

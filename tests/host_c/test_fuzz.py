@@ -13,9 +13,11 @@ import pytest
 
 from benchmarks.fuzz.__main__ import fuzz
 from benchmarks.fuzz.cases import Case, case
+from benchmarks.fuzz.invented import learned
 from benchmarks.fuzz.minimise import minimised
 from benchmarks.fuzz.outcome import (
     ACCEPTED,
+    ANSWERED,
     EQUAL,
     FINDINGS,
     PLANNED,
@@ -48,6 +50,22 @@ def test_nothing_is_found(level: str, cases: int, kind: str) -> None:
     assert not tally.failed, found(tally)
     assert tally.counts[kind] >= cases // 5
     assert tally.counts[REFUSED] >= cases // 5 or level == "split"
+
+
+@pytest.mark.parametrize(("level", "cases"), [("devices", 1000), ("files", 60)])
+def test_lies_and_damage_end_in_a_message(level: str, cases: int) -> None:
+    tally = fuzz(level, seed=1, cases=cases)
+    assert not tally.failed, found(tally)
+    assert tally.counts[ANSWERED] == cases
+    assert len(tally.reasons) > 10
+
+
+def test_files_get_the_names_that_passes_invent() -> None:
+    """A dead channel's constant, a part of a rewritten convolution, a block of a split one."""
+    names = {name for i in (2, 3, 34) for way in (0, 1) for name in learned(f"network/{i}", way)}
+    assert any(" of conv2d" in name for name in names)
+    assert any("/part" in name for name in names)
+    assert any("[" in name for name in names)
 
 
 def test_past_finds_end_well() -> None:
