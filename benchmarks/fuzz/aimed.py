@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ai_edge_litert.schema_py_generated as schema
@@ -29,18 +29,14 @@ Aim = Callable[[Any, random.Random], bool]
 """Whether there was something to change."""
 
 
-def aimed_model(
-    model: Any, rng: random.Random, first: Aim = lambda model, rng: False
-) -> bytes | None:
-    """`first`, and one or two other such changes of a model, which it is good for nothing else
-    after; the file.
+def aimed_model(model: Any, rng: random.Random, aims: Sequence[Aim] | None = None) -> bytes | None:
+    """One or two such changes of a model, which it is good for nothing else after; the file.
 
-    None where the writer refuses the values.
+    `aims`: which may be chosen; by default all. None where the writer refuses the values.
     """
-    wanted, done = rng.choice((1, 1, 2)), 0
+    wanted, done, chosen = rng.choice((1, 1, 2)), 0, _AIMS if aims is None else aims
     try:
-        first(model, rng)
-        for aim in rng.sample(_AIMS, len(_AIMS)):
+        for aim in rng.sample(chosen, len(chosen)):
             done += aim(model, rng)
             if done == wanted:
                 break

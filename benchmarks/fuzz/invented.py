@@ -28,7 +28,8 @@ from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
 
 _WAYS = 4
-"""Files of a seed whose names are learned: itself, aimed changes of it, one with invented names."""
+"""Files of a seed whose names are learned: itself, two with dead channels, one with invented
+names."""
 _KEPT = 10_000
 _BOARD = "netduinoplus2"
 _PLAIN = PlanOptions(scheduler="rpo", allocator="greedy-size", allow_float=True)
@@ -65,7 +66,7 @@ def _learned(name: str, way: int) -> _Learned:
         before = _learned(name, 0)
         data = _renamed(before, start.suffix, rng) if before.names else data
     elif way and start.model is not None:
-        data = aimed_model(thawed(start.model), rng, first=dead) or data
+        data = aimed_model(thawed(start.model), rng, (dead,)) or data
     own = set(_own_names(data, start.suffix))
     made = _made_names(data, start.suffix, is_split=name.startswith(_SPLIT_FAMILY))
     return _Learned(data, tuple(sorted(made - own - {""})))

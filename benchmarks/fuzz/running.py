@@ -41,8 +41,10 @@ from toolchain.deployment.verification import compare, unit_of
 from toolchain.device.compiler import BuildError
 from toolchain.device.host import HostModel, HostProgram, build
 from toolchain.errors import DoesNotFitError, InputError, LinkError, ResultError
+from toolchain.ir import DType
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
+from toolchain.ops import spec_of
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.gather import index_limits
 from toolchain.ops.spec import Array
@@ -54,10 +56,9 @@ from toolchain.reference import (
     open_reference,
 )
 
-_TURNS = 4
-"""Inferences of each model: two random ones, one of extreme integers, one of special floats; state
-goes on from one."""
-_EXTREME, _SPECIAL = 2, 3
+_TURNS, _SPECIAL_TURNS = 3, 3
+"""Inferences of each model: two random ones, one of extreme integers; then those of special floats,
+where these are defined. State goes on from one."""
 _TINY, _LARGEST = 1e-45, 3.4028235e38
 _SPECIALS = np.array(
     (
@@ -66,8 +67,10 @@ _SPECIALS = np.array(
     ),
     np.float32,
 )
-"""Each operand draws its own, so that every pair of them meets in operators of two operands. For
-TFLite files: what ONNX Runtime makes of them differs from processor to processor."""
+"""Each operand draws its own, so that every pair of them meets in operators of two operands."""
+_OF_SPECIALS = tuple(f"toolchain.ops.{family}." for family in ("elementwise", "movement", "unary"))
+_DISPUTED = ("add_n",)
+"""LiteRT's makes the largest number of an infinity, tflite-micro's does not."""
 _MOST_MACS = 20_000_000
 _MOST_BYTES = 4_000_000
 """Of arena and of weights: more of either is only slow."""
@@ -206,16 +209,15 @@ def _run(one: _Ready, index: int, running: HostProgram) -> _Ran:
     plan, rng = one.plan, np.random.default_rng(one.case.number)
     limits = index_limits(plan.graph)
     inputs, outputs = [], []
-    takes_specials = one.case.suffix == TFLITE
-    for turn in range(_TURNS):
+    for turn in range(_TURNS + _SPECIAL_TURNS * _takes_specials(one)):
         given = []
         for end in plan.inputs:
             value = end.random(rng)
             if end.name in limits:
                 value = value % limits[end.name]
-            elif turn == _SPECIAL and value.dtype.kind == "f" and takes_specials:
+            elif turn >= _TURNS and value.dtype.kind == "f":
                 value = rng.choice(_SPECIALS, value.shape)
-            elif turn == _EXTREME and value.dtype.kind in "iu":
+            elif turn == _TURNS - 1 and value.dtype.kind in "iu":
                 info = np.iinfo(value.dtype)
                 value = rng.choice([info.min, info.max], value.shape).astype(value.dtype)
             given.append(value)
@@ -225,6 +227,22 @@ def _run(one: _Ready, index: int, running: HostProgram) -> _Ran:
         inputs.append(tuple(given))
         outputs.append(tuple(end.to_model(value) for end, value in made))
     return _Ran(tuple(inputs), tuple(outputs))
+
+
+def _takes_specials(one: _Ready) -> bool:
+    """Whether the reference defines what becomes of infinities and NaN: element by element, and
+    never as integers. What ONNX Runtime makes of them differs from processor to processor."""
+    graph = one.plan.graph
+    values = (t for t in graph.tensors.values() if not t.is_constant)
+    return (
+        one.case.suffix == TFLITE
+        and all(value.dtype in (DType.FLOAT32, DType.BOOL) for value in values)
+        and all(
+            spec_of(op.kind).form(op, graph).reference.__module__.startswith(_OF_SPECIALS)
+            for op in graph.ops
+        )
+        and not any(op.kind in _DISPUTED for op in graph.ops)
+    )
 
 
 def _died(one: _Ready, error: LinkError | HangError) -> Outcome:

@@ -6,9 +6,10 @@ from collections.abc import MutableMapping, Sequence
 
 import numpy as np
 
-from toolchain.errors import InputError
+from toolchain.errors import InputError, UnsupportedError
 from toolchain.ir import Graph, Op
 from toolchain.ops import spec_of
+from toolchain.ops.arithmetic.fixed_point import ScaleError
 from toolchain.ops.spec import Array
 
 _ABSENT = np.zeros(0)
@@ -17,8 +18,13 @@ _ABSENT = np.zeros(0)
 def evaluate(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     """The outputs of one operator. `inputs` has an empty array for an optional input that is
     absent.
+
+    Raises UnsupportedError, which names the operator, where its scales leave its numbers undefined.
     """
-    return spec_of(op.kind).reference(op, graph, inputs)
+    try:
+        return spec_of(op.kind).reference(op, graph, inputs)
+    except ScaleError as error:
+        raise UnsupportedError(f"{op.kind} {op.name!r}: {error}", operator=op.name) from error
 
 
 def interpret(

@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Tensor
-from toolchain.ops.arithmetic.fixed_point import ScaleError
 from toolchain.ops.interpret import evaluate
 from toolchain.passes._pass import Prepared
 
@@ -47,7 +45,4 @@ def _results(
 ) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.generic]], ...]:
     known = [tensors[name].constant if name else None for name in op.inputs]
     given = [np.zeros(0) if value is None else value for value in known]
-    try:
-        return tuple(np.array(value) for value in evaluate(op, graph, given))
-    except ScaleError as error:
-        raise UnsupportedError(f"{op.kind} {op.name!r}: {error}", operator=op.name) from error
+    return tuple(np.array(value) for value in evaluate(op, graph, given))

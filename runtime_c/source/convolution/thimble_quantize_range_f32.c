@@ -22,7 +22,7 @@ THIMBLE_EXACT_FLOAT static int32_t zero_point_of(double low, double high, double
     const double below = low / step;
     const double above = high / step;
     const double point = 128.0 - below < 127.0 + above ? -128.0 - below : 127.0 - above;
-    if (point <= -128.0) {
+    if (!(point > -128.0)) { /* also where a range without end leaves no number */
         return -128;
     }
     if (point >= 127.0) {

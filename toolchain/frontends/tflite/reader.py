@@ -170,6 +170,11 @@ class _Reader(ComposedReader):
             known = self._tensors.get(found.name)
             if index not in produced and (known is None or not known.is_constant):
                 raise InputError(f"no operator computes the model's output {found.name!r}")
+            if known is None:
+                raise InputError(
+                    f"the model's output {found.name!r} holds no numbers that can be returned "
+                    "(a complex value or a variable): return what is computed from it"
+                )
             if known is not None and not known.elements:
                 raise InputError(f"nothing is left of the model's output {found.name!r}")
         if not self._model.outputs:
