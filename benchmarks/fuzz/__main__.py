@@ -7,7 +7,7 @@
     .venv/bin/python -m benchmarks.fuzz split --cases 1700 --jobs 2
     .venv/bin/python -m benchmarks.fuzz split --board mps3-an547 --cases 150
     .venv/bin/python -m benchmarks.fuzz devices --cases 200000 --jobs 2
-    .venv/bin/python -m benchmarks.fuzz files --cases 20000 --jobs 2
+    .venv/bin/python -m benchmarks.fuzz files --cases 10000 --jobs 2
     .venv/bin/python -m benchmarks.fuzz frames --board mps3-an547 --cases 50000
     .venv/bin/python -m benchmarks.fuzz read --cases 100000000 --dask tcp://scheduler:8786
     .venv/bin/python -m benchmarks.fuzz replay 4711 -o case.tflite

@@ -19,7 +19,7 @@ from tests.support.mutations import CANNOT_PACK, packed
 _SUM_TYPES = {schema.TensorType.INT32: "<i4", schema.TensorType.INT64: "<i8"}
 _BYTE_TYPES = {schema.TensorType.INT8: "i1", schema.TensorType.UINT8: "u1"}
 _ODD_FLOATS = (0.0, -0.0, 1e-45, -1e-40, 1.1754944e-38, 3.4028235e38, -3.4028235e38, 1.0, -1.0)
-_BOMB_SHARE = 0.01
+_BOMB_SHARE = 0.002
 """Of nested calls: those whose copies no machine holds."""
 _RECURSIVE_SHARE = 0.003
 """Of calls: those of the main subgraph."""

@@ -37,7 +37,7 @@ RUNS = (
     Run("c", 10_000),
     Run("split", 600),
     Run("devices", 200_000),
-    Run("files", 20_000),
+    Run("files", 10_000),
 )
 _COLUMNS = (
     ("tracebacks", (TRACEBACK, SILENT)),

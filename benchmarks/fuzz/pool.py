@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import time
@@ -20,6 +21,8 @@ Begin = Callable[[], Serve]
 """Called once in each process."""
 
 
+_GARBAGE = (50_000, 20, 100)
+"""Thresholds of the collector: graphs are freed by their counts, and seeds stay."""
 _ALONE_SECONDS = 5.0
 """How often a process looks whether the one that started it is still there."""
 
@@ -43,6 +46,7 @@ def _work(begin: Begin, line: Connection) -> None:
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
     limit_memory()
+    gc.set_threshold(*_GARBAGE)
     parent = os.getppid()
     try:
         serve = begin()
