@@ -159,16 +159,18 @@ def _end_scales(model: Any, rng: random.Random) -> bool:
 def dead(model: Any, rng: random.Random) -> bool:
     """Filters of nothing but zeros, or weights that read nothing of a channel."""
     found = [(t, d) for t, d in _constants(model, _BYTE_TYPES) if len(t.shape) in (2, 4)]
-    for tensor, data in rng.sample(found, min(len(found), rng.choice((1, 1, 2, 5)))):
+    for tensor, data in rng.sample(found, min(len(found), rng.choice((1, 2, 5, 9)))):
         shape = tuple(int(size) for size in tensor.shape)
         if int(np.prod(shape)) != data.size:
             continue
         zero = 0
         if tensor.quantization is not None and tensor.quantization.zeroPoint is not None:
             zero = int(tensor.quantization.zeroPoint[0]) & 255 if len(shape) else 0
-        values = np.moveaxis(data.reshape(shape), rng.choice((0, 0, -1)), 0)
+        values = np.moveaxis(data.reshape(shape), rng.choice((0, 0, 0, -1)), 0)
         size = len(values)
-        values[rng.sample(range(size), rng.choice((1, size // 2, max(0, size - 1))))] = zero
+        values[
+            rng.sample(range(size), rng.choice((1, size // 2, max(0, size - 2), max(0, size - 1))))
+        ] = zero
         _put(model, tensor, data)
     return bool(found)
 
