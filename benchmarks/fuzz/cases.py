@@ -20,12 +20,14 @@ _AIMED_SHARE = 0.15
 
 @dataclass(frozen=True)
 class Case:
-    """A file as the front ends get it. `start`: the seed's name."""
+    """A file as the front ends get it. `start`: the seed's name. `names`: it has names that the
+    toolchain invents, which the plan is to invent, too."""
 
     number: int
     start: str
     suffix: str
     data: bytes
+    names: bool = False
 
 
 def case(seed_number: int, number: int) -> Case:
@@ -35,10 +37,12 @@ def case(seed_number: int, number: int) -> Case:
     start = seed(name)
     drawn = rng.random()
     data: bytes | None = None
+    names = False
     if drawn < _SOUND_SHARE:
         data = start.data
     elif drawn < _SOUND_SHARE + _INVENTED_SHARE:
         data = invented(name, rng)
+        names = data is not None
     elif drawn < _SOUND_SHARE + _INVENTED_SHARE + _BYTES_SHARE:
         data = damaged_bytes(start.data, rng, seed(seed_name(rng)).data)
     elif start.model is None:
@@ -47,4 +51,4 @@ def case(seed_number: int, number: int) -> Case:
         data = aimed_model(thawed(start.model), rng)
     else:
         data = damaged_model(thawed(start.model), rng)
-    return Case(number, start.name, start.suffix, start.data if data is None else data)
+    return Case(number, start.name, start.suffix, start.data if data is None else data, names)

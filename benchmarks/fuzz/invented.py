@@ -7,6 +7,7 @@ operator that it did not have is one that a file can be given.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -45,7 +46,7 @@ class _Learned:
 
 
 def invented(name: str, rng: random.Random) -> bytes | None:
-    """A file of the seed `name` in which up to three tensors have invented names.
+    """A file of the seed `name` in which up to five tensors have invented names.
 
     None where nothing was invented for it.
     """
@@ -115,7 +116,12 @@ def _text(name: Any) -> str:
 
 
 def _renamed(found: _Learned, suffix: str, rng: random.Random) -> bytes:
-    names = rng.sample(found.names, min(len(found.names), rng.choice((1, 1, 2, 3))))
+    alike: dict[str, list[str]] = {}
+    for name in found.names:
+        alike.setdefault(re.sub(r"\d+", "0", name), []).append(name)
+    ways = sorted(alike)
+    names = [rng.choice(alike[rng.choice(ways)]) for _ in range(rng.choice((1, 2, 3, 5)))]
+    names = list(dict.fromkeys(names))
     if suffix == TFLITE:
         return _renamed_tflite(found.data, names, rng)
     return _renamed_onnx(found.data, names, rng)

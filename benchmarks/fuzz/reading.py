@@ -95,19 +95,19 @@ def check_plan(plan: Plan) -> None:
         assert held(offset, scratch), f"{op_name}: scratch outside the arena"
 
 
-def plan_options(seed: int, number: int) -> tuple[str, PlanOptions]:
+def plan_options(seed: int, found: Case) -> tuple[str, PlanOptions]:
     """A board and how to plan: mostly quick ways, sometimes split, sometimes all that a user
-    gets."""
-    rng = random.Random(f"plan {seed} {number}")
+    gets. A file of invented names is rewritten, and split half of the time."""
+    rng = random.Random(f"plan {seed} {found.number}")
     drawn, name = rng.random(), rng.choice(_BOARDS)
     if drawn < _WHOLE_SHARE:
         return name, PlanOptions(time_limit_seconds=_TRIAL_SECONDS, allow_float=True)
-    is_split = drawn < _WHOLE_SHARE + _SPLIT_SHARE
+    is_split = drawn < (0.5 if found.names else _WHOLE_SHARE + _SPLIT_SHARE)
     return name, PlanOptions(
         scheduler="rpo",
         allocator="greedy-size",
         time_limit_seconds=_TRIAL_SECONDS,
-        rewrite=False,
+        rewrite=found.names,
         allow_float=True,
         max_slowdown=_SLOWDOWN if is_split else None,
         split_seconds=_SPLIT_SECONDS if is_split else None,
@@ -139,14 +139,14 @@ def planner(seed: int) -> Serve:
 def outcome_of_plan(found: Case, seed: int = 0) -> Outcome:
     """Of one file."""
     outcome, prepared = read_outcome(found)
-    return outcome if prepared is None else _plan_outcome(seed, found.number, prepared)
+    return outcome if prepared is None else _plan_outcome(seed, found, prepared)
 
 
-def _plan_outcome(seed: int, number: int, found: Prepared) -> Outcome:
-    name, options = plan_options(seed, number)
+def _plan_outcome(seed: int, found: Case, prepared: Prepared) -> Outcome:
+    number, (name, options) = found.number, plan_options(seed, found)
     try:
         with time_limit(PLAN_SECONDS):
-            plan = planned(found, name, options)
+            plan = planned(prepared, name, options)
     except DoesNotFitError as error:
         return refused(number, error)
     except BaseException as error:

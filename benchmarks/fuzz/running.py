@@ -156,7 +156,7 @@ def made(seed: int, found: Case) -> Outcome | _Ready:
     outcome, prepared = read_outcome(found)
     if prepared is None:
         return outcome
-    _, options = plan_options(seed, found.number)
+    _, options = plan_options(seed, found)
     try:
         with time_limit(PLAN_SECONDS):
             plan = planned(prepared, "host", options)
