@@ -33,4 +33,14 @@ void thimble_svdf_s8(const thimble_svdf_params *params,
                      int8_t *state,
                      int8_t *output);
 
+/** The same with an int16 state and int16 time filters, whose zero points are 0 (LiteRT `EvalIntegerSVDF`).
+ * Sums wrap. */
+void thimble_svdf_s16_s8(const thimble_svdf_params *params,
+                         const int8_t *input,
+                         const int8_t *features,
+                         const int16_t *time,
+                         const int32_t *bias,
+                         int16_t *state,
+                         int8_t *output);
+
 #endif

@@ -108,7 +108,7 @@ static inline int32_t put_added(const int8_t *column, int32_t taps, int32_t weig
         sum += *column++;
     }
 #endif
-    const int32_t added = -weight_zero_point * sum;
+    const int32_t added = thimble_multiply(-weight_zero_point, sum);
     const int32_t four[ADDED] = {added, added, added, added};
     (void)memcpy(before, four, sizeof(four));
     return added;

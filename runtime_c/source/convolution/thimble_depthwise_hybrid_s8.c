@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_dsp.h"
 #include "thimble_exact_float.h"
 #include "thimble_f32.h"
 #include "thimble_hybrid.h"
@@ -38,9 +39,9 @@ THIMBLE_EXACT_FLOAT void thimble_depthwise_hybrid_s8(const thimble_window_f32 *w
                     const int32_t y = top + row * w.dilation_h;
                     for (int32_t column = first; column < columns; column++) {
                         const int32_t x = left + column * w.dilation_w;
-                        sum += (image[(y * w.input_w + x) * w.input_c] - zero_point) *
-                               (filters[(row * w.kernel_w + column) * w.output_c + channel] -
-                                filters_zero_point);
+                        const int32_t pixel_value = image[(y * w.input_w + x) * w.input_c] - zero_point;
+                        const int32_t tap = filters[(row * w.kernel_w + column) * w.output_c + channel];
+                        sum = thimble_add(sum, pixel_value * (tap - filters_zero_point));
                     }
                 }
                 const float scaled = (float)sum * (scales[channel] * scale);

@@ -3,6 +3,7 @@
 #ifndef THIMBLE_HYBRID_WINDOWS_H
 #define THIMBLE_HYBRID_WINDOWS_H
 
+#include "thimble_dsp.h"
 #include "thimble_exact_float.h"
 #include "thimble_f32.h"
 #include "thimble_hybrid.h"
@@ -64,8 +65,9 @@ THIMBLE_EXACT_FLOAT static inline const int32_t *thimble_hybrid_put(const thimbl
         int32_t sums[4];
         parameters = sum_four(column, parameters, depth, sums);
         for (int32_t i = next; i < next + 4 && i < first + filters; i++) {
-            const int32_t shift = pixels * zero_points[i - next] + image->zero_point * taps[i];
-            const float sum = (float)(sums[i - next] - shift);
+            const int32_t filter_shift = thimble_multiply(-pixels, zero_points[i - next]);
+            const int32_t shift = thimble_add(filter_shift, thimble_multiply(-image->zero_point, taps[i]));
+            const float sum = (float)thimble_add(sums[i - next], shift);
             const float scale = scales[params->per_channel != 0 ? i : 0];
             const float scaled =
                 params->in_turn != 0 ? sum * scale * image->scale : sum * (scale * image->scale);

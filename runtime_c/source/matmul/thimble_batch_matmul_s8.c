@@ -10,7 +10,8 @@ static void multiply(const thimble_matmul_shape *shape,
                      int8_t *output)
 {
     for (int32_t j = 0; j < shape->columns; j++, y += shape->y.outer) {
-        const int32_t offset = -shape->x.zero_point * thimble_matmul_put_column(shape, y, column);
+        const int32_t taps = thimble_matmul_put_column(shape, y, column);
+        const int32_t offset = thimble_multiply(-shape->x.zero_point, taps);
         const int8_t *row = x;
         int8_t *to = output + j;
         int32_t left = shape->rows;

@@ -17,7 +17,8 @@ void thimble_fully_connected_computed_s8(const thimble_matmul_shape *shape,
 
     for (int32_t unit = 0; unit < shape->columns; unit++, filters += shape->y.outer) {
         const int32_t taps = thimble_matmul_put_column(shape, filters, filter);
-        const int32_t offset = (bias != NULL ? bias[unit] : 0) - shape->x.zero_point * taps;
+        const int32_t offset =
+            thimble_add(bias != NULL ? bias[unit] : 0, thimble_multiply(-shape->x.zero_point, taps));
         const int8_t *row = input;
         int8_t *to = output + unit;
         int32_t left = shape->rows;

@@ -3,6 +3,7 @@
 #ifndef THIMBLE_HYBRID_LSTM_H
 #define THIMBLE_HYBRID_LSTM_H
 
+#include "thimble_dsp.h"
 #include "thimble_exact_float.h"
 #include "thimble_hybrid.h"
 #include "thimble_lstm_cell.h"
@@ -25,7 +26,8 @@ THIMBLE_EXACT_FLOAT static inline void thimble_hybrid_gates(const thimble_hybrid
         int32_t sums[4];
         at = sum_four(stored, at, depth, sums);
         for (int32_t i = next; i < next + 4; i++) {
-            const float sum = (float)(sums[i - next] - zero_point * weights->taps[i]);
+            const int32_t shift = thimble_multiply(-zero_point, weights->taps[i]);
+            const float sum = (float)thimble_add(sums[i - next], shift);
             gates[i] += sum * (scale * weights->scales[i / units]);
         }
     }

@@ -1,47 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_lanes.h"
 #include "thimble_multiplier.h"
 #include "thimble_requantize_s8.h"
 #include "thimble_svdf.h"
-
-/* The sum of a * (b - zero). */
-static int32_t dot(const int8_t *a, const int8_t *b, int32_t size, int32_t zero)
-{
-#if THIMBLE_MVE && THIMBLE_ASM
-    int32_t products = 0, all = 0;
-    __asm volatile("wlstp.8       lr, %[size], 2f         \n"
-                   "1:                                   \n"
-                   "vldrb.8       q0, [%[a]], #16         \n"
-                   "vaddva.s8     %[all], q0              \n"
-                   "vldrb.8       q1, [%[b]], #16         \n"
-                   "vmladava.s8   %[products], q0, q1     \n"
-                   "letp          lr, 1b                 \n"
-                   "2:                                   \n"
-                   : [a] "+r"(a), [b] "+r"(b), [products] "+Te"(products), [all] "+Te"(all)
-                   : [size] "r"(size)
-                   : "q0", "q1", "memory", "lr");
-    return products - zero * all;
-#else
-    const uint32_t minus = (uint32_t)-zero & 0xFFFFU;
-    const uint32_t offsets = minus | (minus << 16);
-    int32_t sum = 0;
-    int32_t i = 0;
-    for (; i + 4 <= size; i += 4) {
-        const uint32_t x = thimble_read_word(a + i);
-        const uint32_t y = thimble_read_word(b + i);
-        const uint32_t even = thimble_sxtb16(x);
-        const uint32_t odd = thimble_sxtb16_ror8(x);
-        sum = thimble_smlad(even, thimble_sxtb16(y), sum);
-        sum = thimble_smlad(odd, thimble_sxtb16_ror8(y), sum);
-        sum = thimble_smlad(even, offsets, sum);
-        sum = thimble_smlad(odd, offsets, sum);
-    }
-    for (; i < size; i++) {
-        sum = thimble_add(sum, a[i] * (b[i] - zero));
-    }
-    return sum;
-#endif
-}
+#include "thimble_svdf_dot.h"
 
 /* Values move down by one place. */
 static void move_down(int8_t *state, int32_t count)
@@ -77,12 +38,12 @@ void thimble_svdf_s8(const thimble_svdf_params *params,
         for (int32_t unit = 0; unit < p.units; unit++) {
             int32_t sum = bias ? bias[unit] : 0;
             for (int32_t filter = 0; filter < p.rank; filter++) {
-                const int32_t found = dot(feature, input, p.depth, p.input_zero_point);
+                const int32_t found = thimble_svdf_dot(feature, input, p.depth, p.input_zero_point);
                 const int32_t scaled = thimble_scaled(found, p.into_multiplier, p.into_shift);
                 const int32_t newest = thimble_clamp_sum(scaled, INT8_MIN, INT8_MAX) + p.state_zero_point;
                 move_down(state, p.memory - 1);
                 state[p.memory - 1] = (int8_t)(uint8_t)newest; /* wraps as TFLM's does */
-                sum = thimble_add(sum, dot(weights, state, p.memory, p.state_zero_point));
+                sum = thimble_add(sum, thimble_svdf_dot(weights, state, p.memory, p.state_zero_point));
                 feature += p.depth;
                 weights += p.memory;
                 state += p.memory;

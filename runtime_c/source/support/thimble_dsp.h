@@ -165,6 +165,12 @@ static inline int32_t thimble_add(int32_t a, int32_t b)
     return (int32_t)((uint32_t)a + (uint32_t)b);
 }
 
+/* Products of sums wrap, too. */
+static inline int32_t thimble_multiply(int32_t a, int32_t b)
+{
+    return (int32_t)((uint32_t)a * (uint32_t)b);
+}
+
 /* sum + a.bottom * b.bottom + a.top * b.top */
 static inline int32_t thimble_smlad(uint32_t a, uint32_t b, int32_t sum)
 {

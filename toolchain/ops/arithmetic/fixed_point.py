@@ -37,19 +37,51 @@ def check_reach(factor: float, largest: int) -> None:
         )
 
 
-def check_left_shifts(largest: NDArray[np.int64], shift: NDArray[np.integer]) -> None:
-    """The same for values that are shifted left. `largest` and `shift` have one
-    entry per channel.
+def held_in_int32(
+    lowest: NDArray[np.int64], highest: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The least and greatest value that an int32 accumulator ends with, for each channel's sums
+    from `lowest` to `highest`. It wraps: all values, if some of the sums do and some do not.
     """
-    reached = np.minimum(largest, 1 << 32) << np.clip(shift.astype(np.int64), 0, 30)
-    if reached.size and reached.max() > INT32_MAX:
-        channel = int(np.argmax(reached))
-        raise ScaleError(
-            f"in channel {channel} its scales ask for sums of up to "
-            f"{int(largest[channel]):,} times "
-            f"2**{int(shift[channel])}, which overruns 32 bits; requantise the model with a "
-            "representative data set"
-        )
+    turns = (lowest + (1 << 31)) >> 32
+    alike = turns == (highest + (1 << 31)) >> 32
+    return (
+        np.where(alike, lowest - (turns << 32), INT32_MIN),
+        np.where(alike, highest - (turns << 32), INT32_MAX),
+    )
+
+
+def check_sums(
+    lowest: NDArray[np.int64],
+    highest: NDArray[np.int64],
+    multiplier: Int32 | int,
+    shift: Int32 | int,
+    offset: int,
+) -> None:
+    """Raise ScaleError where int32 does not hold what `MultiplyByQuantizedMultiplier` makes of a
+    sum: the sum shifted left, or the scaled sum plus `offset`. That is undefined in TFLite.
+
+    Sums have one entry per channel, factors one or as many. Sums wrap, in TFLite's kernels as in
+    Thimble's: only what they end with matters (`held_in_int32`).
+    """
+    ends = held_in_int32(lowest, highest)
+    left = np.broadcast_to(np.maximum(shift, 0), lowest.shape).astype(np.int64)
+    for end in ends:
+        shifted = end << np.minimum(left, 31)
+        overruns = (shifted < INT32_MIN) | (shifted > INT32_MAX)
+        if overruns.any():
+            channel = int(np.argmax(overruns))
+            raise ScaleError(
+                f"in channel {channel} its scales ask for sums of up to "
+                f"{abs(int(end[channel])):,} times 2**{int(left[channel])}, which overruns 32 "
+                "bits; requantise the model with a representative data set"
+            )
+        scaled = multiply_by_quantized_multiplier(end, multiplier, shift) + offset
+        if scaled.size and not INT32_MIN <= scaled.min() <= scaled.max() <= INT32_MAX:
+            raise ScaleError(
+                f"its scaled sums and the zero point {offset} overrun 32 bits; requantise the "
+                "model with a representative data set"
+            )
 
 
 def wrap_int32(values: NDArray[np.int64]) -> NDArray[np.int64]:

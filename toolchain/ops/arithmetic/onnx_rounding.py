@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ir import Tensor
-from toolchain.ops.arithmetic.fixed_point import Int32, ScaleError, quantize_multiplier
+from toolchain.ops.arithmetic.fixed_point import Int32, ScaleError, quantize_multiplier, wrap_int32
 from toolchain.ops.arithmetic.single_rounding import (
     Int64,
     SingleRounding,
@@ -75,7 +75,7 @@ def onnx_scaling(
     factors = np.ascontiguousarray(np.broadcast_to(onnx_factors(x, weights, y), channels))
     return Scaling(
         filters,
-        ((folded + (1 << 31)) % (1 << 32) - (1 << 31)).astype(np.int32),
+        wrap_int32(folded).astype(np.int32),
         factors.view(np.int32),
         np.zeros(channels, dtype=np.int32),
         np.full(channels, FLOAT_CODE, dtype=np.int8),
@@ -85,8 +85,10 @@ def onnx_scaling(
 def requantise_onnx(
     sums: Int64, x: Tensor, weights: Tensor, y: Tensor, clamp: tuple[int, int]
 ) -> Array:
-    """Sums (channels last), with bias and zero point included, to clamped int8."""
-    scaled = np.rint(sums.astype(np.float32) * onnx_factors(x, weights, y)).astype(np.int64)
+    """Sums (channels last), with bias and zero point included, to clamped int8. They wrap."""
+    scaled = np.rint(wrap_int32(sums).astype(np.float32) * onnx_factors(x, weights, y)).astype(
+        np.int64
+    )
     clamped: Array = np.clip(scaled + y.q.zero_point, *clamp).astype(np.int8)
     return clamped
 

@@ -70,7 +70,7 @@ def single_rounding(
     rule: Rule = scaled_in_double,
     wide: bool = True,
 ) -> SingleRounding | None:
-    """The multiplier with which clip(rule(sum, factor), low, high) is exact for |sum| <= largest <
+    """The multiplier with which clip(rule(sum, factor), low, high) is exact for |sum| <= largest <=
     2**31.
 
     A multiplier without a low part is preferred; with `wide` one with a low part is allowed.

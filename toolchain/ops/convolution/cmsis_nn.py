@@ -7,11 +7,12 @@ choose on the core, except where these read beyond the image or refuse the opera
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.arithmetic.fixed_point import check_left_shifts
+from toolchain.ops.arithmetic.fixed_point import INT32_MAX, check_sums
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.cmsis_structs import context, dims, limits, tile
 from toolchain.ops.convolution import cmsis_terms, extents, overlaps
@@ -25,7 +26,7 @@ from toolchain.ops.convolution.common import (
     weight_zero_point,
     window_of,
 )
-from toolchain.ops.convolution.packing import Int8, largest_sums
+from toolchain.ops.convolution.packing import Int8, sums_of
 from toolchain.ops.convolution.structs import cmsis_arguments
 from toolchain.ops.kernel import (
     Argument,
@@ -255,16 +256,27 @@ def _require_plain(op: Op, graph: Graph) -> None:
         raise NoKernelError("CMSIS-NN's convolutions know no zero point of weights")
 
 
+def require_int32(largest: NDArray[np.int64]) -> None:
+    """Raise NoKernelError where sums, also on the way, exceed int32 in magnitude: CMSIS-NN adds
+    signed integers, and C does not define what happens then. Thimble's kernels wrap.
+    """
+    if largest.max(initial=0) > INT32_MAX:
+        raise NoKernelError(
+            f"its sums of up to {largest.max():,} may wrap, which CMSIS-NN's signed sums do not "
+            "define in C"
+        )
+
+
 def _channel_factors(op: Op, graph: Graph, rows: Int8, spare: int = 0) -> tuple[Constant, ...]:
     """Multiplier and shift of each channel, whose filters are `rows`; then `spare` more of 0.
 
-    Raises ScaleError where a left shift of a sum may overrun int32.
+    Raises ScaleError as `check_sums` does, and NoKernelError as `require_int32` does.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     multiplier, shift = channel_requantisation(x, weights, y, len(rows))
-    check_left_shifts(
-        largest_sums(bias_of(op, graph, len(rows)), rows, x.q.zero_point, partial=True), shift
-    )
+    sums = sums_of(bias_of(op, graph, len(rows)), rows, x.q.zero_point, partial=True)
+    check_sums(sums.lowest, sums.highest, multiplier, shift, y.q.zero_point)
+    require_int32(sums.largest)
     wanted = "requantisation factor of each channel, Q0.31"
     return (
         constant("multiplier", np.pad(multiplier, (0, spare)), wanted),

@@ -133,7 +133,7 @@ def walked_depthwise(
 def ended(op: Op, graph: Graph, ending: Endings) -> Callable[[], tuple[Scaling, Ending]]:
     """The channels' filters [channels, height * width] with their scales, and how their sums end by
     `ending` before the activation, which is the kernel's last step. Computed when the returned
-    function is called. Raises ScaleError at once if the left shift of a sum may overflow int32.
+    function is called. Raises ScaleError at once as `check_sums` does.
     """
     scaled(op, graph, channel_filters(op, graph))
     attributes, weights = convolution_of(op), graph.input(op, WEIGHTS)

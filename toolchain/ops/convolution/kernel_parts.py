@@ -8,7 +8,7 @@ from contextlib import suppress
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.arithmetic.fixed_point import Int32, check_left_shifts
+from toolchain.ops.arithmetic.fixed_point import Int32, check_sums
 from toolchain.ops.arithmetic.onnx_rounding import onnx_factors, onnx_scaling
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
@@ -20,7 +20,7 @@ from toolchain.ops.convolution.common import (
     weight_zero_point,
 )
 from toolchain.ops.convolution.endings import lane_endings
-from toolchain.ops.convolution.packing import Ending, Int8, Scaling, largest_sums, scaling
+from toolchain.ops.convolution.packing import Ending, Int8, Scaling, scaling, sums_of
 from toolchain.ops.convolution.structs import requant
 from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.preference import NoKernelError
@@ -72,8 +72,7 @@ def channel_scaling(
     returned function is called.
 
     With `partial` the kernel itself subtracts the input's zero point and skips taps outside the
-    image. Raises ScaleError at once if the left shift of a sum may overflow int32, or its float
-    factor is absurd.
+    image. Raises ScaleError at once as `check_sums` does, or if its float factor is absurd.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     bias = bias_of(op, graph, len(filters))
@@ -96,8 +95,8 @@ def tensor_scaling(
         onnx_factors(x, weights, y)
         return lambda: onnx_scaling(x, weights, y, filters, bias, partial, zero_point)
     multiplier, shift = channel_requantisation(x, weights, y, len(filters))
-    reached = largest_sums(bias, filters, x.q.zero_point, partial, zero_point)
-    check_left_shifts(reached, shift)
+    sums = sums_of(bias, filters, x.q.zero_point, partial, zero_point)
+    check_sums(sums.lowest, sums.highest, multiplier, shift, y.q.zero_point)
     return lambda: scaling(
         bias,
         filters,

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from toolchain.ops.arithmetic.fixed_point import (
     INT32_MAX,
     Int32,
-    check_left_shifts,
+    check_sums,
+    held_in_int32,
     multiply_by_quantized_multiplier,
+    wrap_int32,
 )
 from toolchain.ops.arithmetic.single_rounding import SingleRounding, single_rounding
 
@@ -74,8 +76,10 @@ class Ending:
 
 
 @dataclass(frozen=True)
-class _Sums:
-    """Folded biases, and bounds on the sums of int8 inputs; `largest`: on the way there too."""
+class Sums:
+    """For each channel the bias with what the input's zero point adds, and bounds on the sums of
+    int8 inputs before they wrap. `largest`: on the magnitude, on the way there too.
+    """
 
     folded: NDArray[np.int64]
     lowest: NDArray[np.int64]
@@ -84,13 +88,20 @@ class _Sums:
 
     @property
     def bias(self) -> Int32:
-        return ((self.folded + (1 << 31)) % (1 << 32) - (1 << 31)).astype(np.int32)
+        return wrap_int32(self.folded).astype(np.int32)
+
+    @property
+    def held(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The least and greatest value that an int32 accumulator ends with."""
+        return held_in_int32(self.lowest, self.highest)
 
 
-def _sums(
+def sums_of(
     bias: Int32, filters: Int8, zero_point: int, partial: bool = False, weight_zero_point: int = 0
-) -> _Sums:
-    """`partial`: the kernel itself subtracts the zero point, and sums some of the taps only."""
+) -> Sums:
+    """The sums of filters [channels, taps]. `partial`: the kernel itself subtracts the zero point,
+    and sums some of the taps only.
+    """
     total, weight = _weight_sums(filters, weight_zero_point)
     above, below = (weight + total) // 2, (total - weight) // 2  # of positive and negative weights
     low, high, folded = -128, 127, bias.astype(np.int64)
@@ -98,7 +109,7 @@ def _sums(
         low, high = low - zero_point, high - zero_point
     else:
         folded = folded - zero_point * total
-    return _Sums(
+    return Sums(
         folded,
         folded + low * above + high * below,
         folded + high * above + low * below,
@@ -159,16 +170,15 @@ def scaling(
     A channel can take the fast form if no int8 input makes its sum reach 2**30 and its right shift
     is 1 to 22. Partial sums may wrap, but the final sum is then right nevertheless. A channel whose
     output is the same for every input (mostly one whose weights are all 0) gets filters of real 0
-    and a bias that gives that output in the fast form. Raises ScaleError if the left shift of a sum
-    may overflow int32.
+    and a bias that gives that output in the fast form. Raises ScaleError as `check_sums` does.
     """
-    sums = _sums(bias, filters, zero_point, partial, weight_zero_point)
-    check_left_shifts(sums.largest, shift)
+    sums = sums_of(bias, filters, zero_point, partial, weight_zero_point)
+    check_sums(sums.lowest, sums.highest, multiplier, shift, output_offset)
     ends = [
         np.clip(
             multiply_by_quantized_multiplier(end, multiplier, shift) + output_offset, *activation
         )
-        for end in (sums.lowest, sums.highest)
+        for end in sums.held
     ]
     constant = ends[0] == ends[1]
     right = -shift.astype(np.int64) - 1
@@ -195,10 +205,12 @@ def single_rounding_scaling(
     `factors` has one entry for all channels, or one for each. Returns None if no integers give the
     same results.
     """
-    sums = _sums(bias, filters, zero_point)
+    sums = sums_of(bias, filters, zero_point)
     span = (activation[0] - output_offset, activation[1] - output_offset)
-    bounds = sums.largest if len(factors) > 1 else sums.largest.max(keepdims=True)
-    bounds = np.minimum(bounds, INT32_MAX)
+    held = np.maximum(*(np.abs(end) for end in sums.held))
+    beyond = (sums.largest > INT32_MAX) | (sums.largest * factors >= 1 << 31)
+    bounds = np.where(beyond, held, sums.largest)
+    bounds = bounds if len(factors) > 1 else bounds.max(keepdims=True)
     fits = [
         single_rounding(float(factor), int(bound), *span)
         for factor, bound in zip(factors, bounds, strict=True)
@@ -230,7 +242,7 @@ def once_code(fit: SingleRounding, largest: int) -> int:
 
 def folded_bias(bias: Int32, filters: Int8, zero_point: int) -> Int32:
     """The bias of filters [channels, taps] that read the stored input, zero point included."""
-    return _sums(bias, filters, zero_point).bias
+    return sums_of(bias, filters, zero_point).bias
 
 
 def _words(array: NDArray[np.generic]) -> NDArray[np.int32]:
@@ -477,8 +489,13 @@ def pack_windows_lanes(filters: Int8, ending: Ending) -> Int32:
 
 
 def fit_nibbles(filters: Int8) -> bool:
-    """Whether every weight fits four bits."""
-    return bool(filters.size) and bool(filters.min() >= -8 and filters.max() <= 7)
+    """Whether every weight fits four bits, and int32 holds 16 times every sum of filters
+    [channels, ...] without bias, which their kernels divide by 16: it must not wrap.
+    """
+    if not filters.size or filters.min() < -8 or filters.max() > 7:
+        return False
+    _, weight = _weight_sums(filters.reshape(len(filters), -1), 0)
+    return bool(16 * 128 * weight.max() <= INT32_MAX)
 
 
 def nibble_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.arithmetic.fixed_point import check_left_shifts
+from toolchain.ops.arithmetic.fixed_point import check_sums
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE, onnx_factors
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
@@ -20,7 +20,7 @@ from toolchain.ops.convolution.common import (
     constant_of,
     weight_zero_point,
 )
-from toolchain.ops.convolution.packing import largest_sums, shift_code
+from toolchain.ops.convolution.packing import shift_code, sums_of
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
 from toolchain.ops.reduction.requantise_sums import RequantiseSums
 from toolchain.ops.spec import Reach, Reduction
@@ -38,13 +38,12 @@ def convolution_ending(
         multipliers, codes = factors.view(np.int32).tolist(), [FLOAT_CODE] * channels
     else:
         filters = constant_of(weights).reshape(channels, -1).astype(np.int8)
-        largest = largest_sums(
-            bias_of(op, graph, channels), filters, x.q.zero_point, partial=True
-        ).tolist()
+        sums = sums_of(bias_of(op, graph, channels), filters, x.q.zero_point, partial=True)
         found = channel_requantisation(x, weights, y, channels)
-        check_left_shifts(np.array(largest), found[1])
+        check_sums(sums.lowest, sums.highest, *found, y.q.zero_point)
         multipliers, shifts = (array.tolist() for array in found)
-        codes = [shift_code(*triple) for triple in zip(multipliers, shifts, largest, strict=True)]
+        triples = zip(multipliers, shifts, sums.largest.tolist(), strict=True)
+        codes = [shift_code(*triple) for triple in triples]
     return RequantiseSums(
         multipliers=tuple(multipliers),
         codes=tuple(codes),

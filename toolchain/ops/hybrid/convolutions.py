@@ -32,6 +32,7 @@ from toolchain.ops.hybrid.sums import (
     centred,
     check_hybrid_node,
     hybrid_sample,
+    in_float32,
     real_weights,
     with_bias,
 )
@@ -96,7 +97,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     a = _of(op)
     image, steps = centred(inputs[INPUT].astype(np.float32), a.range)
     weights = real_weights(op, graph, inputs[WEIGHTS])
-    sums = _sums(op, graph, image, weights).astype(np.float32)
+    sums = in_float32(_sums(op, graph, image, weights))
     own, scales = steps.reshape(-1, 1, 1, 1), _scales(op, graph)
     in_turn = a.range is Range.ASYMMETRIC
     scaled = sums * scales * own if in_turn else sums * (scales * own)
@@ -163,7 +164,7 @@ def _depthwise_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple
     for row, patches in enumerate(image_patches(wide, window_of(op, graph), y.shape)):
         for column, seen in enumerate(patches):
             sums += seen * filters[0, row, column]
-    scaled = sums.astype(np.float32) * (_scales(op, graph) * steps.reshape(-1, 1, 1, 1))
+    scaled = in_float32(sums) * (_scales(op, graph) * steps.reshape(-1, 1, 1, 1))
     return (with_bias(scaled, op, inputs, op.attributes.activation),)
 
 

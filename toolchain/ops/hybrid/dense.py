@@ -21,6 +21,7 @@ from toolchain.ops.hybrid.sums import (
     centred,
     check_hybrid_node,
     hybrid_sample,
+    in_float32,
     real_weights,
     with_bias,
 )
@@ -67,7 +68,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     weights, a = graph.input(op, WEIGHTS), _of(op)
     rows = inputs[INPUT].astype(np.float32).reshape(-1, weights.shape[1])
     stored, steps = centred(rows, a.range)
-    sums = (stored @ real_weights(op, graph, inputs[WEIGHTS]).T).astype(np.float32)
+    sums = in_float32(stored @ real_weights(op, graph, inputs[WEIGHTS]).T)
     scaled = sums * (np.array(weights.q.scales, np.float32) * steps[:, None])
     return (with_bias(scaled, op, inputs, a.activation).reshape(graph.output(op).shape),)
 

@@ -28,7 +28,7 @@ from toolchain.ops.hybrid.dynamic import (
     dynamic_weights,
 )
 from toolchain.ops.hybrid.kernels import rows_kernel
-from toolchain.ops.hybrid.sums import real_weights, with_bias
+from toolchain.ops.hybrid.sums import in_float32, real_weights, with_bias
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.fully_connected import INT8
 from toolchain.ops.matmul.partial_fully_connected import leading_dimensions
@@ -81,7 +81,7 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 def _stored_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
     rows = inputs[INPUT].reshape(-1, weights.shape[1]).astype(np.int64) - x.q.zero_point
-    sums = (rows @ real_weights(op, graph, inputs[WEIGHTS]).T).astype(np.float32)
+    sums = in_float32(rows @ real_weights(op, graph, inputs[WEIGHTS]).T)
     scaled = sums * np.array(weights.q.scales, np.float32)
     return (with_bias(scaled, op, inputs, _of(op).activation).reshape(graph.output(op).shape),)
 

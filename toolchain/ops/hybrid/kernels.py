@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
@@ -43,12 +42,8 @@ _TAPS = MappingProxyType({_WORDS: 4, _VECTORS: VECTOR_BYTES, _ROWS: 4, _LANE_ROW
 def convolution_kernel(
     op: Op, graph: Graph, core: Core, window: Struct, chosen: Range, *, in_turn: bool
 ) -> Kernel:
-    """A convolution of `window`. On Helium filters lie in the order in which vectors are loaded.
-
-    Raises UnsupportedError where a sum may overflow int32.
-    """
+    """A convolution of `window`. On Helium filters lie in the order in which vectors are loaded."""
     weights, function = graph.input(op, WEIGHTS), _VECTORS if core.mve else _WORDS
-    check_sums(op, weights, weights.elements // weights.shape[0])
     sizes = {name: window.members[name] for name in ("kernel_h", "kernel_w", "pad_top", "pad_left")}
     pointwise = sizes == {"kernel_h": 1, "kernel_w": 1, "pad_top": 0, "pad_left": 0}
     whole_depth = window.members["depth"] == window.members["input_c"]
@@ -85,12 +80,8 @@ class Images:
 
 
 def images_call(op: Op, weights: Tensor, core: Core, images: Images) -> Call:
-    """Products of images and weights [units, depth] per tensor or per unit.
-
-    Raises UnsupportedError where a sum may overflow int32.
-    """
+    """Products of images and weights [units, depth] per tensor or per unit."""
     units, depth = weights.shape
-    check_sums(op, weights, depth)
     shapes = (images.count, 1, 1, depth), (images.count, 1, 1, units)
     arguments: dict[str, Argument] = {
         "window": window_f32(*shapes, Window((1, 1)), Activation.NONE),
@@ -141,11 +132,8 @@ def _moved(extent: Extent, elements: int) -> Extent:
 
 
 def rows_kernel(op: Op, graph: Graph, core: Core, window: Struct) -> Kernel:
-    """A fully connected layer of stored rows, a `window` of pixels. Raises UnsupportedError where a
-    sum may overflow int32.
-    """
+    """A fully connected layer of stored rows, a `window` of pixels."""
     weights = graph.input(op, WEIGHTS)
-    check_sums(op, weights, weights.shape[1])
     arguments: dict[str, Argument] = {
         "window": window,
         "params": _params(weights, Range.SYMMETRIC, in_turn=False, gathered=False),
@@ -181,11 +169,8 @@ def _constants(weights: Tensor, groups: int, core: Core) -> tuple[Constant, ...]
 
 
 def depthwise_kernel(op: Op, graph: Graph, window: Struct, chosen: Range) -> Kernel:
-    """A depthwise convolution whose filters have one zero point. Raises UnsupportedError where a
-    sum may overflow int32.
-    """
+    """A depthwise convolution whose filters have one zero point."""
     weights = graph.input(op, WEIGHTS)
-    check_sums(op, weights, weights.shape[1] * weights.shape[2])
     arguments: dict[str, Argument] = {
         "window": window,
         "range": Symbol(chosen.value),
@@ -199,16 +184,6 @@ def depthwise_kernel(op: Op, graph: Graph, window: Struct, chosen: Range) -> Ker
     }
     call = Call(_DEPTHWISE, arguments)
     return Kernel((call,), _extents, (_scales(weights),), scratch_bytes=_scratch_bytes(call))
-
-
-def check_sums(op: Op, weights: Tensor, taps: int) -> None:
-    """Raise UnsupportedError where a sum of so many products may overflow int32."""
-    farthest = 255 if any(weights.q.zero_points) else 128
-    if taps * 255 * farthest >= 1 << 31:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: a sum of {taps} products may overflow int32, where the "
-            "reference wraps; make the layer smaller"
-        )
 
 
 def _filters(weights: Tensor) -> NDArray[np.int8]:

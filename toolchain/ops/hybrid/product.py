@@ -17,7 +17,7 @@ from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.extents import Extents, joined
 from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
-from toolchain.ops.hybrid.sums import centred
+from toolchain.ops.hybrid.sums import centred, in_float32
 from toolchain.ops.kernel import Call, Constant, Input, Kernel, Output, Scratch, Touched
 from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.ops.spec import (
@@ -62,7 +62,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     x, y, adjoint = inputs[X].astype(np.float32), inputs[Y].astype(np.int64), _of(op).adjoint_y
     stored, steps = centred(x.reshape(-1, x.shape[-1]), _of(op).range)
     right = np.swapaxes(y, -1, -2) if adjoint else y
-    sums = (stored.reshape(x.shape) @ right).astype(np.float32)
+    sums = in_float32(stored.reshape(x.shape) @ right)
     scales = np.array(graph.input(op, Y).q.scales, np.float32)
     return (sums * (steps.reshape(*x.shape[:-1], 1) * scales),)
 

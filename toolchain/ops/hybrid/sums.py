@@ -10,6 +10,7 @@ import numpy as np
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Float32, Int64, Range, quantised
+from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS
 from toolchain.ops.readers.float32 import clamped
 from toolchain.ops.spec import Array, TfliteNode
@@ -36,6 +37,11 @@ def real_weights(op: Op, graph: Graph, weights: Array) -> Int64:
     if q.axis is not None:
         along[q.axis] = -1
     return weights.astype(np.int64) - np.array(q.zero_points, np.int64).reshape(along)
+
+
+def in_float32(sums: Int64) -> Float32:
+    """Sums as an int32 accumulator that wraps holds them, in float32."""
+    return wrap_int32(sums).astype(np.float32)
 
 
 def with_bias(scaled: Float32, op: Op, inputs: Sequence[Array], activation: Activation) -> Float32:

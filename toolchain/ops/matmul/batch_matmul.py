@@ -15,7 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops.arithmetic.fixed_point import quantize_multiplier, requantise
+from toolchain.ops.arithmetic.fixed_point import check_sums, quantize_multiplier, requantise
 from toolchain.ops.arithmetic.onnx_rounding import onnx_multiplier, requantise_onnx
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.packing import shift_code
@@ -29,6 +29,7 @@ from toolchain.ops.matmul.common import (
     matmul_attributes,
     matmul_depth,
     matmul_macs,
+    matmul_reach,
     matmul_sums,
     sample_matmul,
 )
@@ -78,8 +79,7 @@ def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
     """`GetQuantizedConvolutionMultipler`: the product of the input scales is taken in float32."""
     x, y = graph.input(op, 0), graph.input(op, 1)
     product = float(np.float32(x.q.scale) * np.float32(y.q.scale))
-    largest = 1 if x.dtype is DType.INT16 else matmul_depth(op, graph) * 255**2
-    return quantize_multiplier(product / graph.output(op).q.scale, largest)
+    return quantize_multiplier(product / graph.output(op).q.scale)
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -104,10 +104,12 @@ def _float_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Arr
 
 
 def _code(op: Op, graph: Graph) -> tuple[int, int]:
-    """Multiplier and shift code."""
+    """Multiplier and shift code. Raises ScaleError as `check_sums` does."""
     if matmul_attributes(op).rounding is Rounding.ONNX:
         return onnx_multiplier(graph.input(op, 0), graph.input(op, 1), graph.output(op))
     multiplier, shift = _requantisation(op, graph)
+    lowest, highest = (np.array([end], np.int64) for end in matmul_reach(op, graph))
+    check_sums(lowest, highest, multiplier, shift, graph.output(op).q.zero_point)
     depth = matmul_depth(op, graph)
     return multiplier, shift_code(multiplier, shift, depth * 255 * 255)
 

@@ -7,10 +7,11 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.arithmetic.fixed_point import check_left_shifts, quantize_multiplier
+from toolchain.ops.arithmetic.fixed_point import check_sums, quantize_multiplier
 from toolchain.ops.cmsis_structs import context, dims, factor, limits
+from toolchain.ops.convolution.cmsis_nn import require_int32
 from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, bias_of, constant_of
-from toolchain.ops.convolution.packing import largest_sums
+from toolchain.ops.convolution.packing import folded_bias, sums_of
 from toolchain.ops.extents import Extents, whole, widths
 from toolchain.ops.kernel import (
     NULL,
@@ -50,9 +51,10 @@ def fully_connected(op: Op, graph: Graph, activation: Activation, core: Core) ->
     units = len(filters)
     multiplier, shift = quantize_multiplier(x.q.scale * weights.q.scale / y.q.scale)
     bias = bias_of(op, graph, units)
-    largest = largest_sums(bias, filters, x.q.zero_point, partial=False)
-    check_left_shifts(largest, np.full(units, shift))
-    sums = (bias - x.q.zero_point * filters.sum(axis=1, dtype=np.int64)).astype(np.int32)
+    sums = sums_of(bias, filters, x.q.zero_point, partial=True)
+    check_sums(sums.lowest, sums.highest, multiplier, shift, y.q.zero_point)
+    require_int32(sums.largest)
+    folded = folded_bias(bias, filters, x.q.zero_point)
     has_bias = len(op.inputs) > BIAS and not core.mve
     arguments = _arguments(
         op,
@@ -68,7 +70,7 @@ def fully_connected(op: Op, graph: Graph, activation: Activation, core: Core) ->
     return Kernel(
         (call,),
         _extents,
-        constants=(constant("sums", sums, "bias and offset of each unit"),) if core.mve else (),
+        constants=(constant("sums", folded, "bias and offset of each unit"),) if core.mve else (),
         find_terms=lambda: _terms(call, core),
         inexact=_TWICE,
     )

@@ -74,6 +74,27 @@ def matmul_sums(op: Op, graph: Graph, inputs: Sequence[Array]) -> NDArray[np.int
     return left @ right
 
 
+def matmul_reach(op: Op, graph: Graph) -> tuple[int, int]:
+    """The least and greatest sum of int8 operands, before it wraps: by an operand's values, where
+    they are constant.
+    """
+    attributes = matmul_attributes(op)
+    x, y = (graph.input(op, index) for index in (0, 1))
+    known, other, swapped = y, x, not attributes.adjoint_y
+    if y.constant is None and x.constant is not None:
+        known, other, swapped = x, y, attributes.adjoint_x
+    low, high = -128 - other.q.zero_point, 127 - other.q.zero_point
+    if known.constant is None:
+        ends = -128 - known.q.zero_point, 127 - known.q.zero_point
+        products = [end * value for end in ends for value in (low, high)]
+        depth = matmul_depth(op, graph)
+        return depth * min(products), depth * max(products)
+    rows = known.constant.astype(np.int64) - known.q.zero_point
+    rows = np.swapaxes(rows, -1, -2) if swapped else rows
+    least, greatest = np.minimum(rows * low, rows * high), np.maximum(rows * low, rows * high)
+    return int(least.sum(axis=-1).min()), int(greatest.sum(axis=-1).max())
+
+
 def matmul_depth(op: Op, graph: Graph) -> int:
     """The inner dimension, over which the product sums."""
     return _matrix(graph.input(op, 0).shape, matmul_attributes(op).adjoint_x)[1]

@@ -11,7 +11,6 @@ from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.arithmetic.fixed_point import INT32_MAX
 from toolchain.ops.arithmetic.requant import requant
 from toolchain.ops.arithmetic.single_rounding import single_rounding
 from toolchain.ops.convolution.common import (
@@ -205,7 +204,7 @@ def _filters(op: Op, graph: Graph) -> NDArray[np.int8]:
 def computed_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
     """The kernel of filters that are not packed.
 
-    Raises UnsupportedError where a sum may overflow int32, and as `dense_scaling` does.
+    Raises UnsupportedError as `dense_scaling` does. Sums wrap, as LiteRT's.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     sizes, factor = _sizes(op, graph), float(sum_factors(op, graph)[0])
@@ -213,12 +212,7 @@ def computed_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
     reach = [
         max(127 - operand.q.zero_point, 128 + operand.q.zero_point) for operand in (x, weights)
     ]
-    largest = int(bias.max(initial=0)) + sizes["depth"] * reach[0] * reach[1]
-    if largest > INT32_MAX:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: a sum of {sizes['depth']} products and its bias may overflow "
-            "int32, where the reference wraps; make the layer smaller"
-        )
+    largest = min(int(bias.max(initial=0)) + sizes["depth"] * reach[0] * reach[1], 1 << 31)
     clamp = clamp_range(activation, y)
     fit = single_rounding(factor, largest, *(bound - y.q.zero_point for bound in clamp))
     if fit is None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
-from toolchain.ops.arithmetic.fixed_point import round_half_away
+from toolchain.ops.arithmetic.fixed_point import round_half_away, wrap_int32
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
     BIAS,
@@ -99,6 +99,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     total = rows @ (inputs[WEIGHTS].astype(np.int64) - zero_point).T
     if len(op.inputs) > BIAS and op.inputs[BIAS]:
         total = total + inputs[BIAS].astype(np.int64)
+    total = total if y.dtype is DType.INT16 else wrap_int32(total)
     scaled = round_half_away(total.astype(np.float64) * sum_factors(op, graph)) + y.q.zero_point
     low, high = clamp_range(_attributes(op).activation, y)
     return (np.clip(scaled, low, high).astype(y.dtype.numpy).reshape(y.shape),)

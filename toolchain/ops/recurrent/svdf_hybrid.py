@@ -19,7 +19,7 @@ from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.arithmetic.lane_sums import lane_sum
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
-from toolchain.ops.hybrid.sums import centred, check_floats
+from toolchain.ops.hybrid.sums import centred, check_floats, in_float32
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -55,7 +55,7 @@ def _of(op: Op) -> HybridSvdf:
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     features, time = (graph.input(op, index) for index in (FEATURES, TIME))
     stored, steps = centred(inputs[INPUT].astype(np.float32), _of(op).range)
-    sums = (stored @ inputs[FEATURES].astype(np.int64).T).astype(np.float32)
+    sums = in_float32(stored @ inputs[FEATURES].astype(np.int64).T)
     newest = sums * (np.float32(features.q.scale) * steps[:, None])
     filters = inputs[TIME].astype(np.float32) * np.float32(time.q.scale)
     kept = inputs[STATE].astype(np.float32).reshape(len(newest), *time.shape)

@@ -10,17 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ops.arithmetic.fixed_point import (
-    ScaleError,
+    check_sums,
+    held_in_int32,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
 from toolchain.ops.cmsis_structs import context, dims, factor, limits
+from toolchain.ops.convolution.cmsis_nn import require_int32
 from toolchain.ops.convolution.common import constant_of
-from toolchain.ops.extents import Extents, whole
+from toolchain.ops.extents import Extents, whole, widths
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -31,8 +34,10 @@ from toolchain.ops.kernel import (
     Struct,
     Touched,
 )
+from toolchain.ops.preference import NoKernelError
 from toolchain.ops.spec import (
     Array,
+    Choice,
     OpSpec,
     ReadOp,
     TensorType,
@@ -43,8 +48,8 @@ from toolchain.ops.spec import (
 
 INPUT, FEATURES, TIME, BIAS, STATE = range(5)
 _FARTHEST = -31
-_LARGEST_BIAS = 1 << 30
-"""Half of what int32 holds: CMSIS-NN adds it to sums without looking."""
+"""The right shift for which CMSIS-NN computes 1 << 31; it takes every sum below 2**30 to 0."""
+Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -77,42 +82,58 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     return (TensorType((batches, units), x.dtype), TensorType(state.shape, state.dtype))
 
 
-def scales(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
+Factors = tuple[tuple[int, int], tuple[int, int]]
+
+
+def scales(op: Op, graph: Graph) -> Factors:
     """The factors of state and output, in float32 as in LiteRT's `Prepare`."""
     x, features, time, state = (
         np.float32(graph.input(op, i).q.scale) for i in (INPUT, FEATURES, TIME, STATE)
     )
-    into = _scaled(float(x * features / state), 255 * _row_sum(op, graph, FEATURES))
-    largest = 2 ** (8 * graph.input(op, STATE).dtype.size_bytes) - 1
-    total = largest * rank_of(op) * _row_sum(op, graph, TIME)
-    if op.inputs[BIAS]:
-        total += _largest_bias(op, graph)
-    out = float(state * time / np.float32(graph.output(op).q.scale))
-    return into, _scaled(out, total)
+    out = state * time / np.float32(graph.output(op).q.scale)
+    return quantize_multiplier(float(x * features / state)), quantize_multiplier(float(out))
 
 
-def _largest_bias(op: Op, graph: Graph) -> int:
-    return int(np.abs(constant_of(graph.input(op, BIAS)).astype(np.int64)).max())
-
-
-def _scaled(factor: float, largest: int) -> tuple[int, int]:
-    """`quantize_multiplier`, but (0, 0) instead of a right shift by 31, for which CMSIS-NN computes
-    1 << 31.
-
-    Such a shift takes every value below 2**30 to 0. Raises ScaleError for greater values.
+def checked_reach(op: Op, graph: Graph, factors: Factors) -> int:
+    """What no sum exceeds in magnitude before it wraps, also on the way there. Raises ScaleError as
+    `check_sums` does.
     """
-    multiplier, shift = quantize_multiplier(factor, largest)
-    if shift > _FARTHEST:
-        return multiplier, shift
-    if largest >= 1 << 30:
-        raise ScaleError(f"sums of up to {largest:,} are scaled by {factor:.4g}, beyond its shifts")
-    return 0, 0
+    x, y = graph.input(op, INPUT), graph.output(op)
+    features, time = (constant_of(graph.input(op, i)).astype(np.int64) for i in (FEATURES, TIME))
+    into = _reach(features, -128 - x.q.zero_point, 127 - x.q.zero_point)
+    check_sums(*into, *factors[0], 0)
+    low, high = _kept(op, graph, into, factors[0])
+    units = (y.shape[1], -1)
+    least, greatest = (end.reshape(units).sum(axis=1) for end in _reach(time, low, high))
+    most = np.abs(time).reshape(units).sum(axis=1) * max(-low, high)
+    if op.inputs[BIAS]:
+        bias = constant_of(graph.input(op, BIAS)).astype(np.int64)
+        least, greatest, most = least + bias, greatest + bias, most + np.abs(bias)
+    check_sums(least, greatest, *factors[1], y.q.zero_point)
+    largest_input = max(128 + x.q.zero_point, 127 - x.q.zero_point)
+    return max(int(most.max()), largest_input * int(np.abs(features).sum(axis=1).max()))
 
 
-def _row_sum(op: Op, graph: Graph, index: int) -> int:
-    """The largest sum of a filter's weights, in magnitude."""
-    rows = np.abs(constant_of(graph.input(op, index)).astype(np.int64)).sum(axis=1)
-    return int(rows.max())
+def _reach(filters: Int64, low: int, high: int) -> tuple[Int64, Int64]:
+    """The least and greatest sum of each filter's products with values from `low` to `high`."""
+    ends = filters * low, filters * high
+    return np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
+
+
+def _kept(
+    op: Op, graph: Graph, sums: tuple[Int64, Int64], factor: tuple[int, int]
+) -> tuple[int, int]:
+    """The least and greatest value of the state, less its zero point: what it begins with, and what
+    follows.
+    """
+    state = graph.input(op, STATE)
+    info, zero_point = np.iinfo(state.dtype.value), state.q.zero_point
+    begins = [kept.initial for kept in graph.states if kept.input == op.inputs[STATE]]
+    if not begins or zero_point:  # that of an int8 state is added with wrap
+        return int(info.min) - zero_point, int(info.max) - zero_point
+    ends = (multiply_by_quantized_multiplier(end, *factor) for end in held_in_int32(*sums))
+    low, high = (end.clip(info.min, info.max) for end in ends)
+    return min(int(low.min()), int(begins[0].min())), max(int(high.max()), int(begins[0].max()))
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -136,16 +157,31 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    """CMSIS-NN's kernel where it is defined, else Thimble's."""
+    try:
+        return _cmsis_nn(op, graph, core)
+    except NoKernelError:
+        return own_kernel(op, graph, "thimble_svdf_s16_s8")
+
+
+def _own(op: Op, graph: Graph, core: Core) -> Kernel:
+    return own_kernel(op, graph, "thimble_svdf_s16_s8")
+
+
+def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
     """CMSIS-NN's kernel, which does not read the dimensions of state, bias and output.
 
-    Raises ScaleError for a bias that overflows its sums.
+    Raises NoKernelError where its sums may wrap or a right shift of 31 matters (it computes 1 << 31
+    for it, which is undefined, too).
     """
     x, y, time = graph.input(op, INPUT), graph.output(op), graph.input(op, TIME)
     batches, filters, units = x.shape[0], graph.input(op, FEATURES).shape[0], y.shape[1]
-    into, out = scales(op, graph)
-    if op.inputs[BIAS] and _largest_bias(op, graph) >= _LARGEST_BIAS:
-        bias = _largest_bias(op, graph)
-        raise ScaleError(f"its bias of {bias:,} leaves CMSIS-NN's 32-bit sums no room")
+    factors = scales(op, graph)
+    largest = checked_reach(op, graph, factors)
+    require_int32(np.array([largest]))
+    if largest >= 1 << 30 and any(shift == _FARTHEST for _, shift in factors):
+        raise NoKernelError(f"it does not shift sums of up to {largest:,} right by 31")
+    into, out = ((0, 0) if shift == _FARTHEST else (factor, shift) for factor, shift in factors)
     feature_bytes, unit_bytes = 4 * batches * filters, 4 * batches * units
     params: dict[str, Argument] = {
         "rank": rank_of(op),
@@ -175,6 +211,51 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     }
     call = Call("arm_svdf_state_s16_s8", arguments, status=True)
     return Kernel((call,), _extents, scratch_bytes=feature_bytes + unit_bytes)
+
+
+def own_kernel(op: Op, graph: Graph, function: str) -> Kernel:
+    """Thimble's kernel, whose sums wrap. Raises ScaleError as `check_sums` does."""
+    x, y, state = graph.input(op, INPUT), graph.output(op), graph.input(op, STATE)
+    (into_multiplier, into_shift), (out_multiplier, out_shift) = factors = scales(op, graph)
+    checked_reach(op, graph, factors)
+    params = {
+        "batches": x.shape[0],
+        "depth": x.shape[1],
+        "units": y.shape[1],
+        "rank": rank_of(op),
+        "memory": graph.input(op, TIME).shape[1],
+        "input_zero_point": x.q.zero_point,
+        "state_zero_point": state.q.zero_point,
+        "output_zero_point": y.q.zero_point,
+        "into_multiplier": into_multiplier,
+        "into_shift": into_shift,
+        "out_multiplier": out_multiplier,
+        "out_shift": out_shift,
+    }
+    arguments: dict[str, Argument] = {
+        "params": Struct("thimble_svdf_params", params),
+        "input": Input(INPUT),
+        "features": Input(FEATURES),
+        "time": Input(TIME),
+        "bias": Input(BIAS),
+        "state": Output(1),
+        "output": Output(0),
+    }
+    return Kernel((Call(function, arguments),), _own_extents)
+
+
+def _own_extents(touched: Touched) -> Extents:
+    """As its header says."""
+    call, (width, _) = touched.call, widths(touched.call.function)
+    batches, depth, units, memory = (
+        call[f"params.{name}"] for name in ("batches", "depth", "units", "memory")
+    )
+    filters = units * call["params.rank"]
+    read = {INPUT: whole(batches * depth), FEATURES: whole(filters * depth)}
+    read[TIME] = whole(filters * memory, width)
+    if touched.has(BIAS):
+        read[BIAS] = whole(units, 4)
+    return Extents(read, {0: whole(batches * units), 1: whole(batches * filters * memory, width)})
 
 
 def _range(dtype: DType) -> Struct:
@@ -286,7 +367,7 @@ SPEC_S16 = OpSpec(
     attributes=Svdf,
     infer=_infer,
     reference=_reference,
-    select=_select,
+    select=Choice(_select, _cmsis_nn, _own),
     sample=_sample,
     macs=_macs,
     tflite=TfliteBinding(("SVDF",), _read, write),

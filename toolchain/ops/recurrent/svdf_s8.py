@@ -14,69 +14,27 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Quantisation, State
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Struct, Touched
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.preference import NoKernelError
 from toolchain.ops.recurrent.svdf_s16 import (
-    BIAS,
     FEATURES,
     INPUT,
     SPEC_S16,
     STATE,
     TIME,
-    rank_of,
+    own_kernel,
     read_layer,
-    scales,
     write,
 )
 from toolchain.ops.spec import Array, Choice, ReadOp, TfliteBinding, TfliteNode
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x, y, state = graph.input(op, INPUT), graph.output(op), graph.input(op, STATE)
-    (into_multiplier, into_shift), (out_multiplier, out_shift) = scales(op, graph)
-    params = {
-        "batches": x.shape[0],
-        "depth": x.shape[1],
-        "units": y.shape[1],
-        "rank": rank_of(op),
-        "memory": graph.input(op, TIME).shape[1],
-        "input_zero_point": x.q.zero_point,
-        "state_zero_point": state.q.zero_point,
-        "output_zero_point": y.q.zero_point,
-        "into_multiplier": into_multiplier,
-        "into_shift": into_shift,
-        "out_multiplier": out_multiplier,
-        "out_shift": out_shift,
-    }
-    arguments: dict[str, Argument] = {
-        "params": Struct("thimble_svdf_params", params),
-        "input": Input(INPUT),
-        "features": Input(FEATURES),
-        "time": Input(TIME),
-        "bias": Input(BIAS),
-        "state": Output(1),
-        "output": Output(0),
-    }
-    return Kernel((Call("thimble_svdf_s8", arguments),), _extents)
+    return own_kernel(op, graph, "thimble_svdf_s8")
 
 
 def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
     raise NoKernelError("arm_svdf_s8 is not called: it knows no zero point of the state")
-
-
-def _extents(touched: Touched) -> Extents:
-    """As its header says."""
-    call = touched.call
-    batches, depth, units, memory = (
-        call[f"params.{name}"] for name in ("batches", "depth", "units", "memory")
-    )
-    filters = units * call["params.rank"]
-    read = {INPUT: whole(batches * depth), FEATURES: whole(filters * depth)}
-    read[TIME] = whole(filters * memory)
-    if touched.has(BIAS):
-        read[BIAS] = whole(units, 4)
-    return Extents(read, {0: whole(batches * units), 1: whole(batches * filters * memory)})
 
 
 def _read(node: TfliteNode) -> ReadOp:
