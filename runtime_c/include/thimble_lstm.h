@@ -52,4 +52,13 @@ void thimble_lstm_s8(const int8_t *input,
                      int16_t *gates,
                      int8_t *output);
 
+/* The same where sums of a gate may wrap: CMSIS-NN's, which thimble_lstm_s8 calls, do not define that in C.
+ */
+void thimble_lstm_wrapped_s8(const int8_t *input,
+                             const thimble_lstm_params *params,
+                             int8_t *hidden,
+                             int16_t *cell,
+                             int16_t *gates,
+                             int8_t *output);
+
 #endif

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolchain.cli._console import warn_of_float
+from toolchain.cli._console import warn_of_plan
 from toolchain.cli._options import option_words
 from toolchain.cli._page import (
     MOST_BUILDS,
@@ -119,7 +119,7 @@ def _run(model: Path, board: str, asked: Asked, step: Report) -> Iterator[tuple[
     with scratch_folder() as scratch:
         folder = scratch / "build"
         compiled = compile_model(model, board, folder, asked.options, report=step)
-        warn_of_float(compiled.plan)
+        warn_of_plan(compiled.plan)
         found = compiled_findings(compiled, model)
         plan = compiled.plan
         yield plan, found
@@ -135,7 +135,7 @@ def _run(model: Path, board: str, asked: Asked, step: Report) -> Iterator[tuple[
 def _planned(model: Path, board: str, asked: Asked, step: Report) -> tuple[Plan, Findings]:
     costs = cost_model(board)
     plan = plan_model(model, board, asked.options, step, costs)
-    warn_of_float(plan)
+    warn_of_plan(plan)
     problem = ""
     try:
         check_fit(plan)

@@ -65,13 +65,16 @@ def note(text: str) -> None:
         error_console().print(text, markup=False, highlight=False)
 
 
-def warn_of_float(plan: Plan) -> None:
-    """Print one line if the plan has operators that compute in float32."""
+def warn_of_plan(plan: Plan) -> None:
+    """Print one line if the plan has operators that compute in float32, and one for each suspicion
+    about its quantisation.
+    """
     from toolchain.quantise.float_use import float_use
+    from toolchain.report.suspicions import plan_warnings
 
     use = float_use(plan)
-    if use is not None:
-        note(f"warning: {use.text}.")
+    for text in ((use.text,) if use else ()) + plan_warnings(plan):
+        note(f"warning: {text}.")
 
 
 class Steps:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolchain.boards import board as find_board
-from toolchain.cli._console import output_console, progress, warn_of_float
+from toolchain.cli._console import output_console, progress, warn_of_plan
 from toolchain.cli._json import write_json, write_text
 from toolchain.deployment.measurements import cost_model
 from toolchain.memory.firmware_size import check_fit, estimated_need
@@ -66,7 +66,7 @@ def show_plan(
                 "search_stopped": found.front.stopped,
             }
         write_json(json, {**fields, **float_json(plan), "seconds": seconds})
-    warn_of_float(plan)
+    warn_of_plan(plan)
     if found and plot and written:
         title = f"{plan.graph.name} on {board}: RAM against slowdown in {latency.unit}"
         write_text(plot, written(front_rows(found.front), title))

@@ -16,7 +16,7 @@ from toolchain import arena, schedule
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
-from toolchain.cli._console import output_console, progress, warn_of_float
+from toolchain.cli._console import output_console, progress, warn_of_plan
 from toolchain.cli._gate import FailOnOption
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
@@ -234,7 +234,7 @@ def command(
                 models, board, out, options, cmsis_nn, step, library=library, force=force
             )
         for made in shared.models:
-            warn_of_float(made.plan)
+            warn_of_plan(made.plan)
         check(conditions, _report_shared(shared, board, json, time.perf_counter() - begin))
         return
     (model,) = models
@@ -245,7 +245,7 @@ def command(
         compiled = make(
             model, board, out, options, cmsis_nn, step, force=force, name=name, external=external
         )
-    warn_of_float(compiled.plan)
+    warn_of_plan(compiled.plan)
     fields = compiled_json(compiled.plan, compiled.sizes)
     if json:
         tuned = {"tuning": asdict(tuning)} if tuning else {}

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from toolchain import arena, schedule
 from toolchain.cli import _completion as completion
-from toolchain.cli._console import output_console, progress, warn_of_float
+from toolchain.cli._console import output_console, progress, warn_of_plan
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
     FULL,
@@ -177,7 +177,7 @@ def command(
             force=force,
         )
     for model in made.models:
-        warn_of_float(model.plan)
+        warn_of_plan(model.plan)
     if json:
         write_json(
             json,

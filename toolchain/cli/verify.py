@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from toolchain import arena, schedule
-from toolchain.cli._console import output_console, progress, warn_of_float
+from toolchain.cli._console import output_console, progress, warn_of_plan
 from toolchain.cli._gate import FailOnOption
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
@@ -196,7 +196,7 @@ def command(
             report=step,
             limit_seconds=timeout,
         )
-    warn_of_float(result.compiled.plan)
+    warn_of_plan(result.compiled.plan)
     if json:
         write_json(json, verification_json(result))
     if html:

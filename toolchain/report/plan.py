@@ -18,6 +18,7 @@ from toolchain.report.blocks import blocks, constant_bytes, moved_bytes
 from toolchain.report.buffers import buffers_json
 from toolchain.report.ends import end_json
 from toolchain.report.latency import Latency, longest_call, per_turn
+from toolchain.report.suspicions import warnings_json
 from toolchain.report.text import share, size
 from toolchain.report.time import microjoules
 
@@ -73,6 +74,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         },
         "longest_step": _longest_step(plan, latency),
         "macs": plan.macs,
+        **warnings_json(plan),
         "removed": asdict(plan.removed),
         "flash_spent": asdict(plan.spent),
         "copied": asdict(plan.copied),

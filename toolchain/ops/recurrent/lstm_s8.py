@@ -19,6 +19,8 @@ from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ops.arithmetic.fixed_point import (
+    INT32_MAX,
+    check_sums,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     rounding_divide_by_pot,
@@ -57,7 +59,8 @@ _FILE_ORDER = (*range(9), -1, -1, -1, *range(9, 13), -1, -1, 13, 14, -1, -1, -1,
 (peepholes, projection, layer normalisation).
 """
 _GATE_SCALE = 2.0**-12
-_LARGEST_SUM = 2**31 - 1
+_LARGEST_PRODUCT = 32767 * 32768
+"""Of an output gate and a hyperbolic tangent, in int16."""
 _CELL_SHIFTS = range(-15, -8)
 
 
@@ -83,15 +86,21 @@ class _Gate:
     recurrent_scale: tuple[int, int]
 
     @property
-    def overflows(self) -> bool:
+    def largest(self) -> int:
+        """What no sum exceeds in magnitude before it wraps. Raises as `check_sums` does."""
         pairs = (
             (self.weights, self.bias, self.scale),
             (self.recurrent, self.recurrent_bias, self.recurrent_scale),
         )
-        return any(
-            int((np.abs(w).sum(axis=1) * 128 + np.abs(b)).max()) << max(s[1], 0) > _LARGEST_SUM
-            for w, b, s in pairs
-        )
+        largest = 0
+        for weights, bias, scale in pairs:
+            lowest = bias + np.minimum(-128 * weights, 127 * weights).sum(axis=1)
+            highest = bias + np.maximum(-128 * weights, 127 * weights).sum(axis=1)
+            for held in (-32768, 32767):  # what is added to the scaled sum
+                check_sums(lowest, highest, *scale, held)
+            most = np.abs(bias) + 128 * np.abs(weights).sum(axis=1)
+            largest = max(largest, int(most.max()))
+        return largest
 
 
 def attributes_of(op: Op) -> Lstm:
@@ -148,16 +157,11 @@ def _gates(op: Op, graph: Graph) -> list[_Gate]:
                 recurrent,
                 bias - x.q.zero_point * weights.sum(axis=1),
                 -hidden.q.zero_point * recurrent.sum(axis=1),
-                quantize_multiplier(scales[0], _largest(weights, bias)),
-                quantize_multiplier(scales[1], _largest(recurrent, np.zeros(1, np.int64))),
+                quantize_multiplier(scales[0]),
+                quantize_multiplier(scales[1]),
             )
         )
     return found
-
-
-def _largest(weights: NDArray[np.int64], bias: NDArray[np.int64]) -> int:
-    """What no sum of a gate exceeds in magnitude."""
-    return int((255 * np.abs(weights).sum(axis=1) + np.abs(bias)).max())
 
 
 def _hidden_scale(op: Op) -> tuple[int, int]:
@@ -207,10 +211,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     gates = _gates(op, graph)
-    if any(gate.overflows for gate in gates) or _hidden_scale(op)[1] > 0:
-        raise UnsupportedError(
-            f"operator {op.name!r}: its sums, once scaled, overflow 32 bits; check its scales"
-        )
+    wraps = max([gate.largest for gate in gates]) > INT32_MAX
+    product = np.array([_LARGEST_PRODUCT], np.int64)
+    check_sums(-product, product, *_hidden_scale(op), attributes_of(op).hidden_zero_point)
     if math.log2(graph.input(op, CELL).q.scale) not in _CELL_SHIFTS:
         raise UnsupportedError(
             f"operator {op.name!r}: the cell state's scale {graph.input(op, CELL).q.scale:g} is "
@@ -242,7 +245,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         "output": Output(0),
     }
     return Kernel(
-        (Call("thimble_lstm_s8", arguments),),
+        (Call("thimble_lstm_wrapped_s8" if wraps else "thimble_lstm_s8", arguments),),
         _extents,
         constants=tuple(_constants(gates)),
         scratch_bytes=2 * len(GATES) * units,

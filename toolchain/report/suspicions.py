@@ -1,0 +1,54 @@
+"""What suggests that a model's quantisation is broken, although it is computed as asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toolchain.ir import DType, Graph, Op
+from toolchain.memory.plan import Plan
+
+_SATURATED = 1 << 30
+"""Half of what int32 holds. Converters write the end of int32 for a bias that it does not hold."""
+
+
+def warnings_json(plan: Plan) -> dict[str, Any]:
+    """For `--json`: a field `warnings`, a list of texts, if there are any."""
+    found = plan_warnings(plan)
+    return {"warnings": list(found)} if found else {}
+
+
+def plan_warnings(plan: Plan) -> tuple[str, ...]:
+    """One text for each suspicion: how many operators, the first one's name, and what it means.
+
+    An operator in blocks counts as one.
+    """
+    graph = plan.graph
+    saturated: dict[str, int] = {}
+    for op in graph.ops:
+        largest = _largest_bias(op, graph)
+        name = op.counted_as[0]
+        if largest >= _SATURATED:
+            saturated[name] = max(largest, saturated.get(name, 0))
+    if not saturated:
+        return ()
+    first, largest = next(iter(saturated.items()))
+    count = len(saturated)
+    which = f"operator {first!r} has" if count == 1 else f"{count} operators, first {first!r}, have"
+    return (
+        f"{which} a bias of 2**30 steps or more in magnitude ({largest:,}), as a broken conversion "
+        "writes; sums that int32 does not hold wrap, as the reference's do",
+    )
+
+
+def _largest_bias(op: Op, graph: Graph) -> int:
+    """The largest magnitude of a quantised int32 constant of an operator; 0 if there is none."""
+    found = [0]
+    for name in op.present_inputs():
+        tensor = graph.tensors[name]
+        if tensor.constant is None or tensor.dtype is not DType.INT32 or not tensor.elements:
+            continue
+        if tensor.quantisation is not None:
+            found.append(int(np.abs(tensor.constant.astype(np.int64)).max()))
+    return max(found)
