@@ -16,9 +16,11 @@ from tests.support.litert import run_litert
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import HOST, Core, board
 from toolchain.device.host import HostProgram, build
+from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
 from toolchain.ops import kernel_of
+from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Array
 
@@ -76,8 +78,15 @@ def test_products_alone_wrap(core: Core) -> None:
         wrapping.matmul(rng, constant=True),
         wrapping.matmul(rng, constant=False),
         wrapping.four_bits(rng),
+        wrapping.hybrid(rng),
     ]
     check(graphs, rng, core, wrapping.deep_inputs)
+
+
+def test_a_hybrid_layer_that_litert_rounds_in_parts_is_refused() -> None:
+    graph = wrapping.hybrid(np.random.default_rng(3), Range.ASYMMETRIC)
+    with pytest.raises(UnsupportedError, match="a sum of 140000 products may overflow"):
+        kernel_of(graph.ops[0], graph, HOST)
 
 
 def test_fully_connected_of_computed_weights() -> None:

@@ -8,6 +8,8 @@ import numpy as np
 
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import forms
+from toolchain.ops.arithmetic.dynamic_range import Range
+from toolchain.ops.hybrid.dense import HybridDense
 from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.recurrent.lstm_s8 import GATES
@@ -124,16 +126,29 @@ def matmul(rng: np.random.Generator, *, constant: bool) -> Graph:
 def four_bits(rng: np.random.Generator) -> Graph:
     """A fully connected layer of weights of four bits, 16 times whose sums int32 does not hold."""
     graph = dense(rng)
-    weights = graph.tensors["w"]
-    assert weights.constant is not None
+    weights = np.where(np.arange(6) % 2, -8, 7)[:, None] * np.ones((1, _DEPTH))
     return _with(
         graph,
-        replace(weights, constant=np.where(weights.constant > 0, 7, -8).astype(np.int8)),
+        replace(graph.tensors["w"], constant=weights.astype(np.int8)),
         replace(graph.tensors["bias"], constant=np.zeros(6, np.int32)),
         _rescaled(graph.tensors["y"], 1.5),
     )
 
 
+def hybrid(rng: np.random.Generator, chosen: Range = Range.SYMMETRIC) -> Graph:
+    """A fully connected layer of floats and int8 weights, so deep that its sums wrap."""
+    graph = dense(rng)
+    op = replace(graph.ops[0], inputs=("x", "w"), attributes=HybridDense(range=chosen))
+    ends = [Tensor(name, graph.tensors[name].shape, DType.FLOAT32) for name in ("x", "y")]
+    return Graph.build("hybrid", [ends[0], graph.tensors["w"], ends[1]], [op], ["x"], ["y"])
+
+
 def deep_inputs(graph: Graph, rng: np.random.Generator) -> list[Array]:
-    """Of the deep layers: rows that make their sums as large as they can be."""
-    return [_rows(graph.tensors[name].shape, rng) for name in graph.inputs]
+    """Of the deep layers: rows that make sums as large as they can be; the first is constant."""
+    made = [_rows(graph.tensors[name].shape, rng) for name in graph.inputs]
+    for rows in made:
+        rows[0] = -127
+    return [
+        rows.astype(graph.tensors[name].dtype.numpy)
+        for name, rows in zip(graph.inputs, made, strict=True)
+    ]

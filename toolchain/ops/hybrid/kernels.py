@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
@@ -42,8 +43,12 @@ _TAPS = MappingProxyType({_WORDS: 4, _VECTORS: VECTOR_BYTES, _ROWS: 4, _LANE_ROW
 def convolution_kernel(
     op: Op, graph: Graph, core: Core, window: Struct, chosen: Range, *, in_turn: bool
 ) -> Kernel:
-    """A convolution of `window`. On Helium filters lie in the order in which vectors are loaded."""
+    """A convolution of `window`. On Helium filters lie in the order in which vectors are loaded.
+
+    Raises UnsupportedError as `check_sums` does.
+    """
     weights, function = graph.input(op, WEIGHTS), _VECTORS if core.mve else _WORDS
+    check_sums(op, weights, chosen)
     sizes = {name: window.members[name] for name in ("kernel_h", "kernel_w", "pad_top", "pad_left")}
     pointwise = sizes == {"kernel_h": 1, "kernel_w": 1, "pad_top": 0, "pad_left": 0}
     whole_depth = window.members["depth"] == window.members["input_c"]
@@ -80,8 +85,12 @@ class Images:
 
 
 def images_call(op: Op, weights: Tensor, core: Core, images: Images) -> Call:
-    """Products of images and weights [units, depth] per tensor or per unit."""
+    """Products of images and weights [units, depth] per tensor or per unit.
+
+    Raises UnsupportedError as `check_sums` does.
+    """
     units, depth = weights.shape
+    check_sums(op, weights, images.range)
     shapes = (images.count, 1, 1, depth), (images.count, 1, 1, units)
     arguments: dict[str, Argument] = {
         "window": window_f32(*shapes, Window((1, 1)), Activation.NONE),
@@ -132,8 +141,11 @@ def _moved(extent: Extent, elements: int) -> Extent:
 
 
 def rows_kernel(op: Op, graph: Graph, core: Core, window: Struct) -> Kernel:
-    """A fully connected layer of stored rows, a `window` of pixels."""
+    """A fully connected layer of stored rows, a `window` of pixels. Raises UnsupportedError as
+    `check_sums` does.
+    """
     weights = graph.input(op, WEIGHTS)
+    check_sums(op, weights, Range.ONNX)
     arguments: dict[str, Argument] = {
         "window": window,
         "params": _params(weights, Range.SYMMETRIC, in_turn=False, gathered=False),
@@ -169,7 +181,9 @@ def _constants(weights: Tensor, groups: int, core: Core) -> tuple[Constant, ...]
 
 
 def depthwise_kernel(op: Op, graph: Graph, window: Struct, chosen: Range) -> Kernel:
-    """A depthwise convolution whose filters have one zero point."""
+    """A depthwise convolution whose filters have one zero point. Each output is one int32 sum of
+    values less the zero point, in LiteRT, too: it may wrap.
+    """
     weights = graph.input(op, WEIGHTS)
     arguments: dict[str, Argument] = {
         "window": window,
@@ -184,6 +198,23 @@ def depthwise_kernel(op: Op, graph: Graph, window: Struct, chosen: Range) -> Ker
     }
     call = Call(_DEPTHWISE, arguments)
     return Kernel((call,), _extents, (_scales(weights),), scratch_bytes=_scratch_bytes(call))
+
+
+def check_sums(op: Op, weights: Tensor, chosen: Range) -> None:
+    """Raise UnsupportedError where a sum may wrap, unless images are quantised around 0.
+
+    LiteRT sums these in one int32, which wraps as Thimble's. What another zero point adds is
+    rounded to float on its own.
+    """
+    if chosen is Range.SYMMETRIC:
+        return
+    zero_points = _zero_points(weights).astype(np.int64)
+    magnitudes = np.abs(_filters(weights) - zero_points[:, None]).sum(axis=1)
+    if 255 * int(magnitudes.max(initial=0)) >= 1 << 31:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: a sum of {weights.elements // weights.shape[0]} products may "
+            "overflow int32, which the reference rounds in parts; make the layer smaller"
+        )
 
 
 def _filters(weights: Tensor) -> NDArray[np.int8]:

@@ -20,7 +20,7 @@ from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.extents import Extents
-from toolchain.ops.hybrid.kernels import matrix_bytes, packed_matrix
+from toolchain.ops.hybrid.kernels import check_sums, matrix_bytes, packed_matrix
 from toolchain.ops.hybrid.sums import centred, check_floats, in_float32
 from toolchain.ops.kernel import (
     Argument,
@@ -112,6 +112,8 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     batches, steps, inputs, units = sizes_of(op, graph)
     time_major = _of(op).time_major
+    for index in range(INPUT_WEIGHTS, INPUT_WEIGHTS + 2 * len(GATES)):
+        check_sums(op, graph.input(op, index), _of(op).range)
     members: dict[str, Argument] = {
         "batches": batches,
         "steps": steps,
