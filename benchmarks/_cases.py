@@ -114,7 +114,7 @@ def int4_constants(kind: str, graph: Graph) -> tuple[str, ...]:
 def wild(graph: Graph, rng: np.random.Generator) -> Graph:
     """The graph with far other quantisations; tensors quantised alike stay alike."""
     chosen: dict[Quantisation, Quantisation] = {}
-    reach = float(rng.choice([2, 6, 12]))
+    reach = float(rng.choice([2, 6, 12, 20]))
 
     def other(tensor: Tensor) -> Tensor:
         q = tensor.quantisation

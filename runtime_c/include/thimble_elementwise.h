@@ -44,7 +44,7 @@ typedef struct {
 } thimble_add_params;
 
 /** h = the high word of (a * factor_1 + offset_1) * (b + offset_2) * multiplier, plus negative_bias
- *  where that is negative; out = clamp((h + bias) >> shift, min, max). No step may overflow. */
+ *  where that is negative; out = clamp((h + bias) >> shift, min, max). The product of 32 bits wraps. */
 typedef struct {
     int32_t factor_1;
     int32_t offset_1;

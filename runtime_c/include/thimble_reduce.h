@@ -39,14 +39,14 @@ void thimble_reduce_s32(const thimble_reduce_params *params, const int32_t *inpu
 /** The same of int64. */
 void thimble_reduce_s64(const thimble_reduce_params *params, const int64_t *input, int64_t *output);
 
-/** A product of quantised values is scaled by multiplier * 2^-shift after each factor and once more at its
- * end (LiteRT `QuantizedReduceProd`). */
+/** A product of quantised values is scaled by multiplier * 2^(shift - 15) after each factor and once more at
+ * its end (LiteRT `QuantizedReduceProd`). */
 typedef struct {
     thimble_reduce_shape shape;
     int32_t input_offset; /**< zero points */
     int32_t output_offset;
     int32_t multiplier; /**< 15 bits */
-    int32_t shift;
+    int32_t shift;      /**< left, -31 to 14 */
 } thimble_reduce_prod_params;
 
 /** Products of int8. */
@@ -58,7 +58,8 @@ void thimble_reduce_prod_s16(const thimble_reduce_prod_params *params, const int
 /** One scaling of a product, halves up. */
 static inline int32_t thimble_reduce_scaled(const thimble_reduce_prod_params *params, int64_t product)
 {
-    return (int32_t)((product * params->multiplier + ((int64_t)1 << (params->shift - 1))) >> params->shift);
+    const int32_t right = 15 - params->shift;
+    return (int32_t)((product * params->multiplier + ((int64_t)1 << (right - 1))) >> right);
 }
 
 #ifdef __cplusplus

@@ -24,6 +24,8 @@ from tests.support.host import (
     reference_outputs,
     run_graph_on_host,
 )
+from tests.support.litert import run_litert
+from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import HOST
 from toolchain.device.host import HostProgram, build
 from toolchain.errors import ThimbleError
@@ -31,6 +33,7 @@ from toolchain.ir import Graph, Op, Quantisation
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms, kernel_of
+from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.check import check
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.spec import Array
@@ -116,6 +119,43 @@ def test_factors_so_small_that_they_shift_by_31(kind: str) -> None:
     inputs = random_inputs(graph, rng)
     (have,) = run_graph_on_host(graph, inputs, sanitize=True)
     np.testing.assert_array_equal(have, reference_outputs(graph, inputs)[0])
+
+
+WRAPPING = (
+    *("abs.int16", "leaky_relu.int16", "logistic.int16", "mean", "mean.int16", "mul", "mul.int16"),
+    *("prelu", "prelu.int16", "reduce_prod", "relu.int16", "softmax.int16", "tanh.int16"),
+)
+
+
+@pytest.mark.parametrize("kind", WRAPPING)
+def test_left_shifts_wrap_as_litert(kind: str) -> None:
+    """The input's scale is 2^9, 2^14 ... 2^39 times as coarse, without an activation."""
+    rng = np.random.default_rng(zlib.crc32(kind.encode()))
+    graphs = []
+    for _ in range(60):
+        sample = forms()[kind].sample(rng)
+        x = sample.tensors[sample.inputs[0]] if sample.inputs else None
+        if x is None or (
+            getattr(sample.ops[0].attributes, "activation", Activation.NONE) is not Activation.NONE
+        ):
+            continue
+        scale = float(np.float32(x.q.scale * 2.0 ** (9 + 5 * rng.integers(7))))
+        coarse = replace(x, quantisation=Quantisation((scale,), x.q.zero_points))
+        graph = replace(sample, tensors={**sample.tensors, x.name: coarse})
+        with suppress(ThimbleError):
+            plan_of(check(graph))
+            graphs.append(graph)
+    graphs = graphs[:5]
+    assert graphs
+    models = [host_model(graph, f"m{index}") for index, graph in enumerate(graphs)]
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)
+        with HostProgram(program, models) as running:
+            for index, graph in enumerate(graphs):
+                for inputs in _inputs(graph, rng):
+                    (have,) = running.run(inputs, index)
+                    (theirs,) = run_litert(tflite_bytes(graph), inputs)
+                    np.testing.assert_array_equal(have, theirs, err_msg=f"{index} {graph.ops}")
 
 
 def printed(op: Op, graph: Graph) -> list[tuple[str, int]]:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_multiplier.h"
+#include "thimble_saturate.h"
 #include "thimble_wide.h"
 
 void thimble_abs_s16(const int16_t *input,
@@ -11,6 +12,6 @@ void thimble_abs_s16(const int16_t *input,
     for (int32_t i = 0; i < size; i++) {
         const int32_t x = input[i];
         const int32_t scaled = thimble_scaled(x < 0 ? -x : x, p.multiplier, p.shift);
-        output[i] = (int16_t)(scaled > INT16_MAX ? INT16_MAX : scaled);
+        output[i] = (int16_t)thimble_clamp_s16(scaled, INT16_MIN, INT16_MAX); /* what wraps is negative */
     }
 }

@@ -5,6 +5,12 @@
 
 #include <stdint.h>
 
+/** x * multiplier + rounding, which wraps as TFLite's does where the input scale is absurd. */
+static inline int32_t thimble_logistic_place(int32_t x, int32_t multiplier, int32_t rounding)
+{
+    return (int32_t)((uint32_t)x * (uint32_t)multiplier + (uint32_t)rounding);
+}
+
 /** The logistic function in Q0.16 with `bits` more fraction bits, at `place` / 2^`bits` entries; `most`
  * beyond the table, whose entries are 32768 less than their values. */
 static inline uint32_t

@@ -11,8 +11,8 @@ void thimble_logistic_table_s16(const int16_t *input,
 {
     const int32_t rounding = shift > 0 ? 1 << (shift - 1) : 0;
     for (int32_t i = 0; i < size; i++) {
-        const int32_t data = (input[i] * multiplier + rounding) >> shift;
-        const uint32_t magnitude = (uint32_t)(data < 0 ? -data : data);
+        const int32_t data = thimble_logistic_place(input[i], multiplier, rounding) >> shift;
+        const uint32_t magnitude = data < 0 ? 0u - (uint32_t)data : (uint32_t)data;
         uint32_t value = thimble_logistic_between(table, magnitude, 9, 0xFFFEu);
         value = data >= 0 ? value + (1u << 9) : (1u << 25) - value + (1u << 9) - 1u;
         output[i] = (int16_t)(value >> 10);

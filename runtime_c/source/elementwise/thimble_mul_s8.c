@@ -10,7 +10,8 @@
 
 static inline int32_t high_word(int32_t a, int32_t b, const thimble_mul_params *p)
 {
-    const int32_t product = (a * p->factor_1 + p->offset_1) * (b + p->offset_2);
+    const uint32_t left = (uint32_t)a * (uint32_t)p->factor_1 + (uint32_t)p->offset_1;
+    const int32_t product = (int32_t)(left * (uint32_t)(b + p->offset_2)); /* wraps, as TFLite's */
     return (int32_t)(((int64_t)product * p->multiplier) >> 32);
 }
 

@@ -22,10 +22,12 @@ void thimble_prelu_s8(const int8_t *input,
         const int32_t x = *input + p.input_offset;
         int32_t y;
         if (x >= 0) {
-            y = (high_word(x * p.factor, p.multiplier) + p.bias) >> p.shift;
+            const int32_t shifted = (int32_t)((uint32_t)x * (uint32_t)p.factor);
+            y = (high_word(shifted, p.multiplier) + p.bias) >> p.shift;
         } else {
-            const int32_t product = x * p.alpha_factor * (*alpha + p.alpha_offset);
-            const int32_t high = high_word(product, p.alpha_multiplier);
+            const uint32_t product =
+                (uint32_t)x * (uint32_t)p.alpha_factor * (uint32_t)(*alpha + p.alpha_offset);
+            const int32_t high = high_word((int32_t)product, p.alpha_multiplier);
             y = (high + ((high >> 31) & p.alpha_negative_bias) + p.alpha_bias) >> p.alpha_shift;
         }
         output[i] = thimble_saturate_s8(y);

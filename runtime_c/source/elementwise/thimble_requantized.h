@@ -9,9 +9,9 @@
 /* One value; sums of int32 wrap. */
 static inline int32_t thimble_requantized(int32_t x, const thimble_requantize_params *p)
 {
-    const int32_t centred = (int32_t)((uint32_t)x + (uint32_t)p->input_offset);
+    const int32_t centred = thimble_moved(x, p->input_offset);
     const int32_t scaled = thimble_scaled(centred, p->multiplier, p->shift);
-    const int32_t moved = (int32_t)((uint32_t)scaled + (uint32_t)p->output_offset);
+    const int32_t moved = thimble_moved(scaled, p->output_offset);
     return moved < p->min ? p->min : moved > p->max ? p->max : moved;
 }
 

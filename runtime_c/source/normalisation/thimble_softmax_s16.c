@@ -26,7 +26,8 @@ void thimble_softmax_s16(const int16_t *input,
             max = input[i] > max ? input[i] : max;
         }
         for (int32_t i = 0; i < columns; i++) {
-            const int32_t scaled = thimble_scaled(input[i] - max, multiplier, shift) + INT16_MAX;
+            const int32_t scaled =
+                thimble_moved(thimble_scaled(input[i] - max, multiplier, shift), INT16_MAX);
             const int32_t power = looked_up(exponentials, thimble_clamp_s16(scaled, INT16_MIN, INT16_MAX));
             output[i] = (int16_t)power;
             sum += (uint32_t)power;

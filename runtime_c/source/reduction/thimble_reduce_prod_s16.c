@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_multiplier.h"
 #include "thimble_reduce.h"
 
 #include <stddef.h>
@@ -20,7 +21,8 @@ void thimble_reduce_prod_s16(const thimble_reduce_prod_params *params, const int
                     product = thimble_reduce_scaled(params,
                                                     (int64_t)product * (from[place] - params->input_offset));
                 }
-                const int32_t value = thimble_reduce_scaled(params, product) + params->output_offset;
+                const int32_t value =
+                    thimble_moved(thimble_reduce_scaled(params, product), params->output_offset);
                 *output++ = (int16_t)(value < INT16_MIN ? INT16_MIN : value > INT16_MAX ? INT16_MAX : value);
             }
         }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_multiplier.h"
 #include "thimble_reduce.h"
 
 #include <stddef.h>
@@ -20,7 +21,8 @@ void thimble_reduce_prod_s8(const thimble_reduce_prod_params *params, const int8
                     product = thimble_reduce_scaled(params,
                                                     (int64_t)product * (from[place] - params->input_offset));
                 }
-                const int32_t value = thimble_reduce_scaled(params, product) + params->output_offset;
+                const int32_t value =
+                    thimble_moved(thimble_reduce_scaled(params, product), params->output_offset);
                 *output++ = (int8_t)(value < INT8_MIN ? INT8_MIN : value > INT8_MAX ? INT8_MAX : value);
             }
         }

@@ -23,11 +23,11 @@ void thimble_reduce_sum_s16(const thimble_reduce_shape *shape,
                 for (int32_t first = 0; first < shape->first; first++, corner += plane) {
                     const int16_t *element = corner;
                     for (int32_t count = shape->second; count > 0; count--, element += inner) {
-                        sum += *element;
+                        sum = thimble_moved(sum, *element);
                     }
                 }
-                sum = thimble_scaled(sum, multiplier, shift);
-                *output++ = (int16_t)thimble_clamp_s16(sum, INT16_MIN, INT16_MAX);
+                const int32_t scaled = thimble_scaled(sum, multiplier, shift);
+                *output++ = (int16_t)thimble_clamp_s16(scaled, INT16_MIN, INT16_MAX);
             }
         }
     }

@@ -46,7 +46,7 @@ void thimble_reduce_sum_s8(const thimble_reduce_sum_params *params, const int8_t
                 thimble_sum_window_s8(&window, corner + channel, together, sums);
                 for (int32_t i = 0; i < together; i++) {
                     const int32_t scaled = scaled_sum(sums[i] - params->input_sum, params);
-                    *output++ = thimble_saturate_s8(scaled + params->output_offset);
+                    *output++ = thimble_saturate_s8(thimble_moved(scaled, params->output_offset));
                 }
             }
         }

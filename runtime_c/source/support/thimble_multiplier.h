@@ -27,6 +27,12 @@ static inline int32_t thimble_scaled(int32_t x, int32_t multiplier, int32_t shif
     return (high >> right) + ((high & mask) > threshold ? 1 : 0);
 }
 
+/* x + offset, which wraps as TFLite's sums of int32 do. */
+static inline int32_t thimble_moved(int32_t x, int32_t offset)
+{
+    return (int32_t)((uint32_t)x + (uint32_t)offset);
+}
+
 /* The upper 16 bits of a multiplier in Q0.31, rounded. */
 static inline int32_t thimble_multiplier_s16(int32_t multiplier)
 {

@@ -7,6 +7,7 @@ form that LiteRT's reference kernels and CMSIS-NN's default build use.
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from toolchain.ir import DType, Tensor
 
 Int32 = NDArray[np.int32]
+Whole = TypeVar("Whole", int, NDArray[np.int64])
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 
@@ -24,16 +26,23 @@ class ScaleError(ValueError):
     """
 
 
-def check_reach(factor: float, largest: int) -> None:
-    """Raise ScaleError if a value of magnitude up to `largest`, times `factor`, overflows int32.
+MOST_LEFT_SHIFT = 31
+"""TFLite multiplies by `1 << shift`. Up to here every build wraps what overflows, as our C does.
+For more C leaves `1 << shift` undefined: x86 shifts by the remainder modulo 32, Arm gives 0.
+"""
 
-    TFLite's kernels shift or convert without a check; beyond int32 that is undefined in C, and
-    builds differ. A factor so small that it rounds to 0 is valid: every result is 0.
+
+def check_reach(factor: float, largest: int) -> None:
+    """Raise ScaleError if a real number up to `largest`, times `factor`, overflows int32.
+
+    TFLite's kernels convert it without a check. That is undefined in C, and builds differ: x86
+    gives the smallest integer, Arm saturates.
     """
     if not (factor >= 0 and factor * max(largest, 1) < 2.0**31):
         raise ScaleError(
             f"its scales make a factor of {factor:.4g}, and values up to {largest:,} times that "
-            "overrun 32 bits; requantise the model with a representative data set"
+            "overrun 32 bits, which C leaves undefined; requantise the model with a representative "
+            "data set"
         )
 
 
@@ -84,7 +93,7 @@ def check_sums(
             )
 
 
-def wrap_int32(values: NDArray[np.int64]) -> NDArray[np.int64]:
+def wrap_int32(values: Whole) -> Whole:
     """Values as an int32 accumulator holds them, with two's-complement wrap."""
     return (values + (1 << 31)) % (1 << 32) - (1 << 31)
 
@@ -92,9 +101,9 @@ def wrap_int32(values: NDArray[np.int64]) -> NDArray[np.int64]:
 def quantize_multiplier(real: float, largest: int = 1) -> tuple[int, int]:
     """A real factor as (multiplier in Q0.31, left shift): factor ~ multiplier * 2**(shift - 31).
 
-    TFLite `QuantizeMultiplier`. `largest` is the greatest magnitude that will be multiplied. Raises
-    ScaleError for a negative or non-finite factor, or if a left shift would overflow int32
-    (`check_reach`).
+    TFLite `QuantizeMultiplier`. `largest` is the greatest magnitude that will be multiplied: only 0
+    can be multiplied by any factor. Raises ScaleError for a negative or non-finite factor, and for
+    a left shift beyond MOST_LEFT_SHIFT.
     """
     if not math.isfinite(real) or real < 0:
         raise ScaleError(f"its scales make a factor of {real}, which is no finite number")
@@ -107,9 +116,14 @@ def quantize_multiplier(real: float, largest: int = 1) -> tuple[int, int]:
         shift += 1
     if shift < -31:
         return 0, 0
-    if shift > 0:
-        check_reach(2.0**shift, largest)
-    return fixed, shift
+    if shift <= MOST_LEFT_SHIFT:
+        return fixed, shift
+    if largest == 0:
+        return 0, 0
+    raise ScaleError(
+        f"its scales make a factor of {real:.4g}; C leaves a left shift of 32 bits by {shift} "
+        "undefined; requantise the model with a representative data set"
+    )
 
 
 def quantize_multipliers(reals: NDArray[np.float64]) -> tuple[Int32, Int32]:

@@ -4,16 +4,14 @@
 then t / 2**right with halves away from zero. Nested floors merge, so that is
 floor((x + c) / 2**(31 + right)) with one c for x >= 0 and another, 2**31 less, for x < 0. With the
 value shifted up by `growth` >= left + 2 bits, both fall on whole units of the 32-bit high word.
+Where 32 bits have no room for that, the left shift is so long that every value saturates, or wraps
+to 0.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-MAX_LEFT_SHIFT = 13
-"""A product of two int8 operands less their zero points has 17 bits. A longer shift would overflow
-int32.
-"""
 _MAX_RIGHT_SHIFT = 20
 """A longer shift takes every value of 17 bits to 0, too."""
 _MAX_SHIFT = 22
@@ -23,7 +21,8 @@ _MAX_SHIFT = 22
 @dataclass(frozen=True)
 class MergedRounding:
     """TFLite's scaled result, with the output's zero point added, is (h + bias) >> shift. Here h is
-    the high word of (value << growth) * multiplier, plus `negative_bias` if that is negative.
+    the high word of (value << growth) * multiplier, where the shift wraps, plus `negative_bias` if
+    that is negative.
     """
 
     growth: int
@@ -33,12 +32,14 @@ class MergedRounding:
 
 
 def merged_rounding(left_shift: int, zero_point: int, largest: int) -> MergedRounding:
-    """The merged form for a left shift (negative: right shift) of at most MAX_LEFT_SHIFT and
-    |value| <= `largest`, which has at most 17 bits.
+    """The merged form for a left shift (negative: right shift) and |value| <= `largest`, which has
+    at most 17 bits.
     """
     left = max(left_shift, 0)
     right = min(max(-left_shift, 0), _MAX_RIGHT_SHIFT)
     room = ((2**31 - 1) // largest).bit_length() - 1
+    if left + 2 > room:  # of a multiple of 2**14 the high word is 0, or far beyond int8
+        return MergedRounding(left, zero_point, 0, 0)
     growth = min(room, _MAX_SHIFT + 1 + left - right)
     shift = right - left - 1 + growth
     half = 1 << (right - 1) if right else 0

@@ -51,6 +51,7 @@ from toolchain.ops.spec import (
 )
 
 LEFT_SHIFT = 20
+TOO_FAR_APART = "so far apart that TFLite stops, or shifts in a way that C leaves undefined"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,10 @@ class _Arithmetic:
         twice = 2 * max(one, two)
         reals = (one / twice, two / twice, twice / (out * 2**LEFT_SHIFT))
         if not 0 < reals[2] < 1 or min(reals) <= 0:
-            raise ValueError(f"scales {one:g}, {two:g} and {out:g} lie too far apart")
+            raise ValueError(
+                f"scales {one:g}, {two:g} and {out:g} lie {TOO_FAR_APART}; requantise the model "
+                "with a representative data set"
+            )
         return tuple(quantize_multiplier(real) for real in reals)
 
     def apply(self, a: Int64, b: Int64) -> Int64:

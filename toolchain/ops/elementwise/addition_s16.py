@@ -20,7 +20,7 @@ from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
-from toolchain.ops.elementwise.addition import Sum, cmsis_sum, sum_spec
+from toolchain.ops.elementwise.addition import TOO_FAR_APART, Sum, cmsis_sum, sum_spec
 from toolchain.ops.elementwise.common import check_node, require_types
 from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel
 from toolchain.ops.kernel import Kernel, Struct
@@ -45,7 +45,7 @@ def _multipliers(op: Op, graph: Graph, sign: int) -> tuple[tuple[int, int], ...]
     reals = (one / twice, two / twice, twice / (out * 2**_LEFT_SHIFT))
     if not 0 < reals[2] < 1 or min(reals) <= 0:
         raise UnsupportedError(
-            f"{op.kind} {op.name!r}: scales {one:g}, {two:g} and {out:g} lie too far apart; "
+            f"{op.kind} {op.name!r}: scales {one:g}, {two:g} and {out:g} lie {TOO_FAR_APART}; "
             "requantise the model with a representative data set"
         )
     first, second, output = (quantize_multiplier(real) for real in reals)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.arithmetic.merged_rounding import MAX_LEFT_SHIFT
 from toolchain.ops.kernel import SafeOverlap
 from toolchain.ops.spec import Array, TensorType, TfliteNode
 
@@ -238,13 +237,11 @@ def reference_unary(
     return (function(inputs[0].astype(np.int64)).astype(y.dtype.numpy).reshape(y.shape),)
 
 
-def check_left_shift(op: Op, shift: int) -> None:
-    """Raise UnsupportedError for a left shift beyond MAX_LEFT_SHIFT."""
-    if shift > MAX_LEFT_SHIFT:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: the output scale is more than 2**{MAX_LEFT_SHIFT} times finer "
-            "than the operands'; requantise the model with a representative data set"
-        )
+def reach(tensor: Tensor) -> int:
+    """The greatest magnitude of a stored value less the zero point; of a constant, its own."""
+    zero_point, info = tensor.q.zero_point, np.iinfo(tensor.dtype.value)
+    stored = np.array([info.min, info.max]) if tensor.constant is None else tensor.constant
+    return int(np.abs(stored.astype(np.int64) - zero_point).max(initial=0))
 
 
 def sample_shape(rng: np.random.Generator, max_rank: int = 4, max_dim: int = 9) -> tuple[int, ...]:

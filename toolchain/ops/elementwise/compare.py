@@ -98,8 +98,9 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         multiplier, shift = quantize_multiplier(tensor.q.scale)
         if shift > 0:
             raise UnsupportedError(
-                f"compare {op.name!r}: {tensor.name!r} has the scale {tensor.q.scale:g}, and "
-                "TFLite compares only below 1; requantise the model"
+                f"compare {op.name!r}: {tensor.name!r} has the scale {tensor.q.scale:g}; from 1 on "
+                "TFLite shifts right by a negative number, which C leaves undefined; requantise "
+                "the model"
             )
         params |= {
             f"offset_{number}": -tensor.q.zero_point,

@@ -15,7 +15,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -31,6 +31,7 @@ from toolchain.ops.elementwise.common import (
     Int64,
     check_node,
     infer_broadcast,
+    reach,
     require_types,
     sample_binary,
     scalar_constant,
@@ -52,12 +53,6 @@ from toolchain.ops.spec import (
 )
 from toolchain.ops.unary.lookup import Lookup
 
-_MOST_LEFT_SHIFT = 22
-"""Dividends have at least 23 bits of headroom. With a longer left shift the sum of shifts would be
-positive, which TFLite's kernel cannot compute.
-"""
-_MOST_LEFT_SHIFT_S16 = 14
-
 
 @dataclass(frozen=True)
 class Div(Attributes):
@@ -72,6 +67,19 @@ def _reciprocals(most: int) -> tuple[Int64, Int64]:
     """Multiplier and shift of each divisor from 0 (not used) to `most`."""
     pairs = [(0, 0), *(reciprocal(divisor) for divisor in range(1, most + 1))]
     return np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
+
+
+def _least_right_shift(one: Tensor, two: Tensor) -> int:
+    """Of a quotient: the bits of headroom of the largest dividend, and what the reciprocal of the
+    smallest divisor is shifted by. A longer left shift leaves TFLite's kernel a negative right one,
+    which C does not define, and on which processors differ.
+    """
+    headroom = 31 - reach(one).bit_length()
+    if two.constant is None:
+        return headroom
+    divisors = np.abs(two.constant.astype(np.int64) - two.q.zero_point)
+    least = int(divisors[divisors > 0].min(initial=1 << 15))
+    return headroom + reciprocal(least)[1]
 
 
 @dataclass(frozen=True)
@@ -110,10 +118,11 @@ def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
     one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
     multiplier, shift = quantize_multiplier(one.q.scale / (two.q.scale * y.q.scale))
     wide = y.dtype is DType.INT16
-    if shift > (_MOST_LEFT_SHIFT_S16 if wide else _MOST_LEFT_SHIFT) or multiplier == 0:
+    if shift > _least_right_shift(one, two):
         raise UnsupportedError(
             f"{op.kind} {op.name!r}: scales {one.q.scale:g}, {two.q.scale:g} and {y.q.scale:g} lie "
-            "too far apart; requantise the model with a representative data set"
+            "so far apart that TFLite shifts right by a negative number, which C leaves undefined; "
+            "requantise the model with a representative data set"
         )
     zero_points = (one.q.zero_point, two.q.zero_point, y.q.zero_point)
     limits = clamp_range(op.attributes.activation, y)

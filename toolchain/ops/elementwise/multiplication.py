@@ -16,8 +16,10 @@ from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.affine_form import INT8_LEVELS, fitting_bias
 from toolchain.ops.arithmetic.fixed_point import (
+    INT32_MAX,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    wrap_int32,
 )
 from toolchain.ops.arithmetic.merged_rounding import merged_rounding
 from toolchain.ops.arithmetic.onnx_rounding import onnx_fit
@@ -27,10 +29,10 @@ from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
     Line,
-    check_left_shift,
     check_node,
     infer_broadcast,
     ratio_float32,
+    reach,
     require_types,
     sample_binary,
     scalar_constant,
@@ -102,7 +104,9 @@ def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
     real = ratio_float32(one.q.scale, two.q.scale, divisor=y.q.scale)
     zero_points = (one.q.zero_point, two.q.zero_point, y.q.zero_point)
     limits = clamp_range(op.attributes.activation, y)
-    arithmetic = _Arithmetic(zero_points, *quantize_multiplier(real, 255**2), *limits)
+    arithmetic = _Arithmetic(
+        zero_points, *quantize_multiplier(real, reach(one) * reach(two)), *limits
+    )
     if op.attributes.rounding is Rounding.ONNX:
         low, high = (bound - y.q.zero_point for bound in limits)
         fit = onnx_fit(real, arithmetic.largest, low, high)
@@ -127,7 +131,7 @@ def _params(arithmetic: _Arithmetic) -> Mapping[str, int]:
     growth, shift = rounding.growth, rounding.shift
     bias, negative_bias = rounding.bias, rounding.negative_bias
     products = np.multiply.outer(INT8_LEVELS - zero_1, INT8_LEVELS - zero_2)
-    base = ((products << growth) * arithmetic.multiplier) >> 32
+    base = (wrap_int32(products << growth) * arithmetic.multiplier) >> 32
     target = arithmetic.apply(INT8_LEVELS[:, None], INT8_LEVELS[None, :])
     single = fitting_bias(base, target, shift, arithmetic.low, arithmetic.high, bias)
     if arithmetic.once:
@@ -135,8 +139,8 @@ def _params(arithmetic: _Arithmetic) -> Mapping[str, int]:
     elif single is not None and abs(single) <= 2**30:
         bias, negative_bias = single, 0
     return {
-        "factor_1": 1 << growth,
-        "offset_1": -zero_1 << growth,
+        "factor_1": wrap_int32(1 << growth),
+        "offset_1": wrap_int32(-zero_1 << growth),
         "offset_2": -zero_2,
         "multiplier": arithmetic.multiplier,
         "bias": bias,
@@ -150,7 +154,6 @@ def _params(arithmetic: _Arithmetic) -> Mapping[str, int]:
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
     arithmetic = _arithmetic(op, graph)
-    check_left_shift(op, arithmetic.shift)
     scalar = scalar_constant(op, graph)
     if scalar is not None:
         operand, value = scalar
@@ -167,13 +170,14 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
 
 def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
     """`arm_elementwise_mul_s8`. Raises NoKernelError for operands that broadcast, ONNX's rounding,
-    and factors that shift to the left.
+    and products that wrap once they are shifted left.
     """
     require_types(op, graph, DType.INT8)
     arithmetic = _arithmetic(op, graph)
-    check_left_shift(op, arithmetic.shift)
     if arithmetic.once:
         raise NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
+    if arithmetic.largest << max(arithmetic.shift, 0) > INT32_MAX:
+        raise NoKernelError("its products, shifted left, may wrap, which it leaves undefined")
     zero_1, zero_2, zero_out = arithmetic.zero_points
     offsets: dict[str, Argument] = {"input_1_offset": -zero_1, "input_2_offset": -zero_2}
     ending: dict[str, Argument] = {

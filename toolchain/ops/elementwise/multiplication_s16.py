@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops.arithmetic.activation import clamp_range, read_activation
 from toolchain.ops.arithmetic.fixed_point import (
@@ -21,6 +20,7 @@ from toolchain.ops.arithmetic.fixed_point import (
 from toolchain.ops.elementwise.common import (
     check_node,
     ratio_float32,
+    reach,
     require_types,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel
@@ -33,7 +33,8 @@ from toolchain.ops.spec import Array, Choice, ReadOp, TfliteBinding, TfliteNode,
 
 def _scaling(op: Op, graph: Graph) -> tuple[int, int]:
     one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
-    return quantize_multiplier(ratio_float32(one.q.scale, two.q.scale, divisor=y.q.scale), 1 << 30)
+    factor = ratio_float32(one.q.scale, two.q.scale, divisor=y.q.scale)
+    return quantize_multiplier(factor, reach(one) * reach(two))
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -45,15 +46,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    """A product may reach 2**30: where its factor is above 1 it would overrun int32."""
     assert isinstance(op.attributes, Mul)
     require_types(op, graph, DType.INT16)
     multiplier, shift = _scaling(op, graph)
-    if shift > 0:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: the output scale is finer than the product of the operands'; "
-            "requantise the model with a representative data set"
-        )
     low, high = clamp_range(op.attributes.activation, graph.output(op))
     struct = Struct(
         "thimble_mul_s16_params",
@@ -68,7 +63,7 @@ def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT16)
     multiplier, shift = _scaling(op, graph)
     if shift > 0:
-        raise NoKernelError("its products, shifted left, may overrun 32 bits")
+        raise NoKernelError("its products, shifted left, may wrap, which it leaves undefined")
     low, high = clamp_range(op.attributes.activation, graph.output(op))
     offsets: dict[str, Argument] = {"input_1_offset": 0, "input_2_offset": 0}
     ending: dict[str, Argument] = {

@@ -15,16 +15,17 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    wrap_int32,
 )
 from toolchain.ops.arithmetic.merged_rounding import merged_rounding
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.binary_f32 import float_form
 from toolchain.ops.elementwise.common import (
     Int64,
-    check_left_shift,
     check_node,
     infer_broadcast,
     ratio_float32,
+    reach,
     require_types,
     sample_quantisation,
     sample_shape,
@@ -61,9 +62,10 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 
 def _multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
     x, alpha, y = graph.input(op, INPUT), graph.input(op, ALPHA), graph.output(op)
+    slope = ratio_float32(x.q.scale, alpha.q.scale, divisor=y.q.scale)
     return (
-        quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale), 255),
-        quantize_multiplier(ratio_float32(x.q.scale, alpha.q.scale, divisor=y.q.scale), 255**2),
+        quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale)),
+        quantize_multiplier(slope, reach(alpha)),
     )
 
 
@@ -90,7 +92,6 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
     x, alpha, y = graph.input(op, INPUT), graph.input(op, ALPHA), graph.output(op)
     identity, negative = _multipliers(op, graph)
-    check_left_shift(op, max(identity[1], negative[1]))
     if alpha.constant is not None and alpha.elements == 1:
         shared = alpha.constant.reshape(()).astype(np.int64)
         return unary_kernel(op, graph, lambda stored: _apply(op, graph, stored, shared))
@@ -100,12 +101,12 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     scaled = merged_rounding(negative[1], y.q.zero_point, largest)
     params = {
         "input_offset": -x.q.zero_point,
-        "factor": 1 << positive.growth,
+        "factor": wrap_int32(1 << positive.growth),
         "multiplier": identity[0],
         "bias": positive.bias,
         "shift": positive.shift,
         "alpha_offset": -alpha.q.zero_point,
-        "alpha_factor": 1 << scaled.growth,
+        "alpha_factor": wrap_int32(1 << scaled.growth),
         "alpha_multiplier": negative[0],
         "alpha_bias": scaled.bias,
         "alpha_negative_bias": scaled.negative_bias,
@@ -193,9 +194,6 @@ _INT8 = OpSpec(
 )
 
 
-_LARGEST_S16 = 1 << 15
-
-
 def _infer_s16(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, alpha = graph.input(op, INPUT), graph.input(op, ALPHA)
     if alpha.dtype is not DType.INT8 or np.broadcast_shapes(x.shape, alpha.shape) != x.shape:
@@ -207,8 +205,8 @@ def _multipliers_s16(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, 
     x, alpha, y = graph.input(op, INPUT), graph.input(op, ALPHA), graph.output(op)
     slope = ratio_float32(x.q.scale, alpha.q.scale, divisor=y.q.scale)
     return (
-        quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale), _LARGEST_S16),
-        quantize_multiplier(slope, 255 * _LARGEST_S16),
+        quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale)),
+        quantize_multiplier(slope, reach(alpha)),
     )
 
 

@@ -193,10 +193,14 @@ def _macs(op: Op, graph: Graph) -> int:
 
 
 def _check_bias_scale(node: TfliteNode) -> None:
-    """LiteRT takes no other scale than the product's (`GetQuantizedConvolutionMultipler`)."""
+    """LiteRT takes no other scale than the product's (`GetQuantizedConvolutionMultipler`). Where
+    weights have a scale for each channel it does not look at the bias's.
+    """
     x, weights, y = node.inputs[INPUT], node.inputs[WEIGHTS], node.outputs[0]
     bias = node.inputs[BIAS] if len(node.inputs) > BIAS else None
     if x is None or weights is None or bias is None or bias.quantisation is None:
+        return
+    if weights.q.per_channel:
         return
     product = float(np.float32(x.q.scale) * np.float32(weights.q.scales[0]))
     if abs(product - bias.q.scales[0]) > 0.02 * y.q.scale:

@@ -19,6 +19,7 @@ from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    wrap_int32,
 )
 from toolchain.ops.elementwise.common import (
     Int64,
@@ -106,7 +107,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     shape = graph.output(op).shape
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.int64)
     diff = rows - rows.max(axis=1, keepdims=True)
-    scaled = multiply_by_quantized_multiplier(diff, *_scaling(op, graph)) + 32767
+    scaled = wrap_int32(multiply_by_quantized_multiplier(diff, *_scaling(op, graph)) + 32767)
     exps = _looked_up(_exponentials(), np.clip(scaled, -32768, 32767))
     total = exps.sum(axis=1, keepdims=True)
     headroom = 32 - np.array([[int(value).bit_length()] for value in total[:, 0]], dtype=np.int64)
@@ -129,11 +130,6 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             f"{y.q.zero_point}, not 1/32768 and 0; convert with TFLite's 16x8 quantiser"
         )
     multiplier, shift = _scaling(op, graph)
-    if shift > 14:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: the input scale {x.q.scale:g} is too large; requantise the "
-            "model with a representative data set"
-        )
     columns = x.shape[-1]
     if columns > _MOST_COLUMNS:
         raise UnsupportedError(

@@ -15,13 +15,16 @@ import numpy as np
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.fixed_point import (
+    INT32_MAX,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    wrap_int32,
 )
 from toolchain.ops.arithmetic.onnx_rounding import onnx_fit
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.arithmetic.single_rounding import SingleRounding
 from toolchain.ops.convolution.packing import SHIFT_BIAS, shift_code
+from toolchain.ops.elementwise.common import reach
 from toolchain.ops.movement.copies import (
     int32_constant,
     integers,
@@ -84,8 +87,7 @@ def scaling(op: Op, graph: Graph, *, mean: bool) -> tuple[int, int]:
     """
     x, y = graph.input(op, 0), graph.output(op)
     count = math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
-    largest = count * (2 ** (8 * x.dtype.size_bytes) - 1)
-    multiplier, shift = quantize_multiplier(x.q.scale / y.q.scale, largest)
+    multiplier, shift = quantize_multiplier(x.q.scale / y.q.scale)
     if not mean:
         return multiplier, shift
     spread = min(count.bit_length() - 1, 32, 31 + shift)
@@ -129,7 +131,8 @@ def reduction_reference(
         once = single_scaling(op, graph, mean=mean).apply(total) + y.q.zero_point
         return (np.clip(once, -128, 127).astype(np.int8).reshape(y.shape),)
     multiplier, shift = scaling(op, graph, mean=mean)
-    scaled = multiply_by_quantized_multiplier(total, multiplier, shift) + y.q.zero_point
+    scaled = multiply_by_quantized_multiplier(total, multiplier, shift)
+    scaled = wrap_int32(scaled + y.q.zero_point)
     info = np.iinfo(y.dtype.value)
     return (np.clip(scaled, info.min, info.max).astype(y.dtype.numpy).reshape(y.shape),)
 
@@ -172,6 +175,13 @@ def reduction_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     )
 
 
+def _may_wrap(op: Op, graph: Graph, *, mean: bool) -> bool:
+    """Whether int32 may not hold a sum once it is shifted left."""
+    x = graph.input(op, 0)
+    count = math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
+    return count * reach(x) << max(scaling(op, graph, mean=mean)[1], 0) > INT32_MAX
+
+
 def _ending(op: Op, graph: Graph, *, mean: bool) -> RequantiseSums:
     """What turns sums of the stored values into the output."""
     x, y = graph.input(op, 0), graph.output(op)
@@ -192,8 +202,10 @@ def _ending(op: Op, graph: Graph, *, mean: bool) -> RequantiseSums:
 
 
 def reduction_reductions(op: Op, graph: Graph, *, mean: bool) -> tuple[Reduction, ...]:
-    """Every axis that is reduced."""
+    """Every axis that is reduced; none where a left shift may wrap, which parts do not."""
     x, axes = graph.input(op, 0), reduced_axes(op, graph)
+    if reduce_attributes(op).rounding is Rounding.TFLITE and _may_wrap(op, graph, mean=mean):
+        return ()
     partial = Reduce(axes, reduce_attributes(op).keep_dims)
     return tuple(
         Reduction(

@@ -45,8 +45,8 @@ from toolchain.ops.spec import (
 )
 
 _AXES = "constant axes in at most two groups of neighbours"
-_LEAST_SHIFT, _MOST_SHIFT = -31, 7
-"""Of a multiplier that LiteRT takes for 64-bit products."""
+_MOST_SHIFT = 14
+"""Of a multiplier for 64-bit products: LiteRT shifts right by 15 less this, and adds a half."""
 
 
 def _reference_float(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -67,11 +67,11 @@ def _scaling(op: Op, graph: Graph) -> tuple[int, int]:
     """Multiplier (Q0.31) and left shift of each factor."""
     x, y = graph.input(op, 0), graph.output(op)
     multiplier, shift = quantize_multiplier(x.q.scale / y.q.scale ** (1 / _factors(op, graph)))
-    if not _LEAST_SHIFT <= shift <= _MOST_SHIFT:
+    if shift > _MOST_SHIFT:
         raise UnsupportedError(
             f"{op.kind} {op.name!r}: the scales {x.q.scale:g} and {y.q.scale:g} of "
-            f"{_factors(op, graph)} factors lie too far apart; requantise the model with a "
-            "representative data set"
+            f"{_factors(op, graph)} factors lie so far apart that TFLite shifts by a negative "
+            "number, which C leaves undefined; requantise the model with a representative data set"
         )
     return multiplier, shift
 
@@ -84,7 +84,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     product = first
     for factor in rest:
         product = wrap_int32(scale_sums(product * factor, *scaling))
-    scaled = wrap_int32(scale_sums(product, *scaling)) + y.q.zero_point
+    scaled = wrap_int32(wrap_int32(scale_sums(product, *scaling)) + y.q.zero_point)
     info = np.iinfo(y.dtype.value)
     return (np.clip(scaled, info.min, info.max).astype(y.dtype.numpy).reshape(y.shape),)
 
@@ -100,7 +100,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "input_offset": x.q.zero_point,
             "output_offset": y.q.zero_point,
             "multiplier": reduced,
-            "shift": 15 - shift,
+            "shift": shift,
         },
     )
     function = f"thimble_reduce_prod_s{8 * y.dtype.size_bytes}"

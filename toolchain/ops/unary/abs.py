@@ -32,7 +32,7 @@ def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     x, y = graph.input(op, 0).q, graph.output(op).q
     size = np.abs(stored - x.zero_point)
     if x.scale != y.scale:
-        multiplier, shift = quantize_multiplier(ratio_float32(x.scale, divisor=y.scale), 255)
+        multiplier, shift = quantize_multiplier(ratio_float32(x.scale, divisor=y.scale))
         size = multiply_by_quantized_multiplier(size, multiplier, shift)
     clamped: Int64 = np.clip(size + y.zero_point, -128, 127)
     return clamped
@@ -40,19 +40,17 @@ def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
 
 _INT8 = table_spec("abs", _apply, sample_unary)
 
-_LARGEST_S16 = 1 << 15
-
 
 def _scaling_s16(op: Op, graph: Graph) -> tuple[int, int]:
     """Multiplier and left shift; 1 where the scales are one."""
     x, y = graph.input(op, 0).q.scale, graph.output(op).q.scale
-    return quantize_multiplier(1.0 if x == y else ratio_float32(x, divisor=y), _LARGEST_S16)
+    return quantize_multiplier(1.0 if x == y else ratio_float32(x, divisor=y))
 
 
 def _reference_s16(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     size = np.abs(inputs[0].astype(np.int64))
     scaled = multiply_by_quantized_multiplier(size, *_scaling_s16(op, graph))
-    return (np.minimum(scaled, 32767).astype(np.int16),)
+    return (np.clip(scaled, -32768, 32767).astype(np.int16),)
 
 
 def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:

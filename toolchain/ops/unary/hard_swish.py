@@ -37,7 +37,6 @@ from toolchain.ops.spec import (
 )
 from toolchain.ops.unary.unary_f32 import float_form
 
-_MAX_RIGHT_SHIFT = 15
 _INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
 
 
@@ -57,10 +56,10 @@ def _scaling(op: Op, graph: Graph) -> _Scaling:
     output, output_shift = quantize_multiplier(ratio_float32(hires, divisor=y.q.scale))
     third = ratio_float32(3.0, divisor=32768.0)
     reluish, reluish_shift = quantize_multiplier(ratio_float32(hires, divisor=third))
-    if not -_MAX_RIGHT_SHIFT <= output_shift <= 0 or reluish_shift < -_MAX_RIGHT_SHIFT:
+    if output_shift > 0:  # LiteRT's Prepare refuses it
         raise UnsupportedError(
-            f"hard_swish {op.name!r}: scales {x.q.scale:g} and {y.q.scale:g} lie too far apart; "
-            "requantise the model with a representative data set"
+            f"hard_swish {op.name!r}: the output scale {y.q.scale:g} is below 1/128 of its "
+            "input's; requantise the model with a representative data set"
         )
     return _Scaling(_to_int16(output), output_shift, _to_int16(reluish), reluish_shift)
 
@@ -81,6 +80,15 @@ def _rounding_high_mul(a: Int64, b: int) -> Int64:
     return _truncating_shift(product + np.where(product >= 0, 1 << 14, 1 - (1 << 14)))
 
 
+def _rounding_shift(value: Int64, exponent: int) -> Int64:
+    """`RoundingDivideByPOT` on int16. Its mask has 16 bits: what is shifted further becomes 1, or
+    -1 where it is negative.
+    """
+    if exponent <= 15:
+        return rounding_divide_by_pot(value, exponent)
+    return np.where(value < 0, -1, 1)
+
+
 def _saturating_left_shift(value: Int64, amount: int) -> Int64:
     saturated: Int64 = np.clip(value << amount, _INT16_MIN, _INT16_MAX)
     return saturated
@@ -98,10 +106,10 @@ def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     if scaling.reluish_shift > 0:
         reluish = _saturating_left_shift(reluish, 1)
     elif scaling.reluish_shift < 0:
-        reluish = rounding_divide_by_pot(reluish, -scaling.reluish_shift)
+        reluish = _rounding_shift(reluish, -scaling.reluish_shift)
     gate = (reluish + (1 << 15)) >> 1
     product = _truncating_shift(gate * preshift)
-    scaled = rounding_divide_by_pot(product, -scaling.output_shift) + y.q.zero_point
+    scaled = _rounding_shift(product, -scaling.output_shift) + y.q.zero_point
     wrapped = scaled.astype(np.int16).astype(np.int64)
     clamped: Int64 = np.clip(wrapped, -128, 127)
     return clamped

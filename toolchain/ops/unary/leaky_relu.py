@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -20,7 +19,6 @@ from toolchain.ops.arithmetic.fixed_point import (
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
-    check_left_shift,
     check_node,
     infer_unary,
     ratio_float32,
@@ -76,8 +74,6 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
-    identity, alpha, _ = _multipliers(op, graph)
-    check_left_shift(op, max(identity[1], alpha[1]))
     return unary_kernel(op, graph, lambda stored: _apply(op, graph, stored))
 
 
@@ -115,10 +111,6 @@ _INT8 = OpSpec(
 )
 
 
-_MOST_LEFT_SHIFT = 15
-"""An int16 value that is shifted further overflows int32."""
-
-
 def _reference_s16(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     positive, negative, sign = _multipliers(op, graph)
     x = inputs[0].astype(np.int64)
@@ -130,11 +122,6 @@ def _reference_s16(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array
 def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT16)
     positive, negative, sign = _multipliers(op, graph)
-    if max(positive[1], negative[1]) > _MOST_LEFT_SHIFT:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: the output scale is more than 2**{_MOST_LEFT_SHIFT} times "
-            "finer than the operand's; requantise the model with a representative data set"
-        )
     params = {
         "multiplier": positive[0],
         "shift": positive[1],

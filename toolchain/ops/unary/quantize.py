@@ -25,7 +25,6 @@ from toolchain.ops.arithmetic.fixed_point import (
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
-    check_left_shift,
     check_node,
     reference_unary,
     require_types,
@@ -120,13 +119,10 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     x, y = graph.input(op, 0), graph.output(op)
     if x.dtype is not DType.FLOAT32:
         require_types(op, graph, *_INTEGERS)
-        assert isinstance(op.attributes, Quantize)
-        if not op.attributes.in_float:
-            check_left_shift(op, _requantisation(op, graph)[1])
         if _wide(x, y):
             return _other_widths_kernel(op, graph)
         return unary_kernel(op, graph, lambda v: _requantize(op, graph, v), rescaling(x, y))
-    check_reach(1 / y.q.scale, 1)
+    check_reach(1 / y.q.scale, 1)  # even 1.0 would overrun, which TFLite leaves undefined
     assert isinstance(op.attributes, Quantize)
     function = f"thimble_quantize_f32_{_SUFFIXES[y.dtype]}"
     if op.attributes.halves_to_even:

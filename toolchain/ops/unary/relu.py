@@ -18,13 +18,13 @@ from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.arithmetic.fixed_point import (
+    check_reach,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
-    check_left_shift,
     check_node,
     infer_unary,
     ratio_float32,
@@ -87,6 +87,7 @@ def _clamp(op: Op, graph: Graph) -> tuple[int, int]:
 
     def stored(real: float) -> int:
         ratio = ratio_float32(real, divisor=q.scale)
+        check_reach(abs(ratio), 1)
         return q.zero_point + int(math.copysign(math.floor(abs(ratio) + 0.5), ratio))
 
     low, high = op.attributes.bounds.real
@@ -99,8 +100,7 @@ def _clamp(op: Op, graph: Graph) -> tuple[int, int]:
 
 def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
     x, y = graph.input(op, 0), graph.output(op)
-    largest = 2 ** (8 * x.dtype.size_bytes) - 1
-    return quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale), largest)
+    return quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale))
 
 
 def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
@@ -118,7 +118,6 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
-    check_left_shift(op, _requantisation(op, graph)[1])
     low, high = _clamp(op, graph)
     ends = (graph.input(op, 0), graph.output(op))
     line = rescaling(*ends, low, high) if low <= high else None
@@ -155,15 +154,13 @@ _INT8 = OpSpec(
 
 
 _WIDE_BOUNDS = (Bounds.RELU, Bounds.RELU6)
-_MOST_LEFT_SHIFT = 15
-"""An int16 value that is shifted further overflows int32."""
 
 
 def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT16)
     multiplier, shift = _requantisation(op, graph)
     low, high = _clamp(op, graph)
-    if shift > _MOST_LEFT_SHIFT or low > high:
+    if low > high:
         raise UnsupportedError(
             f"{op.kind} {op.name!r}: the output scale {graph.output(op).q.scale:g} is too fine; "
             "requantise the model with a representative data set"

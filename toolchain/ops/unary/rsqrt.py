@@ -30,18 +30,20 @@ _EXTRA_BITS = 20
 def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     x, y = graph.input(op, 0).q, graph.output(op).q
     factor = 1.0 / (math.sqrt(np.float32(x.scale)) * np.float32(y.scale))
-    multiplier, shift = quantize_multiplier(float(np.float32(factor)))
-    if shift - _EXTRA_BITS < -31:
+    whole = float(np.float32(factor))
+    multiplier, shift = quantize_multiplier(whole / 2**_EXTRA_BITS)
+    if not multiplier and quantize_multiplier(whole) != (0, 0):
         raise ScaleError(
-            f"its scales make a factor of {factor:.4g}, which LiteRT shifts by more than 31 bits; "
-            "requantise the model with a representative data set"
+            f"its scales make a factor of {factor:.4g}, which LiteRT shifts right by more than 31 "
+            "bits: C leaves that undefined, and processors differ; requantise the model with a "
+            "representative data set"
         )
     result = np.full_like(stored, 127)
     for index in np.flatnonzero(stored > x.zero_point):
         root, root_shift = inverse_square_root(int(stored.flat[index]) - x.zero_point)
         one = np.ones(1, np.int64)
         fine = multiply_by_quantized_multiplier(one, root, root_shift + _EXTRA_BITS)
-        (value,) = multiply_by_quantized_multiplier(fine, multiplier, shift - _EXTRA_BITS)
+        (value,) = multiply_by_quantized_multiplier(fine, multiplier, shift)
         result.flat[index] = np.clip(value + y.zero_point, -128, 127)
     return result
 

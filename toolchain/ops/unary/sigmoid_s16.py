@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.arithmetic.fixed_point import ScaleError
+from toolchain.ops.arithmetic.fixed_point import ScaleError, wrap_int32
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     check_node,
@@ -77,11 +77,13 @@ class _Function:
         multiplier, shift = scale * 4096.0 * 3.0, 0
         while multiplier <= 32767.0 / 2.0 and shift <= 30:
             multiplier, shift = 2 * multiplier, shift + 1
-        if shift > 30:
+        if multiplier >= 1 << 31:
             raise ScaleError(
-                f"the input scale {scale:g} is too small for 31 bits; requantise the model with a "
-                "representative data set"
+                f"the input scale {scale:g} overruns 32 bits, which C leaves undefined; requantise "
+                "the model with a representative data set"
             )
+        if multiplier < 1:  # LiteRT takes 0 for the mark of a power of two
+            return wrap_int32(3 << shift), 0
         return int(multiplier), shift
 
 
@@ -95,7 +97,7 @@ def sigmoid_spec(
     def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
         multiplier, shift = function.scaling(graph.input(op, 0).q.scale)
         half = 1 << (shift - 1) if shift else 0
-        data = (inputs[0].astype(np.int64) * multiplier + half) >> shift
+        data = wrap_int32(inputs[0].astype(np.int64) * multiplier + half) >> shift
         size = np.abs(data)
         place = np.minimum(size >> bits, 254)
         low, high = table()[place], table()[place + 1]
@@ -117,11 +119,6 @@ def sigmoid_spec(
                 "1/32768; convert with TFLite's 16x8 quantiser"
             )
         multiplier, shift = function.scaling(x.q.scale)
-        if multiplier > 49151:
-            raise UnsupportedError(
-                f"{kind} {op.name!r}: the input scale {x.q.scale:g} is too large for int16; "
-                "requantise the model with a representative data set"
-            )
         above = Constant(
             "table",
             lambda: (table() - 32768).astype(np.int16),

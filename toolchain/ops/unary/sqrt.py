@@ -23,7 +23,7 @@ from toolchain.ops.unary.unary_f32 import float_form
 def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     """Of what is negative, where LiteRT stops, that of 0."""
     x, y = graph.input(op, 0).q, graph.output(op).q
-    check_reach(math.sqrt(255 * x.scale) / y.scale, 1)
+    check_reach(math.sqrt((127 - x.zero_point) * x.scale) / y.scale, 1)
     real = np.float32(x.scale) * np.maximum(stored - x.zero_point, 0).astype(np.float32)
     with np.errstate(over="ignore"):
         quotient = np.minimum(np.sqrt(real) / np.float32(y.scale), np.float32(512))
