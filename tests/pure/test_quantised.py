@@ -47,6 +47,7 @@ NOT_OF_FACTORS = re.compile(
 """Refusals of sums that overrun 32 bits or the fixed point of our kernels."""
 OF_MEANING = re.compile(
     "are quantised differently|kernels take .* for granted|the cell state's scale|and symmetric"
+    "|with a zero point"
 )
 """Refusals of what a file says and LiteRT does not look at: equal bytes would mean other values."""
 
