@@ -7,6 +7,7 @@ that overflow are undefined too, but every build wraps them, as these tests see 
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import re
 import zlib
@@ -131,6 +132,7 @@ def runs(sample: Graph) -> bool:
     """Whether LiteRT takes the model, in a process of its own: some it ends with a signal."""
 
     def run(inputs: list[np.ndarray]) -> None:
+        faulthandler.disable()
         run_litert(tflite_bytes(sample), inputs)
 
     inputs = random_inputs(sample, np.random.default_rng(0))
