@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.host import random_inputs, reference_outputs
+from tests.support.host import plan_of, random_inputs, reference_outputs
 from tests.support.litert import OWN_FUNCTIONS, judged_by_reference_kernels, run_litert
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import HOST
@@ -31,6 +31,7 @@ from toolchain.ops import forms
 from toolchain.ops.check import check
 from toolchain.ops.lowering import lower
 from toolchain.passes import prepare
+from toolchain.report.suspicions import plan_warnings
 
 STOPS_ON_DATA = {"div", "rsqrt", "rsqrt.int16", "sqrt", "sqrt.int16"}
 """Kinds that LiteRT ends at an input that it takes for impossible."""
@@ -193,6 +194,18 @@ def test_a_scale_without_arithmetic(scale: float) -> None:
     x = sample.tensors["x"]
     with pytest.raises(InvalidGraphError, match="not a positive number"):
         check(with_tensor(sample, replace(x, quantisation=Quantisation((scale,), (0,)))))
+
+
+def test_an_absurd_scale_is_computed_with_a_warning() -> None:
+    sample = forms()["abs"].sample(np.random.default_rng(3))
+    assert plan_warnings(plan_of(sample)) == ()
+    tensors = {
+        name: replace(tensor, quantisation=Quantisation((1e-12,), tensor.q.zero_points))
+        for name, tensor in sample.tensors.items()
+    }
+    (text,) = plan_warnings(plan_of(replace(sample, tensors=tensors)))
+    assert "2 tensors, first" in text
+    assert "(1e-12)" in text
 
 
 @pytest.mark.parametrize("kind", ["abs", "batch_matmul", "conv2d", "depthwise_conv2d", "mean"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from toolchain.memory.plan import Plan
 
 _SATURATED = 1 << 30
 """Half of what int32 holds. Converters write the end of int32 for a bias that it does not hold."""
+_FAR = 2.0**30
+_NARROW = (DType.INT8, DType.UINT8, DType.INT16)
 
 
 def warnings_json(plan: Plan) -> dict[str, Any]:
@@ -31,14 +34,40 @@ def plan_warnings(plan: Plan) -> tuple[str, ...]:
         name = op.counted_as[0]
         if largest >= _SATURATED:
             saturated[name] = max(largest, saturated.get(name, 0))
+    return (*_of_biases(saturated), *_of_scales(graph))
+
+
+def _of_biases(saturated: Mapping[str, int]) -> Iterator[str]:
+    """`saturated`: the operators' names, and their largest biases."""
     if not saturated:
-        return ()
+        return
     first, largest = next(iter(saturated.items()))
     count = len(saturated)
     which = f"operator {first!r} has" if count == 1 else f"{count} operators, first {first!r}, have"
-    return (
+    yield (
         f"{which} a bias of 2**30 steps or more in magnitude ({largest:,}), as a broken conversion "
-        "writes; sums that int32 does not hold wrap, as the reference's do",
+        "writes; sums that int32 does not hold wrap, as the reference's do"
+    )
+
+
+def _of_scales(graph: Graph) -> Iterator[str]:
+    """Of data in 8 and 16 bits; channels without weights have any scale."""
+    absurd = [
+        tensor
+        for tensor in graph.tensors.values()
+        if tensor.quantisation is not None
+        and tensor.dtype in _NARROW
+        and not tensor.is_constant
+        and not 1 / _FAR <= tensor.q.scales[0] <= _FAR
+    ]
+    if not absurd:
+        return
+    first, count = absurd[0], len(absurd)
+    name = repr(first.name)
+    which = f"tensor {name} has" if count == 1 else f"{count} tensors, first {name}, have"
+    yield (
+        f"{which} a scale beyond 2**-30 to 2**30 ({first.q.scales[0]:.3g}), as a broken conversion "
+        "writes; values that int32 does not hold wrap, as the reference's do"
     )
 
 
