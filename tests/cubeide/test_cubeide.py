@@ -198,7 +198,7 @@ def test_the_ides_project_builds_what_it_names_and_runs(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
     ) as process:
         assert process.stderr is not None
-        alarm = threading.Timer(30.0, process.kill)
+        alarm = threading.Timer(300.0, process.kill)
         alarm.start()
         line = process.stderr.readline().decode()
         alarm.cancel()

@@ -92,7 +92,7 @@ def test_bash_completes_a_board(tmp_path: Path) -> None:
         '_thimble_completion thimble\necho "${COMPREPLY[@]}"'
     )
     done = subprocess.run(
-        ["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60
+        ["bash", "-c", script], capture_output=True, text=True, check=True, timeout=300
     )
     assert done.stdout.split() == completion.boards("nucleo-f4")
 

@@ -329,7 +329,7 @@ def run(command: list[str]) -> tuple[int, str]:
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
-        timeout=60,
+        timeout=300,
     )
     return done.returncode, done.stdout + done.stderr
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -315,24 +314,22 @@ child.serve(sys.stdin.buffer, sys.stdout.buffer, answer)
 @pytest.mark.parametrize(
     ("what", "limit_seconds", "said"),
     [
-        ("os.abort()", 60, "crashed on this file"),
-        ("os._exit(0)", 60, "crashed on this file"),
-        ("import time; time.sleep(600)", 0.5, r"did not end within 0\.5 s"),
+        ("os.abort()", 600, "crashed on this file"),
+        ("os._exit(0)", 600, "crashed on this file"),
+        ("import signal; signal.pause()", 0.5, r"did not end within 0\.5 s"),
     ],
 )
 def test_a_crash_is_a_sentence(
     what: str, limit_seconds: float, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A real process that really dies, or hangs; the limits leave room for a busy machine."""
+    """A real process that really dies, or hangs without end."""
     folder = Path(child.__file__).parent
     file = tmp_path / "crashing.py"
     file.write_text(CRASHING.format(folder=str(folder), what=what))
     monkeypatch.setattr(child, "__file__", str(file))
     process = RuntimeProcess(limit_seconds)
-    begin = time.monotonic()
     with pytest.raises(InputError, match=said):
         open_model(process, Runtime.TFLITE_MICRO, b"")
-    assert time.monotonic() - begin < 60
 
 
 @needs_micro

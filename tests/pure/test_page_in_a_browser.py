@@ -29,7 +29,7 @@ from toolchain.page.live import LivePage
 from toolchain.page.render import page, waiting_page
 
 pytestmark = pytest.mark.slow
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 300.0
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["light", "dark"])

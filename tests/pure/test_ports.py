@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from toolchain.boards import board
@@ -44,15 +42,14 @@ def test_none_says_what_there_is() -> None:
 def test_a_port_that_is_just_coming_back_is_waited_for() -> None:
     """A probe that was reset when it flashed; several that fit are no reason to wait."""
     looks = iter([(PLAIN,), (), (CABLE,), (PLAIN, NUCLEO)])
-    found = find_port(board("nucleo-f446re"), "066DFF", lambda: next(looks), patience_seconds=5)
+    found = find_port(board("nucleo-f446re"), "066DFF", lambda: next(looks), patience_seconds=300)
     assert found == "/dev/ttyACM0" and not list(looks)
     with pytest.raises(NoPortError) as told:
         find_port(board("nucleo-f446re"), attached=lambda: (CABLE,), patience_seconds=0.2)
     assert isinstance(told.value, LinkError) and told.value.exit_code == 2
-    start = time.monotonic()
+    once = iter([(NUCLEO, SECOND)])
     with pytest.raises(InputError, match="several"):
-        find_port(board("nucleo-f446re"), attached=lambda: (NUCLEO, SECOND), patience_seconds=9)
-    assert time.monotonic() - start < 1
+        find_port(board("nucleo-f446re"), attached=lambda: next(once), patience_seconds=300)
 
 
 def test_an_st_link_without_mass_storage_is_one_too() -> None:

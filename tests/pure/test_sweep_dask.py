@@ -25,14 +25,20 @@ from toolchain.sweep.cluster import DaskPool
 
 pytestmark = pytest.mark.slow
 ROOT = RUNTIME_C.parent
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 300.0
 
 
 def marked(folder: str, number: int, data: Shared, seconds: float = 0.3) -> tuple[int, int]:
-    """Leaves a file with its worker's process while it runs, and another when it is done."""
-    begun = Path(folder) / f"{number}.begun"
-    begun.write_text(str(os.getpid()))
+    """Leaves a file with its worker's process while it runs, and another when it is done.
+
+    Once four are done the others wait until there is a file `go`.
+    """
+    being_written = Path(folder) / f"{number}.pid"
+    being_written.write_text(str(os.getpid()))
+    being_written.replace(being_written.with_suffix(".begun"))
     time.sleep(seconds)
+    while len([*Path(folder).glob("*.done")]) >= 4 and not (Path(folder) / "go").exists():
+        time.sleep(0.02)
     with (Path(folder) / f"{number}.done").open("a") as marks:
         marks.write(".")
     return number * number, len(data.data)
@@ -75,7 +81,7 @@ def scheduler(port: int) -> ExitStack:
 
 def worker(address: str) -> ExitStack:
     stack = ExitStack()
-    words = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60")
+    words = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "300")
     stack.enter_context(started("worker", address, *words))
     return stack
 
@@ -86,6 +92,11 @@ def until(found: object) -> None:
     while not found():  # type: ignore[operator]
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def under_way(folder: Path) -> list[Path]:
+    """The files of jobs that have begun and are not done."""
+    return [f for f in folder.glob("*.begun") if not f.with_suffix(".done").exists()]
 
 
 def test_a_worker_is_killed_and_the_scheduler_restarted(tmp_path: Path) -> None:
@@ -102,13 +113,10 @@ def test_a_worker_is_killed_and_the_scheduler_restarted(tmp_path: Path) -> None:
             assert result.job.key not in results  # nothing twice to the user's eye
             results[result.job.key] = result
             if len(results) == 4:
-                running = [
-                    file
-                    for file in tmp_path.glob("*.begun")
-                    if not file.with_suffix(".done").exists()
-                ]
-                killed = int(running[0].read_text())
+                until(lambda: under_way(tmp_path))
+                killed = int(under_way(tmp_path)[0].read_text())
                 os.kill(killed, signal.SIGKILL)
+                (tmp_path / "go").touch()
             if len(results) == 12 and not restarted:
                 restarted = True
                 first.close()

@@ -42,7 +42,7 @@ def run_tests(
         f"--rootdir={folder}", *arguments, str(folder), bench=None if bench is None else file
     )
     return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=800, check=False
     )
 
 
@@ -147,7 +147,7 @@ def test_two_benches_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     ]
     counts = []
     for run, name in zip(both, ("first.xml", "second.xml"), strict=True):
-        said, _ = run.communicate(timeout=300)
+        said, _ = run.communicate(timeout=800)
         assert run.returncode == 0, said
         (suite,) = ElementTree.parse(tmp_path / name).getroot().iter("testsuite")
         counts.append((suite.get("tests"), suite.get("failures"), suite.get("errors")))

@@ -88,7 +88,7 @@ def test_each_command_starts(file: Path, form: str, tmp_path: Path) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=800,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -20,7 +20,7 @@ from toolchain.device.firmware import Firmware
 from toolchain.device.qemu import find_qemu
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 300.0
 BOARD = "netduinoplus2"
 
 pytestmark = pytest.mark.skipif(
@@ -61,13 +61,15 @@ class Lab:
         child = subprocess.Popen(
             command, cwd=self.folder, stdout=quiet, stderr=subprocess.STDOUT, text=True
         )
-        self.stack.callback(child.wait, 10)
+        self.stack.callback(child.wait)
         self.stack.callback(child.terminate)
         return child
 
     def client(self, *command: str) -> subprocess.CompletedProcess[str]:
         line = ["labgrid-client", "-x", self.address, *command]
-        return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            line, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
 
     def export(self, resource: str, place: str) -> None:
         """Serve a resource (its class and fields in YAML) and make a place of it."""
@@ -109,7 +111,7 @@ def bench(lab: Lab, *places: str) -> subprocess.CompletedProcess[str]:
     installed = {entry.name for entry in entry_points(group="pytest11")}
     command += [] if "thimble" in installed else ["-p", "toolchain.bench.pytest_plugin"]
     return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=800, check=False
     )
 
 

@@ -29,7 +29,7 @@ SECTIONS {
 }
 ENTRY(begin)
 """
-_LIMIT_SECONDS = 120
+_LIMIT_SECONDS = 600
 
 
 def run_with_files(

@@ -34,7 +34,7 @@ from toolchain.planning.options import PlanOptions
 from toolchain.resources import RUNTIME_C
 
 DIGITS = RUNTIME_C.parent / "examples" / "digits" / "digits_int8.tflite"
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
