@@ -94,11 +94,16 @@ def record_run(plan: Plan, folder: Path) -> tuple[Run, tuple[int, ...]]:
     system = tree(cmsis_nn.find()).include
     flags = ("-O1", "-fno-builtin", "-fsanitize=thread", "-w")
     theirs = [Unit(cmsis_nn.find() / p, flags, (system,)) for p in sources.cmsis_nn]
-    ours = [RUNTIME_C / path for path in sources.runtime]
-    ours += [folder / name for name in sources.files if name.endswith(".c")]
     hooks = (*flags, '-DTHIMBLE_HOOKS_H="trace_hooks.h"')
-    include = (folder, *runtime_c.KERNEL_INCLUDES, PROGRAM.parent)
-    units = [Unit(p, hooks, include, system_includes=(system,)) for p in ours]
+    include = (*runtime_c.KERNEL_INCLUDES, PROGRAM.parent)
+    units = [
+        Unit(RUNTIME_C / path, hooks, include, system_includes=(system,))
+        for path in sources.runtime
+    ]
+    units += [
+        Unit(folder / name, hooks, (folder, *include), system_includes=(system,))
+        for name in sources.run_files
+    ]
     recorder = Unit(PROGRAM, ("-O2", "-Wall", "-Wextra", "-Werror"), (folder, PROGRAM.parent))
     objects = compile_units([recorder, *theirs, *units], gcc=find_host_compiler())
     program = folder / "trace"

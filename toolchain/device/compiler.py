@@ -29,6 +29,8 @@ from toolchain.kernels.cmsis_nn import cache_folder
 from toolchain.progress import Report, silent
 
 _UNFINISHED = ".tmp"
+_PRUNED = "pruned"
+"""Beside the objects: an empty file as old as their last pruning."""
 _PREFIX = "arm-none-eabi-"
 _REMEDY = (
     "run: apt-get install -y --no-install-recommends gcc-arm-none-eabi libnewlib-arm-none-eabi"
@@ -212,8 +214,13 @@ def compile_units(
 def _prune(folder: Path) -> None:
     """Drop the longest unused objects beyond the limit, but none of the last hour.
 
-    And what killed compilers left unfinished.
+    And what killed compilers left unfinished. At most once an hour: there may be many thousands.
     """
+    stamp = folder / _PRUNED
+    with contextlib.suppress(OSError):
+        if stamp.exists() and stamp.stat().st_mtime > time.time() - _OLD_SECONDS:
+            return
+        stamp.touch()
     for path in folder.glob(f"*{_UNFINISHED}"):
         with contextlib.suppress(OSError):
             if path.stat().st_mtime < time.time() - _OLD_SECONDS:

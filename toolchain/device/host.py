@@ -83,8 +83,10 @@ def build(
 ) -> Path:
     """Write the models' C into `folder`, compile and link it. Returns the program's path.
 
-    Generated code and Thimble's kernels are compiled with every warning as an error. `once`: the
-    models are not optimised, and their objects are not cached. Raises BuildError, MissingToolError.
+    All that is generated is one unit: a compiler's start takes longer than a small model. It and
+    Thimble's kernels are compiled with every warning as an error. It is not optimised where it is
+    sanitized or runs `once`; of the latter the object is not cached. Raises BuildError,
+    MissingToolError.
     """
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -115,19 +117,18 @@ def build(
     ]
     blobs = [blob.name for m in models if (blob := write_blob(m.sources, folder))]
     names = [*(name for m in models for name in m.sources.run_files), *blobs, "main.c"]
-    if once:
-        text = "".join(f'#include "{name}"\n' for name in names)
-        (folder / _TOGETHER).write_text(text, encoding="utf-8")
-    flags = (*own, *hooks, *_QUICK) if once else (*own, *hooks)
-    units = [
-        Unit(folder / name, flags, (folder, runtime_c.INCLUDE), system_includes=(system,))
-        for name in ([_TOGETHER] if once else names)
-    ]
+    together = folder / _TOGETHER
+    parts = (f'#line 1 "{name}"\n{(folder / name).read_text("utf-8")}' for name in names)
+    together.write_text("\n".join(parts), encoding="utf-8")
+    quick = _QUICK if once or sanitize else ()
+    include = (folder, runtime_c.INCLUDE)
+    unit = Unit(together, (*own, *hooks, *quick), include, system_includes=(system,))
     gcc = find_host_compiler()
-    objects = [*compile_units(library if once else [*library, *units], gcc=gcc)]
-    for unit in units if once else ():
-        objects.append(folder / f"{unit.source.stem}.o")
+    if once:
+        objects = [*compile_units(library, gcc=gcc), together.with_suffix(".o")]
         compile_unit(gcc, unit, objects[-1])
+    else:
+        objects = [*compile_units([*library, unit], gcc=gcc)]
     program = folder / PROGRAM
     link_program(objects, _SANITIZE if sanitize else (), program)
     return program
