@@ -472,18 +472,18 @@ def test_a_model_counts_as_its_own_counter_does(digits: Path) -> None:
     assert found.runs == 3
     assert found.run(0).whole.counts == found.run(1).whole.counts
     last = found.run(-1)
-    hooks = {
-        last.operators()[i].instructions - operator.count for i, operator in enumerate(operators)
-    }
+    whole, parts = last.whole, last.operators()
+    counts = whole.counts
+    hooks = {parts[i].instructions - operator.count for i, operator in enumerate(operators)}
     assert min(hooks) > 0 and max(hooks) - min(hooks) <= 1 and max(hooks) < 30
-    outside = last.whole.instructions - runs[-1].count
+    outside = whole.instructions - runs[-1].count
     assert 0 < outside < 80 * (len(operators) + 1)
-    fell = {at + c.size_bytes: c.executions - c.taken for at, c in last.whole.counts.items()}
-    jumped_to = {at: c.executions - fell.get(at, 0) for at, c in last.whole.counts.items()}
+    fell = {at + c.size_bytes: c.executions - c.taken for at, c in counts.items()}
+    jumped_to = {at: c.executions - fell.get(at, 0) for at, c in counts.items()}
     assert min(jumped_to.values()) == 0
-    missing = sum(times for at, times in fell.items() if at not in last.whole.counts)
+    missing = sum(times for at, times in fell.items() if at not in counts)
     assert missing <= 1, "what falls through is executed next, but for the end of the run"
-    traffic = [c.traffic["ram"] for c in last.whole.counts.values() if "ram" in c.traffic]
+    traffic = [c.traffic["ram"] for c in counts.values() if "ram" in c.traffic]
     moved = sum(t.loads + t.stores for t in traffic)
     assert 0.1 * runs[-1].count < moved < runs[-1].count
 
