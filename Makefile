@@ -2,14 +2,17 @@
 # All set up what is missing first.
 
 PYTHON := .venv/bin/python
+LITERT := tests/pure/test_elementwise.py tests/pure/test_int4.py tests/pure/test_legacy_uint8.py \
+	tests/pure/test_ops_litert.py
 C_FILES := $(shell git ls-files '*.c' '*.h' ':!tests/goldens' 2>/dev/null)
 
-.PHONY: help setup demo test quick lint docs format clean
+.PHONY: help setup demo test test-long quick lint docs format clean
 
 help:
 	@echo "make setup   a virtual environment, compiler, QEMU and its plugin, CMSIS-NN; quick when nothing is missing"
 	@echo "make demo    the bundled model, compiled for an STM32F405 and run in QEMU on real samples"
-	@echo "make test    lint, types, import contract, the site, all tests, the bench of three boards in QEMU"
+	@echo "make test    lint, types, import contract, the site, the tests, the bench of three boards in QEMU"
+	@echo "make test-long  what make test samples, in full: all boards, models and benchmarks (docs/tests.md)"
 	@echo "make quick   lint, types, import contract, and the tests in Python that are quick (a minute)"
 	@echo "make docs    the site of the documentation in build/site; a link that leads nowhere is an error"
 	@echo "make format  lay out Python and C"
@@ -29,11 +32,15 @@ lint: setup
 	@$(if $(C_FILES),.venv/bin/clang-format --dry-run -Werror $(C_FILES))
 
 test: lint docs
-	@$(PYTHON) -m pytest --numprocesses auto --dist worksteal
+	@$(PYTHON) -m pytest --numprocesses auto --dist worksteal -m "not long"
 	@$(PYTHON) -m pytest -q --numprocesses auto hil --bench hil/bench-qemu.toml
 
+test-long: setup
+	@$(PYTHON) -m pytest --numprocesses auto --dist worksteal -m long
+	@$(PYTHON) -m pytest -q --numprocesses auto --litert-runs 300 $(LITERT)
+
 quick: lint
-	@$(PYTHON) -m pytest -q --numprocesses 2 --dist worksteal -m "not slow" \
+	@$(PYTHON) -m pytest -q --numprocesses 2 --dist worksteal -m "not slow and not long" \
 		--durations 5 --durations-min 3 tests/pure
 	@echo "Left out (make test runs it): tests/host_c, tests/qemu, tests/models, hil; and marked slow:"
 	@grep -c "pytest.mark.slow" tests/pure/*.py | grep -v ":0$$" | sed "s/^/  /"

@@ -18,7 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--litert-runs",
         type=int,
-        default=60,
+        default=30,
         help="random configurations of each operator kind to compare with LiteRT",
     )
     parser.addoption(

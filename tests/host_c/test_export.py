@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from tests.support.examples import GRADED, graded
+from tests.support.long import mostly_long
 from tests.support.tflite_writer import tflite_bytes
 from toolchain import compile_model, deployed, export_models
 from toolchain.boards import boards
@@ -124,7 +125,7 @@ def test_cmake_on_this_machine_computes_what_the_model_does(export: Export, tmp_
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
 @pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
-@pytest.mark.parametrize("board", CORES)
+@pytest.mark.parametrize("board", mostly_long(CORES, ["mps2-an386", "mps3-an547"]))
 def test_cmake_for_each_core(board: str, export: Export) -> None:
     made = export("cmake", board)
     build_as_its_readme_says(made.folder)

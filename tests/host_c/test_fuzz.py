@@ -42,7 +42,15 @@ def found(tally: Tally) -> str:
 
 @pytest.mark.parametrize(
     ("level", "cases", "kind"),
-    [("read", 3000, ACCEPTED), ("plan", 250, PLANNED), ("c", 60, EQUAL), ("split", 5, EQUAL)],
+    [
+        ("read", 1000, ACCEPTED),
+        ("plan", 80, PLANNED),
+        ("c", 30, EQUAL),
+        ("split", 5, EQUAL),
+        pytest.param("read", 30_000, ACCEPTED, marks=pytest.mark.long),
+        pytest.param("plan", 1000, PLANNED, marks=pytest.mark.long),
+        pytest.param("c", 300, EQUAL, marks=pytest.mark.long),
+    ],
 )
 def test_nothing_is_found(level: str, cases: int, kind: str) -> None:
     tally = fuzz(level, seed=1, cases=cases)

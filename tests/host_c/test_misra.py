@@ -36,6 +36,7 @@ def test_generated_c_of_every_shape(script: ModuleType, tmp_path: Path) -> None:
 
 
 @needs_cppcheck
+@pytest.mark.long
 @pytest.mark.slow
 def test_kernels(script: ModuleType, tmp_path: Path) -> None:
     """Those of the digits model."""

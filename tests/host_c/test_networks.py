@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.host import model_of, plan_of, random_inputs, reference_outputs
+from tests.support.long import mostly_long
 from tests.support.random_networks import random_network
 from toolchain import arena
 from toolchain.device.host import HostProgram, build
@@ -17,7 +18,7 @@ from toolchain.kernels import cmsis_nn
 NETWORKS = 50
 
 
-@pytest.mark.parametrize("allocator", arena.names())
+@pytest.mark.parametrize("allocator", mostly_long(arena.names(), ["exact", "greedy-size"]))
 def test_random_networks_equal_their_references(allocator: str) -> None:
     rng = np.random.default_rng(11)
     plans = [plan_of(random_network(rng), allocator=allocator) for _ in range(NETWORKS)]

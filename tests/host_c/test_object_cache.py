@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -20,3 +21,27 @@ def test_a_header_beside_the_source_counts(tmp_path: Path, monkeypatch: pytest.M
         objects += compile_units([Unit(source, ("-O1",), ())], gcc=find_host_compiler())
     assert objects[0] == objects[1] != objects[2]
     assert objects[0].read_bytes() != objects[2].read_bytes()
+
+
+def test_what_is_old_is_looked_for_once_an_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    source = tmp_path / "one.c"
+
+    def is_dropped() -> bool:
+        """Whether what a killed compiler left goes when another object is made."""
+        left = next((tmp_path / "thimble").rglob("*.o")).with_suffix(".tmp")
+        left.touch()
+        os.utime(left, (0, 0))
+        source.write_text(f"{source.read_text()}\n")
+        compile_units([Unit(source, (), ())], gcc=find_host_compiler())
+        return not left.exists()
+
+    source.write_text("int one;\n")
+    compile_units([Unit(source, (), ())], gcc=find_host_compiler())
+    assert not is_dropped()
+    (stamp,) = (tmp_path / "thimble").rglob("pruned")
+    os.utime(stamp, (0, 0))
+    assert is_dropped()
+    assert not is_dropped()

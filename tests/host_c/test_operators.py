@@ -25,6 +25,7 @@ from tests.support.host import (
     run_graph_on_host,
 )
 from tests.support.litert import run_litert
+from tests.support.long import mostly_long
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import HOST
 from toolchain.device.host import HostProgram, build
@@ -38,7 +39,7 @@ from toolchain.ops.check import check
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.spec import Array
 
-SAMPLES = 12
+SAMPLES, MANY = 6, 30
 WILD = 2
 """Samples with scales that no converter chooses: shifts and products at their extremes."""
 
@@ -70,10 +71,11 @@ def _inputs(graph: Graph, rng: np.random.Generator) -> list[tuple[Array, ...]]:
     return [random_inputs(graph, rng), random_inputs(graph, rng), tuple(flat)]
 
 
+@pytest.mark.parametrize("samples", mostly_long([SAMPLES, MANY], [SAMPLES]))
 @pytest.mark.parametrize("kind", sorted(forms()))
-def test_c_equals_reference(kind: str) -> None:
+def test_c_equals_reference(kind: str, samples: int) -> None:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
-    graphs = [forms()[kind].sample(rng) for _ in range(SAMPLES)]
+    graphs = [forms()[kind].sample(rng) for _ in range(samples)]
     graphs += _wild(kind, rng)
     models = [
         host_model(graph, f"m{index}", spread=index % 2 == 1) for index, graph in enumerate(graphs)

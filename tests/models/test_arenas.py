@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.host import model_of, random_inputs
+from tests.support.long import mostly_long
 from toolchain.boards import board
 from toolchain.device.host import HostProgram, build
 from toolchain.frontends import load_model
@@ -36,11 +37,12 @@ NAMES = (
     "tinyengine_mcunet_vww_int8",
 )
 """All that compile, but for the largest."""
+KEPT = [name for name in NAMES if name.startswith(("mlperf", "tflm_m", "openmv_f", "st_y"))]
 
 pytestmark = pytest.mark.skipif(not MODELS.is_dir(), reason=f"no models at {MODELS}")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mostly_long(NAMES, KEPT))
 def test_every_operator_keeps_to_its_own_bytes(name: str, tmp_path: Path) -> None:
     graph = prepare(load_model(MODELS / f"{name}.tflite")).graph
     model = model_of(plan_graph(graph, board("host")), "m")

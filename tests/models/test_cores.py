@@ -23,15 +23,17 @@ pytestmark = pytest.mark.skipif(
     ("board_name", "model"),
     [
         ("mps2-an505", "mlperf_tiny_ad_fcae_int8"),
-        ("mps2-an505", "mlperf_tiny_ic_resnet8_int8"),
-        ("mps2-an505", "mlperf_tiny_kws_dscnn_int8"),
+        pytest.param(*("mps2-an505", "mlperf_tiny_ic_resnet8_int8"), marks=pytest.mark.long),
+        pytest.param(*("mps2-an505", "mlperf_tiny_kws_dscnn_int8"), marks=pytest.mark.long),
         ("mps2-an385", "mlperf_tiny_kws_dscnn_int8"),
-        ("netduino2", "mlperf_tiny_kws_dscnn_int8"),
+        pytest.param(*("netduino2", "mlperf_tiny_kws_dscnn_int8"), marks=pytest.mark.long),
         ("stm32vldiscovery", "mlperf_tiny_sww_1dcnn_int8"),
         ("mps2-an385-v6m", "mlperf_tiny_ad_fcae_int8"),
-        ("mps2-an385-v6m", "mlperf_tiny_ic_resnet8_int8"),
-        ("mps2-an385-v6m", "mlperf_tiny_kws_dscnn_int8"),
-        ("mps2-an385-v6m", "mlperf_tiny_vww_mbv1_025_96_int8"),
+        pytest.param(*("mps2-an385-v6m", "mlperf_tiny_ic_resnet8_int8"), marks=pytest.mark.long),
+        pytest.param(*("mps2-an385-v6m", "mlperf_tiny_kws_dscnn_int8"), marks=pytest.mark.long),
+        pytest.param(
+            *("mps2-an385-v6m", "mlperf_tiny_vww_mbv1_025_96_int8"), marks=pytest.mark.long
+        ),
     ],
 )
 def test_outputs_are_litert_s(board_name: str, model: str, tmp_path: Path) -> None:

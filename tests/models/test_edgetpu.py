@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.edgetpu import random_inputs, reference_interpreter, run_chain, run_whole
+from tests.support.long import mostly_long
 from toolchain.edgetpu import formulation
 from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.lattice import Lattice, down_sets, solve
@@ -38,7 +39,7 @@ ANCHORS = {
 pytestmark = pytest.mark.skipif(not GRAPHS.is_dir(), reason="no ../shared beside the checkout")
 
 
-@pytest.mark.parametrize("name", ANCHORS)
+@pytest.mark.parametrize("name", mostly_long(ANCHORS, ["ResNet50V2", "Xception", "DenseNet121"]))
 def test_largest_stages_of_the_papers_networks(name: str) -> None:
     graph = read_graph(GRAPHS / f"{name}.json")
     rules = rules_of(graph)
@@ -92,7 +93,7 @@ CRASHES = "tflm_keyword_scrambled_8bit"  # LiteRT 2.3 corrupts its heap on the w
 OBJECTIVES = ("period", "params,comm", "params,spill,comm", "spill,params,comm", "contiguous")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", mostly_long(FILES, FILES[::4]), ids=lambda path: path.stem)
 def test_stages_of_real_files(path: Path) -> None:
     if path.stem == CRASHES:
         pytest.skip("LiteRT itself crashes on this file")

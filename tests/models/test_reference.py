@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.long import mostly_long
 from toolchain.frontends import load_model
 from toolchain.ir.boundary import End
 from toolchain.ops.interpret import interpret
@@ -36,11 +37,12 @@ RUNS = {
     "tinyengine_mcunetv2_large_int8": 1,
 }
 """How many random inputs each model gets: fewer for the large ones."""
+KEPT = [name for name in RUNS if name.startswith(("mlperf", "tflm_m", "openmv_f", "st_y"))]
 
 pytestmark = pytest.mark.skipif(not MODELS.is_dir(), reason=f"no models at {MODELS}")
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", mostly_long(RUNS, KEPT))
 def test_interpreter_equals_litert(name: str) -> None:
     path = MODELS / f"{name}.tflite"
     graph = load_model(path)

@@ -35,6 +35,8 @@ def too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "tiny"
 
 
+@pytest.mark.long
+@pytest.mark.slow
 def test_the_whole_list(too_small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "list.json"
     assert run(["boards", "--for", str(DIGITS), "--json", str(file)]) == 0

@@ -20,7 +20,7 @@ from toolchain.ir.arena import check_placement
 from toolchain.search import Work
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(problem=arena_problems(max_blocks=6))
 def test_it_is_smallest(problem: ArenaProblem) -> None:
     placement = arena.allocator("exact").place(problem)

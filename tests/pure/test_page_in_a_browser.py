@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.long import mostly_long
 from tests.support.pages import DIGITS, HOSTILE, browser, hostile_plan
 from toolchain.cli import run
 from toolchain.memory.firmware_size import estimated_need
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.slow
 _PATIENCE_SECONDS = 300.0
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["light", "dark"])
+@pytest.fixture(scope="module", params=mostly_long([False, True], [True]), ids=["light", "dark"])
 def opened(request: pytest.FixtureRequest) -> Iterator[Any]:
     driver = browser(dark=request.param)
     yield driver

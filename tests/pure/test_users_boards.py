@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.long import mostly_long
 from toolchain.boards import as_target, board, board_files, boards, chips, invalid_boards
 from toolchain.boards.places import ENVIRONMENT_VARIABLE
 from toolchain.cli import run
@@ -181,7 +182,11 @@ def test_a_flashing_tool_that_is_wrong_is_told(
 
 
 @pytest.mark.parametrize(
-    "name", [c.name for c in chips().values() if c.clock is not None and c.firmware_sources]
+    "name",
+    mostly_long(
+        [c.name for c in chips().values() if c.clock is not None and c.firmware_sources],
+        {c.family: c.name for c in chips().values() if c.clock and c.firmware_sources}.values(),
+    ),
 )
 def test_every_chip_with_firmware_begins_at_its_highest_clock(name: str, tmp_path: Path) -> None:
     assert thimble("boards", "new", "first", "--chip", name, "-o", str(tmp_path)) == 0

@@ -130,6 +130,7 @@ def test_users_write_their_own(tmp_path: Path) -> None:
     assert done.returncode == 0 and "3 passed" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_two_benches_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     """The same boards and the same tests, at the same time, in two runs."""
     file = tmp_path / "bench.toml"

@@ -59,6 +59,12 @@ def private_names(file: Path) -> list[str]:
 
 COMMANDS = tuple(filter(is_command, FILES))
 FORMS = [(file, form) for file in COMMANDS for form in smallest(file)]
+KEPT = ("arena", "edgetpu", "verify", "zoo")
+"""The quickest, one or two forms of each: planning, a board, and what is read from papers."""
+STARTED = [
+    pytest.param(file, form, marks=() if file.stem in KEPT else pytest.mark.long)
+    for file, form in FORMS
+]
 
 
 @pytest.mark.parametrize("file", COMMANDS, ids=module)
@@ -77,7 +83,7 @@ def test_a_private_name_is_found(tmp_path: Path) -> None:
     assert private_names(file) == ["toolchain.files._folders"]
 
 
-@pytest.mark.parametrize(("file", "form"), FORMS, ids=[f"{module(f)} {o}" for f, o in FORMS])
+@pytest.mark.parametrize(("file", "form"), STARTED, ids=[f"{module(f)} {o}" for f, o in FORMS])
 def test_each_command_starts(file: Path, form: str, tmp_path: Path) -> None:
     if "{shared}" in form and not SHARED.is_dir():
         pytest.skip("no folder of models beside the checkout")

@@ -12,6 +12,7 @@ from elftools.elf.elffile import ELFFile
 
 from tests.support.graphs import dense_chain
 from tests.support.host import random_inputs
+from tests.support.long import mostly_long
 from toolchain.boards import Board, MemoryKind, board
 from toolchain.codegen import generate
 from toolchain.deployment.modelled_time import NoReader, find_reader
@@ -49,7 +50,9 @@ def _built(graph: Graph, target: Board, folder: Path, **given: object) -> tuple[
     return plan, build([(plan, made)], target, folder)
 
 
-@pytest.mark.parametrize("name", (*M7, *M4, *EMULATED))
+@pytest.mark.parametrize(
+    "name", mostly_long((*M7, *M4, *EMULATED), (M7[0], M7[3], M4[0], EMULATED[1]))
+)
 def test_copies_lie_in_their_bank_and_come_from_flash(name: str, tmp_path: Path) -> None:
     target = board(name)
     plan, firmware = _built(_graph(), target, tmp_path, optimise=Optimise.SPEED)
@@ -92,7 +95,7 @@ def test_copies_lie_in_their_bank_and_come_from_flash(name: str, tmp_path: Path)
     assert sizes.ram_bytes == kept + sizes.copied_bytes
 
 
-@pytest.mark.parametrize("name", EMULATED)
+@pytest.mark.parametrize("name", mostly_long(EMULATED, EMULATED[1:]))
 def test_copied_constants_are_read_without_waits(name: str, tmp_path: Path) -> None:
     graph, target = _graph(), board(name)
     inputs = random_inputs(graph, np.random.default_rng(3))

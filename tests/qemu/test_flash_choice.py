@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.qemu.test_operators import compare
+from tests.support.long import mostly_long
 from tests.support.merge import merged
 from tests.support.winograd import chain
 from toolchain.boards import board
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.parametrize("name", mostly_long(BOARDS, ["mps2-an500"]))
 def test_chosen_kernels_in_room_that_is_left(name: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     graph = merged([chain(9, (8, 24, 16, 8), rng), chain(12, (16, 16, 10, 8), rng)])
@@ -33,7 +34,7 @@ def test_chosen_kernels_in_room_that_is_left(name: str, tmp_path: Path) -> None:
     compare(plan, rng, tmp_path)
 
 
-@pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.parametrize("name", mostly_long(BOARDS, ["mps2-an500"]))
 def test_chosen_kernels_in_blocks(name: str, tmp_path: Path) -> None:
     """Blocks of one operator by different kernels, too: a lone row is no tile's height."""
     rng = np.random.default_rng(6)

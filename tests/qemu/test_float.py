@@ -10,6 +10,7 @@ import pytest
 
 from tests.qemu.test_operators import QUICK, compare
 from tests.support.floats import mixed, network
+from tests.support.long import mostly_long
 from tests.support.merge import merged
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("board_name", BOARDS[:2])
+@pytest.mark.parametrize("board_name", mostly_long(BOARDS[:2], BOARDS[:1]))
 def test_operators_give_the_same_bits_everywhere(board_name: str, tmp_path: Path) -> None:
     """`compare` holds them against their references, which know no core."""
     target = board(board_name)
@@ -38,7 +39,7 @@ def test_operators_give_the_same_bits_everywhere(board_name: str, tmp_path: Path
     compare(plan_graph(graph, target, QUICK), rng, tmp_path)
 
 
-@pytest.mark.parametrize("board_name", BOARDS)
+@pytest.mark.parametrize("board_name", mostly_long(BOARDS, BOARDS[2:]))
 def test_networks_are_near_litert(board_name: str, tmp_path: Path) -> None:
     for graph in (mixed(), network()):
         model = tmp_path / f"{graph.name}.tflite"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from tests.support.long import mostly_long
 from tests.support.probe import WEIGHTS, probe_firmware
 from toolchain.boards import GUARD_BYTES, Board, Content, Memory, MemoryKind, boards
 from toolchain.boards import board as find_board
@@ -37,6 +38,7 @@ MODELS = ROOT.parent / "shared" / "models"
 HELLO = MODELS / "tflm_hello_world_int8.tflite"
 KEYWORDS = MODELS / "mlperf_tiny_kws_dscnn_int8.tflite"
 TARGETS = [b for b in boards().values() if not b.is_host]
+ONE_A_FAMILY = list({(b.chip.family or b.name, b.core): b for b in TARGETS if b.chip}.values())
 WARNINGS = [
     *("-std=gnu99", "-Os", "-fsyntax-only", "-Werror", "-Wall", "-Wextra", "-Wconversion"),
     *("-Wundef", "-Wcast-align", "-Wshadow", "-Wmissing-prototypes", "-Wstrict-prototypes"),
@@ -96,7 +98,7 @@ def check_image(board: Board, firmware: Firmware) -> dict[str, int]:
     return symbols
 
 
-@pytest.mark.parametrize("board", TARGETS, ids=lambda b: b.name)
+@pytest.mark.parametrize("board", mostly_long(TARGETS, ONE_A_FAMILY), ids=lambda b: b.name)
 def test_image(board: Board, tmp_path: Path) -> None:
     firmware = probe_firmware(board, tmp_path)
     check_image(board, firmware)
@@ -133,8 +135,8 @@ def names_in(elf: ELFFile) -> set[str]:
     return {symbol.name for symbol in elf.get_section_by_name(".symtab").iter_symbols()}
 
 
-@pytest.mark.parametrize("board", TARGETS, ids=lambda b: b.name)
-@pytest.mark.parametrize("model", [DIGITS, HELLO], ids=lambda model: model.stem)
+@pytest.mark.parametrize("board", mostly_long(TARGETS, ONE_A_FAMILY), ids=lambda b: b.name)
+@pytest.mark.parametrize("model", mostly_long([DIGITS, HELLO], [DIGITS]), ids=lambda m: m.stem)
 def test_a_model_is_an_image(model: Path, board: Board, tmp_path: Path) -> None:
     if not model.exists():
         pytest.skip(f"needs {model.name} in ../shared/models")

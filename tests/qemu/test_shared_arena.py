@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.graphs import dense_chain
 from tests.support.host import random_inputs, reference_outputs
+from tests.support.long import mostly_long
 from toolchain.boards import board
 from toolchain.codegen import generate
 from toolchain.deployment.compile import compile_shared
@@ -53,7 +54,7 @@ def shared_firmware(name: str, folder: Path) -> tuple[list[Graph], Firmware]:
     return [plan.graph for plan in plans], firmware
 
 
-@pytest.mark.parametrize("name", ["netduinoplus2", "mps3-an547"])
+@pytest.mark.parametrize("name", mostly_long(["netduinoplus2", "mps3-an547"], ["mps3-an547"]))
 def test_they_take_turns_on_one_board(name: str, tmp_path: Path) -> None:
     found, firmware = shared_firmware(name, tmp_path)
     rng = np.random.default_rng(4)

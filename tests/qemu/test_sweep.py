@@ -39,6 +39,14 @@ def test_rows_of_verify_and_profile(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert "operators" not in row
 
 
+def until_heard(port: int, machine: subprocess.Popen[bytes]) -> None:
+    """Until the machine listens at the port; nothing connects, because it takes one caller."""
+    waiting = f":{port:04X} 00000000:0000 0A"
+    while waiting not in Path("/proc/net/tcp").read_text():
+        assert machine.poll() is None
+        time.sleep(0.02)
+
+
 def test_a_board_of_a_bench_runs_one_task_at_a_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,7 +65,7 @@ def test_a_board_of_a_bench_runs_one_task_at_a_time(
         [*machine, *ends, "-kernel", str(folder / "firmware.elf")], stdout=quiet, stderr=quiet
     )
     try:
-        time.sleep(1.0)
+        until_heard(port, board)
         line = ["sweep", str(DIGITS), "--bench", str(bench), "--do", "verify,profile", "-j", "2"]
         assert run([*line, "--runs", "2", "-o", str(tmp_path / "r.sqlite"), "--json", "-"]) == 0
     finally:

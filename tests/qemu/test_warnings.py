@@ -10,19 +10,21 @@ import numpy as np
 import pytest
 
 from tests.support.host import plan_of
+from tests.support.long import mostly_long
 from toolchain.boards import Core
 from toolchain.codegen import generate
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.ops import forms
 
 COMPILER = "arm-none-eabi-gcc"
+HELIUM = "-mcpu=cortex-m55 -mfloat-abi=hard"
 CORES = {
     "-mcpu=cortex-m3": Core("cortex-m3"),
     "-mcpu=cortex-m4 -mfloat-abi=hard": Core("cortex-m4", dsp=True, fpu=True),
-    "-mcpu=cortex-m55 -mfloat-abi=hard": Core("cortex-m55", dsp=True, mve=True, fpu=True),
+    HELIUM: Core("cortex-m55", dsp=True, mve=True, fpu=True),
 }
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wundef", "-Wcast-align", "-Wshadow", "-Werror"]
-SAMPLES = 3
+SAMPLES = 2
 
 pytestmark = pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"{COMPILER} is missing")
 
@@ -36,7 +38,7 @@ def check(cpu: str, files: list[Path], include: list[Path]) -> None:
     assert done.returncode == 0, done.stderr[:4000]
 
 
-@pytest.mark.parametrize("cpu", CORES, ids=lambda cpu: CORES[cpu].name)
+@pytest.mark.parametrize("cpu", mostly_long(CORES, [HELIUM]), ids=lambda cpu: CORES[cpu].name)
 def test_generated_code(tmp_path: Path, cpu: str) -> None:
     core = CORES[cpu]
     for kind, spec in forms().items():

@@ -11,6 +11,7 @@ import pytest
 
 from tests.qemu.test_operators import compare
 from tests.support.host import plan_of
+from tests.support.long import mostly_long
 from tests.support.merge import merged
 from tests.support.split_graphs import in_tiles
 from tests.support.winograd import all_by, convolution, convolutions
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("tile", tuple(FORMS))
-@pytest.mark.parametrize("board_name", BOARDS)
+@pytest.mark.parametrize("board_name", mostly_long(BOARDS, ["mps2-an505"]))
 def test_assembly_equals_the_plain_sums(board_name: str, tile: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(tile)
     graphs = convolutions(10, rng, tile)

@@ -90,7 +90,7 @@ def traced(
     file = folder / "counts.txt"
     request = trace_plugin.request(board, elf, memory.plugin_arguments(), file)
     with Machine(board, elf, request) as machine:
-        assert machine.exit_code(30) == 0
+        assert machine.exit_code(300) == 0
     with elf.open("rb") as opened:
         table = ELFFile(opened).get_section_by_name(".symtab")
         labels = {s.name: s["st_value"] & ~1 for s in table.iter_symbols() if s.name}

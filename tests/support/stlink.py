@@ -16,6 +16,7 @@ import threading
 import time
 import tty
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from toolchain.device.link import Transport
@@ -87,9 +88,20 @@ class StLinkPort:
             self.line = line or self.line
             self._plug()
 
+    def until_closed(self) -> None:
+        """Wait until the adapter has seen that nobody has its port open."""
+        while self._open:
+            time.sleep(FRAME_SECONDS)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Nothing passes meanwhile."""
+        with self._lock:
+            yield
+
     def close(self) -> None:
         self._over.set()
-        self._thread.join(5)
+        self._thread.join()
         for number in (*self._held, self._master):
             with contextlib.suppress(OSError):
                 os.close(number)

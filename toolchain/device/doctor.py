@@ -111,7 +111,7 @@ def _program(name: str) -> str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=20,
+            timeout=300,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -25,9 +25,9 @@ from toolchain.device.link import SocketTransport
 from toolchain.errors import InputError, LinkError, MissingToolError
 
 _PROGRAM = "qemu-system-arm"
-_STOP_SECONDS = 5.0
-_ENDING_SECONDS = 0.5
-_CONNECT_SECONDS = 20.0
+_STOP_SECONDS = 60.0
+_ENDING_SECONDS = 5.0
+_CONNECT_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 INHERITS = os.name == "posix"
 """Whether a child can inherit one end of a socket pair."""

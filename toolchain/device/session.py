@@ -35,6 +35,8 @@ from toolchain.ir import meaning_of
 
 Array = NDArray[np.generic]
 _HANDSHAKE_SECONDS = 10.0
+_EMULATED_SECONDS = 60.0
+"""Of silence: an emulator that ends says so, and one that lives may be slow on a busy machine."""
 _PLUG_SECONDS = 3.0
 _RESETS_BORNE = 2
 
@@ -114,7 +116,7 @@ class Session:
         self.machine = machine
         self._tracing = tracing
         self._ticks: int | None = None
-        self.link = link or Link(transport)
+        self.link = link or (Link(transport, _EMULATED_SECONDS) if machine else Link(transport))
         self.hello = self.greet()
 
     def greet(self) -> Hello:
@@ -122,7 +124,8 @@ class Session:
 
         Raises LinkError if the board does not answer, and as `check_hello`.
         """
-        hello = protocol.parse_hello(self.link.handshake(_HANDSHAKE_SECONDS, self.firmware.index))
+        patience = _EMULATED_SECONDS if self.machine else _HANDSHAKE_SECONDS
+        hello = protocol.parse_hello(self.link.handshake(patience, self.firmware.index))
         check_hello(hello, self.firmware)
         return hello
 

@@ -31,7 +31,7 @@ else:
 
 SOURCE = RUNTIME_C / "qemu" / "instruction_counts.c"
 _FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden")
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 300.0
 _BEGIN, _END = "thimble_run_begins", "thimble_run_ends"
 _OUTSIDE, _OPERATORS = "thimble_operator_mark", "thimble_operator_counts"
 _MARKS = {_BEGIN, _END, _OUTSIDE, _OPERATORS}

@@ -7,6 +7,7 @@ form that LiteRT's reference kernels and CMSIS-NN's default build use.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -234,6 +235,7 @@ def one_over_one_plus_x(x: NDArray[np.int64]) -> NDArray[np.int64]:
     return doubled
 
 
+@lru_cache(maxsize=4096)
 def inverse_square_root(x: int) -> tuple[int, int]:
     """1 / sqrt(x) of a positive integer as (multiplier in Q0.31, left shift).
 
