@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from tests.support.placements import smallest_arena_bytes
 from tests.support.problems import arena_problems
 from toolchain import arena, packages
+from toolchain.arena import _orders
 from toolchain.arena._bounds import load_bound_bytes
 from toolchain.arena._fit import Fitter, size_bytes
-from toolchain.arena._orders import smaller
+from toolchain.arena._orders import FEW, smaller
 from toolchain.arena._separation import Separation
 from toolchain.arena.first_fit import by_start
 from toolchain.arena.greedy_breadth import by_breadth
@@ -44,6 +45,24 @@ def test_a_local_search_never_goes_below_the_smallest(problem: ArenaProblem) -> 
     size, bound = size_bytes(problem, offsets), load_bound_bytes(problem)
     check_placement(problem, Placement("orders", offsets, size, bound, 0.0))
     assert size >= smallest
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=arena_problems(max_blocks=6))
+def test_every_order_of_few_blocks_saves_the_search_and_changes_nothing(
+    problem: ArenaProblem,
+) -> None:
+    """At a bound that no order meets; the work counts as spent."""
+    fitter, wanted = Fitter(problem, Separation(problem)), load_bound_bytes(problem) - 1
+    found = []
+    for few in (0, FEW):
+        work, order = Work(0.02), [*reversed(by_size(problem))]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_orders, "FEW", few)
+            patch.setattr(_orders, "_STALE", 2)
+            found.append(smaller(problem, fitter, [order], wanted, work))
+        assert work.left_seconds < 1e-6
+    assert found[0] == found[1]
 
 
 def test_without_cp_sat_a_chain_is_placed_as_with_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import permutations
 
 from toolchain.arena._fit import Fitter, size_bytes
 from toolchain.ir import ArenaProblem
@@ -21,6 +22,8 @@ _STALE = 400
 """Orders without a smaller arena before the best one is shaken."""
 _SHAKEN = 4
 """Blocks that go elsewhere then."""
+FEW = 7
+"""Blocks of which every order is tried where none was found for long: 5,040."""
 
 
 def smaller(
@@ -30,7 +33,11 @@ def smaller(
     wanted_bytes: int,
     work: Work,
 ) -> tuple[int, ...]:
-    """The smallest placement that is found, from these orders on; at `wanted_bytes` it ends."""
+    """The smallest placement that is found, from these orders on; at `wanted_bytes` it ends.
+
+    It also ends at what the best order of few blocks needs. That counts as all the work there is,
+    which a search without end would have spent: what follows has no more, and gives the same.
+    """
     rng = random.Random(1)
     blocks = problem.blocks
     cost = _NS_A_BLOCK * len(blocks) + _NS_AN_INTERVAL * fitter.intervals
@@ -41,9 +48,13 @@ def smaller(
         return size_bytes(problem, offsets), offsets
 
     (size, offsets), order = min(((fitted(order), [*order]) for order in orders), key=_size)
-    best, stale = (size, offsets, order), 0
-    while best[0] > wanted_bytes and not work.over:
+    best, stale, least = (size, offsets, order), 0, 0
+    while best[0] > max(wanted_bytes, least) and not work.over:
         if stale == _STALE:
+            if not least and len(order) <= FEW:
+                least = min(size_bytes(problem, fitter.fit(each)) for each in permutations(order))
+                if best[0] == least:
+                    break
             size, offsets, order = best
             for _ in range(_SHAKEN):
                 order = _moved(order, rng.choice(order), rng.randrange(len(order)))
@@ -62,6 +73,8 @@ def smaller(
         stale += 1
         if needs < best[0]:
             best, stale = (needs, found, tried), 0
+    if best[0] == least > wanted_bytes:
+        work.spend_seconds(work.left_seconds)
     return best[1]
 
 
