@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.zoo_mobile import mobilenet_v2
 from tests.qemu.test_operators import QUICK, compare
+from tests.support.long import mostly_long
 from tests.support.merge import merged
 from tests.support.split_graphs import inverted_bottleneck, random_network, random_scheme
 from tests.support.tflite_writer import tflite_bytes
@@ -45,7 +46,7 @@ def _sums_in_parts(rng: np.random.Generator, count: int) -> list[Graph]:
     return found
 
 
-@pytest.mark.parametrize("board_name", ["mps2-an500", "mps3-an547"])
+@pytest.mark.parametrize("board_name", mostly_long(["mps2-an500", "mps3-an547"], ["mps3-an547"]))
 def test_sums_in_parts(board_name: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     whole = inverted_bottleneck(rng, 7, 12, 40, 10)

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,14 +170,18 @@ class Session:
 
         return self._whole(inference)
 
-    def run_pattern(self, seed: int) -> Run:
+    def run_pattern(self, seed: int, given: Mapping[str, Array] = MappingProxyType({})) -> Run:
         """One inference on the inputs of `pattern_inputs(firmware, seed)`, made on the board.
 
-        Writing a big image through the emulated serial port takes seconds; this takes none.
+        Writing a big image through the emulated serial port takes seconds; this takes none. Those
+        of `given`, by name, are written: a float of random bytes may be no number.
         """
 
         def inference() -> Run:
-            for index in range(len(self.firmware.model.inputs)):
+            for index, port in enumerate(self.firmware.model.inputs):
+                if port.name in given:
+                    self.write_input(index, _as_bytes(port, given[port.name]))
+                    continue
                 payload = bytes((index,)) + _input_seed(seed, index).to_bytes(4, "little")
                 self.link.request(Type.PATTERN, payload, timeout_seconds=self._limit_seconds)
             return self._run()
