@@ -23,6 +23,7 @@ from toolchain.ops.arithmetic.affine_form import (
     two_sided_form,
 )
 from toolchain.ops.arithmetic.fixed_point import (
+    ScaleError,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
@@ -72,12 +73,12 @@ class _Arithmetic:
     high: int
 
     def multipliers(self) -> tuple[tuple[int, int], ...]:
-        """Of operand 1, operand 2 and the output. Raises ValueError where TFLite would abort."""
+        """Of operand 1, operand 2 and the output. Raises ScaleError where TFLite would abort."""
         one, two, out = self.scales
         twice = 2 * max(one, two)
         reals = (one / twice, two / twice, twice / (out * 2**LEFT_SHIFT))
         if not 0 < reals[2] < 1 or min(reals) <= 0:
-            raise ValueError(
+            raise ScaleError(
                 f"scales {one:g}, {two:g} and {out:g} lie {TOO_FAR_APART}; requantise the model "
                 "with a representative data set"
             )
