@@ -212,6 +212,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     gates = _gates(op, graph)
     wraps = max([gate.largest for gate in gates]) > INT32_MAX
+    far = min(shift for gate in gates for _, shift in (gate.scale, gate.recurrent_scale)) <= -31
     product = np.array([_LARGEST_PRODUCT], np.int64)
     check_sums(-product, product, *_hidden_scale(op), attributes_of(op).hidden_zero_point)
     if math.log2(graph.input(op, CELL).q.scale) not in _CELL_SHIFTS:
@@ -245,7 +246,8 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         "output": Output(0),
     }
     return Kernel(
-        (Call("thimble_lstm_wrapped_s8" if wraps else "thimble_lstm_s8", arguments),),
+        # CMSIS-NN's mask of a right shift by 31 overflows: our own function takes that, too.
+        (Call("thimble_lstm_wrapped_s8" if wraps or far else "thimble_lstm_s8", arguments),),
         _extents,
         constants=tuple(_constants(gates)),
         scratch_bytes=2 * len(GATES) * units,
