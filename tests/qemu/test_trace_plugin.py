@@ -512,8 +512,9 @@ def test_what_cannot_be_traced_says_why(digits: Path, tmp_path: Path) -> None:
 
 
 def test_without_a_compiler_or_an_emulator_the_reason_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
+    request.addfinalizer(trace_plugin.unavailable.cache_clear)
     trace_plugin.unavailable.cache_clear()
     assert trace_plugin.unavailable() == ""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -548,4 +549,3 @@ def test_without_a_compiler_or_an_emulator_the_reason_is_told(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(MissingToolError, match=r"cannot keep QEMU's plugin in .*: Not a directory"):
         trace_plugin.build()
-    trace_plugin.unavailable.cache_clear()
