@@ -186,8 +186,8 @@ def _binary(kind: str, scales: tuple[float, float, float]) -> Graph:
     [
         ("add", (1.0, 1.0, 2.0**-20)),
         ("sub", (2.0**22, 1.0, 1.0)),
-        ("mul", (1.0, 1.0, 2.0**-14)),
-        ("prelu", (1.0, 1.0, 2.0**-15)),
+        ("mul", (1.0, 1.0, 2.0**-34)),
+        ("prelu", (1.0, 1.0, 2.0**-35)),
     ],
 )
 def test_scales_that_overflow_are_refused(kind: str, scales: tuple[float, float, float]) -> None:

@@ -38,6 +38,7 @@ MAY_READ_CLOCKS = (
     "edgetpu/coral.py",
     "edgetpu/rates/runner.py",
     "edgetpu/runner.py",
+    "page/live.py",  # ends connections of slow clients
     "search/stopwatch.py",
     "sweep/",  # workers, and when a row was written; plans are made elsewhere
     "timing/",  # measures kernels
