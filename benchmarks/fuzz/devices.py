@@ -7,8 +7,6 @@ is that of the stand-in, so that nothing is waited for.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import random
 import struct
 from collections.abc import Callable, Iterator, Sequence
@@ -30,13 +28,13 @@ from benchmarks.fuzz.pool import Serve
 from tests.support.mutations import INTEGERS
 from tests.support.probe import BYTES, PROBE, probe_input, probe_output
 from toolchain.boards import board
-from toolchain.cli._console import output_console
 from toolchain.device import protocol
 from toolchain.device.firmware import Firmware, Sizes
 from toolchain.device.link import Link
 from toolchain.device.protocol import CRASHED, ERROR, REPLY, TYPE_CODES, Frame, Type
 from toolchain.device.session import Session
 from toolchain.errors import LinkError
+from toolchain.files.printable import printable
 from toolchain.ir import DType
 
 _CASE_SECONDS = 20.0
@@ -186,16 +184,9 @@ def _told(seed: int, number: int, firmware: Firmware) -> Outcome:
         if isinstance(error, KeyboardInterrupt):
             raise
         return of_error(number, error)
-    if not _printed(message).replace("\n", "").replace("\t", "").isprintable():
+    if not printable(message).replace("\n", "").replace("\t", "").isprintable():
         return Outcome(number, WRONG, "what cannot be printed", repr(message)[:300])
     return Outcome(number, ANSWERED, reason(message))
-
-
-def _printed(message: str) -> str:
-    """As the commands print it."""
-    with contextlib.redirect_stdout(io.StringIO()) as text:
-        output_console().print(message, markup=False, highlight=False, soft_wrap=True)
-    return text.getvalue()
 
 
 def _session(firmware: Firmware, line: _StandIn, rng: random.Random, *, honest: bool) -> str:

@@ -34,7 +34,6 @@ from benchmarks.fuzz.pool import Serve
 from benchmarks.fuzz.seeds import ROOT
 from tests.support.mutations import INTEGERS, damaged_bytes
 from toolchain.cli import run
-from toolchain.cli._leaving import RAISE_VARIABLE
 from toolchain.cost.basis import CYCLES, Basis
 from toolchain.cost.database import ENVIRONMENT_VARIABLE, Database, Measurement
 from toolchain.cost.key import Build, Key
@@ -90,7 +89,7 @@ def damager(seed: int) -> Serve:
     """The level `files`."""
     kept = tempfile.TemporaryDirectory(prefix="thimble-fuzz-")
     sound = Path(kept.name) / "sound"
-    os.environ[RAISE_VARIABLE] = "1"
+    os.environ["THIMBLE_RAISE"] = "1"
     _make(sound)
 
     def serve(numbers: Sequence[int], begun: Callable[[int], None]) -> Iterator[Outcome]:
