@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toolchain.frontends.tflite.file import FileOp
-from toolchain.ops.detection.detection_postprocess import CUSTOM
 from toolchain.ops.spec import Array
-
-
-def is_detector(op: FileOp) -> bool:
-    """Whether it is TFLite_Detection_PostProcess."""
-    return op.custom == CUSTOM
 
 
 def without_rest(op: FileOp, values: Mapping[int, Array]) -> dict[int, Array]:

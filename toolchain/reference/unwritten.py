@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from toolchain.frontends.tflite.file import FileOp
-from toolchain.ops.signal import signal_framer, signal_stacker
+from toolchain.ops.detection import detection_postprocess
+from toolchain.ops.signal import signal_energy, signal_framer, signal_stacker
 from toolchain.ops.spec import Array
-from toolchain.reference.detections import is_detector, without_rest
+from toolchain.reference.detections import without_rest
 
 
 def leaves_places(op: FileOp) -> bool:
     """Whether it does so: it is then judged alone, for what lies there not to be another's."""
-    return is_detector(op) or op.custom in (signal_framer.CUSTOM, signal_stacker.CUSTOM)
+    return op.custom in _FILLED
 
 
 def filled(op: FileOp, values: Mapping[int, Array]) -> dict[int, Array]:
-    """Its outputs, by tensor, with 0 in such places, as far as `values` say which these are.
+    """Its outputs, by tensor, with 0 in such places, as far as `values` say which these are."""
+    return _FILLED[op.custom](op, values) if leaves_places(op) else {}
 
-    SignalFramer and SignalStacker say in their second output whether the first one is valid.
-    """
-    if is_detector(op):
-        return without_rest(op, values)
+
+def _valid_frames(op: FileOp, values: Mapping[int, Array]) -> dict[int, Array]:
+    """The second output says whether the first one is valid."""
     frames, valid = op.outputs if len(op.outputs) == 2 else (-1, -1)
-    if not leaves_places(op) or frames not in values or valid not in values:
+    if frames not in values or valid not in values or values[valid].all():
         return {}
-    return {} if values[valid].all() else {frames: np.zeros_like(values[frames])}
+    return {frames: np.zeros_like(values[frames])}
+
+
+def _part_of_spectrum(op: FileOp, values: Mapping[int, Array]) -> dict[int, Array]:
+    """The energies from `start_index` to before `end_index` are computed."""
+    settled = {}
+    for index in op.outputs[:1]:
+        if index in values:
+            part = slice(int(op.options.start_index), int(op.options.end_index))
+            settled[index] = np.zeros_like(values[index])
+            settled[index][part] = values[index][part]
+    return settled
+
+
+_FILLED: Mapping[str, Callable[[FileOp, Mapping[int, Array]], dict[int, Array]]] = {
+    detection_postprocess.CUSTOM: without_rest,
+    signal_framer.CUSTOM: _valid_frames,
+    signal_stacker.CUSTOM: _valid_frames,
+    signal_energy.CUSTOM: _part_of_spectrum,
+}

@@ -17,6 +17,8 @@ from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Touched
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector
 from toolchain.ops.spec import Array, OpSpec, TensorType
 
+CUSTOM = "SignalEnergy"
+
 
 @dataclass(frozen=True)
 class SignalEnergy(Attributes):
@@ -82,7 +84,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     tflite=binding(
-        "SignalEnergy",
+        CUSTOM,
         1,
         lambda node: SignalEnergy(option(node, "end_index"), option(node, "start_index")),
     ),
