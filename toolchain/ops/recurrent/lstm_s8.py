@@ -62,6 +62,10 @@ _GATE_SCALE = 2.0**-12
 _LARGEST_PRODUCT = 32767 * 32768
 """Of an output gate and a hyperbolic tangent, in int16."""
 _CELL_SHIFTS = range(-15, -8)
+"""Exponents of the scales of a cell state that have a hyperbolic tangent: PortableApplyTanh of
+LiteRT (kernels/internal/reference/portable_tensor_utils.cc) has cases for 0 to 6 integer bits. For
+others it returns, and leaves its output unwritten.
+"""
 
 
 @dataclass(frozen=True)
@@ -177,6 +181,19 @@ def _cell_clip(op: Op, graph: Graph) -> int:
     return int(min(max(steps, _float32(-32768)), _float32(32767)))
 
 
+_WIDER = "quantise it again with data in which the cell state is larger, or clip it less"
+
+
+def _without_tanh(scale: float) -> str:
+    """Why no hyperbolic tangent of a cell state of this scale is defined; else nothing."""
+    if math.log2(scale) in _CELL_SHIFTS:
+        return ""
+    return (
+        f"the cell state's scale {scale:g} is not one of 2^-15, 2^-14, ... 2^-9, and for others "
+        "LiteRT computes no hyperbolic tangent: its result is what lay in memory"
+    )
+
+
 def _integer_bits(op: Op, graph: Graph) -> int:
     """Of the cell state, whose scale is a power of two."""
     return 15 + round(math.log2(graph.input(op, CELL).q.scale))
@@ -215,11 +232,8 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     far = min(shift for gate in gates for _, shift in (gate.scale, gate.recurrent_scale)) <= -31
     product = np.array([_LARGEST_PRODUCT], np.int64)
     check_sums(-product, product, *_hidden_scale(op), attributes_of(op).hidden_zero_point)
-    if math.log2(graph.input(op, CELL).q.scale) not in _CELL_SHIFTS:
-        raise UnsupportedError(
-            f"operator {op.name!r}: the cell state's scale {graph.input(op, CELL).q.scale:g} is "
-            "not 2^-15 ... 2^-9; convert the model again"
-        )
+    if no_tanh := _without_tanh(graph.input(op, CELL).q.scale):
+        raise UnsupportedError(f"operator {op.name!r}: {no_tanh}; {_WIDER}")
     batches, steps, inputs, units = sizes_of(op, graph)
     time_major = attributes_of(op).time_major
     hidden_multiplier, hidden_shift = _hidden_scale(op)
@@ -361,8 +375,10 @@ def _read(node: TfliteNode) -> ReadOp:
         if tensor.q.per_channel or tensor.q.zero_point:
             raise node.unsupported(f"weights {tensor.name!r} are not per tensor and symmetric")
     cell = tensors[CELL].q
-    if cell.zero_point or math.log2(cell.scale) not in _CELL_SHIFTS:
-        raise node.unsupported(f"the cell state's scale {cell.scale:g} is not 2^-15 ... 2^-9")
+    if cell.zero_point:
+        raise node.unsupported(f"the cell state's zero point is {cell.zero_point}, not 0")
+    if no_tanh := _without_tanh(cell.scale):
+        raise node.unsupported(no_tanh, _WIDER)
     hidden = node.intermediates[4] if len(node.intermediates) == 5 else None
     if hidden is None or hidden.quantisation is None:
         raise node.unsupported("the scale of its hidden state is missing", "convert it again")
