@@ -109,3 +109,24 @@ def test_cmsis_nn_is_left_out_where_its_sums_are_undefined(kind: str) -> None:
     kernel = kernel_of(graph.ops[0], graph, M55, Preference.CMSIS_NN)
     assert not kernel.of_cmsis_nn
     assert "may wrap" in kernel.instead
+
+
+@pytest.mark.parametrize("core", (HOST, M3, M55), ids=lambda core: core.name)
+def test_scaled_sums_of_int16_wrap(core: Core) -> None:
+    """CMSIS-NN holds twice such a sum in int32, so that Thimble's kernels take them."""
+    kinds = ("conv2d", "depthwise_conv2d", "transpose_conv2d", "batch_matmul")
+    rng = np.random.default_rng(11)
+    graphs = [wrapping.finer(f"{kind}.int16", rng) for kind in kinds for _ in range(8)]
+    for graph in graphs:
+        functions = kernel_of(graph.ops[0], graph, core).functions
+        assert not any(name.startswith("arm_") for name in functions), functions
+    check(graphs, rng, core, ends_of_int16)
+
+
+def ends_of_int16(graph: Graph, rng: np.random.Generator) -> Sequence[Array]:
+    """Inputs at the ends of int16, and between."""
+    kept = rng.random()
+    return [
+        np.where(rng.random(x.shape) < kept, rng.choice(np.array([-32768, 32767], np.int16)), x)
+        for x in random_inputs(graph, rng)
+    ]

@@ -152,3 +152,15 @@ def deep_inputs(graph: Graph, rng: np.random.Generator) -> list[Array]:
         rows.astype(graph.tensors[name].dtype.numpy)
         for name, rows in zip(graph.inputs, made, strict=True)
     ]
+
+
+def finer(kind: str, rng: np.random.Generator) -> Graph:
+    """A sample of an int16 kind whose input is so coarse that scaled sums wrap in int32.
+
+    LiteRT's scaling is defined for factors below 2^14.
+    """
+    graph = forms()[kind].sample(rng)
+    (op,) = graph.ops
+    x, weights, y = (graph.tensors[name] for name in (*op.inputs[:2], op.outputs[0]))
+    factor = 2.0 ** rng.uniform(9, 13.99)
+    return _with(graph, _rescaled(x, y.q.scale * factor / max(weights.q.scales)))

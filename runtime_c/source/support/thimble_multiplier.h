@@ -39,12 +39,13 @@ static inline int32_t thimble_multiplier_s16(int32_t multiplier)
     return multiplier < 0x7FFF0000 ? (multiplier + (1 << 15)) >> 16 : 0x7FFF;
 }
 
-/* sum * multiplier * 2^(shift - 15), halves up (TFLite's `MultiplyByQuantizedMultiplier` of int64); the
- * multiplier is one of `thimble_multiplier_s16`. */
+/* sum * multiplier * 2^(shift - 15), halves up, which wraps to int32 (TFLite's
+ * `MultiplyByQuantizedMultiplier` of int64); the multiplier is one of `thimble_multiplier_s16`, and the shift
+ * at most 14. */
 static inline int32_t thimble_scaled_s64(int64_t sum, int32_t multiplier, int32_t shift)
 {
-    const int32_t doubled = (int32_t)(sum * multiplier >> (14 - shift));
-    return (doubled + 1) >> 1;
+    const int64_t doubled = sum * multiplier >> (14 - shift);
+    return (int32_t)((doubled + 1) >> 1);
 }
 
 #endif

@@ -195,13 +195,13 @@ def scale_sums(
 ) -> NDArray[np.int64]:
     """int64 sums times multiplier * 2**(shift - 31), halves up, with 16 bits of the multiplier.
 
-    LiteRT `MultiplyByQuantizedMultiplier` on int64; CMSIS-NN `arm_nn_requantize_s64`.
+    LiteRT `MultiplyByQuantizedMultiplier` on int64, whose result is an int32 that wraps; CMSIS-NN
+    `arm_nn_requantize_s64` where int32 holds twice the result.
     """
     whole = np.asarray(multiplier, dtype=np.int64)
     reduced = np.where(whole < 0x7FFF0000, (whole + (1 << 15)) >> 16, 0x7FFF)
     right = 15 - np.asarray(shift, dtype=np.int64)
-    scaled: NDArray[np.int64] = (sums * reduced + (np.int64(1) << (right - 1))) >> right
-    return scaled
+    return wrap_int32((sums * reduced + (np.int64(1) << (right - 1))) >> right)
 
 
 def requantise(

@@ -525,3 +525,13 @@ def int16_own(touched: Touched) -> Extents:
     read = {0: _image(_input(call), 2), 1: filters}
     constants = _int16_constants(call["shape.output_c"])
     return Extents(read, {0: _image(_output(call), 2)}, constants, 0, _reach(call))
+
+
+def int16_own_depthwise(touched: Touched) -> Extents:
+    """`thimble_convolve_s16` with packed filters."""
+    call = touched.call
+    filters = {"weights": call["shape.output_c"] * _taps(call)}
+    constants = _int16_constants(call["shape.output_c"]) | filters
+    return Extents(
+        {0: _image(_input(call), 2)}, {0: _image(_output(call), 2)}, constants, 0, _reach(call)
+    )

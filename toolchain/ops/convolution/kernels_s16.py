@@ -24,9 +24,19 @@ from toolchain.ops.convolution.common import (
 )
 from toolchain.ops.convolution.overlaps import gathered_overlap
 from toolchain.ops.convolution.structs import cmsis_arguments, conv_shape
-from toolchain.ops.kernel import Call, Constant, Input, Kernel, Output, Packed, Struct, constant
+from toolchain.ops.kernel import (
+    Argument,
+    Call,
+    Constant,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    Struct,
+    constant,
+)
 from toolchain.ops.preference import NoKernelError
-from toolchain.ops.readers.int16 import bias_of, check_sums
+from toolchain.ops.readers.int16 import bias_of, check_sums, held_by_cmsis_nn, largest_sums
 from toolchain.ops.window import Window
 
 _FAST_TAPS = 512
@@ -34,8 +44,30 @@ _FAST_TAPS = 512
 
 
 def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
-    """CMSIS-NN's function; for groups Thimble's own."""
-    return (own_conv2d if _groups(op, graph) else cmsis_nn_conv2d)(op, graph, core)
+    """CMSIS-NN's function; for groups, and for sums that it does not hold, Thimble's own."""
+    own = _groups(op, graph) or not _held(op, graph, _filters(op, graph))
+    return (own_conv2d if own else cmsis_nn_conv2d)(op, graph, core)
+
+
+def _filters(op: Op, graph: Graph) -> NDArray[np.generic]:
+    """The weights of an ordinary or transposed convolution, a row each output channel."""
+    weights = graph.input(op, WEIGHTS)
+    return constant_of(weights).reshape(weights.shape[0], -1)
+
+
+def _held(op: Op, graph: Graph, filters: NDArray[np.generic]) -> bool:
+    """Whether CMSIS-NN's kernels hold every sum."""
+    return held_by_cmsis_nn(*_sums(op, graph, filters))
+
+
+def _sums(
+    op: Op, graph: Graph, filters: NDArray[np.generic]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The largest magnitude of each channel's sum, and the factor that scales it."""
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    factors = x.q.scale * np.array(weights.q.scales) / y.q.scale
+    bias = bias_of(op, graph, BIAS, len(filters))
+    return largest_sums(filters.astype(np.int64), bias), np.broadcast_to(factors, len(filters))
 
 
 def _groups(op: Op, graph: Graph) -> bool:
@@ -43,7 +75,9 @@ def _groups(op: Op, graph: Graph) -> bool:
 
 
 def cmsis_nn_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
-    """The function that `arm_convolve_wrapper_s16` would choose. Raises NoKernelError for groups.
+    """The function that `arm_convolve_wrapper_s16` would choose.
+
+    Raises NoKernelError for groups and for sums that it does not hold.
 
     The fast kernel gathers the windows of two pixels before it writes them. The other reads the
     whole image again for each channel.
@@ -52,6 +86,9 @@ def cmsis_nn_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
     activation, (channels, height, width, depth) = convolution_of(op).activation, weights.shape
     if _groups(op, graph):
         raise NoKernelError("CMSIS-NN's convolutions have no groups")
+    filters = _filters(op, graph)
+    if not _held(op, graph, filters):
+        raise NoKernelError("arm_convolve_s16 does not hold the sums")
     few = height * width * depth < _FAST_TAPS
     fast = core.dsp and not core.mve and few and window.dilation == (1, 1)
     scratch = 2 * 2 * height * width * depth if fast else 0
@@ -65,7 +102,6 @@ def cmsis_nn_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
         bias=Packed("bias"),
     )
     function = "arm_convolve_fast_s16" if fast else "arm_convolve_s16"
-    filters = constant_of(weights).reshape(channels, -1)
     return Kernel(
         (Call(function, arguments, status=True),),
         extents.int16_conv,
@@ -82,6 +118,23 @@ def own_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
 
 
 def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
+    """CMSIS-NN's function; for sums that it does not hold, Thimble's own with groups of one
+    channel.
+    """
+    weights = constant_of(graph.input(op, WEIGHTS))
+    by_channel = weights.reshape(-1, weights.shape[3]).T
+    if _held(op, graph, by_channel):
+        return _cmsis_nn_depthwise(op, graph, core)
+    window, activation = window_of(op, graph), convolution_of(op).activation
+    constants = (
+        constant("weights", by_channel.reshape(-1), "filters, channel x height x width"),
+        *_per_channel(op, graph, by_channel),
+    )
+    call = _own_call(op, graph, "thimble_convolve_s16", window, activation, 1, Packed("weights"))
+    return Kernel((call,), extents.int16_own_depthwise, constants=constants)
+
+
+def _cmsis_nn_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     """The function that `arm_depthwise_conv_wrapper_s16` would choose.
 
     The fast kernel gathers the window of one pixel, on Helium those of four. On Helium it also
@@ -125,8 +178,23 @@ def own_kernel(
     op: Op, graph: Graph, function: str, window: Window, activation: Activation
 ) -> Kernel:
     """Thimble's kernels, which sum in int64: for grouped and for transposed convolutions."""
-    weights, y = graph.input(op, WEIGHTS), graph.output(op)
-    low, high = clamp_range(activation, y)
+    depth = graph.input(op, WEIGHTS).shape[3]
+    call = _own_call(op, graph, function, window, activation, depth, Input(1))
+    constants = _per_channel(op, graph, _filters(op, graph))
+    return Kernel((call,), extents.int16_own, constants=constants)
+
+
+def _own_call(
+    op: Op,
+    graph: Graph,
+    function: str,
+    window: Window,
+    activation: Activation,
+    depth: int,
+    filters: Argument,
+) -> Call:
+    """A call of one of Thimble's kernels. `depth`: the input channels that a filter reads."""
+    low, high = clamp_range(activation, graph.output(op))
     scaling = Struct(
         "thimble_conv_s16_scaling",
         {
@@ -137,19 +205,16 @@ def own_kernel(
             "max": high,
         },
     )
-    call = Call(
+    return Call(
         function,
         {
-            "shape": conv_shape(op, graph, window, weights.shape[3]),
+            "shape": conv_shape(op, graph, window, depth),
             "scaling": scaling,
             "input": Input(0),
-            "filters": Input(1),
+            "filters": filters,
             "output": Output(0),
         },
     )
-    filters = constant_of(weights).reshape(weights.shape[0], -1)
-    constants = _per_channel(op, graph, filters)
-    return Kernel((call,), extents.int16_own, constants=constants)
 
 
 def _per_channel(
@@ -157,13 +222,12 @@ def _per_channel(
 ) -> tuple[Constant, ...]:
     """Bias and requantisation of each channel, then `spare` channels of nothing.
 
-    Raises UnsupportedError where a sum might overrun the kernels.
+    Raises UnsupportedError where LiteRT's scaling of a sum is undefined.
     """
     channels = len(filters)
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     bias = bias_of(op, graph, BIAS, channels)
-    factors = x.q.scale * np.array(weights.q.scales) / y.q.scale
-    check_sums(op, filters.astype(np.int64), bias, np.broadcast_to(factors, (channels,)))
+    check_sums(op, *_sums(op, graph, filters))
     multiplier, shift = channel_requantisation(x, weights, y, channels)
     wanted = "requantisation factor of each channel, Q0.31"
     return (

@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.fixed_point import check_sums, quantize_multiplier, requantise
 from toolchain.ops.arithmetic.onnx_rounding import onnx_multiplier, requantise_onnx
@@ -34,8 +33,8 @@ from toolchain.ops.matmul.common import (
     sample_matmul,
 )
 from toolchain.ops.matmul.product_kernels import float_product_kernel, product_kernel
+from toolchain.ops.readers import int16
 from toolchain.ops.readers.float32 import check_float_node, float32_form
-from toolchain.ops.readers.int16 import LARGEST_SUM, int16_form
 from toolchain.ops.reduction.requantise_sums import RequantiseSums
 from toolchain.ops.spec import (
     Array,
@@ -121,12 +120,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
 def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT16)
     multiplier, shift = _requantisation(op, graph)
-    largest = matmul_depth(op, graph) * 2.0 ** (30 + shift) * multiplier / (1 << 31)
-    if largest >= LARGEST_SUM or shift > 14:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: its output scale {graph.output(op).q.scale:g} is too small "
-            "for the sums it holds; quantise the model with a representative data set"
-        )
+    int16.check_sums(op, matmul_depth(op, graph) * 2.0**30, multiplier * 2.0 ** (shift - 31))
     return product_kernel(op, graph, "thimble_batch_matmul_s16", (multiplier, shift))
 
 
@@ -222,7 +216,7 @@ _INT8 = OpSpec(
     limits="int8, per-tensor, up to three batch dimensions, constant or computed operands",
 )
 _INT16 = replace(
-    int16_form(
+    int16.int16_form(
         _INT8, "int16, up to three batch dimensions, constant or computed operands", _select_int16
     ),
     tflite=TfliteBinding(_BUILTINS, _read_int16, _write),

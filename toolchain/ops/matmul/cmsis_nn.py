@@ -79,14 +79,16 @@ def fully_connected(op: Op, graph: Graph, activation: Activation, core: Core) ->
 def fully_connected_s16(op: Op, graph: Graph, activation: Activation, core: Core) -> Kernel:
     """`arm_fully_connected_s16`.
 
-    Raises NoKernelError for a scale of each unit, UnsupportedError as `int16.check_sums` does.
+    Raises NoKernelError for a scale of each unit, and where a sum might overrun it.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     if len(weights.q.scales) > 1:
         raise NoKernelError("arm_fully_connected_s16 takes one scale for all units")
     filters, real = constant_of(weights), x.q.scale * weights.q.scale / y.q.scale
     bias = int16.bias_of(op, graph, BIAS, len(filters))
-    int16.check_sums(op, filters.astype(np.int64), bias, np.full(len(filters), real))
+    largest = int16.largest_sums(filters.astype(np.int64), bias)
+    if not int16.held_by_cmsis_nn(largest, np.full(len(filters), real)):
+        raise NoKernelError("arm_fully_connected_s16 does not hold the sums")
     arguments = _arguments(
         op,
         graph,

@@ -17,8 +17,12 @@ from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.spec import OpSpec, Select, no_reductions
 
 INT16_ONLY = frozenset({DType.INT16})
-LARGEST_SUM = 1 << 30
-"""Scaled sums must stay below this: `arm_nn_requantize_s64` holds twice the result in int32."""
+_SUMS_IN_REFERENCE = 1 << 48
+"""Sums times 16 bits of a factor are held in int64 by LiteRT's `MultiplyByQuantizedMultiplier`."""
+_FACTORS_IN_REFERENCE = 1 << 14
+"""From here on it would shift right by less than one bit: `1 << (total_shift - 1)` is undefined."""
+_DOUBLED = 1 << 30
+"""`arm_nn_requantize_s64` holds twice the scaled sum in int32."""
 
 
 def power_of_two(scale: float) -> int | None:
@@ -30,16 +34,35 @@ def power_of_two(scale: float) -> int | None:
     return int(nearest) if abs(log - nearest) < np.float32(1e-3) else None
 
 
+def largest_sums(weights: NDArray[np.int64], bias: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The largest magnitude of each unit's sum. `weights` are [units, taps]."""
+    largest: NDArray[np.float64] = 32768.0 * np.abs(weights).sum(axis=1)
+    return largest + np.abs(bias.astype(np.float64))
+
+
 def check_sums(
-    op: Op, weights: NDArray[np.int64], bias: NDArray[np.int64], factors: NDArray[np.float64]
+    op: Op, largest: NDArray[np.float64] | float, factors: NDArray[np.float64] | float
 ) -> None:
-    """Raise UnsupportedError if a sum may overflow the kernels. `weights` are [units, taps]."""
-    largest = 32768.0 * np.abs(weights).sum(axis=1) + np.abs(bias.astype(np.float64))
-    if (largest * factors).max() >= LARGEST_SUM or factors.max() >= 1 << 14:
+    """Raise UnsupportedError where LiteRT's scaling of sums is undefined.
+
+    Scaled sums that int32 does not hold wrap, in LiteRT and in Thimble's kernels.
+    """
+    if np.max(largest) >= _SUMS_IN_REFERENCE:
         raise UnsupportedError(
-            f"{op.kind} {op.name!r}: its output scale is {factors.max():g} times too small for "
-            "the sums it holds; quantise the model with a representative data set"
+            f"{op.kind} {op.name!r}: sums of up to {np.max(largest):.3g} overrun the int64 in "
+            "which LiteRT scales them; quantise the model again"
         )
+    if np.max(factors) >= _FACTORS_IN_REFERENCE:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: its output scale is {np.max(factors):g} times too small for "
+            "the sums it holds, and LiteRT's scaling ends at 2**14; quantise the model with a "
+            "representative data set"
+        )
+
+
+def held_by_cmsis_nn(largest: NDArray[np.float64], factors: NDArray[np.float64]) -> bool:
+    """Whether CMSIS-NN's kernels hold every scaled sum."""
+    return bool((largest * factors).max() < _DOUBLED)
 
 
 def bias_of(op: Op, graph: Graph, index: int, units: int) -> NDArray[np.int64]:

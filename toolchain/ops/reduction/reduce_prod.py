@@ -83,8 +83,8 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     first, *rest = centred.transpose(*axes, *kept).reshape(-1, y.elements)
     product = first
     for factor in rest:
-        product = wrap_int32(scale_sums(product * factor, *scaling))
-    scaled = wrap_int32(wrap_int32(scale_sums(product, *scaling)) + y.q.zero_point)
+        product = scale_sums(product * factor, *scaling)
+    scaled = wrap_int32(scale_sums(product, *scaling) + y.q.zero_point)
     info = np.iinfo(y.dtype.value)
     return (np.clip(scaled, info.min, info.max).astype(y.dtype.numpy).reshape(y.shape),)
 
