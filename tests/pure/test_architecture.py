@@ -102,10 +102,12 @@ def loose(root: Path) -> list[str]:
     return [f"{f.relative_to(root)}:1: in no room" for f in files if f.name != "__init__.py"]
 
 
+@pytest.mark.slow
 def test_no_circle() -> None:
     assert not circle(imports(ROOT))
 
 
+@pytest.mark.slow
 def test_nobody_takes_an_underscore_name_of_another_room() -> None:
     assert not private(imports(ROOT))
 

@@ -115,6 +115,7 @@ def whole(name: str, shown: str) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_the_presence_of_a_file_registers_it(checkout: Path) -> None:
     assert len(ADDED) == 5
     assert exit_codes(checkout) == [2] * 5

@@ -75,6 +75,7 @@ def by_thimble(data: bytes, inputs: Sequence[Array], file: Path) -> Array | None
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_litert_broadcasts_is_broadcast(kind: str, tmp_path: Path) -> None:
     for one, two in SHAPES:

@@ -25,6 +25,7 @@ from toolchain.resources import TEMPLATES
 C_KEYWORDS = {"int", "for", "while", "static", "register", "class", "new", "true"}
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_identifiers_are_c_and_no_keywords(text: str) -> None:
     for name in (identifier(text), model_identifier(text), tensor_identifier(text, "input")):

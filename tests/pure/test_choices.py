@@ -23,6 +23,7 @@ BOARD = "nucleo-f446re"
 OPTIONS = PlanOptions(split_seconds=0.2)
 
 
+@pytest.mark.slow
 def test_each_row_is_the_plan_that_its_number_takes() -> None:
     costs = predicted_model(board(BOARD))
     planned = plan_model(DIGITS, BOARD, OPTIONS, costs=costs)
@@ -47,6 +48,7 @@ def test_each_row_is_the_plan_that_its_number_takes() -> None:
         choices.plan(len(choices.ways) + 1)
 
 
+@pytest.mark.slow
 def test_the_commands_on_a_page_take_their_points(tmp_path: Path) -> None:
     options = PlanOptions(split_seconds=0.2, flash_bytes=200_000, one_bank=True, max_slowdown=0.02)
     *_, build = growing_build(DIGITS, BOARD, Asked(options, True, False, "", 0), silent)

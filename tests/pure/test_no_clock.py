@@ -70,6 +70,7 @@ def clock_uses(source: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_module_that_decides_plans_reads_a_clock() -> None:
     found = {}
     for file in PACKAGE.rglob("*.py"):
@@ -192,6 +193,7 @@ def test_ways_to_split(name: str, other_clock: Callable[[], pytest.MonkeyPatch])
     assert same(front, other_clock)[-1], "the search is to be cut off"
 
 
+@pytest.mark.slow
 def test_splits_that_are_nearly_free(other_clock: Callable[[], pytest.MonkeyPatch]) -> None:
     graph = inverted_bottlenecks().graph
     options = PlanOptions(split_seconds=0.01)
