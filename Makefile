@@ -4,6 +4,7 @@
 PYTHON := .venv/bin/python
 LITERT := tests/pure/test_elementwise.py tests/pure/test_int4.py tests/pure/test_legacy_uint8.py \
 	tests/pure/test_ops_litert.py
+EXAMPLES := tests/pure/test_arena.py tests/pure/test_exact_allocator.py
 C_FILES := $(shell git ls-files '*.c' '*.h' ':!tests/goldens' 2>/dev/null)
 
 .PHONY: help setup demo test test-long quick lint docs format clean
@@ -38,6 +39,7 @@ test: lint docs
 test-long: setup
 	@$(PYTHON) -m pytest --numprocesses auto --dist worksteal -m long
 	@$(PYTHON) -m pytest -q --numprocesses auto --litert-runs 300 $(LITERT)
+	@$(PYTHON) -m pytest -q --numprocesses auto --hypothesis-profile long $(EXAMPLES)
 
 quick: lint
 	@$(PYTHON) -m pytest -q --numprocesses 2 --dist worksteal -m "not slow and not long" \

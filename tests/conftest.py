@@ -10,7 +10,8 @@ from hypothesis import settings
 
 from toolchain.cli._leaving import RAISE_VARIABLE
 
-settings.register_profile("thimble", deadline=None)  # a busy machine is no defect
+settings.register_profile("thimble", max_examples=100, deadline=None)  # a busy machine is no defect
+settings.register_profile("long", max_examples=300, deadline=None)
 settings.load_profile("thimble")
 
 

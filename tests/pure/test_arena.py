@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from tests.support.long import examples
 from tests.support.problems import arena_problems, memory_problems
 from toolchain import arena, schedule
 from toolchain.ir import ArenaProblem, Block, MemoryProblem, Placement, SharedPair
@@ -45,7 +46,7 @@ def test_an_exact_pair_may_overlap_at_its_lead_only() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", arena.names())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(problem=arena_problems())
 def test_every_allocator_is_valid(name: str, problem: ArenaProblem) -> None:
     """The examples are others in every run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from tests.support.long import examples
 from tests.support.placements import smallest_arena_bytes
 from tests.support.problems import arena_problems
 from toolchain import arena, packages
@@ -21,7 +22,7 @@ from toolchain.ir.arena import check_placement
 from toolchain.search import Work
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(problem=arena_problems(max_blocks=6))
 def test_it_is_smallest(problem: ArenaProblem) -> None:
     placement = arena.allocator("exact").place(problem)
@@ -47,7 +48,7 @@ def test_a_local_search_never_goes_below_the_smallest(problem: ArenaProblem) -> 
     assert size >= smallest
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(problem=arena_problems(max_blocks=6))
 def test_every_order_of_few_blocks_saves_the_search_and_changes_nothing(
     problem: ArenaProblem,

@@ -14,6 +14,7 @@ import ai_edge_litert.schema_py_generated as schema
 import numpy as np
 import pytest
 
+from tests.support.long import mostly_long
 from tests.support.mutations import damaged_bytes, damaged_fields, packed, unpacked
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import HOST
@@ -57,11 +58,12 @@ def test_damaged_bytes() -> None:
         read_or_refuse(damaged_bytes(data, rng))
 
 
+@pytest.mark.parametrize("files", mostly_long([20, 40], [20]))
 @pytest.mark.parametrize("kind", KINDS)
-def test_damaged_fields_of_one_operator(kind: str) -> None:
+def test_damaged_fields_of_one_operator(kind: str, files: int) -> None:
     rng = random.Random(zlib.crc32(kind.encode()))
     numbers = np.random.default_rng(rng.getrandbits(32))
-    for _ in range(20):
+    for _ in range(files):
         read_or_refuse(damaged_fields(tflite_bytes(forms()[kind].sample(numbers)), rng))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 
 def mostly_long(values: Iterable[Any], kept: Collection[Any]) -> list[Any]:
@@ -18,3 +19,11 @@ def mostly_long(values: Iterable[Any], kept: Collection[Any]) -> list[Any]:
     if absent:
         raise ValueError(f"not among the parameters: {absent}")
     return [v if v in kept else pytest.param(v, marks=pytest.mark.long) for v in listed]
+
+
+def examples(count: int) -> int:
+    """How many examples Hypothesis draws where `make test` draws `count`.
+
+    `make test-long` draws more: `--hypothesis-profile long` (tests/conftest.py).
+    """
+    return count * settings.default.max_examples // 100
