@@ -23,6 +23,9 @@ from toolchain.ops.lowering import Lowered
 
 COEFFICIENTS = Path(__file__).with_name("coefficients")
 _OF_OTHERS = "plain.json"
+_IN_SOFTWARE = "float32 in software"
+_WITHOUT_FPU = Core("cortex-m3")
+"""Its float32 kernels were fitted, and no core of its name has an FPU."""
 ROUGH = ("int8", "int16", "int16 sums", "float32")
 """What stands for kernels that were not fitted, by the type of their elements."""
 
@@ -49,6 +52,16 @@ def fit_of(core: Core) -> Fit:
     file = own if own.is_file() else COEFFICIENTS / _OF_OTHERS
     data = json.loads(file.read_text(encoding="utf-8"))
     return Fit(data["unit"], data["kernels"])
+
+
+def fit_for(core: Core, op: Op, graph: Graph) -> Fit:
+    """The fit for an operator.
+
+    Where the core's was made with an FPU, and this one has none, float32 takes another core's.
+    """
+    own = fit_of(core)
+    borrows = _IN_SOFTWARE not in own.kernels and rough_kernel(op, graph, core) == _IN_SOFTWARE
+    return fit_of(_WITHOUT_FPU) if borrows else own
 
 
 def coefficients_text(data: Mapping[str, Any]) -> str:
@@ -83,7 +96,7 @@ def rough_kernel(op: Op, graph: Graph, core: Core) -> str:
     spec = spec_of(op.kind)
     dtypes = spec.form(op, graph).dtypes
     if dtypes == {DType.FLOAT32}:
-        return "float32" if core.fpu else "float32 in software"
+        return "float32" if core.fpu else _IN_SOFTWARE
     if dtypes == {DType.INT16}:
         return "int16 sums" if spec.macs(op, graph) else "int16"
     return "int8"

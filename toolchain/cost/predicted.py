@@ -13,7 +13,15 @@ from functools import cached_property
 from toolchain.boards import Board, Core, Target
 from toolchain.cost import NOTHING, Cost
 from toolchain.cost.basis import CYCLES, Basis
-from toolchain.cost.fitted import Fit, fit_of, kernel_terms, memcpy_terms, plain_terms, rough_kernel
+from toolchain.cost.fitted import (
+    Fit,
+    fit_for,
+    fit_of,
+    kernel_terms,
+    memcpy_terms,
+    plain_terms,
+    rough_kernel,
+)
 from toolchain.cost.key import COPIES
 from toolchain.cost.stalls import Stalls, stalls_of
 from toolchain.ir import Graph, Op
@@ -49,13 +57,14 @@ class PredictedCostModel:
         if only_views(op, graph):
             return NOTHING
         kernel, terms = kernel_terms(lowered, number)
-        count = self._fit.count(kernel, terms)
+        fit = fit_for(self.core, op, graph)
+        count = fit.count(kernel, terms)
         if count is None and op.kind == "block_concat":
             size_bytes = sum(graph.tensors[name].size_bytes for name in op.outputs)
             return self.copies((size_bytes,))
         if count is None:
             kernel, terms = rough_kernel(op, graph, self.core), plain_terms(op, graph)
-            count = self._rough(kernel, op, graph)
+            count = _rough(fit, kernel, op, graph)
         if self.stalls is not None:
             of_bytes = max(self.of_bytes, graph.constant_bytes)
             size_bytes = constant_bytes(lowered, number)
@@ -93,12 +102,13 @@ class PredictedCostModel:
 
     def as_integers(self, op: Op, graph: Graph) -> int:
         """A rough estimate of the operator if its tensors were int8."""
-        return round(self._rough("int8", op, graph))
+        return round(_rough(self._fit, "int8", op, graph))
 
-    def _rough(self, kernel: str, op: Op, graph: Graph) -> float:
-        count = self._fit.count(kernel, plain_terms(op, graph))
-        assert count is not None, f"every core's coefficients have {kernel}"
-        return count
+
+def _rough(fit: Fit, kernel: str, op: Op, graph: Graph) -> float:
+    count = fit.count(kernel, plain_terms(op, graph))
+    assert count is not None, f"every core's coefficients have {kernel}"
+    return count
 
 
 def predicted_model(target: Board | Target) -> PredictedCostModel:
