@@ -79,13 +79,15 @@ class ReadOp:
     `states` are indices of the file's inputs that are variables which the operator updates. Each
     adds one output, the variable's next value, after the file's own outputs. `memories` are the
     first values of what the operator keeps without the file's mentioning it: each adds an input and
-    an output at the end.
+    an output at the end. `ignored` are inputs that the file may give, and LiteRT does not look at;
+    all others must be in `inputs`, or their constants asked for.
     """
 
     attributes: Attributes
     inputs: tuple[int, ...]
     states: tuple[int, ...] = ()
     memories: tuple[Array, ...] = ()
+    ignored: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

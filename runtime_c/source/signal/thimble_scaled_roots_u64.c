@@ -3,5 +3,5 @@
 
 void thimble_scaled_roots_u64(const uint64_t *sums, int32_t count, const int32_t *shift, uint32_t *roots)
 {
-    thimble_square_roots_u64(sums, count, *shift, roots);
+    thimble_square_roots_u64(sums, count, *shift & 31, roots);
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -26,7 +26,7 @@ from toolchain.frontends.written_out import WrittenOut
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ir.names import Names
 from toolchain.ops import specs
-from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.spec import Array, OpSpec, ReadOp, TensorType
 from toolchain.ops.unary.dequantize import dequantized
 
 _PLAIN = frozenset({DType.INT16, DType.INT32, DType.UINT32})
@@ -40,6 +40,8 @@ class _Node:
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor, ...]
     intermediates: tuple[Tensor | None, ...]
+    asked: set[int] = field(default_factory=set)
+    """The inputs whose constants were asked for."""
 
     @property
     def options(self) -> Any:
@@ -65,6 +67,7 @@ class _Node:
         tensor = self.inputs[index] if index < len(self.inputs) else None
         if tensor is None:
             raise InputError(f"{self.op} lacks its input {index}")
+        self.asked.add(index)
         if tensor.constant is None:
             raise self.unsupported(
                 f"input {index} ({tensor.name!r}) is computed at run time",
@@ -74,6 +77,16 @@ class _Node:
 
     def unsupported(self, why: str, remedy: str = "") -> Exception:
         return RefusedError(why, remedy)
+
+
+def _check_all_are_read(node: _Node, answer: ReadOp) -> None:
+    """Raise InputError for an input that means nothing to the operator: LiteRT counts them."""
+    known = node.asked.union(answer.inputs, answer.ignored)
+    for index, tensor in enumerate(node.inputs):
+        if tensor is not None and index not in known:
+            raise InputError(
+                f"{node.op} has no input {index}, yet the file gives it {tensor.name!r}"
+            )
 
 
 @cache
@@ -200,7 +213,9 @@ class OperatorReader:
         if not outputs:
             raise InputError(f"{op} has no output")
         between = tuple(file_tensors[i].tensor for i in op.intermediates)
-        answer = spec.tflite.read(_Node(op, inputs, outputs, between))
+        node = _Node(op, inputs, outputs, between)
+        answer = spec.tflite.read(node)
+        _check_all_are_read(node, answer)
         _check_finite(op, answer.attributes)
         kept = [inputs[i] for i in answer.inputs]
         updated = self._updated(op, answer.states)

@@ -88,6 +88,8 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     scales = 1 if weights.quantisation is None else len(weights.q.scales)
     if scales not in (1, units):
         raise ValueError(f"{scales} weight scales for {units} outputs")
+    if len(op.inputs) > BIAS and op.inputs[BIAS] and graph.input(op, BIAS).elements != units:
+        raise ValueError(f"bias {graph.input(op, BIAS)} for {units} outputs")
     return (TensorType((*rows, units), x.dtype),)
 
 

@@ -141,7 +141,8 @@ def _extents(touched: Touched) -> Extents:
 
 def _read(node: TfliteNode) -> ReadOp:
     paddings = tuple((int(a), int(b)) for a, b in node.constant(1).reshape(-1, 2))
-    return ReadOp(MirrorPad(paddings, node.options.mode == "SYMMETRIC"), (0,))
+    spare = tuple(range(2, len(node.inputs)))
+    return ReadOp(MirrorPad(paddings, node.options.mode == "SYMMETRIC"), (0,), ignored=spare)
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:

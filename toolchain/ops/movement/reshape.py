@@ -134,7 +134,8 @@ def _read(node: TfliteNode) -> ReadOp:
             f"{x.name!r} and {y.name!r} are quantised differently",
             "put a quantize operator between them",
         )
-    return ReadOp(Reshape(_target(node)), (0,))
+    shape = (1,) if node.builtin == "RESHAPE" else ()
+    return ReadOp(Reshape(_target(node)), (0,), ignored=shape)
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:

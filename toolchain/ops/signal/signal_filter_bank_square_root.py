@@ -16,6 +16,7 @@ from toolchain.ops.signal.spectrum import square_root
 from toolchain.ops.spec import Array, OpSpec, TensorType
 
 _MOST_SHIFT = 31
+"""tflite-micro leaves others undefined; one that is computed is taken modulo 32."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     shift = graph.input(op, 1)
     if shift.elements != 1 or shift.dtype is not DType.INT32:
         raise ValueError(f"the shift {shift} is no int32 scalar")
+    if shift.constant is not None and not 0 <= int(shift.constant.reshape(-1)[0]) <= _MOST_SHIFT:
+        raise ValueError(f"a shift of {shift.constant.reshape(-1)[0]}, beyond 0 to {_MOST_SHIFT}")
     return (TensorType((count,), DType.UINT32),)
 
 
