@@ -61,4 +61,13 @@ void thimble_lstm_wrapped_s8(const int8_t *input,
                              int16_t *gates,
                              int8_t *output);
 
+/* For a cell state that does not have 0 to 6 integer bits, but -15 to 16: LiteRT leaves its hyperbolic
+ * tangent out, and multiplies the output gate by the input gate. Sums of a gate may wrap. */
+void thimble_lstm_without_tanh_s8(const int8_t *input,
+                                  const thimble_lstm_params *params,
+                                  int8_t *hidden,
+                                  int16_t *cell,
+                                  int16_t *gates,
+                                  int8_t *output);
+
 #endif

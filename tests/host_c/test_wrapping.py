@@ -102,6 +102,23 @@ def test_gates_whose_biases_lie_at_the_ends() -> None:
     check(graphs, rng)
 
 
+@pytest.mark.parametrize("core", (HOST, M55), ids=lambda core: core.name)
+def test_cell_states_without_a_tanh(core: Core) -> None:
+    """LiteRT multiplies the output gate by the input gate, which lies where the tanh would."""
+    rng = np.random.default_rng(8)
+    graphs = [wrapping.without_tanh(rng, at) for at in (*range(-30, -15), *range(-8, 2))]
+    for graph in graphs:
+        assert kernel_of(graph.ops[0], graph, core).functions == ("thimble_lstm_without_tanh_s8",)
+    check(graphs, rng, core)
+
+
+@pytest.mark.parametrize("exponent", (-31, 2))
+def test_a_cell_state_that_litert_shifts_too_far_is_refused(exponent: int) -> None:
+    graph = wrapping.without_tanh(np.random.default_rng(9), exponent)
+    with pytest.raises(UnsupportedError, match=r"not a power of two, 2\^-30 to 2\^1"):
+        kernel_of(graph.ops[0], graph, HOST)
+
+
 @pytest.mark.parametrize("kind", ("conv2d", "depthwise_conv2d"))
 def test_cmsis_nn_is_left_out_where_its_sums_are_undefined(kind: str) -> None:
     rng = np.random.default_rng(6)

@@ -65,3 +65,10 @@ def test_saturated_biases_are_reported_once() -> None:
     assert text.startswith(f"operator {plan.graph.ops[0].name!r} has a bias of 2**30 steps or more")
     assert warnings_json(plan) == {"warnings": [text]}
     assert warnings_json(plan_of(forms()["conv2d"].sample(rng))) == {}
+
+
+def test_a_cell_state_without_a_tanh_is_reported() -> None:
+    rng = np.random.default_rng(3)
+    *_, text = plan_warnings(plan_of(wrapping.without_tanh(rng, -16)))
+    assert text.startswith("operator 'lstm' has a cell state whose scale is not 2**-15 to 2**-9")
+    assert plan_warnings(plan_of(forms()["lstm"].sample(rng))) == ()

@@ -91,6 +91,13 @@ def lstm(rng: np.random.Generator) -> Graph:
     return _with(graph, *changed)
 
 
+def without_tanh(rng: np.random.Generator, exponent: int) -> Graph:
+    """A layer whose cell state's scale, 2^exponent, has no hyperbolic tangent in LiteRT."""
+    graph = lstm(rng) if rng.random() < 0.3 else forms()["lstm"].sample(rng)
+    cells = (graph.tensors[name] for name in ("cell", "cell_next"))
+    return _with(graph, *(_rescaled(cell, 2.0**exponent) for cell in cells))
+
+
 def _rows(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Whole rows of one sign, so that sums are as large as they can be, and mixed ones."""
     data = np.where(rng.random(shape) < 0.9, 127, -127)

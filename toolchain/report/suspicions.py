@@ -9,6 +9,7 @@ import numpy as np
 
 from toolchain.ir import DType, Graph, Op
 from toolchain.memory.plan import Plan
+from toolchain.ops.recurrent.lstm_s8 import WITHOUT_TANH
 
 _SATURATED = 1 << 30
 """Half of what int32 holds. Converters write the end of int32 for a bias that it does not hold."""
@@ -34,7 +35,7 @@ def plan_warnings(plan: Plan) -> tuple[str, ...]:
         name = op.counted_as[0]
         if largest >= _SATURATED:
             saturated[name] = max(largest, saturated.get(name, 0))
-    return (*_of_biases(saturated), *_of_scales(graph))
+    return (*_of_biases(saturated), *_of_scales(graph), *_of_cells(plan))
 
 
 def _of_biases(saturated: Mapping[str, int]) -> Iterator[str]:
@@ -68,6 +69,21 @@ def _of_scales(graph: Graph) -> Iterator[str]:
     yield (
         f"{which} a scale beyond 2**-30 to 2**30 ({first.q.scales[0]:.3g}), as a broken conversion "
         "writes; values that int32 does not hold wrap, as the reference's do"
+    )
+
+
+def _of_cells(plan: Plan) -> Iterator[str]:
+    """Of LSTMs whose cell state has a scale that LiteRT computes without its hyperbolic tangent."""
+    kernels = zip(plan.graph.ops, plan.lowered.kernels, strict=True)
+    names = {op.counted_as[0]: None for op, kernel in kernels if WITHOUT_TANH in kernel.functions}
+    if not names:
+        return
+    first, count = next(iter(names)), len(names)
+    which = f"operator {first!r} has" if count == 1 else f"{count} operators, first {first!r}, have"
+    yield (
+        f"{which} a cell state whose scale is not 2**-15 to 2**-9, where LiteRT leaves out its "
+        "hyperbolic tangent: the output is the same whatever the cell state, as the reference's; "
+        "quantise the model with data in which the state's largest value is between 0.5 and 64"
     )
 
 

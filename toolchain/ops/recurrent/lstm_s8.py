@@ -59,12 +59,18 @@ _FILE_ORDER = (*range(9), -1, -1, -1, *range(9, 13), -1, -1, 13, 14, -1, -1, -1,
 (peepholes, projection, layer normalisation).
 """
 _GATE_SCALE = 2.0**-12
+WITHOUT_TANH = "thimble_lstm_without_tanh_s8"
 _LARGEST_PRODUCT = 32767 * 32768
 """Of an output gate and a hyperbolic tangent, in int16."""
-_CELL_SHIFTS = range(-15, -8)
-"""Exponents of the scales of a cell state that have a hyperbolic tangent: PortableApplyTanh of
-LiteRT (kernels/internal/reference/portable_tensor_utils.cc) has cases for 0 to 6 integer bits. For
-others it returns, and leaves its output unwritten.
+_TANH_BITS = range(7)
+"""Integer bits of a cell state that has a hyperbolic tangent in LiteRT's `PortableApplyTanh`
+(kernels/internal/reference/portable_tensor_utils.cc:610). For others it returns, and its output
+keeps what it held: `CalculateLstmOutputInteger8x8_16` gives it `scratch0`, in which the input gate
+lies (lstm_eval.cc:1486, 1572). An assertion of debug builds wants at most 6.
+"""
+_CELL_SHIFTS = range(-30, 2)
+"""Exponents of a cell state's scale: LiteRT divides by 2^(30 + exponent), which gemmlowp's
+`RoundingDivideByPOT` defines for 0 to 31 (lstm_eval.cc:655).
 """
 
 
@@ -181,17 +187,15 @@ def _cell_clip(op: Op, graph: Graph) -> int:
     return int(min(max(steps, _float32(-32768)), _float32(32767)))
 
 
-_WIDER = "quantise it again with data in which the cell state is larger, or clip it less"
+def _check_cell(scale: float) -> None:
+    """Raises ValueError where LiteRT does not define the cell state at this scale."""
+    if math.log2(scale) not in _CELL_SHIFTS:
+        raise ValueError(f"the cell state's scale {scale:g} is not a power of two, 2^-30 to 2^1")
 
 
-def _without_tanh(scale: float) -> str:
-    """Why no hyperbolic tangent of a cell state of this scale is defined; else nothing."""
-    if math.log2(scale) in _CELL_SHIFTS:
-        return ""
-    return (
-        f"the cell state's scale {scale:g} is not one of 2^-15, 2^-14, ... 2^-9, and for others "
-        "LiteRT computes no hyperbolic tangent: its result is what lay in memory"
-    )
+def without_tanh(op: Op, graph: Graph) -> bool:
+    """Whether the layer's output does not depend on its cell state, as in LiteRT."""
+    return _integer_bits(op, graph) not in _TANH_BITS
 
 
 def _integer_bits(op: Op, graph: Graph) -> int:
@@ -216,10 +220,12 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
             sums.append(total.clip(-32768, 32767))
         into, forget, output = (logistic(sums[i]) for i in (0, 1, 3))
         candidate = rounding_divide_by_pot(into * tanh(sums[2], 3), 15 + bits)
+        candidate = candidate.astype(np.int16).astype(np.int64)  # wraps
         cell = (rounding_divide_by_pot(forget * cell, 15) + candidate).clip(-32768, 32767)
         if clip:
             cell = cell.clip(-clip, clip)
-        product = multiply_by_quantized_multiplier(output * tanh(cell, bits), *_hidden_scale(op))
+        squashed = tanh(cell, bits) if bits in _TANH_BITS else into
+        product = multiply_by_quantized_multiplier(output * squashed, *_hidden_scale(op))
         hidden = (product + attributes_of(op).hidden_zero_point).clip(-128, 127)
         rows.append(hidden.astype(np.int8))
     y = np.stack(rows, axis=0 if attributes_of(op).time_major else 1)
@@ -232,8 +238,10 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     far = min(shift for gate in gates for _, shift in (gate.scale, gate.recurrent_scale)) <= -31
     product = np.array([_LARGEST_PRODUCT], np.int64)
     check_sums(-product, product, *_hidden_scale(op), attributes_of(op).hidden_zero_point)
-    if no_tanh := _without_tanh(graph.input(op, CELL).q.scale):
-        raise UnsupportedError(f"operator {op.name!r}: {no_tanh}; {_WIDER}")
+    try:
+        _check_cell(graph.input(op, CELL).q.scale)
+    except ValueError as error:
+        raise UnsupportedError(f"operator {op.name!r}: {error}; convert the model again") from error
     batches, steps, inputs, units = sizes_of(op, graph)
     time_major = attributes_of(op).time_major
     hidden_multiplier, hidden_shift = _hidden_scale(op)
@@ -259,9 +267,12 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         "gates": Scratch(element="int16_t"),
         "output": Output(0),
     }
+    # CMSIS-NN's mask of a right shift by 31 overflows: our own function takes that, too.
+    function = "thimble_lstm_wrapped_s8" if wraps or far else "thimble_lstm_s8"
+    if without_tanh(op, graph):
+        function = WITHOUT_TANH
     return Kernel(
-        # CMSIS-NN's mask of a right shift by 31 overflows: our own function takes that, too.
-        (Call("thimble_lstm_wrapped_s8" if wraps or far else "thimble_lstm_s8", arguments),),
+        (Call(function, arguments),),
         _extents,
         constants=tuple(_constants(gates)),
         scratch_bytes=2 * len(GATES) * units,
@@ -377,8 +388,10 @@ def _read(node: TfliteNode) -> ReadOp:
     cell = tensors[CELL].q
     if cell.zero_point:
         raise node.unsupported(f"the cell state's zero point is {cell.zero_point}, not 0")
-    if no_tanh := _without_tanh(cell.scale):
-        raise node.unsupported(no_tanh, _WIDER)
+    try:
+        _check_cell(cell.scale)
+    except ValueError as error:
+        raise node.unsupported(str(error), "convert it again") from error
     hidden = node.intermediates[4] if len(node.intermediates) == 5 else None
     if hidden is None or hidden.quantisation is None:
         raise node.unsupported("the scale of its hidden state is missing", "convert it again")
@@ -461,6 +474,6 @@ LSTM_S8 = OpSpec(
     macs=_macs,
     tflite=TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_LSTM",), _read, _write),
     dtypes=frozenset({DType.INT8, DType.INT16}),
-    limits="int8, cell state int16 with a scale of 2^-15 to 2^-9; no peepholes, projection, layer "
+    limits="int8, cell state int16 with a scale of 2^-30 to 2^1; no peepholes, projection, layer "
     "normalisation or coupled gates; state is kept from run to run",
 )
