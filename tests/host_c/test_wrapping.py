@@ -140,6 +140,25 @@ def test_scaled_sums_of_int16_wrap(core: Core) -> None:
     check(graphs, rng, core, ends_of_int16)
 
 
+OF_INT64 = ("conv2d.int16", "depthwise_conv2d.int16", "transpose_conv2d.int16")
+
+
+def test_the_largest_factors_of_int16() -> None:
+    """A shift of 14: LiteRT then shifts right by one bit."""
+    rng = np.random.default_rng(12)
+    graphs = [wrapping.at_factor(kind, 2.0**13, rng) for kind in OF_INT64 for _ in range(4)]
+    check(graphs, rng, make=ends_of_int16)
+
+
+@pytest.mark.parametrize("kind", OF_INT64)
+@pytest.mark.parametrize("factor", (wrapping.BELOW, 2.0**14))
+def test_factors_that_litert_shifts_by_less_than_a_bit(kind: str, factor: float) -> None:
+    """The scale below 2^14 is rounded up to it."""
+    graph = wrapping.at_factor(kind, factor, np.random.default_rng(13))
+    with pytest.raises(UnsupportedError, match="LiteRT's scaling ends at 2"):
+        kernel_of(graph.ops[0], graph, HOST)
+
+
 def ends_of_int16(graph: Graph, rng: np.random.Generator) -> Sequence[Array]:
     """Inputs at the ends of int16, and between."""
     kept = rng.random()

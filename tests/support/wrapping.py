@@ -18,6 +18,7 @@ from toolchain.ops.spec import Array
 _ENDS = (2**31 - 1, -(2**31), 2**31 - 2, 1 - 2**31, 2**30, -(2**30), 2_130_617_867)
 _DEPTH = 140_000
 """So many products of +-127 wrap twice."""
+BELOW = 2.0**14 * (1 - 2.0**-47)
 
 
 def _with(graph: Graph, *changed: Tensor) -> Graph:
@@ -171,3 +172,22 @@ def finer(kind: str, rng: np.random.Generator) -> Graph:
     x, weights, y = (graph.tensors[name] for name in (*op.inputs[:2], op.outputs[0]))
     factor = 2.0 ** rng.uniform(9, 13.99)
     return _with(graph, _rescaled(x, y.q.scale * factor / max(weights.q.scales)))
+
+
+def at_factor(kind: str, factor: float, rng: np.random.Generator) -> Graph:
+    """A sample of an int16 kind whose input's scale times that of its weights, by its output's, is
+    a power of two, or a little less than 2^14: by so little that `QuantizeMultiplier` rounds it up.
+    """
+    graph = forms()[kind].sample(rng)
+    (op,) = graph.ops
+    x, weights, y = (graph.tensors[name] for name in (*op.inputs[:2], op.outputs[0]))
+    scales = (1.0, 1.0, 1 / factor)
+    if factor == BELOW:  # b * c = a * 2^24 - 1, of 24 bits each
+        b = 0xC00001
+        c = -pow(b, -1, 1 << 24) % (1 << 24)
+        scales = (b / 2**24, c / 2**24, (b * c + 1) / 2**62)
+    changed = (
+        replace(tensor, quantisation=replace(tensor.q, scales=(scale,) * len(tensor.q.scales)))
+        for tensor, scale in zip((x, weights, y), scales, strict=True)
+    )
+    return _with(graph, *changed)

@@ -19,8 +19,10 @@ from toolchain.ops.spec import OpSpec, Select, no_reductions
 INT16_ONLY = frozenset({DType.INT16})
 _SUMS_IN_REFERENCE = 1 << 48
 """Sums times 16 bits of a factor are held in int64 by LiteRT's `MultiplyByQuantizedMultiplier`."""
-_FACTORS_IN_REFERENCE = 1 << 14
-"""From here on it would shift right by less than one bit: `1 << (total_shift - 1)` is undefined."""
+_FACTORS_IN_REFERENCE = 2.0**14 * (1 - 2.0**-32)
+"""From here on it would shift right by less than one bit: `1 << (total_shift - 1)` is undefined
+(kernels/internal/common.cc:111). `QuantizeMultiplier` rounds the last of the factors below 2^14 up.
+"""
 _DOUBLED = 1 << 30
 """`arm_nn_requantize_s64` holds twice the scaled sum in int32."""
 
