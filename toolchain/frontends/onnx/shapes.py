@@ -220,8 +220,14 @@ def _infer(model: FileModel, *, strict: bool) -> dict[str, tuple[int, ...]]:
     graph = inferred.graph
     declared = {end.name: end.dtype for end in model.outputs}
     for value in graph.output:
-        computed = dtype_name(value.type.tensor_type.elem_type)
-        if value.type.tensor_type.elem_type and computed != declared[value.name]:
+        constant = model.constants.get(value.name)
+        known = constant is not None or value.type.tensor_type.elem_type
+        computed = (
+            dtype_name(value.type.tensor_type.elem_type)
+            if constant is None
+            else str(constant.dtype)
+        )
+        if known and computed != declared[value.name]:
             raise InputError(
                 f"the output {value.name!r} is declared as {declared[value.name]}, but the model "
                 f"computes {computed}"

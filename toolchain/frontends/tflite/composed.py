@@ -12,6 +12,7 @@ from toolchain.frontends.tflite import bidirectional, chosen, circular, compress
 from toolchain.frontends.tflite.file import FileModel, FileOp
 from toolchain.frontends.tflite.operators import OperatorReader, settled_as
 from toolchain.frontends.tflite.spectra import Spectra, plain
+from toolchain.frontends.tflite.states import check_outside
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops import specs
 from toolchain.ops.movement.reshape import Reshape
@@ -73,6 +74,7 @@ class ComposedReader(OperatorReader):
             raise RefusedError(*reason)
         x, y = self._input(source), self._output(found, narrowed=False)
         assert x is not None
+        check_outside(op)
         made = circular.ring(op, x, y, self._names)
         self._tensors |= {tensor.name: tensor for tensor in made.tensors}
         self._states += made.states

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
+from toolchain.frontends.tflite.states import OUTSIDE
 from toolchain.ir import Tensor
 from toolchain.ir.names import Names
 
@@ -115,7 +116,7 @@ def inlined(
         if found.variable:
             raise RefusedError(
                 f"its subgraph {number} keeps the variable {found.name!r}",
-                "keep state outside of branches and loops",
+                OUTSIDE,
             )
         name = names.fresh(f"{found.name}_{first_op}")
         tensor = None if found.tensor is None else replace(found.tensor, name=name)
@@ -161,7 +162,7 @@ def of_its_own(
         if tensor.variable or tensor.type_name == "RESOURCE":
             raise RefusedError(
                 f"its subgraph {number} keeps the variable {tensor.name!r}",
-                "keep state outside of branches and loops",
+                OUTSIDE,
             )
     inputs = []
     for own, (found, known) in zip(called.inputs, given, strict=True):

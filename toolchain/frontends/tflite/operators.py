@@ -21,7 +21,7 @@ from toolchain.frontends.tflite.file import (
     FileOp,
     FileTensor,
 )
-from toolchain.frontends.tflite.states import Variables, of_variable
+from toolchain.frontends.tflite.states import Variables, check_outside, of_variable
 from toolchain.frontends.written_out import WrittenOut
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ir.names import Names
@@ -219,6 +219,8 @@ class OperatorReader:
         _check_finite(op, answer.attributes)
         kept = [inputs[i] for i in answer.inputs]
         updated = self._updated(op, answer.states)
+        if answer.memories:
+            check_outside(op)
         for place, first in enumerate(answer.memories):
             kept.append(self._memory(f"{outputs[0].name}_memory{'_' * place}", first))
             updated.append(self._tensors[self._states[-1].output])

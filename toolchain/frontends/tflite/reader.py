@@ -31,7 +31,7 @@ from toolchain.frontends.tflite.composed import ComposedReader
 from toolchain.frontends.tflite.expansion import check_calls
 from toolchain.frontends.tflite.file import IDENTIFIER, FileOp, read_file
 from toolchain.frontends.tflite.metadata import labels
-from toolchain.frontends.tflite.states import OPERATORS
+from toolchain.frontends.tflite.states import OPERATORS, OUTSIDE
 from toolchain.frontends.written_out import TooManyError
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ir.names import Names
@@ -102,7 +102,7 @@ class _Reader(ComposedReader):
         if self._states or self._variables.finish(self._tensors)[1]:
             raise RefusedError(
                 f"its {name.replace('_', ' ')} keeps a state",
-                "keep state outside of branches and loops",
+                OUTSIDE,
             )
         inputs = [model.tensors[i].name for i in model.inputs]
         outputs = []

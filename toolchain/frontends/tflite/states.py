@@ -26,6 +26,16 @@ OPERATORS = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
 _NO_VALUE = "run the model's initialisation function when it is converted"
 _SIMPLE = "initialise variables by constants"
 
+OUTSIDE = "keep state outside of branches and loops"
+"""The remedy: runtimes differ in whose state it is where a subgraph is called more than once."""
+
+
+def check_outside(op: FileOp) -> None:
+    """Raise RefusedError where an operator that keeps samples stands in a called subgraph."""
+    if op.caller is not None:
+        raise RefusedError("it keeps samples from run to run, in a subgraph", OUTSIDE)
+
+
 Key = tuple[str, str]
 """A variable's container and shared name."""
 
