@@ -55,6 +55,7 @@ from benchmarks.fuzz.outcome import (
     FINDINGS,
     PLANNED,
     SANITIZER,
+    UNDEFINED,
     UNJUDGED,
     WRONG,
     Outcome,
@@ -97,7 +98,7 @@ class Level:
         return sum(tally.counts[kind] for kind in self.counted) if self.counted else tally.cases
 
 
-RAN = (EQUAL, CIRCULAR, UNJUDGED, WRONG, SANITIZER, FAILED)
+RAN = (EQUAL, CIRCULAR, UNJUDGED, UNDEFINED, WRONG, SANITIZER, FAILED)
 _SAVE_SECONDS = 30.0
 LEVELS = {
     "read": Level(reader, (), 20_000, 100, 300.0),

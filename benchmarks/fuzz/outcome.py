@@ -24,8 +24,10 @@ FINDINGS = (TRACEBACK, HANG, DEATH, SANITIZER, WRONG, BUILD, SILENT, FAILED)
 """The outcomes that must not be. SILENT: refused without a word. FAILED: the C returned an error.
 BUILD: the compiler warns of the C."""
 EQUAL, CIRCULAR, UNJUDGED, LARGE = "equal", "circular", "unjudged", "large"
+UNDEFINED = "undefined"
 """Of C that ran: its bytes are those of another's reference; of our own, no other taking the file;
-the reference crashed or raised. LARGE: left out, too slow to run."""
+the reference crashed or raised. LARGE: left out, too slow to run. UNDEFINED: the bytes differ, and
+the reference's C++ leaves them undefined for these inputs."""
 UNSPLIT, ANSWERED = "unsplit", "answered"
 """No way was found to split the network for its budget; the firmware answered the frame."""
 _MEMORY_BYTES = 6 << 30

@@ -24,6 +24,7 @@ from benchmarks.fuzz.outcome import (
     HANG,
     LARGE,
     SANITIZER,
+    UNDEFINED,
     UNJUDGED,
     WRONG,
     HangError,
@@ -36,6 +37,7 @@ from benchmarks.fuzz.outcome import (
 from benchmarks.fuzz.pool import Serve
 from benchmarks.fuzz.reading import PLAN_SECONDS, plan_options, planned, read_outcome
 from benchmarks.fuzz.seeds import TFLITE
+from benchmarks.fuzz.undefined import undefined
 from tests.support.host import model_of
 from toolchain.deployment.verification import compare, unit_of
 from toolchain.device.compiler import BuildError
@@ -248,6 +250,8 @@ def _takes_specials(one: _Ready) -> bool:
 def _died(one: _Ready, error: LinkError | HangError) -> Outcome:
     number, text = one.case.number, str(error)
     kinds = "+".join(sorted({op.kind for op in one.plan.graph.ops})[:3])
+    if isinstance(error, HangError) and any(op.kind == "while_loop" for op in one.plan.graph.ops):
+        return Outcome(number, LARGE, "a loop whose turns depend on data")
     if isinstance(error, HangError):
         return Outcome(number, HANG, f"the C of {kinds}")
     if "reported an error" in text:
@@ -292,6 +296,12 @@ def _judged(one: _Ready, ran: _Ran, references: _References, folder: Path) -> Ou
     tolerance = max(reference.tolerance, int(float_use(one.plan) is not None))
     if round(worst, _DECIMALS) > tolerance:
         text = f"{worst:g} beyond {tolerance}: {where}; by {reference.name}"
+        runs = [
+            [end.to_graph(value) for end, value in zip(one.plan.inputs, given, strict=True)]
+            for given in ran.inputs
+        ]
+        if why := undefined(one.plan.graph, runs):
+            return Outcome(number, UNDEFINED, why)
         return Outcome(number, WRONG, _kinds(one), text)
     kind = CIRCULAR if reference.not_independent else EQUAL
     return Outcome(number, kind, reference.name if kind == EQUAL else reference.not_independent)
