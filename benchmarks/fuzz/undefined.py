@@ -46,7 +46,7 @@ def _of(op: Op, graph: Graph, given: Sequence[Array], made: Sequence[Array]) -> 
         if (given[1] == 0).any() or ((given[0] == least) & (given[1] == -1)).any():
             return "division by 0, or of the least integer by -1"
     if spec_of(op.kind).macs(op, graph):
-        reals = [x for x in made if x.dtype.kind == "f"]
+        reals = [x for x in (*given, *made) if x.dtype.kind == "f"]
         if not all((np.abs(x) < _NEARLY_INFINITE).all() for x in reals):
             return "a sum that float32 holds in one order of its terms, and not in another"
     return ""

@@ -7,8 +7,9 @@ tflite-micro 0.dev20261023); `tests/pure/test_judges.py` repeats it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from toolchain.frontends.tflite.control import reached
 from toolchain.frontends.tflite.file import FileModel, FileOp
 from toolchain.reference.process import Runtime
 
@@ -119,7 +120,23 @@ RULES = (
 
 
 def rule_of(op: FileOp, model: FileModel) -> Rule:
-    """The first rule that takes the operator; the last rule takes all."""
+    """The first rule that takes the operator; the last rule takes all.
+
+    For one that calls subgraphs, the judges that are right on every operator in these, too.
+    """
+    own = _rule_of(op, model)
+    called = [model.others[number - 1] for number in sorted(reached(model, op))]
+    inner = {_rule_of(each, subgraph): None for subgraph in called for each in subgraph.ops}
+    special = [rule for rule in inner if rule is not own]
+    judges = tuple(judge for judge in own.judges if all(judge in r.judges for r in special))
+    if not special or not judges:
+        return own
+    why = "; ".join(rule.why for rule in special)
+    tolerance = tuple(each for rule in special for each in rule.tolerance)
+    return replace(own, judges=judges, why=why, tolerance=tolerance)
+
+
+def _rule_of(op: FileOp, model: FileModel) -> Rule:
     return next(rule for rule in RULES if rule.takes(op, model))
 
 

@@ -8,7 +8,7 @@ models of their own (`of_its_own`), for an operator that holds them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -39,20 +39,20 @@ def called_by(op: FileOp) -> tuple[int, ...]:
     return tuple(int(getattr(op.needed_options, name)) for name in _CALLS.get(op.code, ()))
 
 
-def reached(model: FileModel) -> frozenset[int]:
-    """Numbers of the subgraphs that the main one calls, directly or not."""
+def reached(model: FileModel, caller: FileOp | None = None) -> frozenset[int]:
+    """Numbers of the subgraphs that the main one calls, directly or not; or that `caller` does."""
     found: set[int] = set()
-    waiting = list(_called(model))
+    waiting = list(_called(model.ops if caller is None else [caller]))
     while waiting:
         number = waiting.pop()
         if number not in found and 0 < number <= len(model.others):
             found.add(number)
-            waiting += _called(model.others[number - 1])
+            waiting += _called(model.others[number - 1].ops)
     return frozenset(found)
 
 
-def _called(model: FileModel) -> Iterator[int]:
-    return (number for op in model.ops if op.options is not None for number in called_by(op))
+def _called(ops: Iterable[FileOp]) -> Iterator[int]:
+    return (number for op in ops if op.options is not None for number in called_by(op))
 
 
 @dataclass(frozen=True)
