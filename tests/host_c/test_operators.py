@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from benchmarks import _cases
+from tests.support.groups import first_and_last, groups
 from tests.support.host import (
     host_model,
     plan_of,
@@ -41,8 +42,6 @@ from toolchain.ops.spec import Array
 
 SAMPLES, MANY = 4, 30
 GROUP = 6
-KINDS = sorted(forms())
-GROUPS = [KINDS[i : i + GROUP] for i in range(0, len(KINDS), GROUP)]
 WILD = 2
 """Samples with scales that no converter chooses: shifts and products at their extremes."""
 
@@ -75,9 +74,8 @@ def _inputs(graph: Graph, rng: np.random.Generator) -> list[tuple[Array, ...]]:
 
 
 @pytest.mark.parametrize("samples", mostly_long([SAMPLES, MANY], [SAMPLES]))
-@pytest.mark.parametrize("kinds", GROUPS, ids=lambda kinds: f"{kinds[0]}..{kinds[-1]}")
+@pytest.mark.parametrize("kinds", groups(forms(), GROUP), ids=first_and_last)
 def test_c_equals_reference(kinds: list[str], samples: int) -> None:
-    """The models of several kinds are one program: a compiler's start costs as much as a kind."""
     generators = {kind: np.random.default_rng(zlib.crc32(kind.encode())) for kind in kinds}
     cases = []
     for kind, rng in generators.items():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tempfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.support.groups import first_and_last, groups
 from tests.support.host import model_of, random_inputs, reference_outputs
 from tests.support.overlaps import overlapping_samples, tight_plan
 from toolchain.boards import HOST, Core
@@ -17,6 +19,7 @@ from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms
 
 SAMPLES = 12
+GROUP = 8
 M3 = Core("cortex-m3")
 
 
@@ -26,20 +29,19 @@ LANES = ("transpose_conv2d", "partial_conv2d", "partial_fully_connected")
 
 
 @pytest.mark.parametrize(
-    ("kind", "core"),
+    ("kinds", "core"),
     [
-        *((kind, HOST) for kind in sorted(forms())),
-        ("conv2d", M3),
-        ("depthwise_conv2d", M3),
-        *((kind, M55) for kind in LANES),
+        *((kinds, HOST) for kinds in groups(forms(), GROUP)),
+        (["conv2d", "depthwise_conv2d"], M3),
+        (LANES, M55),
     ],
-    ids=lambda value: value.name if isinstance(value, Core) else value,
+    ids=lambda value: value.name if isinstance(value, Core) else first_and_last(value),
 )
-def test_kernel_bears_the_overlap(kind: str, core: Core) -> None:
-    rng = np.random.default_rng(zlib.crc32(kind.encode()))
-    graph, overlaps = overlapping_samples(kind, core, SAMPLES, rng)
+def test_kernels_bear_the_overlap(kinds: Sequence[str], core: Core) -> None:
+    graph, overlaps = overlapping_samples(kinds, core, SAMPLES)
     if not graph.ops:
-        pytest.skip("allows no overlap")
+        pytest.skip("they allow no overlap")
+    rng = np.random.default_rng(zlib.crc32(kinds[0].encode()))
     models = [model_of(tight_plan(graph, overlaps, core), "m")]
     with tempfile.TemporaryDirectory() as folder:
         program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)

@@ -95,7 +95,7 @@ def test_kernels_bear_their_overlaps(board_name: str, kind: str, tmp_path: Path)
     """The kinds whose kernel differs from core to core; `host_c` tries all."""
     rng = np.random.default_rng(5)
     core = board(board_name).core
-    graph, overlaps = overlapping_samples(kind, core, 12, rng)
+    graph, overlaps = overlapping_samples([kind], core, 12)
     compare(replace(tight_plan(graph, overlaps, core), board=board_name), rng, tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -38,16 +39,18 @@ def allowed_overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...
 
 
 def overlapping_samples(
-    kind: str, core: Core, samples: int, rng: np.random.Generator
+    kinds: Sequence[str], core: Core, samples: int
 ) -> tuple[Graph, list[SafeOverlap]]:
-    """Samples of a kind side by side, each once for each overlap that it allows; and those."""
+    """Samples of kinds side by side, each once for each overlap that it allows; and those."""
     graphs: list[Graph] = []
     overlaps: list[SafeOverlap] = []
-    for _ in range(samples):
-        graph = forms()[kind].sample(rng)
-        allowed = allowed_overlaps(graph.ops[0], graph, core)
-        graphs += [graph] * len(allowed)
-        overlaps += allowed
+    for kind in kinds:
+        rng = np.random.default_rng(zlib.crc32(kind.encode()))
+        for _ in range(samples):
+            graph = forms()[kind].sample(rng)
+            allowed = allowed_overlaps(graph.ops[0], graph, core)
+            graphs += [graph] * len(allowed)
+            overlaps += allowed
     return merged(graphs), overlaps
 
 
