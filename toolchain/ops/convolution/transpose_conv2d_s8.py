@@ -258,6 +258,11 @@ def _read(node: TfliteNode) -> ReadOp:
     if len(shape) != 4:
         raise node.unsupported(f"output shape {shape}")
     options, size = node.options, (shape[1], shape[2])
+    if node.outputs[0].dtype is DType.INT16 and options.quantizedBiasType == "INT32":
+        raise node.unsupported(
+            "its quantized_bias_type is INT32, so LiteRT adds in 32 bits, not in 64",
+            "convert with 64-bit biases, the 16x8 scheme's default",
+        )
     stride = (int(options.strideH), int(options.strideW))
     padding = read_padding(node, size, (weights.shape[1], weights.shape[2]), stride)
     return ReadOp(TransposeConv2D(size, stride, padding, read_activation(node)), order)
