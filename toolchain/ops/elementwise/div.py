@@ -54,6 +54,10 @@ from toolchain.ops.spec import (
 from toolchain.ops.unary.lookup import Lookup
 
 
+_WORD_BITS = 64
+"""Of the `1ll << exponent` in gemmlowp's RoundingDivideByPOT."""
+
+
 @dataclass(frozen=True)
 class Div(Attributes):
     """Attributes of div."""
@@ -67,6 +71,11 @@ def _reciprocals(most: int) -> tuple[Int64, Int64]:
     """Multiplier and shift of each divisor from 0 (not used) to `most`."""
     pairs = [(0, 0), *(reciprocal(divisor) for divisor in range(1, most + 1))]
     return np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
+
+
+def _most_right_shift(two: Tensor) -> int:
+    """Of the quotient of 0, which has 31 bits of headroom, by the largest divisor."""
+    return 31 + reciprocal(max(reach(two), 1))[1]
 
 
 def _least_right_shift(one: Tensor, two: Tensor) -> int:
@@ -124,9 +133,15 @@ def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
             "so far apart that TFLite shifts right by a negative number, which C leaves undefined; "
             "requantise the model with a representative data set"
         )
+    wraps = op.attributes.rounding is Rounding.TFLITE
+    if wraps and _most_right_shift(two) - shift >= _WORD_BITS:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: scales {one.q.scale:g}, {two.q.scale:g} and {y.q.scale:g} lie "
+            "so far apart that TFLite shifts right by 64 bits or more, which C leaves undefined; "
+            "requantise the model with a representative data set"
+        )
     zero_points = (one.q.zero_point, two.q.zero_point, y.q.zero_point)
     limits = clamp_range(op.attributes.activation, y)
-    wraps = op.attributes.rounding is Rounding.TFLITE
     return _Arithmetic(zero_points, multiplier, shift, *limits, wraps, wide)
 
 
