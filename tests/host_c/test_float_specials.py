@@ -15,12 +15,11 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.ir import DType, Graph, Tensor
 from toolchain.ops import forms
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.readers.float32 import FLOAT32_ONLY
 
 KINDS = sorted(
     kind
     for kind, spec in forms().items()
-    if spec.dtypes == FLOAT32_ONLY and not kind.startswith("dynamic_")  # their weights are int8
+    if spec.dtypes == {DType.FLOAT32} and not kind.startswith("dynamic_")  # their weights are int8
 )
 SPECIALS = np.array(
     [0, -0.0, 1, -1, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 1e-40, 2.5, -7], np.float32

@@ -24,9 +24,10 @@ from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms, kernel_of
 from toolchain.ops.cmsis_structs import tile
+from toolchain.ops.forms import Choice
 from toolchain.ops.kernel import Struct
 from toolchain.ops.preference import Preference
-from toolchain.ops.spec import Array, Choice
+from toolchain.ops.spec import Array
 from toolchain.planner import plan_model
 from toolchain.planning.options import PlanOptions
 

@@ -46,7 +46,7 @@ def test_frames_and_resets_equal_the_reference(name: str, spread: bool) -> None:
     _sequence(graph, host_model(graph, "m", spread=spread), frames)
 
 
-@pytest.mark.parametrize("kind", ["lstm.float32", "svdf.float32"])
+@pytest.mark.parametrize("kind", ["lstm.float32", "lstm.hybrid", "svdf.float32", "svdf.hybrid"])
 def test_float_layers_keep_their_state(kind: str) -> None:
     rng = np.random.default_rng(2)
     for number in range(3):

@@ -19,7 +19,7 @@ from toolchain.frontends import load_model
 from toolchain.frontends.tflite.file import read_file
 from toolchain.frontends.tflite.versions import LAST
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import forms, spec_of
+from toolchain.ops import forms
 from toolchain.ops.detection.detection_postprocess import CUSTOM
 from toolchain.ops.hybrid.dense import HybridDense
 from toolchain.ops.interpret import interpret
@@ -295,7 +295,7 @@ def test_a_code_that_a_judge_lacks_stays_out_of_its_part(tmp_path: Path) -> None
 def test_states_stay_with_the_operator_that_keeps_them(tmp_path: Path) -> None:
     """An SVDF beside operators of other judges, over several runs."""
     rng = np.random.default_rng(3)
-    graph = next(g for g in (spec_of("svdf").sample(rng) for _ in range(50)) if g.ops[0].inputs[3])
+    graph = next(g for g in (forms()["svdf"].sample(rng) for _ in range(50)) if g.ops[0].inputs[3])
     y = graph.output(graph.ops[0])
     total = Tensor("total", y.shape[:1], DType.INT8, Quantisation((1.0,), (0,)))
     tensors = [*graph.tensors.values(), total]

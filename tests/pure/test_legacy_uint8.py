@@ -17,7 +17,7 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.errors import InputError
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import forms, spec_of
+from toolchain.ops import forms
 from toolchain.ops.interpret import interpret
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.passes import prepare
@@ -61,7 +61,7 @@ def test_equals_litert(kind: str, litert_runs: int) -> None:
 
 def test_only_the_ends_stay_uint8() -> None:
     rng = np.random.default_rng(0)
-    graph = as_uint8(spec_of("conv2d").sample(rng), rng)
+    graph = as_uint8(forms()["conv2d"].sample(rng), rng)
     prepared = prepare(FRONT_END.read(tflite_bytes(graph), Path("legacy.tflite")))
     assert [op.kind for op in prepared.graph.ops] == ["conv2d"]
     assert {t.dtype for t in prepared.graph.activations()} == {DType.INT8}
@@ -72,7 +72,7 @@ def test_only_the_ends_stay_uint8() -> None:
 def test_uint8_beside_int8_is_refused() -> None:
     """Lowered, the two would look alike; LiteRT refuses them, tflite-micro reads one as other."""
     rng = np.random.default_rng(0)
-    model = unpacked(tflite_bytes(as_uint8(spec_of("maximum").sample(rng), rng)))
+    model = unpacked(tflite_bytes(as_uint8(forms()["maximum"].sample(rng), rng)))
     main = model.subgraphs[0]
     second = main.tensors[main.operators[0].inputs[1]]
     second.type, second.quantization.zeroPoint = schema.TensorType.INT8, [0]

@@ -12,7 +12,7 @@ import pytest
 from tests.support.host import plan_of, random_inputs, reference_outputs
 from toolchain.boards import HOST, Core
 from toolchain.ir import Attributes, DType, Graph
-from toolchain.ops import forms, kernel_of
+from toolchain.ops import forms, kernel_of, spec_of
 from toolchain.ops.moves import moves
 from toolchain.resources import TEMPLATES
 
@@ -41,9 +41,8 @@ def test_there_are_kinds() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_is_described(kind: str) -> None:
     spec = forms()[kind]
-    for own in spec.attribute_classes:
-        assert issubclass(own, Attributes)
-        assert dataclasses.is_dataclass(own)
+    assert issubclass(spec.attributes, Attributes)
+    assert dataclasses.is_dataclass(spec.attributes)
     assert spec.limits, "say in one line what is supported"
     modules = [name for name in sys.modules if name.startswith("toolchain.ops.")]
     (module,) = (name for name in modules if name.rpartition(".")[2] == spec.kind)
@@ -63,9 +62,10 @@ def test_sample_is_one_operator_of_the_kind_and_reproducible(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_shape_rule_and_reference_agree_with_the_sample(kind: str) -> None:
-    spec = forms()[kind]
     for graph in _samples(kind):
         op = graph.ops[0]
+        spec = spec_of(op.kind)
+        assert spec.form(op, graph) is forms()[kind]
         outputs = [graph.tensors[name] for name in op.outputs]
         assert [(t.shape, t.dtype) for t in spec.infer(op, graph)] == [
             (t.shape, t.dtype) for t in outputs
@@ -108,19 +108,18 @@ def test_sums_in_parts_are_of_int8(kind: str) -> None:
     """Partial sums are int32 of int8 data: a kind made from an int8 one must not inherit them."""
     for graph in _samples(kind):
         (op,) = graph.ops
-        if forms()[kind].reductions(op, graph):
+        if spec_of(op.kind).reductions(op, graph):
             assert graph.output(op).dtype is DType.INT8
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bytes_that_are_not_read_change_nothing(kind: str) -> None:
-    spec = forms()[kind]
     rng = np.random.default_rng(1)
     for graph in _samples(kind):
         (op,) = graph.ops
         given = dict(zip(graph.inputs, random_inputs(graph, rng), strict=True))
         changed = dict(given)
-        for name, (begin, end) in zip(op.inputs, spec.reads(op, graph), strict=True):
+        for name, (begin, end) in zip(op.inputs, spec_of(op.kind).reads(op, graph), strict=True):
             if name in given:
                 raw = bytearray(given[name].tobytes())
                 assert 0 <= begin < end <= len(raw)

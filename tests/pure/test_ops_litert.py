@@ -97,7 +97,7 @@ def test_reference_is_the_judges(kind: str, litert_runs: int, process: RuntimePr
                 known = values["x"] if kind == "gelu.float32" else want
                 largest = np.abs(known[np.isfinite(known)]).max(initial=0)
                 # LiteRT adds a gate's products in another order
-                bits = 16 if kind in ("lstm.float32", "rnn") else 21
+                bits = 16 if kind in ("lstm.float32", "lstm.hybrid", "rnn") else 21
                 np.testing.assert_allclose(got, want, 0, 2.0**-bits * largest, err_msg=message)
             else:
                 np.testing.assert_array_equal(got, want, err_msg=f"{name}: {message}")

@@ -91,7 +91,7 @@ def test_blocks_of_a_sample_compute_the_same(kind: str) -> None:
     for _ in range(60):
         graph = forms()[kind].sample(rng)
         (op,) = graph.ops
-        for axis in forms()[kind].axes(op, graph):
+        for axis in spec_of(op.kind).axes(op, graph):
             count = int(rng.integers(1, graph.output(op).shape[axis.axis] + 1))
             try:
                 finer = check(split(graph, Scheme((op.name,), (op.outputs[0], axis.axis), count)))
@@ -151,7 +151,7 @@ def blocks_of(graph: Graph) -> tuple[Block, ...]:
 def test_slices_give_what_a_split_gives() -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):
-        graph = spec_of("split").sample(rng)
+        graph = forms()["split"].sample(rng)
         finer = check(single_outputs(graph, (0,)))
         assert {op.kind for op in finer.ops} == {"slice"}
         inputs = random_inputs(graph, rng)

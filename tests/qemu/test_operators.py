@@ -28,9 +28,10 @@ from toolchain.ir import Op
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
 from toolchain.ops import forms
+from toolchain.ops.forms import Choice
 from toolchain.ops.interpret import interpret
 from toolchain.ops.preference import Preference
-from toolchain.ops.spec import Array, Choice
+from toolchain.ops.spec import Array
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
 

@@ -32,6 +32,7 @@ OWN_FUNCTIONS = frozenset(
         "atan2",
         "float_function",
         "local_response_norm",
+        "lstm.hybrid",
         "pow",
         "rfft2d",
         "rnn",

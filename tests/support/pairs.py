@@ -17,7 +17,7 @@ from toolchain.ops import forms
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.check import check
 from toolchain.ops.elementwise.common import Pow
-from toolchain.ops.spec import OpSpec
+from toolchain.ops.forms import Form
 
 _SMALLEST, _TINY = 2.0**-149, 2.0**-126
 _LARGEST = float(np.finfo(np.float32).max)
@@ -33,7 +33,7 @@ no positive size but it is beside its negative."""
 Shape = tuple[int, ...]
 
 
-def of_two(spec: OpSpec, dtype: DType) -> bool:
+def of_two(spec: Form[Any], dtype: DType) -> bool:
     """Whether a form computes element by element from two operands of the type."""
     graph = spec.sample(np.random.default_rng(0))
     op = graph.ops[0]
@@ -49,7 +49,7 @@ def of_two(spec: OpSpec, dtype: DType) -> bool:
     return not made.tensors["b"].is_constant
 
 
-def pair(spec: OpSpec, attributes: Attributes, one: Shape, two: Shape) -> Graph:
+def pair(spec: Form[Any], attributes: Attributes, one: Shape, two: Shape) -> Graph:
     """The form on inputs 'a' and 'b' of these shapes, typed and quantised as those of a sample."""
     graph = spec.sample(np.random.default_rng(0))
     op = graph.ops[0]
@@ -67,7 +67,7 @@ def pair(spec: OpSpec, attributes: Attributes, one: Shape, two: Shape) -> Graph:
     return Graph.build(op.kind, tensors, [made], ["a", "b"], ["y"])
 
 
-def all_attributes(spec: OpSpec) -> Iterator[Attributes]:
+def all_attributes(spec: Form[Any]) -> Iterator[Attributes]:
     """Those of a sample with every activation and relation in turn, as TFLite rounds."""
     given = spec.sample(np.random.default_rng(0)).ops[0].attributes
     names = [

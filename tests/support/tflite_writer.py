@@ -61,12 +61,7 @@ class _Writer:
 
     def operators(self, op: Op) -> list[Any]:
         """The operator, after the one that it stands behind."""
-        spec = spec_of(op.kind)
-        if spec.variants:  # of legacy files the tensors are uint8, and int8 writes them
-            spec = spec.variants.get(self.graph.input(op, 0).dtype, spec)
-        binding = spec.tflite
-        assert binding is not None, f"{op.kind} has no TFLite binding"
-        form = binding.write(op, self.graph)
+        form = _written(op, self.graph)
         inputs = [self.index.get(name, -1) for name in op.inputs]
         outputs = [self.index[name] for name in op.outputs if name in self.index]
         if form.behind is None:
@@ -126,13 +121,22 @@ def _plain(field: str, value: Any) -> Any:
     return getattr(_ENUMERATIONS[field], name) if isinstance(name, str) else value
 
 
+def _written(op: Op, graph: Graph) -> WrittenOp:
+    spec = spec_of(op.kind)
+    types = [None if x is None else x.dtype for x in graph.input_tensors(op)]
+    known = any(form.takes(types) for form in spec.forms)
+    # Of legacy files the tensors are uint8, and int8 writes them.
+    form = spec.form(op, graph) if known else spec.forms[0]
+    assert form.tflite is not None, f"{op.kind} has no TFLite binding"
+    written: WrittenOp = form.tflite.write(*form.given(op, graph))
+    return written
+
+
 def _unmentioned(graph: Graph) -> set[str]:
     """States that an operator keeps without the file's mentioning them."""
     found: set[str] = set()
     for op in graph.ops if graph.states else ():
-        spec = spec_of(op.kind).form(op, graph)
-        assert spec.tflite is not None
-        order = spec.tflite.write(op, graph).order
+        order = _written(op, graph).order
         left = {op.inputs[i] for i in set(range(len(op.inputs))) - set(order)} if order else set()
         found |= left & {state.input for state in graph.states}
     return found

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
+from typing import Any
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.fixed_point import ScaleError
+from toolchain.ops.forms import Choice, Form, OpSpec, Select
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.preference import NoKernelError, Preference
-from toolchain.ops.spec import Choice, OpSpec, Select
 
 
 @cache
@@ -27,6 +28,7 @@ def specs() -> Mapping[str, OpSpec]:
         spec = getattr(importlib.import_module(module.name), "SPEC", None) if family else None
         if spec is None:
             continue
+        spec = OpSpec((spec,)) if isinstance(spec, Form) else spec
         if spec.kind != name:
             raise ImportError(f"ops/{family}/{name}.py declares kind {spec.kind!r}")
         found[spec.kind] = spec
@@ -34,13 +36,14 @@ def specs() -> Mapping[str, OpSpec]:
 
 
 @cache
-def forms() -> Mapping[str, OpSpec]:
-    """The spec of every kind and element type by name, such as `add` (int8) and `add.int16`."""
-    found: dict[str, OpSpec] = {}
+def forms() -> Mapping[str, Form[Any]]:
+    """Every form by name: `conv2d` (int8, the first), `conv2d.int16`, `conv2d.hybrid`."""
+    found: dict[str, Form[Any]] = {}
     for kind, spec in specs().items():
-        for number, (dtype, form) in enumerate(spec.variants.items()):
-            found[f"{kind}.{dtype.value}" if number else kind] = form
-        found.setdefault(kind, spec)
+        found[kind] = spec.forms[0]
+        for form in spec.forms[1:]:
+            assert form.dtype is not None
+            found[f"{kind}.{form.name or form.dtype.value}"] = form
     return MappingProxyType(found)
 
 
@@ -56,29 +59,29 @@ def kernel_of(op: Op, graph: Graph, core: Core, preference: Preference = Prefere
     which names the operator, if there is none.
     """
     try:
-        spec = spec_of(op.kind).form(op, graph)
+        form = spec_of(op.kind).form(op, graph)
     except ValueError as error:
         raise UnsupportedError(
             f"{op.kind} {op.name!r}: {error}; quantise the model", operator=op.name
         ) from error
     try:
-        return _preferred(spec.select, op, graph, core, preference)
+        return _preferred(form.select, (*form.given(op, graph), core), preference)
     except ScaleError as error:
         raise UnsupportedError(f"{op.kind} {op.name!r}: {error}", operator=op.name) from error
 
 
-def _preferred(select: Select, op: Op, graph: Graph, core: Core, preference: Preference) -> Kernel:
+def _preferred(select: Select, given: tuple[Any, ...], preference: Preference) -> Kernel:
     if preference is Preference.AUTO:
-        return select(op, graph, core)
+        return select(*given)
     own = (select.own or select.quicker) if isinstance(select, Choice) else select
     why = "there is no other"
     if preference is Preference.CMSIS_NN:
         why = "no function of CMSIS-NN's is called for it"
         if isinstance(select, Choice):
             try:
-                return select.cmsis_nn(op, graph, core)
+                return select.cmsis_nn(*given)
             except (NoKernelError, ScaleError) as error:
                 why = str(error)
-    found = own(op, graph, core)
+    found = own(*given)
     wanted = found.of_cmsis_nn == (preference is Preference.CMSIS_NN)
     return found if wanted or not found.calls else replace(found, instead=why)

@@ -17,7 +17,7 @@ def _infer(op: Op, graph: Graph) -> tuple[tuple[tuple[int, ...], DType], ...]:
     spec = specs().get(op.kind)
     if spec is None:
         raise InvalidGraphError(f"there is no operator kind {op.kind!r}")
-    if not isinstance(op.attributes, spec.attributes):
+    if not isinstance(op.attributes, spec.attribute_classes):
         raise InvalidGraphError(f"attributes are {type(op.attributes).__name__}")
     for name, value in vars(op.attributes).items():
         if isinstance(value, float) and not math.isfinite(value):

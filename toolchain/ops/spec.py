@@ -1,24 +1,20 @@
-"""What an operator kind is: `OpSpec`, and the values that its fields take and return.
-
-Every `toolchain/ops/<family>/<kind>.py` holds one `SPEC`. The file's presence registers the kind.
-"""
+"""The values that the callbacks of an operator kind (`forms`) take and return."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.kernel import Kernel
+from toolchain.ir import Attributes, DType, Quantisation, Tensor
 
 Array = NDArray[np.generic]
 Index = TypeVar("Index", int, NDArray[np.int64])
+A = TypeVar("A", bound=Attributes)
 
 
 @dataclass(frozen=True)
@@ -123,7 +119,7 @@ class TfliteBinding:
 
     builtins: tuple[str, ...]
     read: Callable[[TfliteNode], ReadOp]
-    write: Callable[[Op, Graph], WrittenOp]
+    write: Callable[..., WrittenOp]
 
 
 @dataclass(frozen=True)
@@ -472,174 +468,5 @@ class Quantised:
     per_channel: tuple[int, ...] = ()
 
 
-WEIGHTED = Quantised(per_channel=(1, 2))
+SCALED, WEIGHTED = Quantised(), Quantised(per_channel=(1, 2))
 STORED, ALIKE = Quantised(stored=True), Quantised(stored=True, alike=True)
-
-
-def _no_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
-    return ()
-
-
-def no_reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
-    return ()
-
-
-def _no_macs(op: Op, graph: Graph) -> int:
-    return 0
-
-
-def _no_aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
-    return ()
-
-
-def _no_strided_views(op: Op, graph: Graph) -> tuple[StridedView, ...]:
-    return ()
-
-
-def _all_bytes(op: Op, graph: Graph) -> tuple[tuple[int, int], ...]:
-    return tuple((0, 0 if x is None else x.size_bytes) for x in graph.input_tensors(op))
-
-
-Select: TypeAlias = Callable[[Op, Graph, Core], Kernel]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A `select` of a kind for which CMSIS-NN has a function, and what to take instead of it.
-
-    quicker   the kernel that takes the least time, CMSIS-NN's or Thimble's. Calling the choice is
-              calling this.
-    cmsis_nn  CMSIS-NN's. Raises NoKernelError, with the reason, where none of its functions takes
-              this operator.
-    own       Thimble's, where `quicker` may be CMSIS-NN's although there is one.
-    """
-
-    quicker: Select
-    cmsis_nn: Select
-    own: Select | None = None
-
-    def __call__(self, op: Op, graph: Graph, core: Core) -> Kernel:
-        return self.quicker(op, graph, core)
-
-
-@dataclass(frozen=True)
-class OpSpec:
-    """All that the toolchain knows about an operator kind.
-
-    infer      types of the outputs, from the inputs and attributes. The verifier calls it. Raises
-               ValueError with the reason where inputs and attributes contradict each other.
-    reference  exact NumPy semantics: integers in and out, one array per output. Written from the
-               arithmetic of TFLite's reference kernels, independently of the C.
-    select     the kernel for one core, chosen once; a `Choice` where there are CMSIS-NN's and ours.
-               Raises UnsupportedError where this operator exceeds a limit of the kernels.
-    macs       multiply-accumulates.
-    aliases    tensors that are views of one another through this operator. If all its outputs are
-               whole views, no C is emitted.
-    strided_views  images that are strided views of one another through this operator: all of them,
-               or none (then it copies).
-    reads      the bytes [begin, end) of each input that the kernel reads.
-    axes       the axes along which the operator can be split into blocks (MOTES's axis map).
-    reductions the axes that it sums over, in blocks that share int32 sums (MOTES's reduced axes).
-    sample     a random single-operator Graph for differential tests, including odd shapes, strides,
-               zero points and scales.
-    dtypes     element types that its activations may have; the front ends refuse others.
-    quantised  how its tensors must be quantised.
-    limits     one line for `thimble ops`: what is supported.
-    made_by_passes  True where only rewrites make the kind and no front end reads it.
-    variants   the spec of each element type of input `typed_by`, where they differ (`by_type`).
-    typed_by   the input whose type tells the variants apart: the first one, or the state of some.
-    """
-
-    kind: str
-    attributes: type[Attributes] | tuple[type[Attributes], ...]
-    infer: Callable[[Op, Graph], tuple[TensorType, ...]]
-    reference: Callable[[Op, Graph, Sequence[Array]], tuple[Array, ...]]
-    select: Select
-    sample: Callable[[np.random.Generator], Graph]
-    tflite: TfliteBinding | None = None
-    onnx: OnnxBinding | None = None
-    macs: Callable[[Op, Graph], int] = _no_macs
-    aliases: Callable[[Op, Graph], tuple[Alias, ...]] = _no_aliases
-    strided_views: Callable[[Op, Graph], tuple[StridedView, ...]] = _no_strided_views
-    reads: Callable[[Op, Graph], tuple[tuple[int, int], ...]] = _all_bytes
-    axes: Callable[[Op, Graph], tuple[Axis, ...]] = _no_axes
-    reductions: Callable[[Op, Graph], tuple[Reduction, ...]] = no_reductions
-    dtypes: frozenset[DType] = frozenset({DType.INT8})
-    limits: str = ""
-    made_by_passes: bool = False
-    quantised: Quantised = Quantised()
-    variants: Mapping[DType, OpSpec] = field(default_factory=lambda: MappingProxyType({}))
-    typed_by: int = 0
-
-    @property
-    def attribute_classes(self) -> tuple[type[Attributes], ...]:
-        """The classes of its operators' attributes."""
-        return self.attributes if isinstance(self.attributes, tuple) else (self.attributes,)
-
-    def plain_attributes(self) -> Attributes:
-        """The attributes of the first element type, with default values."""
-        return self.attribute_classes[0]()
-
-    @property
-    def forms(self) -> tuple[OpSpec, ...]:
-        """The spec of each element type, or this spec alone where all types share it."""
-        return tuple(self.variants.values()) or (self,)
-
-    def form(self, op: Op, graph: Graph) -> OpSpec:
-        """The spec for the element type of the operator's input `typed_by`.
-
-        Raises ValueError where the kind has none for it."""
-        if not self.variants:
-            return self
-        dtype = graph.input(op, self.typed_by).dtype
-        if dtype not in self.variants:
-            known = ", ".join(known.value for known in self.variants)
-            raise ValueError(f"{self.kind} of {dtype.value} is not supported, only of {known}")
-        return self.variants[dtype]
-
-
-def by_type(variants: Mapping[DType, OpSpec], operand: int = 0) -> OpSpec:
-    """Join specs for several element types into one kind.
-
-    The type of an operator's input `operand` decides which spec answers for it. All specs have the
-    same kind. Fields that do not take an operator (`sample`, `limits`, the readers) are those of
-    the first spec; those of the other types are in `variants`.
-    """
-    specs = tuple(variants.values())
-    first = specs[0]
-
-    def ask(name: str) -> Callable[..., Any]:
-        def answer(op: Op, graph: Graph, *rest: Any) -> Any:
-            return getattr(whole.form(op, graph), name)(op, graph, *rest)
-
-        return answer
-
-    attributes: dict[type[Attributes], None] = {}
-    for spec in specs:
-        attributes |= dict.fromkeys(spec.attribute_classes)
-    asked = {name: ask(name) for name in OF_AN_OPERATOR}
-    fields: dict[str, Any] = asked
-    whole = replace(
-        first,
-        attributes=tuple(attributes),
-        dtypes=frozenset().union(*(spec.dtypes for spec in specs)),
-        limits="; ".join(dict.fromkeys(spec.limits for spec in specs)),
-        variants=MappingProxyType(dict(variants)),
-        typed_by=operand,
-        **fields,
-    )
-    return whole
-
-
-OF_AN_OPERATOR = (
-    "infer",
-    "reference",
-    "select",
-    "macs",
-    "aliases",
-    "strided_views",
-    "reads",
-    "axes",
-    "reductions",
-)
-"""The fields of `OpSpec` that take an operator and its graph."""

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
+from typing import Any
 
 from toolchain.ir import DType
 from toolchain.ops import specs
-from toolchain.ops.spec import OpSpec
+from toolchain.ops.forms import Form
 
 Fixed = tuple[float, int]
 """A scale and a zero point."""
@@ -74,7 +75,7 @@ _LEFT = frozenset(
 
 
 @cache
-def _int8_kinds() -> Mapping[str, OpSpec]:
+def _int8_kinds() -> Mapping[str, Form[Any]]:
     forms = (form for kind in specs().values() for form in kind.forms)
     return MappingProxyType(
         {

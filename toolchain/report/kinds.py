@@ -11,8 +11,8 @@ import numpy as np
 from toolchain.boards import HOST, Core
 from toolchain.ir import DType, Graph
 from toolchain.ops import kernel_of, specs
+from toolchain.ops.forms import OpSpec
 from toolchain.ops.preference import Preference
-from toolchain.ops.spec import OpSpec
 
 CORES = (
     Core("cortex-m3"),

@@ -22,9 +22,9 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.forms import OpSpec
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.pooling.common import Pool2D
-from toolchain.ops.spec import OpSpec
 from toolchain.ops.window import UNPADDED, Padding, same_padding
 
 _Q = Quantisation((0.05,), (-3,))

@@ -1,4 +1,4 @@
-"""One operator of a TFLite file: computed while reading, or read by the binding of its OpSpec."""
+"""One operator of a TFLite file: computed while reading, or read by the binding of a form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from toolchain.frontends.written_out import WrittenOut
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ir.names import Names
 from toolchain.ops import specs
-from toolchain.ops.spec import Array, OpSpec, ReadOp, TensorType
+from toolchain.ops.forms import Form
+from toolchain.ops.spec import Array, ReadOp, TensorType
 from toolchain.ops.unary.dequantize import dequantized
 
 _PLAIN = frozenset({DType.INT16, DType.INT32, DType.UINT32})
@@ -90,41 +91,45 @@ def _check_all_are_read(node: _Node, answer: ReadOp) -> None:
 
 
 @cache
-def _kinds() -> Mapping[str, tuple[OpSpec, ...]]:
-    """Builtin operator name to the kinds that read it, each for other element types."""
-    table: dict[str, tuple[OpSpec, ...]] = {}
-    for spec in (form for kind in specs().values() for form in kind.forms):
-        for builtin in spec.tflite.builtins if spec.tflite is not None else ():
-            table[builtin] = (*table.get(builtin, ()), spec)
+def _forms() -> Mapping[str, tuple[Form[Any], ...]]:
+    """Builtin operator name to the forms that read it, each for other element types."""
+    table: dict[str, tuple[Form[Any], ...]] = {}
+    for form in (form for kind in specs().values() for form in kind.forms):
+        for builtin in form.tflite.builtins if form.tflite is not None else ():
+            table[builtin] = (*table.get(builtin, ()), form)
     return MappingProxyType(
-        {name: tuple(sorted(kinds, key=lambda s: len(s.dtypes))) for name, kinds in table.items()}
+        {name: tuple(sorted(known, key=lambda f: len(f.dtypes))) for name, known in table.items()}
     )
 
 
-def _kind_for(op: FileOp, ends: Sequence[FileTensor]) -> OpSpec:
-    """The kind that takes all these tensors, and the fewest types beside theirs; of the first one's
-    type if there is one, since constants of some types are taken by all.
+def _form_for(
+    op: FileOp, inputs: Sequence[FileTensor | None], outputs: Sequence[FileTensor]
+) -> Form[Any]:
+    """The form that takes all these tensors, and the fewest types beside theirs; of the first one's
+    type if there is one, since constants of some types are taken by all; and for the type of the
+    weights, if one is for no other.
 
     Raises RefusedError where there is none.
     """
-    kinds = _kinds().get(op.name)
-    if kinds is None:
+    forms = _forms().get(op.name)
+    if forms is None:
         raise RefusedError(*refusals.of_operator(op))
+    ends = [end for end in (*inputs, *outputs) if end is not None]
     first: tuple[str, str] | None = None
     taking = []
-    for spec in kinds:
-        reasons = (refusals.of_tensor(end, spec.dtypes) for end in ends)
+    for form in forms:
+        reasons = (refusals.of_tensor(end, form.dtypes) for end in ends)
         reason = next((reason for reason in reasons if reason is not None), None)
         if reason is None:
-            taking.append(spec)
+            taking.append(form)
         first = first or reason
-    data = ends[0].tensor if ends else None
-    alike = (spec for spec in taking if data is not None and data.dtype in spec.dtypes)
-    found = next(alike, taking[0] if taking else None)
-    if found is None:
+    if not taking:
         assert first is not None
         raise RefusedError(*first)
-    return found
+    data = ends[0].tensor if ends else None
+    alike = [form for form in taking if data is not None and data.dtype in form.dtypes]
+    types = [end.tensor.dtype if end and end.tensor else None for end in inputs]
+    return next((form for form in alike if form.takes_weights(types)), (alike or taking)[0])
 
 
 class OperatorReader:
@@ -205,16 +210,17 @@ class OperatorReader:
         """The operator; none where its outputs have no elements."""
         op = self._with_real_table(self._without_empty(op))
         file_tensors = self._found
-        spec = _kind_for(op, [file_tensors[i] for i in (*op.inputs, *op.outputs) if i != -1])
-        assert spec.tflite is not None
+        given = [None if i == -1 else file_tensors[i] for i in op.inputs]
+        form = _form_for(op, given, [file_tensors[i] for i in op.outputs if i != -1])
+        assert form.tflite is not None
         inputs = tuple(self._input(i) for i in op.inputs)
-        narrowed = spec.quantised.stored and all(x is None or x.dtype in _PLAIN for x in inputs)
+        narrowed = form.quantised.stored and all(x is None or x.dtype in _PLAIN for x in inputs)
         outputs = tuple(self._output(file_tensors[i], narrowed) for i in op.outputs)
         if not outputs:
             raise InputError(f"{op} has no output")
         between = tuple(file_tensors[i].tensor for i in op.intermediates)
         node = _Node(op, inputs, outputs, between)
-        answer = spec.tflite.read(node)
+        answer = form.tflite.read(node)
         _check_all_are_read(node, answer)
         _check_finite(op, answer.attributes)
         kept = [inputs[i] for i in answer.inputs]
@@ -225,15 +231,15 @@ class OperatorReader:
             kept.append(self._memory(f"{outputs[0].name}_memory{'_' * place}", first))
             updated.append(self._tensors[self._states[-1].output])
         result = Op(
-            spec.kind,
-            f"{spec.kind}_{op.index}",
+            form.kind,
+            f"{form.kind}_{op.index}",
             tuple("" if tensor is None else tensor.name for tensor in kept),
             tuple(tensor.name for tensor in (*outputs, *updated)),
             answer.attributes,
         )
         self._tensors.update({tensor.name: tensor for tensor in outputs})
         seen = Graph("", MappingProxyType(self._tensors), (), (), ())
-        derived = spec.infer(result, seen)[: len(outputs)]
+        derived = form.infer(*form.given(result, seen))[: len(outputs)]
         for index, output, inferred in zip(op.outputs, outputs, derived, strict=True):
             found = replace(file_tensors[index], tensor=output)
             settled = settled_as(found, inferred, op)

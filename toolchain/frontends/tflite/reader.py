@@ -1,4 +1,4 @@
-"""The TFLite front end: operators are read by the `tflite` binding of their OpSpec."""
+"""The TFLite front end: operators are read by the `tflite` binding of a form."""
 
 from __future__ import annotations
 

@@ -12,9 +12,10 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.control.body import Body, check_body, check_results, macs_of
 from toolchain.ops.control.flow import Flow
 from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.forms import OldForm
 from toolchain.ops.interpret import interpret
 from toolchain.ops.kernel import Input, Kernel, Output
-from toolchain.ops.spec import STORED, Array, OpSpec, TensorType
+from toolchain.ops.spec import STORED, Array, TensorType
 from toolchain.ops.unary.relu import Bounds, Relu
 
 _FLAG = Input(0)
@@ -105,7 +106,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [flag, x, y, z], [op], ["flag", "x", "y"], ["z"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="branch",
     attributes=Branch,
     infer=_infer,
@@ -113,7 +114,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     macs=_macs,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     quantised=STORED,
     limits="TFLite IF whose condition is computed; branches of what is in this table, without "
     "variables",

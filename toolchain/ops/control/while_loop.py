@@ -19,10 +19,11 @@ from toolchain.ops.control.flow import Flow
 from toolchain.ops.elementwise.addition import Sum
 from toolchain.ops.elementwise.compare import Compare, Relation
 from toolchain.ops.elementwise.logical import Connective, Logical
+from toolchain.ops.forms import OldForm
 from toolchain.ops.interpret import interpret
 from toolchain.ops.kernel import Input, Kernel, Output, SafeOverlap
 from toolchain.ops.reduction.reduce_max import ReduceMax
-from toolchain.ops.spec import STORED, Array, OpSpec, TensorType
+from toolchain.ops.spec import STORED, Array, TensorType
 
 MOST_TURNS = 1_000_000
 """Of a loop in NumPy, a minute or more."""
@@ -134,7 +135,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [start, x, limit, *ends], [op], ["x", "limit"], ["turns", "y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="while_loop",
     attributes=WhileLoop,
     infer=_infer,
@@ -142,7 +143,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     macs=_macs,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     quantised=STORED,
     limits="TFLite WHILE whose number of turns is not known; graphs of what is in this table, "
     "without variables; shapes stay as they are",

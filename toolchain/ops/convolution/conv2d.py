@@ -7,13 +7,13 @@ scheme), with sums in int64: `reference_integer_ops::ConvPerChannel`; its kernel
 
 from __future__ import annotations
 
-from toolchain.ir import DType
 from toolchain.ops.convolution.conv2d_f32 import F32
 from toolchain.ops.convolution.conv2d_s8 import S8
 from toolchain.ops.convolution.conv2d_s8 import Conv2D as Conv2D
 from toolchain.ops.convolution.kernels_s16 import cmsis_nn_conv2d, own_conv2d, select_conv2d
+from toolchain.ops.forms import Choice, OpSpec
+from toolchain.ops.hybrid.convolutions import hybrid_conv2d
 from toolchain.ops.readers.int16 import int16_form
-from toolchain.ops.spec import Choice, by_type
 
 _S16 = int16_form(
     S8,
@@ -21,4 +21,4 @@ _S16 = int16_form(
     Choice(select_conv2d, cmsis_nn_conv2d, own_conv2d),
 )
 
-SPEC = by_type({DType.INT8: S8, DType.INT16: _S16, DType.FLOAT32: F32})
+SPEC = OpSpec((S8, _S16, F32, hybrid_conv2d(F32)))

@@ -11,8 +11,6 @@ from toolchain.ir import Graph, Op
 from toolchain.ops.convolution.common import INPUT, WEIGHTS, convolution_of, window_of
 from toolchain.ops.convolution.conv2d_s8 import S8
 from toolchain.ops.convolution.kernels_f32 import float_kernel
-from toolchain.ops.hybrid.convolutions import hybrid_conv2d
-from toolchain.ops.hybrid.either import float_or_hybrid
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import (
     float32_form,
@@ -43,7 +41,6 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return float_kernel(op, graph, "thimble_convolve_f32", window, activation, depth)
 
 
-_PLAIN = float32_form(
+F32 = float32_form(
     S8, "float32, constant weights; any stride, dilation, groups", _reference, _select
 )
-F32 = float_or_hybrid(_PLAIN, hybrid_conv2d(_PLAIN))

@@ -39,6 +39,7 @@ from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D
 from toolchain.ops.convolution.kernels_conv2d import own_conv2d, select_conv2d
 from toolchain.ops.convolution.reductions import convolution_reductions
 from toolchain.ops.convolution.winograd import winograd_forms
+from toolchain.ops.forms import Choice, OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.onnx import (
     add_bias,
@@ -52,10 +53,8 @@ from toolchain.ops.spec import (
     WEIGHTED,
     Array,
     Axis,
-    Choice,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     Reach,
     ReadOp,
     Reduction,
@@ -223,7 +222,7 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit(kind, attributes, inputs, q, axes, image_shape(node.output_shape()))
 
 
-S8 = OpSpec(
+S8 = OldForm(
     quantised=WEIGHTED,
     kind="conv2d",
     attributes=Conv2D,
@@ -236,5 +235,6 @@ S8 = OpSpec(
     reductions=_reductions,
     tflite=TfliteBinding(("CONV_2D",), _read, _write),
     onnx=OnnxBinding(("Conv",), _read_onnx),
+    dtype=DType.INT8,
     limits="int8 or legacy uint8; constant weights, int4 too; any stride, dilation, groups",
 )

@@ -23,6 +23,7 @@ from toolchain.ops.convolution.common import (
     present_inputs,
 )
 from toolchain.ops.extents import Extents, whole, window_reach
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Call,
     Input,
@@ -32,11 +33,10 @@ from toolchain.ops.kernel import (
     Touched,
     numbers,
 )
-from toolchain.ops.readers.float32 import FLOAT32_ONLY, range_of, with_bias_and_activation
+from toolchain.ops.readers.float32 import range_of, with_bias_and_activation
 from toolchain.ops.spec import (
     Array,
     Axis,
-    OpSpec,
     Part,
     Reach,
     ReadOp,
@@ -308,7 +308,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", kept, [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="conv3d",
     attributes=Conv3D,
     infer=_infer,
@@ -318,6 +318,6 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("CONV_3D",), _read, _write),
     macs=_macs,
     axes=_axes,
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
     limits="float32, constant weights; any stride, dilation, padding",
 )

@@ -7,13 +7,13 @@ kernels are in `kernels_s16`.
 
 from __future__ import annotations
 
-from toolchain.ir import DType
 from toolchain.ops.convolution.depthwise_conv2d_f32 import F32
 from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D as DepthwiseConv2D
 from toolchain.ops.convolution.kernels_s16 import select_depthwise
+from toolchain.ops.forms import OpSpec
+from toolchain.ops.hybrid.convolutions import hybrid_depthwise
 from toolchain.ops.readers.int16 import int16_form
-from toolchain.ops.spec import by_type
 
 _S16 = int16_form(
     S8,
@@ -21,4 +21,4 @@ _S16 = int16_form(
     select_depthwise,
 )
 
-SPEC = by_type({DType.INT8: S8, DType.INT16: _S16, DType.FLOAT32: F32})
+SPEC = OpSpec((S8, _S16, F32, hybrid_depthwise(F32)))

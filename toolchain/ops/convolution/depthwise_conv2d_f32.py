@@ -11,8 +11,6 @@ from toolchain.ir import Graph, Op
 from toolchain.ops.convolution.common import INPUT, WEIGHTS, convolution_of, window_of
 from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
 from toolchain.ops.convolution.kernels_f32 import float_kernel
-from toolchain.ops.hybrid.convolutions import hybrid_depthwise
-from toolchain.ops.hybrid.either import float_or_hybrid
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import (
     float32_form,
@@ -38,7 +36,6 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return float_kernel(op, graph, "thimble_depthwise_conv_f32", window, activation, depth=1)
 
 
-_PLAIN = float32_form(
+F32 = float32_form(
     S8, "float32, constant weights; any stride, dilation, multiplier", _reference, _select
 )
-F32 = float_or_hybrid(_PLAIN, hybrid_depthwise(_PLAIN))

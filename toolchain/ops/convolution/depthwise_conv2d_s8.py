@@ -34,12 +34,11 @@ from toolchain.ops.convolution.common import (
     write_convolution,
 )
 from toolchain.ops.convolution.kernels_depthwise import own_depthwise, select_depthwise
+from toolchain.ops.forms import Choice, OldForm
 from toolchain.ops.spec import (
     WEIGHTED,
     Array,
     Axis,
-    Choice,
-    OpSpec,
     Reach,
     ReadOp,
     TensorType,
@@ -159,7 +158,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-S8 = OpSpec(
+S8 = OldForm(
     quantised=WEIGHTED,
     kind="depthwise_conv2d",
     attributes=DepthwiseConv2D,
@@ -170,5 +169,6 @@ S8 = OpSpec(
     macs=_macs,
     axes=_axes,
     tflite=TfliteBinding(("DEPTHWISE_CONV_2D",), _read, _write),
+    dtype=DType.INT8,
     limits="int8 or legacy uint8; constant weights, int4 too; any stride and dilation",
 )

@@ -33,6 +33,7 @@ from toolchain.ops.convolution.kernels_conv2d import column_bytes
 from toolchain.ops.convolution.packing import folded_bias, pack_pair_sums, pack_sums_lanes
 from toolchain.ops.convolution.structs import conv_shape
 from toolchain.ops.convolution.terms import partial_conv_terms, partial_lanes_terms
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -44,7 +45,7 @@ from toolchain.ops.kernel import (
     SafeOverlap,
     Scratch,
 )
-from toolchain.ops.spec import WEIGHTED, Array, OpSpec, TensorType
+from toolchain.ops.spec import WEIGHTED, Array, TensorType
 from toolchain.ops.window import UNPADDED, Window, same_padding
 
 SUMS = 3
@@ -188,7 +189,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x", sums] if sums else ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=WEIGHTED,
     kind="partial_conv2d",
     attributes=PartialConv2D,
@@ -197,7 +198,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     macs=_macs,
-    dtypes=frozenset({DType.INT8, DType.INT32}),
+    types=frozenset({DType.INT8, DType.INT32}),
     made_by_passes=True,
     limits="int8 image, int32 sums; made by rewriting only",
 )

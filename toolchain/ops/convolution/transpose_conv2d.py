@@ -7,14 +7,14 @@ int8 is in `transpose_conv2d_s8`, float32 in `transpose_conv2d_f32`. int16 image
 from __future__ import annotations
 
 from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op
+from toolchain.ir import Graph, Op
 from toolchain.ops.convolution.kernels_s16 import own_kernel
 from toolchain.ops.convolution.transpose_conv2d_f32 import F32
 from toolchain.ops.convolution.transpose_conv2d_s8 import S8, forward_window, transposed_of
 from toolchain.ops.convolution.transpose_conv2d_s8 import TransposeConv2D as TransposeConv2D
+from toolchain.ops.forms import OpSpec
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.int16 import int16_form
-from toolchain.ops.spec import by_type
 
 
 def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
@@ -28,4 +28,4 @@ _S16 = int16_form(
     _select_s16,
 )
 
-SPEC = by_type({DType.INT8: S8, DType.INT16: _S16, DType.FLOAT32: F32})
+SPEC = OpSpec((S8, _S16, F32))

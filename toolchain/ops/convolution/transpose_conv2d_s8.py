@@ -43,6 +43,7 @@ from toolchain.ops.convolution.packing import (
 from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
 from toolchain.ops.convolution.terms import transposed_lanes_terms
 from toolchain.ops.extents import round_up
+from toolchain.ops.forms import Choice, OldForm
 from toolchain.ops.kernel import Call, Constant, Kernel
 from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers.onnx import (
@@ -59,10 +60,8 @@ from toolchain.ops.spec import (
     WEIGHTED,
     Array,
     Axis,
-    Choice,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     Part,
     Reach,
     ReadOp,
@@ -389,7 +388,7 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("transpose_conv2d", attributes, operands, q, axes, size)
 
 
-S8 = OpSpec(
+S8 = OldForm(
     quantised=WEIGHTED,
     kind="transpose_conv2d",
     attributes=TransposeConv2D,
@@ -401,5 +400,6 @@ S8 = OpSpec(
     axes=_axes,
     tflite=TfliteBinding(("TRANSPOSE_CONV",), _read, _write),
     onnx=OnnxBinding(("ConvTranspose",), _read_onnx),
+    dtype=DType.INT8,
     limits="int8, constant weights, per channel or per tensor; any stride and output size",
 )

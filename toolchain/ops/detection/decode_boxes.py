@@ -31,6 +31,7 @@ from toolchain.ops.detection.heads import (
 )
 from toolchain.ops.extents import Extent, Extents, whole
 from toolchain.ops.extents import joined as joined_extents
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     NULL,
     Argument,
@@ -46,7 +47,7 @@ from toolchain.ops.kernel import (
     Terms,
     Touched,
 )
-from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.spec import Array, TensorType
 from toolchain.ops.unary.dequantize import dequantized
 
 KIND = "decode_boxes"
@@ -413,14 +414,14 @@ def _steps(view: View) -> tuple[int, int, int]:
     return view.cell_step, view.anchor_step, view.channel_step
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind=KIND,
     attributes=DecodeBoxes,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    dtypes=frozenset({DType.FLOAT32, DType.INT8}),
+    types=frozenset({DType.FLOAT32, DType.INT8}),
     limits="int8 or float32 heads of SSD and YOLO, by --decode",
     made_by_passes=True,
 )

@@ -18,6 +18,7 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.detection.boxes import Float32, best_of, decode, suppressed
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -30,16 +31,7 @@ from toolchain.ops.kernel import (
     Terms,
     Touched,
 )
-from toolchain.ops.spec import (
-    Array,
-    OpSpec,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-    by_type,
-)
+from toolchain.ops.spec import Array, ReadOp, TensorType, TfliteBinding, TfliteNode, WrittenOp
 from toolchain.ops.unary.dequantize import dequantized
 
 CUSTOM = "TFLite_Detection_PostProcess"
@@ -331,7 +323,7 @@ def _sample_stored(rng: np.random.Generator) -> Graph:
 
 
 _DTYPES = frozenset({DType.FLOAT32, DType.INT8})
-_FLOAT32 = OpSpec(
+_FLOAT32 = OldForm(
     kind="detection_postprocess",
     attributes=DetectionPostprocess,
     infer=_infer,
@@ -339,8 +331,9 @@ _FLOAT32 = OpSpec(
     select=_select,
     sample=_sample,
     tflite=TfliteBinding((CUSTOM,), _read, _write),
-    dtypes=_DTYPES,
+    types=_DTYPES,
+    dtype=DType.FLOAT32,
     limits="float32 encodings and scores, or int8 ones behind their DEQUANTIZE; constant anchors",
 )
-_INT8 = replace(_FLOAT32, sample=_sample_stored, tflite=None, made_by_passes=True)
-SPEC = by_type({DType.FLOAT32: _FLOAT32, DType.INT8: _INT8})
+_INT8 = replace(_FLOAT32, sample=_sample_stored, tflite=None, made_by_passes=True, dtype=DType.INT8)
+SPEC = OpSpec((_FLOAT32, _INT8))

@@ -14,6 +14,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import infer_unary, sample_quantisation, sample_shape
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -27,14 +28,12 @@ from toolchain.ops.reduction.fine_sums import parameters, settled
 from toolchain.ops.spec import (
     STORED,
     Array,
-    OpSpec,
     Quantised,
     ReadOp,
     TensorType,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
-    by_type,
 )
 
 _SUFFIXES = MappingProxyType({DType.FLOAT32: "f32", DType.INT32: "s32"})
@@ -104,7 +103,7 @@ def _plain(dtype: DType) -> Callable[[np.random.Generator], Graph]:
     return sample
 
 
-_PLAIN = OpSpec(
+_PLAIN = OldForm(
     kind="add_n",
     attributes=Attributes,
     infer=_infer,
@@ -113,15 +112,14 @@ _PLAIN = OpSpec(
     sample=_sample,
     axes=elementwise_axes,
     tflite=TfliteBinding(("ADD_N",), _read, _write),
-    dtypes=frozenset(_SUFFIXES),
     quantised=STORED,
     limits="operands of one shape",
 )
 
 
-def _plain_form(dtype: DType) -> OpSpec:
+def _plain_form(dtype: DType) -> OldForm:
     limits = f"{dtype.value}, operands of one shape"
-    return replace(_PLAIN, dtypes=frozenset({dtype}), sample=_plain(dtype), limits=limits)
+    return replace(_PLAIN, dtype=dtype, sample=_plain(dtype), limits=limits)
 
 
 def _reference_s8(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -178,13 +176,8 @@ _INT8 = replace(
     reference=_reference_s8,
     select=_select_s8,
     sample=_sample_s8,
-    dtypes=frozenset({DType.INT8}),
+    dtype=DType.INT8,
     quantised=Quantised(),
     limits="int8 as tflite-micro has it, operands of one shape and scale",
 )
-SPEC = by_type(
-    {
-        **{dtype: _plain_form(dtype) for dtype in _SUFFIXES},
-        DType.INT8: _INT8,
-    }
-)
+SPEC = OpSpec((*(_plain_form(dtype) for dtype in _SUFFIXES), _INT8))

@@ -38,18 +38,10 @@ from toolchain.ops.elementwise.common import (
     scalar_constant,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel, unary_kernel
+from toolchain.ops.forms import Choice, OldForm
 from toolchain.ops.kernel import Argument, Kernel, Struct
 from toolchain.ops.readers.onnx_elementwise import read_binary
-from toolchain.ops.spec import (
-    Array,
-    Choice,
-    OnnxBinding,
-    OpSpec,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
+from toolchain.ops.spec import Array, OnnxBinding, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 LEFT_SHIFT = 20
 TOO_FAR_APART = "so far apart that TFLite stops, or shifts in a way that C leaves undefined"
@@ -220,7 +212,7 @@ def read_sum(node: TfliteNode) -> Sum:
     return Sum(read_activation(node))
 
 
-def sum_spec(kind: str, sign: int) -> OpSpec:
+def sum_spec(kind: str, sign: int) -> OldForm:
     """The int8 spec of `add` (sign 1) or `sub` (sign -1)."""
     builtin, options = kind.upper(), f"{kind.capitalize()}Options"
 
@@ -240,7 +232,7 @@ def sum_spec(kind: str, sign: int) -> OpSpec:
         fields = {"fusedActivationFunction": op.attributes.activation}
         return WrittenOp(builtin, options, fields, version=2)
 
-    return OpSpec(
+    return OldForm(
         kind=kind,
         attributes=Sum,
         infer=infer_broadcast,
@@ -250,6 +242,7 @@ def sum_spec(kind: str, sign: int) -> OpSpec:
         axes=elementwise_axes,
         tflite=TfliteBinding((builtin,), read, write),
         onnx=OnnxBinding((kind.capitalize(),), read_binary(kind, Sum)),
+        dtype=DType.INT8,
         limits="int8, any broadcast, fused activation",
     )
 

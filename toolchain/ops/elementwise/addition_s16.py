@@ -23,17 +23,10 @@ from toolchain.ops.arithmetic.fixed_point import (
 from toolchain.ops.elementwise.addition import TOO_FAR_APART, Sum, cmsis_sum, sum_spec
 from toolchain.ops.elementwise.common import check_node, require_types
 from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel
+from toolchain.ops.forms import Choice, OldForm
 from toolchain.ops.kernel import Kernel, Struct
-from toolchain.ops.readers.int16 import INT16_ONLY, int16_sample, power_of_two
-from toolchain.ops.spec import (
-    Array,
-    Choice,
-    OpSpec,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
+from toolchain.ops.readers.int16 import int16_sample, power_of_two
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 _LEFT_SHIFT = 15
 
@@ -52,7 +45,7 @@ def _multipliers(op: Op, graph: Graph, sign: int) -> tuple[tuple[int, int], ...]
     return first, (sign * second[0], second[1]), output
 
 
-def int16_sum_spec(kind: str, sign: int) -> OpSpec:
+def int16_sum_spec(kind: str, sign: int) -> OldForm:
     """The int16 spec of `add` (sign 1) or `sub` (sign -1)."""
     base = sum_spec(kind, sign)
 
@@ -100,7 +93,7 @@ def int16_sum_spec(kind: str, sign: int) -> OpSpec:
         sample=int16_sample(base.sample),
         tflite=TfliteBinding((kind.upper(),), _read, _write),
         onnx=None,
-        dtypes=INT16_ONLY,
+        dtype=DType.INT16,
         limits="int16, any broadcast, fused activation; scales not all powers of two",
     )
 

@@ -9,16 +9,16 @@ from types import MappingProxyType
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, Graph, Op
+from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.elementwise.common import expression_of
 from toolchain.ops.elementwise.kernels import broadcast_kernel, expressed
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import (
-    FLOAT32_ONLY,
     check_float_node,
     clamped,
     float32_elementwise_sample,
@@ -26,7 +26,7 @@ from toolchain.ops.readers.float32 import (
     range_of,
     smaller,
 )
-from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
 
 
 def float_form(
-    base: OpSpec, read: Callable[[TfliteNode], Attributes] = lambda node: Attributes()
-) -> OpSpec:
+    base: OldForm, read: Callable[[TfliteNode], Attributes] = lambda node: Attributes()
+) -> OldForm:
     """The float32 form of an int8 kind `base`. `read` makes the attributes of a TFLite operator."""
     assert base.tflite is not None
     binding = base.tflite
@@ -109,7 +109,7 @@ def float_form(
     def write(op: Op, graph: Graph) -> WrittenOp:
         return replace(binding.write(op, graph), version=1)
 
-    activation = ", fused activation" if hasattr(base.plain_attributes(), "activation") else ""
+    activation = ", fused activation" if hasattr(base.attributes(), "activation") else ""
     return replace(
         base,
         reference=_reference,
@@ -117,6 +117,6 @@ def float_form(
         sample=float32_elementwise_sample(base.sample),
         tflite=TfliteBinding(binding.builtins, read_float, write),
         onnx=None,
-        dtypes=FLOAT32_ONLY,
+        dtype=DType.FLOAT32,
         limits=f"float32, any broadcast{activation}",
     )

@@ -18,11 +18,11 @@ from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.elementwise.common import expression_of
 from toolchain.ops.elementwise.kernels import broadcast_kernel, expressed
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.spec import (
     STORED,
     Array,
-    OpSpec,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -135,7 +135,7 @@ def _second(op: Op, graph: Graph) -> Array | None:
 
 
 def _infer_limited(
-    base: OpSpec, limited: _Limited
+    base: OldForm, limited: _Limited
 ) -> Callable[[Op, Graph], tuple[TensorType, ...]]:
     """As `base`'s, but that the second operand must be a constant within its limits."""
 
@@ -168,7 +168,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return expressed(loops, template, expression, _CALLED.get(expression, ""), limits)
 
 
-def _sample(base: OpSpec, dtype: DType) -> Callable[[np.random.Generator], Graph]:
+def _sample(base: OldForm, dtype: DType) -> Callable[[np.random.Generator], Graph]:
     """The samples of the int8 kind with plain integers."""
 
     def sample(rng: np.random.Generator) -> Graph:
@@ -193,20 +193,20 @@ def _sample(base: OpSpec, dtype: DType) -> Callable[[np.random.Generator], Graph
 
 
 def int32_form(
-    base: OpSpec, read: Callable[[TfliteNode], Attributes] = lambda node: Attributes()
-) -> OpSpec:
+    base: OldForm, read: Callable[[TfliteNode], Attributes] = lambda node: Attributes()
+) -> OldForm:
     """The int32 form of an int8 kind `base`. `read` makes the attributes of a TFLite operator."""
     return _form(base, DType.INT32, read)
 
 
 def int64_form(
-    base: OpSpec, read: Callable[[TfliteNode], Attributes] = lambda node: Attributes()
-) -> OpSpec:
+    base: OldForm, read: Callable[[TfliteNode], Attributes] = lambda node: Attributes()
+) -> OldForm:
     """The same for int64."""
     return _form(base, DType.INT64, read)
 
 
-def _form(base: OpSpec, dtype: DType, read: Callable[[TfliteNode], Attributes]) -> OpSpec:
+def _form(base: OldForm, dtype: DType, read: Callable[[TfliteNode], Attributes]) -> OldForm:
     assert base.tflite is not None
     binding = base.tflite
 
@@ -225,7 +225,7 @@ def _form(base: OpSpec, dtype: DType, read: Callable[[TfliteNode], Attributes]) 
     def write(op: Op, graph: Graph) -> WrittenOp:
         return replace(binding.write(op, graph), version=1)
 
-    activation = ", fused activation" if hasattr(base.plain_attributes(), "activation") else ""
+    activation = ", fused activation" if hasattr(base.attributes(), "activation") else ""
     constant = "" if limited is None else f", constant {limited.named}"
     return replace(
         base,
@@ -235,7 +235,7 @@ def _form(base: OpSpec, dtype: DType, read: Callable[[TfliteNode], Attributes]) 
         sample=_sample(base, dtype),
         tflite=TfliteBinding(binding.builtins, read_plain, write),
         onnx=None,
-        dtypes=frozenset({dtype}),
+        dtype=dtype,
         quantised=STORED,
         limits=f"{dtype.value} without scales, any broadcast{activation}{constant}",
     )

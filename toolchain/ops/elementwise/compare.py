@@ -29,6 +29,7 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.onnx_elementwise import output_axes
 from toolchain.ops.spec import (
@@ -36,13 +37,11 @@ from toolchain.ops.spec import (
     Array,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     ReadOp,
     TensorType,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
-    by_type,
 )
 
 _LEFT_SHIFT = 8
@@ -155,7 +154,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [*operands, y], [op], inputs, ["y"])
 
 
-_INT8 = OpSpec(
+_INT8 = OldForm(
     kind="compare",
     attributes=Compare,
     infer=_infer,
@@ -165,7 +164,8 @@ _INT8 = OpSpec(
     axes=elementwise_axes,
     tflite=TfliteBinding(tuple(r.name for r in Relation), _read, _write),
     onnx=OnnxBinding(ONNX_RELATIONS, _read_onnx),
-    dtypes=frozenset({DType.INT8, DType.BOOL}),
+    types=frozenset({DType.INT8, DType.BOOL}),
+    dtype=DType.INT8,
     limits="int8 of scales below 1, any broadcast; gives bool",
 )
 _RELATIONS = MappingProxyType(
@@ -206,7 +206,7 @@ def _plain_select(op: Op, graph: Graph, core: Core) -> Kernel:
     return broadcast_kernel(op, graph, core, function, struct)
 
 
-def _plain_form(dtype: DType) -> OpSpec:
+def _plain_form(dtype: DType) -> OldForm:
     """Of values as they are stored; TFLite tests bool for equality alone."""
     relations = _TESTED.get(dtype, tuple(Relation))
 
@@ -245,10 +245,11 @@ def _plain_form(dtype: DType) -> OpSpec:
         select=_plain_select,
         sample=sample,
         tflite=TfliteBinding(tuple(r.name for r in Relation), read, write),
-        dtypes=frozenset({dtype, DType.BOOL}),
+        dtype=dtype,
+        types=frozenset({dtype, DType.BOOL}),
         quantised=STORED,
         limits=f"{dtype.value}, any broadcast; gives bool",
     )
 
 
-SPEC = by_type({DType.INT8: _INT8} | {dtype: _plain_form(dtype) for dtype in _SUFFIXES})
+SPEC = OpSpec((_INT8, *(_plain_form(dtype) for dtype in _SUFFIXES)))

@@ -37,6 +37,7 @@ from toolchain.ops.elementwise.common import (
     scalar_constant,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.int16 import as_int16, int16_form
 from toolchain.ops.readers.onnx_elementwise import read_binary
@@ -44,12 +45,10 @@ from toolchain.ops.spec import (
     Array,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     ReadOp,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
-    by_type,
 )
 from toolchain.ops.unary.lookup import Lookup
 
@@ -215,7 +214,7 @@ def _sample(rng: np.random.Generator) -> Graph:
             return graph
 
 
-_INT8 = OpSpec(
+_INT8 = OldForm(
     kind="div",
     attributes=Div,
     infer=infer_broadcast,
@@ -225,6 +224,7 @@ _INT8 = OpSpec(
     axes=elementwise_axes,
     tflite=TfliteBinding(("DIV",), _read, _write),
     onnx=OnnxBinding(("Div",), _read_onnx),
+    dtype=DType.INT8,
     limits="int8, any broadcast, fused activation; a division by zero saturates",
 )
 
@@ -253,12 +253,12 @@ def _read_plain(node: TfliteNode) -> Div:
     return Div(read_activation(node))
 
 
-SPEC = by_type(
-    {
-        DType.INT8: _INT8,
-        DType.INT16: _INT16,
-        DType.FLOAT32: float_form(_INT8, _read_plain),
-        DType.INT32: int32_form(_INT8, _read_plain),
-        DType.INT64: replace(int64_form(_INT8, _read_plain), tflite=None, onnx=_INT8.onnx),
-    }
+SPEC = OpSpec(
+    (
+        _INT8,
+        _INT16,
+        float_form(_INT8, _read_plain),
+        int32_form(_INT8, _read_plain),
+        replace(int64_form(_INT8, _read_plain), tflite=None, onnx=_INT8.onnx),
+    )
 )

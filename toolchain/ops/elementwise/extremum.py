@@ -23,6 +23,7 @@ from toolchain.ops.elementwise.common import (
     scalar_constant,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.int16 import as_int16
 from toolchain.ops.readers.onnx_elementwise import read_extremum
@@ -30,7 +31,6 @@ from toolchain.ops.spec import (
     STORED,
     Array,
     OnnxBinding,
-    OpSpec,
     ReadOp,
     TfliteBinding,
     TfliteNode,
@@ -38,7 +38,7 @@ from toolchain.ops.spec import (
 )
 
 
-def extremum_spec(kind: str, choose: Callable[[Array, Array], Array], dtype: DType) -> OpSpec:
+def extremum_spec(kind: str, choose: Callable[[Array, Array], Array], dtype: DType) -> OldForm:
     """The spec of `minimum` or `maximum`, of int8 or int16. `choose` is NumPy's function."""
     wide = dtype is DType.INT16
 
@@ -75,7 +75,7 @@ def extremum_spec(kind: str, choose: Callable[[Array, Array], Array], dtype: DTy
         tensors = [replace(t, quantisation=q) for t in graph.tensors.values()]
         return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
 
-    return OpSpec(
+    return OldForm(
         quantised=STORED,
         kind=kind,
         attributes=Attributes,
@@ -86,6 +86,6 @@ def extremum_spec(kind: str, choose: Callable[[Array, Array], Array], dtype: DTy
         axes=elementwise_axes,
         tflite=TfliteBinding((kind.upper(),), read, write),
         onnx=None if wide else OnnxBinding((kind[:3].capitalize(),), read_extremum(kind)),
-        dtypes=frozenset({dtype}),
+        dtype=dtype,
         limits=f"{dtype.value}, any broadcast",
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from toolchain.ir import Attributes, DType
 from toolchain.ops.elementwise.plain import plain_spec
 from toolchain.ops.readers.onnx_elementwise import output_axes
@@ -21,7 +19,11 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("floor_mod", Attributes(), operands, None, axes, dtype=node.plain_dtype(0))
 
 
-SPEC = replace(
-    plain_spec("floor_mod", "FloorModOptions", DType.FLOAT32, DType.INT32, DType.INT64),
+SPEC = plain_spec(
+    "floor_mod",
+    "FloorModOptions",
+    DType.FLOAT32,
+    DType.INT32,
+    DType.INT64,
     onnx=OnnxBinding(("Mod",), _read_onnx),
 )

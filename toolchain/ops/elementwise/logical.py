@@ -17,13 +17,13 @@ from toolchain.ops.elementwise.common import (
     sample_broadcast_shapes,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.onnx_elementwise import output_axes
 from toolchain.ops.spec import (
     Array,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -103,7 +103,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [*operands, y], [op], list(names), ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="logical",
     attributes=Logical,
     infer=_infer,
@@ -115,6 +115,6 @@ SPEC = OpSpec(
         tuple(f"LOGICAL_{c.name}" for c in Connective if c is not Connective.XOR), _read, _write
     ),
     onnx=OnnxBinding(("And", "Or", "Not", "Xor"), _read_onnx),
-    dtypes=frozenset({DType.BOOL}),
+    dtype=DType.BOOL,
     limits="bool, any broadcast",
 )

@@ -38,19 +38,11 @@ from toolchain.ops.elementwise.common import (
     scalar_constant,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel, unary_kernel
+from toolchain.ops.forms import Choice, OldForm
 from toolchain.ops.kernel import Argument, Kernel, Struct
 from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers.onnx_elementwise import read_binary
-from toolchain.ops.spec import (
-    Array,
-    Choice,
-    OnnxBinding,
-    OpSpec,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
+from toolchain.ops.spec import Array, OnnxBinding, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
 @dataclass(frozen=True)
@@ -212,7 +204,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_binary(rng, op, float(2.0 ** rng.uniform(-8, 6)))
 
 
-MUL = OpSpec(
+MUL = OldForm(
     kind="mul",
     attributes=Mul,
     infer=infer_broadcast,
@@ -224,5 +216,6 @@ MUL = OpSpec(
     onnx=OnnxBinding(
         ("Mul",), read_binary("mul", lambda activation: Mul(activation, Rounding.ONNX))
     ),
+    dtype=DType.INT8,
     limits="int8, any broadcast, fused activation",
 )

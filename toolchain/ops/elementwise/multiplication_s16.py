@@ -25,10 +25,11 @@ from toolchain.ops.elementwise.common import (
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel
 from toolchain.ops.elementwise.multiplication import MUL, Mul
+from toolchain.ops.forms import Choice
 from toolchain.ops.kernel import Argument, Kernel, Struct
 from toolchain.ops.preference import NoKernelError
-from toolchain.ops.readers.int16 import INT16_ONLY, int16_sample
-from toolchain.ops.spec import Array, Choice, ReadOp, TfliteBinding, TfliteNode, WrittenOp
+from toolchain.ops.readers.int16 import int16_sample
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
 def _scaling(op: Op, graph: Graph) -> tuple[int, int]:
@@ -94,6 +95,6 @@ WIDE_MUL = replace(
     sample=int16_sample(MUL.sample, finer=2**14),
     tflite=TfliteBinding(("MUL",), _read, _write),
     onnx=None,
-    dtypes=INT16_ONLY,
+    dtype=DType.INT16,
     limits="int16, any broadcast, fused activation",
 )

@@ -14,8 +14,9 @@ from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.binary_f32 import float_form
 from toolchain.ops.elementwise.binary_s32 import int32_form, int64_form
 from toolchain.ops.elementwise.common import infer_broadcast, infer_of_one_shape, sample_binary
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp, by_type
+from toolchain.ops.spec import Array, OnnxBinding, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 Shape = tuple[int, ...]
 
@@ -30,6 +31,7 @@ def plain_spec(
     *types: DType,
     broadcasts: bool = True,
     attributes_of: Callable[[Shape, Shape], Attributes] = _nothing,
+    onnx: OnnxBinding | None = None,
 ) -> OpSpec:
     """A kind that `binary_f32.FUNCTIONS` and `binary_s32.FUNCTIONS` name, of `types` of these.
 
@@ -65,7 +67,7 @@ def plain_spec(
                 op = replace(graph.ops[0], attributes=attributes_of(*shapes))
                 return replace(graph, ops=(op,))
 
-    base = OpSpec(
+    base = OldForm(
         kind=kind,
         attributes=type(attributes_of((), ())),
         infer=infer_broadcast if broadcasts else infer_of_one_shape,
@@ -76,7 +78,8 @@ def plain_spec(
         tflite=TfliteBinding((kind.upper(),), read, write),
     )
     made = {DType.FLOAT32: float_form, DType.INT32: int32_form, DType.INT64: int64_form}
-    found = {dtype: made[dtype](base, attributes) for dtype in types}
+    forms = [replace(made[dtype](base, attributes), onnx=onnx) for dtype in types]
     if not broadcasts:
-        found = {d: replace(form, limits=f"{d.value}, of one shape") for d, form in found.items()}
-    return by_type(found)
+        limits = [f"{dtype.value}, of one shape" for dtype in types]
+        forms = [replace(form, limits=line) for form, line in zip(forms, limits, strict=True)]
+    return OpSpec(tuple(forms))

@@ -31,19 +31,18 @@ from toolchain.ops.elementwise.common import (
     sample_shape,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.int16 import as_int16, int16_form
 from toolchain.ops.spec import (
     Array,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     ReadOp,
     TensorType,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
-    by_type,
 )
 from toolchain.ops.unary.lookup import Lookup
 
@@ -180,7 +179,7 @@ def _check_real_slopes(node: OnnxNode, output: Quantisation) -> None:
         )
 
 
-_INT8 = OpSpec(
+_INT8 = OldForm(
     kind="prelu",
     attributes=Attributes,
     infer=_infer,
@@ -190,6 +189,7 @@ _INT8 = OpSpec(
     axes=elementwise_axes,
     tflite=TfliteBinding(("PRELU",), _read, _write),
     onnx=OnnxBinding(("PRelu",), _read_onnx),
+    dtype=DType.INT8,
     limits="int8, alpha of any shape that broadcasts to the input",
 )
 
@@ -253,7 +253,8 @@ _INT16 = replace(
     select=_select_s16,
     sample=_sample_s16,
     tflite=TfliteBinding(("PRELU",), _read_s16, _write),
-    dtypes=frozenset({DType.INT16, DType.INT8}),
+    dtype=DType.INT16,
+    types=frozenset({DType.INT16, DType.INT8}),
 )
 
-SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: float_form(_INT8)})
+SPEC = OpSpec((_INT8, _INT16, float_form(_INT8)))

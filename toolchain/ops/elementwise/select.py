@@ -16,6 +16,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import sample_shape
 from toolchain.ops.extents import Extent, Extents, Pointer
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Call, Input, Kernel, Loop, Output, SafeOverlap, Struct, Touched
 from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.readers.onnx_elementwise import output_axes
@@ -25,7 +26,6 @@ from toolchain.ops.spec import (
     Axis,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -224,7 +224,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], given, ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=ALIKE,
     kind="select",
     attributes=Select,
@@ -235,6 +235,6 @@ SPEC = OpSpec(
     axes=_axes,
     tflite=TfliteBinding(("SELECT", "SELECT_V2"), _read, _write),
     onnx=OnnxBinding(("Where",), _read_onnx),
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     limits="any type, any broadcast; operands quantised alike",
 )

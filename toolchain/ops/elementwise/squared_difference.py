@@ -30,17 +30,10 @@ from toolchain.ops.elementwise.common import (
     scalar_constant,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.int16 import as_int16, int16_form
-from toolchain.ops.spec import (
-    Array,
-    OpSpec,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-    by_type,
-)
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 LEFT_SHIFT = 7
 
@@ -132,7 +125,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_binary(rng, op, float(2.0 ** rng.uniform(-2, 8)))
 
 
-_INT8 = OpSpec(
+_INT8 = OldForm(
     kind="squared_difference",
     attributes=Attributes,
     infer=infer_broadcast,
@@ -141,6 +134,7 @@ _INT8 = OpSpec(
     sample=_sample,
     axes=elementwise_axes,
     tflite=TfliteBinding(("SQUARED_DIFFERENCE",), _read, _write),
+    dtype=DType.INT8,
     limits="int8, any broadcast",
 )
 
@@ -165,11 +159,4 @@ _INT16 = replace(
     tflite=TfliteBinding(("SQUARED_DIFFERENCE",), _read_s16, _write),
 )
 
-SPEC = by_type(
-    {
-        DType.INT8: _INT8,
-        DType.INT16: _INT16,
-        DType.FLOAT32: float_form(_INT8),
-        DType.INT32: int32_form(_INT8),
-    }
-)
+SPEC = OpSpec((_INT8, _INT16, float_form(_INT8), int32_form(_INT8)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Graph, Op, Tensor
+from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.arithmetic.dynamic_range import Float32, Int64, Range
 from toolchain.ops.convolution.common import (
@@ -27,6 +27,7 @@ from toolchain.ops.convolution.common import (
     write_window,
 )
 from toolchain.ops.convolution.window_f32 import window_f32
+from toolchain.ops.forms import OldForm, no_reductions
 from toolchain.ops.hybrid.kernels import convolution_kernel, depthwise_kernel
 from toolchain.ops.hybrid.sums import (
     centred,
@@ -38,17 +39,7 @@ from toolchain.ops.hybrid.sums import (
 )
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import image_patches
-from toolchain.ops.spec import (
-    Array,
-    Axis,
-    OpSpec,
-    Reach,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-    no_reductions,
-)
+from toolchain.ops.spec import Array, Axis, Reach, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
 @dataclass(frozen=True)
@@ -195,7 +186,7 @@ def _depthwise_write(op: Op, graph: Graph) -> WrittenOp:
     return write_window(op, graph, chosen, *builtin, version=6, depthMultiplier=multiplier)
 
 
-def hybrid_conv2d(plain: OpSpec) -> OpSpec:
+def hybrid_conv2d(plain: OldForm) -> OldForm:
     """The form of a float `conv2d` whose filters are int8."""
 
     def attributes(op: Op, rng: np.random.Generator) -> HybridConvolution:
@@ -221,11 +212,13 @@ def hybrid_conv2d(plain: OpSpec) -> OpSpec:
         axes=_axes,
         reductions=no_reductions,
         tflite=TfliteBinding(("CONV_2D",), _read, _write),
+        weights=DType.INT8,
+        name="hybrid",
         limits="float32 with constant int8 weights, as LiteRT's hybrid kernels",
     )
 
 
-def hybrid_depthwise(plain: OpSpec) -> OpSpec:
+def hybrid_depthwise(plain: OldForm) -> OldForm:
     """The form of a float `depthwise_conv2d` whose filters are int8."""
 
     def attributes(op: Op, rng: np.random.Generator) -> HybridDepthwise:
@@ -241,5 +234,7 @@ def hybrid_depthwise(plain: OpSpec) -> OpSpec:
         axes=lambda op, graph: (),
         reductions=no_reductions,
         tflite=TfliteBinding(("DEPTHWISE_CONV_2D",), _depthwise_read, _depthwise_write),
+        weights=DType.INT8,
+        name="hybrid",
         limits="float32 with constant int8 weights, as LiteRT's hybrid kernels",
     )

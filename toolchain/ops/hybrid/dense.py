@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, Graph, Op
+from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.common import INPUT, WEIGHTS, present_inputs
 from toolchain.ops.convolution.window_f32 import window_f32
+from toolchain.ops.forms import OldForm, no_reductions
 from toolchain.ops.hybrid.kernels import convolution_kernel
 from toolchain.ops.hybrid.sums import (
     centred,
@@ -30,14 +31,12 @@ from toolchain.ops.matmul.partial_fully_connected import leading_dimensions
 from toolchain.ops.spec import (
     Array,
     Axis,
-    OpSpec,
     Reach,
     ReadOp,
     TensorType,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
-    no_reductions,
 )
 from toolchain.ops.window import Window
 
@@ -118,7 +117,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     return WrittenOp("FULLY_CONNECTED", "FullyConnectedOptions", options, version=9)
 
 
-def hybrid_dense(plain: OpSpec) -> OpSpec:
+def hybrid_dense(plain: OldForm) -> OldForm:
     """The form of a float `fully_connected` whose weights are int8."""
 
     def attributes(op: Op, rng: np.random.Generator) -> HybridDense:
@@ -139,5 +138,7 @@ def hybrid_dense(plain: OpSpec) -> OpSpec:
         axes=_axes,
         reductions=no_reductions,
         tflite=TfliteBinding(("FULLY_CONNECTED",), _read, _write),
+        weights=DType.INT8,
+        name="hybrid",
         limits="float32 with constant int8 weights, as LiteRT's hybrid kernels",
     )

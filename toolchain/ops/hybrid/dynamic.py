@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from toolchain.ir import Attributes, Graph, Op, Quantisation
 from toolchain.ops.convolution.common import WEIGHTS
+from toolchain.ops.forms import OldForm
 from toolchain.ops.hybrid.sums import hybrid_sample
 from toolchain.ops.readers.float32 import float32_sample
-from toolchain.ops.spec import OnnxNode, OpSpec
+from toolchain.ops.spec import OnnxNode
 
 ZERO_POINTS, SCALES, OPERANDS = 3, 4, 5
 ROWS_ARE_STORED = "thimble.rows_are_stored"
@@ -90,7 +91,7 @@ def dynamic_weights(node: OnnxNode, axis: int) -> DynamicWeights:
 
 
 def dynamic_sample(
-    plain: OpSpec,
+    plain: OldForm,
     kind: str,
     axis: int,
     attributes: Callable[[Op, np.random.Generator], Attributes],

@@ -10,14 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import Attributes, Op
+from toolchain.ir import Attributes, DType, Op
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.common import INPUT, convolution_of
 from toolchain.ops.convolution.conv2d_s8 import S8
 from toolchain.ops.hybrid.convolutions import HybridConvolution, HybridDepthwise, hybrid_conv2d
 from toolchain.ops.hybrid.dynamic import LIMITS, OPERANDS, dynamic_sample, dynamic_weights
-from toolchain.ops.readers.float32 import FLOAT32_ONLY
 from toolchain.ops.readers.onnx import image_axes, image_shape, onnx_bias, window
 from toolchain.ops.spec import OnnxBinding, OnnxNode
 from toolchain.ops.window import Padding
@@ -64,6 +63,8 @@ SPEC = replace(
     sample=dynamic_sample(S8, "dynamic_conv2d", 0, _attributes),
     tflite=None,
     onnx=OnnxBinding(("ConvInteger",), _read_onnx),
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
+    weights=None,
+    name="",
     limits=f"{LIMITS}; any stride, dilation, groups",
 )

@@ -9,13 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import Attributes, Op
+from toolchain.ir import Attributes, DType, Op
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.common import convolution_of
 from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
 from toolchain.ops.hybrid.convolutions import HybridDepthwise, hybrid_depthwise
 from toolchain.ops.hybrid.dynamic import LIMITS, dynamic_sample
-from toolchain.ops.readers.float32 import FLOAT32_ONLY
 
 
 def _attributes(op: Op, rng: np.random.Generator) -> Attributes:
@@ -30,6 +29,8 @@ SPEC = replace(
     tflite=None,
     onnx=None,
     made_by_passes=True,
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
+    weights=None,
+    name="",
     limits=f"{LIMITS}; made of a ConvInteger whose groups have one channel",
 )

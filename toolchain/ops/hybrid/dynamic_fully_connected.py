@@ -19,6 +19,7 @@ from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.common import INPUT, WEIGHTS
 from toolchain.ops.convolution.window_f32 import window_f32
+from toolchain.ops.forms import OpSpec
 from toolchain.ops.hybrid.dense import HybridDense, hybrid_dense
 from toolchain.ops.hybrid.dynamic import (
     LIMITS,
@@ -32,9 +33,8 @@ from toolchain.ops.hybrid.sums import in_float32, real_weights, with_bias
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.fully_connected import INT8
 from toolchain.ops.matmul.partial_fully_connected import leading_dimensions
-from toolchain.ops.readers.float32 import FLOAT32_ONLY
 from toolchain.ops.readers.onnx import onnx_bias
-from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, TensorType, by_type
+from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, TensorType
 from toolchain.ops.window import Window
 
 
@@ -114,7 +114,9 @@ _FLOAT32 = replace(
     sample=dynamic_sample(INT8, "dynamic_fully_connected", 0, _attributes),
     tflite=None,
     onnx=OnnxBinding(("MatMulInteger",), _read_onnx),
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
+    weights=None,
+    name="",
     limits=LIMITS,
 )
 _STORED = replace(
@@ -122,7 +124,7 @@ _STORED = replace(
     reference=_stored_reference,
     select=_stored_select,
     sample=_stored_sample,
-    dtypes=frozenset({DType.INT8}),
+    dtype=DType.INT8,
     limits="int8 rows of a table, to float32",
 )
-SPEC = by_type({DType.FLOAT32: _FLOAT32, DType.INT8: _STORED})
+SPEC = OpSpec((_FLOAT32, _STORED))

@@ -16,20 +16,12 @@ from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.extents import Extents, joined
+from toolchain.ops.forms import OldForm, no_reductions
 from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
 from toolchain.ops.hybrid.sums import centred, in_float32
 from toolchain.ops.kernel import Call, Constant, Input, Kernel, Output, Scratch, Touched
 from toolchain.ops.matmul.common import BatchMatMul
-from toolchain.ops.spec import (
-    Array,
-    Axis,
-    OpSpec,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-    no_reductions,
-)
+from toolchain.ops.spec import Array, Axis, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 X, Y = 0, 1
 _REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
@@ -198,7 +190,7 @@ def _sample(
     return made
 
 
-def hybrid_matmul(plain: OpSpec) -> OpSpec:
+def hybrid_matmul(plain: OldForm) -> OldForm:
     """The form of a float `batch_matmul` whose second operand is int8."""
     return replace(
         plain,
@@ -209,5 +201,7 @@ def hybrid_matmul(plain: OpSpec) -> OpSpec:
         axes=_no_axes,
         reductions=no_reductions,
         tflite=TfliteBinding(("BATCH_MATMUL",), _read, _write),
+        weights=DType.INT8,
+        name="hybrid",
         limits="float32 with constant int8 matrices, as LiteRT's hybrid kernel",
     )

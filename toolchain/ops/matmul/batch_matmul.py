@@ -19,7 +19,7 @@ from toolchain.ops.arithmetic.onnx_rounding import onnx_multiplier, requantise_o
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.packing import shift_code
 from toolchain.ops.elementwise.common import check_node, require_types
-from toolchain.ops.hybrid.either import float_or_hybrid
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.hybrid.product import hybrid_matmul
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.common import (
@@ -40,7 +40,6 @@ from toolchain.ops.spec import (
     Array,
     Axis,
     OnnxNode,
-    OpSpec,
     Quantised,
     Reach,
     ReadOp,
@@ -48,7 +47,6 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
-    by_type,
 )
 
 
@@ -202,7 +200,7 @@ def read_batched(node: OnnxNode) -> None:
 
 
 _BUILTINS = ("BATCH_MATMUL",)
-_INT8 = OpSpec(
+_INT8 = OldForm(
     kind="batch_matmul",
     attributes=BatchMatMul,
     infer=infer_matmul,
@@ -213,6 +211,7 @@ _INT8 = OpSpec(
     axes=_axes,
     reductions=_reductions,
     tflite=TfliteBinding(_BUILTINS, _read, _write),
+    dtype=DType.INT8,
     limits="int8, per-tensor, up to three batch dimensions, constant or computed operands",
 )
 _INT16 = replace(
@@ -231,5 +230,4 @@ _FLOAT32 = replace(
     quantised=Quantised(per_channel=(1,)),
     tflite=TfliteBinding(_BUILTINS, _read_float32, _write),
 )
-_FLOATS = float_or_hybrid(_FLOAT32, hybrid_matmul(_FLOAT32))
-SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOATS})
+SPEC = OpSpec((_INT8, _INT16, _FLOAT32, hybrid_matmul(_FLOAT32)))

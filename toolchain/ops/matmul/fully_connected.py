@@ -32,8 +32,8 @@ from toolchain.ops.convolution.common import (
 )
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.reductions import run_of_rows
+from toolchain.ops.forms import Choice, OldForm, OpSpec
 from toolchain.ops.hybrid.dense import hybrid_dense
-from toolchain.ops.hybrid.either import float_or_hybrid
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul import cmsis_nn
 from toolchain.ops.matmul.batch_matmul import read_batched
@@ -54,10 +54,8 @@ from toolchain.ops.spec import (
     WEIGHTED,
     Array,
     Axis,
-    Choice,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     Reach,
     ReadOp,
     Reduction,
@@ -65,7 +63,6 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
-    by_type,
 )
 
 
@@ -342,7 +339,7 @@ def _read_onnx(node: OnnxNode) -> None:
     (_read_gemm if node.operator == "Gemm" else _read_matmul)(node)
 
 
-INT8 = OpSpec(
+INT8 = OldForm(
     quantised=WEIGHTED,
     kind="fully_connected",
     attributes=FullyConnected,
@@ -355,6 +352,7 @@ INT8 = OpSpec(
     reductions=_reductions,
     tflite=TfliteBinding(("FULLY_CONNECTED",), _read, _write),
     onnx=OnnxBinding(("Gemm", "MatMul"), _read_onnx),
+    dtype=DType.INT8,
     limits="int8 or legacy uint8; constant weights, int4 too, per channel or per tensor; int8 "
     "weights with a zero point, or computed",
 )
@@ -363,8 +361,7 @@ _INT16 = int16_form(
     "int16 with constant int8 weights and int64 bias",
     Choice(_select_int16, _cmsis_nn_int16),
 )
-_PLAIN = float32_form(
+_FLOAT32 = float32_form(
     INT8, "float32, constant or computed weights", _float_reference, _select_float32
 )
-_FLOAT32 = float_or_hybrid(_PLAIN, hybrid_dense(_PLAIN))
-SPEC = by_type({DType.INT8: INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})
+SPEC = OpSpec((INT8, _INT16, _FLOAT32, hybrid_dense(_FLOAT32)))

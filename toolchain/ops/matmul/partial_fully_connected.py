@@ -20,9 +20,10 @@ from toolchain.ops.convolution.common import (
     random_bias,
     random_quantisation,
 )
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.dense_kernels import SUMS, partial_dense_kernel
-from toolchain.ops.spec import WEIGHTED, Array, OpSpec, TensorType
+from toolchain.ops.spec import WEIGHTED, Array, TensorType
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x", sums] if sums else ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=WEIGHTED,
     kind="partial_fully_connected",
     attributes=PartialFullyConnected,
@@ -109,7 +110,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     macs=_macs,
-    dtypes=frozenset({DType.INT8, DType.INT32}),
+    types=frozenset({DType.INT8, DType.INT32}),
     made_by_passes=True,
     limits="int8 rows, int32 sums; made by splitting only",
 )

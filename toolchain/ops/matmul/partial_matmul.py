@@ -13,6 +13,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.fixed_point import wrap_int32
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.common import (
     BatchMatMul,
@@ -22,7 +23,7 @@ from toolchain.ops.matmul.common import (
     sample_matmul,
 )
 from toolchain.ops.matmul.product_kernels import SUMS, partial_product_kernel
-from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.spec import Array, TensorType
 
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
@@ -58,7 +59,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], given, ["z"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="partial_matmul",
     attributes=BatchMatMul,
     infer=_infer,
@@ -66,7 +67,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     macs=matmul_macs,
-    dtypes=frozenset({DType.INT8, DType.INT32}),
+    types=frozenset({DType.INT8, DType.INT32}),
     made_by_passes=True,
     limits="int8 matrices, int32 sums; made by splitting only",
 )

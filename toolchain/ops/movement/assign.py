@@ -15,8 +15,9 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ops.extents import Extents
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import STORED, Alias, Array, OpSpec, TensorType
+from toolchain.ops.spec import STORED, Alias, Array, TensorType
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     )
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=STORED,
     kind="assign",
     attributes=Assign,
@@ -66,6 +67,6 @@ SPEC = OpSpec(
     select=_select,
     aliases=_aliases,
     sample=_sample,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     limits="any element type; the state is named by VAR_HANDLE and read by READ_VARIABLE",
 )

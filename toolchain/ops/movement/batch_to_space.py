@@ -11,6 +11,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.batch_blocks import (
     BatchBlocks,
@@ -24,13 +25,7 @@ from toolchain.ops.movement.batch_blocks import (
 )
 from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.movement.kernels import copies_kernel
-from toolchain.ops.spec import (
-    ALIKE,
-    Array,
-    OpSpec,
-    TensorType,
-    TfliteBinding,
-)
+from toolchain.ops.spec import ALIKE, Array, TensorType, TfliteBinding
 
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
@@ -80,7 +75,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=ALIKE,
     kind="batch_to_space",
     attributes=BatchBlocks,
@@ -93,6 +88,6 @@ SPEC = OpSpec(
         read_blocks,
         lambda op, graph: write_blocks(op, "BATCH_TO_SPACE_ND", "BatchToSpaceNDOptions"),
     ),
-    dtypes=frozenset({DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32}),
+    types=frozenset({DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32}),
     limits="any type but bool; constant operands; becomes a dilation where that is exact",
 )

@@ -16,11 +16,12 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extent, Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, SafeOverlap, Touched
 from toolchain.ops.movement.copies import StridedCopy, sample_shape, sample_type
 from toolchain.ops.movement.copies import strided_copy as copy_block
 from toolchain.ops.movement.kernels import MOVE, copies_kernel, copy_source, move_terms
-from toolchain.ops.spec import STORED, Array, OpSpec, TensorType
+from toolchain.ops.spec import STORED, Array, TensorType
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [*tensors, y], [op], names, ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=STORED,
     kind="block_concat",
     attributes=BlockConcat,
@@ -164,7 +165,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     reads=_reads,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     made_by_passes=True,
     limits="any type; made by splitting, never read from a file",
 )

@@ -16,6 +16,7 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
@@ -34,7 +35,6 @@ from toolchain.ops.spec import (
     Axis,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     ReadOp,
     StridedView,
     TensorType,
@@ -171,7 +171,7 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("concat", Concat(order.index(axis)), parts, q, order)
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=ALIKE,
     kind="concat",
     attributes=Concat,
@@ -183,7 +183,7 @@ SPEC = OpSpec(
     aliases=_aliases,
     strided_views=_strided_views,
     axes=_axes,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     onnx=OnnxBinding(("Concat",), _read_onnx),
     limits="any type; operands quantised alike, but for legacy uint8, which is rescaled",
 )

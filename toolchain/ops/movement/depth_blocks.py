@@ -9,6 +9,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
@@ -21,7 +22,6 @@ from toolchain.ops.spec import (
     ALIKE,
     Array,
     Axis,
-    OpSpec,
     Reach,
     ReadOp,
     TensorType,
@@ -46,7 +46,7 @@ def _size(op: Op) -> int:
     return op.attributes.size
 
 
-def blocks_spec(kind: str, *, to_space: bool) -> OpSpec:
+def blocks_spec(kind: str, *, to_space: bool) -> OldForm:
     """The spec of the move of channels into blocks of pixels (`to_space`), or back."""
     options = "DepthToSpaceOptions" if to_space else "SpaceToDepthOptions"
 
@@ -119,7 +119,7 @@ def blocks_spec(kind: str, *, to_space: bool) -> OpSpec:
             "sample", [x, y], [Op(kind, kind, ("x",), ("y",), Blocks(size))], "x", "y"
         )
 
-    return OpSpec(
+    return OldForm(
         quantised=ALIKE,
         kind=kind,
         attributes=Blocks,
@@ -129,6 +129,6 @@ def blocks_spec(kind: str, *, to_space: bool) -> OpSpec:
         sample=sample,
         tflite=TfliteBinding((kind.upper(),), read, write),
         axes=axes,
-        dtypes=frozenset(DType),
+        types=frozenset(DType),
         limits="any type, NHWC",
     )

@@ -15,6 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Struct, Touched
 from toolchain.ops.movement.copies import (
     resolve_axis,
@@ -25,7 +26,6 @@ from toolchain.ops.spec import (
     ALIKE,
     Array,
     Axis,
-    OpSpec,
     Reach,
     ReadOp,
     TensorType,
@@ -219,7 +219,7 @@ def index_limits(graph: Graph) -> Mapping[str, int]:
     return limits
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=ALIKE,
     kind="gather",
     attributes=Gather,
@@ -229,6 +229,6 @@ SPEC = OpSpec(
     sample=_sample,
     axes=_axes,
     tflite=TfliteBinding(("GATHER", "EMBEDDING_LOOKUP"), _read, _write),
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     limits="any type, int32 or int64 indices, batch dimensions; the data may be constant",
 )

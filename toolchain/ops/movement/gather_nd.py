@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -33,7 +34,6 @@ from toolchain.ops.spec import (
     ALIKE,
     Array,
     Axis,
-    OpSpec,
     Reach,
     ReadOp,
     TensorType,
@@ -183,7 +183,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=ALIKE,
     kind="gather_nd",
     attributes=Attributes,
@@ -193,6 +193,6 @@ SPEC = OpSpec(
     sample=_sample,
     axes=_axes,
     tflite=TfliteBinding(("GATHER_ND",), _read, _write),
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     limits="any type; int32 or int64 coordinates; the data may be constant",
 )

@@ -16,10 +16,11 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extent, Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Touched
 from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.movement.kernels import MOVE, move_terms
-from toolchain.ops.spec import ALIKE, Array, Axis, OpSpec, Part, TensorType
+from toolchain.ops.spec import ALIKE, Array, Axis, Part, TensorType
 
 KIND = "input_rows"
 
@@ -123,7 +124,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=ALIKE,
     kind=KIND,
     attributes=InputRows,
@@ -133,7 +134,7 @@ SPEC = OpSpec(
     sample=_sample,
     reads=_reads,
     axes=_axes,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     made_by_passes=True,
     limits="any type; made by --stream-input, never read from a file",
 )

@@ -16,6 +16,7 @@ from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extent, Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import NULL, Call, Input, Items, Kernel, Output, Struct, Touched
 from toolchain.ops.movement.copies import (
     int32_constant,
@@ -25,7 +26,6 @@ from toolchain.ops.movement.copies import (
 from toolchain.ops.spec import (
     ALIKE,
     Array,
-    OpSpec,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -171,7 +171,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=ALIKE,
     kind="mirror_pad",
     attributes=MirrorPad,
@@ -180,6 +180,6 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     tflite=TfliteBinding(("MIRROR_PAD",), _read, _write),
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     limits="any type, at most 6 dimensions; paddings are constant",
 )

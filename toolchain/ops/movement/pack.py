@@ -12,6 +12,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
@@ -26,7 +27,6 @@ from toolchain.ops.spec import (
     Alias,
     Array,
     Axis,
-    OpSpec,
     Reach,
     ReadOp,
     TensorType,
@@ -119,7 +119,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [*inputs, y], [op], names, ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=ALIKE,
     kind="pack",
     attributes=Pack,
@@ -130,6 +130,6 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("PACK",), _read, _write),
     aliases=_aliases,
     axes=_axes,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     limits="any type; operands quantised alike",
 )

@@ -14,6 +14,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.extents import Extent, Extents
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Call,
     Input,
@@ -42,7 +43,6 @@ from toolchain.ops.spec import (
     Axis,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     Part,
     Reach,
     ReadOp,
@@ -262,7 +262,7 @@ def _stored_real(value: float, q: Quantisation) -> tuple[int, bool]:
     return stored, (stored - q.zero_point) * q.scale == value
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=STORED,
     kind="pad",
     attributes=Pad,
@@ -272,7 +272,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("PAD", "PADV2"), _read, _write),
     axes=_axes,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     onnx=OnnxBinding(("Pad",), _read_onnx),
     limits="any type; paddings and value are constant",
 )

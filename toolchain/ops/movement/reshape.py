@@ -14,6 +14,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     int32_constant,
@@ -27,7 +28,6 @@ from toolchain.ops.spec import (
     Alias,
     Array,
     Axis,
-    OpSpec,
     Part,
     Reach,
     ReadOp,
@@ -163,7 +163,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=STORED,
     kind="reshape",
     attributes=Reshape,
@@ -174,6 +174,6 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), _read, _write),
     aliases=_aliases,
     axes=_axes,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     limits="any type; the shape is fixed when compiling",
 )

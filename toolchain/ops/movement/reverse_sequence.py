@@ -11,13 +11,13 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Struct, Touched
 from toolchain.ops.movement.copies import sample_shape
 from toolchain.ops.spec import (
     STORED,
     Array,
     Axis,
-    OpSpec,
     Reach,
     ReadOp,
     TensorType,
@@ -153,7 +153,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="reverse_sequence",
     attributes=ReverseSequence,
     infer=_infer,
@@ -162,7 +162,7 @@ SPEC = OpSpec(
     sample=_sample,
     axes=_axes,
     tflite=TfliteBinding(("REVERSE_SEQUENCE",), _read, _write),
-    dtypes=frozenset(_TYPES),
+    types=frozenset(_TYPES),
     quantised=STORED,
     limits="float32 or integers of 16, 32 or 64 bits; int32 or int64 lengths, constant or computed",
 )

@@ -16,6 +16,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Touched
 from toolchain.ops.movement.copies import (
     int32_constant,
@@ -27,7 +28,6 @@ from toolchain.ops.movement.gather_nd import rows_struct
 from toolchain.ops.spec import (
     STORED,
     Array,
-    OpSpec,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -142,7 +142,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["updates"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=STORED,
     kind="scatter_nd",
     attributes=ScatterNd,
@@ -151,7 +151,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     tflite=TfliteBinding(("SCATTER_ND",), _read, _write),
-    dtypes=frozenset({*_SUFFIXES, *_INDICES}),
+    types=frozenset({*_SUFFIXES, *_INDICES}),
     limits="float32, bool or integers of 8, 32 or 64 bits; int32 or int64 coordinates; "
     "the shape is constant",
 )

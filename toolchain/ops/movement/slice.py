@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
@@ -36,7 +37,6 @@ from toolchain.ops.spec import (
     Axis,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     Reach,
     ReadOp,
     StridedView,
@@ -310,7 +310,7 @@ def _slices(node: OnnxNode, rank: int) -> list[tuple[int, int, int, int]]:
     return found
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=STORED,
     kind="slice",
     attributes=Slice,
@@ -322,7 +322,7 @@ SPEC = OpSpec(
     aliases=_aliases,
     strided_views=_strided_views,
     axes=_axes,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     onnx=OnnxBinding(("Slice", "Gather"), _read_onnx),
     limits="any type; limits are constant; at least one element is taken",
 )

@@ -12,6 +12,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.batch_blocks import (
     BatchBlocks,
@@ -25,13 +26,7 @@ from toolchain.ops.movement.batch_blocks import (
 )
 from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.movement.kernels import copies_kernel
-from toolchain.ops.spec import (
-    ALIKE,
-    Array,
-    OpSpec,
-    TensorType,
-    TfliteBinding,
-)
+from toolchain.ops.spec import ALIKE, Array, TensorType, TfliteBinding
 
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
@@ -89,7 +84,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=ALIKE,
     kind="space_to_batch",
     attributes=BatchBlocks,
@@ -102,6 +97,6 @@ SPEC = OpSpec(
         read_blocks,
         lambda op, graph: write_blocks(op, "SPACE_TO_BATCH_ND", "SpaceToBatchNDOptions"),
     ),
-    dtypes=frozenset({DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32}),
+    types=frozenset({DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32}),
     limits="any type but bool; constant operands; becomes a dilation where that is exact",
 )

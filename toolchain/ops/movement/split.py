@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
@@ -31,7 +32,6 @@ from toolchain.ops.spec import (
     Array,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -159,7 +159,7 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("split", attributes, [node.operand(0, order)], node.quantisation(0), order)
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=STORED,
     kind="split",
     attributes=Split,
@@ -169,7 +169,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("SPLIT", "SPLIT_V"), _read, _write),
     aliases=_aliases,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     onnx=OnnxBinding(("Split",), _read_onnx),
     limits="any type; axis and sizes are constant",
 )

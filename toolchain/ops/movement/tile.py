@@ -15,6 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     MAX_LOOPS,
@@ -34,7 +35,6 @@ from toolchain.ops.spec import (
     Axis,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     Reach,
     ReadOp,
     TensorType,
@@ -188,7 +188,7 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("tile", Tile(repeats), [operand], node.quantisation(0), axes, out)
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=ALIKE,
     kind="tile",
     attributes=Tile,
@@ -200,6 +200,6 @@ SPEC = OpSpec(
     onnx=OnnxBinding(("Tile", "Expand"), _read_onnx),
     aliases=_aliases,
     axes=_axes,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     limits="any type; repeats are constant",
 )

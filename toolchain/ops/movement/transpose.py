@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
@@ -30,7 +31,6 @@ from toolchain.ops.spec import (
     Alias,
     Array,
     Axis,
-    OpSpec,
     Reach,
     ReadOp,
     TensorType,
@@ -114,7 +114,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=STORED,
     kind="transpose",
     attributes=Transpose,
@@ -125,6 +125,6 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("TRANSPOSE",), _read, _write),
     aliases=_aliases,
     axes=_axes,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     limits="any type, at most 6 dimensions; the permutation is constant",
 )

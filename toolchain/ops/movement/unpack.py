@@ -12,6 +12,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
@@ -25,7 +26,6 @@ from toolchain.ops.spec import (
     ALIKE,
     Alias,
     Array,
-    OpSpec,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -106,7 +106,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, *outputs], [op], ["x"], names)
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=ALIKE,
     kind="unpack",
     attributes=Unpack,
@@ -116,6 +116,6 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("UNPACK",), _read, _write),
     aliases=_aliases,
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     limits="any type",
 )

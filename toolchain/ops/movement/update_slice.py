@@ -15,6 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -30,7 +31,6 @@ from toolchain.ops.movement.copies import sample_shape, sample_type
 from toolchain.ops.spec import (
     ALIKE,
     Array,
-    OpSpec,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -120,7 +120,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], inputs, ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=ALIKE,
     kind="update_slice",
     attributes=Attributes,
@@ -129,6 +129,6 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     tflite=TfliteBinding(("DYNAMIC_UPDATE_SLICE",), _read, _write),
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     limits="any type; int32 or int64 starts, constant or computed",
 )

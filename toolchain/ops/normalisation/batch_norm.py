@@ -22,6 +22,7 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Call,
     Input,
@@ -32,13 +33,7 @@ from toolchain.ops.kernel import (
     constant,
 )
 from toolchain.ops.normalisation.rows import row_extents
-from toolchain.ops.spec import (
-    Array,
-    OnnxBinding,
-    OnnxNode,
-    OpSpec,
-    TensorType,
-)
+from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, TensorType
 
 
 @dataclass(frozen=True)
@@ -133,7 +128,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="batch_norm",
     attributes=BatchNorm,
     infer=_infer,

@@ -27,6 +27,7 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import (
     Call,
     Input,
@@ -35,19 +36,10 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.readers.float32 import (
-    FLOAT32_ONLY,
     check_float_node,
     float32_elementwise_sample,
 )
-from toolchain.ops.spec import (
-    Array,
-    OpSpec,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-    by_type,
-)
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 OUTPUT = Quantisation((1 / 128,), (0,))
 _OUTPUT_BITS = 7
@@ -158,7 +150,7 @@ def _read_float(node: TfliteNode) -> ReadOp:
     return ReadOp(Attributes(), (0,))
 
 
-_INT8 = OpSpec(
+_INT8 = OldForm(
     kind="l2_normalization",
     attributes=Attributes,
     infer=infer_unary,
@@ -167,6 +159,7 @@ _INT8 = OpSpec(
     sample=_sample,
     axes=leading_axes,
     tflite=TfliteBinding(("L2_NORMALIZATION",), _read, _write),
+    dtype=DType.INT8,
     limits="int8, last dimension, output scale 1/128",
 )
 
@@ -178,7 +171,7 @@ _FLOAT32 = replace(
     tflite=TfliteBinding(
         ("L2_NORMALIZATION",), _read_float, lambda op, graph: replace(_write(op, graph), version=1)
     ),
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
     limits="float32, last dimension",
 )
-SPEC = by_type({DType.INT8: _INT8, DType.FLOAT32: _FLOAT32})
+SPEC = OpSpec((_INT8, _FLOAT32))

@@ -21,6 +21,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.rounding import nearest
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Call,
     Input,
@@ -34,14 +35,7 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.readers.onnx import resolve_axes
-from toolchain.ops.spec import (
-    Array,
-    Axis,
-    OnnxBinding,
-    OnnxNode,
-    OpSpec,
-    TensorType,
-)
+from toolchain.ops.spec import Array, Axis, OnnxBinding, OnnxNode, TensorType
 
 Float32 = NDArray[np.float32]
 _LONGEST = 1 << 22
@@ -220,7 +214,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="layer_norm",
     attributes=LayerNorm,
     infer=_infer,
@@ -229,6 +223,6 @@ SPEC = OpSpec(
     sample=_sample,
     axes=_axes,
     onnx=OnnxBinding(("InstanceNormalization", "LayerNormalization"), _read_onnx),
-    dtypes=frozenset({DType.INT8, DType.FLOAT32}),
+    types=frozenset({DType.INT8, DType.FLOAT32}),
     limits="int8, constant gain and offset; computed in float32",
 )

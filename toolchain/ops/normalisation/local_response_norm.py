@@ -18,18 +18,11 @@ from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.axes import leading_axes
 from toolchain.ops.elementwise.common import infer_unary, sample_shape
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct
 from toolchain.ops.normalisation.rows import row_extents
-from toolchain.ops.readers.float32 import FLOAT32_ONLY, check_float_node
-from toolchain.ops.spec import (
-    Array,
-    OpSpec,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
+from toolchain.ops.readers.float32 import check_float_node
+from toolchain.ops.spec import Array, ReadOp, TensorType, TfliteBinding, TfliteNode, WrittenOp
 
 _ROOT = 0.5
 
@@ -139,7 +132,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="local_response_norm",
     attributes=LocalResponseNorm,
     infer=_infer,
@@ -148,6 +141,6 @@ SPEC = OpSpec(
     sample=_sample,
     axes=leading_axes,
     tflite=TfliteBinding(("LOCAL_RESPONSE_NORMALIZATION",), _read, _write),
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
     limits="float32, last dimension",
 )

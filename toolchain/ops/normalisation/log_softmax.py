@@ -16,11 +16,12 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.elementwise.common import overlaps_same_shape
+from toolchain.ops.forms import OpSpec
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output
 from toolchain.ops.normalisation.log_softmax_s8 import LOG_SOFTMAX_S8
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import Softmax
-from toolchain.ops.readers.float32 import FLOAT32_ONLY, check_float_node, float32_sample
+from toolchain.ops.readers.float32 import check_float_node, float32_sample
 from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.spec import (
     Array,
@@ -30,7 +31,6 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
-    by_type,
 )
 
 
@@ -89,10 +89,8 @@ _LOG_SOFTMAX_F32 = replace(
     select=_select,
     sample=float32_sample(LOG_SOFTMAX_S8.sample, "log_softmax"),
     tflite=TfliteBinding(("LOG_SOFTMAX",), _read, lambda op, graph: _WRITTEN),
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
     limits="float32, last dimension",
 )
-SPEC = replace(
-    by_type({DType.INT8: LOG_SOFTMAX_S8, DType.FLOAT32: _LOG_SOFTMAX_F32}),
-    onnx=OnnxBinding(("LogSoftmax",), _read_onnx),
-)
+_READ_FROM_ONNX = replace(LOG_SOFTMAX_S8, onnx=OnnxBinding(("LogSoftmax",), _read_onnx))
+SPEC = OpSpec((_READ_FROM_ONNX, _LOG_SOFTMAX_F32))

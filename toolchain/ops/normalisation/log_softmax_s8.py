@@ -30,6 +30,7 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Call,
     Input,
@@ -46,14 +47,7 @@ from toolchain.ops.normalisation.softmax_s8 import (
     exponentials,
     softmax_scaling,
 )
-from toolchain.ops.spec import (
-    Array,
-    OpSpec,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 _OUTPUT_SCALE, _ZERO_POINT = 16 / 256, 127
 _LOG_2, _FOURTH_ROOT_HALF, _ROOT_HALF = 1488522236, 1805811301, 1518500250
@@ -179,7 +173,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-LOG_SOFTMAX_S8 = OpSpec(
+LOG_SOFTMAX_S8 = OldForm(
     kind="log_softmax",
     attributes=Softmax,
     infer=infer_unary,
@@ -192,5 +186,6 @@ LOG_SOFTMAX_S8 = OpSpec(
         _read,
         lambda op, graph: WrittenOp("LOG_SOFTMAX", "LogSoftmaxOptions", version=2),
     ),
+    dtype=DType.INT8,
     limits="int8, last dimension, output scale 1/16",
 )

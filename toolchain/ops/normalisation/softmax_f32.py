@@ -9,9 +9,10 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Graph, Op
+from toolchain.ir import DType, Graph, Op
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.elementwise.common import overlaps_same_shape
+from toolchain.ops.forms import no_reductions
 from toolchain.ops.kernel import (
     Call,
     Input,
@@ -20,15 +21,8 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import SOFTMAX_S8, Softmax
-from toolchain.ops.readers.float32 import FLOAT32_ONLY, check_float_node, float32_sample
-from toolchain.ops.spec import (
-    Array,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-    no_reductions,
-)
+from toolchain.ops.readers.float32 import check_float_node, float32_sample
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
 def _attributes(op: Op) -> Softmax:
@@ -92,6 +86,7 @@ SOFTMAX_F32 = replace(
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
     onnx=None,
     reductions=no_reductions,
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
+    types=frozenset(),
     limits="float32, last dimension",
 )

@@ -25,6 +25,7 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Call,
     Input,
@@ -36,7 +37,7 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.readers.onnx import resolve_axes
-from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, OpSpec
+from toolchain.ops.spec import Array, OnnxBinding, OnnxNode
 
 NATURAL = Quantisation((1 / 256,), (-128,))
 """The output's quantisation if the model keeps the result in float; the one TFLite uses."""
@@ -137,7 +138,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [Op("softmax_once", "softmax", ("x",), ("y",))], "x", "y")
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="softmax_once",
     attributes=Attributes,
     infer=infer_unary,

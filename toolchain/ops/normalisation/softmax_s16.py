@@ -28,6 +28,7 @@ from toolchain.ops.elementwise.common import (
     require_types,
     sample_shape,
 )
+from toolchain.ops.forms import Choice
 from toolchain.ops.kernel import (
     Call,
     Constant,
@@ -39,16 +40,7 @@ from toolchain.ops.kernel import (
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import SOFTMAX_S8, Softmax
 from toolchain.ops.preference import NoKernelError
-from toolchain.ops.readers.int16 import INT16_ONLY
-from toolchain.ops.spec import (
-    Array,
-    Choice,
-    Quantised,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
+from toolchain.ops.spec import Array, Quantised, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 _STEPS = 512
 _OUTPUT_SCALE = 1 / 32768
@@ -196,7 +188,8 @@ SOFTMAX_S16 = replace(
     sample=_sample,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
     onnx=None,
-    dtypes=INT16_ONLY,
+    dtype=DType.INT16,
+    types=frozenset(),
     limits="int16, last dimension, output scale 1/32768",
     quantised=Quantised(),
 )

@@ -35,6 +35,7 @@ from toolchain.ops.elementwise.common import (
     require_types,
     sample_shape,
 )
+from toolchain.ops.forms import Choice, OldForm
 from toolchain.ops.kernel import (
     Call,
     Input,
@@ -47,8 +48,6 @@ from toolchain.ops.kernel import (
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.spec import (
     Array,
-    Choice,
-    OpSpec,
     Quantised,
     ReadOp,
     TensorType,
@@ -265,7 +264,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SOFTMAX_S8 = OpSpec(
+SOFTMAX_S8 = OldForm(
     quantised=Quantised(wide_zero=None),
     kind="softmax",
     attributes=Softmax,
@@ -275,6 +274,7 @@ SOFTMAX_S8 = OpSpec(
     sample=_sample,
     axes=leading_axes,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
-    dtypes=frozenset(_OUTPUTS),
+    types=frozenset(_OUTPUTS),
+    dtype=DType.INT8,
     limits="int8, last dimension, output int8 of scale 1/256 or int16 of scale 1/65536",
 )

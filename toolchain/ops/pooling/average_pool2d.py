@@ -13,6 +13,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops.arithmetic.activation import clamp_range
+from toolchain.ops.forms import Choice, OldForm, OpSpec
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.pooling.common import (
     Pool2D,
@@ -31,16 +32,7 @@ from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_average_pool
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
-from toolchain.ops.spec import (
-    Array,
-    Choice,
-    OnnxBinding,
-    OpSpec,
-    Reach,
-    Reduction,
-    TfliteBinding,
-    by_type,
-)
+from toolchain.ops.spec import Array, OnnxBinding, Reach, Reduction, TfliteBinding
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -118,7 +110,7 @@ def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
     )
 
 
-_INT8 = OpSpec(
+_INT8 = OldForm(
     kind="average_pool2d",
     attributes=Pool2D,
     infer=infer_pool,
@@ -131,8 +123,9 @@ _INT8 = OpSpec(
     axes=pool_axes,
     reductions=_reductions,
     onnx=OnnxBinding(("AveragePool",), read_average_pool),
+    dtype=DType.INT8,
     limits="int8, NHWC; padding is not counted",
 )
 _INT16 = int16_form(_INT8, "int16, NHWC; padding is not counted", _select_int16)
 _FLOAT32 = float32_form(_INT8, "float32, NHWC", _float_reference, _select_float32)
-SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})
+SPEC = OpSpec((_INT8, _INT16, _FLOAT32))

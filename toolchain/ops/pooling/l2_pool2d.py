@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ir import DType, Graph, Op
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.pooling.common import (
     Pool2D,
@@ -21,8 +22,8 @@ from toolchain.ops.pooling.common import (
     write_pool,
 )
 from toolchain.ops.pooling.kernels import float_pool_kernel
-from toolchain.ops.readers.float32 import FLOAT32_ONLY, clamped, float32_sample
-from toolchain.ops.spec import Array, OpSpec, TfliteBinding, WrittenOp
+from toolchain.ops.readers.float32 import clamped, float32_sample
+from toolchain.ops.spec import Array, TfliteBinding, WrittenOp
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -50,7 +51,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return float32_sample(lambda source: sample_pool(source, "l2_pool2d"), "l2_pool2d")(rng)
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="l2_pool2d",
     attributes=Pool2D,
     infer=infer_pool,
@@ -59,6 +60,6 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("L2_POOL_2D",), read_pool, _write),
     axes=pool_axes,
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
     limits="float32, NHWC; padding is not counted",
 )

@@ -13,6 +13,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops.arithmetic.activation import clamp_range
+from toolchain.ops.forms import Choice, OldForm, OpSpec
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.pooling.common import (
     Pool2D,
@@ -28,7 +29,7 @@ from toolchain.ops.pooling.kernels import cmsis_pool_kernel, float_pool_kernel, 
 from toolchain.ops.readers.float32 import clamped, extreme, float32_form
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_max_pool
-from toolchain.ops.spec import Array, Choice, OnnxBinding, OpSpec, TfliteBinding, by_type
+from toolchain.ops.spec import Array, OnnxBinding, TfliteBinding
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -72,7 +73,7 @@ def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
     return float_pool_kernel(op, graph, "thimble_max_pool_f32")
 
 
-_INT8 = OpSpec(
+_INT8 = OldForm(
     kind="max_pool2d",
     attributes=Pool2D,
     infer=infer_pool,
@@ -84,8 +85,9 @@ _INT8 = OpSpec(
     ),
     axes=pool_axes,
     onnx=OnnxBinding(("MaxPool", "GlobalMaxPool"), read_max_pool),
+    dtype=DType.INT8,
     limits="int8, NHWC",
 )
 _INT16 = int16_form(_INT8, "int16, NHWC", _select_int16)
 _FLOAT32 = float32_form(_INT8, "float32, NHWC", _float_reference, _select_float32)
-SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})
+SPEC = OpSpec((_INT8, _INT16, _FLOAT32))

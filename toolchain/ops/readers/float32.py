@@ -19,11 +19,11 @@ from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.convolution.common import BIAS
+from toolchain.ops.forms import OldForm, no_reductions
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import Array, OpSpec, TfliteNode, no_reductions
+from toolchain.ops.spec import Array, TfliteNode
 from toolchain.ops.window import Window
 
-FLOAT32_ONLY = frozenset({DType.FLOAT32})
 Number = TypeVar("Number", np.float32, np.int64)
 _LARGEST = float(np.finfo(np.float32).max)
 _BOUNDS: Mapping[Activation, tuple[float, float]] = MappingProxyType(
@@ -135,11 +135,11 @@ def float32_elementwise_sample(
 
 
 def float32_form(
-    base: OpSpec,
+    base: OldForm,
     limits: str,
     reference: Callable[[Op, Graph, Sequence[Array]], tuple[Array, ...]],
     select: Callable[[Op, Graph, Core], Kernel],
-) -> OpSpec:
+) -> OldForm:
     """The float32 form of an int8 kind `base`: another reference and other kernels.
 
     It has no ONNX reader, which reads float operators in its own way, and no reductions, whose
@@ -152,7 +152,7 @@ def float32_form(
         sample=float32_sample(base.sample, base.kind),
         onnx=None,
         reductions=no_reductions,
-        dtypes=FLOAT32_ONLY,
+        dtype=DType.FLOAT32,
         limits=limits,
     )
 

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.spec import OpSpec, Select, no_reductions
+from toolchain.ops.forms import OldForm, Select, no_reductions
 
-INT16_ONLY = frozenset({DType.INT16})
 _SUMS_IN_REFERENCE = 1 << 48
 """Sums times 16 bits of a factor are held in int64 by LiteRT's `MultiplyByQuantizedMultiplier`."""
 _FACTORS_IN_REFERENCE = 2.0**14 * (1 - 2.0**-32)
@@ -100,7 +99,7 @@ def int16_sample(
     return lambda rng: as_int16(sample(rng), finer)
 
 
-def int16_form(base: OpSpec, limits: str, select: Select | None = None) -> OpSpec:
+def int16_form(base: OldForm, limits: str, select: Select | None = None) -> OldForm:
     """The int16 form of an int8 kind `base`, which differs in its kernels alone.
 
     The reference and the shape rule of `base` must hold for int16, too. `select` chooses the kernel
@@ -113,7 +112,7 @@ def int16_form(base: OpSpec, limits: str, select: Select | None = None) -> OpSpe
         sample=int16_sample(base.sample),
         onnx=None,
         reductions=no_reductions,
-        dtypes=INT16_ONLY,
+        dtype=DType.INT16,
         limits=limits,
     )
 

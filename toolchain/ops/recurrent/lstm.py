@@ -7,11 +7,9 @@ to run, as LiteRT's variable tensors do.
 
 from __future__ import annotations
 
-from toolchain.ir import DType
-from toolchain.ops.hybrid.either import float_or_hybrid
+from toolchain.ops.forms import OpSpec
 from toolchain.ops.recurrent.lstm_f32 import LSTM_F32
 from toolchain.ops.recurrent.lstm_hybrid import LSTM_HYBRID
 from toolchain.ops.recurrent.lstm_s8 import LSTM_S8
-from toolchain.ops.spec import by_type
 
-SPEC = by_type({DType.INT8: LSTM_S8, DType.FLOAT32: float_or_hybrid(LSTM_F32, LSTM_HYBRID)})
+SPEC = OpSpec((LSTM_S8, LSTM_F32, LSTM_HYBRID))

@@ -28,7 +28,6 @@ from toolchain.ops.kernel import (
     Struct,
     Touched,
 )
-from toolchain.ops.readers.float32 import FLOAT32_ONLY
 from toolchain.ops.recurrent.lstm_s8 import (
     BIASES,
     CELL,
@@ -232,7 +231,8 @@ LSTM_F32 = replace(
     select=_select,
     sample=_sample,
     tflite=TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_LSTM",), _read, _write),
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
+    types=frozenset(),
     limits="float32; no peepholes, projection, layer normalisation or coupled gates; state is kept "
     "from run to run",
 )

@@ -245,5 +245,7 @@ LSTM_HYBRID = replace(
     select=_select,
     sample=_sample,
     tflite=TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_LSTM",), _read, _write),
+    weights=DType.INT8,
+    name="hybrid",
     limits="float32 with constant int8 weights, as LiteRT's hybrid kernel",
 )

@@ -28,6 +28,7 @@ from toolchain.ops.arithmetic.fixed_point import (
 from toolchain.ops.arithmetic.fixed_s16 import logistic, tanh
 from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.extents import Extent, Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -42,15 +43,7 @@ from toolchain.ops.kernel import (
     Touched,
     constant,
 )
-from toolchain.ops.spec import (
-    Array,
-    OpSpec,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
+from toolchain.ops.spec import Array, ReadOp, TensorType, TfliteBinding, TfliteNode, WrittenOp
 
 INPUT, INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES, HIDDEN, CELL = 0, 1, 5, 9, 13, 14
 GATES = ("input", "forget", "cell", "output")
@@ -464,7 +457,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [*tensors, hidden, cell, y, *after], [op], ["x"], ["y"], states)
 
 
-LSTM_S8 = OpSpec(
+LSTM_S8 = OldForm(
     kind="lstm",
     attributes=Lstm,
     infer=_infer,
@@ -473,7 +466,8 @@ LSTM_S8 = OpSpec(
     sample=_sample,
     macs=_macs,
     tflite=TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_LSTM",), _read, _write),
-    dtypes=frozenset({DType.INT8, DType.INT16}),
+    dtype=DType.INT8,
+    types=frozenset({DType.INT8, DType.INT16}),
     limits="int8, cell state int16 with a scale of 2^-30 to 2^1; no peepholes, projection, layer "
     "normalisation or coupled gates; state is kept from run to run",
 )

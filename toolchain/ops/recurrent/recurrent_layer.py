@@ -19,12 +19,12 @@ from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Scratch, Struct, Touched
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.movement.slice import Slice
-from toolchain.ops.readers.float32 import FLOAT32_ONLY
-from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, OpSpec, TensorType
+from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, TensorType
 
 INPUT, WEIGHTS, RECURRENT, BIAS, HIDDEN, CELL = range(6)
 
@@ -389,7 +389,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [*tensors, *outputs], [op], given, made)
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="recurrent_layer",
     attributes=Recurrent,
     infer=_infer,
@@ -398,7 +398,7 @@ SPEC = OpSpec(
     sample=_sample,
     macs=_macs,
     onnx=OnnxBinding(("LSTM", "GRU", "RNN"), _read),
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
     limits="float32, also between quantised operators; constant weights, the usual activations, "
     "one or both directions, first and last states; no peepholes or clipping",
 )

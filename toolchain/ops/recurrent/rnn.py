@@ -19,12 +19,12 @@ from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.extents import Extent, Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Symbol, Touched
-from toolchain.ops.readers.float32 import FLOAT32_ONLY, check_float_node, larger, range_of, smaller
+from toolchain.ops.readers.float32 import check_float_node, larger, range_of, smaller
 from toolchain.ops.spec import (
     Alias,
     Array,
-    OpSpec,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -253,7 +253,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"], [kept])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="rnn",
     attributes=Rnn,
     infer=_infer,
@@ -263,7 +263,7 @@ SPEC = OpSpec(
     macs=_macs,
     aliases=_aliases,
     tflite=TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_RNN", "RNN"), _read, _write),
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
     limits="float32, constant weights; tanh, RELU, RELU6, [-1, 1] or none; both directions are two "
     "layers; state is kept from run to run",
 )

@@ -7,13 +7,10 @@ feature filter and moves by one in each run.
 
 from __future__ import annotations
 
-from toolchain.ir import DType
-from toolchain.ops.hybrid.either import float_or_hybrid
+from toolchain.ops.forms import OpSpec
 from toolchain.ops.recurrent.svdf_f32 import SPEC_F32
 from toolchain.ops.recurrent.svdf_hybrid import HYBRID
 from toolchain.ops.recurrent.svdf_s8 import SPEC_S8
-from toolchain.ops.recurrent.svdf_s16 import SPEC_S16, STATE
-from toolchain.ops.spec import by_type
+from toolchain.ops.recurrent.svdf_s16 import SPEC_S16
 
-_FLOATS = float_or_hybrid(SPEC_F32, HYBRID)
-SPEC = by_type({DType.INT16: SPEC_S16, DType.INT8: SPEC_S8, DType.FLOAT32: _FLOATS}, operand=STATE)
+SPEC = OpSpec((SPEC_S16, SPEC_S8, SPEC_F32, HYBRID))

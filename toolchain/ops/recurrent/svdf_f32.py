@@ -14,7 +14,7 @@ from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.lane_sums import lane_sum
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Struct, Touched
-from toolchain.ops.readers.float32 import FLOAT32_ONLY, check_float_node, larger, range_of, smaller
+from toolchain.ops.readers.float32 import check_float_node, larger, range_of, smaller
 from toolchain.ops.recurrent.svdf_s16 import (
     BIAS,
     FEATURES,
@@ -143,6 +143,7 @@ SPEC_F32 = replace(
     select=_select,
     sample=_sample,
     tflite=TfliteBinding(("SVDF",), _read, write),
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
+    types=frozenset(),
     limits="float32; RELU, RELU6, [-1, 1] or none; state is kept from run to run",
 )

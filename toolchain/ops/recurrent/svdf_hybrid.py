@@ -170,5 +170,7 @@ HYBRID = replace(
     select=_select,
     sample=_sample,
     tflite=TfliteBinding(("SVDF",), _read, _write),
+    weights=DType.INT8,
+    name="hybrid",
     limits="float32 with constant int8 filters, as LiteRT's hybrid kernel",
 )

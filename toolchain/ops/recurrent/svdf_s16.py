@@ -24,6 +24,7 @@ from toolchain.ops.cmsis_structs import context, dims, factor, limits
 from toolchain.ops.convolution.cmsis_nn import require_int32
 from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.extents import Extents, whole, widths
+from toolchain.ops.forms import Choice, OldForm
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -35,16 +36,7 @@ from toolchain.ops.kernel import (
     Touched,
 )
 from toolchain.ops.preference import NoKernelError
-from toolchain.ops.spec import (
-    Array,
-    Choice,
-    OpSpec,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
+from toolchain.ops.spec import Array, ReadOp, TensorType, TfliteBinding, TfliteNode, WrittenOp
 
 INPUT, FEATURES, TIME, BIAS, STATE = range(5)
 _FARTHEST = -31
@@ -362,7 +354,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return graph.with_ops(graph.ops)
 
 
-SPEC_S16 = OpSpec(
+SPEC_S16 = OldForm(
     kind="svdf",
     attributes=Svdf,
     infer=_infer,
@@ -371,6 +363,8 @@ SPEC_S16 = OpSpec(
     sample=_sample,
     macs=_macs,
     tflite=TfliteBinding(("SVDF",), _read, write),
-    dtypes=frozenset({DType.INT8, DType.INT16}),
+    dtype=DType.INT16,
+    operand=STATE,
+    types=frozenset({DType.INT8, DType.INT16}),
     limits="int8 with an int16 state; RELU; state is kept from run to run",
 )

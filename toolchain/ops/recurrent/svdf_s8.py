@@ -14,6 +14,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Quantisation, State
+from toolchain.ops.forms import Choice
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.preference import NoKernelError
 from toolchain.ops.recurrent.svdf_s16 import (
@@ -26,7 +27,7 @@ from toolchain.ops.recurrent.svdf_s16 import (
     read_layer,
     write,
 )
-from toolchain.ops.spec import Array, Choice, ReadOp, TfliteBinding, TfliteNode
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
@@ -80,6 +81,7 @@ SPEC_S8 = replace(
     select=Choice(_select, _cmsis_nn),
     sample=_sample,
     tflite=TfliteBinding(("SVDF",), _read, write),
-    dtypes=frozenset({DType.INT8}),
+    dtype=DType.INT8,
+    types=frozenset(),
     limits="int8 with an int8 state of any zero point; RELU; state is kept from run to run",
 )

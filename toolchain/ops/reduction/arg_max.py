@@ -15,6 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -38,7 +39,6 @@ from toolchain.ops.spec import (
     Axis,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     Reach,
     ReadOp,
     TensorType,
@@ -180,7 +180,7 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("arg_max", attributes, [node.operand(0, order)], None, axes, stored, DType.INT64)
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=STORED,
     kind="arg_max",
     attributes=ArgMax,
@@ -190,7 +190,7 @@ SPEC = OpSpec(
     sample=_sample,
     axes=_axes,
     tflite=TfliteBinding(("ARG_MAX", "ARG_MIN"), _read, _write),
-    dtypes=frozenset({*_SUFFIXES, DType.INT64}),
+    types=frozenset({*_SUFFIXES, DType.INT64}),
     onnx=OnnxBinding(("ArgMax", "ArgMin"), _read_onnx),
     limits="int8, int32 or float32 data, constant axis",
 )

@@ -14,6 +14,7 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.elementwise.common import infer_unary, sample_quantisation
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -31,12 +32,10 @@ from toolchain.ops.spec import (
     Array,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     ReadOp,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
-    by_type,
 )
 
 Number = TypeVar("Number", bound=np.generic)
@@ -139,8 +138,8 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("cumsum", attributes, [node.operand(0, order)], None, order)
 
 
-def _form(dtype: DType) -> OpSpec:
-    return OpSpec(
+def _form(dtype: DType) -> OldForm:
+    return OldForm(
         kind="cumsum",
         attributes=CumSum,
         infer=infer_unary,
@@ -149,7 +148,7 @@ def _form(dtype: DType) -> OpSpec:
         sample=lambda rng: _sample(rng, dtype),
         tflite=TfliteBinding(("CUMSUM",), _read, _write),
         onnx=OnnxBinding(("CumSum",), _read_onnx) if dtype is DType.FLOAT32 else None,
-        dtypes=frozenset({dtype}),
+        dtype=dtype,
         limits=f"{dtype.value}; constant axis",
     )
 
@@ -177,4 +176,4 @@ _INT8 = replace(
     sample=_sample_s8,
     limits="int8 as tflite-micro has it; constant axis",
 )
-SPEC = by_type({**{dtype: _form(dtype) for dtype in _SUFFIXES}, DType.INT8: _INT8})
+SPEC = OpSpec((*(_form(dtype) for dtype in _SUFFIXES), _INT8))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from toolchain.ir import DType
-from toolchain.ops.readers.float32 import FLOAT32_ONLY
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.reduction.common import (
     Reduce,
@@ -25,7 +25,7 @@ from toolchain.ops.reduction.common import (
 from toolchain.ops.reduction.common_f32 import float_reduction_sample, sum_of_floats
 from toolchain.ops.reduction.kernels import float_kernel, int16_sum_kernel, sum_kernel
 from toolchain.ops.reduction.plain import integer_forms
-from toolchain.ops.spec import OnnxBinding, OnnxNode, OpSpec, TfliteBinding, by_type
+from toolchain.ops.spec import OnnxBinding, OnnxNode, TfliteBinding
 
 _AXES = "constant axes in at most two groups of neighbours"
 
@@ -38,7 +38,7 @@ def mean_or_sum_spec(
     `onnx` names the ONNX operators that `read_onnx` reads.
     """
     builtin = kind.upper()
-    int8 = OpSpec(
+    int8 = OldForm(
         kind=kind,
         attributes=Reduce,
         infer=infer_reduction,
@@ -51,6 +51,7 @@ def mean_or_sum_spec(
         axes=reduction_axes,
         reductions=lambda op, graph: reduction_reductions(op, graph, mean=mean),
         onnx=OnnxBinding(onnx, read_onnx),
+        dtype=DType.INT8,
         limits=f"int8; {_AXES}",
     )
     int16 = int16_form(
@@ -61,8 +62,8 @@ def mean_or_sum_spec(
         reference=lambda op, graph, inputs: sum_of_floats(op, graph, inputs, mean=mean),
         select=float_kernel(kind),
         sample=lambda rng: float_reduction_sample(rng, kind, Reduce),
-        dtypes=FLOAT32_ONLY,
+        dtype=DType.FLOAT32,
         limits=f"float32; {_AXES}",
     )
     plain = integer_forms(float32, lambda op: kind, limits=_AXES)
-    return by_type({DType.INT8: int8, DType.INT16: int16, DType.FLOAT32: float32, **plain})
+    return OpSpec((int8, int16, float32, *plain))

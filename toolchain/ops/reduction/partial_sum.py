@@ -14,6 +14,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.fixed_point import wrap_int32
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     NULL,
     Call,
@@ -30,7 +31,7 @@ from toolchain.ops.reduction.common import (
     sample_reduction,
 )
 from toolchain.ops.reduction.kernels import reduce_extents, reduction_terms, shape_of
-from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.spec import Array, TensorType
 
 SUMS = 1
 
@@ -85,14 +86,14 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x", sums] if sums else ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="partial_sum",
     attributes=Reduce,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    dtypes=frozenset({DType.INT8, DType.INT32}),
+    types=frozenset({DType.INT8, DType.INT32}),
     made_by_passes=True,
     limits="int8 to int32 sums, axes in at most two groups of neighbours; made by splitting only",
 )

@@ -6,7 +6,7 @@ sums and products wrap, a mean is rounded towards 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.reduction.common import reduced_axes
 from toolchain.ops.reduction.kernels import integer_reduction
-from toolchain.ops.spec import STORED, Array, OpSpec
+from toolchain.ops.spec import STORED, Array
 
 _TYPES = (DType.INT32, DType.INT64)
 
@@ -40,8 +41,8 @@ def reduced(values: Array, axes: tuple[int, ...], reduction: str) -> NDArray[np.
 
 
 def integer_forms(
-    float32: OpSpec, reduction: Callable[[Op], str], *, limits: str
-) -> Mapping[DType, OpSpec]:
+    float32: OldForm, reduction: Callable[[Op], str], *, limits: str
+) -> tuple[OldForm, ...]:
     """The int32 and int64 forms of a kind, of its float32 form.
 
     `reduction` names what an operator computes: sum, mean, maximum, minimum or product. `limits`
@@ -56,7 +57,7 @@ def integer_forms(
     def select(op: Op, graph: Graph, core: Core) -> Kernel:
         return integer_reduction(op, graph, reduction(op))
 
-    def form(dtype: DType) -> OpSpec:
+    def form(dtype: DType) -> OldForm:
         def sample(rng: np.random.Generator) -> Graph:
             graph = float32.sample(rng)
             tensors = [replace(tensor, dtype=dtype) for tensor in graph.tensors.values()]
@@ -67,9 +68,9 @@ def integer_forms(
             reference=reference,
             select=select,
             sample=sample,
-            dtypes=frozenset({dtype}),
+            dtype=dtype,
             quantised=STORED,
             limits=f"{dtype.value} without scales; {limits}",
         )
 
-    return {dtype: form(dtype) for dtype in _TYPES}
+    return tuple(form(dtype) for dtype in _TYPES)

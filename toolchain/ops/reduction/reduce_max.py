@@ -11,8 +11,9 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.readers.float32 import FLOAT32_ONLY, extreme
+from toolchain.ops.readers.float32 import extreme
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_reduction_of
 from toolchain.ops.reduction.common import (
@@ -32,12 +33,10 @@ from toolchain.ops.spec import (
     Array,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     ReadOp,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
-    by_type,
 )
 
 
@@ -108,7 +107,7 @@ def _sample_float(rng: np.random.Generator) -> Graph:
     return replace(graph, ops=(replace(op, attributes=smallest),))
 
 
-_INT8 = OpSpec(
+_INT8 = OldForm(
     quantised=ALIKE,
     kind="reduce_max",
     attributes=ReduceMax,
@@ -119,6 +118,7 @@ _INT8 = OpSpec(
     tflite=TfliteBinding(("REDUCE_MAX", "REDUCE_MIN"), _read, _write),
     axes=reduction_axes,
     onnx=OnnxBinding(("ReduceMax", "ReduceMin"), read_reduction_of("reduce_max", _from_onnx)),
+    dtype=DType.INT8,
     limits="int8; constant axes in at most two groups of neighbours",
 )
 _INT16 = int16_form(_INT8, "int16; constant axes in at most two groups of neighbours")
@@ -127,7 +127,7 @@ _FLOAT32 = replace(
     reference=_reference_float,
     select=_select_float32,
     sample=_sample_float,
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
     limits="float32; constant axes in at most two groups of neighbours",
 )
 
@@ -147,7 +147,7 @@ _BOOL = replace(
     _INT16,
     sample=_sample_bool,
     tflite=TfliteBinding(("REDUCE_ANY", "REDUCE_ALL"), _read, _write_bool),
-    dtypes=frozenset({DType.BOOL}),
+    dtype=DType.BOOL,
     limits="bool; constant axes in at most two groups of neighbours",
 )
 _INTEGERS = integer_forms(
@@ -155,12 +155,4 @@ _INTEGERS = integer_forms(
     lambda op: "minimum" if _smallest(op) else "maximum",
     limits="constant axes in at most two groups of neighbours",
 )
-SPEC = by_type(
-    {
-        DType.INT8: _INT8,
-        DType.INT16: _INT16,
-        DType.FLOAT32: _FLOAT32,
-        DType.BOOL: _BOOL,
-        **_INTEGERS,
-    }
-)
+SPEC = OpSpec((_INT8, _INT16, _FLOAT32, _BOOL, *_INTEGERS))

@@ -16,8 +16,8 @@ from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation
 from toolchain.ops.arithmetic.fixed_point import quantize_multiplier, scale_sums, wrap_int32
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct
-from toolchain.ops.readers.float32 import FLOAT32_ONLY
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_reduction_of
 from toolchain.ops.reduction.common import (
@@ -36,12 +36,10 @@ from toolchain.ops.spec import (
     Array,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     ReadOp,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
-    by_type,
 )
 
 _AXES = "constant axes in at most two groups of neighbours"
@@ -145,7 +143,7 @@ def _read_onnx(node: OnnxNode) -> None:
     read_reduction_of("reduce_prod")(node)
 
 
-_INT8 = OpSpec(
+_INT8 = OldForm(
     kind="reduce_prod",
     attributes=Reduce,
     infer=infer_reduction,
@@ -154,6 +152,8 @@ _INT8 = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("REDUCE_PROD",), _read, _write),
     axes=reduction_axes,
+    onnx=OnnxBinding(("ReduceProd",), _read_onnx),
+    dtype=DType.INT8,
     limits=f"int8; {_AXES}",
 )
 _INT16 = int16_form(_INT8, f"int16; {_AXES}")
@@ -162,15 +162,9 @@ _FLOAT32 = replace(
     reference=_reference_float,
     select=float_kernel("product"),
     sample=_sample_float,
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
     limits=f"float32; {_AXES}",
 )
-_ALL = by_type(
-    {
-        DType.INT8: _INT8,
-        DType.INT16: _INT16,
-        DType.FLOAT32: _FLOAT32,
-        **integer_forms(_FLOAT32, lambda op: "product", limits=_AXES),
-    }
+SPEC = OpSpec(
+    (_INT8, _INT16, _FLOAT32, *integer_forms(_FLOAT32, lambda op: "product", limits=_AXES))
 )
-SPEC = replace(_ALL, onnx=OnnxBinding(("ReduceProd",), _read_onnx))

@@ -25,6 +25,7 @@ from toolchain.ops.arithmetic.requant import requant
 from toolchain.ops.arithmetic.single_rounding import SingleRounding
 from toolchain.ops.convolution.packing import SHIFT_BIAS, left_shift
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -38,7 +39,7 @@ from toolchain.ops.kernel import (
     Touched,
     constant,
 )
-from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.spec import Array, TensorType
 
 
 class Law(Enum):
@@ -218,14 +219,14 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["sums"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="requantise_sums",
     attributes=RequantiseSums,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    dtypes=frozenset({DType.INT8, DType.INT32}),
+    types=frozenset({DType.INT8, DType.INT32}),
     made_by_passes=True,
     limits="int32 sums to int8; made by rewriting only",
 )

@@ -16,6 +16,7 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -35,7 +36,6 @@ from toolchain.ops.spec import (
     Array,
     OnnxBinding,
     OnnxNode,
-    OpSpec,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -166,7 +166,7 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("top_k", found, given, q, axes, dtype=dtype, indices=DType.INT64)
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=ALIKE,
     kind="top_k",
     attributes=TopK,
@@ -176,6 +176,6 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("TOPK_V2",), _read, _write),
     onnx=OnnxBinding(("TopK",), _read_onnx),
-    dtypes=frozenset(_SUFFIXES),
+    types=frozenset(_SUFFIXES),
     limits="float32 or integers of 8, 16, 32 or 64 bits, constant k; TFLite: the last dimension",
 )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Argument, Kernel, SafeOverlap, Struct
 from toolchain.ops.movement.copies import sample_quantisation
 from toolchain.ops.resize.common import (
@@ -32,7 +33,7 @@ from toolchain.ops.resize.common import (
     write_resize,
 )
 from toolchain.ops.resize.extents import extents_in_fixed_point, extents_in_float
-from toolchain.ops.spec import Array, Axis, OpSpec, TensorType, TfliteBinding
+from toolchain.ops.spec import Array, Axis, TensorType, TfliteBinding
 
 ONE = 1 << 10
 
@@ -207,7 +208,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_resize(rng, "resize_bilinear", x, both=False)
 
 
-INT8 = OpSpec(
+INT8 = OldForm(
     kind="resize_bilinear",
     attributes=Resize,
     infer=_infer,
@@ -220,5 +221,6 @@ INT8 = OpSpec(
         read_resize,
         lambda op, graph: write_resize(op, "RESIZE_BILINEAR", "ResizeBilinearOptions"),
     ),
+    dtype=DType.INT8,
     limits="NHWC; the size is constant",
 )

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ir import DType, Graph, Op
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.readers.float32 import FLOAT32_ONLY, float32_sample
+from toolchain.ops.readers.float32 import float32_sample
 from toolchain.ops.resize.bilinear import INT8, float_kernel, infer_bilinear, interpolated
 from toolchain.ops.spec import Array
 
@@ -29,5 +29,5 @@ FLOAT32 = replace(
     reference=_reference,
     select=_select,
     sample=float32_sample(INT8.sample, INT8.kind),
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
 )

@@ -18,6 +18,7 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.rounding import nearest
 from toolchain.ops.elementwise.common import require_types, sample_quantisation
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Constant, Kernel, Packed, SafeOverlap, Struct
 from toolchain.ops.readers.onnx import image_axes, image_shape
 from toolchain.ops.resize.common import (
@@ -32,14 +33,7 @@ from toolchain.ops.resize.common import (
 )
 from toolchain.ops.resize.extents import extents_by_tables
 from toolchain.ops.resize.resize_nearest import read_nearest
-from toolchain.ops.spec import (
-    Array,
-    Axis,
-    OnnxBinding,
-    OnnxNode,
-    OpSpec,
-    TensorType,
-)
+from toolchain.ops.spec import Array, Axis, OnnxBinding, OnnxNode, TensorType
 
 COORDINATES = ("align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel")
 Float = NDArray[np.float32]
@@ -264,7 +258,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="resize_linear",
     attributes=ResizeLinear,
     infer=_infer,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Constant, Kernel, Packed, SafeOverlap, Struct, Terms
 from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.movement.gather import Gather
@@ -33,14 +34,7 @@ from toolchain.ops.resize.common import (
     write_resize,
 )
 from toolchain.ops.resize.extents import extents_by_tables
-from toolchain.ops.spec import (
-    STORED,
-    Array,
-    Axis,
-    OnnxNode,
-    OpSpec,
-    TfliteBinding,
-)
+from toolchain.ops.spec import STORED, Array, Axis, OnnxNode, TfliteBinding
 from toolchain.ops.walks import NEVER, first_pixels, lead_bytes, read_after
 
 
@@ -203,7 +197,7 @@ def _onnx_nearest(node: OnnxNode, coordinates: str, scale: float, old: int, new:
     return [int(i) for i in indices]
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     quantised=STORED,
     kind="resize_nearest",
     attributes=Resize,
@@ -219,6 +213,6 @@ SPEC = OpSpec(
             op, "RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"
         ),
     ),
-    dtypes=frozenset(DType),
+    types=frozenset(DType),
     limits="any type, NHWC; the size is constant",
 )

@@ -16,6 +16,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extent, Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     NULL,
     Argument,
@@ -31,7 +32,6 @@ from toolchain.ops.kernel import (
     constant,
 )
 from toolchain.ops.movement.copies import int32_constant, integers
-from toolchain.ops.readers.float32 import FLOAT32_ONLY
 from toolchain.ops.signal.fourier_f32 import (
     Float32,
     complex_tables,
@@ -44,7 +44,6 @@ from toolchain.ops.signal.fourier_f32 import (
 from toolchain.ops.spec import (
     Array,
     Axis,
-    OpSpec,
     Reach,
     ReadOp,
     TensorType,
@@ -295,7 +294,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="rfft2d",
     attributes=Rfft2d,
     infer=_infer,
@@ -305,7 +304,7 @@ SPEC = OpSpec(
     tflite=TfliteBinding(tuple(_KEPT), _read, _write),
     macs=_macs,
     axes=_axes,
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
     limits="float32; constant sizes, powers of 2 up to 32768; behind RFFT2D, COMPLEX_ABS, REAL or "
     "IMAG reads the complex numbers, also reshaped; near LiteRT, which computes in double",
 )

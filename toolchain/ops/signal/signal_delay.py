@@ -13,9 +13,10 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Call, Input, Kernel, Output, Touched
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, rows_of, some, within
-from toolchain.ops.spec import Alias, Array, OpSpec, TensorType, TfliteNode
+from toolchain.ops.spec import Alias, Array, TensorType, TfliteNode
 
 _LONGEST = 1 << 24
 
@@ -95,7 +96,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"], [state])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="signal_delay",
     attributes=SignalDelay,
     infer=_infer,
@@ -109,7 +110,7 @@ SPEC = OpSpec(
         lambda node: SignalDelay(option(node, "delay_length")),
         memories=_memories,
     ),
-    dtypes=TYPES,
+    types=TYPES,
     quantised=QUANTISED,
     limits="int16; the samples on their way are kept from run to run",
 )

@@ -13,9 +13,10 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Touched
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector
-from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.spec import Array, TensorType
 
 CUSTOM = "SignalEnergy"
 
@@ -76,7 +77,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="signal_energy",
     attributes=SignalEnergy,
     infer=_infer,
@@ -88,7 +89,7 @@ SPEC = OpSpec(
         1,
         lambda node: SignalEnergy(option(node, "end_index"), option(node, "start_index")),
     ),
-    dtypes=TYPES,
+    types=TYPES,
     quantised=QUANTISED,
     limits="int16",
 )

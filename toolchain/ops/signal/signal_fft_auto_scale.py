@@ -10,9 +10,10 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Touched
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, some, vector
-from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.spec import Array, TensorType
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y", "bits"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="signal_fft_auto_scale",
     attributes=SignalFftAutoScale,
     infer=_infer,
@@ -73,7 +74,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     tflite=binding("SignalFftAutoScale", 1, lambda node: SignalFftAutoScale()),
-    dtypes=TYPES,
+    types=TYPES,
     quantised=QUANTISED,
     limits="int16",
 )

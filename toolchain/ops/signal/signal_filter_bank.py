@@ -10,10 +10,11 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extent, Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Touched
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector
 from toolchain.ops.signal.spectrum import FilterBank, bank_sums
-from toolchain.ops.spec import Array, OpSpec, TensorType, TfliteNode
+from toolchain.ops.spec import Array, TensorType, TfliteNode
 
 _WEIGHTS, _UNWEIGHTS, _STARTS, _WEIGHT_STARTS, _WIDTHS = range(1, 6)
 
@@ -110,7 +111,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="signal_filter_bank",
     attributes=SignalFilterBank,
     infer=_infer,
@@ -118,7 +119,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     tflite=binding("SignalFilterBank", 6, _read, lambda own: {"num_channels": own.num_channels}),
-    dtypes=TYPES,
+    types=TYPES,
     quantised=QUANTISED,
     limits="uint32; constant tables",
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output
 from toolchain.ops.signal.common import (
     QUANTISED,
@@ -21,7 +22,7 @@ from toolchain.ops.signal.common import (
     within,
 )
 from toolchain.ops.signal.spectrum import logarithm
-from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.spec import Array, TensorType
 
 _WORD = 0xFFFFFFFF
 
@@ -76,7 +77,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="signal_filter_bank_log",
     attributes=SignalFilterBankLog,
     infer=_infer,
@@ -90,7 +91,7 @@ SPEC = OpSpec(
             option(node, "input_correction_bits"), option(node, "output_scale")
         ),
     ),
-    dtypes=TYPES,
+    types=TYPES,
     quantised=QUANTISED,
     limits="uint32",
 )

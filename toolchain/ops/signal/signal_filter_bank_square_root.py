@@ -10,10 +10,11 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Touched
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, some, vector
 from toolchain.ops.signal.spectrum import square_root
-from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.spec import Array, TensorType
 
 _MOST_SHIFT = 31
 """tflite-micro leaves others undefined; one that is computed is taken modulo 32."""
@@ -68,7 +69,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="signal_filter_bank_square_root",
     attributes=SignalFilterBankSquareRoot,
     infer=_infer,
@@ -76,7 +77,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     tflite=binding("SignalFilterBankSquareRoot", 2, lambda node: SignalFilterBankSquareRoot()),
-    dtypes=TYPES,
+    types=TYPES,
     quantised=QUANTISED,
     limits="uint64",
 )

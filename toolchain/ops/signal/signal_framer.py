@@ -15,9 +15,10 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
 from toolchain.ops.extents import Extents, round_up, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Touched
 from toolchain.ops.signal.common import FRAMED, MEMORIES, QUANTISED, binding, option, rows_of, some
-from toolchain.ops.spec import Alias, Array, OpSpec, TensorType, TfliteNode
+from toolchain.ops.spec import Alias, Array, TensorType, TfliteNode
 
 CUSTOM = "SignalFramer"
 _SAMPLES, _HELD = 1, 2
@@ -177,7 +178,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y", "valid"], states)
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="signal_framer",
     attributes=SignalFramer,
     infer=_infer,
@@ -186,7 +187,7 @@ SPEC = OpSpec(
     aliases=_aliases,
     sample=_sample,
     tflite=binding(CUSTOM, 1, _read, _options, _memories),
-    dtypes=FRAMED,
+    types=FRAMED,
     quantised=QUANTISED,
     limits="int16; a frame has at least a step's samples, which are kept from run to run; its "
     "frames are 0 where they are not valid",

@@ -10,6 +10,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -20,7 +21,6 @@ from toolchain.ops.kernel import (
     Struct,
     Touched,
 )
-from toolchain.ops.readers.float32 import FLOAT32_ONLY
 from toolchain.ops.signal.common import (
     FLOAT32,
     INT16,
@@ -37,7 +37,7 @@ from toolchain.ops.signal.common import (
 from toolchain.ops.signal.fourier import fourier_tables, irfft
 from toolchain.ops.signal.fourier_f32 import plan_bytes, real_inverse, real_plan
 from toolchain.ops.signal.signal_rfft_s16 import rfft_plan, rfft_plan_bytes
-from toolchain.ops.spec import Array, OpSpec, TensorType, by_type
+from toolchain.ops.spec import Array, TensorType
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ def _sample(dtype: DType) -> Callable[[np.random.Generator], Graph]:
     return made
 
 
-def _spec(dtype: DType, code: int, dtypes: frozenset[DType]) -> OpSpec:
-    return OpSpec(
+def _spec(dtype: DType, code: int, dtypes: frozenset[DType]) -> OldForm:
+    return OldForm(
         kind="signal_irfft",
         attributes=SignalIrfft,
         infer=_infer,
@@ -123,15 +123,11 @@ def _spec(dtype: DType, code: int, dtypes: frozenset[DType]) -> OpSpec:
             lambda node: SignalIrfft(length_of(node)),
             lambda own: transform_options(code, own.length),
         ),
-        dtypes=dtypes,
+        types=dtypes,
         quantised=QUANTISED,
+        dtype=dtype,
         limits=f"{dtype.value}; a power of 2 of samples, from 4 to 16384",
     )
 
 
-SPEC = by_type(
-    {
-        DType.INT16: _spec(DType.INT16, INT16, TYPES),
-        DType.FLOAT32: _spec(DType.FLOAT32, FLOAT32, FLOAT32_ONLY),
-    }
-)
+SPEC = OpSpec((_spec(DType.INT16, INT16, TYPES), _spec(DType.FLOAT32, FLOAT32, frozenset())))

@@ -14,8 +14,8 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
 from toolchain.ops.extents import Extents, whole, widths
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Touched
-from toolchain.ops.readers.float32 import FLOAT32_ONLY
 from toolchain.ops.signal.common import (
     FLOAT32,
     INT16,
@@ -27,7 +27,7 @@ from toolchain.ops.signal.common import (
     rows_of,
     some,
 )
-from toolchain.ops.spec import Alias, Array, OpSpec, TensorType, TfliteNode, by_type
+from toolchain.ops.spec import Alias, Array, TensorType, TfliteNode
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ def _sample(dtype: DType) -> Callable[[np.random.Generator], Graph]:
     return made
 
 
-def _spec(dtype: DType, code: int, dtypes: frozenset[DType], limits: str) -> OpSpec:
-    return OpSpec(
+def _spec(dtype: DType, code: int, dtypes: frozenset[DType], limits: str) -> OldForm:
+    return OldForm(
         kind="signal_overlap_add",
         attributes=SignalOverlapAdd,
         infer=_infer,
@@ -151,17 +151,16 @@ def _spec(dtype: DType, code: int, dtypes: frozenset[DType], limits: str) -> OpS
             lambda own: {"T": code, "frame_step": own.frame_step},
             _memories,
         ),
-        dtypes=dtypes,
+        types=dtypes,
         quantised=QUANTISED,
+        dtype=dtype,
         limits=limits,
     )
 
 
-SPEC = by_type(
-    {
-        DType.INT16: _spec(
-            DType.INT16, INT16, TYPES, "int16; the ends of frames are kept from run to run"
-        ),
-        DType.FLOAT32: _spec(DType.FLOAT32, FLOAT32, FLOAT32_ONLY, "float32, likewise"),
-    }
+SPEC = OpSpec(
+    (
+        _spec(DType.INT16, INT16, TYPES, "int16; the ends of frames are kept from run to run"),
+        _spec(DType.FLOAT32, FLOAT32, frozenset(), "float32, likewise"),
+    )
 )

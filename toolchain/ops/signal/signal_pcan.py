@@ -10,10 +10,11 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Touched
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector, within
 from toolchain.ops.signal.spectrum import gain_at, shrunk
-from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.spec import Array, TensorType
 
 GAINS = 125
 _GAIN = 2
@@ -77,7 +78,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x", "noise"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="signal_pcan",
     attributes=SignalPcan,
     infer=_infer,
@@ -85,7 +86,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     tflite=binding("SignalPCAN", 3, lambda node: SignalPcan(option(node, "snr_shift"))),
-    dtypes=TYPES,
+    types=TYPES,
     quantised=QUANTISED,
     limits="uint32",
 )

@@ -9,8 +9,8 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Call, Input, Kernel, Output, Touched
-from toolchain.ops.readers.float32 import FLOAT32_ONLY
 from toolchain.ops.signal.common import (
     FLOAT32,
     LENGTHS,
@@ -24,7 +24,7 @@ from toolchain.ops.signal.common import (
 )
 from toolchain.ops.signal.fourier_f32 import plan_bytes, real_plan, real_transform
 from toolchain.ops.signal.signal_rfft_s16 import SignalRfft
-from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.spec import Array, TensorType
 
 
 def _length(op: Op) -> int:
@@ -69,7 +69,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-F32 = OpSpec(
+F32 = OldForm(
     kind="signal_rfft",
     attributes=SignalRfft,
     infer=_infer,
@@ -82,7 +82,7 @@ F32 = OpSpec(
         lambda node: SignalRfft(length_of(node)),
         lambda own: transform_options(FLOAT32, own.length),
     ),
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
     quantised=QUANTISED,
     limits="float32; a power of 2 of samples, from 4 to 16384",
 )

@@ -10,6 +10,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -35,7 +36,7 @@ from toolchain.ops.signal.common import (
     vector,
 )
 from toolchain.ops.signal.fourier import fourier_tables, rfft
-from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.spec import Array, TensorType
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-S16 = OpSpec(
+S16 = OldForm(
     kind="signal_rfft",
     attributes=SignalRfft,
     infer=_infer,
@@ -122,7 +123,8 @@ S16 = OpSpec(
         lambda node: SignalRfft(length_of(node)),
         lambda own: transform_options(INT16, own.length),
     ),
-    dtypes=TYPES,
+    types=TYPES,
     quantised=QUANTISED,
+    dtype=DType.INT16,
     limits="int16; a power of 2 of samples, from 4 to 16384",
 )

@@ -13,9 +13,10 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Touched, numbers
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector, within
-from toolchain.ops.spec import Alias, Array, OpSpec, TensorType, TfliteNode
+from toolchain.ops.spec import Alias, Array, TensorType, TfliteNode
 
 _MEMORY, _NEXT = 1, 2
 _WORD = 0xFFFFFFFF
@@ -135,7 +136,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y", "noise"], [state])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="signal_spectral_subtraction",
     attributes=SignalSpectralSubtraction,
     infer=_infer,
@@ -144,7 +145,7 @@ SPEC = OpSpec(
     aliases=_aliases,
     sample=_sample,
     tflite=binding("SignalFilterBankSpectralSubtraction", 1, _read, memories=_memories),
-    dtypes=TYPES,
+    types=TYPES,
     quantised=QUANTISED,
     limits="uint32; the noise is kept from run to run",
 )

@@ -14,9 +14,10 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Touched
 from toolchain.ops.signal.common import FRAMED, MEMORIES, QUANTISED, binding, option, some, vector
-from toolchain.ops.spec import Alias, Array, OpSpec, TensorType, TfliteNode
+from toolchain.ops.spec import Alias, Array, TensorType, TfliteNode
 
 CUSTOM = "SignalStacker"
 _FRAMES, _HELD = 1, 2
@@ -158,7 +159,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y", "valid"], states)
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="signal_stacker",
     attributes=SignalStacker,
     infer=_infer,
@@ -167,7 +168,7 @@ SPEC = OpSpec(
     aliases=_aliases,
     sample=_sample,
     tflite=binding(CUSTOM, 1, _read, memories=_memories),
-    dtypes=FRAMED,
+    types=FRAMED,
     quantised=QUANTISED,
     limits="int16; frames are kept from run to run; a stack is 0 where it is not valid",
 )

@@ -10,9 +10,10 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Call, Input, Kernel, Output, SafeOverlap, Touched
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector, within
-from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.spec import Array, TensorType
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="signal_window",
     attributes=SignalWindow,
     infer=_infer,
@@ -82,7 +83,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     tflite=binding("SignalWindow", 2, lambda node: SignalWindow(option(node, "shift"))),
-    dtypes=TYPES,
+    types=TYPES,
     quantised=QUANTISED,
     limits="int16",
 )

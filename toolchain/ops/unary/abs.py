@@ -21,9 +21,10 @@ from toolchain.ops.elementwise.common import (
     sample_unary,
 )
 from toolchain.ops.elementwise.kernels import sized_kernel
+from toolchain.ops.forms import OpSpec
 from toolchain.ops.kernel import Kernel, Struct
-from toolchain.ops.readers.int16 import INT16_ONLY, int16_sample
-from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, by_type
+from toolchain.ops.readers.int16 import int16_sample
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode
 from toolchain.ops.unary.float_table import table_spec
 from toolchain.ops.unary.unary_f32 import float_form
 
@@ -72,8 +73,8 @@ _INT16 = replace(
     select=_select_s16,
     sample=int16_sample(_INT8.sample),
     tflite=TfliteBinding(("ABS",), _read_s16, _INT8.tflite.write),
-    dtypes=INT16_ONLY,
+    dtype=DType.INT16,
     limits="int16",
 )
 
-SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: float_form(_INT8)})
+SPEC = OpSpec((_INT8, _INT16, float_form(_INT8)))

@@ -14,6 +14,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.extents import Extents, whole
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -28,7 +29,6 @@ from toolchain.ops.movement.copies import sample_shape
 from toolchain.ops.spec import (
     STORED,
     Array,
-    OpSpec,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -125,7 +125,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="cast",
     attributes=Cast,
     infer=_infer,
@@ -133,7 +133,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     tflite=TfliteBinding(("CAST",), _read, _write),
-    dtypes=frozenset(_TYPES),
+    types=frozenset(_TYPES),
     quantised=STORED,
     limits="float32, bool and integers, to each other",
 )

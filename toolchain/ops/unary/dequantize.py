@@ -16,16 +16,9 @@ from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
 from toolchain.ops.elementwise.kernels import sized_kernel
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import (
-    Array,
-    OpSpec,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
+from toolchain.ops.spec import Array, ReadOp, TensorType, TfliteBinding, TfliteNode, WrittenOp
 
 _SUFFIXES = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16"}
 
@@ -91,7 +84,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, Tensor("y", shape, DType.FLOAT32)], [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="dequantize",
     attributes=Attributes,
     infer=_infer,
@@ -99,7 +92,7 @@ SPEC = OpSpec(
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    dtypes=frozenset({DType.FLOAT32, *_SUFFIXES}),
+    types=frozenset({DType.FLOAT32, *_SUFFIXES}),
     tflite=TfliteBinding(("DEQUANTIZE",), _read, _write),
     limits="int8, uint8 or int16 to float32, per tensor; constants per channel or of float16, too",
 )

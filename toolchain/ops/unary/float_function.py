@@ -12,9 +12,10 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import infer_unary, sample_shape
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.readers.float32 import FLOAT32_ONLY, check_float_node
-from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp
+from toolchain.ops.readers.float32 import check_float_node
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 from toolchain.ops.unary import unary_f32
 from toolchain.ops.unary.unary_f32 import float_kernel, float_reference
 
@@ -73,7 +74,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="float_function",
     attributes=FloatFunction,
     infer=infer_unary,
@@ -82,6 +83,6 @@ SPEC = OpSpec(
     sample=_sample,
     axes=elementwise_axes,
     tflite=TfliteBinding(tuple(f.name for f in _IN_TFLITE), _read, _write),
-    dtypes=FLOAT32_ONLY,
+    dtype=DType.FLOAT32,
     limits="float32",
 )

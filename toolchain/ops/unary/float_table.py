@@ -23,15 +23,9 @@ from toolchain.ops.elementwise.common import (
     sample_unary,
 )
 from toolchain.ops.elementwise.kernels import unary_kernel
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import (
-    Array,
-    OpSpec,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 Float32 = NDArray[np.float32]
 
@@ -59,7 +53,7 @@ def table_spec(
     options: Options = Options(),
     output_scale: float | None = None,
     version: int = 2,
-) -> OpSpec:
+) -> OldForm:
     """The spec of an int8 function of one operand. `apply` maps stored values to stored values.
 
     `output_scale`, if given, is the only scale that TFLite accepts. `version` is the operator's
@@ -90,7 +84,7 @@ def table_spec(
     def sampled(rng: np.random.Generator) -> Graph:
         return sample(rng, Op(kind, kind, ("x",), ("y",), options.sample(rng)))
 
-    return OpSpec(
+    return OldForm(
         kind=kind,
         attributes=options.attributes,
         infer=infer_unary,
@@ -99,6 +93,7 @@ def table_spec(
         sample=sampled,
         axes=elementwise_axes,
         tflite=TfliteBinding((kind.upper(),), read, write),
+        dtype=DType.INT8,
         limits="int8" if output_scale is None else f"int8, output scale 1/{1 / output_scale:.0f}",
     )
 
@@ -132,7 +127,7 @@ def float_table_spec(
     sample_output: Callable[[np.random.Generator], Quantisation] | None = None,
     output_scale: float | None = None,
     version: int = 2,
-) -> OpSpec:
+) -> OldForm:
     """The spec of an int8 kind for the real function `transform`, without options.
 
     `sample_output` gives the output's quantisation in samples, by default one like the input's.

@@ -15,9 +15,10 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.elementwise.common import check_node, require_types
 from toolchain.ops.elementwise.kernels import sized_kernel
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Constant, Kernel
-from toolchain.ops.readers.int16 import INT16_ONLY, int16_sample
-from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode
+from toolchain.ops.readers.int16 import int16_sample
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode
 from toolchain.ops.unary.float_table import Float32
 
 Transform = Callable[[Op, Graph, Float32], Float32]
@@ -54,10 +55,10 @@ def _table(op: Op, graph: Graph, transform: Transform) -> NDArray[np.int16]:
 
 
 def float_table_s16_spec(
-    base: OpSpec,
+    base: OldForm,
     transform: Transform,
     attributes: Callable[[TfliteNode], Attributes] = lambda node: Attributes(),
-) -> OpSpec:
+) -> OldForm:
     """The int16 form of a kind that `float_table` made. `attributes` reads them from a file."""
     assert base.tflite is not None
     binding = base.tflite
@@ -86,6 +87,6 @@ def float_table_s16_spec(
         sample=int16_sample(base.sample),
         tflite=TfliteBinding(binding.builtins, read, binding.write),
         onnx=None,
-        dtypes=INT16_ONLY,
+        dtype=DType.INT16,
         limits="int16",
     )

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from toolchain.ir import Attributes, DType, Op
+from toolchain.ir import Attributes, Op
 from toolchain.ops.arithmetic.libm import erfcf
 from toolchain.ops.arithmetic.tanhf import tanhf
 from toolchain.ops.elementwise.common import sample_unary
-from toolchain.ops.spec import TfliteNode, by_type
+from toolchain.ops.forms import OpSpec
+from toolchain.ops.spec import TfliteNode
 from toolchain.ops.unary.float_table import Float32, Options, float_table, table_spec
 from toolchain.ops.unary.float_table_s16 import float_table_s16_spec
 from toolchain.ops.unary.unary_f32 import FloatFunction, float_form
@@ -65,10 +66,10 @@ _INT8 = table_spec(
     ),
 )
 
-SPEC = by_type(
-    {
-        DType.INT8: _INT8,
-        DType.INT16: float_table_s16_spec(_INT8, lambda op, graph, x: _gelu(op, x), _read),
-        DType.FLOAT32: float_form(_INT8, _float_function, _read),
-    }
+SPEC = OpSpec(
+    (
+        _INT8,
+        float_table_s16_spec(_INT8, lambda op, graph, x: _gelu(op, x), _read),
+        float_form(_INT8, _float_function, _read),
+    )
 )

@@ -25,16 +25,9 @@ from toolchain.ops.elementwise.common import (
     sample_unary,
 )
 from toolchain.ops.elementwise.kernels import unary_kernel
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import (
-    Array,
-    OpSpec,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-    by_type,
-)
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 from toolchain.ops.unary.unary_f32 import float_form
 
 _INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
@@ -137,7 +130,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_unary(rng, Op("hard_swish", "hard_swish", ("x",), ("y",)))
 
 
-_INT8 = OpSpec(
+_INT8 = OldForm(
     kind="hard_swish",
     attributes=Attributes,
     infer=infer_unary,
@@ -146,7 +139,8 @@ _INT8 = OpSpec(
     sample=_sample,
     axes=elementwise_axes,
     tflite=TfliteBinding(("HARD_SWISH",), _read, _write),
+    dtype=DType.INT8,
     limits="int8",
 )
 
-SPEC = by_type({DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8)})
+SPEC = OpSpec((_INT8, float_form(_INT8)))

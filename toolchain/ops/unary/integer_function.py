@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
@@ -14,17 +14,9 @@ from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import infer_unary, sample_shape
 from toolchain.ops.elementwise.kernels import expressed, sized_kernel
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import (
-    STORED,
-    Array,
-    OpSpec,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-    by_type,
-)
+from toolchain.ops.spec import STORED, Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
 class Function(Enum):
@@ -81,7 +73,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     return WrittenOp(function.name, version=_VERSIONS[function])
 
 
-def _form(dtype: DType) -> OpSpec:
+def _form(dtype: DType) -> OldForm:
     functions = _IN_TFLITE[dtype]
 
     def sample(rng: np.random.Generator) -> Graph:
@@ -91,7 +83,7 @@ def _form(dtype: DType) -> OpSpec:
         tensors = [Tensor(name, shape, dtype) for name in ("x", "y")]
         return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
-    return OpSpec(
+    return OldForm(
         kind="integer_function",
         attributes=IntegerFunction,
         infer=infer_unary,
@@ -100,13 +92,10 @@ def _form(dtype: DType) -> OpSpec:
         sample=sample,
         axes=elementwise_axes,
         tflite=TfliteBinding(tuple(function.name for function in functions), _read, _write),
-        dtypes=frozenset({dtype}),
+        dtype=dtype,
         quantised=STORED,
         limits=f"{dtype.value} without scales",
     )
 
 
-_FORMS = {dtype: _form(dtype) for dtype in _IN_TFLITE}
-SPEC = replace(
-    by_type(_FORMS), tflite=TfliteBinding(tuple(f.name for f in Function), _read, _write)
-)
+SPEC = OpSpec(tuple(_form(dtype) for dtype in _IN_TFLITE))

@@ -27,17 +27,10 @@ from toolchain.ops.elementwise.common import (
     sample_unary,
 )
 from toolchain.ops.elementwise.kernels import sized_kernel, unary_kernel
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import Kernel, Struct
-from toolchain.ops.readers.int16 import INT16_ONLY, int16_sample
-from toolchain.ops.spec import (
-    Array,
-    OpSpec,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-    by_type,
-)
+from toolchain.ops.readers.int16 import int16_sample
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 from toolchain.ops.unary.unary_f32 import FloatFunction, float_form
 
 
@@ -98,7 +91,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_unary(rng, op)
 
 
-_INT8 = OpSpec(
+_INT8 = OldForm(
     kind="leaky_relu",
     attributes=LeakyRelu,
     infer=infer_unary,
@@ -107,6 +100,7 @@ _INT8 = OpSpec(
     sample=_sample,
     axes=elementwise_axes,
     tflite=TfliteBinding(("LEAKY_RELU",), _read, _write),
+    dtype=DType.INT8,
     limits="int8, any alpha",
 )
 
@@ -148,14 +142,8 @@ _INT16 = replace(
     select=_select_s16,
     sample=int16_sample(_sample),
     tflite=TfliteBinding(("LEAKY_RELU",), _read_s16, _write),
-    dtypes=INT16_ONLY,
+    dtype=DType.INT16,
     limits="int16, any alpha",
 )
 
-SPEC = by_type(
-    {
-        DType.INT8: _INT8,
-        DType.INT16: _INT16,
-        DType.FLOAT32: float_form(_INT8, _float_function, _read_attributes),
-    }
-)
+SPEC = OpSpec((_INT8, _INT16, float_form(_INT8, _float_function, _read_attributes)))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ir import DType, Graph, Op
+from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.libm import logf
-from toolchain.ops.spec import by_type
+from toolchain.ops.forms import OpSpec
 from toolchain.ops.unary.float_table import Float32, float_table_spec
 from toolchain.ops.unary.float_table_s16 import float_table_s16_spec
 from toolchain.ops.unary.unary_f32 import float_form
@@ -26,10 +26,4 @@ def _log_s16(op: Op, graph: Graph, x: Float32) -> Float32:
 
 _INT8 = float_table_spec("log", _log)
 
-SPEC = by_type(
-    {
-        DType.INT8: _INT8,
-        DType.INT16: float_table_s16_spec(_INT8, _log_s16),
-        DType.FLOAT32: float_form(_INT8),
-    }
-)
+SPEC = OpSpec((_INT8, float_table_s16_spec(_INT8, _log_s16), float_form(_INT8)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ir import DType, Quantisation
+from toolchain.ir import Quantisation
 from toolchain.ops.arithmetic.libm import expf
-from toolchain.ops.spec import by_type
+from toolchain.ops.forms import OpSpec
 from toolchain.ops.unary.float_table import Float32, float_table_spec
 from toolchain.ops.unary.sigmoid_s16 import sigmoid_spec
 from toolchain.ops.unary.unary_f32 import float_form
@@ -25,10 +25,4 @@ def _output(rng: np.random.Generator) -> Quantisation:
 
 _INT8 = float_table_spec("logistic", _logistic, _output, output_scale=1 / 256)
 
-SPEC = by_type(
-    {
-        DType.INT8: _INT8,
-        DType.INT16: sigmoid_spec("logistic", 9, 0x7FFF << 10, (0,)),
-        DType.FLOAT32: float_form(_INT8),
-    }
-)
+SPEC = OpSpec((_INT8, sigmoid_spec("logistic", 9, 0x7FFF << 10, (0,)), float_form(_INT8)))

@@ -28,8 +28,9 @@ from toolchain.ops.elementwise.common import (
     sample_unary,
 )
 from toolchain.ops.elementwise.kernels import unary_kernel
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, OpSpec
+from toolchain.ops.spec import Array, OnnxBinding, OnnxNode
 
 Real = NDArray[np.float64]
 _ERF = np.vectorize(math.erf, otypes=[np.float64])
@@ -218,7 +219,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_unary(rng, Op("lookup", "lookup", ("x",), ("y",), Lookup(name, parameters)))
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="lookup",
     attributes=Lookup,
     infer=infer_unary,

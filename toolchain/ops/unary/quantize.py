@@ -33,11 +33,11 @@ from toolchain.ops.elementwise.common import (
     sample_shape,
 )
 from toolchain.ops.elementwise.kernels import sized_kernel, unary_kernel
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.spec import (
     Alias,
     Array,
-    OpSpec,
     Quantised,
     ReadOp,
     TensorType,
@@ -225,7 +225,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OpSpec(
+SPEC = OldForm(
     kind="quantize",
     attributes=Quantize,
     infer=_infer,
@@ -234,7 +234,7 @@ SPEC = OpSpec(
     sample=_sample,
     aliases=_aliases,
     axes=elementwise_axes,
-    dtypes=frozenset({DType.FLOAT32, *_INTEGERS}),
+    types=frozenset({DType.FLOAT32, *_INTEGERS}),
     quantised=Quantised(wide_zero=None),
     tflite=TfliteBinding(("QUANTIZE",), _read, _write),
     limits="float32 or uint8 to int8, uint8 or int16; int8 to all; between int8, int16 and int32; "

@@ -34,17 +34,10 @@ from toolchain.ops.elementwise.common import (
     sample_unary,
 )
 from toolchain.ops.elementwise.kernels import sized_kernel, unary_kernel
+from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import Kernel, Struct
-from toolchain.ops.readers.int16 import INT16_ONLY, as_int16
-from toolchain.ops.spec import (
-    Array,
-    OpSpec,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-    by_type,
-)
+from toolchain.ops.readers.int16 import as_int16
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 from toolchain.ops.unary.unary_f32 import FloatFunction, float_form
 
 
@@ -140,7 +133,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_unary(rng, Op("relu", "relu", ("x",), ("y",), Relu(bounds)))
 
 
-_INT8 = OpSpec(
+_INT8 = OldForm(
     kind="relu",
     attributes=Relu,
     infer=infer_unary,
@@ -149,6 +142,7 @@ _INT8 = OpSpec(
     sample=_sample,
     axes=elementwise_axes,
     tflite=TfliteBinding(tuple(b.value for b in Bounds), _read, _write),
+    dtype=DType.INT8,
     limits="int8; ReLU, ReLU6, [-1, 1] and [0, 1]; any requantisation",
 )
 
@@ -203,14 +197,10 @@ _INT16 = replace(
     select=_select_s16,
     sample=_sample_s16,
     tflite=TfliteBinding(tuple(b.value for b in _WIDE_BOUNDS), _read_s16, _write_s16),
-    dtypes=INT16_ONLY,
+    dtype=DType.INT16,
     limits="int16; ReLU and ReLU6; any requantisation",
 )
 
-SPEC = by_type(
-    {
-        DType.INT8: _INT8,
-        DType.INT16: _INT16,
-        DType.FLOAT32: float_form(_INT8, _float_function, lambda node: Relu(Bounds(node.builtin))),
-    }
+SPEC = OpSpec(
+    (_INT8, _INT16, float_form(_INT8, _float_function, lambda node: Relu(Bounds(node.builtin))))
 )

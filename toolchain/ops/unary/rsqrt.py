@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import DType, Graph, Op, Quantisation
+from toolchain.ir import Graph, Op, Quantisation
 from toolchain.ops.arithmetic.fixed_point import (
     ScaleError,
     inverse_square_root,
@@ -19,7 +19,7 @@ from toolchain.ops.arithmetic.fixed_point import (
     quantize_multiplier,
 )
 from toolchain.ops.elementwise.common import Int64, sample_unary
-from toolchain.ops.spec import by_type
+from toolchain.ops.forms import OpSpec
 from toolchain.ops.unary.float_table import Float32, table_spec
 from toolchain.ops.unary.float_table_s16 import float_table_s16_spec
 from toolchain.ops.unary.unary_f32 import float_form
@@ -67,10 +67,4 @@ def _root_s16(op: Op, graph: Graph, x: Float32) -> Float32:
     return np.where(x > 0, roots, highest).astype(np.float32)
 
 
-SPEC = by_type(
-    {
-        DType.INT8: _INT8,
-        DType.INT16: float_table_s16_spec(_INT8, _root_s16),
-        DType.FLOAT32: float_form(_INT8),
-    }
-)
+SPEC = OpSpec((_INT8, float_table_s16_spec(_INT8, _root_s16), float_form(_INT8)))

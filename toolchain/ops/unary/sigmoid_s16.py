@@ -26,16 +26,10 @@ from toolchain.ops.elementwise.common import (
     sample_shape,
 )
 from toolchain.ops.elementwise.kernels import sized_kernel
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Constant, Kernel
-from toolchain.ops.readers.int16 import INT16_ONLY, power_of_two
-from toolchain.ops.spec import (
-    Array,
-    OpSpec,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
+from toolchain.ops.readers.int16 import power_of_two
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 OUTPUT_SCALE = 1 / 32768
 _FRACTION_BITS = 12
@@ -89,7 +83,7 @@ class _Function:
 
 def sigmoid_spec(
     kind: str, bits: int, largest: int, power_of_two_shifts: tuple[int, ...]
-) -> OpSpec:
+) -> OldForm:
     """The spec of `logistic` or `tanh` of int16."""
     function = _Function(kind, bits, largest, power_of_two_shifts)
     is_tanh, builtin = kind == "tanh", kind.upper()
@@ -141,7 +135,7 @@ def sigmoid_spec(
         y = Tensor("y", shape, DType.INT16, Quantisation((OUTPUT_SCALE,), (0,)))
         return Graph.build("sample", [x, y], [Op(kind, kind, ("x",), ("y",))], ["x"], ["y"])
 
-    return OpSpec(
+    return OldForm(
         kind=kind,
         attributes=Attributes,
         infer=infer_unary,
@@ -150,6 +144,6 @@ def sigmoid_spec(
         sample=sample,
         axes=elementwise_axes,
         tflite=TfliteBinding((builtin,), read, lambda op, graph: WrittenOp(builtin, version=3)),
-        dtypes=INT16_ONLY,
+        dtype=DType.INT16,
         limits="int16, output scale 1/32768",
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ir import DType, Quantisation
+from toolchain.ir import Quantisation
 from toolchain.ops.arithmetic.tanhf import tanhf
 from toolchain.ops.elementwise.common import sample_quantisation
-from toolchain.ops.spec import by_type
+from toolchain.ops.forms import OpSpec
 from toolchain.ops.unary.float_table import float_table_spec
 from toolchain.ops.unary.sigmoid_s16 import sigmoid_spec
 from toolchain.ops.unary.unary_f32 import float_form
@@ -21,10 +21,4 @@ def _output(rng: np.random.Generator) -> Quantisation:
 
 _INT8 = float_table_spec("tanh", tanhf, _output)
 
-SPEC = by_type(
-    {
-        DType.INT8: _INT8,
-        DType.INT16: sigmoid_spec("tanh", 8, 0xFFFF << 8, (0, 1)),
-        DType.FLOAT32: float_form(_INT8),
-    }
-)
+SPEC = OpSpec((_INT8, sigmoid_spec("tanh", 8, 0xFFFF << 8, (0, 1)), float_form(_INT8)))

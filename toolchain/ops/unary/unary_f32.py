@@ -13,18 +13,18 @@ from types import MappingProxyType
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, Graph, Op
+from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.elementwise.kernels import expressed, sized_kernel
+from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import (
-    FLOAT32_ONLY,
     check_float_node,
     clip,
     float32_elementwise_sample,
 )
-from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 _ZERO, _ONE, _THREE, _SIX = (np.float32(value) for value in (0, 1, 3, 6))
 
@@ -110,10 +110,10 @@ def float_kernel(op: Op, graph: Graph, function: FloatFunction) -> Kernel:
 
 
 def float_form(
-    base: OpSpec,
+    base: OldForm,
     function: Callable[[Op], FloatFunction] = _of_kind,
     read: Callable[[TfliteNode], Attributes] = lambda node: Attributes(),
-) -> OpSpec:
+) -> OldForm:
     """The float32 form of an int8 kind `base`. `read` makes the attributes of a TFLite operator."""
     assert base.tflite is not None
     binding = base.tflite
@@ -138,6 +138,6 @@ def float_form(
         sample=float32_elementwise_sample(base.sample),
         tflite=TfliteBinding(binding.builtins, read_float, write),
         onnx=None,
-        dtypes=FLOAT32_ONLY,
+        dtype=DType.FLOAT32,
         limits="float32",
     )
