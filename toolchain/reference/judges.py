@@ -75,7 +75,7 @@ _OF_X86 = (
     ),
 )
 """Where LiteRT's results depend on the processor, and are wrong on this one: no judge is left."""
-RULES = (
+RULES: tuple[Rule, ...] = (
     *(_OF_X86 if platform.machine().lower() in ("x86_64", "amd64", "i686") else ()),
     Rule(
         ("SUM",),
