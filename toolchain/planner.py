@@ -18,6 +18,7 @@ from toolchain.boards import board as find_board
 from toolchain.cost import CostModel
 from toolchain.cost.predicted import predicted_model
 from toolchain.decode.append import with_boxes
+from toolchain.errors import DoesNotFitError
 from toolchain.frontends import load_model, model_labels, model_sha256
 from toolchain.ir import About, Graph
 from toolchain.ir.boundary import Boundary
@@ -29,15 +30,16 @@ from toolchain.ops.lowering import lower
 from toolchain.passes.refuse_float import refuse_float
 from toolchain.planning.choices import Choices, find_choices
 from toolchain.planning.copies import copy_constants
+from toolchain.planning.flash import spend_flash
 from toolchain.planning.labels import labels_of, labels_of_boxes
 from toolchain.planning.nearly_free import nearly_free
 from toolchain.planning.nested import lay_out
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
 from toolchain.planning.placing import over_banks, place
-from toolchain.planning.quickest import quickest, spend_flash
 from toolchain.planning.rows import stream_input
 from toolchain.planning.splitting import split
+from toolchain.planning.starts import Start, Starts
 from toolchain.progress import Report, silent
 
 
@@ -116,20 +118,26 @@ def plan_graph(
     report("placing tensors")
     whole = replace(place(lowered, target, problem, found, options), boundaries=boundaries)
 
-    def finished(start: Plan, asked: PlanOptions) -> Plan:
-        """Split, if nearly free or asked for, and with kernels for the room that is left."""
-        plan = start
-        if asked.splits and not asked.met_by(plan):
-            plan = split(plan, asked, report, costs)
-        elif asked.splits_nearly_free:
-            plan = nearly_free(plan, whole.arena.size_bytes, target, asked, report, costs)
-        finer = plan.graph is not start.graph
-        own = (
-            memory_problem(plan.lowered, progressive=True) if finer else choose_views(plan.lowered)
-        )
-        if finer:
-            plan = replace(plan, unsplit_bytes=whole.arena.size_bytes)
-        plan = over_banks(plan, target, own, asked, report)
-        return copy_constants(spend_flash(plan, whole, target, asked, costs), target, asked)
+    starts = Starts(whole, target, options, costs)
+    while (start := starts.next()) is not None:
+        try:
+            starts.learn(_finished(start, whole, target, costs, report))
+        except DoesNotFitError as error:
+            starts.fail(error)
+    return starts.best
 
-    return quickest(whole, target, options, costs, finished)
+
+def _finished(start: Start, whole: Plan, target: Board, costs: CostModel, report: Report) -> Plan:
+    """Split, if nearly free or asked for, and with kernels for the room that is left."""
+    plan, asked = start.plan, start.options
+    if asked.splits and not asked.met_by(plan):
+        plan = split(plan, asked, report, costs)
+    elif asked.splits_nearly_free:
+        plan = nearly_free(plan, whole.arena.size_bytes, target, asked, report, costs)
+    if plan.graph is start.plan.graph:
+        problem = choose_views(plan.lowered)
+    else:
+        plan = replace(plan, unsplit_bytes=whole.arena.size_bytes)
+        problem = memory_problem(plan.lowered, progressive=True)
+    plan = over_banks(plan, target, problem, asked, report)
+    return copy_constants(spend_flash(plan, whole, target, asked, costs), target, asked)

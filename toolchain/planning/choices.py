@@ -19,9 +19,9 @@ from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.partition.front import Front, Point
 from toolchain.planning.copies import copy_constants
+from toolchain.planning.flash import flash_spent
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.planning.placing import over_banks
-from toolchain.planning.quickest import flash_spent
 from toolchain.planning.room import spend_room
 from toolchain.planning.splitting import split_front, split_plan
 from toolchain.progress import Report

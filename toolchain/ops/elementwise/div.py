@@ -52,7 +52,6 @@ from toolchain.ops.spec import (
 )
 from toolchain.ops.unary.lookup import Lookup
 
-
 _WORD_BITS = 64
 """Of the `1ll << exponent` in gemmlowp's RoundingDivideByPOT."""
 
