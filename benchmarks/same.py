@@ -10,7 +10,9 @@ lines of `thimble` on the same files, and what they write is compared:
   library (C without firmware) for several boards and options,
 - samples: samples of every operator, as TFLite files that REVISION wrote, for every core,
 - graphs: the order of each graph of DIR/graphs and the arena of each file of DIR/arena,
-- pipelines: the stages of each file of DIR/edgetpu_graphs and DIR/edgetpu_models.
+- pipelines: plans of each file of DIR/edgetpu_graphs and DIR/edgetpu_models, alone and in pairs,
+  for a period and for rates of requests, with pages and pictures; of the models also the folders
+  of their stages, simulations of them and the outputs of a run.
 
 Seconds, version and paths are left out of the documents. A refused file must be refused alike, but
 for the text of the message, which is listed where it changed. The exit code is 1 where anything but
@@ -65,17 +67,36 @@ THOROUGH = tuple(
     for board in ("netduinoplus2", "nucleo-g0b1re", "nucleo-h7a3zi-q", "nucleo-u575zi-q")
     for way in WAYS
 ) + tuple(("mps3-an547", way) for way in ("default", "cmsis-nn"))
+PLANS: Mapping[str, Sequence[str]] = {
+    "auto": ("--max-sticks", "3", "--html", "{scratch}/page.html", "--picture", "{scratch}/a.svg"),
+    "picture": ("--stages", "2", "--picture", "{scratch}/a.svg"),
+    "contiguous": ("--stages", "3", "--objective", "contiguous", "--balance-by", "compiled"),
+    "slack": ("--stages", "3", "--objective", "params,comm", "--slack", "5%", "--seconds", "2"),
+    "together": ("--stages", "2", "--same-stage-children", "--objective", "comm"),
+    "small cache": ("--stages", "3", "--cache-mib", "0.1", "--balance-by", "compiled"),
+    "host": ("--stages", "2", "--host", "20"),
+    "rates": ("--devices", "2", "--rate", "12", "--seconds", "2", "--html", "{scratch}/page.html"),
+    "unmet": ("--devices", "2", "--rate", "3000", "--seconds", "2", "--host", "20"),
+    "worst": ("--rate", "5", "--deadline", "400ms", "--objective", "worst", "--seconds", "2"),
+}
+"""The options of plans of one model for sticks, beside those of stages and objectives."""
 VOLATILE = frozenset({"seconds", "version", "thimble_version", "folder", "file", "report"})
 """Fields of documents that differ between two runs of one tree."""
+MANIFESTS = ("pipeline.json", "rates.json")
+"""Documents that are part of a folder's format."""
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One command line. `{out}` in it is a folder that the command writes, if it does."""
+    """One command line, and those that come before it.
+
+    `{out}` is a folder that a command writes, if it does; `{scratch}` one for other files.
+    """
 
     name: str
     arguments: tuple[str, ...]
+    before: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,10 +129,14 @@ def cases(parts: Sequence[str], shared: Path, samples: Path, thorough: bool) -> 
         for file in sorted((shared / "arena").glob("*.csv")):
             yield Case(f"arena/{file.stem}", ("arena", str(file), "--json", "-"))
     if "pipelines" in parts:
-        for file in sorted((shared / "edgetpu_graphs").glob("*.json")):
-            yield from _pipelines(file)
-        for file in sorted((shared / "edgetpu_models").glob("*.tflite")):
-            yield from _pipelines(file)
+        graphs = sorted((shared / "edgetpu_graphs").glob("*.json"))
+        models = sorted((shared / "edgetpu_models").glob("*.tflite"))
+        for listed in (graphs, models):
+            for number, file in enumerate(listed):
+                yield from _pipelines(file)
+                yield from _pairs(file, listed[number - 1])
+        for number, file in enumerate(models):
+            yield from _folders(file, models[number - 1])
 
 
 def _models(folder: Path) -> list[Path]:
@@ -127,12 +152,46 @@ def _library(name: str, file: Path, board: str, options: Sequence[str]) -> Case:
 
 
 def _pipelines(file: Path) -> Iterator[Case]:
+    """Plans of one model."""
+    name = f"pipelines/{file.stem}"
+    plan, json = ("edgetpu", "plan", str(file)), ("--json", "-")
     for stages in ("2", "4"):
         for goal in ("params,spill,comm", "period", "greedy"):
-            asked = ("--stages", stages, "--objective", goal, "--json", "-")
-            yield Case(
-                f"pipelines/{file.stem}/{stages}/{goal}", ("edgetpu", "plan", str(file), *asked)
-            )
+            asked = ("--stages", stages, "--objective", goal, *json)
+            yield Case(f"{name}/{stages}/{goal}", (*plan, *asked))
+    for way, options in PLANS.items():
+        yield Case(f"{name}/{way}", (*plan, *options, *json))
+
+
+def _pairs(file: Path, other: Path) -> Iterator[Case]:
+    """Plans of two models on the same devices."""
+    name = f"pipelines/{file.stem}+{other.stem}"
+    plan = ("edgetpu", "plan", str(file), str(other), "--json", "-")
+    few = ("--seconds", "2")
+    page = ("--html", "{scratch}/page.html")
+    yield Case(f"{name}/period", (*plan, "--stages", "2", *few, *page))
+    yield Case(f"{name}/spill,comm", (*plan, "--stages", "2", *few, "--objective", "spill,comm"))
+    yield Case(f"{name}/rates", (*plan, "--devices", "3", "--rate", "4", *few, *page))
+    late = ("--deadline", f"{file.stem}=90ms", "--objective", "worst", "--host", "20")
+    yield Case(f"{name}/deadline", (*plan, "--devices", "2", "--rate", "9", *late, *few))
+
+
+def _folders(file: Path, other: Path) -> Iterator[Case]:
+    """What `split` writes, and what is made of it."""
+    some = ("edgetpu", "split", str(file), "--stages", "3", "--objective", "params,comm")
+    host = ("edgetpu", "split", str(file), "--stages", "2", "--host", "0.5", "--emit", "c")
+    both = ("edgetpu", "split", str(file), str(other))
+    shared, rated = (*both, "--stages", "2"), (*both, "--devices", "2", "--rate", "30")
+    result = ("--out", "{scratch}/results.npz", "--frames", "3", "--backend", "cpu")
+    drawn = ("--html", "{scratch}/page.html", "--picture", "{scratch}/timeline.svg")
+    for way, split in (("some", some), ("host", host), ("shared", shared), ("rated", rated)):
+        made = (*split, "-o", "{out}")
+        name, before = f"pipelines/{file.stem}/{way}", (made,)
+        yield Case(f"{name}/split", (*made, "--json", "-"))
+        yield Case(f"{name}/run", ("edgetpu", "run", "{out}", *result), before)
+        pictures = () if way == "rated" else drawn
+        simulated = ("edgetpu", "simulate", "{out}", "--json", "-", *pictures)
+        yield Case(f"{name}/simulate", simulated, before)
 
 
 def steady(value: Any) -> Any:
@@ -148,13 +207,17 @@ def result(case: Case) -> Result:
 
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "out"
-        printed, told = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(told):
-            code = run([part.replace("{out}", str(out)) for part in case.arguments])
+        for arguments in (*case.before, case.arguments):
+            given = [part.replace("{out}", str(out)) for part in arguments]
+            given = [part.replace("{scratch}", scratch) for part in given]
+            sys.argv = ["thimble", *given]  # pages show it
+            printed, told = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(told):
+                code = run(given)
         files = {
-            str(file.relative_to(out)): _hash(file.read_bytes())
-            for file in sorted(out.rglob("*"))
-            if file.is_file() and file.suffix != ".json"
+            str(file.relative_to(scratch)): _hash(_content(file, scratch))
+            for file in sorted(Path(scratch).rglob("*"))
+            if file.is_file() and (file.suffix != ".json" or file.name in MANIFESTS)
         }
     try:
         document = json.loads(printed.getvalue())
@@ -164,6 +227,14 @@ def result(case: Case) -> Result:
     text = json.dumps(steady(document), sort_keys=True).replace(scratch, "")
     message = str(error.get("message", "")).replace(scratch, "") if error else ""
     return Result(code, _hash(text.encode()), files, message)
+
+
+def _content(file: Path, scratch: str) -> bytes:
+    """What a file holds, without what differs between two runs."""
+    data = file.read_bytes()
+    if file.name in MANIFESTS:
+        return json.dumps(steady(json.loads(data))).encode()
+    return data.replace(scratch.encode(), b"")
 
 
 def _hash(data: bytes) -> str:
