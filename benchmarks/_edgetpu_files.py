@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.table import Table
 from tflite_micro.python.tflite_micro import runtime
 
-from toolchain.edgetpu.check import broken_rules
-from toolchain.edgetpu.objectives import ORDERS
-from toolchain.edgetpu.planning import Options, plan
-from toolchain.edgetpu.reading import read_graph
-from toolchain.edgetpu.split import Segment, split_file
+from toolchain.edgetpu.model.reading import read_graph
+from toolchain.edgetpu.model.rules import broken_rules
+from toolchain.edgetpu.plan.demand import ORDERS
+from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.run.split import Segment, split_file
 from toolchain.errors import ThimbleError
 
 STAGES = (2, 3, 4)

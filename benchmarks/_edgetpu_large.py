@@ -28,9 +28,9 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from toolchain.edgetpu.check import broken_rules
-from toolchain.edgetpu.planning import Options, plan
-from toolchain.edgetpu.reading import read_graph
+from toolchain.edgetpu.model.reading import read_graph
+from toolchain.edgetpu.model.rules import broken_rules
+from toolchain.edgetpu.plan.planner import Options, plan
 
 SMALLEST = ("{scratch}/models --kinds dense,cells --operators 100",)
 OPERATORS = 2000

@@ -10,19 +10,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from toolchain.edgetpu.cost import HostCost
-from toolchain.edgetpu.graph import PipelineGraph
-from toolchain.edgetpu.planning import Options, plan
-from toolchain.edgetpu.rates.demand import Demand
-from toolchain.edgetpu.rates.plan import (
+from toolchain.edgetpu.model.cost import HostCost
+from toolchain.edgetpu.model.graph import PipelineGraph
+from toolchain.edgetpu.model.reading import read_graph
+from toolchain.edgetpu.plan.demand import Demand
+from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan.rates import (
     Baseline,
     RatePlan,
     baselines,
     highest_factor,
     plan_rates,
-    simulate_plan,
 )
-from toolchain.edgetpu.reading import read_graph
+from toolchain.edgetpu.run.requests import simulate_plan
 
 STICKS = 3
 _LOAD = 0.5

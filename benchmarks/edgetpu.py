@@ -39,14 +39,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._edgetpu_files import files
 from benchmarks._edgetpu_large import OPERATORS, large
 from benchmarks._edgetpu_rates import rates
-from toolchain.edgetpu.check import broken_rules
-from toolchain.edgetpu.cost import EdgeTpuCost
-from toolchain.edgetpu.figures import measure
-from toolchain.edgetpu.objectives import ORDERS
-from toolchain.edgetpu.planning import Options, plan
-from toolchain.edgetpu.reading import read_graph
-from toolchain.edgetpu.runner import Pipeline, StageError
-from toolchain.edgetpu.sticks import apart
+from toolchain.edgetpu.model.cost import EdgeTpuCost
+from toolchain.edgetpu.model.figures import measure
+from toolchain.edgetpu.model.reading import read_graph
+from toolchain.edgetpu.model.rules import broken_rules
+from toolchain.edgetpu.plan.demand import ORDERS
+from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan.sticks import apart
+from toolchain.edgetpu.run.runner import Pipeline, StageError
 from toolchain.errors import ThimbleError
 
 SMALLEST = (

@@ -15,7 +15,7 @@ import pytest
 from benchmarks.kills import THEIRS, tree, write_tree
 from tests.support.refused import small_disk
 from toolchain.cli import run
-from toolchain.edgetpu.folder import read_folder
+from toolchain.edgetpu.run.folder import read_folder
 from toolchain.files import MARKER
 
 ROOT = Path(__file__).resolve().parents[2]

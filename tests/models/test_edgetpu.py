@@ -9,13 +9,13 @@ import pytest
 
 from tests.support.edgetpu import random_inputs, reference_interpreter, run_chain, run_whole
 from tests.support.long import mostly_long
-from toolchain.edgetpu import formulation
-from toolchain.edgetpu.cost import EdgeTpuCost
-from toolchain.edgetpu.lattice import Lattice, down_sets, solve
-from toolchain.edgetpu.planning import Options, plan
-from toolchain.edgetpu.reading import read_graph
-from toolchain.edgetpu.rules import rules_of
-from toolchain.edgetpu.split import split_file
+from toolchain.edgetpu.model.cost import EdgeTpuCost
+from toolchain.edgetpu.model.reading import read_graph
+from toolchain.edgetpu.model.rules import rules_of
+from toolchain.edgetpu.plan import program as formulation
+from toolchain.edgetpu.plan.lattice import Lattice, down_sets, solve
+from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.run.split import split_file
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 GRAPHS = SHARED / "edgetpu_graphs"

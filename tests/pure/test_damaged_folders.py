@@ -24,10 +24,10 @@ from toolchain.device.firmware import (
     Sizes,
     load_firmware,
 )
-from toolchain.edgetpu.cost import EdgeTpuCost
-from toolchain.edgetpu.folder import MANIFEST as PIPELINE
-from toolchain.edgetpu.folder import read_folder
-from toolchain.edgetpu.profile import read_profile
+from toolchain.edgetpu.model.cost import EdgeTpuCost
+from toolchain.edgetpu.run.folder import MANIFEST as PIPELINE
+from toolchain.edgetpu.run.folder import read_folder
+from toolchain.edgetpu.run.profile import read_profile
 from toolchain.errors import InputError
 from toolchain.files import replaced_folder
 from toolchain.ir import Boundary, DType, End, Quantisation, Tensor

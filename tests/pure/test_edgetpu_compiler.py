@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from toolchain.cli import run as command
-from toolchain.edgetpu import compiler, pipeline
-from toolchain.edgetpu.folder import PipelineFolder
-from toolchain.edgetpu.planning import Options, plan
-from toolchain.edgetpu.reading import read_graph
+from toolchain.edgetpu import pipeline
+from toolchain.edgetpu.model.reading import read_graph
+from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.run import compiler
+from toolchain.edgetpu.run.folder import PipelineFolder
 from toolchain.errors import MissingToolError, ResultError
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -23,11 +23,12 @@ from ai_edge_litert import interpreter
 from tests.support import pycoral_tree
 from tests.support.sticks import compile_delegate
 from toolchain.cli import run as command
-from toolchain.edgetpu import backends, interpreters, pipeline
-from toolchain.edgetpu.folder import PipelineFolder
-from toolchain.edgetpu.planning import Options, plan
-from toolchain.edgetpu.reading import read_graph
-from toolchain.edgetpu.runner import StageError
+from toolchain.edgetpu import pipeline
+from toolchain.edgetpu.model.reading import read_graph
+from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.run import backends, interpreters
+from toolchain.edgetpu.run.folder import PipelineFolder
+from toolchain.edgetpu.run.runner import StageError
 from toolchain.errors import MissingToolError
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -187,8 +188,9 @@ def test_no_second_interpreter_is_loaded_beside_the_one_that_runs(folder: Pipeli
     script = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from toolchain.edgetpu import backends, pipeline\n"
-        "from toolchain.edgetpu.folder import read_folder\n"
+        "from toolchain.edgetpu import pipeline\n"
+        "from toolchain.edgetpu.run import backends\n"
+        "from toolchain.edgetpu.run.folder import read_folder\n"
         "folder = read_folder(Path(sys.argv[1]))\n"
         "frames, _ = pipeline.frames_of(folder, [], 1)\n"
         "next(frames), backends.output_types(folder)\n"

@@ -15,9 +15,9 @@ import pytest
 
 from tests.support.edgetpu import random_inputs, reference_interpreter, run_chain, run_whole
 from tests.support.mutations import damaged_bytes, damaged_fields, packed, unpacked
-from toolchain.edgetpu.planning import Options, plan
-from toolchain.edgetpu.reading import read_graph
-from toolchain.edgetpu.split import Segment, split_file
+from toolchain.edgetpu.model.reading import read_graph
+from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.run.split import Segment, split_file
 from toolchain.errors import InputError, ResultError
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

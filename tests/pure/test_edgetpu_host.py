@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from toolchain.cli import run
-from toolchain.edgetpu import backends, compiler, pipeline
-from toolchain.edgetpu.folder import read_folder
-from toolchain.edgetpu.profile import profile_of
+from toolchain.edgetpu import pipeline
+from toolchain.edgetpu.run import backends, compiler
+from toolchain.edgetpu.run.folder import read_folder
+from toolchain.edgetpu.run.profile import profile_of
 from toolchain.errors import InputError, MissingToolError
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

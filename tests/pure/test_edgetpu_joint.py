@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 
 from tests.support.edgetpu import all_plans, random_graph
-from toolchain.edgetpu.cost import EdgeTpuCost
-from toolchain.edgetpu.figures import measure
-from toolchain.edgetpu.graph import PipelineGraph
-from toolchain.edgetpu.lattice import Lattice, down_sets
-from toolchain.edgetpu.planning import Options, plan
-from toolchain.edgetpu.product import least_joint_period, small_enough
-from toolchain.edgetpu.rules import rules_of
+from toolchain.edgetpu.model.cost import EdgeTpuCost
+from toolchain.edgetpu.model.figures import measure
+from toolchain.edgetpu.model.graph import PipelineGraph
+from toolchain.edgetpu.model.rules import rules_of
+from toolchain.edgetpu.plan.lattice import Lattice, down_sets
+from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan.several import least_joint_period, small_enough
 from toolchain.errors import InputError, ResultError
 from toolchain.search import Work
 

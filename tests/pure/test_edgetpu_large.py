@@ -12,15 +12,15 @@ import pytest
 
 from benchmarks._edgetpu_large import KINDS
 from tests.support.edgetpu import all_plans, random_graph
-from toolchain.edgetpu import chains, relaxed
-from toolchain.edgetpu.check import broken_rules
-from toolchain.edgetpu.cost import EdgeTpuCost
-from toolchain.edgetpu.figures import measure
-from toolchain.edgetpu.large import Large, bound_ms, bounded, exact, polish
-from toolchain.edgetpu.lattice import Lattice, down_sets, prefixes
-from toolchain.edgetpu.planning import Options, plan
-from toolchain.edgetpu.reading import read_graph
-from toolchain.edgetpu.rules import rules_of
+from toolchain.edgetpu.model.cost import EdgeTpuCost
+from toolchain.edgetpu.model.figures import measure
+from toolchain.edgetpu.model.reading import read_graph
+from toolchain.edgetpu.model.rules import broken_rules, rules_of
+from toolchain.edgetpu.plan import bounds as relaxed
+from toolchain.edgetpu.plan import chains
+from toolchain.edgetpu.plan.large import Large, bound_ms, bounded, exact, polish
+from toolchain.edgetpu.plan.lattice import Lattice, down_sets, prefixes
+from toolchain.edgetpu.plan.planner import Options, plan
 from toolchain.search import Work
 
 SMALL = EdgeTpuCost(

@@ -9,18 +9,18 @@ import pytest
 
 from tests.support.edgetpu import all_plans, random_graph
 from tests.support.long import mostly_long
-from toolchain.edgetpu import formulation, objectives
-from toolchain.edgetpu.baselines import depth_first_order, greedy
-from toolchain.edgetpu.check import broken_rules, check_plan
-from toolchain.edgetpu.compiled import compiled_bytes
-from toolchain.edgetpu.cost import EdgeTpuCost, HostCost
-from toolchain.edgetpu.figures import HostStage, Totals, measure
-from toolchain.edgetpu.graph import PipelineGraph
-from toolchain.edgetpu.joint import improve
-from toolchain.edgetpu.lattice import Lattice, down_sets, solve
-from toolchain.edgetpu.planning import Options, plan
-from toolchain.edgetpu.rules import rules_of
-from toolchain.edgetpu.sticks import apart, best_of, plans_up_to
+from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
+from toolchain.edgetpu.model.figures import HostStage, Totals, measure
+from toolchain.edgetpu.model.graph import PipelineGraph
+from toolchain.edgetpu.model.reading import compiled_bytes
+from toolchain.edgetpu.model.rules import broken_rules, check_plan, rules_of
+from toolchain.edgetpu.plan import demand as objectives
+from toolchain.edgetpu.plan import program as formulation
+from toolchain.edgetpu.plan.cuts import depth_first_order, greedy
+from toolchain.edgetpu.plan.lattice import Lattice, down_sets, solve
+from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan.several import improve
+from toolchain.edgetpu.plan.sticks import apart, best_of, plans_up_to
 from toolchain.errors import InputError, ResultError
 
 SMALL = EdgeTpuCost(
@@ -267,7 +267,7 @@ def test_period_is_never_worse_than_the_baselines(seed: int) -> None:
 
 
 def test_many_cuts_are_left_to_the_integer_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolchain.edgetpu.planning.down_sets", lambda rules: None)
+    monkeypatch.setattr("toolchain.edgetpu.plan.planner.down_sets", lambda rules: None)
     graph = random_graph(random.Random(7), 12)
     bounded = plan([graph], 3, Options(cost=SMALL))
     monkeypatch.undo()

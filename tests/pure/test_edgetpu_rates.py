@@ -14,15 +14,15 @@ import pytest
 
 from tests.support.edgetpu import all_plans, random_graph
 from toolchain.cli import run
-from toolchain.edgetpu.cost import EdgeTpuCost, HostCost
-from toolchain.edgetpu.graph import PipelineGraph
-from toolchain.edgetpu.planning import Options
-from toolchain.edgetpu.rates.demand import Demand, demand_of
-from toolchain.edgetpu.rates.parts import Part, Score, Setting, estimate_of, parts_of, score
-from toolchain.edgetpu.rates.plan import highest_factor, plan_rates, simulate_plan
-from toolchain.edgetpu.rates.queueing import Bus, Flow, estimate
-from toolchain.edgetpu.rates.requests import Arrivals, Visit, simulate_requests
-from toolchain.edgetpu.rates.search import better
+from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
+from toolchain.edgetpu.model.graph import PipelineGraph
+from toolchain.edgetpu.plan.demand import Demand, demand_of
+from toolchain.edgetpu.plan.devices import Part, Score, Setting, estimate_of, parts_of, score
+from toolchain.edgetpu.plan.paths import better
+from toolchain.edgetpu.plan.planner import Options
+from toolchain.edgetpu.plan.queueing import Bus, Flow, estimate
+from toolchain.edgetpu.plan.rates import highest_factor, plan_rates
+from toolchain.edgetpu.run.requests import Arrivals, Visit, simulate_plan, simulate_requests
 from toolchain.errors import InputError
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -14,22 +14,22 @@ import pytest
 
 from tests.support.edgetpu import reference_interpreter, run_whole
 from toolchain.cli import run as command
-from toolchain.edgetpu.cost import EdgeTpuCost, HostCost
+from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.pipeline import read_graphs
-from toolchain.edgetpu.planning import Options
-from toolchain.edgetpu.rates.demand import Demand
-from toolchain.edgetpu.rates.folder import MANIFEST, read_rate_folder, split_rates
-from toolchain.edgetpu.rates.plan import plan_rates, simulate_plan
-from toolchain.edgetpu.rates.report import rates_json
-from toolchain.edgetpu.rates.requests import Arrivals
-from toolchain.edgetpu.rates.runner import (
+from toolchain.edgetpu.plan.demand import Demand
+from toolchain.edgetpu.plan.planner import Options
+from toolchain.edgetpu.plan.rates import plan_rates
+from toolchain.edgetpu.run.rate_folder import MANIFEST, read_rate_folder, split_rates
+from toolchain.edgetpu.run.rate_runner import (
     RateRunner,
     frames_by_model,
     open_rate_runner,
     outputs_of,
     requests_of,
 )
-from toolchain.edgetpu.runner import StageError
+from toolchain.edgetpu.run.requests import Arrivals, simulate_plan
+from toolchain.edgetpu.run.runner import StageError
+from toolchain.edgetpu.show.rates import rates_json
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 TWO = ["edgetpu", "split", str(DIGITS), str(DIGITS), "--devices", "2"]

@@ -16,14 +16,15 @@ import numpy as np
 import pytest
 
 from toolchain.cli import run as command
-from toolchain.edgetpu import backends, coral, pipeline, runner
-from toolchain.edgetpu.cost import EdgeTpuCost
-from toolchain.edgetpu.folder import read_folder
-from toolchain.edgetpu.planning import Options, plan
-from toolchain.edgetpu.profile import profile_of
-from toolchain.edgetpu.reading import read_graph
-from toolchain.edgetpu.runner import Pipeline, StageError
-from toolchain.edgetpu.simulate import Load, simulate
+from toolchain.edgetpu import pipeline
+from toolchain.edgetpu.model.cost import EdgeTpuCost
+from toolchain.edgetpu.model.reading import read_graph
+from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.run import backends, coral, runner
+from toolchain.edgetpu.run.folder import read_folder
+from toolchain.edgetpu.run.profile import profile_of
+from toolchain.edgetpu.run.runner import Pipeline, StageError
+from toolchain.edgetpu.run.simulate import Load, simulate
 from toolchain.errors import InputError, MissingToolError
 from toolchain.files import replaced_folder
 

@@ -34,10 +34,10 @@ MAY_READ_CLOCKS = (
     "cost/database.py",  # waits for a lock
     "deployment/measurements.py",  # when a kernel was measured
     "device/",
-    "edgetpu/backends.py",  # these four run pipelines, and measure them
-    "edgetpu/coral.py",
-    "edgetpu/rates/runner.py",
-    "edgetpu/runner.py",
+    "edgetpu/run/backends.py",  # these four run pipelines, and measure them
+    "edgetpu/run/coral.py",
+    "edgetpu/run/rate_runner.py",
+    "edgetpu/run/runner.py",
     "page/live.py",  # ends connections of slow clients
     "search/stopwatch.py",
     "sweep/",  # workers, and when a row was written; plans are made elsewhere

@@ -22,11 +22,12 @@ import pytest
 from tests.support import pycoral_tree, pywrap_coral
 from tests.support.sticks import compile_delegate
 from toolchain.cli import run as command
-from toolchain.edgetpu import coral, pipeline
-from toolchain.edgetpu.folder import PipelineFolder
-from toolchain.edgetpu.planning import Options, plan
-from toolchain.edgetpu.reading import read_graph
-from toolchain.edgetpu.runner import StageError
+from toolchain.edgetpu import pipeline
+from toolchain.edgetpu.model.reading import read_graph
+from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.run import coral
+from toolchain.edgetpu.run.folder import PipelineFolder
+from toolchain.edgetpu.run.runner import StageError
 from toolchain.errors import InputError, MissingToolError, ResultError
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolchain.device.doctor import _program
-from toolchain.edgetpu.interpreters import _end, _fields
+from toolchain.edgetpu.run.interpreters import _end, _fields
 from toolchain.resources import RUNTIME_C
 
 PACKAGE = RUNTIME_C.parent / "toolchain"

@@ -9,9 +9,9 @@ import pytest
 
 from toolchain.cli import run
 from toolchain.edgetpu import pipeline
-from toolchain.edgetpu.backends import devices_of
-from toolchain.edgetpu.folder import read_folder
-from toolchain.edgetpu.profile import profile_of
+from toolchain.edgetpu.run.backends import devices_of
+from toolchain.edgetpu.run.folder import read_folder
+from toolchain.edgetpu.run.profile import profile_of
 from toolchain.errors import InputError
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-from toolchain.edgetpu.check import broken_rules
-from toolchain.edgetpu.graph import PipelineGraph, PipelineOp, PipelineTensor
-from toolchain.edgetpu.split import Segment
+from toolchain.edgetpu.model.graph import PipelineGraph, PipelineOp, PipelineTensor
+from toolchain.edgetpu.model.rules import broken_rules
+from toolchain.edgetpu.run.split import Segment
 
 
 def random_graph(rng: random.Random, operators: int, name: str = "random") -> PipelineGraph:

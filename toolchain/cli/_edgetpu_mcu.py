@@ -16,12 +16,12 @@ from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
 from toolchain.deployment.compile import Compiled, compile_model
-from toolchain.edgetpu.folder import FIRMWARE, PipelineFolder
-from toolchain.edgetpu.graph import PipelineGraph
-from toolchain.edgetpu.mcu import Mcu, plan_with_mcu
+from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.pipeline import read_graphs
-from toolchain.edgetpu.planning import Options, PipelinePlan
-from toolchain.edgetpu.split import split_file
+from toolchain.edgetpu.plan.mcu import Mcu, plan_with_mcu
+from toolchain.edgetpu.plan.planner import Options, PipelinePlan
+from toolchain.edgetpu.run.folder import FIRMWARE, PipelineFolder
+from toolchain.edgetpu.run.split import split_file
 from toolchain.errors import InputError
 from toolchain.frontends import read_model_file
 from toolchain.progress import Report

@@ -11,11 +11,11 @@ import typer
 
 from toolchain.cli import _completion as completion
 from toolchain.cli._options import per_cent
-from toolchain.edgetpu.backends import BACKENDS
-from toolchain.edgetpu.cost import EdgeTpuCost, HostCost
-from toolchain.edgetpu.figures import BALANCES
-from toolchain.edgetpu.planning import Options
-from toolchain.edgetpu.profile import read_profile
+from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
+from toolchain.edgetpu.model.figures import BALANCES
+from toolchain.edgetpu.plan.planner import Options
+from toolchain.edgetpu.run.backends import BACKENDS
+from toolchain.edgetpu.run.profile import read_profile
 from toolchain.errors import InputError
 
 Models = Annotated[

@@ -16,23 +16,18 @@ from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import write_json, write_text
 from toolchain.cli._page import command_line
 from toolchain.edgetpu import pipeline
-from toolchain.edgetpu.graph import PipelineGraph
-from toolchain.edgetpu.page import pipeline_page
-from toolchain.edgetpu.planning import Options
-from toolchain.edgetpu.rates import report
-from toolchain.edgetpu.rates.demand import Demand, demand_of
-from toolchain.edgetpu.rates.folder import MANIFEST, read_rate_folder, split_rates
-from toolchain.edgetpu.rates.page import of_rates
-from toolchain.edgetpu.rates.plan import (
+from toolchain.edgetpu.model.graph import PipelineGraph
+from toolchain.edgetpu.plan.demand import Demand, demand_of
+from toolchain.edgetpu.plan.planner import Options
+from toolchain.edgetpu.plan.rates import (
     RatePlan,
     baselines,
     highest_factor,
     highest_planned,
     plan_rates,
-    simulate_plan,
 )
-from toolchain.edgetpu.rates.requests import Arrivals
-from toolchain.edgetpu.rates.runner import (
+from toolchain.edgetpu.run.rate_folder import MANIFEST, read_rate_folder, split_rates
+from toolchain.edgetpu.run.rate_runner import (
     Answer,
     frames_by_model,
     latencies,
@@ -40,6 +35,9 @@ from toolchain.edgetpu.rates.runner import (
     outputs_of,
     requests_of,
 )
+from toolchain.edgetpu.run.requests import Arrivals, simulate_plan
+from toolchain.edgetpu.show import rates as report
+from toolchain.edgetpu.show.page import of_rates, pipeline_page
 from toolchain.errors import InputError, ResultError
 from toolchain.files import file_stem, free_name, replaced_file
 from toolchain.progress import Report

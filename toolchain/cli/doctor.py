@@ -11,8 +11,8 @@ from rich.table import Table
 from toolchain.cli._console import output_console
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.device.doctor import Finding, examine
-from toolchain.edgetpu.interpreters import KNOWN, Combination
-from toolchain.edgetpu.interpreters import finding as edge_tpu
+from toolchain.edgetpu.run.interpreters import KNOWN, Combination
+from toolchain.edgetpu.run.interpreters import finding as edge_tpu
 
 
 def command(json: JsonOption = None) -> None:

@@ -21,16 +21,19 @@ from toolchain.cli._gate import FailOnOption
 from toolchain.cli._json import JsonOption, check_apart, write_json, write_text
 from toolchain.cli._options import ForceOption
 from toolchain.cli._page import HtmlOption, command_line
-from toolchain.edgetpu import compiler, emit_c, objectives, pictures, pipeline, report
-from toolchain.edgetpu.backends import output_names
-from toolchain.edgetpu.folder import FIRMWARE, PipelineFolder, read_folder
-from toolchain.edgetpu.page import of_plan, of_simulation, pipeline_page
-from toolchain.edgetpu.planning import Options, PipelinePlan
-from toolchain.edgetpu.planning import plan as make_plan
-from toolchain.edgetpu.profile import profile_json, profile_of
-from toolchain.edgetpu.rates.folder import MANIFEST as RATES
-from toolchain.edgetpu.rates.requests import Arrivals
-from toolchain.edgetpu.sticks import Apart, apart, best_of, plans_up_to
+from toolchain.edgetpu import pipeline
+from toolchain.edgetpu.plan import demand as objectives
+from toolchain.edgetpu.plan.planner import Options, PipelinePlan
+from toolchain.edgetpu.plan.planner import plan as make_plan
+from toolchain.edgetpu.plan.sticks import Apart, apart, best_of, plans_up_to
+from toolchain.edgetpu.run import compiler, emit_c
+from toolchain.edgetpu.run.backends import output_names
+from toolchain.edgetpu.run.folder import FIRMWARE, PipelineFolder, read_folder
+from toolchain.edgetpu.run.profile import profile_json, profile_of
+from toolchain.edgetpu.run.rate_folder import MANIFEST as RATES
+from toolchain.edgetpu.run.requests import Arrivals
+from toolchain.edgetpu.show import pictures, report
+from toolchain.edgetpu.show.page import of_plan, of_simulation, pipeline_page
 from toolchain.errors import InputError, MissingToolError, ResultError
 from toolchain.files import check_folder, replaced_file, write_file
 from toolchain.progress import Report

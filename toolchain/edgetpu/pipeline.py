@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from toolchain.edgetpu import backends, compiler, coral
-from toolchain.edgetpu.check import broken_rules
-from toolchain.edgetpu.figures import operator_weights_ms
-from toolchain.edgetpu.folder import PipelineFolder, written_folder
-from toolchain.edgetpu.graph import PipelineGraph
-from toolchain.edgetpu.planning import PipelinePlan
-from toolchain.edgetpu.reading import read_graph
-from toolchain.edgetpu.runner import Pipeline, RunTimes, Tensors
-from toolchain.edgetpu.simulate import Load, Simulation, simulate
-from toolchain.edgetpu.split import split_file
+from toolchain.edgetpu.model.figures import operator_weights_ms
+from toolchain.edgetpu.model.graph import PipelineGraph
+from toolchain.edgetpu.model.reading import read_graph
+from toolchain.edgetpu.model.rules import broken_rules
+from toolchain.edgetpu.plan.planner import PipelinePlan
+from toolchain.edgetpu.run import backends, compiler, coral
+from toolchain.edgetpu.run.folder import PipelineFolder, written_folder
+from toolchain.edgetpu.run.runner import Pipeline, RunTimes, Tensors
+from toolchain.edgetpu.run.simulate import Load, Simulation, simulate
+from toolchain.edgetpu.run.split import split_file
 from toolchain.errors import InputError
 from toolchain.files.arrays import read_array
 from toolchain.frontends import read_model_file

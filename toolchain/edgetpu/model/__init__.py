@@ -1,0 +1,1 @@
+"""A model as the planner sees it: read, with the cost of its stages and the rules of the runner."""

@@ -1,0 +1,229 @@
+"""Bytes and times of an assignment of operators to stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
+from toolchain.edgetpu.model.graph import PipelineGraph
+
+BALANCES = ("file", "compiled")
+
+StageOf = tuple[int, ...]
+"""The stage of each operator of one model."""
+
+
+@dataclass(frozen=True)
+class StageFigures:
+    """One stage of one model. `in_bytes` and `out_bytes` include the model's own inputs and
+    outputs.
+
+    `spill_bytes` is what exceeds the cache. `streamed_bytes` is what is sent with every frame when
+    layers are cached whole.
+    """
+
+    operators: tuple[int, ...]
+    param_bytes: int
+    spill_bytes: int
+    streamed_bytes: int
+    in_bytes: int
+    out_bytes: int
+    macs: int
+    time_ms: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One model on its sticks. `communication_bytes`: tensors between stages, once per reading
+    stage.
+    """
+
+    stages: tuple[StageFigures, ...]
+    communication_bytes: int
+
+
+@dataclass(frozen=True)
+class Totals:
+    """All models on the same sticks. `stages_ms`: one frame of every model."""
+
+    max_stage_bytes: int
+    spill_bytes: int
+    streamed_bytes: int
+    communication_bytes: int
+    stages_ms: tuple[float, ...]
+    period_ms: float
+
+
+@dataclass(frozen=True)
+class HostStage:
+    """Which stage is on the host, and what it costs there."""
+
+    stage: int
+    cost: HostCost
+
+
+@dataclass(frozen=True)
+class McuStage:
+    """Which stage is on a microcontroller: an inference takes `time_ms`, and the link is idle then.
+
+    Every byte that the stage receives or sends passes the link.
+    """
+
+    stage: int
+    time_ms: float
+    link_bytes_per_ms: float
+
+    def stage_ms(self, moved_bytes: int) -> float:
+        return self.time_ms + moved_bytes / self.link_bytes_per_ms
+
+
+def _on_mcu(figures: Figures, mcu: McuStage) -> Figures:
+    stages = list(figures.stages)
+    found = stages[mcu.stage]
+    time_ms = mcu.stage_ms(found.in_bytes + found.out_bytes)
+    stages[mcu.stage] = replace(found, time_ms=time_ms)
+    return replace(figures, stages=tuple(stages))
+
+
+def _on_host(figures: Figures, graph: PipelineGraph, host: HostStage) -> Figures:
+    stages = list(figures.stages)
+    weights = host.cost.weights_ms([op.macs for op in graph.ops])
+    found = stages[host.stage]
+    time_ms = host.cost.call_ms + sum(weights[i] for i in found.operators)
+    stages[host.stage] = replace(found, time_ms=time_ms)
+    return replace(figures, stages=tuple(stages))
+
+
+def layer_bytes(graph: PipelineGraph, operators: Sequence[int], balance: str) -> list[int]:
+    """Parameter bytes of each operator in turn; a shared constant counts at its first reader."""
+    if balance == "compiled":
+        return [graph.ops[index].compiled_bytes for index in operators]
+    met: set[int] = set()
+    sizes = []
+    for index in operators:
+        fresh = [c for c in graph.ops[index].constants if c not in met]
+        met.update(fresh)
+        sizes.append(sum(graph.constant_bytes[c] for c in fresh))
+    return sizes
+
+
+def operator_weights_ms(graph: PipelineGraph, cost: EdgeTpuCost) -> tuple[float, ...]:
+    """Arithmetic of each operator under the cost model."""
+    return tuple(op.macs / cost.macs_per_ms for op in graph.ops)
+
+
+def measure(
+    graphs: Sequence[PipelineGraph],
+    stage_of: Sequence[StageOf],
+    stages: int,
+    cost: EdgeTpuCost,
+    balance: str = "file",
+    times_ms: Sequence[float] | None = None,
+    host: HostStage | None = None,
+    mcu: McuStage | None = None,
+) -> tuple[tuple[Figures, ...], Totals]:
+    """Figures of every model, and of all together; earlier models fill the caches first.
+
+    `times_ms`, if measured, replaces the arithmetic of the first model: one time per operator. One
+    stage may be on the `host` and one on a microcontroller, `mcu`: both stream nothing.
+    """
+    caches = [(cost, cost)] * stages
+    everything = replace(cost, cache_bytes=1 << 60)
+    for beside in (host, mcu):
+        if beside is not None:
+            caches[beside.stage] = (everything, everything)
+    found = []
+    for number, (graph, assigned) in enumerate(zip(graphs, stage_of, strict=True)):
+        weights = times_ms if times_ms is not None and number == 0 else None
+        figures = _figures(graph, assigned, caches, balance, weights)
+        if host is not None:
+            figures = _on_host(figures, graph, host)
+        if mcu is not None:
+            figures = _on_mcu(figures, mcu)
+        caches = [
+            (
+                replace(byte, cache_bytes=max(0, byte.cache_bytes - stage.param_bytes)),
+                replace(
+                    whole,
+                    cache_bytes=whole.cache_bytes - (stage.param_bytes - stage.streamed_bytes),
+                ),
+            )
+            for (byte, whole), stage in zip(caches, figures.stages, strict=True)
+        ]
+        found.append(figures)
+    columns = list(zip(*(figures.stages for figures in found), strict=True))
+    stages_ms = tuple(sum(stage.time_ms for stage in column) for column in columns)
+    streamed = sum(stage.streamed_bytes for column in columns for stage in column)
+    totals = Totals(
+        max(sum(stage.param_bytes for stage in column) for column in columns),
+        sum(stage.spill_bytes for column in columns for stage in column),
+        streamed,
+        sum(figures.communication_bytes for figures in found),
+        stages_ms,
+        cost.period_ms(stages_ms, streamed),
+    )
+    return tuple(found), totals
+
+
+def _figures(
+    graph: PipelineGraph,
+    stage_of: StageOf,
+    caches: Sequence[tuple[EdgeTpuCost, EdgeTpuCost]],
+    balance: str,
+    times_ms: Sequence[float] | None,
+) -> Figures:
+    """One model; `caches`: cost with what is left of each cache, by the byte and by the layer."""
+    members: list[list[int]] = [[] for _ in caches]
+    for index, stage in enumerate(stage_of):
+        members[stage].append(index)
+    found = [
+        stage_figures(graph, stage_of, operators, byte, whole, balance, times_ms)
+        for (byte, whole), operators in zip(caches, members, strict=True)
+    ]
+    given = {t for t in graph.inputs if t in graph.consumers}
+    read = [{stage_of[user] for user in graph.consumers[t]} for t in given]
+    from_outside = sum(
+        graph.tensors[t].size_bytes * len(stages) for t, stages in zip(given, read, strict=True)
+    )
+    communication = sum(stage.in_bytes for stage in found) - from_outside
+    return Figures(tuple(found), communication)
+
+
+def stage_figures(
+    graph: PipelineGraph,
+    stage_of: Sequence[int],
+    operators: Sequence[int],
+    byte: EdgeTpuCost,
+    whole: EdgeTpuCost,
+    balance: str,
+    times_ms: Sequence[float] | None = None,
+) -> StageFigures:
+    """The stage of these operators, in their order; `byte`, `whole`: as `caches` of a model."""
+    sizes = layer_bytes(graph, operators, balance)
+    read = {t for i in operators for t in graph.ops[i].inputs}
+    written = {t for i in operators for t in graph.ops[i].outputs}
+    stage = stage_of[operators[0]] if operators else -1
+    leaving = {
+        t for t in written if any(stage_of[user] != stage for user in graph.consumers.get(t, ()))
+    } | (written & set(graph.outputs))
+    macs = sum(graph.ops[i].macs for i in operators)
+    streamed = whole.streamed_bytes(sizes)
+    in_bytes, out_bytes = _size(graph, read - written), _size(graph, leaving)
+    arithmetic_ms = (
+        macs / whole.macs_per_ms if times_ms is None else sum(times_ms[i] for i in operators)
+    )
+    return StageFigures(
+        tuple(operators),
+        sum(sizes),
+        byte.spill_bytes(sum(sizes)),
+        streamed,
+        in_bytes,
+        out_bytes,
+        macs,
+        arithmetic_ms + whole.overhead_ms(streamed, in_bytes, out_bytes),
+    )
+
+
+def _size(graph: PipelineGraph, tensors: set[int]) -> int:
+    return sum(graph.tensors[t].size_bytes for t in tensors)

@@ -1,0 +1,1 @@
+"""Which operator runs on which device, and what is proved about that."""

@@ -1,0 +1,134 @@
+"""What is asked of a plan: requests a second and deadlines by model, and what is minimised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from toolchain.errors import InputError
+
+OBJECTIVES = ("params", "spill", "comm")
+BASELINES = ("greedy", "contiguous")
+DEFAULT = "period"
+RATE_OBJECTIVES = ("mean", "worst")
+"""Of latency, where models have rates of requests; the first is the default."""
+ORDERS = ("params,comm", "params,spill,comm", "spill,params,comm")
+"""The three orders of the paper: (1)->(3), (1)->(2)->(3), (2)->(1)->(3)."""
+_UNITS_MS = {"ms": 1.0, "us": 1e-3, "s": 1e3}
+_MOST_RATE = 1e6
+_MOST_DEADLINE_MS = 1e9
+
+
+@dataclass(frozen=True)
+class Demand:
+    """By model: requests a second, and the deadline in ms that 99% of them must meet, or None.
+
+    `objective`: `mean`, the mean latency of all requests, or `worst`, the largest 99th percentile
+    of any model.
+    """
+
+    names: tuple[str, ...]
+    rates: tuple[float, ...]
+    deadlines_ms: tuple[float | None, ...]
+    objective: str = RATE_OBJECTIVES[0]
+
+    @property
+    def rates_a_ms(self) -> tuple[float, ...]:
+        return tuple(rate / 1e3 for rate in self.rates)
+
+    def scaled(self, factor: float, model: int | None = None) -> Demand:
+        """With the rates of all models, or of one, times a factor."""
+        rates = (
+            rate * factor if model in (None, number) else rate
+            for number, rate in enumerate(self.rates)
+        )
+        return replace(self, rates=tuple(rates))
+
+
+def demand_of(names: Sequence[str], rates: str, deadlines: str | None, objective: str) -> Demand:
+    """From the command line: `a=15,b=30` and `a=100ms,b=50ms`; one value alone is for every model.
+
+    Raises InputError for what is no rate or time, for an unknown model and for one without a rate.
+    """
+    if objective not in RATE_OBJECTIVES:
+        known = " or ".join(RATE_OBJECTIVES)
+        raise InputError(f"--objective {objective}: with --rate, the objective is {known}")
+    found = _values(names, rates, "--rate", _rate)
+    missing = [name for name, rate in zip(names, found, strict=True) if rate is None]
+    if missing:
+        raise InputError(f"--rate {rates}: no rate for {', '.join(missing)}; write {missing[0]}=10")
+    limits = [None] * len(names) if deadlines is None else None
+    return Demand(
+        tuple(names),
+        tuple(rate for rate in found if rate is not None),
+        tuple(limits or _values(names, deadlines or "", "--deadline", _time)),
+        objective,
+    )
+
+
+def _rate(text: str, where: str) -> float:
+    rate = _number(text, where)
+    if not 0 < rate <= _MOST_RATE:
+        raise InputError(f"{where}: a rate is above 0, at most {_MOST_RATE:,.0f} requests a second")
+    return rate
+
+
+def _time(text: str, where: str) -> float:
+    """Milliseconds, of `100ms`, `0.1s`, or `100`."""
+    value = text.strip()
+    unit = next((unit for unit in _UNITS_MS if value.endswith(unit)), "")
+    time_ms = _number(value.removesuffix(unit), where) * _UNITS_MS.get(unit, 1.0)
+    if not 0 < time_ms <= _MOST_DEADLINE_MS:
+        raise InputError(f"{where}: a deadline is a time above 0, as 100ms")
+    return time_ms
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{where}: {text.strip()!r} is no number")
+    return value
+
+
+def _values(
+    names: Sequence[str], text: str, option: str, read: Callable[[str, str], float]
+) -> list[float | None]:
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, value = part.strip().rpartition("=")
+        if not equals:
+            if "," in text:
+                raise InputError(
+                    f"{option} {text}: {part.strip()!r} names no model; write NAME=..."
+                )
+            return [read(value, f"{option} {text}")] * len(names)
+        if name not in names:
+            raise InputError(f"{option} {text}: no model {name!r}; there are {', '.join(names)}")
+        if name in found:
+            raise InputError(f"{option} {text}: {name} stands twice")
+        found[name] = read(value, f"{option} {text}")
+    return [found.get(name) for name in names]
+
+
+def parse(text: str) -> tuple[str, ...]:
+    """A list of objectives in order of priority. Raises InputError for anything else."""
+    names = tuple(name.strip() for name in text.split(","))
+    if names in ((DEFAULT,), *((baseline,) for baseline in BASELINES)):
+        return names
+    for name in names:
+        if name in RATE_OBJECTIVES:
+            raise InputError(
+                f"objective {name!r} is of latency under a rate of requests: add --rate"
+            )
+        if name in (DEFAULT, *BASELINES):
+            raise InputError(f"objective {name!r} stands alone; it cannot be part of a list")
+        if name not in OBJECTIVES:
+            known = ", ".join((*OBJECTIVES, DEFAULT, *BASELINES))
+            raise InputError(f"there is no objective {name!r}; there are {known}")
+    if len(set(names)) != len(names):
+        raise InputError(f"an objective stands twice in {text!r}")
+    return names

@@ -1,0 +1,318 @@
+"""Parts of models on devices: what each takes there, and how models share a stick's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
+from toolchain.edgetpu.model.figures import StageOf, layer_bytes, measure
+from toolchain.edgetpu.model.graph import PipelineGraph
+from toolchain.edgetpu.plan.demand import Demand
+from toolchain.edgetpu.plan.lattice import Lattice
+from toolchain.edgetpu.plan.queueing import Bus, Estimate, Flow, estimate
+
+Floats = NDArray[np.float64]
+
+
+class Sharing(StrEnum):
+    """How a device holds its parts.
+
+    `resident`: one call of the compiler, all that a part alone could keep stays cached. `divided`:
+    one call, models with more requests first; what does not fit streams with every request.
+    `swapped`: compiled apart; a part's weights are loaded where the request before was of another
+    model.
+    """
+
+    RESIDENT = "resident"
+    DIVIDED = "divided"
+    SWAPPED = "swapped"
+    HOST = "host"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stage of a model. `fixed_ms`: all but streaming; `layers`: parameter bytes of each
+    operator; `streamed_bytes`: what its stick streams with every request where it is alone.
+    `in_bytes`, `out_bytes`: tensors that it receives and passes on.
+    """
+
+    operators: tuple[int, ...]
+    fixed_ms: float
+    layers: tuple[int, ...]
+    streamed_bytes: int
+    in_bytes: int
+    out_bytes: int
+
+    @cached_property
+    def param_bytes(self) -> int:
+        return sum(self.layers)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A stage of a model at a device: `part`, and what it streams and swaps there."""
+
+    device: int
+    part: Part
+    sharing: Sharing
+    streamed_bytes: int
+    swapped_bytes: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The devices: `sticks` of them, numbered from 0, and the host behind them if there is one."""
+
+    sticks: int
+    cost: EdgeTpuCost
+    host: HostCost | None = None
+
+    @property
+    def devices(self) -> int:
+        return self.sticks + (self.host is not None)
+
+    @property
+    def alone_bytes_per_ms(self) -> float:
+        """How quickly one stick streams while no other does."""
+        return min(self.cost.stream_bytes_per_ms, self.cost.hub_bytes_per_ms)
+
+    @property
+    def bus(self) -> Bus:
+        share = self.alone_bytes_per_ms / self.cost.hub_bytes_per_ms
+        return Bus(max(0.0, 2 * share - 1), share)
+
+    def stream_ms(self, size_bytes: int) -> float:
+        return size_bytes / self.alone_bytes_per_ms
+
+    def name(self, device: int) -> str:
+        return "host" if device == self.sticks else f"stick {device}"
+
+
+Path = tuple[tuple[int, Part], ...]
+"""A model's stages in order: device and part."""
+
+
+def places_of(setting: Setting, paths: Sequence[Path], rates: Sequence[float]) -> list[list[Place]]:
+    """How the parts share their devices: on each stick, as fewer bytes go over the bus."""
+    here: dict[int, list[tuple[int, Part]]] = {}
+    for model, path in enumerate(paths):
+        for device, part in path:
+            here.setdefault(device, []).append((model, part))
+    found: dict[tuple[int, int], Place] = {}
+    for device, parts in here.items():
+        for model, place in _shared(setting, device, parts, rates):
+            found[model, device] = place
+    return [[found[model, device] for device, _ in path] for model, path in enumerate(paths)]
+
+
+def _shared(
+    setting: Setting, device: int, parts: Sequence[tuple[int, Part]], rates: Sequence[float]
+) -> list[tuple[int, Place]]:
+    if device == setting.sticks:
+        return [(m, Place(device, part, Sharing.HOST, 0, 0)) for m, part in parts]
+    cache = setting.cost.cache_bytes
+    if len(parts) == 1 or sum(part.param_bytes for _, part in parts) <= cache:
+        return [
+            (m, Place(device, part, Sharing.RESIDENT, part.streamed_bytes, 0)) for m, part in parts
+        ]
+    everything = sum(rates[m] for m, _ in parts)
+    swapped, swapped_load = [], 0.0
+    for model, part in parts:
+        kept = part.param_bytes - part.streamed_bytes
+        swapped.append((model, Place(device, part, Sharing.SWAPPED, part.streamed_bytes, kept)))
+        share = 1 - rates[model] / everything
+        swapped_load += rates[model] * (part.streamed_bytes + share * kept)
+    divided, divided_load, free = [], 0.0, cache
+    for model, part in sorted(parts, key=lambda found: -rates[found[0]]):
+        cost = setting.cost
+        streamed, left = _first_fit(part.layers, free, cost.whole_layers)
+        divided.append((model, Place(device, part, Sharing.DIVIDED, streamed, 0)))
+        divided_load += rates[model] * streamed
+        free = left
+    return divided if divided_load <= swapped_load else swapped
+
+
+def _first_fit(layers: Sequence[int], free: int, whole: bool) -> tuple[int, int]:
+    """Streamed bytes, and what is left of the cache."""
+    if not whole:
+        total = sum(layers)
+        return max(0, total - free), max(0, free - total)
+    streamed = 0
+    for size in layers:
+        if size <= free:
+            free -= size
+        else:
+            streamed += size
+    return streamed, free
+
+
+def flows_of(
+    setting: Setting, places: Sequence[Sequence[Place]], rates: Sequence[float]
+) -> list[Flow]:
+    """The requests of every model at every device of its path; `rates` a millisecond."""
+    return [
+        Flow(
+            model,
+            place.device,
+            rates[model],
+            place.part.fixed_ms,
+            setting.stream_ms(place.streamed_bytes),
+            setting.stream_ms(place.swapped_bytes),
+            tuple(before.device for before in path[:number]),
+        )
+        for model, path in enumerate(places)
+        for number, place in enumerate(path)
+    ]
+
+
+def estimate_of(setting: Setting, paths: Sequence[Path], rates: Sequence[float]) -> Estimate:
+    """The latency of every model under the queueing model; `rates` a millisecond."""
+    places = places_of(setting, paths, rates)
+    flows = flows_of(setting, places, rates)
+    return estimate(flows, len(paths), setting.devices, setting.bus)
+
+
+Score = tuple[float, float, float]
+"""How good a plan is, the least first: the utilisation of the busiest where that is 1 or more, else
+0; the largest share of a deadline that a 99th percentile takes, where that is above 1, else 0; the
+objective, ms.
+"""
+
+
+def score(found: Estimate, demand: Demand) -> Score:
+    if found.load >= 1:
+        return found.load, 0.0, 0.0
+    late = max(
+        (
+            tail / limit
+            for tail, limit in zip(found.tail_ms, demand.deadlines_ms, strict=True)
+            if limit is not None
+        ),
+        default=0.0,
+    )
+    return 0.0, late if late > 1 else 0.0, objective_ms(found.mean_ms, found.tail_ms, demand)
+
+
+def objective_ms(means: Sequence[float], tails: Sequence[float], demand: Demand) -> float:
+    if demand.objective == "worst":
+        return max(tails)
+    total = sum(demand.rates)
+    return sum(rate * mean for rate, mean in zip(demand.rates, means, strict=True)) / total
+
+
+def parts_of(
+    graph: PipelineGraph,
+    stage_of: StageOf,
+    stages: int,
+    setting: Setting,
+    balance: str,
+    times_ms: Sequence[float] | None = None,
+) -> tuple[Part, ...]:
+    """The stages of any assignment as parts, each alone on a stick."""
+    figures, _ = measure([graph], [stage_of], stages, setting.cost, balance, times_ms)
+    return tuple(
+        Part(
+            stage.operators,
+            stage.time_ms - stage.streamed_bytes / setting.cost.stream_bytes_per_ms,
+            tuple(layer_bytes(graph, stage.operators, balance)),
+            stage.streamed_bytes,
+            stage.in_bytes,
+            stage.out_bytes,
+        )
+        for stage in figures[0].stages
+    )
+
+
+@dataclass(frozen=True)
+class Table:
+    """All stages of a model between two cuts, as matrices (from, to), and its parts."""
+
+    lattice: Lattice
+    setting: Setting
+
+    @cached_property
+    def streamed(self) -> NDArray[np.int64]:
+        """Bytes that a stick streams with every request of a stage that it has alone."""
+        found = np.zeros_like(self.lattice.params)
+        rows, columns = np.nonzero(self.lattice.valid)
+        missed, _ = self.lattice.costs.first_fit(rows, columns, self.setting.cost.cache_bytes)
+        found[rows, columns] = missed
+        return found
+
+    @cached_property
+    def stick_ms(self) -> Floats:
+        """Service on a stick of its own; infinite where there is no stage."""
+        times = (
+            self.lattice.costs.time_without_streams
+            + self.streamed / self.setting.alone_bytes_per_ms
+        )
+        return np.where(self.lattice.valid, times, np.inf)
+
+    @cached_property
+    def least_stream_ms(self) -> Floats:
+        """What no sharing of a stick can stream less than: to the byte."""
+        spill = np.maximum(0, self.lattice.params - self.setting.cost.cache_bytes)
+        return np.where(self.lattice.valid, spill / self.setting.alone_bytes_per_ms, np.inf)
+
+    @cached_property
+    def no_stream_ms(self) -> Floats:
+        """What a stage on the host streams: nothing."""
+        return np.where(self.lattice.valid, 0.0, np.inf)
+
+    @cached_property
+    def least_ms(self) -> Floats:
+        """What no sharing of a stick can go below."""
+        return self.lattice.costs.time_without_streams + self.least_stream_ms
+
+    @cached_property
+    def host_ms(self) -> Floats:
+        host = self.setting.host
+        if host is None:
+            return np.full(self.lattice.params.shape, np.inf)
+        weights = np.array(host.weights_ms([op.macs for op in self.lattice.graph.ops]))
+        total = self.lattice.member @ weights
+        times = host.call_ms + total[None, :] - total[:, None]
+        return np.where(self.lattice.valid, times, np.inf)
+
+    def least(self, device: int) -> Floats:
+        return self.host_ms if device == self.setting.sticks else self.least_ms
+
+    def alone(self, device: int) -> Floats:
+        return self.host_ms if device == self.setting.sticks else self.stick_ms
+
+    @cached_property
+    def _parts(self) -> dict[tuple[int, int, bool], Part]:
+        return {}
+
+    def part(self, begin: int, end: int, device: int) -> Part:
+        on_host = device == self.setting.sticks
+        key = (begin, end, on_host)
+        if key not in self._parts:
+            member = self.lattice.member
+            operators = tuple(int(i) for i in np.nonzero(member[end] & ~member[begin])[0])
+            layers = layer_bytes(self.lattice.graph, operators, self.lattice.balance)
+            times = self.host_ms if on_host else self.lattice.costs.time_without_streams
+            streamed = 0 if on_host else int(self.streamed[begin, end])
+            self._parts[key] = Part(
+                operators,
+                float(times[begin, end]),
+                tuple(layers),
+                streamed,
+                int(self.lattice.incoming[1][begin, end]),
+                int(self.lattice.costs.outgoing[begin, end]),
+            )
+        return self._parts[key]
+
+    def path(self, stages: Sequence[tuple[int, int]]) -> Path:
+        """The path of stages, each with the cut at its end and its device."""
+        ends = [0, *(end for end, _ in stages)]
+        return tuple(
+            (device, self.part(begin, end, device))
+            for begin, (end, device) in zip(ends, stages, strict=False)
+        )

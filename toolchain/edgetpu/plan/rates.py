@@ -1,0 +1,231 @@
+"""Plans for models with rates of requests: paths through devices, what is predicted and proved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolchain.edgetpu.model.figures import StageOf
+from toolchain.edgetpu.model.graph import PipelineGraph
+from toolchain.edgetpu.model.rules import Rules, check_stages, rules_of
+from toolchain.edgetpu.plan.cuts import depth_first_order
+from toolchain.edgetpu.plan.demand import Demand
+from toolchain.edgetpu.plan.devices import (
+    Path,
+    Place,
+    Score,
+    Setting,
+    Table,
+    estimate_of,
+    parts_of,
+    places_of,
+    score,
+)
+from toolchain.edgetpu.plan.latency import Least, least_alone, prove
+from toolchain.edgetpu.plan.lattice import Lattice, down_sets, prefixes
+from toolchain.edgetpu.plan.paths import Search, Stages, better, local_search
+from toolchain.edgetpu.plan.planner import Options, PipelinePlan
+from toolchain.edgetpu.plan.planner import plan as plan_period
+from toolchain.edgetpu.plan.queueing import Estimate
+from toolchain.errors import InputError, ThimbleError
+from toolchain.search import Stopwatch
+
+NODES_A_SECOND = 1000
+"""Nodes of the exact search that one core weighs in a second (no clock is read)."""
+_FEW_CUTS = 1000
+_STEPS = 30
+_FACTOR_STEPS = 10
+_MOST_FACTOR = 1e3
+
+
+@dataclass(frozen=True)
+class RatePlan:
+    """Every model's path, what the queueing model predicts of it, and what is proved.
+
+    `bound`: no plan has a lower score under the queueing model, or with `all_cuts` False none of
+    the cuts of one order. `alone`: what each model cannot go below with all devices to itself.
+    """
+
+    graphs: tuple[PipelineGraph, ...]
+    setting: Setting
+    demand: Demand
+    places: tuple[tuple[Place, ...], ...]
+    estimate: Estimate
+    bound: Score
+    all_cuts: bool
+    nodes: int
+    alone: tuple[Least, ...]
+    seconds: float
+
+    @property
+    def score(self) -> Score:
+        return score(self.estimate, self.demand)
+
+    @property
+    def met(self) -> bool:
+        """Whether no device is overloaded and every deadline is met."""
+        return self.score[:2] == (0.0, 0.0)
+
+    @property
+    def proved_optimal(self) -> bool:
+        return self.all_cuts and not better(self.bound, self.score)
+
+    @property
+    def proved_unmet(self) -> bool:
+        """Whether it is proved that no plan meets the demand."""
+        return self.all_cuts and self.bound[:2] != (0.0, 0.0)
+
+
+def plan_rates(
+    graphs: Sequence[PipelineGraph], sticks: int, options: Options, demand: Demand
+) -> RatePlan:
+    """The plan with the least latency under the queueing model, if none meets the demand the one
+    that misses it least.
+
+    Exact where `options.seconds` worth of work suffices, else the best found, with a bound. Raises
+    InputError for measured times of another model.
+    """
+    watch = Stopwatch()
+    setting = Setting(sticks, options.cost, options.host)
+    tables, whole = tables_of(graphs, setting, options)
+    search = Search(setting, tables, demand)
+    start = local_search(search)
+    bounded = prove(search, start, int(NODES_A_SECOND * options.seconds))
+    paths = search.paths(bounded.found)
+    rates = demand.rates_a_ms
+    return RatePlan(
+        tuple(graphs),
+        setting,
+        demand,
+        tuple(tuple(path) for path in places_of(setting, paths, rates)),
+        estimate_of(setting, paths, rates),
+        bounded.bound,
+        whole,
+        bounded.nodes,
+        tuple(least_alone(table, rate) for table, rate in zip(tables, rates, strict=True)),
+        watch.seconds,
+    )
+
+
+def tables_of(
+    graphs: Sequence[PipelineGraph], setting: Setting, options: Options
+) -> tuple[list[Table], bool]:
+    """The stages of every model, and whether these are all that there are."""
+    if options.times_ms is not None and (
+        len(graphs) != 1 or len(options.times_ms) != len(graphs[0].ops)
+    ):
+        raise InputError("a profile belongs to one model: it names another number of operators")
+    measured = None if setting.host is None else setting.host.times_ms
+    if measured is not None and (len(graphs) != 1 or len(measured) != len(graphs[0].ops)):
+        raise InputError("the host's profile is of one model, and of another: give its speed")
+    tables, whole = [], True
+    for graph in graphs:
+        rules = rules_of(graph, options.same_stage_children)
+        cuts: tuple[int, ...] | None = (0, (1 << rules.units) - 1)
+        if _can_be_cut(graph, rules):
+            cuts = down_sets(rules, _FEW_CUTS)
+        if cuts is None:
+            cuts, whole = prefixes(graph, rules, depth_first_order(graph)), False
+        lattice = Lattice(graph, rules, cuts, setting.cost, options.balance, options.times_ms)
+        tables.append(Table(lattice, setting))
+    return tables, whole
+
+
+def _can_be_cut(graph: PipelineGraph, rules: Rules) -> bool:
+    try:
+        check_stages(graph, rules, 2)
+    except InputError:
+        return False
+    return True
+
+
+def paths_of(plan: RatePlan) -> list[Path]:
+    return [tuple((place.device, place.part) for place in path) for path in plan.places]
+
+
+def highest_factor(plan: RatePlan, model: int | None = None) -> float:
+    """By how much all rates, or those of one model, may be multiplied on this plan's paths until a
+    device is overloaded or a deadline missed; 0 where even few requests miss one.
+    """
+    paths = paths_of(plan)
+
+    def holds(factor: float) -> bool:
+        demand = plan.demand.scaled(factor, model)
+        found = estimate_of(plan.setting, paths, demand.rates_a_ms)
+        return score(found, demand)[:2] == (0.0, 0.0)
+
+    low, high = 1e-6, _MOST_FACTOR
+    if not holds(low):
+        return 0.0
+    for _ in range(_STEPS):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def highest_planned(plan: RatePlan, options: Options) -> float:
+    """The largest factor on all rates, at most 1, for which a plan was found that meets the demand.
+
+    At least what the plan itself bears; 0 where none was found.
+    """
+    tables, _ = tables_of(plan.graphs, plan.setting, options)
+    low, high = min(1.0, highest_factor(plan)), 1.0
+    found: list[tuple[Stages, ...]] = []
+    for _ in range(_FACTOR_STEPS):
+        middle = (low + high) / 2
+        search = Search(plan.setting, tables, plan.demand.scaled(middle))
+        tried = local_search(search, found)
+        found = [tried]
+        if search.score(tried)[:2] == (0.0, 0.0):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What another way to place the models would give under the same demand."""
+
+    name: str
+    estimate: Estimate
+    score: Score
+
+    @property
+    def met(self) -> bool:
+        return self.score[:2] == (0.0, 0.0)
+
+
+def baselines(
+    graphs: Sequence[PipelineGraph], sticks: int, options: Options, demand: Demand
+) -> tuple[Baseline, ...]:
+    """All models whole on one stick; Google's cut over all sticks; the plan of the least period."""
+    setting = Setting(sticks, options.cost, options.host)
+    found = []
+    whole: list[tuple[StageOf, int]] = [((0,) * len(graph.ops), 1) for graph in graphs]
+    found.append(_baseline("all on one", graphs, whole, setting, options, demand))
+    for name, objective in (("greedy", "greedy"), ("least period", "period")):
+        try:
+            asked = Options(objective, options.balance, options.cost, seconds=options.seconds / 6)
+            cut: PipelinePlan = plan_period(graphs, sticks, asked)
+        except ThimbleError:
+            continue
+        assigned = [(stage_of, cut.stages) for stage_of in cut.stage_of]
+        found.append(_baseline(name, graphs, assigned, setting, options, demand))
+    return tuple(found)
+
+
+def _baseline(
+    name: str,
+    graphs: Sequence[PipelineGraph],
+    assigned: Sequence[tuple[StageOf, int]],
+    setting: Setting,
+    options: Options,
+    demand: Demand,
+) -> Baseline:
+    paths = [
+        tuple(enumerate(parts_of(graph, stage_of, stages, setting, options.balance)))
+        for graph, (stage_of, stages) in zip(graphs, assigned, strict=True)
+    ]
+    found = estimate_of(setting, paths, demand.rates_a_ms)
+    return Baseline(name, found, score(found, demand))

@@ -1,0 +1,421 @@
+"""The least period of several models on the same sticks, over all combinations of their cuts.
+
+A stick begins at one cut of each model and ends at another. For a period in question, dynamic
+programming finds the fewest streamed bytes with which every combination of cuts can be reached
+after each number of sticks, if no stick takes longer. A period that no chain reaches is excluded.
+
+All models but the last are one matrix of stages. The last model's stages are walked along its cuts,
+layer by layer, with the cache that the other models leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+
+from toolchain.edgetpu.model.cost import EdgeTpuCost
+from toolchain.edgetpu.model.figures import StageOf, layer_bytes, measure
+from toolchain.edgetpu.plan.cuts import Bools, Floats, Integers
+from toolchain.edgetpu.plan.lattice import FAR, Lattice, StageLoad, least_period
+from toolchain.search import Work
+
+MOST_PAIRS = 4_000_000
+"""Of combinations of cuts of all models but the last."""
+MOST_CUTS = 600
+"""Of the last model."""
+_NANOSECONDS = 4
+"""For each stage that is walked over, and as much again for each number of sticks before it."""
+_STRICTLY = 1e-9
+Numbers = TypeVar("Numbers", Floats, Integers)
+_MOST_RUNS = 24
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best plan, its period in milliseconds, and the lower bound that is proved."""
+
+    stage_of: tuple[StageOf, ...]
+    period_ms: float
+    bound_ms: float
+
+
+@dataclass(frozen=True)
+class _Together:
+    """The stages of some models between all combinations of their cuts, (from, to).
+
+    `cuts`: of each combination, the cut of each model.
+    """
+
+    cuts: Integers
+    alone_ms: Floats
+    arithmetic_ms: Floats
+    params: Integers
+    missed: Integers
+    free: Integers
+    valid: Bools
+
+
+def small_enough(lattices: Sequence[Lattice]) -> bool:
+    """Whether the combinations of the cuts of these models can be listed."""
+    combined = int(np.prod([len(lattice.cuts) for lattice in lattices[:-1]], dtype=float))
+    return combined * combined <= MOST_PAIRS and len(lattices[-1].cuts) <= MOST_CUTS
+
+
+def least_joint_period(
+    lattices: Sequence[Lattice],
+    stages: int,
+    start: tuple[StageOf, ...],
+    bound_ms: float,
+    work: Work,
+) -> Found:
+    """The least period over all cuts of the lattices, if the work allows, else what is known.
+
+    `start`: a plan. `bound_ms`: a lower bound that is known already.
+    """
+    search = _Search(tuple(lattices), stages)
+    best, period = start, search.period_ms(start)
+    low = min(bound_ms, period)
+    target = period * (1 - _STRICTLY)
+    for _ in range(_MOST_RUNS):
+        reached = search.reach(target, work)
+        if reached is None:
+            break
+        plan = search.plan(reached, target)
+        if plan is None:
+            low = target
+        else:
+            found = search.period_ms(plan)
+            if found < period:
+                best, period = plan, found
+            # With stages no longer than the target, nothing streams less.
+            least = int(reached[stages, -1, -1]) / search.cost.hub_bytes_per_ms
+            low = max(low, min(least, target))
+        last = period * (1 - _STRICTLY)
+        if low >= last:
+            return Found(best, period, period)
+        target = last if plan is None or last - low < 1e-3 * last else (low + last) / 2
+    return Found(best, period, low)
+
+
+@dataclass(frozen=True)
+class _Search:
+    lattices: tuple[Lattice, ...]
+    stages: int
+
+    @property
+    def last(self) -> Lattice:
+        return self.lattices[-1]
+
+    @property
+    def cost(self) -> EdgeTpuCost:
+        return self.last.cost
+
+    def period_ms(self, stage_of: tuple[StageOf, ...]) -> float:
+        graphs = [lattice.graph for lattice in self.lattices]
+        first = self.lattices[0]
+        _, totals = measure(
+            graphs, stage_of, self.stages, first.cost, first.balance, first.times_ms
+        )
+        return totals.period_ms
+
+    @cached_property
+    def together(self) -> _Together:
+        """All models but the last."""
+        first = self.lattices[0]
+        count = len(first.cuts)
+        rows, columns = (found.ravel() for found in np.indices((count, count)))
+        shape = (count, count)
+        missed, free = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        some = first.valid[rows, columns]
+        rows, columns = rows[some], columns[some]
+        missed[rows, columns], free[rows, columns] = first.first_fit(
+            rows, columns, self.cost.cache_bytes
+        )
+        found = _Together(
+            np.arange(count)[:, None],
+            first.time_without_streams,
+            first.costs.arithmetic_ms,
+            first.params,
+            missed,
+            free,
+            first.valid,
+        )
+        for lattice in self.lattices[1:-1]:
+            found = _joined(found, lattice)
+        return found
+
+    def _rest(self, target: float) -> Bools:
+        """[sticks used, combination, cut of the last]: whether the sticks left may do the rest."""
+        found, last, cost = self.together, self.last, self.cost
+        params = found.params[:, -1][:, None] + last.params[:, -1][None, :]
+        arithmetic = found.arithmetic_ms[:, -1][:, None] + last.costs.arithmetic_ms[:, -1][None, :]
+        left = np.arange(self.stages, -1, -1)[:, None, None]
+        spilled = np.maximum(0, params[None] - left * cost.cache_bytes)
+        streaming = spilled / cost.stream_bytes_per_ms
+        room = left * (target - len(self.lattices) * cost.call_ms)
+        fits: Bools = (arithmetic[None] + streaming <= room * (1 + _STRICTLY)) & (
+            spilled <= target * cost.hub_bytes_per_ms
+        )
+        return fits
+
+    def _most_streamed(self, target: float) -> Integers:
+        """[sticks used, combination, cut of the last]: bytes that may be streamed by then."""
+        found, last, cost = self.together, self.last, self.cost
+        params = found.params[:, -1][:, None] + last.params[:, -1][None, :]
+        left = np.arange(self.stages, -1, -1)[:, None, None]
+        spilled = np.maximum(0, params[None] - left * cost.cache_bytes)
+        allowed: Integers = int(target * cost.hub_bytes_per_ms) - spilled
+        return np.where(self._rest(target), allowed, -1)
+
+    def reach(self, target: float, work: Work) -> Integers | None:
+        """The fewest streamed bytes of each number of sticks to each combination of cuts, with no
+        stick longer than `target`; None where the work is done before.
+        """
+        found, last = self.together, self.last
+        count, cuts = len(found.cuts), len(last.cuts)
+        distance = np.full((self.stages + 1, count, cuts), FAR)
+        distance[0, 0, 0] = 0
+        most = self._most_streamed(target)
+        valid = found.valid & (found.alone_ms <= target)
+        for begin in range(cuts - 1):
+            here = distance[:, :, begin]
+            here[here > most[:, :, begin]] = FAR
+            rows = np.flatnonzero((here[: self.stages] < FAR).any(0))
+            if not rows.size:
+                continue
+            columns = np.flatnonzero(valid[rows].any(0))
+            if not columns.size:
+                continue
+            used = [k for k in range(self.stages) if (here[k, rows] < FAR).any()]
+            at = np.ix_(rows, columns)
+            alone = np.where(valid[at], found.alone_ms[at], np.inf)
+            least = float(alone.min())
+            for end, missed, _ in self._walk(begin, found.missed[at], found.free[at]):
+                work.spend(_NANOSECONDS * alone.size)
+                own = last.time_without_streams[begin, end]
+                if not last.valid[begin, end] or least + own > target:
+                    continue
+                work.spend(_NANOSECONDS * alone.size * len(used))
+                time_ms = alone + (own + missed / self.cost.stream_bytes_per_ms)
+                weights = np.where(time_ms <= target, missed, FAR)
+                for k in used:
+                    reached = (here[k, rows][:, None] + weights).min(0)
+                    behind = distance[k + 1, :, end]
+                    behind[columns] = np.minimum(behind[columns], reached)
+            if work.over:
+                return None
+        distance[distance > FAR] = FAR
+        return distance
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {cut: place for place, cut in enumerate(self.last.cuts)}
+
+    @cached_property
+    def _units_of_op(self) -> list[int]:
+        """How many operators the unit of each operator has."""
+        unit_of = self.last.rules.unit_of
+        return [unit_of.count(unit) for unit in unit_of]
+
+    def _steps(self, begin: int) -> list[tuple[int, int | None, tuple[int, ...]]]:
+        """The cuts behind `begin`: each with the one before its last layers, and their bytes."""
+        last = self.last
+        graph, nested = last.graph, last.costs.nested
+        found = []
+        for end in np.flatnonzero(nested[begin]):
+            inside = np.flatnonzero(last.member[end] & ~last.member[begin])
+            newest = int(inside[-1])
+            unit = last.rules.unit_of[newest]
+            parent = None
+            if self._units_of_op[newest] == 1:
+                parent = self._places.get(last.cuts[end] & ~(1 << unit))
+            if parent is not None and parent != begin and not nested[begin, parent]:
+                parent = None
+            taken = inside if parent is None else inside[-1:]
+            met = set()
+            if parent is not None:
+                met = {c for i in inside[:-1] for c in graph.ops[i].constants}
+            sizes = []
+            for index in taken:
+                op = graph.ops[index]
+                fresh = set(op.constants) - met
+                met |= fresh
+                size = sum(graph.constant_bytes[c] for c in fresh)
+                sizes.append(op.compiled_bytes if last.balance == "compiled" else size)
+            found.append((int(end), parent, tuple(size for size in sizes if size)))
+        return found
+
+    def _walk(
+        self, begin: int, missed: Integers, free: Integers
+    ) -> Iterator[tuple[int, Integers, Integers]]:
+        """For each cut behind `begin`, what all models of a stage stream and leave free; `missed`,
+        `free`: those before the last, for each of their stages.
+        """
+        steps = self._steps(begin)
+        uses: dict[int, int] = {}
+        for _, parent, _ in steps:
+            if parent is not None:
+                uses[parent] = uses.get(parent, 0) + 1
+        known = {begin: (missed, free)}
+        for end, parent, sizes in steps:
+            streamed, left = known[begin if parent is None else parent]
+            for size in sizes:
+                held = np.where(size <= left, size, 0)
+                if not self.cost.whole_layers:
+                    held = np.minimum(left, size)
+                left, streamed = left - held, streamed + (size - held)
+            if parent is not None and parent != begin:
+                uses[parent] -= 1
+                if not uses[parent]:
+                    del known[parent]
+            if end in uses:
+                known[end] = (streamed, left)
+            yield end, streamed, left
+
+    def plan(self, reached: Integers, target: float) -> tuple[StageOf, ...] | None:
+        """A chain of the fewest streamed bytes; None if there is none within the target."""
+        found, last, cost = self.together, self.last, self.cost
+        if reached[self.stages, -1, -1] > target * cost.hub_bytes_per_ms:
+            return None
+        at, cut = len(found.cuts) - 1, len(last.cuts) - 1
+        chain = [(at, cut)]
+        for used in range(self.stages - 1, -1, -1):
+            rows, begins = np.nonzero(reached[used] < FAR)
+            kept = found.valid[rows, at] & last.valid[begins, cut]
+            rows, begins = rows[kept], begins[kept]
+            ends = np.full(rows.size, cut)
+            missed, _ = last.costs.in_order(begins, ends, found.free[rows, at])
+            if not cost.whole_layers:
+                missed = np.maximum(0, last.params[begins, ends] - found.free[rows, at])
+            missed = missed + found.missed[rows, at]
+            own = last.time_without_streams[begins, ends]
+            time_ms = found.alone_ms[rows, at] + (own + missed / cost.stream_bytes_per_ms)
+            sums = np.where(time_ms <= target, reached[used, rows, begins] + missed, FAR)
+            best = int(np.argmin(sums))
+            if sums[best] != reached[used + 1, at, cut]:
+                raise AssertionError("two ways to count streamed bytes differ")
+            at, cut = int(rows[best]), int(begins[best])
+            chain.append((at, cut))
+        chain.reverse()
+        return tuple(
+            _stage_of(
+                lattice,
+                [
+                    int(found.cuts[a, number]) if number < len(self.lattices) - 1 else c
+                    for a, c in chain
+                ],
+            )
+            for number, lattice in enumerate(self.lattices)
+        )
+
+
+def _stage_of(lattice: Lattice, chain: Sequence[int]) -> StageOf:
+    outside = ~lattice.member[np.array(chain[1:-1], int)]
+    return tuple(int(stage) for stage in outside.sum(0))
+
+
+def _joined(found: _Together, lattice: Lattice) -> _Together:
+    """One model more, behind the others."""
+    count, own = len(found.cuts), len(lattice.cuts)
+    combined = count * own
+    before, after = (part.ravel() for part in np.indices((count, own)))
+
+    def added(some: Numbers, more: Numbers) -> Numbers:
+        return some[np.ix_(before, before)] + more[np.ix_(after, after)]
+
+    valid = found.valid[np.ix_(before, before)] & lattice.valid[np.ix_(after, after)]
+    rows, columns = np.nonzero(valid)
+    missed, free = (
+        np.zeros((combined, combined), np.int64),
+        np.zeros((combined, combined), np.int64),
+    )
+    left = found.free[before[rows], before[columns]]
+    begins, ends = after[rows], after[columns]
+    if lattice.cost.whole_layers:
+        streamed, remains = lattice.costs.in_order(begins, ends, left)
+    else:
+        params = lattice.params[begins, ends]
+        streamed, remains = np.maximum(0, params - left), np.maximum(0, left - params)
+    missed[rows, columns] = streamed + found.missed[before[rows], before[columns]]
+    free[rows, columns] = remains
+    return _Together(
+        np.column_stack([found.cuts[before], after]),
+        added(found.alone_ms, lattice.time_without_streams),
+        added(found.arithmetic_ms, lattice.costs.arithmetic_ms),
+        added(found.params, lattice.params),
+        missed,
+        free,
+        valid,
+    )
+
+
+_LEAST_GAIN = 1e-9
+_MOST_ROUNDS = 12
+
+
+def improve(
+    lattices: Sequence[Lattice], stage_of: Sequence[StageOf], stages: int
+) -> tuple[StageOf, ...]:
+    """A plan with a period no longer than that of `stage_of`, which no single model can shorten.
+
+    Each model in turn is replanned by enumeration of the cuts of its lattice, for the cache and
+    time that the others leave on each stick, until none gains.
+    """
+    best = tuple(stage_of)
+    period = _period_ms(lattices, best, stages)
+    idle = 0
+    for turn in range(_MOST_ROUNDS * len(lattices)):
+        number = turn % len(lattices)
+        loads = _loads(lattices, best, stages, number)
+        found = least_period(lattices[number], loads, period * (1 + 1e-12))
+        idle += 1
+        if found is not None:
+            tried = (*best[:number], found, *best[number + 1 :])
+            reached = _period_ms(lattices, tried, stages)
+            if reached < period * (1 - _LEAST_GAIN):
+                best, period, idle = tried, reached, 0
+        if idle == len(lattices):
+            break
+    return best
+
+
+def _period_ms(lattices: Sequence[Lattice], stage_of: Sequence[StageOf], stages: int) -> float:
+    first = lattices[0]
+    graphs = [lattice.graph for lattice in lattices]
+    return measure(graphs, stage_of, stages, first.cost, first.balance, first.times_ms)[1].period_ms
+
+
+def _loads(
+    lattices: Sequence[Lattice], stage_of: Sequence[StageOf], stages: int, number: int
+) -> list[StageLoad]:
+    """What all models but `number` put on each stick."""
+    first = lattices[0]
+    graphs = [lattice.graph for lattice in lattices]
+    figures, _ = measure(graphs, stage_of, stages, first.cost, first.balance, first.times_ms)
+    found = []
+    for stage in range(stages):
+        before = [figures[other].stages[stage] for other in range(number)]
+        behind = [figures[other].stages[stage] for other in range(number + 1, len(lattices))]
+        fixed_ms = sum(
+            part.time_ms - part.streamed_bytes / first.cost.stream_bytes_per_ms
+            for part in (*before, *behind)
+        )
+        later = [
+            size
+            for graph, part in zip(graphs[number + 1 :], behind, strict=True)
+            for size in layer_bytes(graph, part.operators, first.balance)
+            if size
+        ]
+        found.append(
+            StageLoad(
+                first.cost.cache_bytes - sum(p.param_bytes - p.streamed_bytes for p in before),
+                fixed_ms,
+                sum(part.streamed_bytes for part in before),
+                tuple(later),
+            )
+        )
+    return found

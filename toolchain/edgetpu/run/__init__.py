@@ -1,0 +1,1 @@
+"""The stages as files, compiled, on devices, simulated, as a C program."""

@@ -1,0 +1,1 @@
+"""Plans, runs and simulations as text, JSON, pages and pictures."""

@@ -1,0 +1,248 @@
+"""The page of a pipeline: its stages, their caches and transfers, and frames on devices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from toolchain.edgetpu.plan.planner import PipelinePlan
+from toolchain.edgetpu.plan.rates import Baseline, RatePlan
+from toolchain.edgetpu.run.folder import PipelineFolder
+from toolchain.edgetpu.run.requests import RequestTrace
+from toolchain.edgetpu.run.simulate import Simulation
+from toolchain.edgetpu.show.rates import proof_line, unmet_lines
+from toolchain.edgetpu.show.report import proof_lines, ranges, stall_line
+from toolchain.page.render import rendered
+
+VERSION = 1
+_SHOWN_FRAMES = 12
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of one model. `operators` are ranges of their numbers in the file."""
+
+    stage: int
+    model: str
+    operators: str
+    param_bytes: int
+    streamed_bytes: int
+    in_bytes: int
+    out_bytes: int
+    time_ms: float
+
+
+@dataclass(frozen=True)
+class Frames:
+    """A simulation. `stages`: milliseconds of a frame busy, streaming, waiting, starved, blocked.
+
+    `spans`: stage, frame, begin and finish in milliseconds, of the first `shown` frames.
+    """
+
+    frames: int
+    shown: int
+    period_ms: float
+    latency_ms: float
+    first_ms: float
+    hub_share: float
+    stages: tuple[tuple[float, ...], ...]
+    spans: tuple[tuple[int, int, float, float], ...]
+
+
+@dataclass(frozen=True)
+class Requests:
+    """A model with requests: a second, and times in ms. `late`: the share beyond the deadline.
+
+    Predicted times are None where a device is overloaded, `late` where there is no deadline.
+    """
+
+    model: str
+    rate: float
+    deadline_ms: float | None
+    mean_ms: float | None
+    tail_ms: float | None
+    simulated_mean_ms: float
+    simulated_tail_ms: float
+    worst_ms: float
+    late: float | None
+
+
+@dataclass(frozen=True)
+class Load:
+    """A plan for rates. `busy`: device and the share of its time, predicted and simulated.
+
+    `others`: other plans, the objective of each in ms, None where it is overloaded, and whether it
+    meets the demand.
+    """
+
+    objective: str
+    latency_ms: float | None
+    models: tuple[Requests, ...]
+    busy: tuple[tuple[str, float, float], ...]
+    others: tuple[tuple[str, float | None, bool], ...]
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """All that the page shows. `devices`: numbers of devices and the period that each gives.
+
+    With a `load`, `stage` of a stage is the number of its device, and there is no period.
+    """
+
+    version: int
+    title: str
+    command: str
+    cache_bytes: int
+    period_ms: float
+    stages: tuple[Stage, ...]
+    notes: tuple[str, ...]
+    devices: tuple[tuple[int, float], ...] = ()
+    simulation: Frames | None = None
+    load: Load | None = None
+
+
+def of_plan(plan: PipelinePlan, plans: Sequence[PipelinePlan], command: str) -> Pipeline:
+    """A plan; `plans` are those for other numbers of devices, if there are any."""
+    stages = tuple(
+        Stage(
+            number,
+            graph.name,
+            ranges(one.operators),
+            one.param_bytes,
+            one.streamed_bytes,
+            one.in_bytes,
+            one.out_bytes,
+            one.time_ms,
+        )
+        for graph, figures in zip(plan.graphs, plan.figures, strict=True)
+        for number, one in enumerate(figures.stages)
+    )
+    return Pipeline(
+        VERSION,
+        _title([graph.name for graph in plan.graphs], plan.stages),
+        command,
+        plan.options.cost.cache_bytes,
+        plan.totals.period_ms,
+        stages,
+        tuple(proof_lines(plan)),
+        tuple((other.stages, other.totals.period_ms) for other in plans),
+    )
+
+
+def of_simulation(folder: PipelineFolder, simulation: Simulation, command: str) -> Pipeline:
+    """A pipeline that was split, and the simulation of it."""
+    stages = tuple(
+        Stage(
+            number,
+            model.name,
+            ranges(one.operators),
+            one.param_bytes,
+            one.streamed_bytes,
+            one.in_bytes,
+            one.out_bytes,
+            one.time_ms,
+        )
+        for model in folder.models
+        for number, one in enumerate(model.stages)
+    )
+    frames = simulation.frames
+    shown = min(frames, _SHOWN_FRAMES)
+    return Pipeline(
+        VERSION,
+        _title([model.name for model in folder.models], folder.stages),
+        command,
+        folder.cost.cache_bytes,
+        folder.period_ms,
+        stages,
+        (stall_line(simulation),),
+        simulation=Frames(
+            frames,
+            shown,
+            simulation.period_ms,
+            simulation.latency_ms,
+            simulation.first_ms,
+            simulation.hub_share,
+            tuple(
+                tuple(
+                    total / frames
+                    for total in (
+                        one.busy_ms,
+                        one.stream_ms,
+                        one.queue_ms,
+                        one.starved_ms,
+                        one.blocked_ms,
+                    )
+                )
+                for one in simulation.stages
+            ),
+            tuple(
+                (number, frame, begin, finish)
+                for number, one in enumerate(simulation.stages)
+                for frame, (begin, finish) in enumerate(one.spans[:shown])
+            ),
+        ),
+    )
+
+
+def pipeline_page(found: Pipeline) -> str:
+    """The page as one HTML file. Raises MissingToolError without the extra `[report]`."""
+    return rendered("pipeline", asdict(found), ("stages", "times", "timeline", "devices"))
+
+
+def _title(names: Sequence[str], stages: int) -> str:
+    return f"{', '.join(names)} on {stages} Edge TPU{'s' if stages > 1 else ''}"
+
+
+def of_rates(
+    plan: RatePlan, trace: RequestTrace, others: Sequence[Baseline], most: float, command: str
+) -> Pipeline:
+    """`most` is as in `rates_json`."""
+    stages = tuple(
+        Stage(
+            place.device,
+            name,
+            ranges(place.part.operators),
+            place.part.param_bytes,
+            place.streamed_bytes,
+            place.part.in_bytes,
+            place.part.out_bytes,
+            place.part.fixed_ms + plan.setting.stream_ms(place.streamed_bytes),
+        )
+        for name, path in zip(plan.demand.names, plan.places, strict=True)
+        for place in path
+    )
+    demand, found = plan.demand, plan.estimate
+    models = tuple(
+        Requests(
+            name,
+            demand.rates[k],
+            demand.deadlines_ms[k],
+            _finite(found.mean_ms[k]),
+            _finite(found.tail_ms[k]),
+            trace.models[k].mean_ms,
+            trace.models[k].tail_ms,
+            trace.models[k].worst_ms,
+            trace.models[k].late,
+        )
+        for k, name in enumerate(demand.names)
+    )
+    devices = zip(found.busy, trace.busy, strict=True)
+    busy = [(plan.setting.name(k), *pair) for k, pair in enumerate(devices)]
+    load = Load(
+        demand.objective,
+        plan.score[2] if not plan.score[0] else None,
+        models,
+        (*busy, ("the bus", found.bus, trace.bus)),
+        tuple(
+            (other.name, None if other.score[0] else other.score[2], other.met) for other in others
+        ),
+    )
+    notes = (proof_line(plan), *unmet_lines(plan, most))
+    title = f"{', '.join(demand.names)} on {plan.setting.devices} devices"
+    cache = plan.setting.cost.cache_bytes
+    return Pipeline(VERSION, title, command, cache, 0.0, stages, notes, load=load)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
