@@ -15,8 +15,8 @@ from tflite_micro.python.tflite_micro import runtime
 
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import broken_rules
-from toolchain.edgetpu.plan.demand import ORDERS
-from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan.demand import ORDERS, Options
+from toolchain.edgetpu.plan.planner import plan
 from toolchain.edgetpu.run.split import Segment, split_file
 from toolchain.errors import ThimbleError
 

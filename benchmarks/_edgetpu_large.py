@@ -30,7 +30,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import broken_rules
-from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.planner import plan
 
 SMALLEST = ("{scratch}/models --kinds dense,cells --operators 100",)
 OPERATORS = 2000

@@ -13,8 +13,8 @@ from rich.table import Table
 from toolchain.edgetpu.model.cost import HostCost
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.reading import read_graph
-from toolchain.edgetpu.plan.demand import Demand
-from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan.demand import Demand, Options
+from toolchain.edgetpu.plan.planner import plan
 from toolchain.edgetpu.plan.rates import (
     Baseline,
     RatePlan,

@@ -43,9 +43,8 @@ from toolchain.edgetpu.model.cost import EdgeTpuCost
 from toolchain.edgetpu.model.figures import measure
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import broken_rules
-from toolchain.edgetpu.plan.demand import ORDERS
-from toolchain.edgetpu.plan.planner import Options, plan
-from toolchain.edgetpu.plan.sticks import apart
+from toolchain.edgetpu.plan.demand import ORDERS, Options
+from toolchain.edgetpu.plan.planner import apart, plan
 from toolchain.edgetpu.run.runner import Pipeline, StageError
 from toolchain.errors import ThimbleError
 

@@ -12,9 +12,11 @@ from tests.support.long import mostly_long
 from toolchain.edgetpu.model.cost import EdgeTpuCost
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import rules_of
-from toolchain.edgetpu.plan import program as formulation
-from toolchain.edgetpu.plan.lattice import Lattice, down_sets, solve
-from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan import program
+from toolchain.edgetpu.plan.chains import best_chain
+from toolchain.edgetpu.plan.cuts import Model, all_cuts
+from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.planner import plan
 from toolchain.edgetpu.run.split import split_file
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
@@ -42,17 +44,15 @@ pytestmark = pytest.mark.skipif(not GRAPHS.is_dir(), reason="no ../shared beside
 @pytest.mark.parametrize("name", mostly_long(ANCHORS, ["ResNet50V2", "Xception", "DenseNet121"]))
 def test_largest_stages_of_the_papers_networks(name: str) -> None:
     graph = read_graph(GRAPHS / f"{name}.json")
-    rules = rules_of(graph)
-    cuts = down_sets(rules)
+    cuts = all_cuts(Model(graph, rules_of(graph), EdgeTpuCost()))
     assert cuts is not None
-    lattice = Lattice(graph, rules, cuts, EdgeTpuCost(), "file")
     for stages, (greedy, exact) in enumerate(zip(*ANCHORS[name], strict=True), 2):
         cut = plan([graph], stages, Options("greedy"))
         assert round(cut.totals.max_stage_bytes / MIB, 2) == greedy
         found = plan([graph], stages, Options("params"))
         assert found.proved_optimal
         assert round(found.totals.max_stage_bytes / MIB, 2) == exact
-        other = solve(lattice, stages, ("params",))
+        other = best_chain(cuts, stages, ("params",))
         assert other is not None
         held = [0] * stages
         for index, stage in enumerate(other):
@@ -78,8 +78,8 @@ def test_spill_of_the_paper_at_eight_mebibytes() -> None:
 
 def test_two_models_on_the_same_sticks() -> None:
     graphs = [read_graph(GRAPHS / f"{name}.json") for name in ("ResNet50", "DenseNet121")]
-    models = [(graph, rules_of(graph)) for graph in graphs]
-    found = formulation.solve(models, 3, ("params",), EdgeTpuCost(), seconds=60)
+    models = [Model(graph, rules_of(graph), EdgeTpuCost()) for graph in graphs]
+    found = program.solve(models, 3, ("params",), seconds=60)
     assert found is not None
     assert found.steps[0].optimal
     total = sum(graph.param_bytes for graph in graphs)

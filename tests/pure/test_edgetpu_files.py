@@ -16,7 +16,8 @@ import pytest
 from tests.support.edgetpu import random_inputs, reference_interpreter, run_chain, run_whole
 from tests.support.mutations import damaged_bytes, damaged_fields, packed, unpacked
 from toolchain.edgetpu.model.reading import read_graph
-from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.planner import plan
 from toolchain.edgetpu.run.split import Segment, split_file
 from toolchain.errors import InputError, ResultError
 

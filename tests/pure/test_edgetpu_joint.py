@@ -13,8 +13,9 @@ from toolchain.edgetpu.model.cost import EdgeTpuCost
 from toolchain.edgetpu.model.figures import measure
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.rules import rules_of
-from toolchain.edgetpu.plan.lattice import Lattice, down_sets
-from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan.cuts import Cuts, Model, all_cuts
+from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.planner import plan
 from toolchain.edgetpu.plan.several import least_joint_period, small_enough
 from toolchain.errors import InputError, ResultError
 from toolchain.search import Work
@@ -29,13 +30,12 @@ SMALL = EdgeTpuCost(
 )
 
 
-def lattices_of(graphs: list[PipelineGraph], cost: EdgeTpuCost, balance: str) -> list[Lattice]:
+def cuts_of(graphs: list[PipelineGraph], cost: EdgeTpuCost, balance: str) -> list[Cuts]:
     found = []
     for graph in graphs:
-        rules = rules_of(graph)
-        cuts = down_sets(rules)
+        cuts = all_cuts(Model(graph, rules_of(graph), cost, balance))
         assert cuts is not None
-        found.append(Lattice(graph, rules, cuts, cost, balance))
+        found.append(cuts)
     return found
 
 
@@ -62,13 +62,13 @@ def test_the_least_period_of_several_models(seed: int) -> None:
         for chosen in itertools.product(*every)
     }
     start = rng.choice(list(periods))
-    lattices = lattices_of(graphs, cost, balance)
-    assert small_enough(lattices)
-    found = least_joint_period(lattices, stages, start, 0.0, Work(60.0))
+    listed = cuts_of(graphs, cost, balance)
+    assert small_enough(listed)
+    found = least_joint_period(listed, stages, start, 0.0, Work(60.0))
     assert found.period_ms == pytest.approx(min(periods.values()))
     assert periods[found.stage_of] == pytest.approx(found.period_ms)
     assert found.bound_ms == found.period_ms  # proved
-    unfinished = least_joint_period(lattices, stages, start, 0.0, Work(0.0))
+    unfinished = least_joint_period(listed, stages, start, 0.0, Work(0.0))
     assert unfinished.stage_of == start
     assert unfinished.bound_ms == 0.0
 
@@ -94,13 +94,13 @@ def test_work_that_ends_early_leaves_a_bound() -> None:
     """A bound that is proved before the work is done stands."""
     rng = random.Random(3)
     graphs = [random_graph(rng, 12, "a"), random_graph(rng, 12, "b")]
-    lattices = lattices_of(graphs, SMALL, "file")
+    listed = cuts_of(graphs, SMALL, "file")
     start = plan(graphs, 3, Options("params", cost=SMALL)).stage_of
-    done = least_joint_period(lattices, 3, start, 0.0, Work(60.0))
+    done = least_joint_period(listed, 3, start, 0.0, Work(60.0))
     spent = 0.001
     gaps = []
     while spent < 10:
-        some = least_joint_period(lattices, 3, start, 0.0, Work(spent))
+        some = least_joint_period(listed, 3, start, 0.0, Work(spent))
         assert some.bound_ms <= done.period_ms <= some.period_ms * (1 + 1e-9)
         gaps.append(some.period_ms - some.bound_ms)
         spent *= 4

@@ -16,11 +16,13 @@ from toolchain.edgetpu.model.cost import EdgeTpuCost
 from toolchain.edgetpu.model.figures import measure
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import broken_rules, rules_of
-from toolchain.edgetpu.plan import bounds as relaxed
-from toolchain.edgetpu.plan import chains
-from toolchain.edgetpu.plan.large import Large, bound_ms, bounded, exact, polish
-from toolchain.edgetpu.plan.lattice import Lattice, down_sets, prefixes
-from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan import bounds, chains
+from toolchain.edgetpu.plan.bounds import bound_ms
+from toolchain.edgetpu.plan.cuts import Model, all_cuts, down_sets, period_ms, prefixes
+from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.moves import polish
+from toolchain.edgetpu.plan.planner import plan
+from toolchain.edgetpu.plan.solvers import SOLVERS, Found, Task
 from toolchain.search import Work
 
 SMALL = EdgeTpuCost(
@@ -31,6 +33,12 @@ SMALL = EdgeTpuCost(
     out_bytes_per_ms=30,
     hub_bytes_per_ms=80,
 )
+
+
+def asked(name: str, task: Task) -> Found | None:
+    """What the solver of this name finds."""
+    (solver,) = (solver for solver in SOLVERS if solver.name == name)
+    return solver.solve(task, None)
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -45,24 +53,23 @@ def test_bounds_and_chains_against_every_plan(seed: int) -> None:
         measure([graph], [cut], stages, cost, balance, times)[1].period_ms
         for cut in all_plans(graph, stages)
     ]
-    rules = rules_of(graph)
-    model = Large(graph, rules, cost, balance, times)
-    cuts = down_sets(rules)
-    assert cuts is not None
+    model = Model(graph, rules_of(graph), cost, balance, times)
+    task = Task((model,), stages, ("period",), Options())
+    assert task.few_cuts
+    best = asked("listed stages", task)
     if not every:
-        assert exact(model, cuts, stages) is None
+        assert best is None
         return
-    best = exact(model, cuts, stages)
     assert best is not None
-    assert model.period_ms(best, stages) == pytest.approx(min(every))
-    assert not broken_rules(graph, best, stages)
+    assert best.proofs[0].value == pytest.approx(min(every))
+    assert not broken_rules(graph, best.stage_of[0], stages)
     bound = bound_ms(model, stages, 2 * max(every))
     assert 0 < bound <= min(every) * (1 + 1e-9)
-    found = bounded(model, stages)
+    found = asked("three orders", task)
     if found is not None:  # the cuts of three orders may hold no plan
-        assert not broken_rules(graph, found[0], stages)
-        assert found[1] <= min(every) * (1 + 1e-9)
-        assert model.period_ms(found[0], stages) >= min(every) * (1 - 1e-9)
+        assert not broken_rules(graph, found.stage_of[0], stages)
+        assert found.proofs[0].bound <= min(every) * (1 + 1e-9)
+        assert found.proofs[0].value >= min(every) * (1 - 1e-9)
 
 
 def test_bounds_are_close_where_one_operator_follows_another() -> None:
@@ -75,34 +82,32 @@ def test_bounds_are_close_where_one_operator_follows_another() -> None:
             for k, op in enumerate(graph.ops)
         )
         graph = replace(graph, ops=ops, inputs=(0,), outputs=(ops[-1].outputs[0],))
-        model = Large(graph, rules_of(graph), replace(SMALL, cache_bytes=1 << 20), "file")
-        best = exact(model, down_sets(model.rules) or (), 3)
+        model = Model(graph, rules_of(graph), replace(SMALL, cache_bytes=1 << 20))
+        best = asked("listed stages", Task((model,), 3, ("period",), Options()))
         assert best is not None
-        period = model.period_ms(best, 3)
+        period = best.proofs[0].value
         assert bound_ms(model, 3, period) >= 0.8 * period
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_listed_stages_are_those_of_the_lattice(seed: int) -> None:
     graph = random_graph(random.Random(300 + seed), 14)
-    rules = rules_of(graph)
-    cuts = down_sets(rules)
+    cuts = all_cuts(Model(graph, rules_of(graph), SMALL))
     assert cuts is not None
-    lattice = Lattice(graph, rules, cuts, SMALL, "file")
-    listed = chains.stages_within(chains.cut_set(graph, rules, cuts, SMALL, "file"), 3, 1e9)
-    assert len(listed.before) == int(lattice.valid.sum())
-    pairs = np.array([listed.before, listed.behind])
-    rows, columns = np.nonzero(lattice.valid)
-    units = chains.cut_set(graph, rules, cuts, SMALL, "file").units
-    place = {row.tobytes(): k for k, row in enumerate(units)}
-    bits = np.array([[c >> u & 1 for u in range(rules.units)] for c in cuts], bool)
-    at = np.array([place[row.tobytes()] for row in bits])
-    streamed, _ = lattice.first_fit(rows, columns, SMALL.cache_bytes)
-    time_ms = lattice.time_without_streams[rows, columns] + streamed / 60
+    listed = chains.stages_within(cuts, 3, 1e9)
+    assert len(listed.edges.before) == int(cuts.valid.sum())
+    pairs = np.array([listed.edges.before, listed.edges.behind])
+    every = chains.stick_side(cuts, 1e9)
+    assert (pairs == [every.edges.before, every.edges.behind]).all()
+    assert (listed.streamed == every.streamed).all()
+    assert listed.time_ms == pytest.approx(every.time_ms)
+    rows, columns = np.nonzero(cuts.valid)
+    streamed, _ = cuts.costs.first_fit(rows, columns, SMALL.cache_bytes)
+    time_ms = cuts.costs.time_without_streams[rows, columns] + streamed / 60
     ours = {
         tuple(p): (t, s) for p, t, s in zip(pairs.T, listed.time_ms, listed.streamed, strict=True)
     }
-    for row, column, size, time in zip(at[rows], at[columns], streamed, time_ms, strict=True):
+    for row, column, size, time in zip(rows, columns, streamed, time_ms, strict=True):
         assert ours[row, column] == (pytest.approx(time), size)
 
 
@@ -113,11 +118,11 @@ def test_a_polished_plan_is_no_worse_and_keeps_the_rules(seed: int) -> None:
     plans = list(all_plans(graph, 3))
     if not plans:
         return
-    model = Large(graph, rules_of(graph), SMALL, "file")
+    model = Model(graph, rules_of(graph), SMALL)
     start = rng.choice(plans)
     better = polish(model, start, 3, Work(10.0))
     assert better in plans
-    assert model.period_ms(better, 3) <= model.period_ms(start, 3)
+    assert period_ms([model], [better], 3) <= period_ms([model], [start], 3)
     assert polish(model, start, 3, Work(0.0)) == start
 
 
@@ -148,7 +153,7 @@ def test_what_caches_hold_of_layers_that_are_cached_whole() -> None:
         sums = {0}
         for size in sizes:
             sums |= {held + size for held in sums}
-        assert relaxed._most_filled(sizes, capacity) == max(s for s in sums if s <= capacity)
+        assert bounds._most_filled(sizes, capacity) == max(s for s in sums if s <= capacity)
 
 
 def test_cuts_of_an_order_are_closed() -> None:

@@ -15,8 +15,9 @@ from toolchain.cli import run
 from toolchain.cli._edgetpu_mcu import bytes_per_ms
 from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.model.figures import HostStage, McuStage, measure
-from toolchain.edgetpu.plan.mcu import Mcu, plan_with_mcu
-from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan.beside import Mcu
+from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.planner import plan, plan_with_mcu
 from toolchain.errors import InputError, ResultError
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -88,7 +89,7 @@ def test_a_stage_on_a_microcontroller_is_the_best_there_is(seed: int) -> None:
 
 
 def test_a_model_with_many_cuts_is_planned_without_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolchain.edgetpu.plan.planner._MANY_CUTS", 3)
+    monkeypatch.setattr("toolchain.edgetpu.plan.cuts.MANY_CUTS", 3)
     graph = random_graph(random.Random(5), 10)
     mcu = Mcu("a board", 50.0, lambda operators: 0.1 * len(operators), "first")
     found = plan_with_mcu(graph, 1, Options(cost=SMALL), mcu)

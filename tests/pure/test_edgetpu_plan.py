@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,13 +15,13 @@ from toolchain.edgetpu.model.figures import HostStage, Totals, measure
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.reading import compiled_bytes
 from toolchain.edgetpu.model.rules import broken_rules, check_plan, rules_of
-from toolchain.edgetpu.plan import demand as objectives
-from toolchain.edgetpu.plan import program as formulation
-from toolchain.edgetpu.plan.cuts import depth_first_order, greedy
-from toolchain.edgetpu.plan.lattice import Lattice, down_sets, solve
-from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan import demand, program
+from toolchain.edgetpu.plan.chains import best_chain
+from toolchain.edgetpu.plan.cuts import Model, all_cuts, depth_first_order, greedy
+from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.planner import apart, best_of, plan, plans_up_to
 from toolchain.edgetpu.plan.several import improve
-from toolchain.edgetpu.plan.sticks import apart, best_of, plans_up_to
+from toolchain.edgetpu.plan.solvers import SOLVERS
 from toolchain.errors import InputError, ResultError
 
 SMALL = EdgeTpuCost(
@@ -118,19 +119,19 @@ def test_plans_are_the_best_there_are(seed: int) -> None:
 def test_two_exact_methods_agree(seed: int) -> None:
     rng = random.Random(100 + seed)
     graph = random_graph(rng, 24)
-    rules = rules_of(graph)
-    cuts = down_sets(rules)
+    model = Model(graph, rules_of(graph), SMALL)
+    cuts = all_cuts(model)
     assert cuts is not None
     for order in ORDERS[:3]:
-        chosen = solve(Lattice(graph, rules, cuts, SMALL, "file"), 4, order)
-        program = formulation.solve([(graph, rules)], 4, order, SMALL, "file")
-        assert (chosen is None) == (program is None)
-        if chosen is None or program is None:
+        chosen = best_chain(cuts, 4, order)
+        solution = program.solve([model], 4, order)
+        assert (chosen is None) == (solution is None)
+        if chosen is None or solution is None:
             continue
-        assert all(step.optimal for step in program.steps)
+        assert all(step.optimal for step in solution.steps)
         ours = key(totals_of(graph, chosen, 4, "file"), order)
-        assert ours == tuple(step.value for step in program.steps)
-        assert ours == key(totals_of(graph, program.stage_of[0], 4, "file"), order)
+        assert ours == tuple(step.value for step in solution.steps)
+        assert ours == key(totals_of(graph, solution.stage_of[0], 4, "file"), order)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -190,13 +191,13 @@ def test_no_model_alone_can_shorten_an_improved_plan(seed: int) -> None:
         return
     balance = ("file", "compiled")[seed % 2]
     cost = replace(SMALL, whole_layers=seed % 4 != 3)
-    lattices = []
+    listed = []
     for graph in graphs:
-        cuts = down_sets(rules := rules_of(graph))
+        cuts = all_cuts(Model(graph, rules_of(graph), cost, balance))
         assert cuts is not None
-        lattices.append(Lattice(graph, rules, cuts, cost, balance))
+        listed.append(cuts)
     start = tuple(rng.choice(plans) for plans in every)
-    better = improve(lattices, start, 2)
+    better = improve(listed, start, 2)
     period = measure(graphs, better, 2, cost, balance)[1].period_ms
     assert period <= measure(graphs, start, 2, cost, balance)[1].period_ms
     for number, plans in enumerate(every):
@@ -207,21 +208,19 @@ def test_no_model_alone_can_shorten_an_improved_plan(seed: int) -> None:
 
 def test_out_of_time_the_plan_so_far_stands() -> None:
     graph = random_graph(random.Random(901), 20)
-    models = [(graph, rules_of(graph))] * 2
+    models = [Model(graph, rules_of(graph), SMALL)] * 2
     start = [plan([graph], 3, Options("contiguous", cost=SMALL)).stage_of[0]] * 2
     totals = measure([graph] * 2, start, 3, SMALL)[1]
     order = ("params", "spill", "comm")
-    found = formulation.solve(models, 3, order, SMALL, start=start, seconds=1e-9)
+    found = program.solve(models, 3, order, start=start, seconds=1e-9)
     assert found is not None
     assert tuple(step.value for step in found.steps) == key(totals, order)
     assert found.stage_of == tuple(start)
-    for step, exact in zip(
-        found.steps, formulation.solve(models, 3, order, SMALL).steps, strict=True
-    ):
+    for step, exact in zip(found.steps, program.solve(models, 3, order).steps, strict=True):
         assert step.bound <= step.value
         if step.objective == "params":
             assert step.bound <= exact.value
-    assert formulation.solve(models, 3, order, SMALL, seconds=1e-9) is None
+    assert program.solve(models, 3, order, seconds=1e-9) is None
 
 
 def test_slack_lets_an_objective_give_way() -> None:
@@ -267,7 +266,7 @@ def test_period_is_never_worse_than_the_baselines(seed: int) -> None:
 
 
 def test_many_cuts_are_left_to_the_integer_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolchain.edgetpu.plan.planner.down_sets", lambda rules: None)
+    monkeypatch.setattr("toolchain.edgetpu.plan.cuts.down_sets", lambda *_: None)
     graph = random_graph(random.Random(7), 12)
     bounded = plan([graph], 3, Options(cost=SMALL))
     monkeypatch.undo()
@@ -303,7 +302,7 @@ def test_compiled_sizes() -> None:
 @pytest.mark.parametrize("text", ["speed", "params,period", "params,params", "greedy,comm", ""])
 def test_bad_objectives_are_refused(text: str) -> None:
     with pytest.raises(InputError):
-        objectives.parse(text)
+        demand.parse(text)
 
 
 def test_more_stages_than_operators() -> None:
@@ -348,3 +347,9 @@ def test_sticks_that_pay_and_models_apart() -> None:
     assert sum(own.sticks) == 2 * len(graphs)
     assert own.period_ms >= max(p.totals.period_ms for p in own.plans)
     assert apart(graphs, len(graphs) - 1, Options(cost=SMALL)) is None
+
+
+def test_the_page_shows_the_table_of_solvers() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "edgetpu.md").read_text("utf-8")
+    rows = [f"| {row.name} | {row.when} | {row.proves} | {row.why} |" for row in SOLVERS]
+    assert "\n".join(rows) in page

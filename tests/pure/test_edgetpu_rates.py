@@ -16,10 +16,9 @@ from tests.support.edgetpu import all_plans, random_graph
 from toolchain.cli import run
 from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.model.graph import PipelineGraph
-from toolchain.edgetpu.plan.demand import Demand, demand_of
+from toolchain.edgetpu.plan.demand import Demand, Options, demand_of
 from toolchain.edgetpu.plan.devices import Part, Score, Setting, estimate_of, parts_of, score
 from toolchain.edgetpu.plan.paths import better
-from toolchain.edgetpu.plan.planner import Options
 from toolchain.edgetpu.plan.queueing import Bus, Flow, estimate
 from toolchain.edgetpu.plan.rates import highest_factor, plan_rates
 from toolchain.edgetpu.run.requests import Arrivals, Visit, simulate_plan, simulate_requests

@@ -16,8 +16,7 @@ from tests.support.edgetpu import reference_interpreter, run_whole
 from toolchain.cli import run as command
 from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.pipeline import read_graphs
-from toolchain.edgetpu.plan.demand import Demand
-from toolchain.edgetpu.plan.planner import Options
+from toolchain.edgetpu.plan.demand import Demand, Options
 from toolchain.edgetpu.plan.rates import plan_rates
 from toolchain.edgetpu.run.rate_folder import MANIFEST, read_rate_folder, split_rates
 from toolchain.edgetpu.run.rate_runner import (

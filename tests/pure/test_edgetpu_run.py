@@ -19,7 +19,8 @@ from toolchain.cli import run as command
 from toolchain.edgetpu import pipeline
 from toolchain.edgetpu.model.cost import EdgeTpuCost
 from toolchain.edgetpu.model.reading import read_graph
-from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.planner import plan
 from toolchain.edgetpu.run import backends, coral, runner
 from toolchain.edgetpu.run.folder import read_folder
 from toolchain.edgetpu.run.profile import profile_of

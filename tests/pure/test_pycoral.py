@@ -24,7 +24,8 @@ from tests.support.sticks import compile_delegate
 from toolchain.cli import run as command
 from toolchain.edgetpu import pipeline
 from toolchain.edgetpu.model.reading import read_graph
-from toolchain.edgetpu.plan.planner import Options, plan
+from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.planner import plan
 from toolchain.edgetpu.run import coral
 from toolchain.edgetpu.run.folder import PipelineFolder
 from toolchain.edgetpu.run.runner import StageError

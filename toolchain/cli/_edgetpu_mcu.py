@@ -18,8 +18,9 @@ from toolchain.cli import _completion as completion
 from toolchain.deployment.compile import Compiled, compile_model
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.pipeline import read_graphs
-from toolchain.edgetpu.plan.mcu import Mcu, plan_with_mcu
-from toolchain.edgetpu.plan.planner import Options, PipelinePlan
+from toolchain.edgetpu.plan.beside import Mcu
+from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.planner import PipelinePlan, plan_with_mcu
 from toolchain.edgetpu.run.folder import FIRMWARE, PipelineFolder
 from toolchain.edgetpu.run.split import split_file
 from toolchain.errors import InputError

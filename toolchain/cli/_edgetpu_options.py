@@ -13,7 +13,7 @@ from toolchain.cli import _completion as completion
 from toolchain.cli._options import per_cent
 from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.model.figures import BALANCES
-from toolchain.edgetpu.plan.planner import Options
+from toolchain.edgetpu.plan.demand import Options
 from toolchain.edgetpu.run.backends import BACKENDS
 from toolchain.edgetpu.run.profile import read_profile
 from toolchain.errors import InputError

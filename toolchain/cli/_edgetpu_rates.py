@@ -17,8 +17,7 @@ from toolchain.cli._json import write_json, write_text
 from toolchain.cli._page import command_line
 from toolchain.edgetpu import pipeline
 from toolchain.edgetpu.model.graph import PipelineGraph
-from toolchain.edgetpu.plan.demand import Demand, demand_of
-from toolchain.edgetpu.plan.planner import Options
+from toolchain.edgetpu.plan.demand import Demand, Options, demand_of
 from toolchain.edgetpu.plan.rates import (
     RatePlan,
     baselines,

@@ -23,9 +23,9 @@ from toolchain.cli._options import ForceOption
 from toolchain.cli._page import HtmlOption, command_line
 from toolchain.edgetpu import pipeline
 from toolchain.edgetpu.plan import demand as objectives
-from toolchain.edgetpu.plan.planner import Options, PipelinePlan
+from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.planner import Apart, PipelinePlan, apart, best_of, plans_up_to
 from toolchain.edgetpu.plan.planner import plan as make_plan
-from toolchain.edgetpu.plan.sticks import Apart, apart, best_of, plans_up_to
 from toolchain.edgetpu.run import compiler, emit_c
 from toolchain.edgetpu.run.backends import output_names
 from toolchain.edgetpu.run.folder import FIRMWARE, PipelineFolder, read_folder

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from toolchain.edgetpu.model.figures import StageOf, Totals
 from toolchain.edgetpu.model.graph import PipelineGraph
@@ -30,6 +31,15 @@ class Rules:
     first: frozenset[int]
     last: frozenset[int]
     anchored: frozenset[int]
+
+    @cached_property
+    def successors(self) -> tuple[tuple[int, ...], ...]:
+        """For each unit those that read what it writes, in their order."""
+        found: list[list[int]] = [[] for _ in range(self.units)]
+        for unit, predecessors in enumerate(self.predecessors):
+            for before in predecessors:
+                found[before].append(unit)
+        return tuple(map(tuple, found))
 
     @property
     def free(self) -> int:

@@ -24,11 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toolchain.edgetpu.model.cost import EdgeTpuCost
-from toolchain.edgetpu.model.figures import operator_weights_ms
-from toolchain.edgetpu.model.graph import PipelineGraph
-from toolchain.edgetpu.model.rules import Rules
-from toolchain.edgetpu.plan.cuts import Bools, Floats, Integers
+from toolchain.edgetpu.plan.cuts import Bools, Floats, Integers, Model
 from toolchain.packages import EDGETPU, lazy
 
 if TYPE_CHECKING:
@@ -40,6 +36,9 @@ MOST_SEGMENTS = 3000
 _UNCUT = 1 << 50
 _ROUNDS = 48
 _NEAR = 1e-11
+_LEVELS = tuple(0.02 * 1.5**step for step in range(8))
+"""Masses of stages for which a bound counts bytes, as shares of a period."""
+_PRICES = (0.0, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
@@ -49,42 +48,39 @@ class Masses:
     `price`: what a parameter byte beyond the cache counts, as a share of its streaming.
     """
 
-    graph: PipelineGraph
-    rules: Rules
-    cost: EdgeTpuCost
-    balance: str
-    times_ms: tuple[float, ...] | None = None
+    model: Model
     price: float = 0.0
 
     @cached_property
     def weights(self) -> Floats:
-        times = self.times_ms or operator_weights_ms(self.graph, self.cost)
-        found = np.zeros(self.rules.units)
+        graph, rules, cost = self.model.graph, self.model.rules, self.model.cost
+        times = self.model.weights_ms
+        found = np.zeros(rules.units)
         met: set[int] = set()
-        for index, op in enumerate(self.graph.ops):
-            size = _layer(self.graph, index, self.balance)
+        for index, op in enumerate(graph.ops):
+            size = _layer(self.model, index)
             price = self.price
             if size is None:  # what it shares counts once
                 fresh = set(op.constants) - met
                 met |= fresh
-                size = sum(self.graph.constant_bytes[c] for c in fresh)
-            elif size > self.cost.cache_bytes and self.cost.whole_layers:
+                size = sum(graph.constant_bytes[c] for c in fresh)
+            elif size > cost.cache_bytes and cost.whole_layers:
                 price = 1.0
-            streaming = price * size / self.cost.stream_bytes_per_ms
-            found[self.rules.unit_of[index]] += times[index] + streaming
+            streaming = price * size / cost.stream_bytes_per_ms
+            found[rules.unit_of[index]] += times[index] + streaming
         return found
 
     @property
     def stage_ms(self) -> float:
         """What a stage takes at least beside its mass and its transfers; may be below 0."""
-        cost = self.cost
+        cost = self.model.cost
         return cost.call_ms - self.price * cost.cache_bytes / cost.stream_bytes_per_ms
 
     @cached_property
     def _before(self) -> Bools:
         """[u, v]: unit v must run before unit u, or is u."""
-        found = np.eye(self.rules.units, dtype=bool)
-        for unit, predecessors in enumerate(self.rules.predecessors):
+        found = np.eye(self.model.rules.units, dtype=bool)
+        for unit, predecessors in enumerate(self.model.rules.predecessors):
             for before in predecessors:
                 found[unit] |= found[before]
         return found
@@ -104,17 +100,17 @@ class Masses:
     @cached_property
     def tensors(self) -> tuple[Integers, Integers, Integers, Integers]:
         """Of what units pass on: writer, bytes, first index of its readers, and all readers."""
-        unit_of = self.rules.unit_of
+        unit_of = self.model.rules.unit_of
         writers: list[int] = []
         sizes: list[int] = []
         starts: list[int] = []
         readers: list[int] = []
-        for tensor, users in self.graph.consumers.items():
-            if tensor not in self.graph.producer:
+        for tensor, users in self.model.graph.consumers.items():
+            if tensor not in self.model.graph.producer:
                 continue
-            writer = unit_of[self.graph.producer[tensor]]
+            writer = unit_of[self.model.graph.producer[tensor]]
             others = sorted({unit_of[user] for user in users} - {writer})
-            size = self.graph.tensors[tensor].size_bytes
+            size = self.model.graph.tensors[tensor].size_bytes
             if others and size:
                 writers.append(writer)
                 sizes.append(size)
@@ -129,7 +125,9 @@ class Masses:
 
     @property
     def _arcs(self) -> tuple[Integers, Integers]:
-        pairs = [(u, b) for u, found in enumerate(self.rules.predecessors) for b in sorted(found)]
+        pairs = [
+            (u, b) for u, found in enumerate(self.model.rules.predecessors) for b in sorted(found)
+        ]
         columns = np.array(pairs, np.int64).reshape(-1, 2).T
         return columns[0], columns[1]
 
@@ -148,9 +146,9 @@ class Masses:
             if number and low - closed[number - 1][1] > 4 * tolerance:
                 ranges.append((closed[number - 1][1] + 2 * tolerance, low - 2 * tolerance))
             ranges.append((low - tolerance, high + tolerance))
-        first, last = (np.zeros(self.rules.units, bool) for _ in range(2))
-        first[sorted(self.rules.first)] = True
-        last[sorted(self.rules.last)] = True
+        first, last = (np.zeros(self.model.rules.units, bool) for _ in range(2))
+        first[sorted(self.model.rules.first)] = True
+        last[sorted(self.model.rules.last)] = True
         writers, _, _, readers = self.tensors
         nothing = np.zeros(writers.size, bool)
         every = np.ones(readers.size, bool)
@@ -179,7 +177,7 @@ class Masses:
                 received[-1].append(size)
             cuts.append(cut)
         low_high = np.array(found).reshape(-1, 2)
-        units = np.array(cuts, bool).reshape(-1, self.rules.units)
+        units = np.array(cuts, bool).reshape(-1, self.model.rules.units)
         shape = (-1, len(levels_ms))
         return Segments(
             self,
@@ -269,7 +267,7 @@ class Segments:
 
     def excluded(self, period_ms: float, stages: int) -> bool:
         """Whether no plan of at most so many stages can have this period."""
-        graph, cost = self.masses.graph, self.masses.cost
+        graph, cost = self.masses.model.graph, self.masses.model.cost
         room = period_ms - self.masses.stage_ms
         read = sum(graph.tensors[t].size_bytes for t in graph.inputs if t in graph.consumers)
         sent = sum(graph.tensors[t].size_bytes for t in graph.outputs) / cost.out_bytes_per_ms
@@ -323,30 +321,31 @@ class Segments:
         return low
 
 
-def bus_bound_ms(graph: PipelineGraph, stages: int, cost: EdgeTpuCost, balance: str) -> float:
+def bus_bound_ms(model: Model, stages: int) -> float:
     """What no caches hold must pass the bus: a cache holds no more than some layers fill of it."""
+    graph, cost = model.graph, model.cost
     sizes: list[int] = []
     for index, op in enumerate(graph.ops):
-        size = _layer(graph, index, balance)
+        size = _layer(model, index)
         sizes += [graph.constant_bytes[c] for c in op.constants] if size is None else [size]
-    total = sum(sizes) if balance == "compiled" else graph.param_bytes
+    total = sum(sizes) if model.balance == "compiled" else graph.param_bytes
     held, never = cost.cache_bytes, 0
     if cost.whole_layers:
-        layers = (_layer(graph, index, balance) or 0 for index in range(len(graph.ops)))
+        layers = (_layer(model, index) or 0 for index in range(len(graph.ops)))
         never = sum(size for size in layers if size > cost.cache_bytes)
         if total - never > stages * cost.cache_bytes // 2:
             held = _most_filled(sizes, cost.cache_bytes)
     return (never + max(0, total - never - stages * held)) / cost.hub_bytes_per_ms
 
 
-def _layer(graph: PipelineGraph, index: int, balance: str) -> int | None:
+def _layer(model: Model, index: int) -> int | None:
     """Parameter bytes that are cached together or not at all; None where some are shared."""
-    op = graph.ops[index]
-    if balance == "compiled":
+    op = model.graph.ops[index]
+    if model.balance == "compiled":
         return op.compiled_bytes
-    if any(len(graph.constant_users[c]) > 1 for c in op.constants):
+    if any(len(model.graph.constant_users[c]) > 1 for c in op.constants):
         return None
-    return graph.op_param_bytes(index)
+    return model.graph.op_param_bytes(index)
 
 
 def _most_filled(sizes: Sequence[int], capacity: int) -> int:
@@ -365,7 +364,23 @@ def _most_filled(sizes: Sequence[int], capacity: int) -> int:
     return min(capacity, sums.bit_length() - 1)
 
 
-def in_rising_order(graph: PipelineGraph, rules: Rules, cuts: Bools) -> Sequence[int]:
-    """The operators in an order of which cuts that contain each other are beginnings."""
+def bound_ms(model: Model, stages: int, known_ms: float) -> float:
+    """A lower bound of the period, at most `known_ms`, which a plan has."""
+    best = min(bus_bound_ms(model, stages), known_ms)
+    levels = [known_ms * share for share in _LEVELS]
+    for price in _PRICES:
+        masses = Masses(model, price)
+        if price and masses.stage_ms * stages + float(masses.weights.sum()) <= stages * best:
+            continue  # without transfers it says less than is known
+        best = max(best, masses.segments(levels).bound_ms(stages, known_ms))
+        if best >= known_ms:
+            break
+    return best
+
+
+def order_of_least_open(model: Model, period_ms: float) -> Sequence[int]:
+    """The operators in an order that passes through the cuts that leave the fewest bytes open."""
+    cuts = Masses(model).segments([period_ms * _LEVELS[-1]]).cuts
     rank = (~cuts).sum(0)
-    return sorted(range(len(graph.ops)), key=lambda index: (rank[rules.unit_of[index]], index))
+    unit_of = model.rules.unit_of
+    return sorted(range(len(model.graph.ops)), key=lambda index: (rank[unit_of[index]], index))

@@ -1,154 +1,318 @@
-"""Chains of cuts whose stages are listed one by one: for models with thousands of cuts.
+"""The best chain of cuts: exact stages by dynamic programming over the stages between cuts.
 
-`lattice.py` weighs every pair of cuts. Here only the stages are kept that take no longer than a
-period that is known to be reachable: with many stages these are few.
+Convolutional networks have few cuts (ResNet152: 224), so every chain can be weighed: the result is
+optimal by exhaustion, for any cost of a stage. `every_stage` weighs every pair of cuts, on sticks
+that other models use, too; `stages_within`, for models with thousands of cuts, lists only the
+stages that take no longer than a period that is known to be reachable: with many stages these are
+few. Both are read by the same `shortest`, `chain` and `least_of`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.edgetpu.model.cost import EdgeTpuCost
-from toolchain.edgetpu.model.graph import PipelineGraph
-from toolchain.edgetpu.model.rules import Rules
-from toolchain.edgetpu.plan.cuts import Bools, Floats, Integers, StageCosts
+from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
+from toolchain.edgetpu.model.figures import StageOf
+from toolchain.edgetpu.plan.cuts import Bools, Cuts, Floats, Integers, StageCosts, period_ms
 
 FAR = np.int64(1 << 61)
+"""A sum that no chain has."""
 _BLOCK = 48
 """Cuts whose stages are weighed at a time."""
 _COARSE = 256
 _LEAST_GAIN = 1e-9
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class CutSet:
-    """Cuts of a model by increasing size, from the empty one to all units; true inside."""
+class Edges:
+    """Stages by the cuts that bound them, those with the same end together, of `count` cuts.
 
-    graph: PipelineGraph
-    rules: Rules
-    units: Bools
-    cost: EdgeTpuCost
-    balance: str
-    times_ms: tuple[float, ...] | None = None
-
-    def __len__(self) -> int:
-        return len(self.units)
-
-    def only(self, rows: Integers) -> CutSet:
-        return replace(self, units=self.units[rows])
-
-    def operators(self, rows: slice | Integers) -> Bools:
-        found: Bools = self.units[rows][:, np.array(self.rules.unit_of)]
-        return found
-
-
-def cut_set(
-    graph: PipelineGraph,
-    rules: Rules,
-    cuts: Sequence[int],
-    cost: EdgeTpuCost,
-    balance: str,
-    times_ms: tuple[float, ...] | None = None,
-) -> CutSet:
-    """From cuts as bit sets of units."""
-    width = -(-rules.units // 8)
-    data = b"".join(cut.to_bytes(width, "little") for cut in cuts)
-    packed = np.frombuffer(data, np.uint8).reshape(len(cuts), width)
-    members = np.unpackbits(packed, axis=1, bitorder="little")[:, : rules.units].astype(bool)
-    order = np.argsort(members.sum(1), kind="stable")
-    return CutSet(graph, rules, members[order], cost, balance, times_ms)
-
-
-@dataclass(frozen=True)
-class Stages:
-    """Every stage that is no longer than a limit, by the cut it ends at.
-
-    `before`, `behind`: its cuts. `comm`: bytes that it receives from other stages. `count`: of all
-    cuts; the first is empty and the last is the whole model.
+    The first cut is empty, and the last is the whole model.
     """
 
     before: Integers
     behind: Integers
+    count: int
+
+    def only(self, kept: Bools) -> Edges:
+        return Edges(self.before[kept], self.behind[kept], self.count)
+
+
+Step = tuple[Edges, Integers]
+"""What one stage of a plan may be, and a weight for each of these."""
+
+
+def shortest(steps: Sequence[Step]) -> Integers:
+    """Least sum of weights to every cut after each number of stages: (stages + 1, cuts).
+
+    `FAR` marks what cannot be reached.
+    """
+    distance = np.full((len(steps) + 1, steps[0][0].count), FAR)
+    distance[0, 0] = 0
+    for stage, (edges, weights) in enumerate(steps, 1):
+        if not edges.behind.size:
+            continue
+        starts = np.flatnonzero(np.diff(edges.behind, prepend=-1))
+        reached = np.minimum.reduceat(distance[stage - 1][edges.before] + weights, starts)
+        distance[stage, edges.behind[starts]] = np.minimum(reached, FAR)
+    return distance
+
+
+def least_sum(steps: Sequence[Step]) -> int | None:
+    """The least sum of weights over all chains; None where there is no chain."""
+    found = int(shortest(steps)[-1, -1])
+    return None if found >= FAR else found
+
+
+def chain(steps: Sequence[Step]) -> tuple[int, ...] | None:
+    """The cuts of the chain with the least sum, the empty one first; None if there is none."""
+    distance = shortest(steps)
+    at = distance.shape[1] - 1
+    if distance[-1, at] >= FAR:
+        return None
+    found = [at]
+    for stage in range(len(steps), 0, -1):
+        edges, weights = steps[stage - 1]
+        low, high = np.searchsorted(edges.behind, [at, at + 1])
+        sums = distance[stage - 1][edges.before[low:high]] + weights[low:high]
+        at = int(edges.before[low + int(np.argmin(sums))])
+        found.append(at)
+    return tuple(reversed(found))
+
+
+@dataclass(frozen=True)
+class Side:
+    """The stages that one device may have. `comm`: bytes that each receives from other stages."""
+
+    edges: Edges
     time_ms: Floats
     streamed: Integers
     comm: Integers
-    count: int
 
-    def within(self, limit: float) -> Stages:
+    def within(self, limit: float) -> Side:
         kept = self.time_ms <= limit
-        return Stages(
-            self.before[kept],
-            self.behind[kept],
-            self.time_ms[kept],
-            self.streamed[kept],
-            self.comm[kept],
-            self.count,
-        )
+        if kept.all():
+            return self
+        return Side(self.edges.only(kept), self.time_ms[kept], self.streamed[kept], self.comm[kept])
 
-    def shortest(self, weights: Integers, stages: int) -> Integers:
-        """Least sum of weights to every cut after each number of stages: (stages + 1, cuts)."""
-        distance = np.full((stages + 1, self.count), FAR)
-        distance[0, 0] = 0
-        if not self.behind.size:
-            return distance
-        starts = np.flatnonzero(np.diff(self.behind, prepend=-1))
-        ends = self.behind[starts]
-        for stage in range(1, stages + 1):
-            reached = np.minimum.reduceat(distance[stage - 1][self.before] + weights, starts)
-            distance[stage, ends] = np.minimum(reached, FAR)
-        return distance
 
-    def chain(self, weights: Integers, stages: int) -> tuple[int, ...] | None:
-        """The cuts of the chain with the least sum, the empty one first; None if there is none."""
-        distance = self.shortest(weights, stages)
-        at = self.count - 1
-        if distance[stages, at] >= FAR:
+def least_of(
+    sides: Sequence[Side], cost: EdgeTpuCost, limit: float = np.inf
+) -> tuple[tuple[int, ...], float] | None:
+    """The chain of the least period, a stage for each side, and that period in milliseconds.
+
+    For a bound on the slowest stage it computes what the bus needs. The larger the bound, the fewer
+    bytes have to be streamed; the best is where the two are equal. Ties go to less communication.
+    No stage is longer than `limit`, but the bus may need longer. None if there is no chain.
+    """
+    distinct = {id(side): side for side in sides}
+
+    def within(bound: float) -> list[Side]:
+        some = {key: side.within(bound) for key, side in distinct.items()}
+        return [some[id(side)] for side in sides]
+
+    def bus_ms(some: Sequence[Side]) -> float:
+        least = least_sum([(side.edges, side.streamed) for side in some])
+        return float("inf") if least is None else least / cost.hub_bytes_per_ms
+
+    bounds = np.unique(np.concatenate([side.time_ms for side in distinct.values()]))
+    bounds = bounds[bounds <= limit]
+    if not bounds.size or bus_ms(within(bounds[-1])) == float("inf"):
+        return None
+    low, high = 0, len(bounds) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if bus_ms(within(bounds[middle])) <= bounds[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    # At `high` the stages are the bottleneck; one bound below, the bus is.
+    some = within(bounds[high])
+    best = max(bounds[high], bus_ms(some))
+    if high:
+        fewer = within(bounds[high - 1])
+        if bus_ms(fewer) < best:
+            some, best = fewer, bus_ms(fewer)
+    scale = 1 + len(sides) * max(int(side.comm.max(initial=0)) for side in some)
+    most = max(int(side.streamed.max(initial=0)) for side in some)
+    joined = len(sides) * (most + 1) * scale < int(FAR)  # else too large: ties stay open
+    found = chain([(s.edges, s.streamed * scale + s.comm if joined else s.streamed) for s in some])
+    return None if found is None else (found, float(best))
+
+
+def valid_edges(cuts: Cuts) -> Edges:
+    """Every stage between two cuts that the rules allow."""
+    behind, before = np.nonzero(cuts.valid.T)
+    return Edges(before, behind, len(cuts))
+
+
+def best_chain(cuts: Cuts, stages: int, objectives: Sequence[str]) -> StageOf | None:
+    """The best stages for objectives in order of priority, each kept while the next is minimised.
+
+    `params` minimises a maximum, `spill` and `comm` a sum; ties go to less communication. `period`
+    stands alone. None if no chain meets the rules. Raises OverflowError for sums too large to be
+    joined.
+    """
+    if objectives[0] == "period":
+        limit = _reachable_ms(cuts, stages)
+        if limit is None:
             return None
-        found = [at]
-        for stage in range(stages, 0, -1):
-            low, high = np.searchsorted(self.behind, [at, at + 1])
-            sums = distance[stage - 1][self.before[low:high]] + weights[low:high]
-            at = int(self.before[low + int(np.argmin(sums))])
-            found.append(at)
-        return tuple(reversed(found))
+        return least_period_with(cuts, [StageLoad(cuts.model.cost.cache_bytes)] * stages, limit)
+    edges = valid_edges(cuts)
+    params = cuts.costs.params[edges.before, edges.behind]
+    comm = cuts.costs.incoming[0][edges.before, edges.behind]
+    spill = np.maximum(0, params - cuts.model.cost.cache_bytes)
+    sums, weighed = np.zeros_like(params), False
+    for name in dict.fromkeys((*objectives, "comm")):
+        if name == "params":
+            bound = _least_bound(edges, params, sums, stages)
+            if bound is None:
+                return None
+            kept = params <= bound
+            edges, params, sums = edges.only(kept), params[kept], sums[kept]
+            comm, spill = comm[kept], spill[kept]
+            continue
+        weights = spill if name == "spill" else comm
+        sums = _before(sums, weights, stages) if weighed else weights
+        weighed = True
+    found = chain([(edges, sums)] * stages)
+    return None if found is None else cuts.stage_of(found)
 
-    def reachable(self, stages: int) -> bool:
-        """Whether so many stages lead from the empty cut to the whole model."""
-        return bool(self.shortest(np.zeros_like(self.streamed), stages)[stages, -1] < FAR)
+
+def _before(first: Integers, second: Integers, stages: int) -> Integers:
+    """One weight that orders chains by the first sum, then by the second."""
+    scale = stages * int(second.max(initial=0)) + 1
+    if stages * (int(first.max(initial=0)) + 1) * scale >= int(FAR):
+        raise OverflowError("sums too large to be joined")
+    return first * scale + second
 
 
-def stages_within(cuts: CutSet, stages: int, limit: float) -> Stages:
-    """All stages between `cuts` that keep the rules and may be part of a period of `limit` ms."""
+def _least_bound(edges: Edges, params: Integers, sums: Integers, stages: int) -> int | None:
+    """The least bound on a stage's parameters that keeps the least sum of weights so far."""
+    best = least_sum([(edges, sums)] * stages)
+    if best is None:
+        return None
+    bounds = np.unique(params)
+    low, high = 0, len(bounds) - 1
+    while low < high:
+        middle = (low + high) // 2
+        kept = params <= bounds[middle]
+        if least_sum([(edges.only(kept), sums[kept])] * stages) == best:
+            high = middle
+        else:
+            low = middle + 1
+    return int(bounds[high])
+
+
+def _reachable_ms(cuts: Cuts, stages: int) -> float | None:
+    """A period that some chain reaches: the best of those with the least largest stage."""
+    found = []
+    for objectives in (("params", "spill"), ("spill", "params")):
+        chosen = best_chain(cuts, stages, objectives)
+        if chosen is None:
+            return None
+        found.append(period_ms([cuts.model], [chosen], stages))
+    return min(found) * (1 + _ROUNDING)
+
+
+@dataclass(frozen=True)
+class StageLoad:
+    """What other models do on a stick. `free_bytes`: cache that the models before it leave free.
+
+    `fixed_ms` is the time of all other models except streaming. `streamed_bytes` is what the models
+    before it stream. `later` are the layers of the models behind it, in order.
+    """
+
+    free_bytes: int
+    fixed_ms: float = 0.0
+    streamed_bytes: int = 0
+    later: tuple[int, ...] = ()
+
+
+def least_period_with(cuts: Cuts, loads: Sequence[StageLoad], limit: float) -> StageOf | None:
+    """The stages of the least period on sticks with these loads, over every pair of cuts.
+
+    `limit` is a period that some chain reaches. None if none does.
+    """
+    known = {load: stick_side(cuts, limit, load) for load in dict.fromkeys(loads)}
+    found = least_of([known[load] for load in loads], cuts.model.cost, limit)
+    return None if found is None else cuts.stage_of(found[0])
+
+
+def stick_side(cuts: Cuts, limit: float, load: StageLoad | None = None) -> Side:
+    """Every stage on a stick with a load, by default none, that takes no longer than `limit`."""
+    cost, params = cuts.model.cost, cuts.costs.params
+    load = load or StageLoad(cost.cache_bytes)
+    alone = load.fixed_ms + cuts.costs.time_without_streams
+    spill = np.maximum(0, params + sum(load.later) - load.free_bytes) + load.streamed_bytes
+    fits = cuts.valid & (alone + spill / cost.stream_bytes_per_ms <= limit)
+    behind, before = np.nonzero(fits.T)
+    missed, free = cuts.costs.first_fit(before, behind, load.free_bytes)
+    for size in load.later:
+        held = np.where(size <= free, size, 0) if cost.whole_layers else np.minimum(free, size)
+        free = free - held
+        missed = missed + size - held
+    streamed = missed + load.streamed_bytes
+    time_ms = alone[before, behind] + streamed / cost.stream_bytes_per_ms
+    return _side(cuts, before, behind, time_ms, streamed)
+
+
+def host_side(cuts: Cuts, host: HostCost, limit: float) -> Side:
+    """Every stage on the host, which caches all, that takes no longer than `limit`."""
+    alone = host_ms(cuts, host)
+    behind, before = np.nonzero((cuts.valid & (alone <= limit)).T)
+    return _side(cuts, before, behind, alone[before, behind], np.zeros(before.size, np.int64))
+
+
+def host_ms(cuts: Cuts, host: HostCost) -> Floats:
+    """What the stages between every two cuts take on the host: (from, to)."""
+    weights = np.array(host.weights_ms([op.macs for op in cuts.model.graph.ops]))
+    total = cuts.member @ weights
+    found: Floats = host.call_ms + total[None, :] - total[:, None]
+    return found
+
+
+def _side(
+    cuts: Cuts, before: Integers, behind: Integers, time_ms: Floats, streamed: Integers
+) -> Side:
+    comm = cuts.costs.incoming[0][before, behind]
+    return Side(Edges(before, behind, len(cuts)), time_ms, streamed, comm)
+
+
+def side_of(cuts: Cuts, stages: Sequence[tuple[int, int]], times_ms: Sequence[float]) -> Side:
+    """Some stages on a device that streams nothing: the cuts that bound each, and its time."""
+    order = sorted(range(len(stages)), key=lambda k: (stages[k][1], stages[k][0]))
+    before, behind = (np.array([stages[k][end] for k in order], np.int64) for end in (0, 1))
+    times = np.array([times_ms[k] for k in order], np.float64)
+    return _side(cuts, before, behind, times, np.zeros(before.size, np.int64))
+
+
+def stages_within(cuts: Cuts, stages: int, limit: float) -> Side:
+    """The stages between cuts that may be part of a plan with so many and a period of `limit`."""
     blocks = [found for found in _blocks(cuts, stages, limit) if found[0].size]
     if not blocks:
         none = np.zeros(0, np.int64)
-        return Stages(none, none, np.zeros(0), none, none, len(cuts))
+        return Side(Edges(none, none, len(cuts)), np.zeros(0), none, none)
     columns = [np.concatenate(found) for found in zip(*blocks, strict=True)]
     order = np.argsort(columns[1], kind="stable")
     before, behind, time_ms, streamed, comm = (found[order] for found in columns)
-    return Stages(before, behind, time_ms, streamed, comm, len(cuts))
+    return Side(Edges(before, behind, len(cuts)), time_ms, streamed, comm)
 
 
 Found = tuple[Integers, Integers, Floats, Integers, Integers]
+"""Of listed stages: the cuts before and behind, time, streamed bytes, bytes received."""
 
 
-def _blocks(cuts: CutSet, stages: int, limit: float) -> Iterator[Found]:
-    cost = cuts.cost
-    whole = StageCosts(
-        cuts.graph,
-        np.zeros((1, len(cuts.graph.ops)), bool),
-        cuts.operators(slice(None)),
-        cost,
-        cuts.balance,
-        cuts.times_ms,
-    )
+def _blocks(cuts: Cuts, stages: int, limit: float) -> Iterator[Found]:
+    model, cost = cuts.model, cuts.model.cost
+    whole = StageCosts(model, np.zeros((1, len(model.graph.ops)), bool), cuts.member)
     weights, params = whole.arithmetic_ms[0], int(whole.params[0, -1])
     others = (stages - 1) * cost.cache_bytes
     bus_bytes = limit * cost.hub_bytes_per_ms + 1
-    anchored = cuts.units[:, sorted(cuts.rules.anchored)].sum(1)
     sizes = cuts.units.sum(1)
     most = limit - cost.call_ms + 1e-9
     for low in range(0, len(cuts) - 1, _BLOCK):
@@ -157,21 +321,14 @@ def _blocks(cuts: CutSet, stages: int, limit: float) -> Iterator[Found]:
         columns = np.flatnonzero(near & (sizes > sizes[low]))
         if not columns.size:
             continue
-        costs = StageCosts(
-            cuts.graph,
-            cuts.operators(rows),
-            cuts.operators(columns),
-            cost,
-            cuts.balance,
-            cuts.times_ms,
-        )
+        costs = StageCosts(model, cuts.member[rows], cuts.member[columns])
         alone = costs.time_without_streams
         spill = np.maximum(0, costs.params - cost.cache_bytes)
         kept = costs.nested & (alone + spill / cost.stream_bytes_per_ms <= limit)
         # What this stage leaves to the others must fit their caches or pass the bus.
         kept &= spill + np.maximum(0, params - costs.params - others) <= bus_bytes
-        if cuts.rules.anchored:
-            kept &= anchored[rows][:, None] < anchored[columns][None, :]
+        if model.rules.anchored:
+            kept &= cuts.anchors[rows][:, None] < cuts.anchors[columns][None, :]
         at, to = np.nonzero(kept)
         streamed, _ = costs.first_fit(at, to, cost.cache_bytes)
         time_ms = alone[at, to] + streamed / cost.stream_bytes_per_ms
@@ -180,16 +337,8 @@ def _blocks(cuts: CutSet, stages: int, limit: float) -> Iterator[Found]:
         yield rows[at], columns[to], time_ms, streamed, costs.incoming[0][at, to]
 
 
-def stage_of(cuts: CutSet, chain: Sequence[int]) -> tuple[int, ...]:
-    """The stage of each operator along a chain of cuts."""
-    found = np.zeros(len(cuts.graph.ops), int)
-    for at in chain[1:-1]:
-        found += ~cuts.operators(np.array([at]))[0]
-    return tuple(int(stage) for stage in found)
-
-
-def least_period(cuts: CutSet, stages: int, start: float) -> tuple[tuple[int, ...], float] | None:
-    """The chain of the least period, and that period in milliseconds.
+def least_period(cuts: Cuts, stages: int, start: float) -> tuple[tuple[int, ...], float] | None:
+    """The chain of the least period, and that period in milliseconds, over listed stages.
 
     `start`: a guess of it; too low a guess is raised. None if no chain of these cuts keeps the
     rules.
@@ -197,7 +346,7 @@ def least_period(cuts: CutSet, stages: int, start: float) -> tuple[tuple[int, ..
     limit = start
     longest = _longest_ms(cuts)
     while True:
-        found = _least(stages_within(cuts, stages, limit), cuts.cost, stages)
+        found = least_of([stages_within(cuts, stages, limit)] * stages, cuts.model.cost)
         if found is not None and found[1] <= limit:
             return found
         if limit >= longest:
@@ -205,7 +354,7 @@ def least_period(cuts: CutSet, stages: int, start: float) -> tuple[tuple[int, ..
         limit = min(longest, limit * 1.5 if found is None else found[1] * (1 + 1e-9))
 
 
-def quick_period(cuts: CutSet, stages: int, start: float) -> tuple[tuple[int, ...], float] | None:
+def quick_period(cuts: Cuts, stages: int, start: float) -> tuple[tuple[int, ...], float] | None:
     """A good chain: of some cuts, then of those near the ones that it takes, until none is better.
 
     `start` and the result are as in `least_period`.
@@ -215,64 +364,28 @@ def quick_period(cuts: CutSet, stages: int, start: float) -> tuple[tuple[int, ..
     found = least_period(cuts.only(chosen), stages, start)
     if found is None:
         return least_period(cuts, stages, start)
-    chain, period = tuple(int(chosen[at]) for at in found[0]), found[1]
+    taken, period = tuple(int(chosen[at]) for at in found[0]), found[1]
     near = np.arange(-step, step + 1)
     while True:
-        chosen = np.unique(np.clip(np.array(chain)[:, None] + near, 0, len(cuts) - 1))
+        chosen = np.unique(np.clip(np.array(taken)[:, None] + near, 0, len(cuts) - 1))
         found = least_period(cuts.only(chosen), stages, period)
         if found is None or found[1] >= period * (1 - _LEAST_GAIN):
-            return chain, period
-        chain, period = tuple(int(chosen[at]) for at in found[0]), found[1]
+            return taken, period
+        taken, period = tuple(int(chosen[at]) for at in found[0]), found[1]
 
 
-def _longest_ms(cuts: CutSet) -> float:
+def _longest_ms(cuts: Cuts) -> float:
     """More than any stage takes, and more than the bus."""
-    cost, graph = cuts.cost, cuts.graph
+    cost, graph = cuts.model.cost, cuts.model.graph
     moved = sum(tensor.size_bytes for tensor in graph.tensors)
     params = sum(
         graph.op_param_bytes(index) + op.compiled_bytes for index, op in enumerate(graph.ops)
     )
-    arithmetic = sum(op.macs for op in graph.ops) / cost.macs_per_ms
-    if cuts.times_ms is not None:
-        arithmetic = sum(cuts.times_ms)
     slowest = min(cost.stream_bytes_per_ms, cost.hub_bytes_per_ms)
     return (
         1
         + cost.call_ms
-        + arithmetic
+        + sum(cuts.model.weights_ms)
         + params / slowest
         + moved * (1 / cost.in_bytes_per_ms + 1 / cost.out_bytes_per_ms)
     )
-
-
-def _least(listed: Stages, cost: EdgeTpuCost, stages: int) -> tuple[tuple[int, ...], float] | None:
-    """The chain of the least period among listed stages; the period may exceed their limit."""
-
-    def bus_ms(some: Stages) -> float:
-        least = int(some.shortest(some.streamed, stages)[stages, -1])
-        return float("inf") if least >= FAR else least / cost.hub_bytes_per_ms
-
-    bounds = np.unique(listed.time_ms)
-    if not bounds.size or bus_ms(listed) == float("inf"):
-        return None
-    # Where the bus needs no longer than the slowest stage may take, fewer stages suffice.
-    low, high, some = 0, len(bounds) - 1, listed
-    while low < high:
-        middle = (low + high) // 2
-        tried = some.within(bounds[middle])
-        if bus_ms(tried) <= bounds[middle]:
-            high, some = middle, tried
-        else:
-            low = middle + 1
-    bound, some = bounds[high], listed.within(bounds[high])
-    best = max(bound, bus_ms(some))
-    if high:
-        fewer = listed.within(bounds[high - 1])
-        if bus_ms(fewer) < best:
-            some, best = fewer, bus_ms(fewer)
-    scale = 1 + stages * int(some.comm.max(initial=0))
-    weights = some.streamed * scale + some.comm
-    if stages * (int(some.streamed.max(initial=0)) + 1) * scale >= int(FAR):
-        weights = some.streamed
-    chain = some.chain(weights, stages)
-    return None if chain is None else (chain, float(best))

@@ -1,25 +1,32 @@
-"""Bytes and times of the stages between cuts, as matrices (from, to).
+"""Cuts of a model, and bytes and times of the stages between them.
 
-A stage runs the operators of the second cut that the first does not contain. Only the operators in
-which the cuts differ are looked at, so a block of neighbouring cuts of a large model is cheap.
+A cut is a set of units that contains the predecessors of each of its members. A plan of n stages is
+a chain of cuts, 0 < I1 < ... < In = all, and the cost of a stage depends only on the two that bound
+it: it runs the operators of the second that the first does not contain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.edgetpu.model.cost import EdgeTpuCost
-from toolchain.edgetpu.model.figures import operator_weights_ms
+from toolchain.edgetpu.model.figures import StageOf, measure, operator_weights_ms
 from toolchain.edgetpu.model.graph import PipelineGraph, Use
+from toolchain.edgetpu.model.rules import Rules
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+MOST_CUTS = 3000
+"""Of a model whose cuts are all listed."""
+MANY_CUTS = 1000
+"""Beyond, only those stages are weighed that a short period may have."""
+_SOME_CUTS = 250
 
 
 def _whole(values: Floats) -> Integers:
@@ -28,18 +35,137 @@ def _whole(values: Floats) -> Integers:
 
 
 @dataclass(frozen=True)
-class StageCosts:
-    """The stages from each cut `before` to each cut `behind`: (cuts, operators), true inside.
+class Model:
+    """A model, and how its stages are weighed.
 
-    What is computed for two cuts holds where the first is a part of the second.
+    `balance`: whose parameter bytes count, the file's or those after compilation. `times_ms`:
+    measured time of each operator, instead of the cost model's.
     """
 
     graph: PipelineGraph
+    rules: Rules
+    cost: EdgeTpuCost
+    balance: str = "file"
+    times_ms: tuple[float, ...] | None = None
+
+    @property
+    def weights_ms(self) -> tuple[float, ...]:
+        """Arithmetic of each operator on a stick."""
+        return self.times_ms or operator_weights_ms(self.graph, self.cost)
+
+
+def period_ms(models: Sequence[Model], stage_of: Sequence[StageOf], stages: int) -> float:
+    """Of models on the same sticks, as all figures of plans are counted."""
+    graphs, first = [model.graph for model in models], models[0]
+    _, totals = measure(graphs, stage_of, stages, first.cost, first.balance, first.times_ms)
+    return totals.period_ms
+
+
+def down_sets(rules: Rules, most: int = MOST_CUTS) -> tuple[int, ...] | None:
+    """Every admissible cut as a bit set of units, in increasing size; None if more than `most`.
+
+    A cut has the units of the first stage before it and those of the last behind it.
+    """
+    before = [sum(1 << b for b in found) for found in rules.predecessors]
+    start = sum(1 << unit for unit in rules.first)
+    barred = sum(1 << unit for unit in rules.last)
+    everything = (1 << rules.units) - 1
+    ready = frozenset(
+        u
+        for u in range(rules.units)
+        if not start >> u & 1 and not barred >> u & 1 and before[u] & ~start == 0
+    )
+    seen = {start}
+    work = [(start, ready)]
+    while work:
+        cut, free = work.pop()
+        for unit in free:
+            larger = cut | 1 << unit
+            if larger in seen:
+                continue
+            seen.add(larger)
+            if len(seen) > most:
+                return None
+            opened = {
+                u
+                for u in rules.successors[unit]
+                if before[u] & ~larger == 0 and not barred >> u & 1 and not larger >> u & 1
+            }
+            work.append((larger, (free - {unit}) | opened))
+    seen |= {0, everything}
+    return tuple(sorted(seen, key=lambda cut: (cut.bit_count(), cut)))
+
+
+def prefixes(graph: PipelineGraph, rules: Rules, order: Sequence[int]) -> tuple[int, ...]:
+    """The cuts of one fixed order, from which a contiguous split may choose."""
+    start = sum(1 << unit for unit in rules.first)
+    barred = sum(1 << unit for unit in rules.last)
+    members = [0] * rules.units
+    for index in range(len(graph.ops)):
+        members[rules.unit_of[index]] += 1
+    cut, found = 0, {0, (1 << rules.units) - 1}
+    missing = 0  # pairs of a unit in the cut and a predecessor that is not
+    for index in order:
+        unit = rules.unit_of[index]
+        members[unit] -= 1
+        if members[unit]:
+            continue
+        cut |= 1 << unit
+        missing += sum(not cut >> b & 1 for b in rules.predecessors[unit])
+        missing -= sum(cut >> u & 1 for u in rules.successors[unit])
+        if not missing and start & ~cut == 0 and cut & barred == 0:
+            found.add(cut)
+    return tuple(sorted(found, key=lambda c: (c.bit_count(), c)))
+
+
+def depth_first_order(graph: PipelineGraph) -> tuple[int, ...]:
+    """A topological order that follows each branch to its end (Kahn's algorithm on a stack)."""
+    missing = [len(found) for found in graph.predecessors]
+    users: list[list[int]] = [[] for _ in graph.ops]
+    for index, found in enumerate(graph.predecessors):
+        for before in found:
+            users[before].append(index)
+    ready = [index for index, count in enumerate(missing) if count == 0]
+    order = []
+    while ready:
+        index = ready.pop()
+        order.append(index)
+        for user in users[index]:
+            missing[user] -= 1
+            if missing[user] == 0:
+                ready.append(user)
+    return tuple(order)
+
+
+def greedy(graph: PipelineGraph, sizes: Sequence[int], stages: int) -> tuple[int, ...]:
+    """Stage of each operator as the Edge TPU compiler cuts (`--num_segments`).
+
+    In depth-first topological order, a stage is filled until the next operator would pass total /
+    stages + 1 bytes; the last stage takes the rest. `sizes`: parameter bytes of each operator.
+    """
+    limit = sum(sizes) // stages + 1
+    result = [0] * len(sizes)
+    stage, filled = 0, 0
+    for index in depth_first_order(graph):
+        if filled + sizes[index] > limit and stage < stages - 1:
+            stage, filled = stage + 1, 0
+        filled += sizes[index]
+        result[index] = stage
+    return tuple(result)
+
+
+@dataclass(frozen=True)
+class StageCosts:
+    """The stages from each cut `before` to each cut `behind`: (cuts, operators), true inside.
+
+    What is computed for two cuts holds where the first is a part of the second. Only the operators
+    in which the cuts differ are looked at, so a block of neighbouring cuts of a large model is
+    cheap.
+    """
+
+    model: Model
     before: Bools
     behind: Bools
-    cost: EdgeTpuCost
-    balance: str
-    times_ms: tuple[float, ...] | None = None
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -97,15 +223,15 @@ class StageCosts:
     @cached_property
     def params(self) -> Integers:
         """Parameter bytes of each stage, a shared constant once."""
-        if self.balance == "compiled":
-            sizes = np.array([op.compiled_bytes for op in self.graph.ops], np.float64)
+        if self.model.balance == "compiled":
+            sizes = np.array([op.compiled_bytes for op in self.model.graph.ops], np.float64)
             return _whole(self._sums(sizes))
-        return self._fresh(self.graph.uses.constants)
+        return self._fresh(self.model.graph.uses.constants)
 
     @cached_property
     def incoming(self) -> tuple[Integers, Integers]:
         """Bytes that each stage receives: from other stages, and in total."""
-        uses = self.graph.uses
+        uses = self.model.graph.uses
         between = self._fresh(uses.written)
         return between, between + self._fresh(uses.given)
 
@@ -113,7 +239,7 @@ class StageCosts:
     def outgoing(self) -> Integers:
         """Bytes that each stage sends on, each tensor once."""
         total = np.zeros(self._shape)
-        for used in (self.graph.uses.passed, self.graph.uses.ends):
+        for used in (self.model.graph.uses.passed, self.model.graph.uses.ends):
             own = np.flatnonzero(self._differs[used.alone_writer])
             if own.size:
                 origin, user = used.alone_writer[own], used.alone[own]
@@ -131,17 +257,16 @@ class StageCosts:
 
     @cached_property
     def arithmetic_ms(self) -> Floats:
-        given = self.times_ms
-        weights = operator_weights_ms(self.graph, self.cost) if given is None else given
-        return self._sums(np.array(weights))
+        return self._sums(np.array(self.model.weights_ms))
 
     @cached_property
     def time_without_streams(self) -> Floats:
+        cost = self.model.cost
         return (
-            self.cost.call_ms
+            cost.call_ms
             + self.arithmetic_ms
-            + self.incoming[1] / self.cost.in_bytes_per_ms
-            + self.outgoing / self.cost.out_bytes_per_ms
+            + self.incoming[1] / cost.in_bytes_per_ms
+            + self.outgoing / cost.out_bytes_per_ms
         )
 
     def first_fit(
@@ -153,7 +278,7 @@ class StageCosts:
         params = self.params[rows, columns]
         missed = np.maximum(0, params - cache_bytes)
         free = np.maximum(0, cache_bytes - params)
-        if not self.cost.whole_layers or not rows.size or params.max() <= cache_bytes:
+        if not self.model.cost.whole_layers or not rows.size or params.max() <= cache_bytes:
             return missed, free
         beyond = np.flatnonzero(missed)
         missed[beyond], free[beyond] = self.in_order(
@@ -170,19 +295,19 @@ class StageCosts:
         free = free.copy()
         missed = np.zeros(rows.size, np.int64)
         met: dict[int, Bools] = {}
-        users = self.graph.constant_users
+        users = self.model.graph.constant_users
         for index in np.flatnonzero(self._differs):
-            op = self.graph.ops[index]
+            op = self.model.graph.ops[index]
             here = self.behind[columns, index] & ~self.before[rows, index]
             size: Integers | int = 0
-            if self.balance == "compiled":
+            if self.model.balance == "compiled":
                 size = op.compiled_bytes
             else:
                 alone = (c for c in op.constants if len(users[c]) == 1)
-                size = sum(self.graph.constant_bytes[c] for c in alone)
+                size = sum(self.model.graph.constant_bytes[c] for c in alone)
                 for constant in (c for c in op.constants if len(users[c]) > 1):
                     before = met.get(constant, np.zeros(rows.size, bool))
-                    size = size + ~before * self.graph.constant_bytes[constant]
+                    size = size + ~before * self.model.graph.constant_bytes[constant]
                     met[constant] = before | here
             if np.any(size):
                 fits = size <= free
@@ -191,37 +316,78 @@ class StageCosts:
         return missed, free
 
 
-def depth_first_order(graph: PipelineGraph) -> tuple[int, ...]:
-    """A topological order that follows each branch to its end (Kahn's algorithm on a stack)."""
-    missing = [len(found) for found in graph.predecessors]
-    users: list[list[int]] = [[] for _ in graph.ops]
-    for index, found in enumerate(graph.predecessors):
-        for before in found:
-            users[before].append(index)
-    ready = [index for index, count in enumerate(missing) if count == 0]
-    order = []
-    while ready:
-        index = ready.pop()
-        order.append(index)
-        for user in users[index]:
-            missing[user] -= 1
-            if missing[user] == 0:
-                ready.append(user)
-    return tuple(order)
+@dataclass(frozen=True)
+class Cuts:
+    """Cuts of a model as bit sets of units, by increasing size: from the empty one to all units."""
+
+    model: Model
+    sets: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def only(self, rows: Integers) -> Cuts:
+        return replace(self, sets=tuple(self.sets[row] for row in rows))
+
+    @cached_property
+    def units(self) -> Bools:
+        """Which units each cut contains."""
+        count = self.model.rules.units
+        width = -(-count // 8)
+        data = b"".join(cut.to_bytes(width, "little") for cut in self.sets)
+        packed = np.frombuffer(data, np.uint8).reshape(len(self.sets), width)
+        return np.unpackbits(packed, axis=1, bitorder="little")[:, :count].astype(bool)
+
+    @cached_property
+    def member(self) -> Bools:
+        """Which operators each cut contains."""
+        found: Bools = self.units[:, np.array(self.model.rules.unit_of)]
+        return found
+
+    @cached_property
+    def anchors(self) -> Integers:
+        """How many anchored units each cut contains."""
+        found: Integers = self.units[:, sorted(self.model.rules.anchored)].sum(1)
+        return found
+
+    @cached_property
+    def costs(self) -> StageCosts:
+        """Of the stages between every two cuts."""
+        return StageCosts(self.model, self.member, self.member)
+
+    @cached_property
+    def valid(self) -> Bools:
+        """Which pairs of cuts are nested, with an anchored operator between, if there is any."""
+        if not self.model.rules.anchored:
+            return self.costs.nested
+        return self.costs.nested & (self.anchors[:, None] < self.anchors[None, :])
+
+    def inside(self, begin: int, end: int) -> tuple[int, ...]:
+        """The operators of the stage between two cuts."""
+        between = np.flatnonzero(self.member[end] & ~self.member[begin])
+        return tuple(int(index) for index in between)
+
+    def stage_of(self, chain: Sequence[int]) -> StageOf:
+        """The stage of each operator along a chain of cuts."""
+        outside = ~self.member[np.array(chain[1:-1], int)]
+        return tuple(int(stage) for stage in outside.sum(0))
 
 
-def greedy(graph: PipelineGraph, sizes: Sequence[int], stages: int) -> tuple[int, ...]:
-    """Stage of each operator as the Edge TPU compiler cuts (`--num_segments`).
+def all_cuts(model: Model, most: int = MOST_CUTS) -> Cuts | None:
+    """Every cut that the rules allow; None where these are more than `most`."""
+    found = down_sets(model.rules, most)
+    return None if found is None else Cuts(model, found)
 
-    In depth-first topological order, a stage is filled until the next operator would pass total /
-    stages + 1 bytes; the last stage takes the rest. `sizes`: parameter bytes of each operator.
-    """
-    limit = sum(sizes) // stages + 1
-    result = [0] * len(sizes)
-    stage, filled = 0, 0
-    for index in depth_first_order(graph):
-        if filled + sizes[index] > limit and stage < stages - 1:
-            stage, filled = stage + 1, 0
-        filled += sizes[index]
-        result[index] = stage
-    return tuple(result)
+
+def cuts_in_order(model: Model, order: Sequence[int]) -> Cuts:
+    """The cuts of one order of the operators, from which a contiguous split may choose."""
+    return Cuts(model, prefixes(model.graph, model.rules, order))
+
+
+def some_cuts(model: Model) -> tuple[Cuts, bool]:
+    """All cuts of a model, and True; where they are many, some of one order, and False."""
+    cuts = all_cuts(model)
+    if cuts is not None and len(cuts) <= MANY_CUTS:
+        return cuts, True
+    every = prefixes(model.graph, model.rules, depth_first_order(model.graph))
+    return Cuts(model, (*every[: -1 : -(-len(every) // _SOME_CUTS)], every[-1])), False

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
 from toolchain.errors import InputError
 
 OBJECTIVES = ("params", "spill", "comm")
@@ -18,6 +19,25 @@ ORDERS = ("params,comm", "params,spill,comm", "spill,params,comm")
 _UNITS_MS = {"ms": 1.0, "us": 1e-3, "s": 1e3}
 _MOST_RATE = 1e6
 _MOST_DEADLINE_MS = 1e9
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to plan. `slack`: how far an objective may worsen for later ones (0.05: 5%).
+
+    `seconds`: most work of the solver for each objective, in seconds that it takes on one core.
+    `times_ms`: measured time of each operator of the one model, instead of the cost model's.
+    `host`: the host may run a stage, beside the sticks (`period` of one model).
+    """
+
+    objective: str = DEFAULT
+    balance: str = "file"
+    cost: EdgeTpuCost = field(default_factory=EdgeTpuCost)
+    slack: float = 0.0
+    same_stage_children: bool = False
+    seconds: float = 60.0
+    times_ms: tuple[float, ...] | None = None
+    host: HostCost | None = None
 
 
 @dataclass(frozen=True)

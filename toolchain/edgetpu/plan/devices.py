@@ -8,16 +8,14 @@ from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.model.figures import StageOf, layer_bytes, measure
 from toolchain.edgetpu.model.graph import PipelineGraph
+from toolchain.edgetpu.plan.chains import host_ms
+from toolchain.edgetpu.plan.cuts import Cuts, Floats, Integers
 from toolchain.edgetpu.plan.demand import Demand
-from toolchain.edgetpu.plan.lattice import Lattice
 from toolchain.edgetpu.plan.queueing import Bus, Estimate, Flow, estimate
-
-Floats = NDArray[np.float64]
 
 
 class Sharing(StrEnum):
@@ -233,15 +231,15 @@ def parts_of(
 class Table:
     """All stages of a model between two cuts, as matrices (from, to), and its parts."""
 
-    lattice: Lattice
+    cuts: Cuts
     setting: Setting
 
     @cached_property
-    def streamed(self) -> NDArray[np.int64]:
+    def streamed(self) -> Integers:
         """Bytes that a stick streams with every request of a stage that it has alone."""
-        found = np.zeros_like(self.lattice.params)
-        rows, columns = np.nonzero(self.lattice.valid)
-        missed, _ = self.lattice.costs.first_fit(rows, columns, self.setting.cost.cache_bytes)
+        found = np.zeros_like(self.cuts.costs.params)
+        rows, columns = np.nonzero(self.cuts.valid)
+        missed, _ = self.cuts.costs.first_fit(rows, columns, self.setting.cost.cache_bytes)
         found[rows, columns] = missed
         return found
 
@@ -249,36 +247,32 @@ class Table:
     def stick_ms(self) -> Floats:
         """Service on a stick of its own; infinite where there is no stage."""
         times = (
-            self.lattice.costs.time_without_streams
-            + self.streamed / self.setting.alone_bytes_per_ms
+            self.cuts.costs.time_without_streams + self.streamed / self.setting.alone_bytes_per_ms
         )
-        return np.where(self.lattice.valid, times, np.inf)
+        return np.where(self.cuts.valid, times, np.inf)
 
     @cached_property
     def least_stream_ms(self) -> Floats:
         """What no sharing of a stick can stream less than: to the byte."""
-        spill = np.maximum(0, self.lattice.params - self.setting.cost.cache_bytes)
-        return np.where(self.lattice.valid, spill / self.setting.alone_bytes_per_ms, np.inf)
+        spill = np.maximum(0, self.cuts.costs.params - self.setting.cost.cache_bytes)
+        return np.where(self.cuts.valid, spill / self.setting.alone_bytes_per_ms, np.inf)
 
     @cached_property
     def no_stream_ms(self) -> Floats:
         """What a stage on the host streams: nothing."""
-        return np.where(self.lattice.valid, 0.0, np.inf)
+        return np.where(self.cuts.valid, 0.0, np.inf)
 
     @cached_property
     def least_ms(self) -> Floats:
         """What no sharing of a stick can go below."""
-        return self.lattice.costs.time_without_streams + self.least_stream_ms
+        return self.cuts.costs.time_without_streams + self.least_stream_ms
 
     @cached_property
     def host_ms(self) -> Floats:
         host = self.setting.host
         if host is None:
-            return np.full(self.lattice.params.shape, np.inf)
-        weights = np.array(host.weights_ms([op.macs for op in self.lattice.graph.ops]))
-        total = self.lattice.member @ weights
-        times = host.call_ms + total[None, :] - total[:, None]
-        return np.where(self.lattice.valid, times, np.inf)
+            return np.full(self.cuts.costs.params.shape, np.inf)
+        return np.where(self.cuts.valid, host_ms(self.cuts, host), np.inf)
 
     def least(self, device: int) -> Floats:
         return self.host_ms if device == self.setting.sticks else self.least_ms
@@ -294,18 +288,17 @@ class Table:
         on_host = device == self.setting.sticks
         key = (begin, end, on_host)
         if key not in self._parts:
-            member = self.lattice.member
-            operators = tuple(int(i) for i in np.nonzero(member[end] & ~member[begin])[0])
-            layers = layer_bytes(self.lattice.graph, operators, self.lattice.balance)
-            times = self.host_ms if on_host else self.lattice.costs.time_without_streams
+            operators = self.cuts.inside(begin, end)
+            layers = layer_bytes(self.cuts.model.graph, operators, self.cuts.model.balance)
+            times = self.host_ms if on_host else self.cuts.costs.time_without_streams
             streamed = 0 if on_host else int(self.streamed[begin, end])
             self._parts[key] = Part(
                 operators,
                 float(times[begin, end]),
                 tuple(layers),
                 streamed,
-                int(self.lattice.incoming[1][begin, end]),
-                int(self.lattice.costs.outgoing[begin, end]),
+                int(self.cuts.costs.incoming[1][begin, end]),
+                int(self.cuts.costs.outgoing[begin, end]),
             )
         return self._parts[key]
 

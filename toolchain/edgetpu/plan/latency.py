@@ -16,7 +16,8 @@ from itertools import count
 
 import numpy as np
 
-from toolchain.edgetpu.plan.devices import Floats, Score, Table, objective_ms
+from toolchain.edgetpu.plan.cuts import Floats
+from toolchain.edgetpu.plan.devices import Score, Table, objective_ms
 from toolchain.edgetpu.plan.paths import Device, Search, Stages, better, quickest
 from toolchain.edgetpu.plan.queueing import TAIL, Estimate, Flow, estimate
 
@@ -162,7 +163,7 @@ class _Bounding:
         """
         model = self.order[len(node.done)]
         table = self.search.tables[model]
-        last = len(table.lattice.cuts) - 1
+        last = len(table.cuts) - 1
         begin = node.stages[-1][0] if node.stages else 0
         own = {device for _, device in node.stages}
         used = own | {device for stages in node.done for _, device in stages}

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from toolchain.edgetpu.plan.cuts import Floats
 from toolchain.edgetpu.plan.demand import Demand
 from toolchain.edgetpu.plan.devices import (
-    Floats,
     Part,
     Path,
     Score,
@@ -88,7 +88,7 @@ def stage_costs(table: Table, device: Device, rate: float, *, own_waiting: bool)
     crowded = np.zeros(mean.shape, bool)
     if device.number != setting.sticks:
         held = sum(part.param_bytes for _, part in device.others)
-        params = table.lattice.params
+        params = table.cuts.costs.params
         crowded = params + held > setting.cost.cache_bytes
         more = (params - table.streamed) / setting.alone_bytes_per_ms
         swaps = np.where(crowded, (1 - rate / total) * more, 0.0)
@@ -124,7 +124,7 @@ def quickest_of_some(
     table: Table, devices: Sequence[Device], costs: Sequence[Floats]
 ) -> Stages | None:
     """As `quickest`; where that is much work, only of paths through some of the cuts."""
-    cuts, busy = len(table.lattice.cuts), sum(not _alike(d, table.setting) for d in devices)
+    cuts, busy = len(table.cuts), sum(not _alike(d, table.setting) for d in devices)
     steps = (len(devices) - busy + 1) * 2**busy * (1 + busy / 2)
     most = int((_MOST_WORK / steps) ** 0.5)
     if cuts <= most:
@@ -281,7 +281,7 @@ def _starts(search: Search) -> Iterator[tuple[Stages, ...]]:
         yield tuple(found)
     whole = []
     for number, model in enumerate(order):
-        last = len(search.tables[model].lattice.cuts) - 1
+        last = len(search.tables[model].cuts) - 1
         whole.append((model, ((last, number % search.setting.devices),)))
     yield tuple(stages for _, stages in sorted(whole))
     alone = []
@@ -345,7 +345,7 @@ def _moved(search: Search, start: tuple[Stages, ...]) -> tuple[Stages, ...]:
 
 def _moves(search: Search, now: tuple[Stages, ...]) -> Iterator[tuple[Stages, ...]]:
     for model, stages in enumerate(now):
-        valid = search.tables[model].lattice.valid
+        valid = search.tables[model].cuts.valid
         for changed in _changed(stages, search.setting.devices, len(valid)):
             begins = [0, *(end for end, _ in changed)]
             if all(valid[b, e] for b, (e, _) in zip(begins, changed, strict=False)):

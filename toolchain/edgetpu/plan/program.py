@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolchain import search
-from toolchain.edgetpu.model.cost import EdgeTpuCost
-from toolchain.edgetpu.model.figures import measure
-from toolchain.edgetpu.model.graph import PipelineGraph
+from toolchain.edgetpu.model.figures import StageOf, measure
 from toolchain.edgetpu.model.rules import Rules
+from toolchain.edgetpu.plan.cuts import Model
 from toolchain.packages import EDGETPU, lazy
 from toolchain.search import Work
 
@@ -53,26 +52,17 @@ class Solution:
 class Program:
     """The variables of all models on the same sticks, and one expression for each objective."""
 
-    def __init__(
-        self,
-        models: Sequence[tuple[PipelineGraph, Rules]],
-        stages: int,
-        cost: EdgeTpuCost,
-        balance: str,
-        times_ms: Sequence[float] | None = None,
-    ) -> None:
-        self.times_ms = times_ms
-        self.models, self.stages, self.cost, self.balance = tuple(models), stages, cost, balance
+    def __init__(self, models: Sequence[Model], stages: int) -> None:
+        self.models, self.stages, self.cost = tuple(models), stages, models[0].cost
+        self.balance = models[0].balance
         self.model: Any = cp_model.CpModel()
         self._true = self.model.new_constant(1)
         self._false = self.model.new_constant(0)
-        self.by: list[list[list[Any]]] = []
-        for graph, rules in models:
-            self.by.append(self._stages_of(graph, rules))
+        self.by = [self._stages_of(found.rules) for found in models]
         self.params = [self._params(stage) for stage in range(stages)]
         self.objectives: dict[str, Any] = {}
 
-    def _stages_of(self, graph: PipelineGraph, rules: Rules) -> list[list[Any]]:
+    def _stages_of(self, rules: Rules) -> list[list[Any]]:
         """y[unit][k] with (1), (2) and the rules of the runner."""
         model, last = self.model, self.stages - 1
         by: list[list[Any]] = []
@@ -99,7 +89,8 @@ class Program:
     def _params(self, stage: int) -> Any:
         """(5): parameter bytes of a stage over all models, a shared constant once."""
         terms = []
-        for (graph, rules), by in zip(self.models, self.by, strict=True):
+        for found, by in zip(self.models, self.by, strict=True):
+            graph, rules = found.graph, found.rules
             weights = [0] * rules.units
             users: dict[int, set[int]] = {}
             for index, op in enumerate(graph.ops):
@@ -108,13 +99,13 @@ class Program:
                     continue
                 for constant in op.constants:
                     users.setdefault(constant, set()).add(rules.unit_of[index])
-            for constant, found in users.items():
+            for constant, units in users.items():
                 size = graph.constant_bytes[constant]
-                if len(found) == 1:
-                    weights[next(iter(found))] += size
+                if len(units) == 1:
+                    weights[next(iter(units))] += size
                     continue
                 held = self.model.new_bool_var("")
-                for unit in found:
+                for unit in units:
                     self.model.add(held >= self._in(by, unit, stage))
                 terms.append(size * held)
             terms += [w * self._in(by, unit, stage) for unit, w in enumerate(weights) if w]
@@ -134,8 +125,8 @@ class Program:
 
     def _total(self) -> int:
         if self.balance == "compiled":
-            return sum(op.compiled_bytes for graph, _ in self.models for op in graph.ops)
-        return sum(graph.param_bytes for graph, _ in self.models)
+            return sum(op.compiled_bytes for found in self.models for op in found.graph.ops)
+        return sum(found.graph.param_bytes for found in self.models)
 
     def _largest(self) -> Any:
         total = self._total()
@@ -158,8 +149,7 @@ class Program:
 
     def _cuts(self, model: int) -> dict[tuple[int, int], Any]:
         """(9), (10): for (tensor, stage), 1 where the stage reads it from an earlier one."""
-        graph, rules = self.models[model]
-        by = self.by[model]
+        graph, rules, by = self.models[model].graph, self.models[model].rules, self.by[model]
         found = {}
         for tensor, readers in graph.consumers.items():
             if tensor not in graph.producer:
@@ -185,8 +175,8 @@ class Program:
 
     def _communication(self) -> Any:
         terms = [
-            graph.tensors[tensor].size_bytes * cut
-            for (graph, _), cuts in zip(self.models, self._all_cuts(), strict=True)
+            found.graph.tensors[tensor].size_bytes * cut
+            for found, cuts in zip(self.models, self._all_cuts(), strict=True)
             for (tensor, _), cut in cuts.items()
         ]
         return sum(terms) if terms else self._false
@@ -200,29 +190,25 @@ class Program:
         for stage in range(self.stages):
             terms = [int(cost.call_ms * PICOSECONDS) * len(self.models)]
             terms.append(int(PICOSECONDS / cost.stream_bytes_per_ms) * spills[stage])
-            for (graph, rules), by, cuts in zip(
-                self.models, self.by, self._all_cuts(), strict=True
-            ):
-                terms += self._stage_terms(graph, rules, by, cuts, stage)
+            for found, by, cuts in zip(self.models, self.by, self._all_cuts(), strict=True):
+                terms += self._stage_terms(found, by, cuts, stage)
             self.model.add(sum(terms) <= period)
         self.model.add(int(PICOSECONDS / cost.hub_bytes_per_ms) * sum(spills) <= period)
         return period
 
     def _stage_terms(
         self,
-        graph: PipelineGraph,
-        rules: Rules,
+        found: Model,
         by: Sequence[Sequence[Any]],
         cuts: Mapping[tuple[int, int], Any],
         stage: int,
     ) -> list[Any]:
         """Arithmetic and transfers of one model in one stage, in picoseconds."""
-        cost = self.cost
+        cost, graph, rules = self.cost, found.graph, found.rules
         inward, outward = PICOSECONDS / cost.in_bytes_per_ms, PICOSECONDS / cost.out_bytes_per_ms
         weights = [0] * rules.units
-        for index, op in enumerate(graph.ops):
-            time_ms = op.macs / cost.macs_per_ms if self.times_ms is None else self.times_ms[index]
-            weights[rules.unit_of[index]] += int(PICOSECONDS * time_ms)
+        for unit, time_ms in zip(rules.unit_of, found.weights_ms, strict=True):
+            weights[unit] += int(PICOSECONDS * time_ms)
         terms = [w * self._in(by, unit, stage) for unit, w in enumerate(weights) if w]
         if stage == 0:
             read = [t for t in graph.inputs if t in graph.consumers]
@@ -250,7 +236,8 @@ class Program:
         """
         if self.balance == "compiled" or largest <= 0:
             return
-        for (graph, rules), by in zip(self.models, self.by, strict=True):
+        for found, by in zip(self.models, self.by, strict=True):
+            graph, rules = found.graph, found.rules
             own = [0] * rules.units
             met: set[int] = set()
             for index, op in enumerate(graph.ops):
@@ -269,18 +256,18 @@ class Program:
     def hint(self, stage_of: Sequence[Sequence[int]]) -> None:
         """Start from a known plan."""
         self.model.clear_hints()
-        for (_, rules), by, stages in zip(self.models, self.by, stage_of, strict=True):
-            unit_stage = dict(zip(rules.unit_of, stages, strict=True))
-            for unit in range(rules.units):
+        for found, by, stages in zip(self.models, self.by, stage_of, strict=True):
+            unit_stage = dict(zip(found.rules.unit_of, stages, strict=True))
+            for unit in range(found.rules.units):
                 for k in range(self.stages - 1):
                     self.model.add_hint(by[unit][k], int(unit_stage[unit] <= k))
 
     def read(self, solver: cp_model.CpSolver) -> tuple[tuple[int, ...], ...]:
         """Stage of each operator of each model in the solver's solution."""
         result = []
-        for (_, rules), by in zip(self.models, self.by, strict=True):
+        for found, by in zip(self.models, self.by, strict=True):
             stage = [sum(1 - int(solver.value(y)) for y in row[: self.stages - 1]) for row in by]
-            result.append(tuple(stage[unit] for unit in rules.unit_of))
+            result.append(tuple(stage[unit] for unit in found.rules.unit_of))
         return tuple(result)
 
 
@@ -303,20 +290,11 @@ def _closures(rules: Rules, own: Sequence[int]) -> tuple[list[int], list[int]]:
     return [weigh(members) for members in before], [weigh(members) for members in behind]
 
 
-def _value(
-    models: Sequence[tuple[PipelineGraph, Rules]],
-    stage_of: Sequence[Sequence[int]],
-    stages: int,
-    name: str,
-    cost: EdgeTpuCost,
-    balance: str,
-    times_ms: Sequence[float] | None,
-) -> int:
+def _value(models: Sequence[Model], stage_of: Sequence[StageOf], stages: int, name: str) -> int:
     """An objective of a plan, as the program counts it."""
-    graphs = [graph for graph, _ in models]
-    assigned = [tuple(found) for found in stage_of]
-    to_the_byte = replace(cost, whole_layers=False)
-    totals = measure(graphs, assigned, stages, to_the_byte, balance, times_ms)[1]
+    graphs, first = [model.graph for model in models], models[0]
+    to_the_byte = replace(first.cost, whole_layers=False)
+    totals = measure(graphs, stage_of, stages, to_the_byte, first.balance, first.times_ms)[1]
     return {
         "params": totals.max_stage_bytes,
         "spill": totals.spill_bytes,
@@ -326,18 +304,15 @@ def _value(
 
 
 def solve(
-    models: Sequence[tuple[PipelineGraph, Rules]],
+    models: Sequence[Model],
     stages: int,
     objectives: Sequence[str],
-    cost: EdgeTpuCost,
-    balance: str = "file",
     *,
     slack: float = 0.0,
-    start: Sequence[Sequence[int]] | None = None,
+    start: Sequence[StageOf] | None = None,
     start_params: int | None = None,
     optima: Mapping[str, int] | None = None,
     seconds: float = 60.0,
-    times_ms: Sequence[float] | None = None,
 ) -> Solution | None:
     """Solve for one objective after the other, each kept (within `slack`) while the next is solved.
 
@@ -351,7 +326,7 @@ def solve(
 
     None if there is no plan, or none was found with so much work.
     """
-    program = Program(models, stages, cost, balance, times_ms)
+    program = Program(models, stages)
     steps: list[Step] = []
     found = start
     for name in objectives:
@@ -372,7 +347,7 @@ def solve(
             value, bound = round(solver.objective_value), round(solver.best_objective_bound)
             found = program.read(solver)
         elif status == cp_model.UNKNOWN and found is not None:  # out of work: keep what there is
-            value = _value(models, found, stages, name, cost, balance, times_ms)
+            value = _value(models, found, stages, name)
             bound = min(value, max(0, math.floor(solver.best_objective_bound)))
         else:
             return None

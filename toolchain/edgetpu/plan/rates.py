@@ -7,9 +7,16 @@ from dataclasses import dataclass
 
 from toolchain.edgetpu.model.figures import StageOf
 from toolchain.edgetpu.model.graph import PipelineGraph
-from toolchain.edgetpu.model.rules import Rules, check_stages, rules_of
-from toolchain.edgetpu.plan.cuts import depth_first_order
-from toolchain.edgetpu.plan.demand import Demand
+from toolchain.edgetpu.model.rules import check_stages
+from toolchain.edgetpu.plan.cuts import (
+    MANY_CUTS,
+    Cuts,
+    Model,
+    all_cuts,
+    cuts_in_order,
+    depth_first_order,
+)
+from toolchain.edgetpu.plan.demand import Demand, Options
 from toolchain.edgetpu.plan.devices import (
     Path,
     Place,
@@ -22,9 +29,8 @@ from toolchain.edgetpu.plan.devices import (
     score,
 )
 from toolchain.edgetpu.plan.latency import Least, least_alone, prove
-from toolchain.edgetpu.plan.lattice import Lattice, down_sets, prefixes
 from toolchain.edgetpu.plan.paths import Search, Stages, better, local_search
-from toolchain.edgetpu.plan.planner import Options, PipelinePlan
+from toolchain.edgetpu.plan.planner import PipelinePlan, check_times, model_of
 from toolchain.edgetpu.plan.planner import plan as plan_period
 from toolchain.edgetpu.plan.queueing import Estimate
 from toolchain.errors import InputError, ThimbleError
@@ -32,7 +38,6 @@ from toolchain.search import Stopwatch
 
 NODES_A_SECOND = 1000
 """Nodes of the exact search that one core weighs in a second (no clock is read)."""
-_FEW_CUTS = 1000
 _STEPS = 30
 _FACTOR_STEPS = 10
 _MOST_FACTOR = 1e3
@@ -111,29 +116,25 @@ def tables_of(
     graphs: Sequence[PipelineGraph], setting: Setting, options: Options
 ) -> tuple[list[Table], bool]:
     """The stages of every model, and whether these are all that there are."""
-    if options.times_ms is not None and (
-        len(graphs) != 1 or len(options.times_ms) != len(graphs[0].ops)
-    ):
-        raise InputError("a profile belongs to one model: it names another number of operators")
+    check_times(graphs, options)
     measured = None if setting.host is None else setting.host.times_ms
     if measured is not None and (len(graphs) != 1 or len(measured) != len(graphs[0].ops)):
         raise InputError("the host's profile is of one model, and of another: give its speed")
     tables, whole = [], True
     for graph in graphs:
-        rules = rules_of(graph, options.same_stage_children)
-        cuts: tuple[int, ...] | None = (0, (1 << rules.units) - 1)
-        if _can_be_cut(graph, rules):
-            cuts = down_sets(rules, _FEW_CUTS)
+        model = model_of(graph, options)
+        cuts: Cuts | None = Cuts(model, (0, (1 << model.rules.units) - 1))
+        if _can_be_cut(model):
+            cuts = all_cuts(model, MANY_CUTS)
         if cuts is None:
-            cuts, whole = prefixes(graph, rules, depth_first_order(graph)), False
-        lattice = Lattice(graph, rules, cuts, setting.cost, options.balance, options.times_ms)
-        tables.append(Table(lattice, setting))
+            cuts, whole = cuts_in_order(model, depth_first_order(graph)), False
+        tables.append(Table(cuts, setting))
     return tables, whole
 
 
-def _can_be_cut(graph: PipelineGraph, rules: Rules) -> bool:
+def _can_be_cut(model: Model) -> bool:
     try:
-        check_stages(graph, rules, 2)
+        check_stages(model.graph, model.rules, 2)
     except InputError:
         return False
     return True

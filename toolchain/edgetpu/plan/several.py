@@ -19,19 +19,21 @@ import numpy as np
 
 from toolchain.edgetpu.model.cost import EdgeTpuCost
 from toolchain.edgetpu.model.figures import StageOf, layer_bytes, measure
-from toolchain.edgetpu.plan.cuts import Bools, Floats, Integers
-from toolchain.edgetpu.plan.lattice import FAR, Lattice, StageLoad, least_period
+from toolchain.edgetpu.plan.chains import FAR, StageLoad, least_period_with
+from toolchain.edgetpu.plan.cuts import Bools, Cuts, Floats, Integers, period_ms
 from toolchain.search import Work
 
 MOST_PAIRS = 4_000_000
 """Of combinations of cuts of all models but the last."""
-MOST_CUTS = 600
+MOST_LAST_CUTS = 600
 """Of the last model."""
 _NANOSECONDS = 4
 """For each stage that is walked over, and as much again for each number of sticks before it."""
 _STRICTLY = 1e-9
 Numbers = TypeVar("Numbers", Floats, Integers)
 _MOST_RUNS = 24
+_LEAST_GAIN = 1e-9
+_MOST_ROUNDS = 12
 
 
 @dataclass(frozen=True)
@@ -59,24 +61,24 @@ class _Together:
     valid: Bools
 
 
-def small_enough(lattices: Sequence[Lattice]) -> bool:
+def small_enough(models: Sequence[Cuts]) -> bool:
     """Whether the combinations of the cuts of these models can be listed."""
-    combined = int(np.prod([len(lattice.cuts) for lattice in lattices[:-1]], dtype=float))
-    return combined * combined <= MOST_PAIRS and len(lattices[-1].cuts) <= MOST_CUTS
+    combined = int(np.prod([len(cuts) for cuts in models[:-1]], dtype=float))
+    return combined * combined <= MOST_PAIRS and len(models[-1]) <= MOST_LAST_CUTS
 
 
 def least_joint_period(
-    lattices: Sequence[Lattice],
+    models: Sequence[Cuts],
     stages: int,
     start: tuple[StageOf, ...],
     bound_ms: float,
     work: Work,
 ) -> Found:
-    """The least period over all cuts of the lattices, if the work allows, else what is known.
+    """The least period over all cuts of the models, if the work allows, else what is known.
 
     `start`: a plan. `bound_ms`: a lower bound that is known already.
     """
-    search = _Search(tuple(lattices), stages)
+    search = _Search(tuple(models), stages)
     best, period = start, search.period_ms(start)
     low = min(bound_ms, period)
     target = period * (1 - _STRICTLY)
@@ -103,60 +105,55 @@ def least_joint_period(
 
 @dataclass(frozen=True)
 class _Search:
-    lattices: tuple[Lattice, ...]
+    models: tuple[Cuts, ...]
     stages: int
 
     @property
-    def last(self) -> Lattice:
-        return self.lattices[-1]
+    def last(self) -> Cuts:
+        return self.models[-1]
 
     @property
     def cost(self) -> EdgeTpuCost:
-        return self.last.cost
+        return self.last.model.cost
 
     def period_ms(self, stage_of: tuple[StageOf, ...]) -> float:
-        graphs = [lattice.graph for lattice in self.lattices]
-        first = self.lattices[0]
-        _, totals = measure(
-            graphs, stage_of, self.stages, first.cost, first.balance, first.times_ms
-        )
-        return totals.period_ms
+        return period_ms([cuts.model for cuts in self.models], stage_of, self.stages)
 
     @cached_property
     def together(self) -> _Together:
         """All models but the last."""
-        first = self.lattices[0]
-        count = len(first.cuts)
+        first = self.models[0]
+        count = len(first)
         rows, columns = (found.ravel() for found in np.indices((count, count)))
         shape = (count, count)
         missed, free = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         some = first.valid[rows, columns]
         rows, columns = rows[some], columns[some]
-        missed[rows, columns], free[rows, columns] = first.first_fit(
+        missed[rows, columns], free[rows, columns] = first.costs.first_fit(
             rows, columns, self.cost.cache_bytes
         )
         found = _Together(
             np.arange(count)[:, None],
-            first.time_without_streams,
+            first.costs.time_without_streams,
             first.costs.arithmetic_ms,
-            first.params,
+            first.costs.params,
             missed,
             free,
             first.valid,
         )
-        for lattice in self.lattices[1:-1]:
-            found = _joined(found, lattice)
+        for cuts in self.models[1:-1]:
+            found = _joined(found, cuts)
         return found
 
     def _rest(self, target: float) -> Bools:
         """[sticks used, combination, cut of the last]: whether the sticks left may do the rest."""
         found, last, cost = self.together, self.last, self.cost
-        params = found.params[:, -1][:, None] + last.params[:, -1][None, :]
+        params = found.params[:, -1][:, None] + last.costs.params[:, -1][None, :]
         arithmetic = found.arithmetic_ms[:, -1][:, None] + last.costs.arithmetic_ms[:, -1][None, :]
         left = np.arange(self.stages, -1, -1)[:, None, None]
         spilled = np.maximum(0, params[None] - left * cost.cache_bytes)
         streaming = spilled / cost.stream_bytes_per_ms
-        room = left * (target - len(self.lattices) * cost.call_ms)
+        room = left * (target - len(self.models) * cost.call_ms)
         fits: Bools = (arithmetic[None] + streaming <= room * (1 + _STRICTLY)) & (
             spilled <= target * cost.hub_bytes_per_ms
         )
@@ -165,7 +162,7 @@ class _Search:
     def _most_streamed(self, target: float) -> Integers:
         """[sticks used, combination, cut of the last]: bytes that may be streamed by then."""
         found, last, cost = self.together, self.last, self.cost
-        params = found.params[:, -1][:, None] + last.params[:, -1][None, :]
+        params = found.params[:, -1][:, None] + last.costs.params[:, -1][None, :]
         left = np.arange(self.stages, -1, -1)[:, None, None]
         spilled = np.maximum(0, params[None] - left * cost.cache_bytes)
         allowed: Integers = int(target * cost.hub_bytes_per_ms) - spilled
@@ -176,7 +173,7 @@ class _Search:
         stick longer than `target`; None where the work is done before.
         """
         found, last = self.together, self.last
-        count, cuts = len(found.cuts), len(last.cuts)
+        count, cuts = len(found.cuts), len(last)
         distance = np.full((self.stages + 1, count, cuts), FAR)
         distance[0, 0, 0] = 0
         most = self._most_streamed(target)
@@ -196,7 +193,7 @@ class _Search:
             least = float(alone.min())
             for end, missed, _ in self._walk(begin, found.missed[at], found.free[at]):
                 work.spend(_NANOSECONDS * alone.size)
-                own = last.time_without_streams[begin, end]
+                own = last.costs.time_without_streams[begin, end]
                 if not last.valid[begin, end] or least + own > target:
                     continue
                 work.spend(_NANOSECONDS * alone.size * len(used))
@@ -213,26 +210,26 @@ class _Search:
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        return {cut: place for place, cut in enumerate(self.last.cuts)}
+        return {cut: place for place, cut in enumerate(self.last.sets)}
 
     @cached_property
     def _units_of_op(self) -> list[int]:
         """How many operators the unit of each operator has."""
-        unit_of = self.last.rules.unit_of
+        unit_of = self.last.model.rules.unit_of
         return [unit_of.count(unit) for unit in unit_of]
 
     def _steps(self, begin: int) -> list[tuple[int, int | None, tuple[int, ...]]]:
         """The cuts behind `begin`: each with the one before its last layers, and their bytes."""
         last = self.last
-        graph, nested = last.graph, last.costs.nested
+        graph, nested = last.model.graph, last.costs.nested
         found = []
         for end in np.flatnonzero(nested[begin]):
             inside = np.flatnonzero(last.member[end] & ~last.member[begin])
             newest = int(inside[-1])
-            unit = last.rules.unit_of[newest]
+            unit = last.model.rules.unit_of[newest]
             parent = None
             if self._units_of_op[newest] == 1:
-                parent = self._places.get(last.cuts[end] & ~(1 << unit))
+                parent = self._places.get(last.sets[end] & ~(1 << unit))
             if parent is not None and parent != begin and not nested[begin, parent]:
                 parent = None
             taken = inside if parent is None else inside[-1:]
@@ -245,7 +242,7 @@ class _Search:
                 fresh = set(op.constants) - met
                 met |= fresh
                 size = sum(graph.constant_bytes[c] for c in fresh)
-                sizes.append(op.compiled_bytes if last.balance == "compiled" else size)
+                sizes.append(op.compiled_bytes if last.model.balance == "compiled" else size)
             found.append((int(end), parent, tuple(size for size in sizes if size)))
         return found
 
@@ -281,7 +278,7 @@ class _Search:
         found, last, cost = self.together, self.last, self.cost
         if reached[self.stages, -1, -1] > target * cost.hub_bytes_per_ms:
             return None
-        at, cut = len(found.cuts) - 1, len(last.cuts) - 1
+        at, cut = len(found.cuts) - 1, len(last) - 1
         chain = [(at, cut)]
         for used in range(self.stages - 1, -1, -1):
             rows, begins = np.nonzero(reached[used] < FAR)
@@ -290,9 +287,9 @@ class _Search:
             ends = np.full(rows.size, cut)
             missed, _ = last.costs.in_order(begins, ends, found.free[rows, at])
             if not cost.whole_layers:
-                missed = np.maximum(0, last.params[begins, ends] - found.free[rows, at])
+                missed = np.maximum(0, last.costs.params[begins, ends] - found.free[rows, at])
             missed = missed + found.missed[rows, at]
-            own = last.time_without_streams[begins, ends]
+            own = last.costs.time_without_streams[begins, ends]
             time_ms = found.alone_ms[rows, at] + (own + missed / cost.stream_bytes_per_ms)
             sums = np.where(time_ms <= target, reached[used, rows, begins] + missed, FAR)
             best = int(np.argmin(sums))
@@ -301,105 +298,81 @@ class _Search:
             at, cut = int(rows[best]), int(begins[best])
             chain.append((at, cut))
         chain.reverse()
-        return tuple(
-            _stage_of(
-                lattice,
-                [
-                    int(found.cuts[a, number]) if number < len(self.lattices) - 1 else c
-                    for a, c in chain
-                ],
-            )
-            for number, lattice in enumerate(self.lattices)
-        )
+        columns = found.cuts[[combination for combination, _ in chain]].T
+        chains = [[int(own) for own in column] for column in columns]
+        chains.append([own for _, own in chain])
+        return tuple(cuts.stage_of(own) for cuts, own in zip(self.models, chains, strict=True))
 
 
-def _stage_of(lattice: Lattice, chain: Sequence[int]) -> StageOf:
-    outside = ~lattice.member[np.array(chain[1:-1], int)]
-    return tuple(int(stage) for stage in outside.sum(0))
-
-
-def _joined(found: _Together, lattice: Lattice) -> _Together:
+def _joined(found: _Together, cuts: Cuts) -> _Together:
     """One model more, behind the others."""
-    count, own = len(found.cuts), len(lattice.cuts)
+    count, own = len(found.cuts), len(cuts)
     combined = count * own
     before, after = (part.ravel() for part in np.indices((count, own)))
 
     def added(some: Numbers, more: Numbers) -> Numbers:
         return some[np.ix_(before, before)] + more[np.ix_(after, after)]
 
-    valid = found.valid[np.ix_(before, before)] & lattice.valid[np.ix_(after, after)]
+    valid = found.valid[np.ix_(before, before)] & cuts.valid[np.ix_(after, after)]
     rows, columns = np.nonzero(valid)
-    missed, free = (
-        np.zeros((combined, combined), np.int64),
-        np.zeros((combined, combined), np.int64),
-    )
+    missed, free = (np.zeros((combined, combined), np.int64) for _ in range(2))
     left = found.free[before[rows], before[columns]]
     begins, ends = after[rows], after[columns]
-    if lattice.cost.whole_layers:
-        streamed, remains = lattice.costs.in_order(begins, ends, left)
+    if cuts.model.cost.whole_layers:
+        streamed, remains = cuts.costs.in_order(begins, ends, left)
     else:
-        params = lattice.params[begins, ends]
+        params = cuts.costs.params[begins, ends]
         streamed, remains = np.maximum(0, params - left), np.maximum(0, left - params)
     missed[rows, columns] = streamed + found.missed[before[rows], before[columns]]
     free[rows, columns] = remains
     return _Together(
         np.column_stack([found.cuts[before], after]),
-        added(found.alone_ms, lattice.time_without_streams),
-        added(found.arithmetic_ms, lattice.costs.arithmetic_ms),
-        added(found.params, lattice.params),
+        added(found.alone_ms, cuts.costs.time_without_streams),
+        added(found.arithmetic_ms, cuts.costs.arithmetic_ms),
+        added(found.params, cuts.costs.params),
         missed,
         free,
         valid,
     )
 
 
-_LEAST_GAIN = 1e-9
-_MOST_ROUNDS = 12
-
-
 def improve(
-    lattices: Sequence[Lattice], stage_of: Sequence[StageOf], stages: int
+    models: Sequence[Cuts], stage_of: Sequence[StageOf], stages: int
 ) -> tuple[StageOf, ...]:
     """A plan with a period no longer than that of `stage_of`, which no single model can shorten.
 
-    Each model in turn is replanned by enumeration of the cuts of its lattice, for the cache and
+    Each model in turn is replanned by enumeration of its cuts, for the cache and
     time that the others leave on each stick, until none gains.
     """
-    best = tuple(stage_of)
-    period = _period_ms(lattices, best, stages)
+    best, weighed = tuple(stage_of), [cuts.model for cuts in models]
+    period = period_ms(weighed, best, stages)
     idle = 0
-    for turn in range(_MOST_ROUNDS * len(lattices)):
-        number = turn % len(lattices)
-        loads = _loads(lattices, best, stages, number)
-        found = least_period(lattices[number], loads, period * (1 + 1e-12))
+    for turn in range(_MOST_ROUNDS * len(models)):
+        number = turn % len(models)
+        loads = _loads(models, best, stages, number)
+        found = least_period_with(models[number], loads, period * (1 + 1e-12))
         idle += 1
         if found is not None:
             tried = (*best[:number], found, *best[number + 1 :])
-            reached = _period_ms(lattices, tried, stages)
+            reached = period_ms(weighed, tried, stages)
             if reached < period * (1 - _LEAST_GAIN):
                 best, period, idle = tried, reached, 0
-        if idle == len(lattices):
+        if idle == len(models):
             break
     return best
 
 
-def _period_ms(lattices: Sequence[Lattice], stage_of: Sequence[StageOf], stages: int) -> float:
-    first = lattices[0]
-    graphs = [lattice.graph for lattice in lattices]
-    return measure(graphs, stage_of, stages, first.cost, first.balance, first.times_ms)[1].period_ms
-
-
 def _loads(
-    lattices: Sequence[Lattice], stage_of: Sequence[StageOf], stages: int, number: int
+    models: Sequence[Cuts], stage_of: Sequence[StageOf], stages: int, number: int
 ) -> list[StageLoad]:
     """What all models but `number` put on each stick."""
-    first = lattices[0]
-    graphs = [lattice.graph for lattice in lattices]
+    first = models[0].model
+    graphs = [cuts.model.graph for cuts in models]
     figures, _ = measure(graphs, stage_of, stages, first.cost, first.balance, first.times_ms)
     found = []
     for stage in range(stages):
         before = [figures[other].stages[stage] for other in range(number)]
-        behind = [figures[other].stages[stage] for other in range(number + 1, len(lattices))]
+        behind = [figures[other].stages[stage] for other in range(number + 1, len(models))]
         fixed_ms = sum(
             part.time_ms - part.streamed_bytes / first.cost.stream_bytes_per_ms
             for part in (*before, *behind)

@@ -8,8 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from toolchain.edgetpu.model.figures import Figures
-from toolchain.edgetpu.plan.planner import PipelinePlan
-from toolchain.edgetpu.plan.sticks import Apart
+from toolchain.edgetpu.plan.planner import Apart, PipelinePlan
 from toolchain.edgetpu.run.compiler import CompilerReport, differences
 from toolchain.edgetpu.run.folder import ModelStages, PipelineFolder, StageFile
 from toolchain.edgetpu.run.runner import RunTimes

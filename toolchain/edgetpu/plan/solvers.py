@@ -1,0 +1,445 @@
+"""Which solver finds the stages of models on sticks: one table, with what each row proves and why.
+
+The rows of `SOLVERS` that apply are asked in their order, until one has proved its plan. The best
+plan of those asked is kept, with the highest bound. `docs/edgetpu.md` shows the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, product
+
+from toolchain.edgetpu.model.figures import StageOf, measure
+from toolchain.edgetpu.model.rules import broken_rules
+from toolchain.edgetpu.plan import chains, program
+from toolchain.edgetpu.plan.bounds import bound_ms, order_of_least_open
+from toolchain.edgetpu.plan.chains import best_chain
+from toolchain.edgetpu.plan.cuts import (
+    MANY_CUTS,
+    Cuts,
+    Model,
+    all_cuts,
+    cuts_in_order,
+    depth_first_order,
+    greedy,
+    period_ms,
+)
+from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.moves import polish, refine
+from toolchain.edgetpu.plan.several import improve, least_joint_period, small_enough
+from toolchain.errors import ResultError
+from toolchain.search import Work
+
+_GAP = 1e-9
+_MOST_FOR_THE_PROGRAM = 600
+"""Units times stages of one model."""
+_MOST_COMBINATIONS = 256
+_MOST_STARTS = 12
+_NEAR = 1e-3
+"""How near its bound a period of several models is no longer searched for."""
+_SAME = 1e-12
+_MOST_SECONDS = 2.0
+"""Of work that moves operators of a large model between neighbouring stages."""
+
+Assigned = tuple[StageOf, ...]
+"""The stage of each operator, by model."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Value and bound of one objective: bytes, for `period` milliseconds."""
+
+    objective: str
+    value: float
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """(value - bound) / value; 0 where the value is optimal."""
+        return max(0.0, (self.value - self.bound) / self.value) if self.value else 0.0
+
+    @property
+    def optimal(self) -> bool:
+        return self.gap <= _GAP
+
+
+@dataclass(frozen=True)
+class Found:
+    """A plan, and what is proved of it: a proof for each objective, none for a baseline."""
+
+    stage_of: Assigned
+    proofs: tuple[Proof, ...] = ()
+
+
+@dataclass(frozen=True)
+class Task:
+    """Models for so many sticks. `names`: the objectives in order of priority."""
+
+    models: tuple[Model, ...]
+    stages: int
+    names: tuple[str, ...]
+    options: Options
+
+    @property
+    def lists(self) -> bool:
+        """Whether `params`, `spill` or `comm` are asked for."""
+        return self.names[0] not in ("greedy", "contiguous", "period")
+
+    @property
+    def alone(self) -> bool:
+        """Whether one model is planned for the period."""
+        return self.names == ("period",) and len(self.models) == 1
+
+    @property
+    def together(self) -> bool:
+        """Whether several models are planned for the period."""
+        return self.names == ("period",) and len(self.models) > 1
+
+    @cached_property
+    def listed(self) -> tuple[Cuts | None, ...]:
+        """All cuts of each model; None where they are too many."""
+        return tuple(all_cuts(model) for model in self.models)
+
+    @property
+    def few_cuts(self) -> bool:
+        return all(cuts is not None for cuts in self.listed)
+
+    @cached_property
+    def cuts(self) -> tuple[Cuts, ...]:
+        """All cuts of each model where they are few, else those of one order."""
+        return tuple(
+            cuts or cuts_in_order(model, depth_first_order(model.graph))
+            for cuts, model in zip(self.listed, self.models, strict=True)
+        )
+
+    @cached_property
+    def starts(self) -> list[Assigned]:
+        """Plans of each model as if it were alone, and Google's where they can run, in every
+        combination; the shortest period first.
+        """
+        choices: list[list[StageOf]] = []
+        for model, cuts in zip(self.models, self.cuts, strict=True):
+            own = [best_chain(cuts, self.stages, (name,)) for name in ("period", "params")]
+            own += [_contiguous(model, self.stages, name) for name in ("period", "params")]
+            given = _greedy(model, self.stages)
+            if not broken_rules(model.graph, given, self.stages):
+                own.append(given)
+            choices.append(list(dict.fromkeys(found for found in own if found is not None)))
+        return sorted(islice(product(*choices), _MOST_COMBINATIONS), key=self.period_ms)
+
+    def period_ms(self, stage_of: Assigned) -> float:
+        return period_ms(self.models, stage_of, self.stages)
+
+    def found(self, stage_of: Assigned, bound: float) -> Found:
+        """A plan for the period with a lower bound."""
+        value = self.period_ms(stage_of)
+        return Found(stage_of, (Proof("period", value, min(bound, value)),))
+
+
+def _greedy(model: Model, stages: int) -> StageOf:
+    compiled = model.balance == "compiled"
+    sizes = [
+        op.compiled_bytes if compiled else model.graph.op_param_bytes(index)
+        for index, op in enumerate(model.graph.ops)
+    ]
+    return greedy(model.graph, sizes, stages)
+
+
+def _contiguous(model: Model, stages: int, objective: str = "params") -> StageOf | None:
+    """The best cut into consecutive stages of the depth-first order; where none of that meets the
+    rules, of one that has the operators of the first stage first and those of the last last.
+    """
+    rules = model.rules
+
+    def rank(index: int) -> tuple[bool, bool, int]:
+        unit = rules.unit_of[index]
+        return unit in rules.last, unit not in rules.first, unit
+
+    count = len(model.graph.ops)
+    for order in (depth_first_order(model.graph), sorted(range(count), key=rank)):
+        found = best_chain(cuts_in_order(model, order), stages, (objective,))
+        if found is not None:
+            return found
+    return None
+
+
+def _by_google(task: Task, _: Found | None) -> Found:
+    return Found(tuple(_greedy(model, task.stages) for model in task.models))
+
+
+def _by_one_order(task: Task, _: Found | None) -> Found:
+    found = []
+    for model in task.models:
+        own = _contiguous(model, task.stages)
+        if own is None:
+            raise ResultError(
+                f"{model.graph.name}: no contiguous cut into {task.stages} stages meets the "
+                "runner's rules; use another objective"
+            )
+        found.append(own)
+    return Found(tuple(found))
+
+
+def _by_objectives(task: Task, _: Found | None) -> Found | None:
+    """A list of objectives, by the integer program. Where the plan comes from weighing all cuts of
+    one model, the program only holds it against the formulation; else it begins with a contiguous
+    plan, and proves.
+    """
+    best = _best_of_all_cuts(task)
+    own = (_contiguous(model, task.stages) for model in task.models) if best is None else best
+    start = tuple(found for found in own if found is not None)
+    known, largest, optima = start if len(start) == len(task.models) else None, None, None
+    if known is not None:
+        first = task.models[0]
+        graphs = [model.graph for model in task.models]
+        totals = measure(graphs, known, task.stages, first.cost, first.balance)[1]
+        if best is not None or task.names[0] == "params":
+            largest = totals.max_stage_bytes
+        if best is not None:
+            optima = {
+                "params": totals.max_stage_bytes,
+                "spill": totals.spill_bytes,
+                "comm": totals.communication_bytes,
+            }
+    solution = program.solve(
+        task.models,
+        task.stages,
+        task.names,
+        slack=task.options.slack,
+        start=known,
+        start_params=largest,
+        optima=optima,
+        seconds=task.options.seconds,
+    )
+    if solution is None:
+        return None
+    proofs = tuple(Proof(s.objective, s.value, s.bound) for s in solution.steps)
+    return Found(solution.stage_of, proofs)
+
+
+def _best_of_all_cuts(task: Task) -> Assigned | None:
+    """Of one model with few cuts; None where there are many, or slack is given."""
+    if len(task.models) != 1 or task.options.slack or task.listed[0] is None:
+        return None
+    try:
+        found = best_chain(task.listed[0], task.stages, task.names)
+    except OverflowError:  # sums too large to be joined: the integer program does without
+        return None
+    return None if found is None else (found,)
+
+
+def _by_all_cuts(task: Task, _: Found | None) -> Found | None:
+    found = best_chain(task.cuts[0], task.stages, ("period",))
+    return None if found is None else task.found((found,), float("inf"))
+
+
+def _by_listed_stages(task: Task, _: Found | None) -> Found | None:
+    model, cuts = task.models[0], task.cuts[0]
+    start = _least_share_ms(model, task.stages)
+    for order in _orders(model):
+        some = chains.quick_period(cuts_in_order(model, order), task.stages, start)
+        if some is not None:
+            start = some[1] * (1 + _SAME)
+            break
+    found = chains.least_period(cuts, task.stages, start)
+    return None if found is None else task.found((cuts.stage_of(found[0]),), float("inf"))
+
+
+def _least_share_ms(model: Model, stages: int) -> float:
+    return model.cost.call_ms + sum(model.weights_ms) / stages
+
+
+def _orders(model: Model) -> tuple[Sequence[int], ...]:
+    return tuple(range(len(model.graph.ops))), depth_first_order(model.graph)
+
+
+def _by_orders(task: Task, _: Found | None) -> Found | None:
+    """The best of three orders, polished, with a bound of its own; the third order goes through the
+    cuts that leave the fewest bytes open.
+    """
+    model, stages = task.models[0], task.stages
+    best: StageOf | None = None
+    period = _least_share_ms(model, stages)
+    for given in (*_orders(model), None):
+        order = order_of_least_open(model, period) if given is None else given
+        some = cuts_in_order(model, order)
+        found = chains.quick_period(some, stages, period)
+        if found is None:
+            continue
+        if best is None or found[1] < period * (1 - _SAME):
+            best, period, known = some.stage_of(found[0]), found[1], some
+    if best is None:
+        return None
+    found = chains.least_period(known, stages, period * (1 + _SAME))
+    if found is not None and found[1] < period * (1 - _SAME):
+        best = known.stage_of(found[0])
+    best = polish(model, best, stages, Work(_MOST_SECONDS))
+    return task.found((best,), bound_ms(model, stages, task.period_ms((best,))))
+
+
+def _in_turn(task: Task, _: Found | None) -> Found | None:
+    if not task.starts:
+        return None
+    return task.found(improve(task.cuts, task.starts[0], task.stages), 0.0)
+
+
+def _by_combinations(task: Task, known: Found | None) -> Found | None:
+    if known is None:
+        return None
+    work = Work(task.options.seconds / 2)
+    joint = least_joint_period(task.cuts, task.stages, known.stage_of, 0.0, work)
+    return task.found(joint.stage_of, joint.bound_ms)
+
+
+def _by_program(task: Task, known: Found | None) -> Found | None:
+    """CP-SAT streams to the byte and so gives a bound; its plan and other starts are improved."""
+    start = known if task.together else _in_turn(task, None)
+    best = None if start is None else start.stage_of
+    solution = program.solve(
+        task.models, task.stages, ("period",), start=best, seconds=task.options.seconds
+    )
+    bound, others = 0.0, task.starts[1 :: 1 + len(task.starts) // _MOST_STARTS]
+    if solution is not None:
+        bound = solution.steps[0].bound / program.PICOSECONDS
+        others.insert(0, solution.stage_of)
+    for found in others:
+        if best is not None and task.period_ms(best) <= bound * (1 + _NEAR):
+            break
+        tried = improve(task.cuts, found, task.stages)
+        best = min(best or tried, tried, key=task.period_ms)
+    if best is None:
+        return None
+    return task.found(refine(task.models, best, task.stages), bound)
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A row: when it is asked, what it proves, and why it is the choice there."""
+
+    name: str
+    when: str
+    proves: str
+    why: str
+    applies: Callable[[Task], bool]
+    solve: Callable[[Task, Found | None], Found | None]
+
+
+SOLVERS = (
+    Solver(
+        "Google's cut",
+        "`greedy`",
+        "nothing",
+        "a baseline: what Edge TPU Compiler does with `--num_segments`",
+        lambda task: task.names == ("greedy",),
+        _by_google,
+    ),
+    Solver(
+        "one order",
+        "`contiguous`",
+        "nothing",
+        "a baseline: the best cut of the depth-first order",
+        lambda task: task.names == ("contiguous",),
+        _by_one_order,
+    ),
+    Solver(
+        "objectives",
+        "a list of `params`, `spill`, `comm`",
+        "each objective, while the work suffices",
+        "the integer program knows slack, several models and any number of cuts; the few cuts of "
+        "one model are weighed before, so that it only checks the plan",
+        lambda task: task.lists,
+        _by_objectives,
+    ),
+    Solver(
+        "all cuts",
+        f"`period`, one model of at most {MANY_CUTS:,} cuts",
+        "the optimum",
+        "every pair of cuts fits one matrix",
+        lambda task: task.alone and task.few_cuts and len(task.cuts[0]) <= MANY_CUTS,
+        _by_all_cuts,
+    ),
+    Solver(
+        "listed stages",
+        "`period`, one model whose cuts can be listed",
+        "the optimum",
+        "of millions of stages only those are listed that a period known to be reachable may have",
+        lambda task: task.alone and task.few_cuts and len(task.cuts[0]) > MANY_CUTS,
+        _by_listed_stages,
+    ),
+    Solver(
+        "three orders",
+        "`period`, one model of more cuts",
+        "a bound",
+        "cuts of an order are listed in seconds for thousands of operators",
+        lambda task: task.alone and not task.few_cuts,
+        _by_orders,
+    ),
+    Solver(
+        "in turn",
+        "`period`, several models",
+        "nothing",
+        "a good plan in little time, from which the next rows begin",
+        lambda task: task.together,
+        _in_turn,
+    ),
+    Solver(
+        "combinations",
+        "`period`, several models, whose combinations of cuts can be listed",
+        "the optimum, while the work suffices",
+        "exact where a layer is cached whole, which the integer program is not",
+        lambda task: task.together and task.few_cuts and small_enough(task.cuts),
+        _by_combinations,
+    ),
+    Solver(
+        "integer program",
+        "`period`, several models, or one of more cuts that is small: at most "
+        f"{_MOST_FOR_THE_PROGRAM} units times stages",
+        "a bound, with parameters that stream to the byte",
+        "the better bound of small models with many cuts; of large ones it finds none in time",
+        lambda task: (
+            task.together
+            or (
+                task.alone
+                and not task.few_cuts
+                and task.models[0].rules.units * task.stages <= _MOST_FOR_THE_PROGRAM
+            )
+        ),
+        _by_program,
+    ),
+)
+
+
+def solved(task: Task) -> Found:
+    """The best plan of the rows of `SOLVERS` that apply. Raises ResultError where there is none."""
+    best: Found | None = None
+    for solver in SOLVERS:
+        if not solver.applies(task):
+            continue
+        best = _better(best, solver.solve(task, best))
+        if best is not None and best.proofs and all(proof.optimal for proof in best.proofs):
+            break
+    if best is None:
+        raise _none_found(task)
+    return best
+
+
+def _better(one: Found | None, other: Found | None) -> Found | None:
+    """The plan of the shorter period, with the higher of the two bounds."""
+    if one is None or other is None:
+        return one or other
+    (ours,), (theirs,) = one.proofs, other.proofs
+    value = min(ours.value, theirs.value)
+    proof = Proof("period", value, min(max(ours.bound, theirs.bound), value))
+    return Found((other if theirs.value < ours.value else one).stage_of, (proof,))
+
+
+def _none_found(task: Task) -> ResultError:
+    names = ", ".join(model.graph.name for model in task.models)
+    together = task.options.same_stage_children
+    kept = " with the children of a fan-out together" if together else ""
+    return ResultError(
+        f"{names}: no {task.stages} stages{kept} that meet the runner's rules were found with "
+        f"{task.options.seconds:g} s' worth of work; ask for fewer stages or allow more --seconds"
+    )
