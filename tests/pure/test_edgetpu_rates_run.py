@@ -15,19 +15,18 @@ import pytest
 from tests.support.edgetpu import reference_interpreter, run_whole
 from toolchain.cli import run as command
 from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
-from toolchain.edgetpu.pipeline import read_graphs
+from toolchain.edgetpu.pipeline import open_rate_runner, read_graphs, split_rates
 from toolchain.edgetpu.plan.demand import Demand, Options
 from toolchain.edgetpu.plan.rates import plan_rates
-from toolchain.edgetpu.run.rate_folder import MANIFEST, read_rate_folder, split_rates
-from toolchain.edgetpu.run.rate_runner import (
-    RateRunner,
+from toolchain.edgetpu.run.folder import RATES_MANIFEST, read_rate_folder
+from toolchain.edgetpu.run.frames import (
     frames_by_model,
-    open_rate_runner,
     outputs_of,
+    paired,
     requests_of,
 )
 from toolchain.edgetpu.run.requests import Arrivals, simulate_plan
-from toolchain.edgetpu.run.runner import StageError
+from toolchain.edgetpu.run.runner import DeviceRunner, StageError
 from toolchain.edgetpu.show.rates import rates_json
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -55,7 +54,7 @@ def test_models_that_are_cut_and_share_devices_compute_the_same_bytes(
     frames = frames_by_model(folder, (), 12, seed=1)
     requests = requests_of((4000.0, 2000.0), (12, 12), Arrivals.POISSON, 2)
     runner = open_rate_runner(folder)
-    found = outputs_of(folder, list(runner.run(requests, frames)))
+    found = outputs_of(folder, list(runner.run(paired(requests, frames))))
     whole = reference_interpreter(DIGITS.read_bytes())
     for name, given in zip(("a", "b"), frames, strict=True):
         (key,) = (key for key in found if key.startswith(f"{name}/"))
@@ -63,7 +62,7 @@ def test_models_that_are_cut_and_share_devices_compute_the_same_bytes(
         for frame, got in zip(given, found[key], strict=True):
             (want,) = run_whole(whole, list(frame.values()))
             assert np.array_equal(got, want)
-    assert sorted(runner.busy_ms) == sorted({device for path in used for device in path})
+    assert sorted(runner.by_device) == sorted({device for path in used for device in path})
 
 
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,7 +115,7 @@ def test_a_run_refuses_sticks_and_another_number_of_files(
     assert "run on the CPU alone" in " ".join(capsys.readouterr().err.split())
     assert command(["edgetpu", "run", str(out), "--input", str(DIGITS)]) == 2
     assert "1 input files for 2 inputs" in " ".join(capsys.readouterr().err.split())
-    content = json.loads((out / MANIFEST).read_text())
+    content = json.loads((out / RATES_MANIFEST).read_text())
     assert content["files"][0]["name"] == content["models"][0]["name"]
 
 
@@ -140,15 +139,15 @@ def test_a_stage_that_fails_ends_the_run_and_is_named() -> None:
     before = threading.active_count()
     frames = [[{"t": np.array([n])} for n in range(4)]] * 2
     requests = requests_of((1e5, 1e5), (4, 4), Arrivals.PERIODIC, 0)
-    runner = RateRunner([[Doubler(), Doubler()], [Doubler()]], [[0, 1], [1]], [("t",), ("t",)])
-    answers = list(runner.run(requests, frames))
+    runner = DeviceRunner([[Doubler(), Doubler()], [Doubler()]], [[0, 1], [1]], [("t",), ("t",)])
+    answers = list(runner.run(paired(requests, frames)))
     for answer in answers:
         number, model = answer.request.number, answer.request.model
         assert answer.outputs[0] == number * (4, 2)[model]
     assert len(answers) == 8
     failing = replace(runner, stages=[[Doubler(), Doubler(3)], [Doubler()]])
     with pytest.raises(StageError, match=r"stage 1 \(doubler\) failed: request 2: gone"):
-        list(failing.run(requests, frames))
-    stopped = runner.run(requests_of((1.0,), (4,), Arrivals.PERIODIC, 0), frames)
+        list(failing.run(paired(requests, frames)))
+    stopped = runner.run(paired(requests_of((1.0,), (4,), Arrivals.PERIODIC, 0), frames))
     stopped.close()  # type: ignore[attr-defined]
     assert threading.active_count() == before

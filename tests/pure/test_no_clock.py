@@ -34,9 +34,8 @@ MAY_READ_CLOCKS = (
     "cost/database.py",  # waits for a lock
     "deployment/measurements.py",  # when a kernel was measured
     "device/",
-    "edgetpu/run/backends.py",  # these four run pipelines, and measure them
+    "edgetpu/run/backends.py",  # these three run pipelines, and measure them
     "edgetpu/run/coral.py",
-    "edgetpu/run/rate_runner.py",
     "edgetpu/run/runner.py",
     "page/live.py",  # ends connections of slow clients
     "search/stopwatch.py",

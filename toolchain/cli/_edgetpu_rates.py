@@ -25,20 +25,21 @@ from toolchain.edgetpu.plan.rates import (
     highest_planned,
     plan_rates,
 )
-from toolchain.edgetpu.run.rate_folder import MANIFEST, read_rate_folder, split_rates
-from toolchain.edgetpu.run.rate_runner import (
-    Answer,
+from toolchain.edgetpu.run.folder import RATES_MANIFEST as MANIFEST
+from toolchain.edgetpu.run.folder import names_of, read_plan, read_rate_folder
+from toolchain.edgetpu.run.frames import (
     frames_by_model,
     latencies,
-    open_rate_runner,
     outputs_of,
+    paired,
     requests_of,
 )
 from toolchain.edgetpu.run.requests import Arrivals, simulate_plan
+from toolchain.edgetpu.run.runner import Answer
 from toolchain.edgetpu.show import rates as report
 from toolchain.edgetpu.show.page import of_rates, pipeline_page
 from toolchain.errors import InputError, ResultError
-from toolchain.files import file_stem, free_name, replaced_file
+from toolchain.files import replaced_file
 from toolchain.progress import Report
 from toolchain.report.gates import Gate, check
 
@@ -92,7 +93,7 @@ class Asked:
     def planned(self, step: Report) -> RatePlan:
         step("reading")
         graphs = pipeline.read_graphs(self.models)
-        demand = demand_of(_names(graphs), self.rate, self.deadline, self.objective)
+        demand = demand_of(names_of(graphs), self.rate, self.deadline, self.objective)
         return _planned(graphs, self.stages, self.most, self.options, demand, step)
 
 
@@ -154,7 +155,7 @@ def split(asked: Asked, out: Path, force: bool, json: str | None) -> None:
         trace = simulate_plan(found)
         fields = report.rates_json(found, trace, Arrivals.POISSON, (), None)
         step("splitting")
-        files = split_rates(asked.models, found, fields, out, force=force)
+        files = pipeline.split_rates(asked.models, found, fields, out, force=force)
     if json:
         write_json(json, {**fields, "folder": str(out), "files": list(files)})
     if json == "-":
@@ -180,12 +181,12 @@ def run(
     demand = folder.plan.demand
     with progress() as step:
         step("loading")
-        runner = open_rate_runner(folder, fast)
+        runner = pipeline.open_rate_runner(folder, fast)
         given = frames_by_model(folder, inputs, frames, seed)
         requests = requests_of(demand.rates, [len(each) for each in given], arrivals, seed)
         answers: list[Answer] = []
         begin = time.perf_counter()
-        with closing(runner.run(requests, given)) as coming:  # type: ignore[type-var]
+        with closing(runner.run(paired(requests, given))) as coming:  # type: ignore[type-var]
             for answer in coming:
                 answers.append(answer)
                 step(f"request {len(answers)}", len(answers), len(requests))
@@ -193,7 +194,7 @@ def run(
     if out is not None:
         with replaced_file(out) as file:
             np.savez(file, **outputs_of(folder, answers))  # type: ignore[arg-type]
-    busy = {folder.plan.name(k): ms / span_ms for k, ms in runner.busy_ms.items()}
+    busy = {folder.plan.name(k): times.busy_ms / span_ms for k, times in runner.by_device.items()}
     rows = latencies(answers, len(folder.models))
     fields = {
         "backend": "cpu",
@@ -217,7 +218,7 @@ def show_simulation(
     file: Path, requests: int, arrivals: Arrivals, seed: int, json: str | None
 ) -> None:
     """Simulate a plan that was written with --json."""
-    read = report.read_plan(file)
+    read = read_plan(file)
     trace = read.simulate(requests, arrivals, seed)
     if json:
         names = read.demand.names
@@ -244,14 +245,6 @@ def show_simulation(
         )
     )
     console.print(report.busy_line(read.setting, trace.busy, trace.bus), soft_wrap=True)
-
-
-def _names(graphs: Sequence[PipelineGraph]) -> list[str]:
-    """What --rate calls the models, no two alike."""
-    names: list[str] = []
-    for graph in graphs:
-        names.append(free_name(file_stem(graph.name), {name.lower() for name in names}))
-    return names
 
 
 def _planned(

@@ -29,8 +29,8 @@ from toolchain.edgetpu.plan.planner import plan as make_plan
 from toolchain.edgetpu.run import compiler, emit_c
 from toolchain.edgetpu.run.backends import output_names
 from toolchain.edgetpu.run.folder import FIRMWARE, PipelineFolder, read_folder
+from toolchain.edgetpu.run.folder import RATES_MANIFEST as RATES
 from toolchain.edgetpu.run.profile import profile_json, profile_of
-from toolchain.edgetpu.run.rate_folder import MANIFEST as RATES
 from toolchain.edgetpu.run.requests import Arrivals
 from toolchain.edgetpu.show import pictures, report
 from toolchain.edgetpu.show.page import of_plan, of_simulation, pipeline_page

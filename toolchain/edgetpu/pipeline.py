@@ -5,29 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from toolchain.edgetpu.model.figures import operator_weights_ms
+from toolchain.edgetpu.model.figures import StageOf, operator_weights_ms
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import broken_rules
 from toolchain.edgetpu.plan.planner import PipelinePlan
+from toolchain.edgetpu.plan.rates import RatePlan
 from toolchain.edgetpu.run import backends, compiler, coral
-from toolchain.edgetpu.run.folder import PipelineFolder, written_folder
-from toolchain.edgetpu.run.runner import Pipeline, RunTimes, Tensors
+from toolchain.edgetpu.run.folder import (
+    PipelineFolder,
+    RateFolder,
+    write_rate_folder,
+    written_folder,
+)
+from toolchain.edgetpu.run.frames import frames_for, frames_of
+from toolchain.edgetpu.run.runner import DeviceRunner, Pipeline, RunTimes, Tensors
 from toolchain.edgetpu.run.simulate import Load, Simulation, simulate
-from toolchain.edgetpu.run.split import split_file
+from toolchain.edgetpu.run.split import Segment, split_file
 from toolchain.errors import InputError
-from toolchain.files.arrays import read_array
 from toolchain.frontends import read_model_file
 from toolchain.ops.spec import Array
 
-Input = tuple[str, tuple[int, ...], Any]
-"""Name, shape and NumPy type of an input."""
+__all__ = [
+    "Runner",
+    "compile_folder",
+    "frames_for",
+    "frames_of",
+    "open_rate_runner",
+    "open_runner",
+    "read_graphs",
+    "run_all",
+    "simulate_folder",
+    "split",
+    "split_rates",
+]
 
 
 def read_graphs(paths: Sequence[Path]) -> tuple[PipelineGraph, ...]:
@@ -49,21 +63,43 @@ def split(
     `force` is as in `replaced_folder`. Raises InputError for a summary, which has no model, for a
     plan that cannot run, and for a folder that may not or cannot be written.
     """
-    segments = []
-    for path, graph, stage_of in zip(paths, plan.graphs, plan.stage_of, strict=True):
-        broken = broken_rules(graph, stage_of, plan.stages)
-        if plan.stages > 1 and broken:
-            raise InputError(
-                f"{graph.name}: this plan cannot run: {broken[0]}; use another --objective"
-            )
-        data = read_model_file(path)
-        if data[4:8] != b"TFL3":
-            raise InputError(f"{path} is a summary of a graph; only a .tflite file can be split")
-        segments.append(split_file(data, graph, stage_of, plan.stages))
+    segments = [
+        _segments(path, graph, stage_of, plan.stages, "; use another --objective")
+        for path, graph, stage_of in zip(paths, plan.graphs, plan.stage_of, strict=True)
+    ]
     weights = [_weights(plan, graph) for graph in plan.graphs]
     with written_folder(out, plan, segments, weights, force=force, inputs=paths) as fresh:
         finish(fresh)
     return replace(fresh, path=out)
+
+
+def split_rates(
+    paths: Sequence[Path], plan: RatePlan, fields: dict[str, Any], out: Path, *, force: bool = False
+) -> tuple[str, ...]:
+    """Write the stages of every model of a plan for rates, and `rates.json`. Returns the files.
+
+    `fields` is the plan's JSON; `force` and the errors raised are as in `split`.
+    """
+    segments = [
+        _segments(path, graph, stage_of, len(places))
+        for path, graph, stage_of, places in zip(
+            paths, plan.graphs, plan.stage_of, plan.places, strict=True
+        )
+    ]
+    return write_rate_folder(out, plan, segments, fields, force=force, inputs=paths)
+
+
+def _segments(
+    path: Path, graph: PipelineGraph, stage_of: StageOf, stages: int, remedy: str = ""
+) -> tuple[Segment, ...]:
+    """The stages of one model as files."""
+    broken = broken_rules(graph, stage_of, stages)
+    if stages > 1 and broken:
+        raise InputError(f"{graph.name}: this plan cannot run: {broken[0]}{remedy}")
+    data = read_model_file(path)
+    if data[4:8] != b"TFL3":
+        raise InputError(f"{path} is a summary of a graph; only a .tflite file can be split")
+    return split_file(data, graph, stage_of, stages)
 
 
 def _weights(plan: PipelinePlan, graph: PipelineGraph) -> tuple[float, ...]:
@@ -147,71 +183,17 @@ def open_runner(
     return Runner(choice, own, own, next(boards, None))
 
 
-def frames_of(
-    folder: PipelineFolder, paths: Sequence[Path], count: int, seed: int = 0
-) -> tuple[Iterator[Tensors], int]:
-    """Frames, and their number.
-
-    `paths`: .npy or .npz files, one per model input in order; an array with one more dimension
-    holds one frame in each row. Without files, `count` frames of random numbers. Raises InputError
-    if a file does not fit the model.
-    """
-    return frames_for(backends.input_details(folder), paths, count, seed)
-
-
-def frames_for(
-    details: Sequence[Input], paths: Sequence[Path], count: int, seed: int = 0
-) -> tuple[Iterator[Tensors], int]:
-    """As `frames_of`, for inputs with these names, shapes and types."""
-    if not paths:
-        return _random(details, count, seed), count
-    if len(paths) != len(details):
-        names = ", ".join(name for name, _, _ in details)
-        raise InputError(f"{len(paths)} input files for {len(details)} inputs ({names})")
-    columns = {
-        name: _column(path, name, shape, dtype)
-        for path, (name, shape, dtype) in zip(paths, details, strict=True)
-    }
-    sizes = {len(column) for column in columns.values()}
-    if len(sizes) != 1:
-        raise InputError("the input files hold different numbers of frames")
-    rows = sizes.pop()
-    total = max(count, rows) if rows == 1 else rows
-    return (
-        {name: column[frame % rows] for name, column in columns.items()} for frame in range(total)
-    ), total
-
-
-def _random(details: Sequence[Input], count: int, seed: int) -> Iterator[Tensors]:
-    rng = np.random.default_rng(seed)
-    for _ in range(count):
-        frame = {}
-        for name, shape, dtype in details:
-            kind: np.dtype[Any] = np.dtype(dtype)
-            if kind.kind in "iu":
-                bounds = np.iinfo(kind)
-                frame[name] = rng.integers(bounds.min, bounds.max, shape, kind, endpoint=True)
-            else:
-                frame[name] = rng.standard_normal(shape).astype(kind)
-        yield frame
-
-
-def _column(path: Path, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Frames of one input: (frames, *shape)."""
-    array = read_array(path, partial(_check_frames, path=path, name=name, shape=shape))
-    if array.dtype != np.dtype(dtype):
-        raise InputError(f"{path} holds {array.dtype}, input {name!r} is {np.dtype(dtype)}")
-    return array.reshape(-1, *shape)
-
-
-def _check_frames(found: tuple[int, ...], path: Path, name: str, shape: tuple[int, ...]) -> None:
-    """Raises InputError for an array that holds no frames: one, several, or along their axis 0."""
-    several = found[1:] == shape and len(found) == len(shape) + 1 and found[0] > 0
-    along = len(found) == len(shape) and shape[:1] == (1,) and (1, *found[1:]) == shape
-    if found != shape and not several and not (along and found[0] > 0):
-        raise InputError(
-            f"{path} has shape {list(found)}, input {name!r} needs {list(shape)} a frame"
-        )
+def open_rate_runner(folder: RateFolder, fast: bool = False) -> DeviceRunner:
+    """Load every stage on the processor; `fast`: with LiteRT's optimised kernels."""
+    stages = [
+        [
+            backends.LiteRTStage([(model, folder.path / stage.file)], number, (), stage.file, fast)
+            for number, stage in enumerate(model.stages)
+        ]
+        for model in folder.models
+    ]
+    devices = [[visit.device for visit in path] for path in folder.plan.paths]
+    return DeviceRunner(stages, devices, [model.outputs for model in folder.models])
 
 
 def run_all(runner: Runner, frames: Iterable[Tensors]) -> Iterator[tuple[Array, ...]]:

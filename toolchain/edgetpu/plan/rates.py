@@ -63,6 +63,18 @@ class RatePlan:
     seconds: float
 
     @property
+    def stage_of(self) -> tuple[StageOf, ...]:
+        """The stage of each operator of each model, by the order of its stages."""
+        found = []
+        for graph, places in zip(self.graphs, self.places, strict=True):
+            own = [0] * len(graph.ops)
+            for number, place in enumerate(places):
+                for index in place.part.operators:
+                    own[index] = number
+            found.append(tuple(own))
+        return tuple(found)
+
+    @property
     def score(self) -> Score:
         return score(self.estimate, self.demand)
 

@@ -1,9 +1,14 @@
-"""The folder of a split pipeline: a TFLite file for each stage, and `pipeline.json`."""
+"""The folder of a split plan: a TFLite file for each stage, and `pipeline.json` or `rates.json`.
+
+`rates.json` is what `plan --rate --json` writes, and the files of the stages beside it; it is read
+for a simulation without them, too.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -11,20 +16,30 @@ from pathlib import Path
 from typing import Any
 
 from toolchain.edgetpu.model.cost import EdgeTpuCost
+from toolchain.edgetpu.model.graph import PipelineGraph
+from toolchain.edgetpu.plan.demand import Demand
+from toolchain.edgetpu.plan.devices import Place, Setting
 from toolchain.edgetpu.plan.planner import PipelinePlan
+from toolchain.edgetpu.plan.rates import RatePlan
+from toolchain.edgetpu.run.requests import Arrivals, RequestTrace, Visit, simulate_requests
 from toolchain.edgetpu.run.split import Segment
 from toolchain.errors import InputError
 from toolchain.files import check_whole, file_stem, free_name, replaced_folder
 from toolchain.files.bounded import read_bounded
-from toolchain.files.records import read_json, record
+from toolchain.files.records import field_of, read_json, record
 from toolchain.frontends.model_file import LARGEST_FILE_BYTES
 
 MANIFEST = "pipeline.json"
 FIRMWARE = "mcu"
 """The folder of a microcontroller's firmware."""
 FORMAT = "thimble-edgetpu-pipeline"
+RATES_MANIFEST = "rates.json"
+RATES_FORMAT = "thimble-edgetpu-rates"
 VERSION = 1
 COMPILED_SUFFIX = "_edgetpu.tflite"
+_FILES = "files"
+_MOST_STAGES = 64
+_MOST_RATE = 1e6
 
 
 @dataclass(frozen=True)
@@ -100,6 +115,41 @@ class PipelineFolder:
         return sum(stage.on_stick for stage in self.models[0].stages)
 
 
+@dataclass(frozen=True)
+class ReadPlan:
+    """A plan read from its JSON, as far as `simulate` needs it. `predicted`: mean, p99, ms."""
+
+    demand: Demand
+    setting: Setting
+    devices: int
+    paths: tuple[tuple[Visit, ...], ...]
+    predicted: tuple[tuple[float, float], ...]
+
+    def name(self, device: int) -> str:
+        return self.setting.name(device)
+
+    def simulate(self, requests: int, arrivals: Arrivals, seed: int) -> RequestTrace:
+        return simulate_requests(
+            self.paths,
+            self.demand.rates_a_ms,
+            self.devices,
+            self.setting.bus,
+            requests,
+            arrivals,
+            self.demand.deadlines_ms,
+            seed,
+        )
+
+
+@dataclass(frozen=True)
+class RateFolder:
+    """`plan`: the paths, for each stage its device; `models`: the files, in the plan's order."""
+
+    path: Path
+    plan: ReadPlan
+    models: tuple[ModelStages, ...]
+
+
 @contextmanager
 def written_folder(
     path: Path,
@@ -115,16 +165,12 @@ def written_folder(
     What edgetpu_compiler made of the stages of another split never stays beside them. `force`,
     `inputs` and the errors raised are as in `replaced_folder`.
     """
-    stems = _stems([graph.name for graph in plan.graphs])
     models = tuple(
         _stages(stem, plan, number, parts, weights_ms[number])
-        for number, (stem, parts) in enumerate(zip(stems, segments, strict=True))
+        for number, (stem, parts) in enumerate(zip(names_of(plan.graphs), segments, strict=True))
     )
     reserved = [s.compiled_file for model in models for s in model.stages if s.on_stick]
     with replaced_folder(path, force=force, inputs=inputs, reserved=reserved) as fresh:
-        for model, parts in zip(models, segments, strict=True):
-            for stage, segment in zip(model.stages, parts, strict=True):
-                (fresh / stage.file).write_bytes(segment.data)
         folder = PipelineFolder(
             fresh,
             plan.options.objective,
@@ -135,17 +181,58 @@ def written_folder(
             tuple(tuple(op.kind for op in graph.ops) for graph in plan.graphs),
             plan.totals.period_ms,
         )
-        text = json.dumps(_manifest(folder), indent=1) + "\n"
-        (fresh / MANIFEST).write_text(text, encoding="utf-8")
+        content = asdict(folder)
+        del content["path"]
+        manifest = {"format": FORMAT, "version": VERSION, **content}
+        _write(fresh / MANIFEST, models, segments, manifest)
         yield folder
 
 
-def _stems(names: Sequence[str]) -> list[str]:
-    """What the files of each model begin with, no two alike."""
-    stems: list[str] = []
-    for name in names:
-        stems.append(free_name(file_stem(name), {stem.lower() for stem in stems}))
-    return stems
+def write_rate_folder(
+    path: Path,
+    plan: RatePlan,
+    segments: Sequence[Sequence[Segment]],
+    fields: dict[str, Any],
+    *,
+    force: bool = False,
+    inputs: Iterable[Path] = (),
+) -> tuple[str, ...]:
+    """The stages of every model of a plan for rates, and `rates.json`. Returns the files' names.
+
+    `fields` is the plan's JSON; the others and the errors raised are as in `written_folder`.
+    """
+    models = []
+    for name, parts, places in zip(plan.demand.names, segments, plan.places, strict=True):
+        stages = tuple(
+            _rate_stage(f"{name}_stage_{number}_of_{len(places)}.tflite", segment, place, plan)
+            for number, (segment, place) in enumerate(zip(parts, places, strict=True))
+        )
+        models.append(ModelStages(name, parts[0].inputs, parts[-1].outputs, stages))
+    with replaced_folder(path, force=force, inputs=inputs) as fresh:
+        manifest = {**fields, _FILES: [asdict(model) for model in models]}
+        _write(fresh / RATES_MANIFEST, models, segments, manifest)
+    return tuple(stage.file for model in models for stage in model.stages)
+
+
+def _write(
+    manifest: Path,
+    models: Sequence[ModelStages],
+    segments: Sequence[Sequence[Segment]],
+    content: dict[str, Any],
+) -> None:
+    """The stages of all models, and the manifest beside them."""
+    for model, parts in zip(models, segments, strict=True):
+        for stage, segment in zip(model.stages, parts, strict=True):
+            (manifest.parent / stage.file).write_bytes(segment.data)
+    manifest.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def names_of(graphs: Sequence[PipelineGraph]) -> list[str]:
+    """What the files of each model begin with, and what --rate calls it; no two alike."""
+    names: list[str] = []
+    for graph in graphs:
+        names.append(free_name(file_stem(graph.name), {name.lower() for name in names}))
+    return names
 
 
 def _stages(
@@ -180,10 +267,24 @@ def _stages(
     return ModelStages(stem, parts[0].inputs, parts[-1].outputs, tuple(stages))
 
 
-def _manifest(folder: PipelineFolder) -> dict[str, Any]:
-    content = asdict(folder)
-    del content["path"]
-    return {"format": FORMAT, "version": VERSION, **content}
+def _rate_stage(file: str, segment: Segment, place: Place, plan: RatePlan) -> StageFile:
+    part, cost = place.part, plan.setting.cost
+    return StageFile(
+        file,
+        hashlib.sha256(segment.data).hexdigest(),
+        segment.inputs,
+        segment.outputs,
+        part.operators,
+        part.param_bytes,
+        max(0, part.param_bytes - cost.cache_bytes),
+        place.streamed_bytes,
+        part.in_bytes,
+        part.out_bytes,
+        part.fixed_ms,
+        part.fixed_ms + plan.setting.stream_ms(place.streamed_bytes),
+        0,
+        place.device == plan.setting.sticks,
+    )
 
 
 def read_folder(path: Path) -> PipelineFolder:
@@ -214,7 +315,7 @@ def read_folder(path: Path) -> PipelineFolder:
     )
     for model in folder.models:
         for stage in model.stages:
-            check_file(path / stage.file, stage.sha256)
+            _check_file(path / stage.file, stage.sha256)
     return folder
 
 
@@ -261,7 +362,7 @@ def _check_manifest(read: _Manifest, where: str) -> None:
                 raise InputError(f"{at}: a size or time is negative")
 
 
-def check_file(path: Path, sha256: str) -> None:
+def _check_file(path: Path, sha256: str) -> None:
     """Raises InputError for a file that is not there, or not what was written."""
     try:
         data = read_bounded(path, LARGEST_FILE_BYTES)
@@ -269,3 +370,83 @@ def check_file(path: Path, sha256: str) -> None:
         raise InputError(f"{error}; split the model again") from error
     if hashlib.sha256(data).hexdigest() != sha256:
         raise InputError(f"{path} is not what was split: its hash differs; split the model again")
+
+
+def read_rate_folder(path: Path) -> RateFolder:
+    """The plan and the stages in a folder whose files are all there and unchanged.
+
+    Raises InputError, naming the file, otherwise.
+    """
+    check_whole(path, "split the models again")
+    manifest = path / RATES_MANIFEST
+    plan, where = read_plan(manifest), str(manifest)
+    models = field_of(read_json(manifest), _FILES, tuple[ModelStages, ...], where)
+    if tuple(model.name for model in models) != plan.demand.names:
+        raise InputError(f"{where}: {_FILES} is of other models; split the models again")
+    for model, visits in zip(models, plan.paths, strict=True):
+        if len(model.stages) != len(visits):
+            raise InputError(f"{where}: {_FILES}: {model.name} has other stages than its plan")
+        for stage in model.stages:
+            if Path(stage.file).name != stage.file or "\0" in stage.file:
+                raise InputError(f"{where}: {stage.file!r} lies outside the folder")
+            _check_file(path / stage.file, stage.sha256)
+    return RateFolder(path, plan, models)
+
+
+def read_plan(path: Path) -> ReadPlan:
+    """Raises InputError, naming the field, for a file that is no plan for rates."""
+    where = str(path)
+    try:
+        content = read_json(path)
+        if field_of(content, "format", str, where) != RATES_FORMAT:
+            raise InputError(f"{where}: the format is another")
+        if field_of(content, "version", int, where) != VERSION:
+            raise InputError(f"{where}: the version is another")
+        sticks = field_of(content, "sticks", int, where)
+        cost = field_of(content, "cost", EdgeTpuCost, where)
+        devices = sticks + field_of(content, "host", bool, where)
+        if (
+            not 0 < sticks <= _MOST_STAGES
+            or min(cost.stream_bytes_per_ms, cost.hub_bytes_per_ms) <= 0
+        ):
+            raise InputError(f"{where}: sticks or cost is out of range")
+        setting = Setting(sticks, cost)
+        names, rates, deadlines, paths, predicted = [], [], [], [], []
+        for k, entry in enumerate(field_of(content, "models", tuple[Any, ...], where)):
+            at = f"{where}: models[{k}]"
+            names.append(field_of(entry, "name", str, at))
+            rates.append(field_of(entry, "rate", float, at))
+            deadlines.append(field_of(entry, "deadline_ms", float | None, at))
+            mean = field_of(entry, "mean_ms", float | None, at)
+            tail = field_of(entry, "p99_ms", float | None, at)
+            predicted.append(
+                (math.inf if mean is None else mean, math.inf if tail is None else tail)
+            )
+            stages = field_of(entry, "stages", tuple[Any, ...], at)
+            if not 0 < len(stages) <= _MOST_STAGES or not 0 < rates[-1] <= _MOST_RATE:
+                raise InputError(f"{at}: rate or stages is out of range")
+            paths.append(
+                tuple(
+                    _visit(s, setting, devices, f"{at}: stages[{n}]") for n, s in enumerate(stages)
+                )
+            )
+        if not names:
+            raise InputError(f"{where}: models is empty")
+    except InputError as error:
+        raise InputError(
+            f"no plan for rates: {error}; make it with `thimble edgetpu plan MODEL --rate ... "
+            "--json FILE`"
+        ) from error
+    demand = Demand(tuple(names), tuple(rates), tuple(deadlines))
+    return ReadPlan(demand, setting, devices, tuple(paths), tuple(predicted))
+
+
+def _visit(entry: Any, setting: Setting, devices: int, at: str) -> Visit:
+    device = field_of(entry, "device", int, at)
+    fixed = field_of(entry, "fixed_ms", float, at)
+    streamed, swapped = (
+        field_of(entry, name, int, at) for name in ("streamed_bytes", "swapped_bytes")
+    )
+    if not 0 <= device < devices or not 0 <= fixed < 1e9 or min(streamed, swapped) < 0:
+        raise InputError(f"{at}: device, fixed_ms or a size is out of range")
+    return Visit(device, fixed, setting.stream_ms(streamed), setting.stream_ms(swapped))

@@ -1,7 +1,9 @@
-"""Thimble's own pipeline: a thread for each stage, bounded queues between them, frames in order.
+"""Thimble's own runner: a queue and a thread for each device, frames of one model or of several.
 
-A frame has its tensors by name. Tensors that a later stage needs travel along; the others are
-dropped. A failing stage stops all stages, and the caller gets one error that names it.
+A device takes frames in the order in which they come, whatever their model. A pipeline is one model
+whose stages are on devices of their own, joined by bounded queues: its results come in the order of
+the frames. A frame has its tensors by name. Tensors that a later stage needs travel along; the
+others are dropped. A failing stage stops all devices, and the caller gets one error that names it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -46,7 +49,7 @@ class StageRunner(Protocol):
 
 @dataclass
 class StageTimes:
-    """Milliseconds, summed over `frames` frames."""
+    """Milliseconds of a device, summed over `frames` frames."""
 
     frames: int = 0
     busy_ms: float = 0.0
@@ -58,7 +61,10 @@ class StageTimes:
 
 @dataclass
 class RunTimes:
-    """The measurements of a run; complete once the last result is taken."""
+    """The measurements of a run; complete once the last result is taken.
+
+    `stages`: of each device. In a pipeline, these are the stages.
+    """
 
     stages: list[StageTimes]
     frames: int = 0
@@ -79,43 +85,50 @@ class RunTimes:
 class Channel(Generic[T]):
     """A bounded queue that can be closed from either end; nothing ever waits on a closed one."""
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int | None) -> None:
+        """`capacity`: None for any number of items."""
         self._items: deque[T] = deque()
         self._capacity = capacity
-        self._finished = False
+        self._taken = 0
+        self._all: int | None = None
         self._aborted = False
         self._changed = threading.Condition()
 
     def put(self, item: T) -> bool:
         """Wait for room. Returns False if the channel was aborted; the item is then lost."""
         with self._changed:
-            self._changed.wait_for(lambda: self._aborted or len(self._items) < self._capacity)
+            self._changed.wait_for(lambda: self._aborted or self._has_room())
             if self._aborted:
                 return False
             self._items.append(item)
             self._changed.notify_all()
             return True
 
+    def _has_room(self) -> bool:
+        return self._capacity is None or len(self._items) < self._capacity
+
     def get(self, seconds: float | None = None) -> T | None:
-        """Wait for an item. Returns None if the channel is finished and empty, or aborted.
+        """Wait for an item. Returns None once all are taken, or where the channel was aborted.
 
         Raises TimeoutError after `seconds`.
         """
         with self._changed:
-            if not self._changed.wait_for(
-                lambda: self._aborted or self._items or self._finished, seconds
-            ):
+            if not self._changed.wait_for(self._has_news, seconds):
                 raise TimeoutError
             if self._aborted or not self._items:
                 return None
+            self._taken += 1
             item = self._items.popleft()
             self._changed.notify_all()
             return item
 
-    def finish(self) -> None:
-        """No more items come; those inside can still be taken."""
+    def _has_news(self) -> bool:
+        return self._aborted or bool(self._items) or self._taken == self._all
+
+    def finish(self, items: int) -> None:
+        """So many items come in all: once they are taken, nothing waits for more."""
         with self._changed:
-            self._finished = True
+            self._all = items
             self._changed.notify_all()
 
     def abort(self) -> None:
@@ -126,19 +139,213 @@ class Channel(Generic[T]):
             self._changed.notify_all()
 
 
-@dataclass
-class _Frame:
+@dataclass(frozen=True)
+class Request:
+    """A frame. `number`: of its model, from 0; `at_s`: when it comes, from the start of the run.
+
+    One of 0 s comes as soon as there is room for it.
+    """
+
+    model: int
     number: int
+    at_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The outputs of a request, in the order of the model's file, and the time it took."""
+
+    request: Request
+    outputs: tuple[Array, ...]
+    latency_ms: float
+
+
+@dataclass
+class _Work:
+    """A request under way: its tensors so far, and the stage that is next."""
+
+    request: Request
     tensors: dict[str, Array]
     entered: float
-    queued: float = field(default=0.0)
+    queued: float
+    stage: int = 0
+
+
+@dataclass
+class DeviceRunner:
+    """`stages`: of each model; `devices`: the device of each; `outputs`: names, by model.
+
+    `capacity`: frames that a queue holds; None for any number. A device that works on one frame for
+    more than `patience_s` is considered hung, and abandoned. `word`: what errors call a frame.
+    """
+
+    stages: Sequence[Sequence[StageRunner]]
+    devices: Sequence[Sequence[int]]
+    outputs: Sequence[Sequence[str]]
+    capacity: int | None = None
+    patience_s: float | None = None
+    word: str = "request"
+    by_device: dict[int, StageTimes] = field(default_factory=dict)
+    times: RunTimes = field(default_factory=lambda: RunTimes([]))
+
+    def __post_init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        used = sorted({device for path in self.devices for device in path})
+        self.by_device = {device: StageTimes() for device in used}
+        self.times = RunTimes(list(self.by_device.values()))
+
+    def run(self, coming: Iterable[tuple[Request, Tensors]]) -> Iterator[Answer]:
+        """Answers as they come; requests are taken only as fast as there is room.
+
+        Closing the iterator stops all threads and waits for them. Raises StageError naming the
+        stage that failed, and whatever `coming` raises.
+        """
+        self._begin()
+        run = _Run(self)
+        threads = [threading.Thread(target=run.feed, args=(coming,), name="feed", daemon=True)]
+        threads += [
+            threading.Thread(target=run.serve, args=(device,), name=f"device {device}", daemon=True)
+            for device in self.by_device
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield from run.answers()
+        finally:
+            run.abort()
+            for device, thread in zip((None, *self.by_device), threads, strict=True):
+                while thread.is_alive() and not run.hangs(device):
+                    thread.join(timeout=0.1 if self.patience_s else None)
+        if run.failures:
+            raise run.failures[0]
+
+
+class _Run:
+    """The queues of one run, and what its threads do."""
+
+    def __init__(self, runner: DeviceRunner) -> None:
+        self._runner = runner
+        self._queues: dict[int, Channel[_Work]] = {
+            device: Channel(runner.capacity) for device in runner.by_device
+        }
+        self._done: Channel[tuple[_Work, Answer]] = Channel(runner.capacity)
+        self._stopped = threading.Event()
+        self._begun: dict[int, tuple[float, _Work]] = {}
+        self._needed: list[list[frozenset[str]]] = []
+        for stages, outputs in zip(runner.stages, runner.outputs, strict=True):
+            later = [
+                {name for stage in stages[k + 1 :] for name in stage.inputs}
+                for k in range(len(stages))
+            ]
+            self._needed.append([frozenset(names | set(outputs)) for names in later])
+        self.failures: list[BaseException] = []
+
+    def abort(self, reason: BaseException | None = None) -> None:
+        """Stop all threads."""
+        if reason is not None:
+            self.failures.append(reason)
+        self._stopped.set()
+        for channel in self._queues.values():
+            channel.abort()
+        self._done.abort()
+
+    def hangs(self, device: int | None) -> bool:
+        """Whether a device is at one frame for too long; the feed, None, never is."""
+        begun = None if device is None else self._begun.get(device)
+        patience_s = self._runner.patience_s
+        return bool(begun and patience_s and time.perf_counter() - begun[0] > patience_s)
+
+    def feed(self, coming: Iterable[tuple[Request, Tensors]]) -> None:
+        begin, count = time.perf_counter(), 0
+        try:
+            for request, tensors in coming:
+                wait_s = request.at_s - (time.perf_counter() - begin)
+                if wait_s > 0 and self._stopped.wait(wait_s):
+                    return
+                now = time.perf_counter()
+                first = self._queues[self._runner.devices[request.model][0]]
+                if not first.put(_Work(request, dict(tensors), now, now)):
+                    return
+                count += 1
+        except BaseException as error:  # handed to the caller's thread
+            self.abort(error)
+            return
+        self._done.finish(count)
+
+    def serve(self, device: int) -> None:
+        times = self._runner.by_device[device]
+        while (work := self._queues[device].get()) is not None:
+            model, number = work.request.model, work.stage
+            stage = self._runner.stages[model][number]
+            taken = time.perf_counter()
+            times.queue_ms += 1e3 * (taken - work.queued)
+            self._begun[device] = taken, work
+            try:
+                outputs, transfer_ms = stage.invoke(work.tensors)
+            except BaseException as error:  # handed to the caller's thread
+                self.abort(self._failure(work, str(error) or type(error).__name__, error))
+                return
+            finally:
+                del self._begun[device]
+            done = time.perf_counter()
+            busy_ms = 1e3 * (done - taken)
+            times.frames += 1
+            times.busy_ms += busy_ms
+            times.transfer_ms += transfer_ms
+            times.slowest_ms = max(times.slowest_ms, busy_ms)
+            merged, needed = {**work.tensors, **outputs}, self._needed[model][number]
+            work.tensors = {name: merged[name] for name in merged if name in needed}
+            work.queued, work.stage = done, number + 1
+            if not self._pass_on(work):
+                return
+            times.blocked_ms += 1e3 * (time.perf_counter() - done)
+
+    def _pass_on(self, work: _Work) -> bool:
+        """To the device of its next stage, or out; False where the run was stopped."""
+        devices = self._runner.devices[work.request.model]
+        if work.stage < len(devices):
+            return self._queues[devices[work.stage]].put(work)
+        names = self._runner.outputs[work.request.model]
+        outputs = tuple(work.tensors[name] for name in names)
+        latency_ms = 1e3 * (work.queued - work.entered)
+        return self._done.put((work, Answer(work.request, outputs, latency_ms)))
+
+    def _failure(self, work: _Work, reason: str, cause: BaseException | None) -> StageError:
+        stage = self._runner.stages[work.request.model][work.stage]
+        told = f"{self._runner.word} {work.request.number}: {reason}" if cause else reason
+        failure = StageError(work.stage, stage.name, told)
+        failure.__cause__ = cause
+        return failure
+
+    def answers(self) -> Iterator[Answer]:
+        times, begin = self._runner.times, 0.0
+        while (found := self._next()) is not None:
+            work, answer = found
+            now = time.perf_counter()
+            times.frames += 1
+            times.latency_ms += 1e3 * (now - work.entered)
+            if times.frames == 1:
+                times.first_ms = 1e3 * (now - work.entered)
+                begin = now
+            times.span_ms = 1e3 * (now - begin)
+            yield answer
+
+    def _next(self) -> tuple[_Work, Answer] | None:
+        patience_s = self._runner.patience_s
+        while True:
+            try:
+                return self._done.get(patience_s and patience_s / 10)
+            except TimeoutError:
+                for device, (_, work) in list(self._begun.items()):
+                    if self.hangs(device):
+                        reason = f"no answer for {patience_s:g} s; was it unplugged?"
+                        self.abort(self._failure(work, reason, None))
 
 
 class Pipeline:
-    """Stages joined by channels of `capacity` frames (Google's runner: one).
-
-    A stage that works on one frame for more than `patience_s` is considered hung, and abandoned.
-    """
+    """Stages joined by queues of `capacity` frames (Google's runner: one)."""
 
     def __init__(
         self,
@@ -147,133 +354,19 @@ class Pipeline:
         capacity: int = 1,
         patience_s: float | None = None,
     ) -> None:
-        self._stages = tuple(stages)
-        self._outputs = tuple(outputs)
-        self._capacity = max(1, capacity)
-        self._patience_s = patience_s
-        self._begun: list[float | None] = [None for _ in self._stages]
-        self._needed: list[frozenset[str]] = []
-        for index in range(len(self._stages)):
-            later = {name for stage in self._stages[index + 1 :] for name in stage.inputs}
-            self._needed.append(frozenset(later | set(self._outputs)))
-        self.times = RunTimes([StageTimes() for _ in self._stages])
+        """`patience_s` is as in `DeviceRunner`."""
+        devices = range(len(stages))
+        self._runner = DeviceRunner(
+            [stages], [devices], [outputs], max(1, capacity), patience_s, "frame"
+        )
+
+    @property
+    def times(self) -> RunTimes:
+        return self._runner.times
 
     def run(self, frames: Iterable[Tensors]) -> Iterator[tuple[Array, ...]]:
-        """Results in the order of the frames; frames are taken only as fast as stages finish.
-
-        Closing the iterator stops all threads and waits for them. Raises StageError naming the
-        stage that failed, and whatever the iterator of frames raises.
-        """
-        self.times = RunTimes([StageTimes() for _ in self._stages])
-        self._begun = [None for _ in self._stages]
-        channels: list[Channel[_Frame]] = [
-            Channel(self._capacity) for _ in range(len(self._stages) + 1)
-        ]
-        failures: list[BaseException] = []
-
-        def abort(reason: BaseException | None = None) -> None:
-            if reason is not None:
-                failures.append(reason)
-            for channel in channels:
-                channel.abort()
-
-        threads = [
-            threading.Thread(
-                target=self._feed, args=(frames, channels[0], abort), name="feed", daemon=True
-            )
-        ]
-        for index in range(len(self._stages)):
-            threads.append(
-                threading.Thread(
-                    target=self._work,
-                    args=(index, channels[index], channels[index + 1], abort),
-                    name=f"stage {index}",
-                    daemon=True,
-                )
-            )
-        for thread in threads:
-            thread.start()
-        try:
-            yield from self._drain(channels[-1], abort)
-        finally:
-            abort()
-            for index, thread in enumerate(threads, -1):
-                while thread.is_alive() and not self._hangs(index):
-                    thread.join(timeout=0.1 if self._patience_s else None)
-        if failures:
-            raise failures[0]
-
-    def _hangs(self, index: int) -> bool:
-        """Whether a stage is at one frame for too long; the feed, -1, never is."""
-        begun = self._begun[index] if index >= 0 else None
-        return bool(begun and self._patience_s and time.perf_counter() - begun > self._patience_s)
-
-    def _next(self, channel: Channel[_Frame], abort: _Abort) -> _Frame | None:
-        while True:
-            try:
-                return channel.get(self._patience_s and self._patience_s / 10)
-            except TimeoutError:
-                for index, stage in enumerate(self._stages):
-                    if self._hangs(index):
-                        reason = f"no answer for {self._patience_s:g} s; was it unplugged?"
-                        abort(StageError(index, stage.name, reason))
-
-    def _drain(self, channel: Channel[_Frame], abort: _Abort) -> Iterator[tuple[Array, ...]]:
-        begin = last = 0.0
-        while (frame := self._next(channel, abort)) is not None:
-            now = time.perf_counter()
-            self.times.frames += 1
-            self.times.latency_ms += 1e3 * (now - frame.entered)
-            if self.times.frames == 1:
-                self.times.first_ms = 1e3 * (now - frame.entered)
-                begin = now
-            last = now
-            self.times.span_ms = 1e3 * (last - begin)
-            yield tuple(frame.tensors[name] for name in self._outputs)
-
-    def _feed(self, frames: Iterable[Tensors], channel: Channel[_Frame], abort: _Abort) -> None:
-        try:
-            for number, tensors in enumerate(frames):
-                now = time.perf_counter()
-                if not channel.put(_Frame(number, dict(tensors), now, now)):
-                    return
-        except BaseException as error:  # handed to the caller's thread
-            abort(error)
-            return
-        channel.finish()
-
-    def _work(
-        self, index: int, source: Channel[_Frame], target: Channel[_Frame], abort: _Abort
-    ) -> None:
-        stage, times, needed = self._stages[index], self.times.stages[index], self._needed[index]
-        while (frame := source.get()) is not None:
-            taken = time.perf_counter()
-            times.queue_ms += 1e3 * (taken - frame.queued)
-            self._begun[index] = taken
-            try:
-                outputs, transfer_ms = stage.invoke(frame.tensors)
-            except BaseException as error:  # handed to the caller's thread
-                reason = f"frame {frame.number}: {error or type(error).__name__}"
-                failure = StageError(index, stage.name, reason)
-                failure.__cause__ = error
-                abort(failure)
-                return
-            finally:
-                self._begun[index] = None
-            done = time.perf_counter()
-            busy_ms = 1e3 * (done - taken)
-            times.frames += 1
-            times.busy_ms += busy_ms
-            times.transfer_ms += transfer_ms
-            times.slowest_ms = max(times.slowest_ms, busy_ms)
-            merged = {**frame.tensors, **outputs}
-            frame.tensors = {name: merged[name] for name in merged if name in needed}
-            frame.queued = done
-            if not target.put(frame):
-                return
-            times.blocked_ms += 1e3 * (time.perf_counter() - done)
-        target.finish()
-
-
-class _Abort(Protocol):
-    def __call__(self, reason: BaseException | None = None) -> None: ...
+        """Results in the order of the frames; otherwise as `DeviceRunner.run`."""
+        coming = ((Request(0, number), tensors) for number, tensors in enumerate(frames))
+        with closing(self._runner.run(coming)) as answers:  # type: ignore[type-var]
+            for answer in answers:
+                yield answer.outputs

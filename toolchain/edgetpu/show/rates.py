@@ -1,33 +1,24 @@
-"""Plans for rates as tables, sentences and JSON, and the JSON read back for `simulate`."""
+"""Plans for rates as tables, sentences and JSON."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
 from rich.table import Table
 
-from toolchain.edgetpu.model.cost import EdgeTpuCost
 from toolchain.edgetpu.plan.demand import Demand
 from toolchain.edgetpu.plan.devices import Setting, Sharing
 from toolchain.edgetpu.plan.rates import Baseline, RatePlan, highest_factor
+from toolchain.edgetpu.run.folder import RATES_FORMAT, VERSION
 from toolchain.edgetpu.run.requests import (
     Arrivals,
     RequestTrace,
     Served,
-    Visit,
-    simulate_requests,
 )
 from toolchain.edgetpu.show.report import ranges
-from toolchain.errors import InputError
-from toolchain.files.records import field_of, read_json
-
-FORMAT = "thimble-edgetpu-rates"
-VERSION = 1
-_MOST_STAGES = 64
 
 
 def rates_json(
@@ -76,7 +67,7 @@ def rates_json(
         )
     value, bound = plan.score, plan.bound
     return {
-        "format": FORMAT,
+        "format": RATES_FORMAT,
         "version": VERSION,
         "objective": demand.objective,
         "sticks": plan.setting.sticks,
@@ -341,32 +332,6 @@ def baselines_table(plan: RatePlan, others: Sequence[Baseline]) -> Table:
     return table
 
 
-@dataclass(frozen=True)
-class ReadPlan:
-    """A plan read from its JSON, as far as `simulate` needs it. `predicted`: mean, p99, ms."""
-
-    demand: Demand
-    setting: Setting
-    devices: int
-    paths: tuple[tuple[Visit, ...], ...]
-    predicted: tuple[tuple[float, float], ...]
-
-    def name(self, device: int) -> str:
-        return self.setting.name(device)
-
-    def simulate(self, requests: int, arrivals: Arrivals, seed: int) -> RequestTrace:
-        return simulate_requests(
-            self.paths,
-            self.demand.rates_a_ms,
-            self.devices,
-            self.setting.bus,
-            requests,
-            arrivals,
-            self.demand.deadlines_ms,
-            seed,
-        )
-
-
 def run_table(
     demand: Demand,
     predicted: Sequence[tuple[float, float]],
@@ -381,65 +346,6 @@ def run_table(
         measured = ("-" if row[k] is None else f"{row[k]:.2f}" for k in ("mean_ms", "p99_ms"))
         table.add_row(name, f"{row['requests']}", *measured, f"{mean:.2f}", f"{tail:.2f}")
     return table
-
-
-def read_plan(path: Path) -> ReadPlan:
-    """Raises InputError, naming the field, for a file that is no plan for rates."""
-    where = str(path)
-    try:
-        content = read_json(path)
-        if field_of(content, "format", str, where) != FORMAT:
-            raise InputError(f"{where}: the format is another")
-        if field_of(content, "version", int, where) != VERSION:
-            raise InputError(f"{where}: the version is another")
-        sticks = field_of(content, "sticks", int, where)
-        cost = field_of(content, "cost", EdgeTpuCost, where)
-        devices = sticks + field_of(content, "host", bool, where)
-        if (
-            not 0 < sticks <= _MOST_STAGES
-            or min(cost.stream_bytes_per_ms, cost.hub_bytes_per_ms) <= 0
-        ):
-            raise InputError(f"{where}: sticks or cost is out of range")
-        setting = Setting(sticks, cost)
-        names, rates, deadlines, paths, predicted = [], [], [], [], []
-        for k, entry in enumerate(field_of(content, "models", tuple[Any, ...], where)):
-            at = f"{where}: models[{k}]"
-            names.append(field_of(entry, "name", str, at))
-            rates.append(field_of(entry, "rate", float, at))
-            deadlines.append(field_of(entry, "deadline_ms", float | None, at))
-            mean = field_of(entry, "mean_ms", float | None, at)
-            tail = field_of(entry, "p99_ms", float | None, at)
-            predicted.append(
-                (math.inf if mean is None else mean, math.inf if tail is None else tail)
-            )
-            stages = field_of(entry, "stages", tuple[Any, ...], at)
-            if not 0 < len(stages) <= _MOST_STAGES or not 0 < rates[-1] <= 1e6:
-                raise InputError(f"{at}: rate or stages is out of range")
-            paths.append(
-                tuple(
-                    _visit(s, setting, devices, f"{at}: stages[{n}]") for n, s in enumerate(stages)
-                )
-            )
-        if not names:
-            raise InputError(f"{where}: models is empty")
-    except InputError as error:
-        raise InputError(
-            f"no plan for rates: {error}; make it with `thimble edgetpu plan MODEL --rate ... "
-            "--json FILE`"
-        ) from error
-    demand = Demand(tuple(names), tuple(rates), tuple(deadlines))
-    return ReadPlan(demand, setting, devices, tuple(paths), tuple(predicted))
-
-
-def _visit(entry: Any, setting: Setting, devices: int, at: str) -> Visit:
-    device = field_of(entry, "device", int, at)
-    fixed = field_of(entry, "fixed_ms", float, at)
-    streamed, swapped = (
-        field_of(entry, name, int, at) for name in ("streamed_bytes", "swapped_bytes")
-    )
-    if not 0 <= device < devices or not 0 <= fixed < 1e9 or min(streamed, swapped) < 0:
-        raise InputError(f"{at}: device, fixed_ms or a size is out of range")
-    return Visit(device, fixed, setting.stream_ms(streamed), setting.stream_ms(swapped))
 
 
 def late_lines(plan: RatePlan, trace: RequestTrace) -> list[str]:
