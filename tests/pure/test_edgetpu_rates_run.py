@@ -27,7 +27,7 @@ from toolchain.edgetpu.run.frames import (
 )
 from toolchain.edgetpu.run.requests import Arrivals, simulate_plan
 from toolchain.edgetpu.run.runner import DeviceRunner, StageError
-from toolchain.edgetpu.show.rates import rates_json
+from toolchain.edgetpu.show.documents import rates_json
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 TWO = ["edgetpu", "split", str(DIGITS), str(DIGITS), "--devices", "2"]

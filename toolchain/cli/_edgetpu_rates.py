@@ -36,7 +36,7 @@ from toolchain.edgetpu.run.frames import (
 )
 from toolchain.edgetpu.run.requests import Arrivals, simulate_plan
 from toolchain.edgetpu.run.runner import Answer
-from toolchain.edgetpu.show import rates as report
+from toolchain.edgetpu.show import documents, report
 from toolchain.edgetpu.show.page import of_rates, pipeline_page
 from toolchain.errors import InputError, ResultError
 from toolchain.files import replaced_file
@@ -118,7 +118,7 @@ def show_rates(
         if not found.met:
             step("looking for rates that could be met")
             factor = highest_planned(found, asked.options)
-    fields = report.rates_json(found, trace, arrivals, others, factor)
+    fields = documents.rates_json(found, trace, arrivals, others, factor)
     if json:
         write_json(json, fields)
     if html:
@@ -153,7 +153,7 @@ def split(asked: Asked, out: Path, force: bool, json: str | None) -> None:
             raise ResultError("this cannot be met, nothing is split: " + ";\n  ".join(unmet))
         step("simulating")
         trace = simulate_plan(found)
-        fields = report.rates_json(found, trace, Arrivals.POISSON, (), None)
+        fields = documents.rates_json(found, trace, Arrivals.POISSON, (), None)
         step("splitting")
         files = pipeline.split_rates(asked.models, found, fields, out, force=force)
     if json:
@@ -209,7 +209,7 @@ def run(
         return
     console = output_console()
     console.print("Ran on the processor, a thread for each device.")
-    console.print(report.run_table(demand, folder.plan.predicted, rows))
+    console.print(report.requests_table(demand, folder.plan.predicted, rows))
     shares = ", ".join(f"{name} {share:.0%}" for name, share in busy.items())
     console.print(f"{len(answers)} requests in {span_ms / 1e3:.2f} s. Busy: {shares}.")
 
@@ -230,7 +230,7 @@ def show_simulation(
                 "busy": list(trace.busy),
                 "bus": trace.bus,
                 "models": [
-                    {"name": name, **report.served_json(served)}
+                    {"name": name, **documents.served_json(served)}
                     for name, served in zip(names, trace.models, strict=True)
                 ],
             },

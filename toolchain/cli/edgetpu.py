@@ -32,7 +32,7 @@ from toolchain.edgetpu.run.folder import FIRMWARE, PipelineFolder, read_folder
 from toolchain.edgetpu.run.folder import RATES_MANIFEST as RATES
 from toolchain.edgetpu.run.profile import profile_json, profile_of
 from toolchain.edgetpu.run.requests import Arrivals
-from toolchain.edgetpu.show import pictures, report
+from toolchain.edgetpu.show import documents, pictures, report
 from toolchain.edgetpu.show.page import of_plan, of_simulation, pipeline_page
 from toolchain.errors import InputError, MissingToolError, ResultError
 from toolchain.files import check_folder, replaced_file, write_file
@@ -142,16 +142,16 @@ def plan_command(
         if len(models) > 1 and goal == objectives.DEFAULT:
             step("comparing with sticks of their own")
             separate = apart(found.graphs, found.stages, options)
-    fields = report.plan_json(found)
+    fields = documents.plan_json(found)
     if json or conditions:
         if plans:
             fields["sticks"] = [
                 {"stages": p.stages, "period_ms": p.totals.period_ms} for p in plans
             ]
         if free is not None:
-            fields["children_in_any_stage"] = report.totals_json(free)
+            fields["children_in_any_stage"] = documents.totals_json(free)
         if without_host is not None:
-            fields["without_host"] = report.totals_json(without_host)
+            fields["without_host"] = documents.totals_json(without_host)
         if separate is not None:
             fields["apart"] = {
                 "sticks": list(separate.sticks),
@@ -278,8 +278,8 @@ def split_command(
         folder = pipeline.split(models, found, out, force=force, finish=compile_stages)
     if json:
         files = [stage.file for model in folder.models for stage in model.stages] + program
-        compiled = report.compiled_json(folder, reports) if reports else None
-        fields = {**report.plan_json(found), "folder": str(out), "files": files}
+        compiled = documents.compiled_json(folder, reports) if reports else None
+        fields = {**documents.plan_json(found), "folder": str(out), "files": files}
         write_json(json, {**fields, "compiled": compiled})
     if json != "-":
         console.print(report.plan_table(found))
@@ -350,7 +350,7 @@ def run_command(
         span_ms = 1e3 * (time.perf_counter() - begin)
     if out is not None:
         _save(out, read, kept)
-    fields = report.run_json(runner.backend.name, runner.times, done, span_ms)
+    fields = documents.run_json(runner.backend.name, runner.times, done, span_ms)
     if json:
         write_json(json, {**fields, "why": runner.backend.why})
     if json == "-":
@@ -417,7 +417,7 @@ def simulate_command(
     read = read_folder(folder)
     simulation = pipeline.simulate_folder(read, frames, queue, arrival_ms)
     if json:
-        write_json(json, report.simulation_json(simulation))
+        write_json(json, documents.simulation_json(simulation))
     if picture is not None:
         title = ", ".join(model.name for model in read.models)
         write_file(picture, pictures.timeline_svg(simulation, title))

@@ -88,6 +88,10 @@ class Setting:
     def stream_ms(self, size_bytes: int) -> float:
         return size_bytes / self.alone_bytes_per_ms
 
+    def alone_ms(self, place: Place) -> float:
+        """A request's service at a place, without swaps and while nothing else streams."""
+        return place.part.fixed_ms + self.stream_ms(place.streamed_bytes)
+
     def name(self, device: int) -> str:
         return "host" if device == self.sticks else f"stick {device}"
 

@@ -79,6 +79,12 @@ class RatePlan:
         return score(self.estimate, self.demand)
 
     @property
+    def gap(self) -> float:
+        """(objective - bound) / objective, where the demand is met; 0 for an optimal plan."""
+        value, bound = self.score[2], self.bound[2]
+        return max(0.0, (value - bound) / value) if value else 0.0
+
+    @property
     def met(self) -> bool:
         """Whether no device is overloaded and every deadline is met."""
         return self.score[:2] == (0.0, 0.0)

@@ -49,6 +49,13 @@ class Simulation:
     hub_share: float
     stages: tuple[StageTrace, ...]
 
+    def stages_json(self) -> list[dict[str, float]]:
+        """Milliseconds of a frame in each stage, as --json names them."""
+        names = ("busy_ms", "queue_ms", "stream_ms", "starved_ms", "blocked_ms")
+        return [
+            {name: getattr(stage, name) / self.frames for name in names} for stage in self.stages
+        ]
+
 
 @dataclass
 class _Stage:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from toolchain.edgetpu.model.figures import StageFigures
 from toolchain.edgetpu.plan.planner import PipelinePlan
 from toolchain.edgetpu.plan.rates import Baseline, RatePlan
-from toolchain.edgetpu.run.folder import PipelineFolder
+from toolchain.edgetpu.run.folder import PipelineFolder, StageFile
 from toolchain.edgetpu.run.requests import RequestTrace
 from toolchain.edgetpu.run.simulate import Simulation
-from toolchain.edgetpu.show.rates import proof_line, unmet_lines
-from toolchain.edgetpu.show.report import proof_lines, ranges, stall_line
+from toolchain.edgetpu.show.documents import finite
+from toolchain.edgetpu.show.report import proof_line, proof_lines, ranges, stall_line, unmet_lines
 from toolchain.page.render import rendered
 
 VERSION = 1
@@ -102,19 +102,24 @@ class Pipeline:
     load: Load | None = None
 
 
+def _stage(number: int, model: str, one: StageFigures | StageFile) -> Stage:
+    """A stage on a stick of its own, or beside those of other models in a plan for the period."""
+    return Stage(
+        number,
+        model,
+        ranges(one.operators),
+        one.param_bytes,
+        one.streamed_bytes,
+        one.in_bytes,
+        one.out_bytes,
+        one.time_ms,
+    )
+
+
 def of_plan(plan: PipelinePlan, plans: Sequence[PipelinePlan], command: str) -> Pipeline:
     """A plan; `plans` are those for other numbers of devices, if there are any."""
     stages = tuple(
-        Stage(
-            number,
-            graph.name,
-            ranges(one.operators),
-            one.param_bytes,
-            one.streamed_bytes,
-            one.in_bytes,
-            one.out_bytes,
-            one.time_ms,
-        )
+        _stage(number, graph.name, one)
         for graph, figures in zip(plan.graphs, plan.figures, strict=True)
         for number, one in enumerate(figures.stages)
     )
@@ -133,21 +138,12 @@ def of_plan(plan: PipelinePlan, plans: Sequence[PipelinePlan], command: str) -> 
 def of_simulation(folder: PipelineFolder, simulation: Simulation, command: str) -> Pipeline:
     """A pipeline that was split, and the simulation of it."""
     stages = tuple(
-        Stage(
-            number,
-            model.name,
-            ranges(one.operators),
-            one.param_bytes,
-            one.streamed_bytes,
-            one.in_bytes,
-            one.out_bytes,
-            one.time_ms,
-        )
+        _stage(number, model.name, one)
         for model in folder.models
         for number, one in enumerate(model.stages)
     )
-    frames = simulation.frames
-    shown = min(frames, _SHOWN_FRAMES)
+    shown = min(simulation.frames, _SHOWN_FRAMES)
+    keys = ("busy_ms", "stream_ms", "queue_ms", "starved_ms", "blocked_ms")
     return Pipeline(
         VERSION,
         _title([model.name for model in folder.models], folder.stages),
@@ -157,25 +153,13 @@ def of_simulation(folder: PipelineFolder, simulation: Simulation, command: str) 
         stages,
         (stall_line(simulation),),
         simulation=Frames(
-            frames,
+            simulation.frames,
             shown,
             simulation.period_ms,
             simulation.latency_ms,
             simulation.first_ms,
             simulation.hub_share,
-            tuple(
-                tuple(
-                    total / frames
-                    for total in (
-                        one.busy_ms,
-                        one.stream_ms,
-                        one.queue_ms,
-                        one.starved_ms,
-                        one.blocked_ms,
-                    )
-                )
-                for one in simulation.stages
-            ),
+            tuple(tuple(stage[key] for key in keys) for stage in simulation.stages_json()),
             tuple(
                 (number, frame, begin, finish)
                 for number, one in enumerate(simulation.stages)
@@ -207,7 +191,7 @@ def of_rates(
             place.streamed_bytes,
             place.part.in_bytes,
             place.part.out_bytes,
-            place.part.fixed_ms + plan.setting.stream_ms(place.streamed_bytes),
+            plan.setting.alone_ms(place),
         )
         for name, path in zip(plan.demand.names, plan.places, strict=True)
         for place in path
@@ -218,8 +202,8 @@ def of_rates(
             name,
             demand.rates[k],
             demand.deadlines_ms[k],
-            _finite(found.mean_ms[k]),
-            _finite(found.tail_ms[k]),
+            finite(found.mean_ms[k]),
+            finite(found.tail_ms[k]),
             trace.models[k].mean_ms,
             trace.models[k].tail_ms,
             trace.models[k].worst_ms,
@@ -242,7 +226,3 @@ def of_rates(
     title = f"{', '.join(demand.names)} on {plan.setting.devices} devices"
     cache = plan.setting.cost.cache_bytes
     return Pipeline(VERSION, title, command, cache, 0.0, stages, notes, load=load)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -1,102 +1,73 @@
-"""Plans, runs and simulations as tables and as JSON."""
+"""Plans, runs and simulations as tables and sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
 
-from toolchain.edgetpu.model.figures import Figures
+from toolchain.edgetpu.plan.demand import Demand
+from toolchain.edgetpu.plan.devices import Place, Setting, Sharing, objective_ms
 from toolchain.edgetpu.plan.planner import Apart, PipelinePlan
-from toolchain.edgetpu.run.compiler import CompilerReport, differences
-from toolchain.edgetpu.run.folder import ModelStages, PipelineFolder, StageFile
-from toolchain.edgetpu.run.runner import RunTimes
+from toolchain.edgetpu.plan.rates import Baseline, RatePlan, highest_factor
+from toolchain.edgetpu.run.compiler import CompilerReport
+from toolchain.edgetpu.run.folder import PipelineFolder
+from toolchain.edgetpu.run.requests import Arrivals, RequestTrace, Served
 from toolchain.edgetpu.run.simulate import Simulation
+from toolchain.edgetpu.show.documents import compiled_json
+
+_OBJECTIVES = {
+    "mean": ("mean latency", "mean ms"),
+    "worst": ("largest 99th percentile", "worst p99 ms"),
+}
+"""Of latency: in a sentence, and above a column."""
+_SHARING = {
+    Sharing.RESIDENT: "kept",
+    Sharing.DIVIDED: "share the cache",
+    Sharing.SWAPPED: "swapped",
+    Sharing.HOST: "",
+}
 
 
-def totals_json(plan: PipelinePlan) -> dict[str, Any]:
-    totals = plan.totals
-    return {
-        "max_stage_bytes": totals.max_stage_bytes,
-        "spill_bytes": totals.spill_bytes,
-        "streamed_bytes": totals.streamed_bytes,
-        "communication_bytes": totals.communication_bytes,
-        "stages_ms": list(totals.stages_ms),
-        "period_ms": totals.period_ms,
-    }
+def _table(left: Sequence[str], right: Sequence[str], title: str | None = None) -> Table:
+    """An empty table: columns of words, then of numbers."""
+    table = Table(title=title, header_style="bold")
+    _add_columns(table, left, right)
+    return table
 
 
-def plan_json(plan: PipelinePlan) -> dict[str, Any]:
-    """`stages` is a list for one model, a list per model if there are several."""
-    models = [_stages(figures) for figures in plan.figures]
-    return {
-        "models": [graph.name for graph in plan.graphs],
-        "objective": plan.options.objective,
-        "stages": models[0] if len(models) == 1 else models,
-        **totals_json(plan),
-        "sticks": plan.sticks,
-        "host_stage": plan.host,
-        "mcu_stage": plan.mcu,
-        "board": plan.board or None,
-        "cache_bytes": plan.options.cost.cache_bytes,
-        "balance_by": plan.options.balance,
-        "proved_optimal": plan.proved_optimal,
-        "proofs": [
-            {
-                "objective": proof.objective,
-                "value": proof.value,
-                "lower_bound": proof.bound,
-                "gap": proof.gap,
-                "optimal": proof.optimal,
-            }
-            for proof in plan.proofs
-        ],
-        "seconds": plan.seconds,
-    }
-
-
-def _stages(figures: Figures) -> list[dict[str, Any]]:
-    return [
-        {
-            "operators": list(stage.operators),
-            "param_bytes": stage.param_bytes,
-            "spill_bytes": stage.spill_bytes,
-            "streamed_bytes": stage.streamed_bytes,
-            "in_bytes": stage.in_bytes,
-            "out_bytes": stage.out_bytes,
-            "macs": stage.macs,
-            "time_ms": stage.time_ms,
-        }
-        for stage in figures.stages
-    ]
+def _add_columns(table: Table, left: Sequence[str], right: Sequence[str]) -> None:
+    """Ranges of operators are not broken."""
+    for heading in left:
+        table.add_column(heading, no_wrap=heading == "operators")
+    for heading in right:
+        table.add_column(heading, justify="right")
 
 
 def plan_table(plan: PipelinePlan) -> Table:
+    several = len(plan.graphs) > 1
+    numbers = ("param B", "spill B", "streamed B", "in B", "out B", "ms")
     table = Table(title=f"{plan.stages} stages by {plan.options.objective}", header_style="bold")
-    if len(plan.graphs) > 1:
+    if several:
         table.add_column("model")
     table.add_column("stage", justify="right")
     if plan.beside:
         table.add_column("on")
-    table.add_column("operators", no_wrap=True)
-    for heading in ("param B", "spill B", "streamed B", "in B", "out B", "ms"):
-        table.add_column(heading, justify="right")
+    _add_columns(table, ("operators",), numbers)
     for graph, figures in zip(plan.graphs, plan.figures, strict=True):
         for number, stage in enumerate(figures.stages):
             device = {plan.host: "host", plan.mcu: plan.board}.get(number, "stick")
-            row = [
+            sizes = (stage.param_bytes, stage.spill_bytes, stage.streamed_bytes)
+            table.add_row(
+                *([graph.name] if several else []),
                 str(number),
                 *([device] if plan.beside else []),
                 ranges(stage.operators),
-                f"{stage.param_bytes:,}",
-                f"{stage.spill_bytes:,}",
-                f"{stage.streamed_bytes:,}",
-                f"{stage.in_bytes:,}",
-                f"{stage.out_bytes:,}",
+                *(f"{size:,}" for size in (*sizes, stage.in_bytes, stage.out_bytes)),
                 f"{stage.time_ms:.2f}",
-            ]
-            table.add_row(*([graph.name] if len(plan.graphs) > 1 else []), *row)
+            )
     return table
 
 
@@ -177,29 +148,6 @@ def children_line(plan: PipelinePlan, free: PipelinePlan) -> str:
     )
 
 
-def compiled_json(
-    folder: PipelineFolder, reports: Sequence[Sequence[CompilerReport]]
-) -> list[list[dict[str, Any]]]:
-    """edgetpu_compiler's reports: a list per model with an entry for each stage."""
-    return [
-        [
-            {
-                "stage": place,
-                "on_chip_bytes": column[number].on_chip_bytes,
-                "off_chip_bytes": column[number].off_chip_bytes,
-                "operators_on_cpu": column[number].processor_operations,
-                "differences": list(differences(stage, column[number])),
-            }
-            for (place, stage), column in zip(_on_sticks(model), reports, strict=True)
-        ]
-        for number, model in enumerate(folder.models)
-    ]
-
-
-def _on_sticks(model: ModelStages) -> list[tuple[int, StageFile]]:
-    return [(place, stage) for place, stage in enumerate(model.stages) if stage.on_stick]
-
-
 def compiled_lines(
     folder: PipelineFolder, reports: Sequence[Sequence[CompilerReport]]
 ) -> list[str]:
@@ -218,9 +166,8 @@ def compiled_lines(
 
 def sticks_table(plans: Sequence[PipelinePlan], best: PipelinePlan) -> Table:
     """Period against the number of sticks, with a bar for each."""
-    table = Table(title="period against sticks", header_style="bold")
-    for heading in ("sticks", "period ms", "results/s", "speedup", "largest stage B", "streamed B"):
-        table.add_column(heading, justify="right")
+    numbers = ("sticks", "period ms", "results/s", "speedup", "largest stage B", "streamed B")
+    table = _table((), numbers, "period against sticks")
     table.add_column("period", no_wrap=True)
     longest = max(plan.totals.period_ms for plan in plans)
     first = plans[0].totals.period_ms
@@ -265,46 +212,12 @@ def apart_line(plan: PipelinePlan, apart: Apart | None) -> str:
     )
 
 
-def simulation_json(simulation: Simulation) -> dict[str, Any]:
-    frames = simulation.frames
-    return {
-        "backend": "simulation",
-        "frames": frames,
-        "period_ms": simulation.period_ms,
-        "latency_ms": simulation.latency_ms,
-        "first_ms": simulation.first_ms,
-        "hub_share": simulation.hub_share,
-        "stages": [
-            {
-                "busy_ms": stage.busy_ms / frames,
-                "queue_ms": stage.queue_ms / frames,
-                "stream_ms": stage.stream_ms / frames,
-                "starved_ms": stage.starved_ms / frames,
-                "blocked_ms": stage.blocked_ms / frames,
-            }
-            for stage in simulation.stages
-        ],
-    }
-
-
 def simulation_table(simulation: Simulation) -> Table:
-    table = Table(title="a frame in each stage, ms (mean)", header_style="bold")
-    for heading in ("stage", "busy", "of it streaming", "frame waits", "starved", "blocked"):
-        table.add_column(heading, justify="right")
-    for number, stage in enumerate(simulation.stages):
-        table.add_row(
-            str(number),
-            *(
-                f"{value / simulation.frames:.2f}"
-                for value in (
-                    stage.busy_ms,
-                    stage.stream_ms,
-                    stage.queue_ms,
-                    stage.starved_ms,
-                    stage.blocked_ms,
-                )
-            ),
-        )
+    headings = ("stage", "busy", "of it streaming", "frame waits", "starved", "blocked")
+    keys = ("busy_ms", "stream_ms", "queue_ms", "starved_ms", "blocked_ms")
+    table = _table((), headings, "a frame in each stage, ms (mean)")
+    for number, stage in enumerate(simulation.stages_json()):
+        table.add_row(str(number), *(f"{stage[key]:.2f}" for key in keys))
     return table
 
 
@@ -319,39 +232,223 @@ def stall_line(simulation: Simulation) -> str:
     return f"Stage {slowest} is the bottleneck: {busy:.2f} ms a frame; the others wait for it."
 
 
-def run_json(backend: str, times: RunTimes | None, frames: int, span_ms: float) -> dict[str, Any]:
-    if times is None:  # Google's runner measures nothing inside
-        return {
-            "backend": backend,
-            "frames": frames,
-            "period_ms": span_ms / frames if frames else 0.0,
-            "latency_ms": None,
-            "stages": [],
-        }
-    return {
-        "backend": backend,
-        "frames": times.frames,
-        "period_ms": times.period_ms,
-        "latency_ms": times.mean_latency_ms,
-        "first_ms": times.first_ms,
-        "stages": [
-            {
-                "busy_ms": stage.busy_ms / max(1, stage.frames),
-                "queue_ms": stage.queue_ms / max(1, stage.frames),
-                "transfer_ms": stage.transfer_ms / max(1, stage.frames),
-                "blocked_ms": stage.blocked_ms / max(1, stage.frames),
-                "slowest_ms": stage.slowest_ms,
-            }
-            for stage in times.stages
-        ],
-    }
-
-
 def run_table(fields: dict[str, Any]) -> Table:
-    table = Table(title="a frame in each stage, ms (mean)", header_style="bold")
-    for heading in ("stage", "busy", "of it transfer", "frame waits", "blocked", "slowest"):
-        table.add_column(heading, justify="right")
+    headings = ("stage", "busy", "of it transfer", "frame waits", "blocked", "slowest")
+    keys = ("busy_ms", "transfer_ms", "queue_ms", "blocked_ms", "slowest_ms")
+    table = _table((), headings, "a frame in each stage, ms (mean)")
     for number, stage in enumerate(fields["stages"]):
-        keys = ("busy_ms", "transfer_ms", "queue_ms", "blocked_ms", "slowest_ms")
         table.add_row(str(number), *(f"{stage[key]:.3f}" for key in keys))
     return table
+
+
+def stages_table(plan: RatePlan) -> Table:
+    models = f"{len(plan.graphs)} models" if len(plan.graphs) > 1 else plan.demand.names[0]
+    numbers = ("param B", "streamed B", "swapped B", "ms")
+    title = f"{models} by {plan.demand.objective} latency"
+    table = _table(("model", "on", "operators"), numbers, title)
+    table.add_column("weights")
+    for name, path in zip(plan.demand.names, plan.places, strict=True):
+        for place in path:
+            table.add_row(
+                name,
+                plan.setting.name(place.device),
+                ranges(place.part.operators),
+                f"{place.part.param_bytes:,}",
+                f"{place.streamed_bytes:,}",
+                f"{place.swapped_bytes:,}",
+                f"{plan.setting.alone_ms(place):.2f}",
+                _SHARING[place.sharing],
+            )
+    return table
+
+
+def latency_table(
+    names: Sequence[str],
+    rates: Sequence[float],
+    deadlines_ms: Sequence[float | None],
+    predicted: Sequence[tuple[float, float]],
+    trace: RequestTrace,
+    arrivals: Arrivals,
+) -> Table:
+    """Latencies by model. `predicted`: mean and 99th percentile, ms."""
+    headings = ("requests/s", "deadline", "mean", "simulated", "p99", "simulated", "worst sim.")
+    title = f"latency, ms (simulated: {arrivals} arrivals)"
+    table = _table(("model",), (*headings, "late sim."), title)
+    rows = zip(names, rates, deadlines_ms, predicted, trace.models, strict=True)
+    for name, rate, limit, (mean, tail), served in rows:
+        table.add_row(
+            name,
+            f"{rate:g}",
+            "-" if limit is None else f"{limit:g}",
+            _ms(mean),
+            *_simulated(served, tail, grows=not math.isfinite(mean)),
+        )
+    return table
+
+
+def _simulated(served: Served, tail: float, *, grows: bool) -> tuple[str, ...]:
+    """Cells of a model; where a device is overloaded, latency grows as long as it is simulated."""
+    if grows:
+        late = "-" if served.late is None else "all in the end"
+        return "grows", _ms(tail), "grows", "grows", late
+    return (
+        f"{served.mean_ms:.2f} ±{served.error_ms:.2f}",
+        _ms(tail),
+        f"{served.tail_ms:.2f}",
+        f"{served.worst_ms:.1f}",
+        "-" if served.late is None else f"{served.late:.2%}",
+    )
+
+
+def _ms(value: float) -> str:
+    return f"{value:.2f}" if math.isfinite(value) else "no end"
+
+
+def plan_latency_table(plan: RatePlan, trace: RequestTrace, arrivals: Arrivals) -> Table:
+    demand = plan.demand
+    predicted = list(zip(plan.estimate.mean_ms, plan.estimate.tail_ms, strict=True))
+    return latency_table(
+        demand.names, demand.rates, demand.deadlines_ms, predicted, trace, arrivals
+    )
+
+
+def busy_line(setting: Setting, busy: Sequence[float], bus: float) -> str:
+    parts = [f"{setting.name(k)} {share:.0%}" for k, share in enumerate(busy)]
+    return f"busy: {', '.join(parts)}; the bus {bus:.0%}"
+
+
+def proof_line(plan: RatePlan) -> str:
+    """What is proved of the plan, under the queueing model."""
+    objective, _ = _OBJECTIVES[plan.demand.objective]
+    scope = "" if plan.all_cuts else " of the cuts of one order"
+    load, late, value = plan.score
+    if load:
+        what, known = f"the busiest is {load:.0%} busy", f"{plan.bound[0]:.0%}"
+        proved = plan.bound[0] >= 1
+    elif late:
+        what = f"the 99th percentile is up to {late:.2f} times its deadline"
+        known = f"{plan.bound[1]:.2f} times"
+        proved = plan.bound[:2] != (0.0, 0.0)
+    else:
+        what, known, proved = f"{objective} {value:.3f} ms", f"{plan.bound[2]:.3f} ms", True
+    if plan.proved_optimal:
+        return f"{what}, proved optimal under the queueing model"
+    if not proved:
+        return f"{what}; that no plan meets the demand is not proved{scope}"
+    gap = f", gap {plan.gap:.1%}" if plan.met else ""
+    return f"{what}, lower bound{scope} {known}{gap}"
+
+
+def unmet_lines(plan: RatePlan, most: float) -> list[str]:
+    """What cannot be met: which model, by how much, what is busiest, and the rates that could be.
+    Empty where all is met. `most` is as in `rates_json`.
+    """
+    if plan.met:
+        return []
+    demand, found = plan.demand, plan.estimate
+    busiest = "the bus" if found.busiest < 0 else plan.setting.name(found.busiest)
+    lines = []
+    if found.load >= 1:
+        users = [
+            name
+            for name, path in zip(demand.names, plan.places, strict=True)
+            if any(_uses(place, found.busiest) for place in path)
+        ]
+        lines.append(
+            f"{busiest} is overloaded: {found.load:.0%} of its time is asked for, by "
+            f"{', '.join(users)}"
+        )
+    for number, limit in enumerate(demand.deadlines_ms):
+        name, tail, alone = demand.names[number], found.tail_ms[number], plan.alone[number]
+        if limit is None or tail <= limit:
+            continue
+        if alone.service_ms > limit:
+            lines.append(
+                f"{name}: its deadline of {limit:g} ms is below {alone.service_ms:.2f} ms, what a "
+                "request takes at least with nobody else there"
+            )
+        elif alone.tail_ms > limit:
+            lines.append(
+                f"{name}: with all devices to itself, 99% of its requests take up to "
+                f"{alone.tail_ms:.2f} ms at least, its deadline is {limit:g} ms"
+            )
+        elif math.isfinite(tail):
+            lines.append(
+                f"{name}: 99% of its requests take up to {tail:.2f} ms, {tail - limit:.2f} ms more "
+                f"than its deadline of {limit:g} ms; {busiest} is busiest, {found.load:.0%}"
+            )
+    if most > 0:
+        rates = ", ".join(
+            f"{name} {rate * most:.3g}"
+            for name, rate in zip(demand.names, demand.rates, strict=True)
+        )
+        lines.append(
+            f"the highest rates in this proportion that a plan was found for: {rates} a second "
+            f"({most:.0%})"
+        )
+    else:
+        lines.append("no plan was found for lower rates in this proportion either")
+    if plan.proved_unmet:
+        lines.append("no plan meets this: proved under the queueing model")
+    return lines
+
+
+def _uses(place: Place, device: int) -> bool:
+    if device < 0:
+        return bool(place.streamed_bytes or place.swapped_bytes)
+    return place.device == device
+
+
+def baselines_table(plan: RatePlan, others: Sequence[Baseline]) -> Table:
+    """The plan beside other ways to place the models."""
+    _, heading = _OBJECTIVES[plan.demand.objective]
+    table = _table(("plan",), (heading, "busiest"), "beside other plans (predicted)")
+    table.add_column("deadlines")
+    rows = [("this one", plan.estimate, plan.score)]
+    rows += [(other.name, other.estimate, other.score) for other in others]
+    for name, found, value in rows:
+        met = "overloaded" if value[0] else ("missed" if value[1] else "met")
+        latency_ms = objective_ms(found.mean_ms, found.tail_ms, plan.demand)
+        latency = "no end" if value[0] else f"{latency_ms:.2f}"
+        table.add_row(name, latency, f"{found.load:.0%}", met)
+    return table
+
+
+def requests_table(
+    demand: Demand,
+    predicted: Sequence[tuple[float, float]],
+    rows: Sequence[Mapping[str, float | None]],
+) -> Table:
+    """Of a run: `rows` are those of `latencies`; predictions are for sticks."""
+    headings = ("requests", "mean ms", "99% ms", "predicted mean", "99%")
+    table = _table(("model",), headings)
+    for name, (mean, tail), row in zip(demand.names, predicted, rows, strict=True):
+        measured = ("-" if row[k] is None else f"{row[k]:.2f}" for k in ("mean_ms", "p99_ms"))
+        table.add_row(name, f"{row['requests']}", *measured, f"{mean:.2f}", f"{tail:.2f}")
+    return table
+
+
+def late_lines(plan: RatePlan, trace: RequestTrace) -> list[str]:
+    """Deadlines that the queueing model predicts to be met, and the simulation does not."""
+    rows = zip(plan.demand.names, plan.demand.deadlines_ms, trace.models, strict=True)
+    return [
+        f"Simulated, {served.late:.2%} of the requests of {name} miss their deadline of {limit:g} "
+        f"ms, more than the 1% that may: 99% take up to {served.tail_ms:.2f} ms, predicted were "
+        f"{plan.estimate.tail_ms[number]:.2f} ms."
+        for number, (name, limit, served) in enumerate(rows)
+        if limit is not None
+        and plan.estimate.tail_ms[number] <= limit
+        and served.tail_ms > limit
+        and served.late
+    ]
+
+
+def room_line(plan: RatePlan, most: float) -> str:
+    """How far the rates may grow on this plan."""
+    demand = plan.demand
+    each = ", ".join(
+        f"{name} {rate * highest_factor(plan, k):.3g}"
+        for k, (name, rate) in enumerate(zip(demand.names, demand.rates, strict=True))
+    )
+    together = f"all rates times {most:.2f}, or " if len(demand.names) > 1 else ""
+    return f"This plan would bear {together}one alone at most: {each} a second."
