@@ -22,7 +22,7 @@ from toolchain.edgetpu.plan.rates import (
     highest_factor,
     plan_rates,
 )
-from toolchain.edgetpu.run.requests import simulate_plan
+from toolchain.edgetpu.run.simulate import simulate_plan
 
 STICKS = 3
 _LOAD = 0.5

@@ -21,7 +21,7 @@ from toolchain.edgetpu.plan.devices import Part, Score, Setting, estimate_of, pa
 from toolchain.edgetpu.plan.paths import better
 from toolchain.edgetpu.plan.queueing import Bus, Flow, estimate
 from toolchain.edgetpu.plan.rates import highest_factor, plan_rates
-from toolchain.edgetpu.run.requests import Arrivals, Visit, simulate_plan, simulate_requests
+from toolchain.edgetpu.run.simulate import Arrivals, Visit, simulate_plan, simulate_requests
 from toolchain.errors import InputError
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -25,8 +25,8 @@ from toolchain.edgetpu.run.frames import (
     paired,
     requests_of,
 )
-from toolchain.edgetpu.run.requests import Arrivals, simulate_plan
 from toolchain.edgetpu.run.runner import DeviceRunner, StageError
+from toolchain.edgetpu.run.simulate import Arrivals, simulate_plan
 from toolchain.edgetpu.show.documents import rates_json
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -34,8 +34,8 @@ from toolchain.edgetpu.run.frames import (
     paired,
     requests_of,
 )
-from toolchain.edgetpu.run.requests import Arrivals, simulate_plan
 from toolchain.edgetpu.run.runner import Answer
+from toolchain.edgetpu.run.simulate import Arrivals, simulate_plan
 from toolchain.edgetpu.show import documents, report
 from toolchain.edgetpu.show.page import of_rates, pipeline_page
 from toolchain.errors import InputError, ResultError

@@ -31,7 +31,7 @@ from toolchain.edgetpu.run.backends import output_names
 from toolchain.edgetpu.run.folder import FIRMWARE, PipelineFolder, read_folder
 from toolchain.edgetpu.run.folder import RATES_MANIFEST as RATES
 from toolchain.edgetpu.run.profile import profile_json, profile_of
-from toolchain.edgetpu.run.requests import Arrivals
+from toolchain.edgetpu.run.simulate import Arrivals
 from toolchain.edgetpu.show import documents, pictures, report
 from toolchain.edgetpu.show.page import of_plan, of_simulation, pipeline_page
 from toolchain.errors import InputError, MissingToolError, ResultError

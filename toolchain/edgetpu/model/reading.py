@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +111,7 @@ def _summary(content: Mapping[str, Any]) -> PipelineGraph:
                 compiled_bytes(str(op["type"]), shapes, params),
             )
         )
-    graph = PipelineGraph(
+    return PipelineGraph(
         str(content.get("name", "model")),
         tuple(
             PipelineTensor(str(tensor["name"]), size)
@@ -123,7 +122,6 @@ def _summary(content: Mapping[str, Any]) -> PipelineGraph:
         _indices(content["inputs"], len(tensors)),
         _indices(content["outputs"], len(tensors)),
     )
-    return replace(graph, ops=graph.ops)
 
 
 def _indices(values: Sequence[Any], size: int) -> tuple[int, ...]:

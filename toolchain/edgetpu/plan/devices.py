@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -98,6 +98,16 @@ class Setting:
 
 Path = tuple[tuple[int, Part], ...]
 """A model's stages in order: device and part."""
+Stages = tuple[tuple[int, int], ...]
+"""A path by cuts: the cut at the end of each stage, and its device."""
+
+
+def steps(stages: Stages) -> Iterator[tuple[int, int, int]]:
+    """The stages of a path: the cuts where each begins and ends, and its device."""
+    begin = 0
+    for end, device in stages:
+        yield begin, end, device
+        begin = end
 
 
 def places_of(setting: Setting, paths: Sequence[Path], rates: Sequence[float]) -> list[list[Place]]:
@@ -306,10 +316,7 @@ class Table:
             )
         return self._parts[key]
 
-    def path(self, stages: Sequence[tuple[int, int]]) -> Path:
-        """The path of stages, each with the cut at its end and its device."""
-        ends = [0, *(end for end, _ in stages)]
+    def path(self, stages: Stages) -> Path:
         return tuple(
-            (device, self.part(begin, end, device))
-            for begin, (end, device) in zip(ends, stages, strict=False)
+            (device, self.part(begin, end, device)) for begin, end, device in steps(stages)
         )

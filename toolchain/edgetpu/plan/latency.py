@@ -17,8 +17,8 @@ from itertools import count
 import numpy as np
 
 from toolchain.edgetpu.plan.cuts import Floats
-from toolchain.edgetpu.plan.devices import Score, Table, objective_ms
-from toolchain.edgetpu.plan.paths import Device, Search, Stages, better, quickest
+from toolchain.edgetpu.plan.devices import Score, Stages, Table, objective_ms, steps
+from toolchain.edgetpu.plan.paths import Device, Search, better, quickest
 from toolchain.edgetpu.plan.queueing import TAIL, Estimate, Flow, estimate
 
 _MOST_STEPS = 2000
@@ -64,11 +64,7 @@ def least_alone(table: Table, rate: float) -> Least:
         found = quickest(table, devices, costs)
         if found is None:
             return Least(service, mean, tail, load, streamed)
-        begins = [0, *(end for end, _ in found)]
-        services = [
-            float(times[device][begin, end])
-            for begin, (end, device) in zip(begins, found, strict=False)
-        ]
+        services = [float(times[device][begin, end]) for begin, end, device in steps(found)]
         longest = max(services)
         slowest = max(longest, streamed * setting.bus.share)
         load = min(load, rate * longest)
@@ -89,11 +85,7 @@ def _streams(table: Table, device: int) -> Floats:
 
 
 def _along(stages: Stages, costs: Sequence[Floats]) -> float:
-    begins = [0, *(end for end, _ in stages)]
-    return sum(
-        float(costs[device][begin, end])
-        for begin, (end, device) in zip(begins, stages, strict=False)
-    )
+    return sum(float(costs[device][begin, end]) for begin, end, device in steps(stages))
 
 
 @dataclass(frozen=True)
@@ -169,7 +161,8 @@ class _Bounding:
         used = own | {device for stages in node.done for _, device in stages}
         fresh = next((d for d in range(self.setting.sticks) if d not in used), None)
         found = []
-        spent = self._spent(table, node.stages)
+        least_ms = [table.least(device) for device in range(self.setting.devices)]
+        spent = _along(node.stages, least_ms)
         for device in range(self.setting.devices):
             idle = device not in used and device != self.setting.sticks
             if device in own or (idle and device != fresh):
@@ -199,13 +192,6 @@ class _Bounding:
         )
         return np.asarray(others + self.rates[model] * services < least[2] * sum(self.rates))
 
-    def _spent(self, table: Table, stages: Stages) -> float:
-        begins = [0, *(end for end, _ in stages)]
-        return sum(
-            float(table.least(device)[begin, end])
-            for begin, (end, device) in zip(begins, stages, strict=False)
-        )
-
     def _bound(self, node: _Node) -> Score:
         flows: list[Flow] = []
         streams = [0.0] * len(self.rates)
@@ -213,8 +199,7 @@ class _Bounding:
         for model, stages in zip(self.order, begun, strict=False):
             table = self.search.tables[model]
             before: list[int] = []
-            begins = [0, *(end for end, _ in stages)]
-            for begin, (end, device) in zip(begins, stages, strict=False):
+            for begin, end, device in steps(stages):
                 time = float(table.least(device)[begin, end])
                 stream = float(_streams(table, device)[begin, end])
                 rate = self.rates[model]

@@ -19,13 +19,12 @@ from toolchain.edgetpu.plan.devices import (
     Path,
     Score,
     Setting,
+    Stages,
     Table,
     estimate_of,
     score,
+    steps,
 )
-
-Stages = tuple[tuple[int, int], ...]
-"""A path by cuts: the cut at the end of each stage, and its device."""
 
 MOST_DEVICES = 8
 """Of which a path may choose: those that others use least."""
@@ -204,11 +203,7 @@ def walk(
             return
         yield found
         number = {device.number: k for k, device in enumerate(devices)}
-        ends = [0, *(end for end, _ in found)]
-        longest = max(
-            times[number[device]][begin, end]
-            for begin, (end, device) in zip(ends, found, strict=False)
-        )
+        longest = max(times[number[device]][begin, end] for begin, end, device in steps(found))
         costs = [
             np.where(time < longest, cost, np.inf) for time, cost in zip(times, costs, strict=True)
         ]
@@ -347,8 +342,7 @@ def _moves(search: Search, now: tuple[Stages, ...]) -> Iterator[tuple[Stages, ..
     for model, stages in enumerate(now):
         valid = search.tables[model].cuts.valid
         for changed in _changed(stages, search.setting.devices, len(valid)):
-            begins = [0, *(end for end, _ in changed)]
-            if all(valid[b, e] for b, (e, _) in zip(begins, changed, strict=False)):
+            if all(valid[begin, end] for begin, end, _ in steps(changed)):
                 yield (*now[:model], changed, *now[model + 1 :])
 
 

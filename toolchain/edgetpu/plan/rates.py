@@ -22,6 +22,7 @@ from toolchain.edgetpu.plan.devices import (
     Place,
     Score,
     Setting,
+    Stages,
     Table,
     estimate_of,
     parts_of,
@@ -29,7 +30,7 @@ from toolchain.edgetpu.plan.devices import (
     score,
 )
 from toolchain.edgetpu.plan.latency import Least, least_alone, prove
-from toolchain.edgetpu.plan.paths import Search, Stages, better, local_search
+from toolchain.edgetpu.plan.paths import Search, better, local_search
 from toolchain.edgetpu.plan.planner import PipelinePlan, check_times, model_of
 from toolchain.edgetpu.plan.planner import plan as plan_period
 from toolchain.edgetpu.plan.queueing import Estimate

@@ -21,7 +21,7 @@ from toolchain.edgetpu.plan.demand import Demand
 from toolchain.edgetpu.plan.devices import Place, Setting
 from toolchain.edgetpu.plan.planner import PipelinePlan
 from toolchain.edgetpu.plan.rates import RatePlan
-from toolchain.edgetpu.run.requests import Arrivals, RequestTrace, Visit, simulate_requests
+from toolchain.edgetpu.run.simulate import Arrivals, RequestTrace, Visit, simulate_requests
 from toolchain.edgetpu.run.split import Segment
 from toolchain.errors import InputError
 from toolchain.files import check_whole, file_stem, free_name, replaced_folder

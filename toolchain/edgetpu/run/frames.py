@@ -11,8 +11,8 @@ import numpy as np
 
 from toolchain.edgetpu.run.backends import ends_of, input_details
 from toolchain.edgetpu.run.folder import PipelineFolder, RateFolder
-from toolchain.edgetpu.run.requests import Arrivals
 from toolchain.edgetpu.run.runner import Answer, Request, Tensors
+from toolchain.edgetpu.run.simulate import Arrivals
 from toolchain.errors import InputError
 from toolchain.files.arrays import read_array
 from toolchain.ops.spec import Array

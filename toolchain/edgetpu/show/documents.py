@@ -17,9 +17,8 @@ from toolchain.edgetpu.run.folder import (
     PipelineFolder,
     StageFile,
 )
-from toolchain.edgetpu.run.requests import Arrivals, RequestTrace, Served
 from toolchain.edgetpu.run.runner import RunTimes
-from toolchain.edgetpu.run.simulate import Simulation
+from toolchain.edgetpu.run.simulate import Arrivals, RequestTrace, Served, Simulation
 
 
 def plan_json(plan: PipelinePlan) -> dict[str, Any]:

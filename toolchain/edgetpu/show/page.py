@@ -9,8 +9,7 @@ from toolchain.edgetpu.model.figures import StageFigures
 from toolchain.edgetpu.plan.planner import PipelinePlan
 from toolchain.edgetpu.plan.rates import Baseline, RatePlan
 from toolchain.edgetpu.run.folder import PipelineFolder, StageFile
-from toolchain.edgetpu.run.requests import RequestTrace
-from toolchain.edgetpu.run.simulate import Simulation
+from toolchain.edgetpu.run.simulate import RequestTrace, Simulation
 from toolchain.edgetpu.show.documents import finite
 from toolchain.edgetpu.show.report import proof_line, proof_lines, ranges, stall_line, unmet_lines
 from toolchain.page.render import rendered

@@ -14,8 +14,7 @@ from toolchain.edgetpu.plan.planner import Apart, PipelinePlan
 from toolchain.edgetpu.plan.rates import Baseline, RatePlan, highest_factor
 from toolchain.edgetpu.run.compiler import CompilerReport
 from toolchain.edgetpu.run.folder import PipelineFolder
-from toolchain.edgetpu.run.requests import Arrivals, RequestTrace, Served
-from toolchain.edgetpu.run.simulate import Simulation
+from toolchain.edgetpu.run.simulate import Arrivals, RequestTrace, Served, Simulation
 from toolchain.edgetpu.show.documents import compiled_json
 
 _OBJECTIVES = {
