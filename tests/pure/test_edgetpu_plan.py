@@ -21,7 +21,7 @@ from toolchain.edgetpu.plan.cuts import Model, all_cuts, depth_first_order, gree
 from toolchain.edgetpu.plan.demand import Options
 from toolchain.edgetpu.plan.planner import apart, best_of, plan, plans_up_to
 from toolchain.edgetpu.plan.several import improve
-from toolchain.edgetpu.plan.solvers import SOLVERS
+from toolchain.edgetpu.plan.solvers import RATE_SOLVERS, SOLVERS
 from toolchain.errors import InputError, ResultError
 
 SMALL = EdgeTpuCost(
@@ -351,5 +351,8 @@ def test_sticks_that_pay_and_models_apart() -> None:
 
 def test_the_page_shows_the_table_of_solvers() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "edgetpu.md").read_text("utf-8")
-    rows = [f"| {row.name} | {row.when} | {row.proves} | {row.why} |" for row in SOLVERS]
+    rows = [
+        f"| {row.name} | {row.when} | {row.proves} | {row.why} |"
+        for row in (*SOLVERS, *RATE_SOLVERS)
+    ]
     assert "\n".join(rows) in page

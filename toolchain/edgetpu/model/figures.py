@@ -78,20 +78,20 @@ class McuStage:
         return self.time_ms + moved_bytes / self.link_bytes_per_ms
 
 
-def _on_mcu(figures: Figures, mcu: McuStage) -> Figures:
+def _beside(
+    figures: Figures, graph: PipelineGraph, host: HostStage | None, mcu: McuStage | None
+) -> Figures:
+    """With the times of the stages that are on no stick."""
     stages = list(figures.stages)
-    found = stages[mcu.stage]
-    time_ms = mcu.stage_ms(found.in_bytes + found.out_bytes)
-    stages[mcu.stage] = replace(found, time_ms=time_ms)
-    return replace(figures, stages=tuple(stages))
-
-
-def _on_host(figures: Figures, graph: PipelineGraph, host: HostStage) -> Figures:
-    stages = list(figures.stages)
-    weights = host.cost.weights_ms([op.macs for op in graph.ops])
-    found = stages[host.stage]
-    time_ms = host.cost.call_ms + sum(weights[i] for i in found.operators)
-    stages[host.stage] = replace(found, time_ms=time_ms)
+    if host is not None:
+        weights = host.cost.weights_ms([op.macs for op in graph.ops])
+        found = stages[host.stage]
+        time_ms = host.cost.call_ms + sum(weights[i] for i in found.operators)
+        stages[host.stage] = replace(found, time_ms=time_ms)
+    if mcu is not None:
+        found = stages[mcu.stage]
+        time_ms = mcu.stage_ms(found.in_bytes + found.out_bytes)
+        stages[mcu.stage] = replace(found, time_ms=time_ms)
     return replace(figures, stages=tuple(stages))
 
 
@@ -136,11 +136,7 @@ def measure(
     found = []
     for number, (graph, assigned) in enumerate(zip(graphs, stage_of, strict=True)):
         weights = times_ms if times_ms is not None and number == 0 else None
-        figures = _figures(graph, assigned, caches, balance, weights)
-        if host is not None:
-            figures = _on_host(figures, graph, host)
-        if mcu is not None:
-            figures = _on_mcu(figures, mcu)
+        figures = _beside(_figures(graph, assigned, caches, balance, weights), graph, host, mcu)
         caches = [
             (
                 replace(byte, cache_bytes=max(0, byte.cache_bytes - stage.param_bytes)),

@@ -29,11 +29,12 @@ from toolchain.edgetpu.plan.devices import (
     places_of,
     score,
 )
-from toolchain.edgetpu.plan.latency import Least, least_alone, prove
+from toolchain.edgetpu.plan.latency import Least, least_alone
 from toolchain.edgetpu.plan.paths import Search, better, local_search
 from toolchain.edgetpu.plan.planner import PipelinePlan, check_times, model_of
 from toolchain.edgetpu.plan.planner import plan as plan_period
 from toolchain.edgetpu.plan.queueing import Estimate
+from toolchain.edgetpu.plan.solvers import RateTask, routed
 from toolchain.errors import InputError, ThimbleError
 from toolchain.search import Stopwatch
 
@@ -113,8 +114,7 @@ def plan_rates(
     setting = Setting(sticks, options.cost, options.host)
     tables, whole = tables_of(graphs, setting, options)
     search = Search(setting, tables, demand)
-    start = local_search(search)
-    bounded = prove(search, start, int(NODES_A_SECOND * options.seconds))
+    bounded = routed(RateTask(search, int(NODES_A_SECOND * options.seconds)))
     paths = search.paths(bounded.found)
     rates = demand.rates_a_ms
     return RatePlan(

@@ -145,8 +145,10 @@ class _Search:
             found = _joined(found, cuts)
         return found
 
-    def _rest(self, target: float) -> Bools:
-        """[sticks used, combination, cut of the last]: whether the sticks left may do the rest."""
+    def _most_streamed(self, target: float) -> Integers:
+        """[sticks used, combination, cut of the last]: bytes that may be streamed by then; -1 where
+        the sticks left cannot do the rest.
+        """
         found, last, cost = self.together, self.last, self.cost
         params = found.params[:, -1][:, None] + last.costs.params[:, -1][None, :]
         arithmetic = found.arithmetic_ms[:, -1][:, None] + last.costs.arithmetic_ms[:, -1][None, :]
@@ -154,19 +156,9 @@ class _Search:
         spilled = np.maximum(0, params[None] - left * cost.cache_bytes)
         streaming = spilled / cost.stream_bytes_per_ms
         room = left * (target - len(self.models) * cost.call_ms)
-        fits: Bools = (arithmetic[None] + streaming <= room * (1 + _STRICTLY)) & (
-            spilled <= target * cost.hub_bytes_per_ms
-        )
-        return fits
-
-    def _most_streamed(self, target: float) -> Integers:
-        """[sticks used, combination, cut of the last]: bytes that may be streamed by then."""
-        found, last, cost = self.together, self.last, self.cost
-        params = found.params[:, -1][:, None] + last.costs.params[:, -1][None, :]
-        left = np.arange(self.stages, -1, -1)[:, None, None]
-        spilled = np.maximum(0, params[None] - left * cost.cache_bytes)
-        allowed: Integers = int(target * cost.hub_bytes_per_ms) - spilled
-        return np.where(self._rest(target), allowed, -1)
+        most = target * cost.hub_bytes_per_ms
+        fits = (arithmetic[None] + streaming <= room * (1 + _STRICTLY)) & (spilled <= most)
+        return np.where(fits, int(most) - spilled, -1)
 
     def reach(self, target: float, work: Work) -> Integers | None:
         """The fewest streamed bytes of each number of sticks to each combination of cuts, with no

@@ -1,7 +1,8 @@
-"""Which solver finds the stages of models on sticks: one table, with what each row proves and why.
+"""Which solver finds the stages of models on devices: a table, with what each row proves and why.
 
 The rows of `SOLVERS` that apply are asked in their order, until one has proved its plan. The best
-plan of those asked is kept, with the highest bound. `docs/edgetpu.md` shows the table.
+plan of those asked is kept, with the highest bound. Where models have rates of requests, both rows
+of `RATE_SOLVERS` are asked. `docs/edgetpu.md` shows the table.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
+from typing import Generic, TypeVar
 
 from toolchain.edgetpu.model.figures import StageOf, measure
 from toolchain.edgetpu.model.rules import broken_rules
@@ -27,7 +29,9 @@ from toolchain.edgetpu.plan.cuts import (
     period_ms,
 )
 from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.latency import Bounded, prove
 from toolchain.edgetpu.plan.moves import polish, refine
+from toolchain.edgetpu.plan.paths import Search, local_search
 from toolchain.edgetpu.plan.several import improve, least_joint_period, small_enough
 from toolchain.errors import ResultError
 from toolchain.search import Work
@@ -315,18 +319,33 @@ def _by_program(task: Task, known: Found | None) -> Found | None:
 
 
 @dataclass(frozen=True)
-class Solver:
-    """A row: when it is asked, what it proves, and why it is the choice there."""
+class RateTask:
+    """Models with rates on their devices. `most_nodes`: that are weighed for a proof."""
+
+    search: Search
+    most_nodes: int
+
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Solver(Generic[Asked, Answer]):
+    """A row: when it is asked, what it proves, and why it is the choice there.
+
+    `solve` takes what is asked and the best answer of the rows before.
+    """
 
     name: str
     when: str
     proves: str
     why: str
-    applies: Callable[[Task], bool]
-    solve: Callable[[Task, Found | None], Found | None]
+    applies: Callable[[Asked], bool]
+    solve: Callable[[Asked, Answer | None], Answer | None]
 
 
-SOLVERS = (
+SOLVERS: tuple[Solver[Task, Found], ...] = (
     Solver(
         "Google's cut",
         "`greedy`",
@@ -409,6 +428,38 @@ SOLVERS = (
         _by_program,
     ),
 )
+
+
+RATE_SOLVERS: tuple[Solver[RateTask, Bounded], ...] = (
+    Solver(
+        "local search",
+        "`mean` or `worst`, with rates of requests",
+        "nothing",
+        "each model in turn on the quickest path that the others leave, then small moves: near the "
+        "optimum in a second",
+        lambda task: True,
+        lambda task, _: Bounded(local_search(task.search), (0.0, 0.0, 0.0), 0),
+    ),
+    Solver(
+        "branch and bound",
+        "`mean` or `worst`, with rates of requests",
+        "the optimum under the queueing model, while the work suffices",
+        "latency is no sum over stages, so no chain of cuts is the shortest; the bound of a plan "
+        "that has begun is the queueing model's own",
+        lambda task: True,
+        lambda task, known: known and prove(task.search, known.found, task.most_nodes),
+    ),
+)
+
+
+def routed(task: RateTask) -> Bounded:
+    """The paths of the least latency, as far as the rows of `RATE_SOLVERS` find and prove it."""
+    found: Bounded | None = None
+    for solver in RATE_SOLVERS:
+        if solver.applies(task):
+            found = solver.solve(task, found)
+    assert found is not None
+    return found
 
 
 def solved(task: Task) -> Found:

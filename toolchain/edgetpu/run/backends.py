@@ -165,26 +165,19 @@ class LiteRTStage:
                 interpreter.allocate_tensors()
             except (RuntimeError, ValueError) as error:
                 raise InputError(f"LiteRT refuses {path}: {error}") from error
-            prefix = prefix_of(model, len(models))
-            self._parts.append(
-                _Part(
-                    interpreter,
-                    tuple(
-                        (prefix + name, detail["index"])
-                        for name, detail in zip(
-                            model.stages[stage].inputs, interpreter.get_input_details(), strict=True
-                        )
-                    ),
-                    tuple(
-                        (prefix + name, detail["index"])
-                        for name, detail in zip(
-                            model.stages[stage].outputs,
-                            interpreter.get_output_details(),
-                            strict=True,
-                        )
-                    ),
-                )
+            found, prefix = model.stages[stage], prefix_of(model, len(models))
+            ends = (
+                (found.inputs, interpreter.get_input_details()),
+                (found.outputs, interpreter.get_output_details()),
             )
+            inputs, outputs = (
+                tuple(
+                    (prefix + name, detail["index"])
+                    for name, detail in zip(names, details, strict=True)
+                )
+                for names, details in ends
+            )
+            self._parts.append(_Part(interpreter, inputs, outputs))
         self.inputs = tuple(name for part in self._parts for name, _ in part.inputs)
         self.outputs = tuple(name for part in self._parts for name, _ in part.outputs)
 
