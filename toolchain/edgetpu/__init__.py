@@ -1,4 +1,5 @@
 """Pipelines of Coral Edge TPUs: a model cut into stages, one stick each.
 
-`pipeline.py` joins the parts: read -> plan -> split -> compile -> run or simulate.
+`pipeline.py` joins `model/` (read and weigh), `plan/`, `run/` (split, compile, run, simulate) and
+`show/`. `docs/architecture.md` follows one model through them, file by file.
 """
