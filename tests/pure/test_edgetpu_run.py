@@ -159,6 +159,13 @@ def test_frames_are_taken_as_fast_as_results() -> None:
 
 
 @pytest.mark.usefixtures("no_threads_left")
+def test_no_frames_have_no_results() -> None:
+    chain = adders({})
+    assert list(chain.run(iter(()))) == []
+    assert chain.times.frames == 0
+
+
+@pytest.mark.usefixtures("no_threads_left")
 def test_frames_that_fail_themselves() -> None:
     def frames() -> Iterator[dict[str, Any]]:
         yield {"t0": np.array([0])}

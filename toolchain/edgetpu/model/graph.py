@@ -1,4 +1,7 @@
-"""What operators read and write, as arrays: for sums over many cuts at once."""
+"""A model as the stage planner sees it: operators, the tensors between them, their constants.
+
+TFLite files and neutral summaries become the same value. Nothing here depends on stages.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ class Use:
 
 @dataclass(frozen=True)
 class Uses:
-    """Of a model. `given`: its inputs. `written`: what operators write and others read.
+    """What the operators of a model read and write, as arrays: for sums over many cuts at once.
+
+    `given`: its inputs. `written`: what operators write and others read.
 
     `passed` is `written` without outputs of the model. In `ends`, the outputs, the user is the
     writer.

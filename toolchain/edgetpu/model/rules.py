@@ -1,4 +1,4 @@
-"""The rules that a pipeline must meet to run in Google's PipelinedModelRunner, as constraints.
+"""The rules that a pipeline must meet to run in Google's PipelinedModelRunner: constraints, checks.
 
 Outputs of the model come from the last stage. Only the first stage reads its inputs. Every stage
 receives and sends at least one tensor. Operators that share state stay together. How stages are
@@ -206,6 +206,8 @@ def check_plan(
     beside: Collection[int] = (),
 ) -> None:
     """Raise ResultError if a plan breaks a rule or its totals are wrong.
+
+    The check is independent: it has no code of the solvers or of `figures.py`.
 
     `assigned`: the stage of each operator, by graph. `balance`: which parameter sizes were
     balanced. `cache_bytes`: the cache of a stick. `runnable=False` skips the rules of the runner,

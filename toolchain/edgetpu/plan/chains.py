@@ -1,7 +1,7 @@
 """The best chain of cuts: exact stages by dynamic programming over the stages between cuts.
 
 Convolutional networks have few cuts (ResNet152: 224), so every chain can be weighed: the result is
-optimal by exhaustion, for any cost of a stage. `every_stage` weighs every pair of cuts, on sticks
+optimal by exhaustion, for any cost of a stage. `stick_side` weighs every pair of cuts, on sticks
 that other models use, too; `stages_within`, for models with thousands of cuts, lists only the
 stages that take no longer than a period that is known to be reachable: with many stages these are
 few. Both are read by the same `shortest`, `chain` and `least_of`.

@@ -1,4 +1,7 @@
-"""What is asked of a plan: requests a second and deadlines by model, and what is minimised."""
+"""What is asked of a plan: an objective and how to look for it, or requests and deadlines.
+
+Objectives and baselines are called as the command line spells them.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The quickest path of one model through devices, while the others stay as they are.
+"""Paths of models through devices: the quickest of one while the others stay, and a local search.
 
 A state is a cut and the set of devices used so far; devices that no other model uses are alike, so
 that they are taken in order. The cost of a stage on a device is what it adds to the latency of all
-requests there, by the Pollaczek-Khinchine formula.
+requests there, by the Pollaczek-Khinchine formula. The search starts from some plans, takes each
+model in turn on its quickest path, and then makes small moves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The least period of several models on the same sticks, over all combinations of their cuts.
+"""Several models on the same sticks: each in turn, or over all combinations of their cuts.
 
 A stick begins at one cut of each model and ends at another. For a period in question, dynamic
 programming finds the fewest streamed bytes with which every combination of cuts can be reached
@@ -333,8 +333,8 @@ def improve(
 ) -> tuple[StageOf, ...]:
     """A plan with a period no longer than that of `stage_of`, which no single model can shorten.
 
-    Each model in turn is replanned by enumeration of its cuts, for the cache and
-    time that the others leave on each stick, until none gains.
+    Each model in turn is replanned by enumeration of its cuts, for the cache and time that the
+    others leave on each stick, until none gains.
     """
     best, weighed = tuple(stage_of), [cuts.model for cuts in models]
     period = period_ms(weighed, best, stages)

@@ -8,6 +8,8 @@ Requests at their rates (`simulate_requests`): each device takes requests in the
 arrival there, one at a time. A request spends its fixed time, then streams: what does not fit the
 cache, and all of its model's weights where the request before was of another model that does not
 fit beside it. Sticks that stream at the same time share the bus.
+
+In the first, a full queue stops a stage; in the second, none is ever full: two loops of events.
 """
 
 from __future__ import annotations
