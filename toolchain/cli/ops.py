@@ -14,12 +14,14 @@ from rich.table import Table
 from toolchain.cli._console import output_console
 from toolchain.cli._json import JsonOption, write_json, write_text
 from toolchain.errors import InputError
-from toolchain.frontends import tflite, unread
-from toolchain.frontends.onnx.reader import READ_AWAY
+from toolchain.frontends import tflite
+from toolchain.frontends.onnx import operators as onnx
+from toolchain.frontends.tflite.unread import UNREAD
+from toolchain.frontends.unread import lines
 from toolchain.report.kinds import Kind, kinds, markdown, matching
 
-_UNREAD = {form: partial(unread.lines, form) for form in unread.FORMATS}
-_READ_AWAY = {"TFLite": tflite.READ_AWAY, "ONNX": READ_AWAY}
+_UNREAD = {"TFLite": partial(lines, UNREAD), "ONNX": partial(lines, onnx.unread())}
+_READ_AWAY = {"TFLite": tflite.READ_AWAY, "ONNX": onnx.read_away()}
 
 
 def command(

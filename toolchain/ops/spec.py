@@ -309,10 +309,16 @@ class OnnxNode(Protocol):
 
 @dataclass(frozen=True)
 class OnnxBinding:
-    """How a kind is read from ONNX. `operators` are names of standard ONNX operators."""
+    """How a kind is read from ONNX. `operators` are names of standard ONNX operators.
+
+    read     the operator on quantised values, and on float32 values where no row of
+             `frontends.onnx.operators` reads these.
+    plain    the operator on bools, int32 and int64 without a scale; None where it is not read so.
+    """
 
     operators: tuple[str, ...]
     read: Callable[[OnnxNode], None]
+    plain: Callable[[OnnxNode], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from toolchain.errors import InputError
 from toolchain.files import scratch_folder, write_file
 from toolchain.files.samples import AS_STORED, Scaling, read_samples
+from toolchain.frontends.onnx.operators import operator
 from toolchain.ir import DType, End, Tensor
 from toolchain.packages import QUANTIZE, lazy
 from toolchain.progress import Report, silent
@@ -131,8 +132,7 @@ def _float_model(file: Path) -> onnx.ModelProto:
         raise InputError(f"{file} cannot be read: {error.strerror}") from error
     except Exception as error:  # protobuf's and onnx's exceptions share no base but this
         raise InputError(f"{file} is not a sound ONNX model: {error}") from error
-    quantised = {"QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul"}
-    if any(node.op_type in quantised for node in model.graph.node):
+    if any(operator(node.op_type).is_quantised for node in model.graph.node):
         raise InputError(f"{file} is quantised already: compile it as it is")
     return model
 

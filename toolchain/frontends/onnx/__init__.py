@@ -1,5 +1,5 @@
-"""The ONNX front end: `file` checks the file, `importer` builds the Graph, `node` presents each
-operator to its reader.
+"""The ONNX front end: `file` checks the file, `importer` builds the Graph, `operators` says of each
+operator how it is read, `node` presents it to its reader.
 
 The modules below are imported when the first ONNX file is read.
 """

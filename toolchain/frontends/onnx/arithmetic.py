@@ -1,19 +1,19 @@
-"""Everything in which int8 models and float32 models are read differently."""
+"""Everything in which operators on int8, on float32 and on plain integers are read differently."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ir import Attributes, DType, Quantisation
-from toolchain.ops.spec import Array, OnnxData, OnnxNode
+from toolchain.ops.spec import Array, OnnxData
 
-UNIT = Quantisation((1.0,), (0,))
-"""Stored values equal the real ones: the quantisation that readers see for float32 tensors."""
+if TYPE_CHECKING:
+    from toolchain.frontends.onnx.operators.row import Operator, Read
 
 ACTIVATIONS: Mapping[tuple[float, float], str] = MappingProxyType(
     {
@@ -26,7 +26,7 @@ ACTIVATIONS: Mapping[tuple[float, float], str] = MappingProxyType(
 
 
 class Arithmetic(Protocol):
-    """See `Int8`, and `Float32` in `float_arithmetic`."""
+    """See `Int8`, `Plain`, and `Float32` in `float_arithmetic`."""
 
     @property
     def in_float(self) -> bool: ...
@@ -39,9 +39,8 @@ class Arithmetic(Protocol):
     def quantisation(self) -> Quantisation | None:
         """The quantisation that every tensor has; None if each has its own."""
 
-    @property
-    def readers(self) -> Mapping[str, Callable[[OnnxNode], None]]:
-        """ONNX operators that are not read by the OpSpec that names them."""
+    def reader(self, row: Operator) -> Read | None:
+        """What reads an operator in this arithmetic."""
 
     def kind(self, kind: str, attributes: Attributes) -> tuple[str, Attributes]:
         """The kind that does what a reader asks for. Raises RefusedError if there is none."""
@@ -70,7 +69,9 @@ class Int8:
     in_float = False
     plain = False
     quantisation = None
-    readers: Mapping[str, Callable[[OnnxNode], None]] = MappingProxyType({})
+
+    def reader(self, row: Operator) -> Read | None:
+        return row.quantised
 
     def kind(self, kind: str, attributes: Attributes) -> tuple[str, Attributes]:
         return kind, attributes
@@ -102,6 +103,33 @@ class Int8:
             return "NONE"
         name = ACTIVATIONS.get(bounds)
         return ACTIVATIONS.get((low, float("inf"))) if name is None and ends_within else name
+
+
+class Plain:
+    """Tensors are bools and integers without a scale; sums and products wrap, as in ONNX
+    Runtime.
+    """
+
+    in_float = False
+    plain = True
+    quantisation = None
+
+    def reader(self, row: Operator) -> Read | None:
+        return row.plain
+
+    def kind(self, kind: str, attributes: Attributes) -> tuple[str, Attributes]:
+        return kind, attributes
+
+    def dtype(self, dtype: DType) -> DType:
+        return dtype
+
+    def constant(
+        self, constant: OnnxData, wanted: Quantisation | None
+    ) -> tuple[Array, Quantisation | None]:
+        return constant.data, None
+
+    def activation(self, bounds: tuple[float, float], output: Quantisation) -> str | None:
+        return None
 
 
 def _stored(real: NDArray[np.float64], q: Quantisation) -> NDArray[np.int8]:

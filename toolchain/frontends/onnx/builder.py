@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.errors import UnsupportedError
-from toolchain.frontends.onnx.arithmetic import UNIT
 from toolchain.frontends.onnx.layout import Layout, channels_last, move
+from toolchain.frontends.onnx.quantisation import UNIT
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.names import Names, fresh_name
 from toolchain.ops.movement.reshape import Reshape

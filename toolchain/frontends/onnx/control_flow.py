@@ -14,10 +14,13 @@ import numpy as np
 
 from toolchain.errors import InputError
 from toolchain.frontends.onnx.evaluation import evaluate
-from toolchain.frontends.onnx.file import Array, FileModel, Node, is_graph, read_node, tensor_data
-from toolchain.frontends.onnx.old_forms import in_new_forms
-from toolchain.frontends.onnx.operators import ENLARGING
+from toolchain.frontends.onnx.file import read_node, tensor_data
+from toolchain.frontends.onnx.model import Array, FileModel, Node, is_graph
+from toolchain.frontends.onnx.operators import Trait, operator
+from toolchain.frontends.onnx.operators.unread import IF, LOOP
 from toolchain.frontends.onnx.protos import Body, constants_from_nodes
+from toolchain.frontends.onnx.rewriting import in_new_forms
+from toolchain.frontends.onnx.writing import Writer
 from toolchain.frontends.written_out import WrittenOut
 from toolchain.ir.names import Names
 
@@ -48,19 +51,22 @@ def written_out(
     `names`: of the tensors inside; `written`: of the whole file. Raises InputError where that is
     too much, and as `evaluate`.
     """
-    if node.operator == "If":
+
+    def copies(graph: onnx.GraphProto) -> _Copies:
+        writer = Writer(node, dict(constants), opset, names)
+        return _Copies(writer, _read(node, graph, opset), written)
+
+    if node.operator == IF:
         taken = constants.get(node.inputs[0])
         if taken is None or taken.size != 1:
             return None
         branch = node.attributes["then_branch" if taken.reshape(()) else "else_branch"]
-        writer = _Writer(node, constants, _read(node, branch, opset), opset, names, written)
-        return writer.body(writer.step("branch", ()), ())
+        found = copies(branch)
+        return found.body(found.step("branch", ()), ())
     count, condition = (_known(node, index, constants) for index in (0, 1))
-    if node.operator != "Loop" or count is None or condition is None:
+    if node.operator != LOOP or count is None or condition is None:
         return None
-    body = _read(node, node.attributes["body"], opset)
-    writer = _Writer(node, constants, body, opset, names, written)
-    return _unrolled(writer, int(count.reshape(())), condition)
+    return _unrolled(copies(node.attributes["body"]), int(count.reshape(())), condition)
 
 
 def _known(node: Node, index: int, constants: Mapping[str, Array]) -> Array | None:
@@ -70,23 +76,23 @@ def _known(node: Node, index: int, constants: Mapping[str, Array]) -> Array | No
     return np.asarray((_MOST_STEPS + 1, True)[index])
 
 
-def _unrolled(writer: _Writer, count: int, condition: Array) -> Body | None:
-    carried = writer.node.inputs[2:]
+def _unrolled(copies: _Copies, count: int, condition: Array) -> Body | None:
+    carried = copies.writer.node.inputs[2:]
     scanned: list[tuple[str, ...]] = []
     while len(scanned) < count and condition.reshape(()):
-        if len(scanned) == _MOST_STEPS or len(writer.nodes) > _MOST_NODES:
+        if len(scanned) == _MOST_STEPS or len(copies.writer.nodes) > _MOST_NODES:
             return None
-        number = writer.constant(f"{len(scanned)}/number", np.asarray(len(scanned), np.int64))
-        going = writer.constant(f"{len(scanned)}/going", np.asarray(True))
-        goes_on, *results = writer.step(str(len(scanned)), (number, going, *carried))
-        if goes_on not in writer.known:
+        number = copies.constant(f"{len(scanned)}/number", np.asarray(len(scanned), np.int64))
+        going = copies.constant(f"{len(scanned)}/going", np.asarray(True))
+        goes_on, *results = copies.step(str(len(scanned)), (number, going, *carried))
+        if goes_on not in copies.known:
             return None
-        condition = writer.known[goes_on]
+        condition = copies.known[goes_on]
         carried = tuple(results[: len(carried)])
         scanned.append(tuple(results[len(carried) :]))
     if not scanned:
         return None
-    return writer.body(carried, tuple(zip(*scanned, strict=True)))
+    return copies.body(carried, tuple(zip(*scanned, strict=True)))
 
 
 def _read(node: Node, graph: onnx.GraphProto, opset: int) -> _Graph:
@@ -98,43 +104,35 @@ def _read(node: Node, graph: onnx.GraphProto, opset: int) -> _Graph:
     return _Graph(inputs, tuple(v.name for v in graph.output), modern.nodes, modern.constants)
 
 
-class _Writer:
+class _Copies:
     """Writes the operators of a graph any number of times, under names of their own."""
 
-    def __init__(
-        self,
-        node: Node,
-        constants: Mapping[str, Array],
-        graph: _Graph,
-        opset: int,
-        names: Names,
-        written: WrittenOut,
-    ) -> None:
-        self.node = node
-        self.nodes: list[Node] = []
-        self.known = dict(constants)
+    def __init__(self, writer: Writer, graph: _Graph, written: WrittenOut) -> None:
+        self.writer = writer
+        self._graph, self._written = graph, written
         self._added: dict[str, Array] = {}
-        self._graph, self._opset, self._names = graph, opset, names
-        self._written = written
         self._own = {name: self.constant(name, data) for name, data in graph.constants.items()}
 
-    def constant(self, stem: str, data: Array) -> str:
-        name = self._fresh(stem)
-        self.known[name] = self._added[name] = data
-        return name
+    @property
+    def known(self) -> Mapping[str, Array]:
+        """What is known before the model runs."""
+        return self.writer.constants
 
-    def _fresh(self, stem: str) -> str:
-        return self._names.fresh(f"{self.node.outputs[0]}/{self.node.index}/{stem}")
+    def constant(self, stem: str, data: Array) -> str:
+        name = self.writer.fresh(stem)
+        self._know({name: data})
+        return name
 
     def step(self, stem: str, inputs: tuple[str, ...]) -> tuple[str, ...]:
         """Write the graph once; returns the names of its outputs."""
+        around = self.writer.node
         if len(inputs) != len(self._graph.inputs):
-            raise InputError(f"{self.node} gives its body {len(inputs)} values")
-        self._written.add(f"{self.node}", len(self._graph.nodes))
+            raise InputError(f"{around} gives its body {len(inputs)} values")
+        self._written.add(f"{around}", len(self._graph.nodes))
         names = {**self._own, **dict(zip(self._graph.inputs, inputs, strict=True))}
         for node in self._graph.nodes:
             inputs = _named(node.inputs, names)
-            names |= {out: self._fresh(f"{stem}/{out}") for out in node.outputs if out}
+            names |= {out: self.writer.fresh(f"{stem}/{out}") for out in node.outputs if out}
             held = {
                 key: _renamed(value, names) if is_graph(value) else value
                 for key, value in node.attributes.items()
@@ -145,45 +143,40 @@ class _Writer:
 
     def body(self, results: Iterable[str], scanned: Iterable[tuple[str, ...]]) -> Body:
         """What was written, with the operators that give the node's own outputs."""
-        carried, collected = tuple(results), tuple(scanned)
-        for name, result in zip(self.node.outputs, carried, strict=False):
-            self._plain("Identity", (result,), name)
+        writer, carried, collected = self.writer, tuple(results), tuple(scanned)
+        outputs = writer.node.outputs
+        for name, result in zip(outputs, carried, strict=False):
+            if name:
+                writer.write("Identity", (result,), (name,))
         zero = self.constant("first", np.zeros(1, np.int64))
-        for parts, name in zip(collected, self.node.outputs[len(carried) :], strict=False):
+        for parts, name in zip(collected, outputs[len(carried) :], strict=False):
             wide = []
             for part in parts:
-                wide.append(self._names.fresh(f"{part}/{name}/wide"))
-                self._plain("Unsqueeze", (part, zero), wide[-1])
+                wide.append(writer.names.fresh(f"{part}/{name}/wide"))
+                writer.write("Unsqueeze", (part, zero), (wide[-1],))
             if name:
-                self.nodes.append(self._node("Concat", tuple(wide), name, {"axis": 0}))
-        return Body(tuple(self.nodes), self._added)
+                writer.write("Concat", wide, (name,), axis=0)
+        return Body(tuple(writer.nodes), self._added)
 
-    def _plain(self, operator: str, inputs: tuple[str, ...], output: str) -> None:
-        if output:
-            self.nodes.append(self._node(operator, inputs, output, {}))
-
-    def _node(
-        self, operator: str, inputs: tuple[str, ...], output: str, attributes: Mapping[str, int]
-    ) -> Node:
-        return Node(self.node.index, operator, self.node.name, inputs, (output,), attributes)
+    def _know(self, values: Mapping[str, Array]) -> None:
+        self.writer.constants.update(values)
+        self._added.update(values)
 
     def _add(self, node: Node) -> None:
         """Compute what is known, such as the condition; write the rest."""
-        given = [name for name in node.inputs if name]
+        known, given = self.known, [name for name in node.inputs if name]
         nested = any(map(is_graph, node.attributes.values()))
-        large = any(self.known[name].size > _LARGEST_KNOWN for name in given if name in self.known)
+        large = any(known[name].size > _LARGEST_KNOWN for name in given if name in known)
         if (
             "." in node.operator
             or nested
             or large
-            or node.operator in ENLARGING
-            or any(name not in self.known for name in given)
+            or Trait.ENLARGES in operator(node.operator).traits
+            or any(name not in known for name in given)
         ):
-            self.nodes.append(node)
+            self.writer.put(node)
             return
-        values = evaluate(node, {name: self.known[name] for name in given}, self._opset)
-        self.known |= values
-        self._added |= values
+        self._know(evaluate(node, {name: known[name] for name in given}, self.writer.opset))
 
 
 def _renamed(graph: onnx.GraphProto, names: Mapping[str, str]) -> onnx.GraphProto:

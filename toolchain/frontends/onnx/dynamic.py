@@ -14,20 +14,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.frontends.onnx.file import Node, names_of
 from toolchain.frontends.onnx.functions import needed
-from toolchain.frontends.onnx.quantisation import DYNAMIC
+from toolchain.frontends.onnx.model import Node, names_of
+from toolchain.frontends.onnx.operators import Trait, operator
+from toolchain.frontends.onnx.operators.arranging import CAST
+from toolchain.frontends.onnx.operators.integers import CONV_INTEGER
+from toolchain.frontends.onnx.operators.pairs import MUL
+from toolchain.frontends.onnx.quantisation import DEQUANTIZE, DYNAMIC
 from toolchain.frontends.onnx.shapes import ShapedModel
 from toolchain.ops.hybrid.dynamic import ROWS_ARE_STORED
 
-_PRODUCTS = DYNAMIC - {"DynamicQuantizeLinear"}
 _FLOAT32 = 1
 """ONNX's number of the element type."""
 
 
 def join_dynamic(shaped: ShapedModel) -> ShapedModel:
     """The same model with such products as one operator each, and such tables dequantised."""
-    if not any(node.operator in DYNAMIC | {"Gather"} for node in shaped.model.nodes):
+    wanted = Trait.JOINED | Trait.PICKS
+    if not any(operator(node.operator).traits & wanted for node in shaped.model.nodes):
         return shaped
     joiner = _Joiner(shaped)
     nodes = [part for node in shaped.model.nodes for part in joiner.parts(node)]
@@ -54,9 +58,9 @@ class _Joiner:
 
     def parts(self, node: Node) -> tuple[Node, ...]:
         """What stands for `node`, before which all that it reads is computed."""
-        if node.operator == "DequantizeLinear":
+        if node.operator == DEQUANTIZE:
             return self._table(node)
-        if node.operator != "Mul":
+        if node.operator != MUL:
             return (node,)
         for sums, scale in (node.inputs, node.inputs[::-1]):
             product = self._product(sums)
@@ -66,7 +70,7 @@ class _Joiner:
             source = self._makers.get(product.inputs[0])
             if source is None:
                 continue
-            if source.operator == "DynamicQuantizeLinear" and _same_zero_point(product, source):
+            if source.operator == DYNAMIC and _same_zero_point(product, source):
                 scales = _weights_scales(self._makers.get(scale), source.outputs[1])
                 if scales is not None and self._along_channels(product, scales):
                     inputs = (source.inputs[0], product.inputs[1], "", zero_points, scales)
@@ -93,10 +97,12 @@ class _Joiner:
     def _product(self, sums: str) -> Node | None:
         """The product of integers that `sums` are as floats."""
         cast = self._makers.get(sums)
-        if cast is None or cast.operator != "Cast" or cast.attributes.get("to") != _FLOAT32:
+        if cast is None or cast.operator != CAST or cast.attributes.get("to") != _FLOAT32:
             return None
         product = self._makers.get(cast.inputs[0])
-        return product if product is not None and product.operator in _PRODUCTS else None
+        if product is None or product.operator == DYNAMIC:
+            return None
+        return product if Trait.JOINED in operator(product.operator).traits else None
 
     def _along_channels(self, product: Node, scales: str) -> bool:
         """Whether constant scales are one, or one for each channel of what the product gives."""
@@ -104,7 +110,7 @@ class _Joiner:
         if data is None:
             return False
         rank = len(self.shapes[product.outputs[0]])
-        channel = 1 if product.operator == "ConvInteger" else rank - 1
+        channel = 1 if product.operator == CONV_INTEGER else rank - 1
         aligned = (1,) * (rank - data.ndim) + data.shape
         return all(size == 1 for axis, size in enumerate(aligned) if axis != channel)
 
@@ -118,10 +124,9 @@ class _Joiner:
         return self._dequantised(gather, node.inputs[1:], node.outputs[0])
 
     def _picks(self, node: Node) -> bool:
-        return node.operator == "Gather" and self._constants.get(node.inputs[0], _NONE).dtype in (
-            np.int8,
-            np.uint8,
-        )
+        table = self._constants.get(node.inputs[0], _NONE)
+        picks = Trait.PICKS in operator(node.operator).traits
+        return picks and table.dtype in (np.int8, np.uint8)
 
     def _dequantised(
         self, gather: Node, parameters: tuple[str, ...], output: str
@@ -131,9 +136,7 @@ class _Joiner:
         real = self._names.fresh(f"{output}/{table}")
         self.shapes[real] = self.shapes[table]
         self.shapes[output] = self.shapes[gather.outputs[0]]
-        whole = Node(
-            gather.index, "DequantizeLinear", gather.name, (table, *parameters), (real,), {}
-        )
+        whole = Node(gather.index, DEQUANTIZE, gather.name, (table, *parameters), (real,), {})
         return whole, replace(gather, inputs=(real, *picked), outputs=(output,))
 
 
@@ -148,7 +151,7 @@ def _same_zero_point(product: Node, source: Node) -> bool:
 
 def _weights_scales(mul: Node | None, scale: str) -> str | None:
     """The other factor of `scale` in the product of both scales."""
-    if mul is None or mul.operator != "Mul" or scale not in mul.inputs:
+    if mul is None or mul.operator != MUL or scale not in mul.inputs:
         return None
     first, second = mul.inputs
     return second if first == scale else first

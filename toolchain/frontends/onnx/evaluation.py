@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from toolchain.errors import InputError
-from toolchain.frontends.onnx.file import Array, Node
-from toolchain.frontends.onnx.protos import forms_opset, node_proto, type_code
+from toolchain.frontends.onnx.model import Array, Node, forms_opset
+from toolchain.frontends.onnx.protos import node_proto, type_code
 from toolchain.packages import ONNX, lazy
 
 if TYPE_CHECKING:

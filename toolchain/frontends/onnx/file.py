@@ -1,19 +1,17 @@
-"""An ONNX file as checked, plain values: nodes, constants, inputs and outputs. No semantics yet."""
+"""Parses an ONNX file and checks what it holds. No semantics yet."""
 
 from __future__ import annotations
 
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from toolchain.errors import InputError
-from toolchain.ir.names import Names
+from toolchain.frontends.onnx.model import Array, End, FileModel, Node, dtype_name
+from toolchain.frontends.onnx.operators import operator
+from toolchain.frontends.onnx.operators.integers import of_reals
 from toolchain.packages import ONNX, lazy
 
 if TYPE_CHECKING:
@@ -24,65 +22,6 @@ else:
 LARGEST_TENSOR_ELEMENTS = 1 << 28
 _STANDARD_DOMAINS = ("", "ai.onnx")
 _LARGEST_RANK = 8
-
-Array = NDArray[np.generic]
-
-
-@dataclass(frozen=True)
-class Node:
-    """One operator. `index` is its place in the file; `operator` has its domain unless standard."""
-
-    index: int
-    operator: str
-    name: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return f"operator {self.index} ({self.operator} {self.name!r})"
-
-
-@dataclass(frozen=True)
-class End:
-    """An input or output of the model; `shape` has None where the file leaves a dimension
-    undefined.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[int | None, ...] | None
-
-
-@dataclass(frozen=True)
-class FileModel:
-    nodes: tuple[Node, ...]
-    constants: Mapping[str, Array]
-    inputs: tuple[End, ...]
-    outputs: tuple[End, ...]
-    opset: int
-
-
-def names_of(model: FileModel) -> Names:
-    """Fresh names of tensors: none that a tensor of the model has, or of a graph in an operator."""
-    names = Names(model.constants)
-    names.take(end.name for end in (*model.inputs, *model.outputs))
-    graphs: list[Any] = []
-    for node in model.nodes:
-        names.take((*node.inputs, *node.outputs))
-        graphs += [value for value in node.attributes.values() if is_graph(value)]
-    while graphs:
-        graph = graphs.pop()
-        names.take(value.name for value in (*graph.input, *graph.output, *graph.initializer))
-        for part in graph.node:
-            names.take((*part.input, *part.output))
-            graphs += [attribute.g for attribute in part.attribute if attribute.HasField("g")]
-    return names
-
-
-def is_graph(value: object) -> bool:
-    """Whether an attribute holds a graph: a branch, or a body."""
-    return isinstance(value, onnx.GraphProto)
 
 
 def read_file(data: bytes) -> FileModel:
@@ -167,22 +106,6 @@ def check_shape(dims: Iterable[int], what: str) -> tuple[int, ...]:
     return shape
 
 
-def dtype_name(code: int) -> str:
-    """NumPy's name for an ONNX element type; the ONNX name where NumPy has none."""
-    try:
-        return str(onnx.helper.tensor_dtype_to_np_dtype(code))
-    except Exception:
-        return f"element type {code}"
-
-
-def dtype_code(name: str) -> int:
-    """The number of an element type by its ONNX name. Raises InputError if there is none such."""
-    try:
-        return int(onnx.TensorProto.DataType.Value(name))
-    except ValueError as error:
-        raise InputError(f"{name!r} is no element type of ONNX") from error
-
-
 def _end(value: onnx.ValueInfoProto) -> End:
     if not value.type.HasField("tensor_type"):
         raise InputError(f"{value.name!r} is not a tensor; sequences and maps cannot be compiled")
@@ -199,7 +122,6 @@ def _end(value: onnx.ValueInfoProto) -> End:
     return End(value.name, dtype_name(kind.elem_type), dims)
 
 
-_QUANTISED_FORMS: Mapping[str, str] = MappingProxyType({"QGemm": "Gemm"})
 _CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "approximate": ("none", "tanh"),
@@ -213,15 +135,6 @@ _CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """Attributes of any operator that choose by name, and what there is to choose."""
-_MODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "DepthToSpace": ("DCR", "CRD"),
-        "Pad": ("constant", "reflect", "edge", "wrap"),
-        "Resize": ("nearest", "linear", "cubic"),
-        "Upsample": ("nearest", "linear"),
-    }
-)
-"""The same for `mode`, by operator."""
 
 
 def _check_attributes(node: Node, proto: onnx.NodeProto, opset: int) -> None:
@@ -230,9 +143,9 @@ def _check_attributes(node: Node, proto: onnx.NodeProto, opset: int) -> None:
     The QLinear forms of ONNX Runtime have the attributes of what they quantise, and others.
     """
     own = proto.domain in _STANDARD_DOMAINS
-    name = proto.op_type if own else proto.op_type.removeprefix("QLinear")
+    name = proto.op_type if own else of_reals(proto.op_type)
     try:
-        schema = onnx.defs.get_schema(_QUANTISED_FORMS.get(name, name), opset)
+        schema = onnx.defs.get_schema(name, opset)
     except onnx.defs.SchemaError:  # an operator of another domain, or newer than the opset
         return
     for attribute in proto.attribute:
@@ -246,7 +159,8 @@ def _check_attributes(node: Node, proto: onnx.NodeProto, opset: int) -> None:
                 f"attribute {attribute.name!r} of {node} is of type {given}, not {wanted}"
             )
         value = node.attributes[attribute.name]
-        choices = _MODES.get(name, ()) if attribute.name == "mode" else _CHOICES.get(attribute.name)
+        modes = operator(name).modes
+        choices = modes if attribute.name == "mode" else _CHOICES.get(attribute.name)
         if choices and value not in choices:
             raise InputError(
                 f"attribute {attribute.name!r} of {node} is {value!r}, none of {', '.join(choices)}"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from toolchain.frontends.front_end import RefusedError
-from toolchain.frontends.onnx.arithmetic import ACTIVATIONS, UNIT
-from toolchain.frontends.onnx.float_readers import READERS
+from toolchain.frontends.onnx.arithmetic import ACTIVATIONS
+from toolchain.frontends.onnx.operators.row import Operator, Read
+from toolchain.frontends.onnx.quantisation import UNIT
 from toolchain.ir import Attributes, DType, Quantisation
 from toolchain.ops import specs
 from toolchain.ops.normalisation.softmax_s8 import Softmax
@@ -66,7 +67,9 @@ class Float32:
     in_float = True
     plain = False
     quantisation = UNIT
-    readers = READERS
+
+    def reader(self, row: Operator) -> Read | None:
+        return row.float32 or row.quantised
 
     def kind(self, kind: str, attributes: Attributes) -> tuple[str, Attributes]:
         return _as_float(kind, attributes)

@@ -18,18 +18,13 @@ from numpy.typing import NDArray
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.onnx import quantisation
 from toolchain.frontends.onnx.evaluation import evaluate
-from toolchain.frontends.onnx.file import Array, Node
+from toolchain.frontends.onnx.model import Array, Node
+from toolchain.frontends.onnx.operators import Trait, operator
+from toolchain.frontends.onnx.quantisation import DEQUANTIZE, QUANTIZE
 from toolchain.frontends.onnx.shapes import ShapedModel
 from toolchain.ops.unary.lookup import FUNCTIONS, TABLE_OPERATOR
 
-_UNARY = frozenset(FUNCTIONS) | {"Relu"}
-_OTHERS = frozenset(
-    {
-        *("Add", "And", "Cast", "Div", "Equal", "Greater", "GreaterOrEqual", "Less"),
-        *("LessOrEqual", "Max", "Min", "Mul", "Not", "Or", "Pow", "Sub", "Where"),
-    }
-)
-_STORING = frozenset({"DequantizeLinear", "QuantizeLinear"})
+_STORING = frozenset({DEQUANTIZE, QUANTIZE})
 _VALUES = np.arange(-128, 128)
 
 
@@ -49,18 +44,18 @@ def fuse_functions(shaped: ShapedModel) -> ShapedModel:
     chains: dict[str, _Chain] = {}
     for node in model.nodes:
         found = None
-        if node.operator in _UNARY | _OTHERS or (
+        if _computes(node) or (
             node.operator in _STORING and once >= {node.inputs[0], node.outputs[0]}
         ):
             found = _extended(node, chains, scalars, shaped.shapes)
         if found is not None:
             chains[node.outputs[0]] = found
-        elif node.operator == "DequantizeLinear" and node.inputs[0] not in model.constants:
+        elif node.operator == DEQUANTIZE and node.inputs[0] not in model.constants:
             chains[node.outputs[0]] = _Chain(node.outputs[0])
     makers = {name: node for node in model.nodes for name in node.outputs}
     made: dict[str, Node] = {}
     for node in model.nodes:
-        chain = chains.get(node.inputs[0]) if node.operator == "QuantizeLinear" else None
+        chain = chains.get(node.inputs[0]) if node.operator == QUANTIZE else None
         if chain is not None and _worth(chain):
             table = _table(chain, makers[chain.source], shaped, scalars)
             if table is not None:
@@ -80,6 +75,12 @@ def fuse_functions(shaped: ShapedModel) -> ShapedModel:
     return replace(shaped, model=replace(model, nodes=needed(nodes, ends)))
 
 
+def _computes(node: Node) -> bool:
+    """Whether a table can hold what the operator gives."""
+    row = operator(node.operator)
+    return node.operator in FUNCTIONS or row.clips is not None or Trait.IN_TABLES in row.traits
+
+
 def _read_once(shaped: ShapedModel) -> set[str]:
     """Tensors that one operator reads, once, and nobody else."""
     uses = Counter(name for node in shaped.model.nodes for name in node.inputs)
@@ -92,7 +93,7 @@ def _scalars(shaped: ShapedModel) -> dict[str, Array]:
     constants = shaped.model.constants
     found = {name: data for name, data in constants.items() if data.size == 1}
     for node in shaped.model.nodes:
-        if node.operator == "DequantizeLinear" and node.inputs[0] in found:
+        if node.operator == DEQUANTIZE and node.inputs[0] in found:
             try:
                 value = quantisation.dequantised_constant(
                     node, constants[node.inputs[0]], constants
@@ -125,7 +126,7 @@ def _extended(
 def _worth(chain: _Chain) -> bool:
     """More than what a kind reads by itself, fused with the activation after it."""
     kinds = [node.operator for node in chain.nodes if node.operator not in _STORING]
-    if kinds and kinds[-1] in ("Clip", "Relu"):
+    if kinds and operator(kinds[-1]).clips is not None:
         kinds.pop()
     return len(kinds) > 1
 
@@ -161,7 +162,7 @@ def _stored(node: Node, given: Sequence[Array]) -> Array:
     values, scale, zero = given[0], np.float32(given[1].astype(np.float32)), given[2]
     if zero.dtype not in (np.int8, np.uint8):
         raise InputError(f"{node} has a zero point of type {zero.dtype}")
-    if node.operator == "DequantizeLinear":
+    if node.operator == DEQUANTIZE:
         return (values.astype(np.int32) - zero.astype(np.int32)).astype(np.float32) * scale
     info = np.iinfo(zero.dtype.name)
     quotient = np.nan_to_num(values.astype(np.float32) / scale, nan=-1e9, posinf=1e9, neginf=-1e9)

@@ -1,55 +1,30 @@
 """Walks a resolved ONNX model and builds the Graph.
 
-QuantizeLinear and DequantizeLinear only say how a real-valued tensor is stored. Transpose, Reshape
-and similar operators only rename dimensions (`layout`). Everything else is read by the `onnx`
-binding of an OpSpec.
+The row of an operator (`operators`) says what reads it: as a change of names and layouts alone, on
+integers without a scale, on quantised values, or in float32.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import cache
-from types import MappingProxyType
+from collections.abc import Mapping
 
 import numpy as np
 
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import LeftInFloatError, Problem, RefusedError
-from toolchain.frontends.onnx import plain_readers, quantisation
-from toolchain.frontends.onnx.arithmetic import UNIT, Arithmetic, Int8
+from toolchain.frontends.onnx.arithmetic import Arithmetic, Int8, Plain
 from toolchain.frontends.onnx.builder import Value, shifted
-from toolchain.frontends.onnx.file import End, Node
 from toolchain.frontends.onnx.float_arithmetic import Float32
-from toolchain.frontends.onnx.float_readers import READERS
 from toolchain.frontends.onnx.layout import Layout
+from toolchain.frontends.onnx.model import End, Node
 from toolchain.frontends.onnx.node import NodeView
-from toolchain.frontends.onnx.operators import BLOCKS, COPYING, MOVES_INTEGERS, RENAMING
+from toolchain.frontends.onnx.operators import Operator, Trait, operator
+from toolchain.frontends.onnx.quantisation import UNIT
 from toolchain.frontends.onnx.shapes import ShapedModel
 from toolchain.frontends.onnx.stored import Stored
 from toolchain.frontends.onnx.values import Values
 from toolchain.ir import DType, Graph, Quantisation
-from toolchain.ops import specs
 from toolchain.ops.hybrid.dynamic import ROWS_ARE_STORED
-from toolchain.ops.spec import OnnxBinding
-from toolchain.ops.unary.cast import Cast
-
-_CAST = MappingProxyType({1: DType.FLOAT32, 6: DType.INT32, 7: DType.INT64, 9: DType.BOOL})
-"""By ONNX's number of the element type, the types that Cast makes."""
-
-
-@cache
-def bindings() -> Mapping[str, OnnxBinding]:
-    """For each ONNX operator the binding that reads it."""
-    found: dict[str, OnnxBinding] = {}
-    for spec in specs().values():
-        for operator in spec.onnx.operators if spec.onnx else ():
-            if operator in found:
-                raise ImportError(f"two kinds read the ONNX operator {operator}")
-            assert spec.onnx is not None
-            found[operator] = spec.onnx
-    return MappingProxyType(found)
 
 
 class Importer:
@@ -58,14 +33,12 @@ class Importer:
     def __init__(self, shaped: ShapedModel, arithmetic: Arithmetic) -> None:
         self._arithmetic = arithmetic
         self._in_float = Float32()
-        self._plain = plain_readers.Plain()
+        self._plain = Plain()
         self._model = shaped.model
         self._values = Values(shaped)
         self.problems: list[Problem] = []
         self.faults: list[str] = []
         """What contradicts itself in the file, to report together with the problems."""
-        self.stored: dict[str, Stored] = {}
-        """By name in the file, what QuantizeLinear operators give."""
 
     def graph(self, name: str) -> Graph | None:
         """The whole graph; None if there are `problems`."""
@@ -82,6 +55,11 @@ class Importer:
             return None
         outputs = [(self._leave(end), end.name) for end in self._model.outputs]
         return self._values.builder.graph(name, inputs, outputs)
+
+    @property
+    def stored(self) -> Mapping[str, Stored]:
+        """By name in the file, what QuantizeLinear operators give."""
+        return self._values.stored
 
     # The model's ends.
 
@@ -167,180 +145,69 @@ class Importer:
                 self._values.activations[name] = Value(tensor, Layout.of(shape), q)
 
     def _step(self, node: Node) -> None:
-        readers: dict[str, Callable[[Node], None]] = {
-            "QuantizeLinear": self._quantize,
-            "DequantizeLinear": self._dequantize,
-            "Cast": self._cast,
-            "Transpose": self._transpose,
-        }
-        if node.operator in readers:
-            readers[node.operator](node)
-        elif node.operator in RENAMING:
-            self._rename(node)
-        elif node.operator in COPYING:
-            self._copy(node)
-        elif node.operator in BLOCKS:
-            self._move_blocks(node)
-        elif node.operator in plain_readers.OPERATORS and self._values.all_plain(node):
-            read = plain_readers.READERS.get(node.operator) or bindings()[node.operator].read
-            read(NodeView(self._values, node, self._plain))
-        elif node.operator in bindings() or node.operator in READERS:
-            self._check_reals(node)
-            self._compute(node)
+        row = operator(node.operator)
+        if row.arranges is not None:
+            row.arranges(self._values, node)
+        elif row.plain is not None and self._values.all_plain(node):
+            self._read_in(self._plain, row, node)
+        elif row.computes:
+            self._check_reals(row, node)
+            self._compute(row, node)
         else:
-            raise RefusedError(*quantisation.refusal(node.operator))
+            raise RefusedError(*row.refusal)
 
-    def _compute(self, node: Node) -> None:
+    def _compute(self, row: Operator, node: Node) -> None:
         """Read an operator in the model's arithmetic, or in float32 where the file left it so."""
         if self._arithmetic.in_float or self._values.holds_integers(node):
-            stored = self._arithmetic.in_float and self._picks_stored(node)
-            self._read_in(Int8() if stored else self._arithmetic, node)
+            stored = self._arithmetic.in_float and self._picks_stored(row, node)
+            self._read_in(Int8() if stored else self._arithmetic, row, node)
             return
         refusal: LeftInFloatError | None = None
         if not self._values.reads_reals(node):
             marks = self._values.mark()
             try:
-                self._read_in(self._arithmetic, node)
+                self._read_in(self._arithmetic, row, node)
                 return
             except LeftInFloatError as error:
                 self._values.undo(marks)
                 refusal = error
         try:
-            self._read_in(self._in_float, node)
+            self._read_in(self._in_float, row, node)
         except RefusedError as error:
             if refusal is None:
                 raise
             why = f"{refusal.why}; in float32: {error.why}"
             raise RefusedError(why, error.remedy or refusal.remedy) from error
 
-    def _picks_stored(self, node: Node) -> bool:
+    def _picks_stored(self, row: Operator, node: Node) -> bool:
         """Whether the operator moves rows of a table of dequantised integers, so that it can move
         the integers; or multiplies such rows.
         """
         if ROWS_ARE_STORED in node.attributes:
             return True
         table = self._values.constants.get(node.inputs[0])
-        if node.operator != "Gather" or table is None or table.quantisation is None:
+        if Trait.PICKS not in row.traits or table is None or table.quantisation is None:
             return False
         return table.data.dtype == np.int8 and not table.quantisation.per_channel
 
-    def _read_in(self, arithmetic: Arithmetic, node: Node) -> None:
-        own = arithmetic.readers.get(node.operator)
-        if own is None and node.operator not in bindings():
+    def _read_in(self, arithmetic: Arithmetic, row: Operator, node: Node) -> None:
+        read = arithmetic.reader(row)
+        if read is None:
             raise LeftInFloatError("it has no int8 form")
-        (own or bindings()[node.operator].read)(NodeView(self._values, node, arithmetic))
+        read(NodeView(self._values, node, arithmetic))
 
-    def _check_reals(self, node: Node) -> None:
-        """Raises RefusedError for arithmetic on stored integers, whose scale the file ignores."""
-        if not self._values.holds_integers(node) or node.operator in MOVES_INTEGERS:
+    def _check_reals(self, row: Operator, node: Node) -> None:
+        """Raises RefusedError for arithmetic on stored integers, whose scale the file ignores, and
+        on integers that have none.
+        """
+        if not self._values.holds_integers(node) or row.moves_integers:
             return
+        if self._values.all_plain(node):
+            raise RefusedError(
+                "it is read on quantised and float32 values, not on int32 or int64",
+                "put a Cast to float32 before it, and a Cast back behind it",
+            )
         raise RefusedError(
             "it computes on integers without their scale and zero point",
             "put DequantizeLinear before it and QuantizeLinear after it",
         )
-
-    def _quantize(self, node: Node) -> None:
-        found = self._values.parameters(node)
-        if found.quantisation.per_channel or found.dtype == "int32":
-            raise RefusedError("activations quantised per channel", "quantise them per tensor")
-        value = self._values.value(node, 0)
-        stored = self._values.builder.requantised(value, found.quantisation, node.outputs[0])
-        self._values.define(node.outputs[0], replace(stored, stored=True))
-        self.stored[node.outputs[0]] = Stored(stored.tensor, stored.layout)
-
-    def _dequantize(self, node: Node) -> None:
-        source = node.inputs[0]
-        if source in self._values.constants:
-            self._values.constants[node.outputs[0]] = quantisation.dequantised_constant(
-                node, self._values.constants[source].data, self._model.constants
-            )
-            return
-        value = self._values.value(node, 0)
-        found = self._values.parameters(node)
-        if value.quantisation != found.quantisation:
-            raise RefusedError(
-                "it reads integers with another scale or zero point than they were written with",
-                "quantise the model with onnxruntime.quantization.quantize_static",
-            )
-        self._values.define(node.outputs[0], replace(value, stored=False))
-
-    def _cast(self, node: Node) -> None:
-        """A real value is float32 already; other changes of type are operators."""
-        builder, value = self._values.builder, self._values.value(node, 0)
-        source, to = builder.tensor(value.tensor).dtype, _CAST.get(int(node.attributes["to"]))
-        if to is None or (value.stored and source is DType.INT8):
-            raise RefusedError("a change to or from narrow integers", "quantise instead")
-        if source in (DType.INT8, DType.FLOAT32) and to is DType.FLOAT32:
-            self._values.define(node.outputs[0], value)
-            return
-        value = builder.real(value)
-        tensor = builder.add_tensor(node.outputs[0], builder.tensor(value.tensor).shape, to, None)
-        builder.add_op("cast", node.name or node.outputs[0], Cast(to), [value.tensor], [tensor])
-        whole = to in (DType.INT32, DType.INT64)
-        made = Value(tensor, value.layout, None if whole else UNIT, whole)
-        self._values.define(node.outputs[0], made)
-
-    def _transpose(self, node: Node) -> None:
-        rank = len(self._values.shapes[node.inputs[0]])
-        permutation = list(node.attributes.get("perm", range(rank)[::-1]))
-        if sorted(permutation) != list(range(rank)):
-            raise InputError(f"{node} permutes {rank} dimensions by {permutation}")
-        if node.inputs[0] in self._values.constants:
-            constant = self._values.constants[node.inputs[0]]
-            self._values.constants[node.outputs[0]] = quantisation.transposed_constant(
-                constant, permutation
-            )
-            return
-        value = self._values.value(node, 0)
-        layout = value.layout.transposed(permutation)
-        self._values.define(node.outputs[0], replace(value, layout=layout))
-
-    def _rename(self, node: Node) -> None:
-        before, shape = self._values.shapes[node.inputs[0]], self._values.shapes[node.outputs[0]]
-        if math.prod(before) != math.prod(shape):
-            raise InputError(f"{node} makes {list(shape)} of {list(before)}")
-        if node.inputs[0] in self._values.constants:
-            constant = self._values.constants[node.inputs[0]]
-            self._values.constants[node.outputs[0]] = quantisation.reshaped_constant(
-                constant, shape
-            )
-            return
-        self._values.define(node.outputs[0], self._seen_as(self._values.value(node, 0), shape))
-
-    def _seen_as(self, value: Value, shape: tuple[int, ...]) -> Value:
-        """`value` reshaped; its data move only where they must."""
-        layout = value.layout.reshaped(shape)
-        if layout is not None:
-            return replace(value, layout=layout)
-        ordered = self._values.builder.ordered(value, range(len(value.shape)))
-        return replace(ordered, layout=Layout.of(shape))
-
-    def _move_blocks(self, node: Node) -> None:
-        """DepthToSpace and SpaceToDepth: a reshape, a transpose and a reshape."""
-        value, block = self._values.value(node, 0), int(node.attributes["blocksize"])
-        batches, depth, height, width = value.shape
-        if node.operator == "SpaceToDepth":
-            cut = (batches, depth, height // block, block, width // block, block)
-            permutation = (0, 3, 5, 1, 2, 4)
-        elif node.attributes.get("mode", "DCR") == "DCR":
-            cut = (batches, block, block, depth // block**2, height, width)
-            permutation = (0, 3, 4, 1, 5, 2)
-        else:
-            cut = (batches, depth // block**2, block, block, height, width)
-            permutation = (0, 1, 4, 2, 5, 3)
-        parts = self._seen_as(value, cut)
-        moved = replace(parts, layout=parts.layout.transposed(permutation))
-        self._values.define(
-            node.outputs[0], self._seen_as(moved, self._values.shapes[node.outputs[0]])
-        )
-
-    def _copy(self, node: Node) -> None:
-        if any(self._is_used(name) for name in filter(None, node.outputs[1:])):
-            raise RefusedError("its mask is used", "export the model for inference")
-        if node.inputs[0] in self._values.constants:
-            self._values.constants[node.outputs[0]] = self._values.constants[node.inputs[0]]
-        else:
-            self._values.define(node.outputs[0], self._values.value(node, 0))
-
-    def _is_used(self, name: str) -> bool:
-        return bool(self._values.users(name)) or self._values.is_output(name)

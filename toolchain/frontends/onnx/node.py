@@ -9,20 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.frontends.front_end import LeftInFloatError, RefusedError
-from toolchain.frontends.onnx.arithmetic import UNIT, Arithmetic
+from toolchain.frontends.onnx.arithmetic import Arithmetic
 from toolchain.frontends.onnx.builder import Value
-from toolchain.frontends.onnx.file import Node
 from toolchain.frontends.onnx.layout import Layout
-from toolchain.frontends.onnx.operators import KEEPS_VALUES
+from toolchain.frontends.onnx.model import Node
+from toolchain.frontends.onnx.operators import Trait, operator
+from toolchain.frontends.onnx.operators.pairs import ADD
+from toolchain.frontends.onnx.quantisation import UNIT
 from toolchain.frontends.onnx.values import Values
 from toolchain.ir import Attributes, DType, Quantisation
 from toolchain.ops.spec import Array, OnnxData
 
 _QUANTISE_ALL = "quantise the whole model (quantize_static with all operator types)"
-
-
-_MASKING = ("Add", "Where")
-"""Operators that bring the infinity of an attention's mask; softmax makes as little of -3.4e38."""
 _LARGEST = np.finfo(np.float32).max
 
 
@@ -33,6 +31,7 @@ class NodeView:
         self._values = values
         self._node = node
         self._arithmetic = arithmetic
+        self._traits = operator(node.operator).traits
         self._last = node.outputs[0]
 
     @property
@@ -119,7 +118,7 @@ class NodeView:
         if found is not None:
             return found
         if default is None or not (
-            self._node.operator in KEEPS_VALUES or self._values.only_products_read(self._last)
+            Trait.KEEPS_VALUES in self._traits or self._values.only_products_read(self._last)
         ):
             raise LeftInFloatError("nothing quantises its result", _QUANTISE_ALL)
         return default
@@ -163,7 +162,7 @@ class NodeView:
     def add_constant(self, stem: str, data: Array, quantisation: Quantisation | None) -> str:
         if data.dtype.kind == "f":
             data = data.astype(np.float32)
-            if self.operator in _MASKING:
+            if Trait.MASKS in self._traits:
                 data = np.clip(data, -_LARGEST, _LARGEST)
         owned = np.ascontiguousarray(data)
         if self.in_float and data.dtype.kind == "f":
@@ -175,7 +174,7 @@ class NodeView:
     def following_bias(self, axis: int) -> NDArray[np.float64] | None:
         values = self._values
         add = values.only_consumer(self._last)
-        if add is None or add.operator != "Add" or len(add.inputs) != 2:
+        if add is None or add.operator != ADD or len(add.inputs) != 2:
             return None
         other = add.inputs[1] if add.inputs[0] == self._last else add.inputs[0]
         shape = values.shapes[self._last]
@@ -193,10 +192,8 @@ class NodeView:
     def fused_activation(self) -> str:
         values = self._values
         follower = values.only_consumer(self._last)
-        if follower is None or follower.operator not in ("Relu", "Clip"):
-            return "NONE"
-        bounds = values.clip_bounds(follower)
-        if bounds is None:
+        bounds = None if follower is None else values.clip_bounds(follower)
+        if follower is None or bounds is None:
             return "NONE"
         name = self._arithmetic.activation(bounds, self.output_quantisation())
         if name is None:
@@ -223,7 +220,7 @@ class NodeView:
 
     def is_read(self, index: int) -> bool:
         name = self._node.outputs[index] if index < self.outputs else ""
-        return bool(name) and (bool(self._values.users(name)) or self._values.is_output(name))
+        return bool(name) and self._values.is_used(name)
 
     def results(
         self,

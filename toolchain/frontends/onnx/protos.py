@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toolchain.errors import InputError
-from toolchain.frontends.onnx.file import Array, FileModel, Node, read_node
-from toolchain.frontends.onnx.old_forms import OLDEST_FORMS
+from toolchain.frontends.onnx.file import read_node
+from toolchain.frontends.onnx.model import Array, FileModel, Node, forms_opset
+from toolchain.frontends.onnx.operators.unread import CONSTANT
 from toolchain.ir.names import Names
 from toolchain.packages import ONNX, lazy
 
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
 else:
     onnx = lazy("onnx", ONNX)
     inliner = lazy("onnx.inliner", ONNX)
-
-
-def forms_opset(opset: int) -> int:
-    """The opset whose forms the operators of a file of `opset` have (see `old_forms`)."""
-    return max(opset, OLDEST_FORMS)
 
 
 def type_code(data: Array) -> int:
@@ -52,7 +48,7 @@ def _without_constants(given: Iterable[Node]) -> tuple[tuple[Node, ...], dict[st
     constants: dict[str, Array] = {}
     nodes = []
     for node in given:
-        if node.operator != "Constant":
+        if node.operator != CONSTANT:
             nodes.append(node)
             continue
         if len(node.attributes) != 1 or len(node.outputs) != 1:
@@ -67,9 +63,6 @@ def _without_constants(given: Iterable[Node]) -> tuple[tuple[Node, ...], dict[st
         else:
             raise InputError(f"{node} holds its constant as {form!r}, which is not supported")
     return tuple(nodes), constants
-
-
-_CONTROL_FLOW = ("If", "Loop", "Scan", "SequenceMap")
 
 
 @dataclass(frozen=True)
@@ -118,7 +111,7 @@ def function_body(
     except Exception:  # whatever onnx raises for a function that it cannot write out
         return None
     parts = inlined.graph.node
-    if any(part.op_type in (node.operator, *_CONTROL_FLOW) for part in parts):
+    if any(part.op_type == node.operator or _holds_a_graph(part) for part in parts):
         return None
     inside = {name: name for name in ("", *node.inputs, *node.outputs)}
 
@@ -136,3 +129,7 @@ def function_body(
         for part in parts
     ]
     return Body(*_without_constants(made))
+
+
+def _holds_a_graph(node: onnx.NodeProto) -> bool:
+    return any(attribute.HasField("g") for attribute in node.attribute)

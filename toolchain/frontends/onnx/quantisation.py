@@ -1,4 +1,4 @@
-"""The scales and zero points of QuantizeLinear and DequantizeLinear, and early refusals."""
+"""The scales and zero points of QuantizeLinear and DequantizeLinear."""
 
 from __future__ import annotations
 
@@ -9,68 +9,16 @@ import numpy as np
 
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
-from toolchain.frontends.onnx.file import Array, FileModel, Node, dtype_name
+from toolchain.frontends.onnx.model import Array, Node, dtype_name
 from toolchain.ir import Quantisation
 from toolchain.ir.tensor import is_scale
 from toolchain.ops.spec import OnnxData
 
-QUANTISE_HINT = (
-    "quantise it first, with inputs like those it will meet: "
-    "`thimble quantize MODEL.onnx --data FILES -o OUT.onnx`"
-)
-DYNAMIC_HINT = (
-    "quantise the float model that it was made of, with inputs like those it will meet: "
-    "`thimble quantize MODEL.onnx --data FILES -o OUT.onnx`"
-)
-_QUANTISES = frozenset({"QuantizeLinear", "DequantizeLinear"})
-DYNAMIC = frozenset({"ConvInteger", "DynamicQuantizeLinear", "MatMulInteger"})
-_WITHOUT_INTEGERS = frozenset(
-    {"com.microsoft.DynamicQuantizeLSTM", "com.microsoft.QAttention"}
-    | {"com.microsoft.QEmbedLayerNormalization"}
-)
-_PULP = frozenset({"RequantShift", "iGELU", "iLayerNorm", "ITAMax", "IntegerMean", "iSoftmax"})
-
-
-def is_float(model: FileModel) -> bool:
-    """Whether the model's activations are floats: it is not quantised at all, or dynamically.
-
-    `model` is expanded.
-    """
-    kinds = {node.operator for node in model.nodes}
-    stored = {"QuantizeLinear"} if is_dynamic(model) else _QUANTISES
-    return not (kinds & stored or kinds & _PULP)
-
-
-def is_dynamic(model: FileModel) -> bool:
-    """Whether scales of activations are known only while the model runs. `model` is expanded."""
-    return any(node.operator in DYNAMIC | _WITHOUT_INTEGERS for node in model.nodes)
-
-
-def refusal(operator: str) -> tuple[str, str]:
-    """Why an operator that no kind reads is refused, and what to do."""
-    if operator in _PULP:
-        return (
-            "it is of the PULP dialect, whose requantisation is not ONNX's",
-            "export the float model and quantise it with onnxruntime.quantization.quantize_static",
-        )
-    if operator in DYNAMIC:
-        return (
-            "its integers go elsewhere than to a MatMulInteger or ConvInteger by constant weights, "
-            "a Cast to float and the Mul of both scales",
-            "quantise the float model with onnxruntime.quantization.quantize_dynamic",
-        )
-    if operator in _WITHOUT_INTEGERS:
-        return (
-            "its products by a scale of the moment have no kernel",
-            "leave it in float: quantize_dynamic(..., op_types_to_quantize=['MatMul', 'Conv', "
-            "'Gather'])",
-        )
-    if operator in ("If", "Loop", "Scan"):
-        return (
-            "control flow whose course is known only while the model runs",
-            "export the model without branches and loops",
-        )
-    return "it has no kernel", "replace it, or keep it outside of the compiled model"
+QUANTIZE, DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
+DYNAMIC = "DynamicQuantizeLinear"
+"""The operators that say how real values are stored."""
+UNIT = Quantisation((1.0,), (0,))
+"""Stored values equal the real ones: the quantisation that readers see for float32 tensors."""
 
 
 @dataclass(frozen=True)

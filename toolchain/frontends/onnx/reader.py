@@ -1,32 +1,30 @@
 """The ONNX front end: QDQ and QLinear models as onnxruntime's static quantiser writes them.
 
-Images that ONNX writes NCHW are NHWC in the Graph. Operators are read by the `onnx` binding of
-their OpSpec. Float and uint8 inputs and outputs are `quantize` and `dequantize` operators in the
-Graph.
+Images that ONNX writes NCHW are NHWC in the Graph. Each operator is read as its row in
+`operators` says. Float and uint8 inputs and outputs are `quantize` and `dequantize` operators in
+the Graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import AS_WRITTEN, Problem, Reading, unsupported
-from toolchain.frontends.onnx import quantisation
 from toolchain.frontends.onnx.arithmetic import Arithmetic, Int8
-from toolchain.frontends.onnx.compositions import RECIPES
 from toolchain.frontends.onnx.dynamic import join_dynamic
-from toolchain.frontends.onnx.expand import EXPANDED, expand
-from toolchain.frontends.onnx.file import FileModel, read_file
+from toolchain.frontends.onnx.file import read_file
 from toolchain.frontends.onnx.float_arithmetic import IN_INT8, Float32
-from toolchain.frontends.onnx.float_readers import READERS
 from toolchain.frontends.onnx.functions import fuse_functions
-from toolchain.frontends.onnx.importer import Importer, bindings
-from toolchain.frontends.onnx.old_forms import RENAMED, in_new_forms
-from toolchain.frontends.onnx.operators import STRUCTURAL
+from toolchain.frontends.onnx.importer import Importer
+from toolchain.frontends.onnx.model import FileModel
+from toolchain.frontends.onnx.operators import Trait, operator
 from toolchain.frontends.onnx.protos import constants_from_nodes
-from toolchain.frontends.onnx.shapes import OF_SHAPES, is_standard, ranks, resolve, with_shapes
+from toolchain.frontends.onnx.quantisation import DEQUANTIZE
+from toolchain.frontends.onnx.rewriting import in_new_forms, without_integers
+from toolchain.frontends.onnx.shapes import is_standard, ranks, resolve, with_shapes
 from toolchain.frontends.onnx.stored import Stored
 from toolchain.ir import Graph
 from toolchain.ir.verify import InvalidGraphError
@@ -58,17 +56,20 @@ def read_traced(
 def _read(data: bytes, path: Path, wanted: Reading) -> tuple[Graph, Mapping[str, Stored]]:
     old = with_shapes(constants_from_nodes(read_file(data)), wanted.input_shapes)
     file = in_new_forms(old, lambda: ranks(old))
-    known = STRUCTURAL | quantisation.DYNAMIC | bindings().keys() | READERS.keys()
-    unknown = _unknown(file, known)
-    expanded = expand(file)
-    in_float = quantisation.is_float(expanded)
+    unknown = _unknown(file)
+    expanded = without_integers(file)
+    in_float = _is_float(expanded)
     kept_in_float = wanted.allow_float if in_float else None
     if any(not is_standard(problem.operator) for problem in unknown):
         raise _refused(path, unknown, file, kept_in_float)
     try:
-        shaped = resolve(expanded, known)
+        shaped = resolve(expanded)
     except InputError as error:
-        unknown = [problem for problem in unknown if problem.operator not in OF_SHAPES]
+        unknown = [
+            problem
+            for problem in unknown
+            if Trait.FOLDED_ONLY not in operator(problem.operator).traits
+        ]
         if not unknown:
             raise
         raise _refused(path, unknown, file, kept_in_float, [str(error)]) from error
@@ -108,28 +109,37 @@ def _refused(
         found = UnsupportedError(f"{found}{besides}", operator=found.operator)
     if kept_in_float is None or kept_in_float:
         return found
-    what = f"this is a float model; {quantisation.QUANTISE_HINT}"
-    if quantisation.is_dynamic(expand(file)):
-        what = f"this model's activations are floats; {quantisation.DYNAMIC_HINT}"
+    what = "this is a float model; quantise it first"
+    if _is_dynamic(without_integers(file)):
+        what = "this model's activations are floats; quantise the float model that it was made of"
+    what += f", {_QUANTISE_HINT}"
     return UnsupportedError(f"{path.name}: {what}. Nor can it run in float:\n{found}")
 
 
-def _unknown(model: FileModel, known: Set[str]) -> list[Problem]:
-    """Operators that nothing here knows by name."""
-    return [
-        Problem(node.operator, node.index, *quantisation.refusal(node.operator))
-        for node in model.nodes
-        if node.operator not in known | EXPANDED | RECIPES.keys()
-    ]
-
-
-READ_AWAY = tuple(
-    sorted(
-        STRUCTURAL
-        | {"DynamicQuantizeLinear"}
-        | EXPANDED
-        | RENAMED
-        | (RECIPES.keys() - bindings().keys())
-    )
+_QUANTISE_HINT = (
+    "with inputs like those it will meet: `thimble quantize MODEL.onnx --data FILES -o OUT.onnx`"
 )
-"""Operators that reading removes: they become others, the layout of tensors, or nothing."""
+
+
+def _is_float(expanded: FileModel) -> bool:
+    """Whether the model's activations are floats: it is not quantised at all, or dynamically."""
+    storing = (
+        node.operator for node in expanded.nodes if Trait.STORES in operator(node.operator).traits
+    )
+    ignored = {DEQUANTIZE} if _is_dynamic(expanded) else set()
+    return set(storing) <= ignored
+
+
+def _is_dynamic(expanded: FileModel) -> bool:
+    """Whether scales of activations are known only while the model runs."""
+    return any(Trait.OF_THE_MOMENT in operator(n.operator).traits for n in expanded.nodes)
+
+
+def _unknown(model: FileModel) -> list[Problem]:
+    """Operators that have no form."""
+    problems = []
+    for node in model.nodes:
+        row = operator(node.operator)
+        if not (row.stays or row.integers or row.composed):
+            problems.append(Problem(node.operator, node.index, *row.refusal))
+    return problems

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -13,10 +13,12 @@ import numpy as np
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.onnx.compositions import compose
 from toolchain.frontends.onnx.evaluation import evaluate
-from toolchain.frontends.onnx.file import Array, End, FileModel, Node, check_shape, dtype_name
-from toolchain.frontends.onnx.operators import COPYING, ENLARGING, RENAMING
-from toolchain.frontends.onnx.protos import forms_opset, node_proto, type_code
-from toolchain.frontends.onnx.quantisation import dequantised_constant
+from toolchain.frontends.onnx.file import check_shape
+from toolchain.frontends.onnx.model import Array, End, FileModel, Node, dtype_name, forms_opset
+from toolchain.frontends.onnx.operators import Trait, operator
+from toolchain.frontends.onnx.operators.unread import SHAPE
+from toolchain.frontends.onnx.protos import node_proto, type_code
+from toolchain.frontends.onnx.quantisation import DEQUANTIZE, dequantised_constant
 from toolchain.frontends.written_out import WrittenOut
 from toolchain.packages import ONNX, lazy
 
@@ -24,17 +26,6 @@ if TYPE_CHECKING:
     import onnx
 else:
     onnx = lazy("onnx", ONNX)
-
-OF_SHAPES = frozenset({"ConstantOfShape", "Range", "Shape"})
-"""Operators that no kind reads, and that become constants once the inputs' shapes are known."""
-
-_NEVER_FOLDED = frozenset(
-    {"Bernoulli", "Constant", "If", "Loop", "Multinomial", "RandomNormal", "RandomNormalLike"}
-    | {"RandomUniform", "RandomUniformLike", "Scan"}
-)
-"""Operators that are not computed at import even if all their inputs are constant."""
-_KEPT_QUANTISED = RENAMING | COPYING | {"DequantizeLinear", "Transpose"}
-"""Operators on constants that stay, so that what they give is still quantised."""
 
 _MOST_ROUNDS = 8
 _SMALL_ELEMENTS = 1024
@@ -50,24 +41,23 @@ class ShapedModel:
     shapes: Mapping[str, tuple[int, ...]]
 
 
-def resolve(model: FileModel, known: Collection[str]) -> ShapedModel:
+def resolve(model: FileModel) -> ShapedModel:
     """Fix the batch size, infer shapes, compute what is constant.
 
-    `model` has no Constant operators. Operators that are not `known` are written as others where
-    they can be.
+    `model` has no Constant operators. Operators are written as others where they can be.
 
     Raises InputError if shapes stay undefined, contradict one another or are far too large.
     """
     model, written = _fix_batch(model), WrittenOut()
     for _ in range(_MOST_ROUNDS):
-        pending = any(n.operator not in known and is_standard(n.operator) for n in model.nodes)
+        pending = any(map(_is_pending, model.nodes))
         try:
             shapes = _infer(model, strict=not pending)
         except InputError:
             if not pending:
                 raise
             shapes = {name: tuple(data.shape) for name, data in model.constants.items()}
-        simpler = compose(_fold(model, shapes), shapes, known, written)
+        simpler = compose(_fold(model, shapes), shapes, written)
         if simpler.nodes == model.nodes:
             break
         model = simpler
@@ -88,6 +78,11 @@ def resolve(model: FileModel, known: Collection[str]) -> ShapedModel:
         if empty:
             raise InputError(f"{node} gives the empty tensor {empty[0]!r}")
     return ShapedModel(model, MappingProxyType(shapes))
+
+
+def _is_pending(node: Node) -> bool:
+    """Whether others may come to stand for a standard operator."""
+    return is_standard(node.operator) and not operator(node.operator).stays
 
 
 def _that_matter(model: FileModel) -> tuple[Node, ...]:
@@ -249,7 +244,8 @@ def _grows(model: FileModel) -> bool:
     known = {name: data.size for name, data in model.constants.items() if data.ndim <= 1}
     for node in model.nodes:
         given = [known.get(name, 0) for name in node.inputs]
-        size = sum(given) if node.operator == "Concat" else max(given, default=0)
+        joins = Trait.JOINS in operator(node.operator).traits
+        size = sum(given) if joins else max(given, default=0)
         if size > _LONGEST_SHAPE:
             return True
         known |= dict.fromkeys(node.outputs, size)
@@ -268,7 +264,7 @@ def _fold(model: FileModel, shapes: Mapping[str, tuple[int, ...]]) -> FileModel:
         if name not in reals:
             maker = quantised[name]
             given = {one: known(one) for one in maker.inputs if one}
-            if maker.operator == "DequantizeLinear":
+            if maker.operator == DEQUANTIZE:
                 found = dequantised_constant(maker, given[maker.inputs[0]], given)
                 reals[name] = found.real.astype(np.float32)
             else:
@@ -278,19 +274,20 @@ def _fold(model: FileModel, shapes: Mapping[str, tuple[int, ...]]) -> FileModel:
     nodes = []
     for node in model.nodes:
         given = [name for name in node.inputs if name]
-        if node.operator == "Shape" and node.inputs[0] in shapes:
+        traits = operator(node.operator).traits
+        if node.operator == SHAPE and node.inputs[0] in shapes:
             start, end = node.attributes.get("start", 0), node.attributes.get("end")
             shape = shapes[node.inputs[0]][start:end]
             constants[node.outputs[0]] = np.array(shape, dtype=np.int64)
         elif (
             "." in node.operator
-            or node.operator in _NEVER_FOLDED
+            or Trait.NEVER_FOLDED in traits
             or any(name not in constants and name not in quantised for name in given)
             or not (_is_small(node, shapes) or _stays_small(node, constants))
         ):
             nodes.append(node)
-        elif node.operator in _KEPT_QUANTISED and (
-            node.operator == "DequantizeLinear" or node.inputs[0] in quantised
+        elif Trait.STAYS_QUANTISED in traits and (
+            node.operator == DEQUANTIZE or node.inputs[0] in quantised
         ):
             quantised[node.outputs[0]] = node
             nodes.append(node)
@@ -307,7 +304,8 @@ def _fold(model: FileModel, shapes: Mapping[str, tuple[int, ...]]) -> FileModel:
 def _stays_small(node: Node, constants: Mapping[str, Array]) -> bool:
     """Whether the operator's outputs are small whatever their shapes are: its inputs are."""
     sizes = [constants[name].size if name in constants else _SMALL_ELEMENTS for name in node.inputs]
-    return sum(sizes) < _SMALL_ELEMENTS and node.operator not in ENLARGING
+    enlarges = Trait.ENLARGES in operator(node.operator).traits
+    return sum(sizes) < _SMALL_ELEMENTS and not enlarges
 
 
 def _is_small(node: Node, shapes: Mapping[str, tuple[int, ...]]) -> bool:

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.onnx import quantisation
-from toolchain.frontends.onnx.arithmetic import UNIT
 from toolchain.frontends.onnx.builder import GraphBuilder, Mark, Value, shorten
-from toolchain.frontends.onnx.file import Node
 from toolchain.frontends.onnx.layout import Layout
-from toolchain.frontends.onnx.operators import KEEPS_VALUES, PRODUCTS, TAKES_PARTS
+from toolchain.frontends.onnx.model import Node
+from toolchain.frontends.onnx.operators import Trait, operator
+from toolchain.frontends.onnx.quantisation import DEQUANTIZE, QUANTIZE, UNIT
 from toolchain.frontends.onnx.shapes import ShapedModel
+from toolchain.frontends.onnx.stored import Stored
 from toolchain.ir import DType, Quantisation
 from toolchain.ops.spec import OnnxData
 from toolchain.ops.unary.quantize import Quantize
@@ -45,6 +44,8 @@ class Values:
     constants    tensors with data.
     float_ends   the model's float32 inputs, which become int8 at the scales that operators want.
     absorbed     first outputs of operators that the operator before them computes too.
+    stored       by name, what QuantizeLinear operators give.
+    file_constants  the file's own constants.
     builder      the graph so far.
     """
 
@@ -58,7 +59,8 @@ class Values:
         self.float_ends: set[str] = set()
         self._stored_ends: dict[tuple[str, Quantisation], Value] = {}
         self.absorbed: set[str] = set()
-        self._file_constants = model.constants
+        self.stored: dict[str, Stored] = {}
+        self.file_constants = model.constants
         self._inputs = model.inputs
         self._outputs = {end.name for end in model.outputs}
         self._makers = {out: node for node in model.nodes for out in node.outputs if out}
@@ -135,22 +137,20 @@ class Values:
         """Mark `node` as computed by the operator before it."""
         self.absorbed.add(node.outputs[0])
 
+    def is_used(self, name: str) -> bool:
+        """Whether an operator or the caller reads the tensor."""
+        return bool(self.users(name)) or self.is_output(name)
+
     def only_consumer(self, name: str) -> Node | None:
         users = self.users(name)
         return users[0] if len(users) == 1 and name not in self._outputs else None
 
     def clip_bounds(self, node: Node) -> tuple[float, float] | None:
-        """The least and largest result of a Relu or Clip; None if they are not constant."""
-        if node.operator == "Relu":
-            return 0.0, float("inf")
-        bounds = [-np.inf, np.inf]
-        for place, name in enumerate(node.inputs[1:3]):
-            if not name:
-                continue
-            if name not in self.constants or self.constants[name].data.size != 1:
-                return None
-            bounds[place] = float(self.constants[name].real.reshape(()))
-        return bounds[0], bounds[1]
+        """The least and largest result of an operator that clips; None if it does not, or if they
+        are not constant.
+        """
+        clips = operator(node.operator).clips
+        return None if clips is None else clips(self, node)
 
     def only_products_read(self, name: str) -> bool:
         """Whether only products by quantised weights follow, or the end of the model.
@@ -160,18 +160,19 @@ class Values:
         pending, seen = [name], {name}
         while pending:
             for node in self.users(pending.pop()):
-                if node.operator in KEEPS_VALUES and node.operator != "Concat":
+                traits = operator(node.operator).traits
+                if Trait.KEEPS_VALUES in traits and Trait.JOINS not in traits:
                     fresh = [out for out in node.outputs if out and out not in seen]
                     pending += fresh
                     seen.update(fresh)
-                elif node.operator not in PRODUCTS or not self._has_stored_operand(node):
+                elif Trait.PRODUCT not in traits or not self._has_stored_operand(node):
                     return False
         return True
 
     def _has_stored_operand(self, node: Node) -> bool:
         """Whether the weights, or another operand, come from stored integers."""
         makers = (self._makers.get(name) for name in node.inputs)
-        return any(maker and maker.operator == "DequantizeLinear" for maker in makers)
+        return any(maker and maker.operator == DEQUANTIZE for maker in makers)
 
     def coming_quantisation(self, name: str) -> Quantisation | None:
         """How the model later stores the tensor `name`, if it says so.
@@ -189,15 +190,16 @@ class Values:
         of_parts: list[Quantisation | None] = []
         while pending:
             node, is_part = pending.pop(0)
-            if node.operator in ("QuantizeLinear", "DequantizeLinear"):
+            traits = operator(node.operator).traits
+            if node.operator in (QUANTIZE, DEQUANTIZE):
                 found = self.parameters(node)
                 fits = not found.quantisation.per_channel and found.dtype != "int32"
                 if fits and not is_part:
                     return found.quantisation
                 of_parts.append(found.quantisation if fits else None)
-            elif node.operator in KEEPS_VALUES:
+            elif Trait.KEEPS_VALUES in traits:
                 fresh = [out for out in node.outputs if out and out not in seen]
-                is_part = is_part or node.operator in TAKES_PARTS
+                is_part = is_part or Trait.TAKES_PARTS in traits
                 pending += [(user, is_part) for name in fresh for user in self.users(name)]
                 seen.update(fresh)
             else:
@@ -207,8 +209,8 @@ class Values:
 
     def parameters(self, node: Node) -> quantisation.Parameters:
         """The parameters of a QuantizeLinear or DequantizeLinear."""
-        constants = self._file_constants
-        if node.operator == "QuantizeLinear":
+        constants = self.file_constants
+        if node.operator == QUANTIZE:
             return quantisation.parameters(
                 node, constants, quantisation.stored_type(node, constants)
             )
@@ -218,14 +220,15 @@ class Values:
         """The element type of integers: as a QuantizeLinear or the caller gave what was moved."""
         while name in self._makers:
             maker = self._makers[name]
-            if maker.operator == "QuantizeLinear":
-                return quantisation.stored_type(maker, self._file_constants)
+            if maker.operator == QUANTIZE:
+                return quantisation.stored_type(maker, self.file_constants)
             name = maker.inputs[0] if maker.inputs else ""
         return next((end.dtype for end in self._inputs if end.name == name), "uint8")
 
     def holds_integers(self, node: Node) -> bool:
         """Whether the operator computes on stored integers instead of real values."""
-        operands = node.inputs[:1] if node.operator == "Gather" else node.inputs
+        picks = Trait.PICKS in operator(node.operator).traits
+        operands = node.inputs[:1] if picks else node.inputs
         return any(name in self.activations and self.activations[name].stored for name in operands)
 
     def _stored_end(self, name: str, q: Quantisation) -> Value:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from toolchain.frontends import unread
 from toolchain.frontends.tflite.control import reached
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
+from toolchain.frontends.tflite.unread import UNKNOWN, reason
 from toolchain.ir import DType
 
 _COMPILED = (
@@ -47,13 +47,13 @@ def of_operator(op: FileOp) -> tuple[str, str]:
             "it is TensorFlow's own operator, which TFLite only calls",
             "convert without tf.lite.OpsSet.SELECT_TF_OPS",
         )
-    known = unread.reason(op.name)
-    if op.code == "CUSTOM" and known[0] == "there is no kernel for it":
+    known = reason(op.name)
+    if op.code == "CUSTOM" and known is UNKNOWN:
         return (
             "custom operators have no known meaning",
             "export the model up to it, and leave it to the caller",
         )
-    return known
+    return known.why, known.remedy
 
 
 def of_tensor(found: FileTensor, allowed: frozenset[DType]) -> tuple[str, str] | None:

@@ -40,7 +40,7 @@ from toolchain.ops.elementwise.common import (
 from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel, unary_kernel
 from toolchain.ops.forms import Choice, OldForm
 from toolchain.ops.kernel import Argument, Kernel, Struct
-from toolchain.ops.readers.onnx_elementwise import read_binary
+from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
 from toolchain.ops.spec import Array, OnnxBinding, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 LEFT_SHIFT = 20
@@ -241,7 +241,9 @@ def sum_spec(kind: str, sign: int) -> OldForm:
         sample=_sampler(kind),
         axes=elementwise_axes,
         tflite=TfliteBinding((builtin,), read, write),
-        onnx=OnnxBinding((kind.capitalize(),), read_binary(kind, Sum)),
+        onnx=OnnxBinding(
+            (kind.capitalize(),), read_binary(kind, Sum), plain=read_plain(kind, Sum())
+        ),
         dtype=DType.INT8,
         limits="int8, any broadcast, fused activation",
     )

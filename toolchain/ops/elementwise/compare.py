@@ -163,7 +163,7 @@ _INT8 = OldForm(
     sample=_sample,
     axes=elementwise_axes,
     tflite=TfliteBinding(tuple(r.name for r in Relation), _read, _write),
-    onnx=OnnxBinding(ONNX_RELATIONS, _read_onnx),
+    onnx=OnnxBinding(ONNX_RELATIONS, _read_onnx, plain=_read_onnx),
     types=frozenset({DType.INT8, DType.BOOL}),
     dtype=DType.INT8,
     limits="int8 of scales below 1, any broadcast; gives bool",

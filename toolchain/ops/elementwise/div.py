@@ -40,7 +40,7 @@ from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
 from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.int16 import as_int16, int16_form
-from toolchain.ops.readers.onnx_elementwise import read_binary
+from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
 from toolchain.ops.spec import (
     Array,
     OnnxBinding,
@@ -213,6 +213,13 @@ def _sample(rng: np.random.Generator) -> Graph:
             return graph
 
 
+def _read_onnx_plain(node: OnnxNode) -> None:
+    """By constants other than 0, since a kernel stops at no other divisor."""
+    if not node.constant(1).data.all():
+        raise node.unsupported("it divides integers by 0")
+    read_plain("div", Div())(node)
+
+
 _INT8 = OldForm(
     kind="div",
     attributes=Div,
@@ -222,7 +229,7 @@ _INT8 = OldForm(
     sample=_sample,
     axes=elementwise_axes,
     tflite=TfliteBinding(("DIV",), _read, _write),
-    onnx=OnnxBinding(("Div",), _read_onnx),
+    onnx=OnnxBinding(("Div",), _read_onnx, plain=_read_onnx_plain),
     dtype=DType.INT8,
     limits="int8, any broadcast, fused activation; a division by zero saturates",
 )

@@ -26,7 +26,7 @@ from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
 from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.int16 import as_int16
-from toolchain.ops.readers.onnx_elementwise import read_extremum
+from toolchain.ops.readers.onnx_elementwise import read_extremum, read_plain
 from toolchain.ops.spec import (
     STORED,
     Array,
@@ -85,7 +85,9 @@ def extremum_spec(kind: str, choose: Callable[[Array, Array], Array], dtype: DTy
         sample=sample,
         axes=elementwise_axes,
         tflite=TfliteBinding((kind.upper(),), read, write),
-        onnx=None if wide else OnnxBinding((kind[:3].capitalize(),), read_extremum(kind)),
+        onnx=None
+        if wide
+        else OnnxBinding((kind[:3].capitalize(),), read_extremum(kind), plain=read_plain(kind)),
         dtype=dtype,
         limits=f"{dtype.value}, any broadcast",
     )

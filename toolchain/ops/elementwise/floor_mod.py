@@ -25,5 +25,5 @@ SPEC = plain_spec(
     DType.FLOAT32,
     DType.INT32,
     DType.INT64,
-    onnx=OnnxBinding(("Mod",), _read_onnx),
+    onnx=OnnxBinding(("Mod",), _read_onnx, plain=_read_onnx),
 )

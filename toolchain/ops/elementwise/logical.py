@@ -114,7 +114,7 @@ SPEC = OldForm(
     tflite=TfliteBinding(
         tuple(f"LOGICAL_{c.name}" for c in Connective if c is not Connective.XOR), _read, _write
     ),
-    onnx=OnnxBinding(("And", "Or", "Not", "Xor"), _read_onnx),
+    onnx=OnnxBinding(("And", "Or", "Not", "Xor"), _read_onnx, plain=_read_onnx),
     dtype=DType.BOOL,
     limits="bool, any broadcast",
 )

@@ -41,7 +41,7 @@ from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kerne
 from toolchain.ops.forms import Choice, OldForm
 from toolchain.ops.kernel import Argument, Kernel, Struct
 from toolchain.ops.preference import NoKernelError
-from toolchain.ops.readers.onnx_elementwise import read_binary
+from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
 from toolchain.ops.spec import Array, OnnxBinding, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
@@ -214,7 +214,9 @@ MUL = OldForm(
     axes=elementwise_axes,
     tflite=TfliteBinding(("MUL",), _read, _write),
     onnx=OnnxBinding(
-        ("Mul",), read_binary("mul", lambda activation: Mul(activation, Rounding.ONNX))
+        ("Mul",),
+        read_binary("mul", lambda activation: Mul(activation, Rounding.ONNX)),
+        plain=read_plain("mul", Mul()),
     ),
     dtype=DType.INT8,
     limits="int8, any broadcast, fused activation",

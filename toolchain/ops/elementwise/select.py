@@ -19,7 +19,7 @@ from toolchain.ops.extents import Extent, Extents, Pointer
 from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Call, Input, Kernel, Loop, Output, SafeOverlap, Struct, Touched
 from toolchain.ops.movement.copies import sample_type
-from toolchain.ops.readers.onnx_elementwise import output_axes
+from toolchain.ops.readers.onnx_elementwise import output_axes, read_plain
 from toolchain.ops.spec import (
     ALIKE,
     Array,
@@ -234,7 +234,9 @@ SPEC = OldForm(
     sample=_sample,
     axes=_axes,
     tflite=TfliteBinding(("SELECT", "SELECT_V2"), _read, _write),
-    onnx=OnnxBinding(("Where",), _read_onnx),
+    onnx=OnnxBinding(
+        ("Where",), _read_onnx, plain=read_plain("select", Select(), operands=3, typed_by=1)
+    ),
     types=frozenset(DType),
     limits="any type, any broadcast; operands quantised alike",
 )

@@ -184,6 +184,6 @@ SPEC = OldForm(
     strided_views=_strided_views,
     axes=_axes,
     types=frozenset(DType),
-    onnx=OnnxBinding(("Concat",), _read_onnx),
+    onnx=OnnxBinding(("Concat",), _read_onnx, plain=_read_onnx),
     limits="any type; operands quantised alike, but for legacy uint8, which is rescaled",
 )

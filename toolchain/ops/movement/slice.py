@@ -323,6 +323,6 @@ SPEC = OldForm(
     strided_views=_strided_views,
     axes=_axes,
     types=frozenset(DType),
-    onnx=OnnxBinding(("Slice", "Gather"), _read_onnx),
+    onnx=OnnxBinding(("Slice", "Gather"), _read_onnx, plain=_read_onnx),
     limits="any type; limits are constant; at least one element is taken",
 )

@@ -23,7 +23,7 @@ def read_binary(
         axes = output_axes(node)
         q = node.output_quantisation()
         for index in (0, 1):
-            check_float_constant(node, index, q.scale)
+            check_float_constant(node, index, q.scale, multiplies=kind in ("mul", "div"))
         inputs = [node.operand(index, axes) for index in (0, 1)]
         node.emit(kind, attributes(Activation(node.fused_activation())), inputs, q, axes)
 
@@ -50,6 +50,24 @@ def read_extremum(kind: str) -> Callable[[OnnxNode], None]:
     return read
 
 
+def read_plain(
+    kind: str, attributes: Attributes | None = None, operands: int = 2, typed_by: int = 0
+) -> Callable[[OnnxNode], None]:
+    """Reads `kind` on bools and integers without a scale. Sums and products wrap, as in ONNX
+    Runtime. `typed_by`: the operand whose type the result has.
+    """
+
+    def read(node: OnnxNode) -> None:
+        if node.inputs != operands:
+            raise node.unsupported(f"{node.inputs} operands", "export it as several operators")
+        axes = output_axes(node)
+        inputs = [node.operand(index, axes) for index in range(operands)]
+        found = attributes or Attributes()
+        node.emit(kind, found, inputs, None, axes, dtype=node.plain_dtype(typed_by))
+
+    return read
+
+
 def output_axes(node: OnnxNode) -> tuple[int, ...]:
     """The order of the result's dimensions: that of the largest operand, new ones first."""
     axes, rank = node.axes(*range(node.inputs)), len(node.output_shape())
@@ -57,7 +75,7 @@ def output_axes(node: OnnxNode) -> tuple[int, ...]:
     return (*range(missing), *(axis + missing for axis in axes))
 
 
-def check_float_constant(node: OnnxNode, index: int, scale: float) -> None:
+def check_float_constant(node: OnnxNode, index: int, scale: float, *, multiplies: bool) -> None:
     """Check a constant operand that the model keeps in float and that becomes int8.
 
     Raises UnsupportedError if rounding it would move a sum by more than half a step of `scale`.
@@ -71,7 +89,7 @@ def check_float_constant(node: OnnxNode, index: int, scale: float) -> None:
     real = np.abs(node.constant(index).real)
     largest = float(real.max(initial=0.0))
     exact = bool(np.isin(real, (0.0, largest)).all())
-    if not exact and (node.operator in ("Mul", "Div") or largest / 254 > scale / 2):
+    if not exact and (multiplies or largest / 254 > scale / 2):
         raise node.left_in_float(
             f"its constant input {index} is float and too coarse in int8",
             "quantise the whole model (quantize_static with all operator types)",

@@ -128,7 +128,7 @@ def read_global_average_pool(node: OnnxNode) -> None:
 
 def read_mean(node: OnnxNode) -> None:
     """Reads GlobalAveragePool and ReduceMean."""
-    if node.operator == "GlobalAveragePool":
+    if node.operator.startswith("Global"):
         read_global_average_pool(node)
         return
     rank = len(node.shape(0))

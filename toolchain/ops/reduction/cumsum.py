@@ -131,11 +131,21 @@ def _sample(rng: np.random.Generator, dtype: DType) -> Graph:
 def _read_onnx(node: OnnxNode) -> None:
     if not node.in_float:
         raise node.left_in_float("it has no int8 form")
+    _emit_onnx(node, DType.FLOAT32)
+
+
+def _read_plain(node: OnnxNode) -> None:
+    if node.plain_dtype(0) is not DType.INT32:
+        raise node.unsupported("sums of int64", "cast to int32 or float32")
+    _emit_onnx(node, DType.INT32)
+
+
+def _emit_onnx(node: OnnxNode, dtype: DType) -> None:
     order = node.axes(0)
     (axis,) = resolve_axes(node, node.integers(1), len(order))
     exclusive, reverse = (bool(node.attribute(name, 0)) for name in ("exclusive", "reverse"))
     attributes = CumSum(order.index(axis), exclusive, reverse)
-    node.emit("cumsum", attributes, [node.operand(0, order)], None, order)
+    node.emit("cumsum", attributes, [node.operand(0, order)], None, order, dtype=dtype)
 
 
 def _form(dtype: DType) -> OldForm:
@@ -147,7 +157,9 @@ def _form(dtype: DType) -> OldForm:
         select=_select,
         sample=lambda rng: _sample(rng, dtype),
         tflite=TfliteBinding(("CUMSUM",), _read, _write),
-        onnx=OnnxBinding(("CumSum",), _read_onnx) if dtype is DType.FLOAT32 else None,
+        onnx=OnnxBinding(("CumSum",), _read_onnx, plain=_read_plain)
+        if dtype is DType.FLOAT32
+        else None,
         dtype=dtype,
         limits=f"{dtype.value}; constant axis",
     )

@@ -175,7 +175,7 @@ SPEC = OldForm(
     select=_select,
     sample=_sample,
     tflite=TfliteBinding(("TOPK_V2",), _read, _write),
-    onnx=OnnxBinding(("TopK",), _read_onnx),
+    onnx=OnnxBinding(("TopK",), _read_onnx, plain=_read_onnx),
     types=frozenset(_SUFFIXES),
     limits="float32 or integers of 8, 16, 32 or 64 bits, constant k; TFLite: the last dimension",
 )

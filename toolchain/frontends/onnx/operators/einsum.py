@@ -5,21 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
-import numpy as np
+from toolchain.frontends.onnx.operators.row import Operator
+from toolchain.frontends.onnx.writing import Writer
 
 _DOTS = "..."
-
-
-class Writer(Protocol):
-    """What adds operators: see `compositions`."""
-
-    def op(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str: ...
-
-    def constant(self, values: Any, dtype: type[np.generic] = ...) -> str: ...
-
-    def reduction(self, operator: str, x: str, axes: Sequence[int] | None, keep: bool) -> str: ...
 
 
 Labels = tuple[str, ...]
@@ -71,16 +61,16 @@ def _labels(term: str, rank: int) -> Labels:
     return (*before, *(str(number) for number in range(hidden)[::-1]), *after)
 
 
-def summed(writer: Writer, x: str, labels: Labels, wanted: Collection[str]) -> tuple[str, Labels]:
+def _summed(writer: Writer, x: str, labels: Labels, wanted: Collection[str]) -> tuple[str, Labels]:
     """`x` summed over every label that is not wanted."""
     places = [place for place, label in enumerate(labels) if label not in wanted]
     if not places:
         return x, labels
     left = tuple(label for label in labels if label in wanted)
-    return writer.reduction("ReduceSum", x, places, keep=False), left
+    return writer.sum(x, places, keep=False), left
 
 
-def product(
+def _product(
     writer: Writer,
     sizes: Mapping[str, int],
     first: tuple[str, Labels],
@@ -91,8 +81,8 @@ def product(
 
     Labels that both have and nobody wants are multiplied and added.
     """
-    x, left = summed(writer, *first, set(wanted) | set(second[1]))
-    y, right = summed(writer, *second, set(wanted) | set(left))
+    x, left = _summed(writer, *first, set(wanted) | set(second[1]))
+    y, right = _summed(writer, *second, set(wanted) | set(left))
     both = [label for label in left if label in right]
     batch = tuple(label for label in both if label in wanted)
     inner = tuple(label for label in both if label not in wanted)
@@ -101,8 +91,8 @@ def product(
     x = _matrices(writer, sizes, (x, left), (batch, rows, inner))
     y = _matrices(writer, sizes, (y, right), (batch, inner, columns))
     result = (*batch, *rows, *columns)
-    shape = writer.constant([sizes[label] for label in result], np.int64)
-    return writer.op("Reshape", [writer.op("MatMul", [x, y]), shape]), result
+    shape = [sizes[label] for label in result]
+    return writer.reshaped(writer.op("MatMul", [x, y]), shape), result
 
 
 def _matrices(
@@ -119,4 +109,30 @@ def _matrices(
     batch, *matrix = groups
     shape = [sizes[label] for label in batch]
     shape += [math.prod(sizes[label] for label in group) for group in matrix]
-    return writer.op("Reshape", [x, writer.constant(shape, np.int64)])
+    return writer.reshaped(x, shape)
+
+
+def _einsum(writer: Writer) -> None:
+    """Pairs of operands become matrix products, from left to right."""
+    shapes = [writer.shapes[name] for name in writer.node.inputs]
+    equation = Equation.read(str(writer.node.attributes["equation"]), shapes)
+    if equation is None:
+        return
+    x, labels = writer.node.inputs[0], equation.operands[0]
+    rest = list(zip(writer.node.inputs[1:], equation.operands[1:], strict=True))
+    while rest:
+        y, others = rest.pop(0)
+        wanted = set(equation.result).union(*(later for _, later in rest))
+        x, labels = _product(writer, equation.sizes, (x, labels), (y, others), wanted)
+    x, labels = _summed(writer, x, labels, set(equation.result))
+    permutation = [labels.index(label) for label in equation.result]
+    writer.answer("Transpose", [x], perm=permutation)
+
+
+ROWS = (
+    Operator(
+        "Einsum",
+        composed=_einsum,
+        written="each label once in an operand, and no size of 1 that broadcasts",
+    ),
+)

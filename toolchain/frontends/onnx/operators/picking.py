@@ -8,36 +8,23 @@ GatherND are computed by integer operators; those of a scatter stay where the mo
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.errors import InputError
-from toolchain.frontends.onnx.file import Array, Node
+from toolchain.frontends.onnx.model import Array, Node
+from toolchain.frontends.onnx.operators.row import Operator
+from toolchain.frontends.onnx.writing import Writer
 
 _Places = NDArray[np.int64]
 
 
-class Writer(Protocol):
-    """What replaces `node`, as `compositions` writes it."""
-
-    @property
-    def node(self) -> Node: ...
-    @property
-    def shapes(self) -> Mapping[str, tuple[int, ...]]: ...
-    @property
-    def constants(self) -> Mapping[str, Array]: ...
-    def op(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str: ...
-    def answer(self, operator: str, inputs: Sequence[str], **attributes: Any) -> None: ...
-    def constant(self, values: Any, dtype: type[np.generic] = np.float32) -> str: ...
-
-
-def pick_elements(writer: Writer) -> None:
+def _pick_elements(writer: Writer) -> None:
     """`y[i, j] = x[index[i, j], j]` for axis 0."""
     data, indices = writer.node.inputs
-    shape, picked = _shape(writer, data), _shape(writer, indices)
+    shape, picked = writer.shape(data), writer.shape(indices)
     axis = _axis(writer.node, len(shape))
     strides = _strides(shape)
     others = sum(
@@ -49,18 +36,18 @@ def pick_elements(writer: Writer) -> None:
     known = writer.constants.get(indices)
     if known is not None:
         places = others + _within(writer.node, known, shape[axis]) * strides[axis]
-        _answer(writer, _flat(writer, data, (-1,)), writer.constant(places.ravel(), np.int64))
+        _answer(writer, writer.reshaped(data, (-1,)), writer.integers(places.ravel()))
         return
     steps = _wrapped(writer, indices, shape[axis])
-    moved = writer.op("Mul", [steps, writer.constant(strides[axis], np.int64)])
-    found = writer.op("Add", [moved, writer.constant(others, np.int64)])
-    _answer(writer, _flat(writer, data, (-1,)), _flat(writer, found, (-1,)))
+    moved = writer.op("Mul", [steps, writer.integers(strides[axis])])
+    found = writer.op("Add", [moved, writer.integers(others)])
+    _answer(writer, writer.reshaped(data, (-1,)), writer.reshaped(found, (-1,)))
 
 
-def pick_rows(writer: Writer) -> None:
+def _pick_rows(writer: Writer) -> None:
     """`y[i] = x[index[i, 0], index[i, 1], ...]`."""
     data, indices = writer.node.inputs
-    shape, given = _shape(writer, data), _shape(writer, indices)
+    shape, given = writer.shape(data), writer.shape(indices)
     batched = int(writer.node.attributes.get("batch_dims", 0))
     depth = batched + given[-1]
     if not 0 <= batched < len(given) or depth > len(shape):
@@ -72,43 +59,43 @@ def pick_rows(writer: Writer) -> None:
         for place, size in enumerate(shape[:batched])
     )
     first = np.broadcast_to(np.asarray(first, np.int64), given[:-1])
-    rows = _flat(writer, data, (-1, *run))
+    rows = writer.reshaped(data, (-1, *run))
     known = writer.constants.get(indices)
     if known is not None:
         inner = _within(writer.node, known, np.array(sizes[batched:]))
         places = first + inner @ np.array(strides[batched:], np.int64)
-        _answer(writer, rows, writer.constant(places.ravel(), np.int64))
+        _answer(writer, rows, writer.integers(places.ravel()))
         return
     steps = _wrapped(writer, indices, sizes[batched:])
-    weighed = writer.op("Mul", [steps, writer.constant(strides[batched:], np.int64)])
+    weighed = writer.op("Mul", [steps, writer.integers(strides[batched:])])
     parts = [_part(writer, weighed, number, len(given)) for number in range(given[-1])]
     total = parts[0]
     for part in parts[1:]:
         total = writer.op("Add", [total, part])
-    offset = writer.constant(first[..., None], np.int64)
-    _answer(writer, rows, _flat(writer, writer.op("Add", [total, offset]), (-1,)))
+    offset = writer.integers(first[..., None])
+    _answer(writer, rows, writer.reshaped(writer.op("Add", [total, offset]), (-1,)))
 
 
-def put_elements(writer: Writer) -> None:
+def _put_elements(writer: Writer) -> None:
     """`y = x`, then `y[index[i, j], j] = update[i, j]` for axis 0."""
     data, indices, _ = writer.node.inputs
     known = writer.constants.get(indices)
     if known is None or not _replaces(writer.node):
         return
-    shape = _shape(writer, data)
+    shape = writer.shape(data)
     axis = _axis(writer.node, len(shape))
     coordinates: list[_Places] = list(np.indices(known.shape, np.int64))
     coordinates[axis] = _within(writer.node, known, shape[axis])
     _scatter(writer, np.ravel_multi_index(coordinates, shape).ravel(), math.prod(shape), ())
 
 
-def put_rows(writer: Writer) -> None:
+def _put_rows(writer: Writer) -> None:
     """`y = x`, then `y[index[i, 0], index[i, 1], ...] = update[i]`."""
     data, indices, _ = writer.node.inputs
     known = writer.constants.get(indices)
     if known is None or not _replaces(writer.node):
         return
-    shape, depth = _shape(writer, data), known.shape[-1]
+    shape, depth = writer.shape(data), known.shape[-1]
     sizes, run = shape[:depth], shape[depth:]
     inner = _within(writer.node, known, np.array(sizes))
     places = inner @ np.array(_strides(sizes), np.int64)
@@ -120,29 +107,20 @@ def _scatter(writer: Writer, places: _Places, rows: int, run: tuple[int, ...]) -
     data, _, updates = writer.node.inputs
     picks = np.arange(rows, dtype=np.int64)
     picks[places] = rows + np.arange(places.size)
-    operands = [_flat(writer, name, (-1, *run)) for name in (data, updates)]
+    operands = [writer.reshaped(name, (-1, *run)) for name in (data, updates)]
     both = writer.op("Concat", operands, axis=0)
-    _answer(writer, both, writer.constant(picks, np.int64))
+    _answer(writer, both, writer.integers(picks))
 
 
 def _answer(writer: Writer, rows: str, picks: str) -> None:
     picked = writer.op("Gather", [rows, picks], axis=0)
-    shape = _shape(writer, writer.node.outputs[0])
-    writer.answer("Reshape", [picked, writer.constant(shape, np.int64)])
-
-
-def _flat(writer: Writer, name: str, shape: Sequence[int]) -> str:
-    return writer.op("Reshape", [name, writer.constant(list(shape), np.int64)])
+    shape = writer.shape(writer.node.outputs[0])
+    writer.answer("Reshape", [picked, writer.integers(shape)])
 
 
 def _part(writer: Writer, name: str, number: int, rank: int) -> str:
     limits = ([number], [number + 1], [rank - 1], [1])
-    return writer.op("Slice", [name, *(writer.constant(x, np.int64) for x in limits)])
-
-
-def _shape(writer: Writer, name: str) -> tuple[int, ...]:
-    known = writer.constants.get(name)
-    return writer.shapes[name] if known is None else known.shape
+    return writer.op("Slice", [name, *(writer.integers(x) for x in limits)])
 
 
 def _axis(node: Node, rank: int) -> int:
@@ -174,4 +152,14 @@ def _within(node: Node, indices: Array, sizes: int | NDArray[np.int64]) -> _Plac
 
 def _wrapped(writer: Writer, indices: str, sizes: int | Sequence[int]) -> str:
     """Computed indices from 0 on: ONNX counts negative ones from the end."""
-    return writer.op("Mod", [indices, writer.constant(sizes, np.int64)])
+    return writer.op("Mod", [indices, writer.integers(sizes)])
+
+
+_SCATTERED = "constant indices and the reduction 'none'"
+
+ROWS = (
+    Operator("GatherElements", composed=_pick_elements),
+    Operator("GatherND", composed=_pick_rows),
+    Operator("ScatterElements", composed=_put_elements, written=_SCATTERED),
+    Operator("ScatterND", composed=_put_rows, written=_SCATTERED),
+)

@@ -1,0 +1,55 @@
+"""ONNX operators. Each module here that defines `ROWS` adds operators; kinds add readers."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from toolchain.frontends.onnx.operators import unread as _unread
+from toolchain.frontends.onnx.operators.row import Operator, Trait
+from toolchain.frontends.onnx.quantisation import DYNAMIC
+from toolchain.frontends.unread import Unread
+from toolchain.ops import specs
+
+__all__ = ["Operator", "Trait", "operator", "operators", "read_away", "unread"]
+
+
+@cache
+def operators() -> Mapping[str, Operator]:
+    """By name, every operator that is known; in the order of the modules, then of the kinds."""
+    found: dict[str, Operator] = {}
+    for module in sorted(module.name for module in pkgutil.iter_modules(__path__)):
+        for row in getattr(importlib.import_module(f"{__name__}.{module}"), "ROWS", ()):
+            if row.name in found:
+                raise ImportError(f"two rows are of the ONNX operator {row.name}")
+            found[row.name] = row
+    for spec in specs().values():
+        for name in spec.onnx.operators if spec.onnx else ():
+            assert spec.onnx is not None
+            found[name] = found.get(name, Operator(name)).read_by(spec.onnx)
+    return MappingProxyType(found)
+
+
+def operator(name: str) -> Operator:
+    """The operator of a name, with no form if it is unknown."""
+    return operators().get(name) or Operator(name)
+
+
+def read_away() -> tuple[str, ...]:
+    """Operators that reading removes: they become others, the layout of tensors, or nothing."""
+    return tuple(
+        sorted(
+            name
+            for name, row in operators().items()
+            if not row.computes
+            if row.arranges or row.integers or row.composed or row.older or name == DYNAMIC
+        )
+    )
+
+
+def unread() -> dict[str, Unread]:
+    """Operators that ONNX defines and nothing reads, and why."""
+    return {row.name: row.unread for row in _unread.ROWS if row.unread is not None}

@@ -1,0 +1,226 @@
+"""Functions of one operand. Quantised they are tables (`ops/unary/lookup`); in float32, this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from toolchain.frontends.onnx.model import Node
+from toolchain.frontends.onnx.operators.chain import Chain
+from toolchain.frontends.onnx.operators.older import BROADCAST, align, given
+from toolchain.frontends.onnx.operators.row import Older, Operator, Trait
+from toolchain.frontends.onnx.operators.tensors import Tensors
+from toolchain.frontends.onnx.quantisation import UNIT
+from toolchain.ir import Attributes
+from toolchain.ops.elementwise.div import Div
+from toolchain.ops.spec import OnnxNode
+from toolchain.ops.unary.float_function import FloatFunction, Function
+from toolchain.ops.unary.gelu import Gelu
+from toolchain.ops.unary.leaky_relu import LeakyRelu
+from toolchain.ops.unary.relu import Bounds, Relu
+
+_ERF, _NEG, _SQUARE = map(FloatFunction, (Function.ERF, Function.NEG, Function.SQUARE))
+
+
+def _unary(kind: str, attributes: Attributes | None = None) -> Callable[[OnnxNode], None]:
+    return lambda node: node.emit_like(0, kind, attributes or Attributes(), UNIT)
+
+
+def _alpha(node: OnnxNode, default: float) -> float:
+    return float(np.float32(node.attribute("alpha", default)))
+
+
+def _elu(node: OnnxNode) -> None:
+    alpha = _alpha(node, 1.0)
+    if alpha == 1.0:
+        node.emit_like(0, "elu", Attributes(), UNIT)
+    else:
+        _exponential_below_zero(node, 1.0, 1.0, alpha)
+
+
+def _celu(node: OnnxNode) -> None:
+    alpha = _alpha(node, 1.0)
+    _exponential_below_zero(node, 1.0, alpha, alpha)
+
+
+def _selu(node: OnnxNode) -> None:
+    gamma = _alpha(node, 1.05070102214813232421875)
+    _exponential_below_zero(node, gamma, 1.0, gamma * _alpha(node, 1.67326319217681884765625))
+
+
+def _exponential_below_zero(node: OnnxNode, above: float, divisor: float, below: float) -> None:
+    """above * max(x, 0) + below * (exp(min(x, 0) / divisor) - 1)."""
+    chain = Chain(node, node.axes(0))
+    x = chain.tensor
+    chain.binary("minimum", 0.0)
+    if divisor != 1.0:
+        chain.binary("div", divisor)
+    chain.unary("exp", Attributes())
+    chain.binary("sub", 1.0)
+    chain.binary("mul", below)
+    negative = chain.tensor
+    chain.restart(x)
+    chain.unary("relu", Relu())
+    chain.binary("mul", above)
+    chain.binary("add", negative)
+    chain.answer()
+
+
+def _softplus(node: OnnxNode) -> None:
+    chain = Chain(node, node.axes(0))
+    _add_softplus(chain)
+    chain.answer()
+
+
+def _add_softplus(chain: Chain) -> None:
+    """max(x, 0) + log(1 + exp(-|x|)), which no x overflows."""
+    x = chain.tensor
+    chain.unary("abs", Attributes())
+    chain.unary("float_function", _NEG)
+    chain.unary("exp", Attributes())
+    chain.binary("add", 1.0)
+    chain.unary("log", Attributes())
+    small = chain.tensor
+    chain.restart(x)
+    chain.unary("relu", Relu())
+    chain.binary("add", small)
+
+
+def _mish(node: OnnxNode) -> None:
+    chain = Chain(node, node.axes(0))
+    x = chain.tensor
+    _add_softplus(chain)
+    chain.unary("tanh", Attributes())
+    chain.binary("mul", x)
+    chain.answer()
+
+
+def _softsign(node: OnnxNode) -> None:
+    chain = Chain(node, node.axes(0))
+    x = chain.tensor
+    chain.unary("abs", Attributes())
+    chain.binary("add", 1.0)
+    below = chain.tensor
+    chain.restart(x)
+    chain.binary("div", below)
+    chain.answer()
+
+
+def _leaky_relu(node: OnnxNode) -> None:
+    node.emit_like(0, "leaky_relu", LeakyRelu(_alpha(node, 0.01)), UNIT)
+
+
+def _gelu(node: OnnxNode) -> None:
+    tanh = node.attribute("approximate", "none") == "tanh"
+    node.emit_like(0, "gelu", Gelu(tanh), UNIT)
+
+
+def _clip(node: OnnxNode) -> None:
+    low, high = -np.inf, np.inf
+    if node.has(1):
+        low = float(node.constant(1).real.reshape(()))
+    if node.has(2):
+        high = float(node.constant(2).real.reshape(()))
+    for bounds in (Bounds.RELU, Bounds.RELU6, Bounds.RELU_N1_TO_1):
+        if (low, high) == bounds.real:
+            node.emit_like(0, "relu", Relu(bounds), UNIT)
+            return
+    chain = Chain(node, node.axes(0))
+    chain.binary("maximum", max(low, -3e38))
+    chain.binary("minimum", min(high, 3e38))
+    chain.answer()
+
+
+def _hard_sigmoid(node: OnnxNode) -> None:
+    chain = Chain(node, node.axes(0))
+    chain.binary("mul", float(node.attribute("alpha", 0.2)))
+    chain.binary("add", float(node.attribute("beta", 0.5)))
+    chain.unary("relu", Relu(Bounds.RELU_0_TO_1))
+    chain.answer()
+
+
+def _pow(node: OnnxNode) -> None:
+    exponent = float(node.constant(1).real.reshape(()))
+    single = {
+        2.0: ("float_function", _SQUARE),
+        0.5: ("sqrt", Attributes()),
+        -0.5: ("rsqrt", Attributes()),
+    }
+    if exponent in single:
+        node.emit_like(0, *single[exponent], UNIT)
+        return
+    if exponent == 0 or exponent != int(exponent) or abs(exponent) > _MOST_FACTORS:
+        raise node.unsupported(
+            f"the power {exponent:g}",
+            f"0.5, -0.5 and whole powers up to {_MOST_FACTORS} have kernels in float32",
+        )
+    chain = Chain(node, node.axes(0))
+    x = chain.tensor
+    for _ in range(abs(int(exponent)) - 1):
+        chain.binary("mul", x)
+    if exponent < 0:
+        below = chain.tensor
+        chain.restart(node.add_constant("one", np.ones((), np.float32), None))
+        chain.binary("div", below)
+    elif exponent == 1:
+        chain.binary("mul", 1.0)
+    chain.answer()
+
+
+_MOST_FACTORS = 8
+"""The largest power that is a product."""
+
+
+def _reciprocal(node: OnnxNode) -> None:
+    axes = node.axes(0)
+    one = node.add_constant("one", np.ones((), np.float32), None)
+    node.emit("div", Div(), [one, node.operand(0, axes)], UNIT, axes)
+
+
+def _relu_clips(tensors: Tensors, node: Node) -> tuple[float, float] | None:
+    return 0.0, float("inf")
+
+
+def _clip_clips(tensors: Tensors, node: Node) -> tuple[float, float] | None:
+    bounds = [-np.inf, np.inf]
+    for place, name in enumerate(node.inputs[1:3]):
+        if not name:
+            continue
+        if name not in tensors.constants or tensors.constants[name].data.size != 1:
+            return None
+        bounds[place] = float(tensors.constants[name].real.reshape(()))
+    return bounds[0], bounds[1]
+
+
+ROWS = (
+    Operator("Abs", float32=_unary("abs")),
+    Operator("Celu", float32=_celu),
+    Operator(
+        "Clip",
+        Trait.KEEPS_VALUES,
+        older=Older(11, given(("min", np.float32), ("max", np.float32))),
+        float32=_clip,
+        clips=_clip_clips,
+    ),
+    Operator("Elu", float32=_elu),
+    Operator("Erf", float32=_unary("float_function", _ERF)),
+    Operator("Exp", float32=_unary("exp")),
+    Operator("Gelu", float32=_gelu),
+    Operator("HardSigmoid", float32=_hard_sigmoid),
+    Operator("HardSwish", float32=_unary("hard_swish")),
+    Operator("LeakyRelu", float32=_leaky_relu),
+    Operator("Log", float32=_unary("log")),
+    Operator("Mish", float32=_mish),
+    Operator("Neg", float32=_unary("float_function", _NEG)),
+    Operator("Pow", Trait.IN_TABLES, older=BROADCAST, float32=_pow),
+    Operator("PRelu", older=Older(7, lambda writer: align(writer, 1))),
+    Operator("Reciprocal", float32=_reciprocal),
+    Operator("Relu", Trait.KEEPS_VALUES, float32=_unary("relu", Relu()), clips=_relu_clips),
+    Operator("Selu", float32=_selu),
+    Operator("Sigmoid", float32=_unary("logistic")),
+    Operator("Softplus", float32=_softplus),
+    Operator("Softsign", float32=_softsign),
+    Operator("Sqrt", float32=_unary("sqrt")),
+    Operator("Tanh", float32=_unary("tanh")),
+)
