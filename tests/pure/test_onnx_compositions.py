@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from onnx import helper
 
 from tests.support.onnx_models import compare, model_of, prepared_of, random_feeds, run, surrounded
+from toolchain.errors import InputError
+from toolchain.frontends.onnx.reader import read
 from toolchain.ir import DType
 
 RNG = np.random.default_rng(5)
@@ -140,3 +143,25 @@ def test_a_mask_of_infinities(operator: str) -> None:
     (got,), (want,) = run(prepared_of(data), feed), session.run(None, feed)
     assert np.abs(got - want).max() <= 2.0**-20
     assert not np.asarray(got)[:, hidden].any()
+
+
+MALFORMED: Mapping[str, tuple[dict[str, NDArray[np.generic]], dict[str, object]]] = {
+    "OneHot": ({"depth": np.array(3), "values": np.array(1.0, np.float32)}, {}),
+    "ScatterElements": (
+        {"i": np.zeros((1, 1), np.int64), "u": np.ones((1, 1), np.float32)},
+        {"axis": 1},
+    ),
+    "ScatterND": ({"i": np.zeros((), np.int64), "u": np.ones(4, np.float32)}, {}),
+    "GatherND": ({"i": np.zeros((), np.int64)}, {}),
+}
+"""By operator, constant operands that do not fit an x of [2, 3, 4], and attributes."""
+
+
+@pytest.mark.parametrize("operator", list(MALFORMED))
+def test_operands_that_contradict_each_other_are_refused(operator: str) -> None:
+    """As the file is damaged: shape inference comes later, or lets them pass."""
+    constants, attributes = MALFORMED[operator]
+    inputs = " ".join(["x", *constants])
+    one = model_of([node(operator, inputs, **attributes)], {"x": (2, 3, 4)}, ["y"], constants)
+    with pytest.raises(InputError):
+        read(one.SerializeToString(), Path("one.onnx"))

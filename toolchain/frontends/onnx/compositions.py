@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from toolchain.errors import InputError
 from toolchain.frontends.onnx.control_flow import written_out
 from toolchain.frontends.onnx.model import FileModel, Node, names_of
 from toolchain.frontends.onnx.operators import operator
@@ -22,7 +23,8 @@ def compose(model: FileModel, shapes: Shapes, written: WrittenOut) -> FileModel:
     """The same model without operators that others can stand for. `written`: what loops and
     branches of the file have become.
 
-    `shapes` may lack tensors; an operator whose operands it lacks stays.
+    `shapes` may lack tensors; an operator whose operands it lacks stays. Raises InputError where an
+    operator's operands contradict each other.
     """
     nodes: list[Node] = []
     constants, names = dict(model.constants), names_of(model)
@@ -40,7 +42,10 @@ def compose(model: FileModel, shapes: Shapes, written: WrittenOut) -> FileModel:
         if row.composed is not None and told:
             values = stored | constants.keys()
             writer = Writer(node, dict(constants), model.opset, names, shapes, values)
-            row.composed(writer)
+            try:
+                row.composed(writer)
+            except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+                raise InputError(f"{node} contradicts itself: {error}") from error
             if writer.nodes:
                 nodes += writer.nodes
                 constants.update(writer.constants)
