@@ -20,7 +20,7 @@ from toolchain.ops.spec import TensorType
 
 
 class ComposedReader(OperatorReader):
-    """Layers of both directions, rings of rows, choices by a mask, packed constants, spectra."""
+    """Layers of both directions, rings, variables, choices by a mask, packed constants, spectra."""
 
     def __init__(self, model: FileModel, path: Path) -> None:
         super().__init__(model, path)
@@ -51,6 +51,19 @@ class ComposedReader(OperatorReader):
             made.append(joined)
         return made
 
+    def _variable(self, op: FileOp) -> list[Op]:
+        """A resource variable, of which a read becomes an operator."""
+        read = self._variables.operator(op, self._tensors)
+        self._known.update(op.outputs)
+        return [] if read is None else [read]
+
+    def _check_types(self, *numbers: int) -> None:
+        """Raise RefusedError for the first of these tensors whose element type none has here."""
+        for number in numbers:
+            reason = refusals.of_tensor(self._found[number], frozenset(DType))
+            if reason is not None:
+                raise RefusedError(*reason)
+
     def _added(self, like: int, ending: str) -> int:
         """The number of a tensor more, whose shape its operator says."""
         found = self._found[like]
@@ -67,11 +80,7 @@ class ComposedReader(OperatorReader):
             raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
         (source,), (target,) = op.inputs, op.outputs
         found = self._found[target]
-        reason = refusals.of_tensor(found, frozenset(DType)) or refusals.of_tensor(
-            self._found[source], frozenset(DType)
-        )
-        if reason is not None:
-            raise RefusedError(*reason)
+        self._check_types(target, source)
         x, y = self._input(source), self._output(found, narrowed=False)
         assert x is not None
         check_outside(op)
@@ -90,9 +99,9 @@ class ComposedReader(OperatorReader):
             given = [self._found[i] for i in op.inputs[2 * place : 2 * place + 2]]
             packed, ancillary = (self._tensors.get(found.name) for found in given)
             found = self._found[target]
-            reason = refusals.of_tensor(found, frozenset(DType))
-            if reason is not None or found.tensor is None or packed is None or ancillary is None:
-                raise RefusedError(*(reason or ("its tensors have no known type", "")))
+            self._check_types(target)
+            if found.tensor is None or packed is None or ancillary is None:
+                raise RefusedError("its tensors have no known type")
             value = compressed.decoded(packed, ancillary, found.tensor)
             tensor = replace(found.tensor, constant=value)
             self._found[target] = replace(found, tensor=tensor)
@@ -105,11 +114,7 @@ class ComposedReader(OperatorReader):
             raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
         (target,) = op.outputs
         found = self._found[target]
-        ends = [*(self._found[i] for i in op.inputs), found]
-        reasons = (refusals.of_tensor(end, frozenset(DType)) for end in ends)
-        reason = next((reason for reason in reasons if reason is not None), None)
-        if reason is not None:
-            raise RefusedError(*reason)
+        self._check_types(*op.inputs, target)
         inputs = [x for x in map(self._input, op.inputs) if x is not None]
         y = self._output(found, narrowed=False)
         made, output = chosen.chosen(op, inputs, y, self._names)

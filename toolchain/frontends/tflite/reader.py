@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import (
@@ -26,12 +27,13 @@ from toolchain.frontends.tflite import (
     refusals,
     shapes,
     spectra,
+    states,
 )
 from toolchain.frontends.tflite.composed import ComposedReader
 from toolchain.frontends.tflite.expansion import check_calls
 from toolchain.frontends.tflite.file import IDENTIFIER, FileOp, read_file
 from toolchain.frontends.tflite.metadata import labels
-from toolchain.frontends.tflite.states import OPERATORS, OUTSIDE
+from toolchain.frontends.tflite.states import OUTSIDE
 from toolchain.frontends.written_out import TooManyError
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ir.names import Names
@@ -206,20 +208,9 @@ class _Reader(ComposedReader):
         """Read one operator, or note why it cannot be read."""
         try:
             self._check_order(op)
-            if op.code in OPERATORS:
-                read = self._variables.operator(op, self._tensors)
-                self._known.update(op.outputs)
-                return [] if read is None else [read]
-            if op.code in control.OPERATORS:
-                return self._called(op)
-            if op.code in bidirectional.OPERATORS:
-                return self._bidirectional(op)
-            if op.custom == circular.CUSTOM:
-                return self._ring(op)
-            if op.custom == compressed.CUSTOM:
-                return self._decoded(op)
-            if op.code in chosen.OPERATORS:
-                return self._chosen(op)
+            own = _CUSTOM.get(op.custom) or _BUILTIN.get(op.code)
+            if own is not None:
+                return own(self, op)
             if self._spectra.takes(op):
                 return self._of_spectrum(op)
             return [] if self._folded(op) else self._read(op)
@@ -509,20 +500,20 @@ def _recognises(data: bytes) -> bool:
     return data[4:8] == IDENTIFIER
 
 
-READ_AWAY = tuple(
-    sorted(
-        {
-            *OPERATORS,
-            *control.OPERATORS,
-            *shapes.OPERATORS,
-            *spectra.OPERATORS,
-            circular.CUSTOM,
-            compressed.CUSTOM,
-            *chosen.OPERATORS,
-            *bidirectional.OPERATORS,
-        }
-    )
+_Own = Callable[[_Reader, FileOp], list[Op]]
+_BUILTIN: Mapping[str, _Own] = MappingProxyType(
+    {
+        **dict.fromkeys(bidirectional.OPERATORS, _Reader._bidirectional),
+        **dict.fromkeys(chosen.OPERATORS, _Reader._chosen),
+        **dict.fromkeys(control.OPERATORS, _Reader._called),
+        **dict.fromkeys(states.OPERATORS, _Reader._variable),
+    }
 )
+_CUSTOM: Mapping[str, _Own] = MappingProxyType(
+    {circular.CUSTOM: _Reader._ring, compressed.CUSTOM: _Reader._decoded}
+)
+"""What reads operators that no kind reads: by builtin name, and by the name of a custom one."""
+READ_AWAY = tuple(sorted({*_BUILTIN, *_CUSTOM, *shapes.OPERATORS, *spectra.OPERATORS}))
 """Operators that reading removes: states, known control flow, arithmetic on shapes, and complex
 numbers."""
 
