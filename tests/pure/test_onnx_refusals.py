@@ -472,3 +472,14 @@ def test_a_quantised_softmax_that_overruns_float32(columns: int, steps: int, sou
         assert compare(model.SerializeToString(), random_feeds(model, 5, 0)).largest <= 1
     else:
         assert "at which ONNX Runtime's kernel overruns float32" in refused(model)
+
+
+def test_a_function_is_not_blamed_for_what_contradicts_the_file() -> None:
+    """ONNX defines it by others, which are read: only the declared type is wrong."""
+    nodes = [helper.make_node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=2)]
+    constants = {name: np.ones(4, np.float32) for name in "sb"}
+    model = model_of(
+        nodes, {"x": (1, 4, 4, 4)}, ["y"], constants, 21, output_dtype=TensorProto.BOOL
+    )
+    message = refused(model)
+    assert "declared as bool" in message and "GroupNormalization" not in message

@@ -73,6 +73,15 @@ class Body:
     constants: Mapping[str, Array]
 
 
+def is_function(operator: str, opset: int) -> bool:
+    """Whether ONNX defines a standard operator by others."""
+    try:
+        schema: Any = onnx.defs.get_schema(operator, forms_opset(opset))  # typed in part
+    except onnx.defs.SchemaError:
+        return False
+    return bool(schema.has_function or schema.has_context_dependent_function)
+
+
 def function_body(
     node: Node,
     constants: Mapping[str, Array],

@@ -21,7 +21,7 @@ from toolchain.frontends.onnx.functions import fuse_functions
 from toolchain.frontends.onnx.importer import Importer
 from toolchain.frontends.onnx.model import FileModel
 from toolchain.frontends.onnx.operators import Trait, operator
-from toolchain.frontends.onnx.protos import constants_from_nodes
+from toolchain.frontends.onnx.protos import constants_from_nodes, is_function
 from toolchain.frontends.onnx.quantisation import DEQUANTIZE
 from toolchain.frontends.onnx.rewriting import in_new_forms, without_integers
 from toolchain.frontends.onnx.shapes import is_standard, ranks, resolve, with_shapes
@@ -65,11 +65,7 @@ def _read(data: bytes, path: Path, wanted: Reading) -> tuple[Graph, Mapping[str,
     try:
         shaped = resolve(expanded)
     except InputError as error:
-        unknown = [
-            problem
-            for problem in unknown
-            if Trait.FOLDED_ONLY not in operator(problem.operator).traits
-        ]
+        unknown = [one for one in unknown if not _may_vanish(one.operator, file.opset)]
         if not unknown:
             raise
         raise _refused(path, unknown, file, kept_in_float, [str(error)]) from error
@@ -133,6 +129,12 @@ def _is_float(expanded: FileModel) -> bool:
 def _is_dynamic(expanded: FileModel) -> bool:
     """Whether scales of activations are known only while the model runs."""
     return any(Trait.OF_THE_MOMENT in operator(n.operator).traits for n in expanded.nodes)
+
+
+def _may_vanish(name: str, opset: int) -> bool:
+    """Whether a standard operator becomes a constant or others where the file is sound."""
+    row = operator(name)
+    return Trait.FOLDED_ONLY in row.traits or (row.unread is None and is_function(name, opset))
 
 
 def _unknown(model: FileModel) -> list[Problem]:

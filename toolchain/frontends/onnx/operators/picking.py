@@ -17,6 +17,7 @@ from toolchain.errors import InputError
 from toolchain.frontends.onnx.model import Array, Node
 from toolchain.frontends.onnx.operators.row import Operator
 from toolchain.frontends.onnx.writing import Writer
+from toolchain.frontends.unread import Unread
 
 _Places = NDArray[np.int64]
 
@@ -160,6 +161,13 @@ _SCATTERED = "constant indices and the reduction 'none'"
 ROWS = (
     Operator("GatherElements", composed=_pick_elements),
     Operator("GatherND", composed=_pick_rows),
+    Operator(
+        "Scatter",
+        unread=Unread(
+            "it is ScatterElements from opset 11 on",
+            "convert the model with onnx.version_converter.convert_version(model, 13)",
+        ),
+    ),
     Operator("ScatterElements", composed=_put_elements, written=_SCATTERED),
     Operator("ScatterND", composed=_put_rows, written=_SCATTERED),
 )
