@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Attributes, DType, Quantisation
+from toolchain.ir import DType, Quantisation
 from toolchain.ops.spec import Array, OnnxData
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Arithmetic(Protocol):
     def reader(self, row: Operator) -> Read | None:
         """What reads an operator in this arithmetic."""
 
-    def kind(self, kind: str, attributes: Attributes) -> tuple[str, Attributes]:
-        """The kind that does what a reader asks for. Raises RefusedError if there is none."""
+    def check(self, kind: str) -> None:
+        """Raises RefusedError for a kind that does not compute so."""
 
     def dtype(self, dtype: DType) -> DType:
         """The element type of a result that a reader gives as `dtype`, usually INT8.
@@ -73,8 +73,8 @@ class Int8:
     def reader(self, row: Operator) -> Read | None:
         return row.quantised
 
-    def kind(self, kind: str, attributes: Attributes) -> tuple[str, Attributes]:
-        return kind, attributes
+    def check(self, kind: str) -> None:
+        pass
 
     def dtype(self, dtype: DType) -> DType:
         return dtype
@@ -117,8 +117,8 @@ class Plain:
     def reader(self, row: Operator) -> Read | None:
         return row.plain
 
-    def kind(self, kind: str, attributes: Attributes) -> tuple[str, Attributes]:
-        return kind, attributes
+    def check(self, kind: str) -> None:
+        pass
 
     def dtype(self, dtype: DType) -> DType:
         return dtype

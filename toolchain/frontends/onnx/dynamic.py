@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.frontends.onnx.functions import needed
 from toolchain.frontends.onnx.model import Node, names_of
 from toolchain.frontends.onnx.operators import Trait, operator
 from toolchain.frontends.onnx.operators.arranging import CAST
@@ -22,6 +21,7 @@ from toolchain.frontends.onnx.operators.integers import CONV_INTEGER
 from toolchain.frontends.onnx.operators.pairs import MUL
 from toolchain.frontends.onnx.quantisation import DEQUANTIZE, DYNAMIC
 from toolchain.frontends.onnx.shapes import ShapedModel
+from toolchain.frontends.onnx.tables import needed
 from toolchain.ops.hybrid.dynamic import ROWS_ARE_STORED
 
 _FLOAT32 = 1

@@ -211,7 +211,7 @@ class NodeView:
         quantisation: Quantisation,
     ) -> str:
         builder = self._values.builder
-        kind, attributes = self._arithmetic.kind(kind, attributes)
+        self._arithmetic.check(kind)
         dtype = self._arithmetic.dtype(DType.INT8)
         stem = f"{self._last}/{kind}"
         output = builder.add_tensor(stem, shape, dtype, _of(dtype, quantisation))
@@ -255,7 +255,7 @@ class NodeView:
             quantisation = None
             dtype = self.plain_dtype(0) if dtype is DType.INT8 else dtype
         dtype = self._arithmetic.dtype(dtype)
-        kind, attributes = self._arithmetic.kind(kind, attributes)
+        self._arithmetic.check(kind)
         quantisation = self._arithmetic.quantisation or quantisation
         outputs = []
         for place, name in enumerate(names):
@@ -277,7 +277,7 @@ class NodeView:
     def emit_like(
         self, index: int, kind: str, attributes: Attributes, quantisation: Quantisation
     ) -> None:
-        kind, attributes = self._arithmetic.kind(kind, attributes)
+        self._arithmetic.check(kind)
         value, builder = self._value(index), self._values.builder
         quantisation = self._arithmetic.quantisation or quantisation
         shape = builder.tensor(value.tensor).shape

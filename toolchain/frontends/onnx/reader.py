@@ -17,7 +17,6 @@ from toolchain.frontends.onnx.arithmetic import Arithmetic, Int8
 from toolchain.frontends.onnx.dynamic import join_dynamic
 from toolchain.frontends.onnx.file import read_file
 from toolchain.frontends.onnx.float_arithmetic import IN_INT8, Float32
-from toolchain.frontends.onnx.functions import fuse_functions
 from toolchain.frontends.onnx.importer import Importer
 from toolchain.frontends.onnx.model import FileModel
 from toolchain.frontends.onnx.operators import Trait, operator
@@ -26,6 +25,7 @@ from toolchain.frontends.onnx.quantisation import DEQUANTIZE
 from toolchain.frontends.onnx.rewriting import in_new_forms, without_integers
 from toolchain.frontends.onnx.shapes import is_standard, ranks, resolve, with_shapes
 from toolchain.frontends.onnx.stored import Stored
+from toolchain.frontends.onnx.tables import fuse_tables
 from toolchain.ir import Graph
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops.check import check
@@ -71,7 +71,7 @@ def _read(data: bytes, path: Path, wanted: Reading) -> tuple[Graph, Mapping[str,
         raise _refused(path, unknown, file, kept_in_float, [str(error)]) from error
     arithmetic: Arithmetic = Float32() if in_float else Int8()
     joined = join_dynamic(shaped)
-    importer = Importer(joined if in_float else fuse_functions(joined), arithmetic)
+    importer = Importer(joined if in_float else fuse_tables(joined), arithmetic)
     graph = importer.graph(path.stem)
     if importer.faults and not importer.problems:
         raise InputError("\n  ".join(importer.faults))

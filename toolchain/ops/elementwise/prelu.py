@@ -44,6 +44,7 @@ from toolchain.ops.spec import (
     TfliteNode,
     WrittenOp,
 )
+from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.ops.unary.lookup import Lookup
 
 INPUT, ALPHA = 0, 1
@@ -150,7 +151,10 @@ def _read_onnx(node: OnnxNode) -> None:
     if node.is_constant(ALPHA):
         slopes = np.unique(node.constant(ALPHA).real)
         if slopes.size == 1:
-            node.emit_like(INPUT, "lookup", Lookup("LeakyRelu", (float(slopes[0]),)), q)
+            if node.in_float:
+                node.emit_like(INPUT, "leaky_relu", LeakyRelu(float(np.float32(slopes[0]))), q)
+            else:
+                node.emit_like(INPUT, "lookup", Lookup("LeakyRelu", (float(slopes[0]),)), q)
             return
         _check_real_slopes(node, q)
     axes = node.axes(INPUT)

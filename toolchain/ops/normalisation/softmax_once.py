@@ -36,6 +36,7 @@ from toolchain.ops.kernel import (
     constant,
 )
 from toolchain.ops.normalisation.rows import row_extents
+from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.spec import Array, OnnxBinding, OnnxNode
 
@@ -123,7 +124,10 @@ def _read_onnx(node: OnnxNode) -> None:
             "give it the output scale 1/256",
         )
     x = node.operand(0, order)
-    node.emit("softmax_once", Attributes(), [x], q, order)
+    if node.in_float:
+        node.emit("softmax", Softmax(), [x], q, order)
+    else:
+        node.emit("softmax_once", Attributes(), [x], q, order)
 
 
 def _sample(rng: np.random.Generator) -> Graph:

@@ -23,6 +23,7 @@ from toolchain.ops.kernel import Constant, Kernel, Packed, SafeOverlap, Struct
 from toolchain.ops.readers.onnx import image_axes, image_shape
 from toolchain.ops.resize.common import (
     Indices,
+    Resize,
     Resized,
     Within,
     image_sizes,
@@ -221,10 +222,19 @@ def _read_onnx(node: OnnxNode) -> None:
 def _read_linear(node: OnnxNode, coordinates: str) -> None:
     axes = image_axes(node)
     source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
-    scales = _scales(node)
-    attributes = ResizeLinear(target[1], target[2], (scales[0], scales[1]), coordinates)
+    scales, sizes = _scales(node), (target[1], target[2])
     q = node.output_quantisation(node.quantisation(0))
-    node.emit("resize_linear", attributes, [node.operand(0, axes, source)], q, axes, target)
+    if not node.in_float:
+        attributes = ResizeLinear(*sizes, scales, coordinates)
+        node.emit("resize_linear", attributes, [node.operand(0, axes, source)], q, axes, target)
+        return
+    whole = [size / scale for size, scale in zip(sizes, scales, strict=True)]
+    if any(abs(size - round(size)) > 1e-4 for size in whole):
+        raise node.unsupported("its scales are not those of its sizes", "export it with sizes")
+    corners = coordinates == "align_corners"
+    centers = coordinates in ("half_pixel", "pytorch_half_pixel")
+    bilinear = Resize(*sizes, corners, centers)
+    node.emit("resize_bilinear", bilinear, [node.operand(0, axes, source)], q, axes, target)
 
 
 def _scales(node: OnnxNode) -> tuple[float, float]:

@@ -35,7 +35,7 @@ class Trait(Flag):
     MASKS = auto()
     """It brings the infinity of an attention's mask; softmax makes as little of -3.4e38."""
     IN_TABLES = auto()
-    """It may be part of a chain of operators that becomes a table (`functions`)."""
+    """It may be part of a chain of operators that becomes a table (`tables`)."""
     STORES = auto()
     """It says how a real value is stored."""
     OF_THE_MOMENT = auto()

@@ -36,7 +36,7 @@ class _Chain:
     nodes: tuple[Node, ...] = ()
 
 
-def fuse_functions(shaped: ShapedModel) -> ShapedModel:
+def fuse_tables(shaped: ShapedModel) -> ShapedModel:
     """The same model with such chains as TABLE_OPERATOR."""
     model = shaped.model
     scalars = _scalars(shaped)
