@@ -21,7 +21,7 @@ SIGNAL = (
 """Custom operators of tflite-micro's `micro_mutable_op_resolver.h`."""
 
 
-LISTED = {"TFLite": UNREAD, "ONNX": onnx_operators.unread()}
+LISTED = {"TFLite": UNREAD, "ONNX": onnx_operators.reasons()}
 
 
 def test_tflite() -> None:

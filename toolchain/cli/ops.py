@@ -20,7 +20,7 @@ from toolchain.frontends.tflite.unread import UNREAD
 from toolchain.frontends.unread import lines
 from toolchain.report.kinds import Kind, kinds, markdown, matching
 
-_UNREAD = {"TFLite": partial(lines, UNREAD), "ONNX": partial(lines, onnx.unread())}
+_UNREAD = {"TFLite": partial(lines, UNREAD), "ONNX": partial(lines, onnx.reasons())}
 _READ_AWAY = {"TFLite": tflite.READ_AWAY, "ONNX": onnx.read_away()}
 
 

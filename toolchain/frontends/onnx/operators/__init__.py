@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from toolchain.frontends.onnx.operators import unread as _unread
+from toolchain.frontends.onnx.operators import unread
 from toolchain.frontends.onnx.operators.row import Operator, Trait
 from toolchain.frontends.onnx.quantisation import DYNAMIC
 from toolchain.frontends.unread import Unread
 from toolchain.ops import specs
 
-__all__ = ["Operator", "Trait", "operator", "operators", "read_away", "unread"]
+__all__ = ["Operator", "Trait", "operator", "operators", "read_away", "reasons"]
 
 
 @cache
@@ -50,6 +50,6 @@ def read_away() -> tuple[str, ...]:
     )
 
 
-def unread() -> dict[str, Unread]:
+def reasons() -> dict[str, Unread]:
     """Operators that ONNX defines and nothing reads, and why."""
-    return {row.name: row.unread for row in _unread.ROWS if row.unread is not None}
+    return {row.name: row.unread for row in unread.ROWS if row.unread is not None}
