@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from operator import add, ne
 
 from toolchain.arena._separation import Separation
 from toolchain.ir import ArenaProblem
@@ -12,13 +14,24 @@ class Fitter:
     """Places the blocks of one problem, for any number of orders."""
 
     def __init__(self, problem: ArenaProblem, separation: Separation) -> None:
-        self._problem = problem
-        self._separation = separation
-
-    @property
-    def intervals(self) -> int:
+        blocks = problem.blocks
+        self._units = [block.alignment_bytes for block in blocks]
+        self._unplaced = [-1 if block.start < block.end else 0 for block in blocks]
+        self._sizes = [b.size_bytes if b.start < b.end else 0 for b in blocks]
+        self._distances = [
+            [(other, low, high) for other, intervals in each for low, high in intervals]
+            for each in separation.neighbours
+        ]
+        self.intervals = sum(len(each) for each in self._distances)
         """How many intervals the offset of one block may not fall in for another, in all."""
-        return sum(len(inside) for each in self._separation.neighbours for _, inside in each)
+
+    @cached_property
+    def _beside(self) -> list[int]:
+        """Of each block, as bits: itself, and the blocks that its place depends on."""
+        return [
+            sum({1 << other for other, _, _ in each}, 1 << index)
+            for index, each in enumerate(self._distances)
+        ]
 
     def fit(self, order: Iterable[int]) -> tuple[int, ...]:
         """Offsets of all blocks, placed in `order`. Blocks that are never live are left out, and
@@ -26,22 +39,52 @@ class Fitter:
 
         A block that may share bytes with another is first tried on top of it.
         """
-        blocks, neighbours = self._problem.blocks, self._separation.neighbours
-        offsets, placed = [0] * len(blocks), [False] * len(blocks)
+        offsets = self._unplaced.copy()
         for index in order:
-            forbidden: list[tuple[int, int]] = []  # open ranges that the offset may not fall in
-            for other, intervals in neighbours[index]:
-                if placed[other]:
-                    at = offsets[other]
-                    forbidden += [(at + low, at + high) for low, high in intervals]
-            forbidden.sort()
-            unit, offset = blocks[index].alignment_bytes, 0
-            for low, high in forbidden:
-                if low < offset < high:
-                    offset = -(-high // unit) * unit
-            offsets[index] = offset
-            placed[index] = True
+            offsets[index] = self._lowest(index, offsets)
         return tuple(offsets)
+
+    def fit_again(
+        self, order: Sequence[int], moved: int, before: Sequence[int], offsets: Sequence[int]
+    ) -> tuple[int, ...]:
+        """As `fit`, with less work: but for `moved`, the order is that of `before`, whose `fit` was
+        `offsets`.
+
+        Where the orders begin alike, and where no block beside one has changed, offsets stay.
+        """
+        found = self._unplaced.copy()
+        begin = next((i for i, at in enumerate(map(ne, order, before)) if at), 0)
+        for index in order[:begin]:
+            found[index] = offsets[index]
+        changed = 1 << moved
+        for index in order[begin:]:
+            if self._beside[index] & changed:
+                found[index] = self._lowest(index, found)
+                if found[index] != offsets[index]:
+                    changed |= 1 << index
+            else:
+                found[index] = offsets[index]
+        return tuple(found)
+
+    def _lowest(self, index: int, offsets: Sequence[int]) -> int:
+        """The lowest offset among the blocks that are placed: those whose offset is not -1."""
+        forbidden = [  # open ranges that the offset may not fall in
+            (at + low, at + high)
+            for other, low, high in self._distances[index]
+            if (at := offsets[other]) >= 0
+        ]
+        forbidden.sort()
+        unit, offset = self._units[index], 0
+        for low, high in forbidden:
+            if low >= offset:
+                break
+            if offset < high:
+                offset = -(-high // unit) * unit
+        return offset
+
+    def size_bytes(self, offsets: Sequence[int]) -> int:
+        """As `size_bytes` of the problem."""
+        return max(map(add, offsets, self._sizes), default=0)
 
 
 def fit(problem: ArenaProblem, order: Iterable[int]) -> tuple[int, ...]:

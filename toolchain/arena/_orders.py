@@ -12,7 +12,7 @@ import random
 from collections.abc import Sequence
 from itertools import permutations
 
-from toolchain.arena._fit import Fitter, size_bytes
+from toolchain.arena._fit import Fitter
 from toolchain.ir import ArenaProblem
 from toolchain.search import Work
 
@@ -40,19 +40,20 @@ def smaller(
     """
     rng = random.Random(1)
     blocks = problem.blocks
+    sizes = [block.size_bytes for block in blocks]
     cost = _NS_A_BLOCK * len(blocks) + _NS_AN_INTERVAL * fitter.intervals
 
     def fitted(order: Sequence[int]) -> tuple[int, tuple[int, ...]]:
         work.spend(cost)
         offsets = fitter.fit(order)
-        return size_bytes(problem, offsets), offsets
+        return fitter.size_bytes(offsets), offsets
 
     (size, offsets), order = min(((fitted(order), [*order]) for order in orders), key=_size)
     best, stale, least = (size, offsets, order), 0, 0
     while best[0] > max(wanted_bytes, least) and not work.over:
         if stale == _STALE:
             if not least and len(order) <= FEW:
-                least = min(size_bytes(problem, fitter.fit(each)) for each in permutations(order))
+                least = min(fitter.size_bytes(fitter.fit(each)) for each in permutations(order))
                 if best[0] == least:
                     break
             size, offsets, order = best
@@ -60,14 +61,17 @@ def smaller(
                 order = _moved(order, rng.choice(order), rng.randrange(len(order)))
             size, offsets = fitted(order)
             stale = 0
-        top = rng.choice([i for i in order if offsets[i] + blocks[i].size_bytes == size])
+        top = rng.choice([i for i in order if offsets[i] + sizes[i] == size])
         if rng.random() < 0.5:
-            tried = _moved(order, top, rng.randrange(order.index(top) + 1))
+            moved, place = top, rng.randrange(order.index(top) + 1)
         else:
             start, end = blocks[top].start, blocks[top].end
             beside = [i for i in order if blocks[i].start < end and start < blocks[i].end]
-            tried = _moved(order, rng.choice(beside), rng.randrange(len(order)))
-        needs, found = fitted(tried)
+            moved, place = rng.choice(beside), rng.randrange(len(order))
+        tried = _moved(order, moved, place)
+        work.spend(cost)
+        found = fitter.fit_again(tried, moved, order, offsets)
+        needs = fitter.size_bytes(found)
         if needs <= size:
             size, offsets, order = needs, found, tried
         stale += 1
