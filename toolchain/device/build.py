@@ -13,8 +13,8 @@ from toolchain.device import compiler
 from toolchain.device.blob import write_blob
 from toolchain.device.compiler import Unit
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, Sizes, firmware_model
+from toolchain.device.templates import rendered
 from toolchain.errors import DoesNotFitError, InputError
-from toolchain.files import texts
 from toolchain.ir import Sources, Status
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.memory.bank_layout import Layout
@@ -28,13 +28,11 @@ from toolchain.memory.firmware_size import (
 from toolchain.memory.plan import Plan
 from toolchain.packages import lazy
 from toolchain.progress import Report, silent
-from toolchain.resources import RUNTIME_C, TEMPLATES
+from toolchain.resources import RUNTIME_C
 
 if TYPE_CHECKING:
-    import jinja2
     from elftools.elf import elffile
 else:
-    jinja2 = lazy("jinja2")
     elffile = lazy("elftools.elf.elffile")
 
 _BIN_LIMIT_BYTES = 64 * 1024 * 1024
@@ -82,15 +80,7 @@ class ModelFiles:
 
 
 def _render(template: str, target: Path, **context: object) -> Path:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES / "firmware"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters.update(texts.FILTERS)
-    target.write_text(environment.get_template(template).render(**context), encoding="utf-8")
+    target.write_text(rendered(f"firmware/{template}", **context), encoding="utf-8")
     return target
 
 

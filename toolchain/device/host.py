@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,17 +28,12 @@ from toolchain.device.compiler import (
     link_program,
 )
 from toolchain.device.patience import RUN_SECONDS, killed_after, too_slow
+from toolchain.device.templates import rendered
 from toolchain.errors import LinkError
 from toolchain.ir import Graph, Sources, meaning_of
 from toolchain.kernels import runtime_c
 from toolchain.kernels.cmsis_nn import tree
-from toolchain.packages import lazy
-from toolchain.resources import RUNTIME_C, TEMPLATES
-
-if TYPE_CHECKING:
-    import jinja2
-else:
-    jinja2 = lazy("jinja2")
+from toolchain.resources import RUNTIME_C
 
 OWN_WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef", "-Wcast-align", "-Wshadow")
 _BASE = ("-O2",)
@@ -88,16 +83,9 @@ def build(
     sanitized or runs `once`; of the latter the object is not cached. Raises BuildError,
     MissingToolError.
     """
-    env = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
     generated = {name: text for m in models for name, text in m.sources.files.items()}
-    generated["main.c"] = env.get_template("host/main.c.j2").render(models=models)
-    generated["host_hooks.h"] = env.get_template("host/hooks.h.j2").render()
+    generated["main.c"] = rendered("host/main.c.j2", models=models)
+    generated["host_hooks.h"] = rendered("host/hooks.h.j2")
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in generated.items():
         (folder / name).write_text(text, encoding="utf-8")
