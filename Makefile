@@ -5,9 +5,15 @@ PYTHON := .venv/bin/python
 LITERT := tests/pure/test_elementwise.py tests/pure/test_int4.py tests/pure/test_legacy_uint8.py \
 	tests/pure/test_ops_litert.py
 EXAMPLES := tests/pure/test_arena.py tests/pure/test_exact_allocator.py
+# Tests start many processes of Python, and each would compile all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
+# `lint` takes one processor, the tests two: side by side none is idle.
+SIDE_BY_SIDE := $(MAKE) --no-print-directory --jobs 3
+# Of their own: a makefile that a test runs is no part of this make.
+PYTEST := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(PYTHON) -m pytest
 C_FILES := $(shell git ls-files '*.c' '*.h' ':!tests/goldens' 2>/dev/null)
 
-.PHONY: help setup demo test test-long quick lint docs format clean
+.PHONY: help setup demo test test-long quick tests quick-tests lint docs format clean
 
 help:
 	@echo "make setup   a virtual environment, compiler, QEMU and its plugin, CMSIS-NN; quick when nothing is missing"
@@ -32,20 +38,26 @@ lint: setup
 	@.venv/bin/lint-imports
 	@$(if $(C_FILES),.venv/bin/clang-format --dry-run -Werror $(C_FILES))
 
-test: lint docs
-	@$(PYTHON) -m pytest --numprocesses auto --dist worksteal -m "not long"
-	@$(PYTHON) -m pytest -q --numprocesses auto hil --bench hil/bench-qemu.toml
+test:
+	@$(SIDE_BY_SIDE) lint docs tests
+	@$(PYTEST) -q --numprocesses auto hil --bench hil/bench-qemu.toml
+
+tests: setup
+	@$(PYTEST) --numprocesses auto --dist worksteal -m "not long"
 
 test-long: setup
-	@$(PYTHON) -m pytest --numprocesses auto --dist worksteal -m long
-	@$(PYTHON) -m pytest -q --numprocesses auto --litert-runs 300 $(LITERT)
-	@$(PYTHON) -m pytest -q --numprocesses auto --hypothesis-profile long $(EXAMPLES)
+	@$(PYTEST) --numprocesses auto --dist worksteal -m long
+	@$(PYTEST) -q --numprocesses auto --litert-runs 300 $(LITERT)
+	@$(PYTEST) -q --numprocesses auto --hypothesis-profile long $(EXAMPLES)
 
-quick: lint
-	@$(PYTHON) -m pytest -q --numprocesses 2 --dist worksteal -m "not slow and not long" \
-		--durations 5 --durations-min 3 tests/pure
+quick:
+	@$(SIDE_BY_SIDE) lint quick-tests
 	@echo "Left out (make test runs it): tests/host_c, tests/qemu, tests/models, hil; and marked slow:"
 	@grep -c "pytest.mark.slow" tests/pure/*.py | grep -v ":0$$" | sed "s/^/  /"
+
+quick-tests: setup
+	@$(PYTEST) -q --numprocesses 2 --dist worksteal -m "not slow and not long" \
+		--durations 5 --durations-min 3 tests/pure
 
 # Not --quiet: that drops the warnings before they are counted as errors.
 docs: setup

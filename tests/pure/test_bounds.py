@@ -67,6 +67,7 @@ def _resized(graph: Graph, name: str, size_bytes: int) -> Graph | None:
     return replace(graph, tensors=MappingProxyType({**graph.tensors, name: changed}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_operand_that_is_too_small_is_refused(kind: str) -> None:
     """The kernel's arguments stay as they were: only a tensor shrinks (or an output grows)."""
@@ -89,6 +90,7 @@ def test_every_operand_that_is_too_small_is_refused(kind: str) -> None:
     assert tried >= SAMPLES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_packed_constants_and_scratch_are_as_long_as_is_read(kind: str) -> None:
     for op, graph, lowering in _calls(kind):

@@ -64,6 +64,7 @@ def test_a_float_network_is_estimated_as_its_int8_one(name: str) -> None:
     assert got.flash_bytes == pytest.approx(want.flash_bytes, rel=0.06)
 
 
+@pytest.mark.slow
 def test_proved_is_what_a_plan_says() -> None:
     plan = plan_model(DIGITS, BOARD)
     found = evaluate(DIGITS, BOARD, proved=True)

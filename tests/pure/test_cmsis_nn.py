@@ -49,6 +49,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_cache_is_filled_once_and_mended(index: Path, real_content: dict[str, bytes]) -> None:
     make_wheel(index, {**real_content, "Tests/huge.h": b"not needed", "../../evil": b""})
     said: list[str] = []
@@ -68,6 +69,7 @@ def test_the_cache_is_filled_once_and_mended(index: Path, real_content: dict[str
     ]
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(index: Path, real_content: dict[str, bytes]) -> None:
     make_wheel(index, real_content)
     finding = "from toolchain.kernels import cmsis_nn; print(cmsis_nn.find())"
@@ -78,6 +80,7 @@ def test_two_processes_at_once(index: Path, real_content: dict[str, bytes]) -> N
     assert said == {str(cmsis_nn.installed())}
 
 
+@pytest.mark.slow
 def test_another_wheel_is_refused(index: Path, real_content: dict[str, bytes]) -> None:
     make_wheel(index, {**real_content, "Source/extra.c": b"int x;"})
     with pytest.raises(MissingToolError, match="pinned"):

@@ -79,6 +79,7 @@ def test_models_are_completed_and_folders_beside_them(tmp_path: Path) -> None:
     assert completion.models(f"{tmp_path}/none/") == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_bash_completes_a_board(tmp_path: Path) -> None:
     """With the script as it is printed, in a bash that calls the command as a shell does."""

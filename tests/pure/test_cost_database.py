@@ -193,6 +193,7 @@ def start(program: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_two_processes_write_at_once(database: Database) -> None:
     """Both also create the file: the race for that is part of it."""
     processes = [start(WRITER, str(database.file), str(1000 * i), "60") for i in (1, 2)]

@@ -204,6 +204,7 @@ def pruned_networks(draw: st.DrawFn) -> Graph:
     return build.graph(outputs)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(pruned_networks())
 def test_random_pruned_networks_compute_the_same(graph: Graph) -> None:

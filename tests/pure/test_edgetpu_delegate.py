@@ -183,6 +183,7 @@ def test_the_next_interpreter_is_taken(
     assert choice.module == LITERT.module
 
 
+@pytest.mark.slow
 def test_no_second_interpreter_is_loaded_beside_the_one_that_runs(folder: PipelineFolder) -> None:
     """Two may not bear each other (google-ai-edge/LiteRT#8272): what a frame must bring is read
     from the file, and is what LiteRT says of it."""

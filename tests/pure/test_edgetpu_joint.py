@@ -90,6 +90,7 @@ def test_joint_periods_are_proved(seed: int) -> None:
     assert found.totals.period_ms == pytest.approx(best)
 
 
+@pytest.mark.slow
 def test_work_that_ends_early_leaves_a_bound() -> None:
     """A bound that is proved before the work is done stands."""
     rng = random.Random(3)

@@ -126,6 +126,7 @@ def test_a_polished_plan_is_no_worse_and_keeps_the_rules(seed: int) -> None:
     assert polish(model, start, 3, Work(0.0)) == start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_generated_models_are_planned_with_a_bound(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "model.json"

@@ -232,6 +232,7 @@ def test_deadlines_in_their_units() -> None:
 COMMAND = ["edgetpu", "plan", str(DIGITS), str(DIGITS), "-n", "2", "--requests", "2000"]
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "plan.json"
     asked = ["--rate", "digits_int8=20,digits_int8_2=40", "--deadline", "digits_int8=5ms"]

@@ -175,6 +175,7 @@ def test_frames_that_fail_themselves() -> None:
         list(adders({}).run(frames()))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_threads_left")
 def test_ten_thousand_frames_leave_nothing_behind() -> None:
     chain = adders({}, 3)

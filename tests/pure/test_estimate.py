@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.support.split_graphs import random_network
 from toolchain.boards import HOST, board
@@ -19,6 +20,7 @@ MADE = 60
 ALIGNMENT_BYTES = 64
 
 
+@pytest.mark.slow
 def test_no_split_graph_needs_more_than_its_estimate() -> None:
     """Rows of whole networks: windows, halos, branches, sums, and blocks over what they read.
 

@@ -48,6 +48,7 @@ def test_a_local_search_never_goes_below_the_smallest(problem: ArenaProblem) -> 
     assert size >= smallest
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(problem=arena_problems(max_blocks=6))
 def test_every_order_of_few_blocks_saves_the_search_and_changes_nothing(

@@ -113,6 +113,7 @@ def test_families_are_proved_and_repeatable(family: str) -> None:
         assert AUTO.schedule(problem, time_limit_seconds=60).order == first.order
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_search_and_one_out_of_reach_gives_the_optimum() -> None:
     problem = FAMILIES["randwire"](300, 1)
     least = AUTO.schedule(problem).peak_bytes

@@ -58,6 +58,7 @@ sys.exit(run({[str(argument) for argument in arguments]!r}))
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "extra"),
     [
@@ -80,6 +81,7 @@ def test_a_command_names_the_extra_that_it_lacks(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_plan_is_the_same_without_extras() -> None:
     found = [
         json.loads(plain("plan", DIGITS, "--json", "-", lacking=lacking).stdout)
@@ -90,6 +92,7 @@ def test_a_plan_is_the_same_without_extras() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_doctor_lists_the_extras() -> None:
     findings = json.loads(plain("doctor", "--json", "-").stdout)["findings"]
     there = {finding["what"]: finding["found"] for finding in findings}
@@ -117,6 +120,7 @@ def test_the_extras_are_those_of_the_project() -> None:
     assert "thimble-nn[all]" in declared["dev"]
 
 
+@pytest.mark.slow
 def test_everything_that_is_imported_is_declared() -> None:
     declared = _modules(PROJECT["project"]["dependencies"])
     for extra in (*EXTRAS, *APART):

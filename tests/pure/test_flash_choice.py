@@ -47,6 +47,7 @@ def _transformed(plan: Plan) -> int:
     return sum("winograd" in kernel.name for kernel in plan.lowered.kernels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DSP)
 def test_flash_is_spent_where_it_saves_time(name: str) -> None:
     lean, quick = _lean(name), _plan(name)
@@ -87,6 +88,7 @@ def test_too_little_flash_is_refused_with_what_is_needed() -> None:
         PlanOptions(optimise="tiny")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.9, 0.8])
 def test_less_ram_keeps_what_fits(share: float) -> None:
     lean = _lean("nucleo-l4r5zi")
@@ -105,6 +107,7 @@ def test_operators_without_scratch_have_a_plan() -> None:
     assert plan_graph(graph, board("nucleo-l4r5zi")).arena.scratch_offsets == {}
 
 
+@pytest.mark.slow
 def test_plans_repeat() -> None:
     again = plan_graph(_graph(), board("nucleo-l4r5zi"))
     plan = _plan("nucleo-l4r5zi")

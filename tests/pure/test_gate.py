@@ -92,6 +92,7 @@ def test_all_that_hold_are_told() -> None:
     assert "milliseconds" not in str(told.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("condition", "code"), [("arena > 2K", 3), ("arena > 4K", 0), ("x", 2)])
 def test_the_exit_code(
     condition: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

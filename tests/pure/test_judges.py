@@ -186,6 +186,7 @@ def test_a_version_that_nothing_knows_is_refused(version: int, tmp_path: Path) -
         open_reference(_write(tmp_path, tile_file(version)))
 
 
+@pytest.mark.slow
 def test_versions_are_those_that_litert_takes() -> None:
     """Each operator's last version is one that a resolver finds, and the next is not.
 

@@ -116,28 +116,19 @@ class _Clock:
         return self.now
 
 
-@pytest.fixture(params=[0.0, 1e-3, 1e5], ids=["stopped", "slow", "racing"])
-def other_clock(request: pytest.FixtureRequest) -> Callable[[], pytest.MonkeyPatch]:
-    """Sets all clocks that Python reads to others, until the answer is undone."""
-
-    def start() -> pytest.MonkeyPatch:
-        patch = pytest.MonkeyPatch()
-        for name in CLOCKS:
-            patch.setattr(time, name, _Clock(request.param))
-        return patch
-
-    return start
+STEPS = {"stopped": 0.0, "slow": 1e-3, "racing": 1e5}
+"""Seconds by which a clock goes on at each look."""
 
 
-def same(wanted: Callable[[], Any], other_clock: Callable[[], pytest.MonkeyPatch]) -> Any:
-    """What is given under the real clock, if it is given under the other one, too."""
+def same(wanted: Callable[[], Any]) -> Any:
+    """What is given under the real clock, if it is given under the others, too."""
     given = wanted()
-    patch = other_clock()
-    try:
-        again = wanted()
-    finally:
-        patch.undo()
-    assert given == again
+    for clock, step in STEPS.items():
+        with pytest.MonkeyPatch.context() as patch:
+            for name in CLOCKS:
+                patch.setattr(time, name, _Clock(step))
+            again = wanted()
+        assert given == again, clock
     return given
 
 
@@ -154,46 +145,47 @@ def tight(count: int, seed: int, lives: int = 12) -> ArenaProblem:
 
 
 @pytest.mark.parametrize("name", arena.names())
-def test_an_arena(name: str, other_clock: Callable[[], pytest.MonkeyPatch]) -> None:
+def test_an_arena(name: str) -> None:
     problem = tight(300, 1, lives=60)
 
     def place() -> Any:
         found = arena.allocator(name).place(problem, 0.3)
         return found, found.work_seconds
 
-    found, spent = same(place, other_clock)
+    found, spent = same(place)
     if name == arena.DEFAULT:
         assert spent >= 0.3, "no limit is tried here unless the search is cut off"
         assert not found.proved_optimal
 
 
 @pytest.mark.parametrize("name", schedule.names())
-def test_an_order(name: str, other_clock: Callable[[], pytest.MonkeyPatch]) -> None:
+def test_an_order(name: str) -> None:
     problem = random_problem(121)
     cut_off = 0.002
-    same(lambda: schedule.scheduler(name).schedule(problem, cut_off), other_clock)
+    same(lambda: schedule.scheduler(name).schedule(problem, cut_off))
 
 
-def test_other_orders(other_clock: Callable[[], pytest.MonkeyPatch]) -> None:
+def test_other_orders() -> None:
     problem, exact = random_problem(498), arena.allocator("exact")
     first = arrangement.place(problem, schedule.scheduler("auto").schedule(problem), exact)
-    best = same(lambda: arrangement.compact(problem, first, exact), other_clock)
+    best = same(lambda: arrangement.compact(problem, first, exact))
     assert best.schedule.order != first.schedule.order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", splitters.names())
-def test_ways_to_split(name: str, other_clock: Callable[[], pytest.MonkeyPatch]) -> None:
+def test_ways_to_split(name: str) -> None:
     plan, options = inverted_bottlenecks(), PlanOptions(splitter=name, split_seconds=0.01)
 
     def front() -> tuple[Any, ...]:
         found: Front = split_front(plan, options)
         return found.points, found.others, found.total, found.stopped
 
-    assert same(front, other_clock)[-1], "the search is to be cut off"
+    assert same(front)[-1], "the search is to be cut off"
 
 
 @pytest.mark.slow
-def test_splits_that_are_nearly_free(other_clock: Callable[[], pytest.MonkeyPatch]) -> None:
+def test_splits_that_are_nearly_free() -> None:
     graph = inverted_bottlenecks().graph
     options = PlanOptions(split_seconds=0.01)
 
@@ -201,11 +193,11 @@ def test_splits_that_are_nearly_free(other_clock: Callable[[], pytest.MonkeyPatc
         made = plan_graph(graph, board("mps2-an500"), options)
         return graph_text(made.graph), dict(made.arena.offsets), made.search_stopped
 
-    assert same(plan, other_clock)[-1], "the search is to be cut off"
+    assert same(plan)[-1], "the search is to be cut off"
 
 
 @pytest.mark.slow
-def test_a_plan(other_clock: Callable[[], pytest.MonkeyPatch]) -> None:
+def test_a_plan() -> None:
     """All of it: order, finer graph, arena. The sweeps of a split plan ask CP-SAT."""
     graph = inverted_bottlenecks().graph
     options = PlanOptions(max_slowdown=0.1, split_seconds=0.1, time_limit_seconds=0.3)
@@ -216,11 +208,11 @@ def test_a_plan(other_clock: Callable[[], pytest.MonkeyPatch]) -> None:
         others = {f.name: getattr(made, f.name) for f in fields(made) if f.name not in kernels}
         return graph_text(made.graph), others
 
-    _, made = same(plan, other_clock)
+    _, made = same(plan)
     assert len(made["operators"]) > len(graph.ops)
 
 
-def test_offsets_in_a_file(tmp_path: Path, other_clock: Callable[[], pytest.MonkeyPatch]) -> None:
+def test_offsets_in_a_file(tmp_path: Path) -> None:
     blocks = tight(120, 3, lives=40).blocks
     file = tmp_path / "buffers.csv"
     rows = (f"{b.name},{b.start},{b.end},{b.size_bytes}" for b in blocks)
@@ -231,7 +223,7 @@ def test_offsets_in_a_file(tmp_path: Path, other_clock: Callable[[], pytest.Monk
         assert run(["arena", str(file), "--time-limit", "0.2", "-o", str(out)]) == 0
         return out.read_bytes()
 
-    same(offsets, other_clock)
+    same(offsets)
 
 
 @pytest.fixture

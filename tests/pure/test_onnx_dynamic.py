@@ -152,6 +152,7 @@ def test_what_the_optimiser_makes_of_it() -> None:
         check_exact(data)
 
 
+@pytest.mark.slow
 def test_firmware_equals_onnx_runtime(tmp_path: Path) -> None:
     path = tmp_path / "dynamic.onnx"
     path.write_bytes(dynamic(picture(), weight_type=QuantType.QUInt8))

@@ -413,6 +413,7 @@ def test_integers_without_a_zero_point_are_of_the_type_they_were_written_in(
         assert "DequantizeLinear (operator 2)" in message and "another scale" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", [2**31 - 1, -(2**31) + 20_000])
 def test_a_bias_that_fits_32_bits_but_not_with_the_sums(bias: int, tmp_path: Path) -> None:
     """Weights of 100 times an input that is 255 steps from its zero point, nine times over.

@@ -54,6 +54,7 @@ def test_constants_that_are_emitted_as_they_are_lie_in_flash(form: str) -> None:
     assert constants
 
 
+@pytest.mark.slow
 def test_what_lies_in_flash_is_all_that_the_weights_file_holds() -> None:
     """Of every kind: constants of the comment and arrays of the file are as many, all of them."""
     compared = 0

@@ -13,6 +13,7 @@ from toolchain.ops import specs
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_the_document_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["ops", "--markdown", "-"]) == 0
     printed = capsys.readouterr().out

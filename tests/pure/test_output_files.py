@@ -44,6 +44,7 @@ def test_a_new_file_has_the_users_mode_and_an_old_one_its_own(tmp_path: Path, um
     assert len(list(tmp_path.iterdir())) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -63,6 +63,7 @@ def test_live_bytes_of_buffers_hold_the_footprint(digits: Build) -> None:
 STREAMING = ROOT.parent / "shared/models/esphome_v2_okay_nabu.tflite"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not STREAMING.exists(), reason=f"{STREAMING} is not there")
 def test_a_state_and_its_views_are_one_buffer() -> None:
     """States share their bytes with nothing, though the plan copies some of their views."""

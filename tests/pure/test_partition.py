@@ -32,6 +32,7 @@ from toolchain.planning.options import PlanOptions
 from toolchain.planning.splitting import split_front
 
 
+@pytest.mark.slow
 def test_random_valid_schemes_compute_the_same() -> None:
     rng = np.random.default_rng(11)
     valid = summed = 0

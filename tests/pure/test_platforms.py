@@ -31,6 +31,7 @@ for module in pkgutil.walk_packages(toolchain.__path__, "toolchain."):
 """
 
 
+@pytest.mark.slow
 def test_every_module_is_imported_without_modules_of_unix() -> None:
     done = subprocess.run(
         [sys.executable, "-c", EVERY_MODULE],
@@ -83,6 +84,7 @@ def test_a_terminal_gets_no_escape_codes_with_no_color(no_color: str) -> None:
     assert (b"\x1b" in said) is not bool(no_color)
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_no_escape_codes() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "toolchain.cli", "plan", str(DIGITS), "--plan", "fast"],
@@ -128,6 +130,7 @@ def test_the_name_is_that_of_functions_and_files(tmp_path: Path) -> None:
     assert "digits_int8_" not in header
 
 
+@pytest.mark.slow
 def test_weights_are_one_number_in_plan_header_and_compile(tmp_path: Path) -> None:
     planned, compiled = tmp_path / "plan.json", tmp_path / "compile.json"
     assert run(["plan", str(DIGITS), "--json", str(planned)]) == 0

@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import toolchain
 from toolchain.boards import HOST
@@ -98,6 +99,7 @@ def composed() -> tuple[re.Pattern[str], ...]:
     return tuple(found)
 
 
+@pytest.mark.slow
 def test_a_public_header_declares_only_what_generated_c_can_call() -> None:
     declared = {name: path.name for path in public() for name in _DECLARED.findall(code(path))}
     assert len(declared) > 100

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.support.random_networks import random_network
 from toolchain.boards import board
@@ -40,6 +41,7 @@ def _check(plan: Plan) -> int:
     return grown
 
 
+@pytest.mark.slow
 def test_room_is_spent_beside_what_is_live() -> None:
     plan = plan_model(DIGITS, board=M4.name)
     assert _check(plan) > 0

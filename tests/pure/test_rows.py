@@ -143,6 +143,7 @@ def test_one_of_several_inputs_is_named() -> None:
     assert "in0" in streamed.sources
 
 
+@pytest.mark.slow
 def test_the_plan_of_a_small_mobilenet_is_a_fraction_without_its_image() -> None:
     graph = check(mobilenet_v2("small", 0.35, 96, 10))
     target = board(BOARD)

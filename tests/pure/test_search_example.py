@@ -65,6 +65,7 @@ def test_the_model_is_what_was_trained(search: ModuleType) -> None:
     np.testing.assert_allclose(got, want / want.sum(), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_only_what_fits_is_trained(search: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     task = search.Task.of_digits("nucleo-f446re", 64 * 1024, 20.0, 10)
     trained = []

@@ -62,6 +62,7 @@ def random_case(
     return shape, (begin, end, strides), Masks(bits[0], bits[1], ellipsis, rare[0], rare[1])
 
 
+@pytest.mark.slow
 def test_random_masks_select_what_litert_selects() -> None:
     rng = np.random.default_rng(7)
     compared = 0

@@ -56,6 +56,7 @@ def peak_of(plan: Plan, point: Point) -> int:
     return peak_bytes(problem, range(len(finer.ops)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", splitters.names())
 def test_points_are_smaller_and_dearer_and_come_true(name: str) -> None:
     plan = inverted_bottlenecks()
@@ -72,6 +73,7 @@ def test_points_are_smaller_and_dearer_and_come_true(name: str) -> None:
         assert peak_of(plan, point) <= point.peak_bytes + 64  # alignment is not predicted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", splitters.names())
 def test_equal_input_gives_an_equal_front(name: str) -> None:
     options = PlanOptions(splitter=name)
@@ -137,6 +139,7 @@ def test_the_input_is_kept_whole_and_a_graph_of_one_step_is_left_alone() -> None
         assert points[0].peak_bytes == plan.schedule.peak_bytes
 
 
+@pytest.mark.slow
 def test_a_row_of_the_table_is_a_budget_and_the_plot_shows_every_point() -> None:
     plan = inverted_bottlenecks()
     front, whole = split_front(plan), predict_latency(plan)

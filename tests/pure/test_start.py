@@ -70,6 +70,7 @@ def test_help_is_light(option: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_plan_is_light() -> None:
     packages, ours = loaded(RUN.format(["plan", str(DIGITS)]))
     assert packages <= OF_COMMANDS | OF_TABLES | OF_OPTIONS | OF_NUMBERS
@@ -77,6 +78,7 @@ def test_a_plan_is_light() -> None:
     assert not [name for name in ours if name.startswith(("toolchain.edgetpu", "toolchain.cli.co"))]
 
 
+@pytest.mark.slow
 def test_help_of_plan_needs_no_planner() -> None:
     packages, ours = loaded(RUN.format(["plan", "--help"]))
     assert packages <= OF_COMMANDS | OF_TABLES | OF_OPTIONS | OF_NUMBERS
@@ -94,6 +96,7 @@ def test_the_pytest_plugin_is_light() -> None:
     }
 
 
+@pytest.mark.slow
 def test_no_module_imports_a_heavy_package_at_start() -> None:
     """Not even one that only some command needs: its `--help` is to be quick, too."""
     packages, _ = loaded(EVERY_MODULE)

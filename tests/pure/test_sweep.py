@@ -55,6 +55,7 @@ def test_a_split_network_is_placed_at_its_peak() -> None:
     assert placement.lower_bound_bytes >= load_bound_bytes(problem)
 
 
+@pytest.mark.slow
 def test_equal_problems_get_equal_offsets() -> None:
     problem = streamed(1, layers=6, rows=30)
     capacity = int(1.03 * load_bound_bytes(problem))

@@ -39,6 +39,7 @@ def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: row[name] for name in row if name not in OF_THIS_RUN} for row in rows]
 
 
+@pytest.mark.slow
 def test_rows_are_what_the_command_says_and_the_file_is_read_by_sqlite(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,6 +72,7 @@ def test_rows_are_what_the_command_says_and_the_file_is_read_by_sqlite(
     assert plain(known["rows"]) == plain(found["rows"])
 
 
+@pytest.mark.slow
 def test_a_sweep_file_and_what_the_command_line_puts_over_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,6 +92,7 @@ def test_a_sweep_file_and_what_the_command_line_puts_over_it(
     ]
 
 
+@pytest.mark.slow
 def test_a_detector_with_and_without_its_decoding(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,6 +107,7 @@ def test_a_detector_with_and_without_its_decoding(
     assert decoded["flash_bytes"] > bare["flash_bytes"] or decoded["ram_bytes"] > bare["ram_bytes"]
 
 
+@pytest.mark.slow
 def test_a_changed_model_is_computed_again_and_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -132,6 +136,7 @@ def test_a_changed_model_is_computed_again_and_told(
     assert "1 of 2 rows failed" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 def test_gates_of_rows_and_of_the_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     junit = tmp_path / "junit.xml"
     line = ["sweep", str(DIGITS), "--ram", "none,4K,1K", "-o", str(tmp_path / "r.sqlite")]

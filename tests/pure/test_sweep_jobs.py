@@ -84,6 +84,7 @@ def deadly(file: str, number: int) -> int:
     return number * number
 
 
+@pytest.mark.slow
 def test_a_dead_worker_costs_its_job_alone(tmp_path: Path) -> None:
     marks = str(tmp_path / "marks")
     jobs = [Job(str(number), deadly, (marks, number)) for number in range(8)]

@@ -67,6 +67,7 @@ def test_damaged_fields_of_one_operator(kind: str, files: int) -> None:
         read_or_refuse(damaged_fields(tflite_bytes(forms()[kind].sample(numbers)), rng))
 
 
+@pytest.mark.slow
 def test_damaged_fields_of_a_model() -> None:
     rng = random.Random(2)
     data = DIGITS.read_bytes()

@@ -14,6 +14,7 @@ from toolchain.resources import RUNTIME_C
 PACKAGE = RUNTIME_C.parent / "toolchain"
 
 
+@pytest.mark.slow
 def test_no_text_of_a_program_is_decoded_strictly() -> None:
     strict, seen = [], 0
     for file in sorted(PACKAGE.rglob("*.py")):

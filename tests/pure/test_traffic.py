@@ -20,6 +20,7 @@ def test_an_order_whose_peak_fits_causes_none() -> None:
         assert off_chip_traffic(problem, found.order, found.peak_bytes).total_bytes == 0
 
 
+@pytest.mark.slow
 def test_less_memory_never_means_less_traffic_on_equal_sizes() -> None:
     problem = FAMILIES["randwire"](150, 3)
     order = scheduler("auto").schedule(problem).order

@@ -181,6 +181,7 @@ def test_a_flashing_tool_that_is_wrong_is_told(
     assert message in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     mostly_long(
@@ -209,6 +210,7 @@ def test_what_cannot_begin_is_refused(
     assert not (tmp_path / "mine").exists()
 
 
+@pytest.mark.slow
 def test_the_boards_that_hold_a_model_come_first(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mine: Path
 ) -> None:
