@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from toolchain.ir import Graph, Op
 from toolchain.ops import spec_of
+from toolchain.ops.operator import operator_of
 from toolchain.ops.reduction.common import reduced_axes
 from toolchain.partition import Mode, Scheme
 
@@ -194,7 +195,7 @@ def _summed(graph: Graph, op: Op, name: str) -> set[int]:
     """Axes of the operand over which the kind adds products up."""
     shape = graph.tensors[name].shape
     if op.kind in ("mean", "sum"):
-        return set(reduced_axes(op, graph))
+        return set(reduced_axes(operator_of(op, graph)))
     if op.kind == "conv2d":
         return {3}
     if op.kind == "fully_connected":

@@ -14,7 +14,7 @@ import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.operator import Operator
+from toolchain.ops.operator import Operator, operator_of
 from toolchain.ops.spec import (
     SCALED,
     Alias,
@@ -139,7 +139,7 @@ class Form(Generic[A]):
 
     def given(self, op: Op, graph: Graph) -> tuple[Any, ...]:
         """What its callbacks take of an operator."""
-        return (Operator(op, graph, op.attributes),)
+        return (operator_of(op, graph),)
 
     def takes(self, types: Sequence[DType | None]) -> bool:
         """Whether it is for inputs of these element types; None for one that is absent."""
@@ -261,3 +261,8 @@ class OldForm(Form[Any]):
 
     def given(self, op: Op, graph: Graph) -> tuple[Any, ...]:
         return (op, graph)
+
+
+def viewed(old: Callable[..., Any]) -> Callable[..., Any]:
+    """A callback that takes an operator and its graph, for a form whose callbacks take a view."""
+    return lambda op, *rest: old(op.op, op.graph, *rest)

@@ -32,7 +32,7 @@ from toolchain.ops.kernel import (
     constant,
     numbers,
 )
-from toolchain.ops.operator import Operator
+from toolchain.ops.operator import AnyOperator, Operator, operator_of
 from toolchain.ops.preference import NoKernelError
 from toolchain.ops.spec import (
     ALIKE,

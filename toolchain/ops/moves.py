@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from toolchain.ir import ArenaPlan, Graph, Op
 from toolchain.ops import spec_of
 from toolchain.ops.movement.block_concat import single_run
+from toolchain.ops.operator import operator_of
 from toolchain.ops.spec import Alias
 
 
@@ -34,7 +35,7 @@ def _in_place(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
 
 def _stays(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
     """Whether a block_concat would copy one run of bytes to where it lies."""
-    run = single_run(op, graph)
+    run = single_run(operator_of(op, graph))
     if run is None or graph.tensors[op.inputs[0]].is_constant:
         return False
     source = arena.offsets[op.inputs[0]] + run.source_offset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, Graph, Op, Tensor
@@ -61,3 +61,12 @@ class Operator(Generic[A]):
     def refused(self, why: str) -> UnsupportedError:
         """The error to raise where a kernel does not take the operator."""
         return UnsupportedError(f"{self.kind} {self.name!r}: {why}")
+
+
+def operator_of(op: Op, graph: Graph) -> Operator[Any]:
+    """The view of an operator of a graph."""
+    return Operator(op, graph, op.attributes)
+
+
+AnyOperator: TypeAlias = Operator[Attributes]
+"""An operator whose attributes do not matter."""

@@ -15,16 +15,13 @@ from types import MappingProxyType
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import ArenaPlan, Graph, Op, Tensor
+from toolchain.ir import ArenaPlan
 from toolchain.ir.printer import graph_text
 from toolchain.ir.values import identity_of
-from toolchain.ops import spec_of
+from toolchain.ops import kit, spec_of
 from toolchain.ops.check import check
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.lowering import Lowered, lower
 from toolchain.ops.preference import Preference
-from toolchain.ops.spec import TensorType
 
 _ALIGNMENT_BYTES = 8
 
@@ -50,7 +47,7 @@ class Body:
     `results_outside`: its outputs lie where those of the operator do; else in its own arena.
     """
 
-    graph: Graph
+    graph: kit.Graph
     layout: Layout | None = None
     results_outside: bool = False
 
@@ -68,7 +65,7 @@ class Body:
         return hash(self._identity)
 
 
-def with_bodies(op: Op, changed: Callable[[Body], Body]) -> Op:
+def with_bodies(op: kit.Op, changed: Callable[[Body], Body]) -> kit.Op:
     """The operator with each graph that it holds changed so."""
     attributes = op.attributes
     held = {field.name: getattr(attributes, field.name) for field in fields(attributes)}
@@ -76,7 +73,7 @@ def with_bodies(op: Op, changed: Callable[[Body], Body]) -> Op:
     return replace(op, attributes=replace(attributes, **bodies)) if bodies else op
 
 
-def hollow(body: Body, graph: Graph) -> Graph:
+def hollow(body: Body, graph: kit.Graph) -> kit.Graph:
     """The body's `graph` as its memory is planned: what lies elsewhere is like a constant."""
     outside = {*graph.inputs, *(graph.outputs if body.results_outside else ())}
     table = {
@@ -87,12 +84,12 @@ def hollow(body: Body, graph: Graph) -> Graph:
     return replace(graph, tensors=MappingProxyType(table), inputs=(), outputs=outputs)
 
 
-def _somewhere(tensor: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+def _somewhere(tensor: kit.Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
     """Takes no memory, whatever the shape."""
     return np.broadcast_to(np.zeros((), tensor.dtype.numpy), tensor.shape)
 
 
-def laid_out(body: Body, core: Core) -> tuple[Lowered, Layout]:
+def laid_out(body: Body, core: kit.Core) -> tuple[Lowered, Layout]:
     """The body's kernels, and its layout; one where no bytes are shared if it is not planned for
     this core.
     """
@@ -105,7 +102,7 @@ def laid_out(body: Body, core: Core) -> tuple[Lowered, Layout]:
     return lowered, layout
 
 
-def _side_by_side(graph: Graph, kernels: Sequence[Kernel]) -> Layout:
+def _side_by_side(graph: kit.Graph, kernels: Sequence[kit.Kernel]) -> Layout:
     """In the order of the graph, with a place for each tensor and each scratch."""
     offsets: dict[str, int] = {}
     scratch: dict[str, int] = {}
@@ -122,7 +119,9 @@ def _side_by_side(graph: Graph, kernels: Sequence[Kernel]) -> Layout:
     return Layout(tuple(range(len(graph.ops))), arena, sizes)
 
 
-def check_body(what: str, graph: Graph, given: Sequence[Tensor]) -> tuple[TensorType, ...]:
+def check_body(
+    what: str, graph: kit.Graph, given: Sequence[kit.Tensor]
+) -> tuple[kit.TensorType, ...]:
     """The types of the outputs of a nested graph that takes `given`.
 
     Raises ValueError where it contradicts itself or takes other tensors.
@@ -140,11 +139,12 @@ def check_body(what: str, graph: Graph, given: Sequence[Tensor]) -> tuple[Tensor
         if name in graph.inputs:
             raise ValueError(f"{what} gives back its operand {name!r}")
     return tuple(
-        TensorType(graph.tensors[name].shape, graph.tensors[name].dtype) for name in graph.outputs
+        kit.TensorType(graph.tensors[name].shape, graph.tensors[name].dtype)
+        for name in graph.outputs
     )
 
 
-def alike(one: Tensor, other: Tensor) -> bool:
+def alike(one: kit.Tensor, other: kit.Tensor) -> bool:
     """Whether the bytes of one tensor mean the same in the other."""
     return (one.shape, one.dtype, one.quantisation) == (
         other.shape,
@@ -153,13 +153,13 @@ def alike(one: Tensor, other: Tensor) -> bool:
     )
 
 
-def check_results(what: str, graph: Graph, wanted: Sequence[Tensor]) -> None:
+def check_results(what: str, graph: kit.Graph, wanted: Sequence[kit.Tensor]) -> None:
     """Raises ValueError where the outputs of a nested graph are not what the operator gives."""
     for name, tensor in zip(graph.outputs, wanted, strict=True):
         if not alike(graph.tensors[name], tensor):
             raise ValueError(f"{what} gives {graph.tensors[name]} for {tensor}")
 
 
-def macs_of(graph: Graph) -> int:
+def macs_of(graph: kit.Graph) -> int:
     """Of one run of a nested graph."""
     return sum(spec_of(op.kind).macs(op, graph) for op in graph.ops)

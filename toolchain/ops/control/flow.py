@@ -11,32 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.control.body import Body, hollow, laid_out
-from toolchain.ops.extents import Extent, Extents, Pointer
-from toolchain.ops.kernel import (
-    NULL,
-    Argument,
-    Call,
-    Constant,
-    Input,
-    Items,
-    Kernel,
-    Nested,
-    Output,
-    Packed,
-    Row,
-    SafeOverlap,
-    Scratch,
-    Struct,
-    Symbol,
-    Touched,
-    constant,
-)
 from toolchain.ops.moves import Move, moves
 
-Place: TypeAlias = Input | Output | Packed | Scratch
+Place: TypeAlias = kit.Input | kit.Output | kit.Packed | kit.Scratch
 """Where the first element of a tensor lies, as the operator that holds the graph sees it."""
 _BYTE = "uint8_t"
 _BLOCKS = frozenset({"if", "else", "loop", "break", "end"})
@@ -46,10 +25,10 @@ _BLOCKS = frozenset({"if", "else", "loop", "break", "end"})
 class Entered:
     """A nested graph whose calls are part of the flow: where its tensors lie."""
 
-    graph: Graph
+    graph: kit.Graph
     places: Mapping[str, Place]
 
-    def result(self, index: int) -> tuple[Tensor, Place]:
+    def result(self, index: int) -> tuple[kit.Tensor, Place]:
         name = self.graph.outputs[index]
         return self.graph.tensors[name], self.places[name]
 
@@ -57,41 +36,41 @@ class Entered:
 class Flow:
     """The calls of one operator so far, and what they need."""
 
-    def __init__(self, op: Op, graph: Graph, core: Core) -> None:
-        self._op, self._graph, self._core = op, graph, core
-        self._calls: list[Call] = []
-        self._constants: list[Constant] = []
-        self._nested: list[Nested] = []
+    def __init__(self, op: kit.AnyOperator, core: kit.Core) -> None:
+        self._op, self._graph, self._core = op.op, op.graph, core
+        self._calls: list[kit.Call] = []
+        self._constants: list[kit.Constant] = []
+        self._nested: list[kit.Nested] = []
         self._at_words: set[str] = set()
         self._scratch_bytes = 0
-        self._touched: list[tuple[Place, Extent]] = []
+        self._touched: list[tuple[Place, kit.Extent]] = []
         self._largest = 0
 
     def mark(self, template: str, flag: Place | None = None) -> None:
         """Open or close a block of C; `flag` is the bool on which that depends."""
-        arguments: dict[str, Argument] = {}
+        arguments: dict[str, kit.Argument] = {}
         if flag is not None:
             arguments["flag"] = replace(flag, element=_BYTE)
-            self._touched.append((flag, Extent(0, 1)))
-        self._calls.append(Call(template, arguments, template=template, defined=False))
+            self._touched.append((flag, kit.Extent(0, 1)))
+        self._calls.append(kit.Call(template, arguments, template=template, defined=False))
 
     def copy(self, source: Place, target: Place, size_bytes: int, *, within: bool = False) -> None:
         """Copy bytes. `within`: both may be the same place."""
-        self._touched += [(source, Extent(0, size_bytes)), (target, Extent(0, size_bytes))]
-        arguments: dict[str, Argument] = {
+        self._touched += [(source, kit.Extent(0, size_bytes)), (target, kit.Extent(0, size_bytes))]
+        arguments: dict[str, kit.Argument] = {
             "target": replace(target, element=_BYTE),
             "source": replace(source, element=_BYTE),
             "size_bytes": size_bytes,
         }
         function = "memmove" if within else "memcpy"
-        self._calls.append(Call(function, arguments, defined=False))
+        self._calls.append(kit.Call(function, arguments, defined=False))
 
     def enter(
         self,
         body: Body,
         role: str,
-        given: Sequence[Input | Output],
-        results: Sequence[Output] = (),
+        given: Sequence[kit.Input | kit.Output],
+        results: Sequence[kit.Output] = (),
     ) -> Entered:
         """Add the calls of a nested graph, whose inputs are `given`, and whose outputs are
         `results` if they lie outside of it.
@@ -105,33 +84,35 @@ class Flow:
         for name, tensor in graph.tensors.items():
             if tensor.constant is not None:
                 key = f"{role}_constant{len(self._constants)}"
-                self._constants.append(constant(key, tensor.constant, name))
-                places[name] = Packed(key)
+                self._constants.append(kit.constant(key, tensor.constant, name))
+                places[name] = kit.Packed(key)
             elif name in arena.offsets:
-                places[name] = Scratch(arena.offsets[name], tensor.dtype.c_type)
+                places[name] = kit.Scratch(arena.offsets[name], tensor.dtype.c_type)
         called, copied = [], []
         for number in layout.order:
             op, kernel = graph.ops[number], lowered.kernels[number]
             wanted = moves(op, hollowed, arena)
             if wanted is None:
                 called.append(number)
-                scratch = Scratch(arena.scratch_offsets.get(op.name, 0))
+                scratch = kit.Scratch(arena.scratch_offsets.get(op.name, 0))
                 self._add(_Step(op, graph, kernel, places, scratch, f"{role}{number}"), role)
                 continue
             for move in wanted:
                 copied.append(move.size_bytes)
                 self._move(move, graph, places)
         kernels = lowered.kernels
-        self._nested.append(Nested(graph, kernels, tuple(called), tuple(copied)))
+        self._nested.append(kit.Nested(graph, kernels, tuple(called), tuple(copied)))
         self._scratch_bytes = max(self._scratch_bytes, arena.size_bytes)
         self._keep_words(kernels, places)
         return Entered(graph, places)
 
-    def kernel(self, overlaps: tuple[SafeOverlap, ...] = (), *, one_of: bool = False) -> Kernel:
+    def kernel(
+        self, overlaps: tuple[kit.SafeOverlap, ...] = (), *, one_of: bool = False
+    ) -> kit.Kernel:
         """All of it. Constants that no call points to are left out."""
         touched = tuple(self._touched)
-        used = {place.key for place, _ in touched if isinstance(place, Packed)}
-        return Kernel(
+        used = {place.key for place, _ in touched if isinstance(place, kit.Packed)}
+        return kit.Kernel(
             tuple(self._calls),
             lambda _: _extents(touched, self._largest),
             constants=tuple(one for one in self._constants if one.key in used),
@@ -160,21 +141,22 @@ class Flow:
             for index, extent in extents.outputs.items()
         ]
         self._touched += [
-            (Packed(step.key(key)), Extent(0, size)) for key, size in extents.constants.items()
+            (kit.Packed(step.key(key)), kit.Extent(0, size))
+            for key, size in extents.constants.items()
         ]
-        self._touched.append((step.scratch, Extent(0, extents.scratch)))
+        self._touched.append((step.scratch, kit.Extent(0, extents.scratch)))
 
-    def _move(self, move: Move, graph: Graph, places: Mapping[str, Place]) -> None:
+    def _move(self, move: Move, graph: kit.Graph, places: Mapping[str, Place]) -> None:
         source = _shifted(places[move.source], graph.tensors[move.source], move.source_offset)
         target = _shifted(places[move.target], graph.tensors[move.target], move.target_offset)
         self.copy(source, target, move.size_bytes, within=True)
 
-    def _keep_words(self, kernels: Sequence[Kernel], places: Mapping[str, Place]) -> None:
+    def _keep_words(self, kernels: Sequence[kit.Kernel], places: Mapping[str, Place]) -> None:
         for name in {name for kernel in kernels for name in kernel.at_words}:
             place = places.get(name)
-            if isinstance(place, Input):
+            if isinstance(place, kit.Input):
                 self._at_words.add(self._op.inputs[place.index])
-            elif isinstance(place, Output):
+            elif isinstance(place, kit.Output):
                 self._at_words.add(self._op.outputs[place.index])
 
 
@@ -182,11 +164,11 @@ class Flow:
 class _Step:
     """One operator of a nested graph, whose scratch begins at `scratch`."""
 
-    op: Op
-    graph: Graph
-    kernel: Kernel
+    op: kit.Op
+    graph: kit.Graph
+    kernel: kit.Kernel
     places: Mapping[str, Place]
-    scratch: Scratch
+    scratch: kit.Scratch
     owner: str
 
     def key(self, own: str) -> str:
@@ -196,70 +178,70 @@ class _Step:
     def place(self, name: str) -> Place:
         return self.places[name]
 
-    def extents(self) -> Extents:
+    def extents(self) -> kit.Extents:
         constants = {one.key: one.data for one in self.kernel.constants}
         inputs = tuple(self._pointer(name) if name else None for name in self.op.inputs)
         outputs = tuple(map(self._pointer, self.op.outputs))
-        return self.kernel.extents(Touched(self.kernel.calls, constants, inputs, outputs))
+        return self.kernel.extents(kit.Touched(self.kernel.calls, constants, inputs, outputs))
 
-    def _pointer(self, name: str) -> Pointer:
-        return Pointer(self.graph.tensors[name].dtype.size_bytes)
+    def _pointer(self, name: str) -> kit.Pointer:
+        return kit.Pointer(self.graph.tensors[name].dtype.size_bytes)
 
-    def moved(self, value: Argument) -> Argument:
+    def moved(self, value: kit.Argument) -> kit.Argument:
         """An argument of one of its calls as an argument of the whole operator's."""
         match value:
-            case Input() | Output():
+            case kit.Input() | kit.Output():
                 return self._operand(value)
-            case Packed():
+            case kit.Packed():
                 return replace(value, key=self.key(value.key))
-            case Scratch():
+            case kit.Scratch():
                 if not self.kernel.scratch_bytes:
-                    return NULL
+                    return kit.NULL
                 return replace(value, at_bytes=self.scratch.at_bytes + value.at_bytes)
-            case Struct():
+            case kit.Struct():
                 return replace(value, members={n: self.moved(v) for n, v in value.members.items()})
-            case Row() | Items():
+            case kit.Row() | kit.Items():
                 return replace(value, values=tuple(map(self.moved, value.values)))
             case _:
                 return value
 
-    def _operand(self, value: Input | Output) -> Place | Symbol:
-        names = self.op.inputs if isinstance(value, Input) else self.op.outputs
+    def _operand(self, value: kit.Input | kit.Output) -> Place | kit.Symbol:
+        names = self.op.inputs if isinstance(value, kit.Input) else self.op.outputs
         name = names[value.index] if value.index < len(names) else ""
         if not name:
-            return NULL
+            return kit.NULL
         tensor, place = self.graph.tensors[name], self.places[name]
         element = value.element or tensor.dtype.c_type
-        if isinstance(place, Scratch):
+        if isinstance(place, kit.Scratch):
             at = place.at_bytes + value.at * tensor.dtype.size_bytes
-            return Scratch(at, element, value.steps)
+            return kit.Scratch(at, element, value.steps)
         return replace(place, at=place.at + value.at, steps=value.steps, element=element)
 
 
-def _shifted(place: Place, tensor: Tensor, offset_bytes: int) -> Place:
+def _shifted(place: Place, tensor: kit.Tensor, offset_bytes: int) -> Place:
     """The place so many bytes behind a tensor's first."""
-    if isinstance(place, Scratch):
+    if isinstance(place, kit.Scratch):
         return replace(place, at_bytes=place.at_bytes + offset_bytes)
     return replace(place, at=place.at + offset_bytes // tensor.dtype.size_bytes)
 
 
-def _extents(touched: Sequence[tuple[Place, Extent]], largest: int) -> Extents:
+def _extents(touched: Sequence[tuple[Place, kit.Extent]], largest: int) -> kit.Extents:
     """Of all calls. An output is written as a whole by the last copy to it."""
-    inputs: dict[int, Extent] = {}
-    outputs: dict[int, Extent] = {}
+    inputs: dict[int, kit.Extent] = {}
+    outputs: dict[int, kit.Extent] = {}
     constants: dict[str, int] = {}
     scratch = 0
     for place, extent in touched:
         match place:
-            case Input():
+            case kit.Input():
                 old = inputs.get(place.index, extent)
                 begin, end = min(old.begin, extent.begin), max(old.last, extent.last)
-                inputs[place.index] = Extent(begin, end)
-            case Output():
+                inputs[place.index] = kit.Extent(begin, end)
+            case kit.Output():
                 end = max(extent.last, outputs.get(place.index, extent).last)
-                outputs[place.index] = Extent(0, end)
-            case Packed():
+                outputs[place.index] = kit.Extent(0, end)
+            case kit.Packed():
                 constants[place.key] = max(constants.get(place.key, 0), extent.last)
-            case Scratch():
+            case kit.Scratch():
                 scratch = max(scratch, place.at_bytes + extent.last)
-    return Extents(inputs, outputs, constants, scratch, largest)
+    return kit.Extents(inputs, outputs, constants, scratch, largest)

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.detection.boxes import Float32
 from toolchain.ops.detection.heads import (
     COORDINATES,
@@ -29,25 +28,6 @@ from toolchain.ops.detection.heads import (
     kept,
     scores_of,
 )
-from toolchain.ops.extents import Extent, Extents, whole
-from toolchain.ops.extents import joined as joined_extents
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    NULL,
-    Argument,
-    Call,
-    Input,
-    Items,
-    Kernel,
-    Output,
-    Row,
-    Scratch,
-    Struct,
-    Symbol,
-    Terms,
-    Touched,
-)
-from toolchain.ops.spec import Array, TensorType
 from toolchain.ops.unary.dequantize import dequantized
 
 KIND = "decode_boxes"
@@ -62,7 +42,7 @@ _MARGIN = 1e-3
 
 
 @dataclass(frozen=True)
-class DecodeBoxes(Attributes):
+class DecodeBoxes(kit.Attributes):
     """heads         of the network.
     coding, scoring, suppression  how a box is encoded, what makes a score, what boxes suppress.
     classes       scores of a box that count.
@@ -114,19 +94,14 @@ class DecodeBoxes(Attributes):
         return math.log(below / (1 - below)) - _MARGIN
 
 
-def _attributes(op: Op) -> DecodeBoxes:
-    assert isinstance(op.attributes, DecodeBoxes)
-    return op.attributes
-
-
-def output_types(detections: int) -> tuple[TensorType, ...]:
+def output_types(detections: int) -> tuple[kit.TensorType, ...]:
     """Boxes, classes, scores and their number."""
     shapes = ((1, detections, COORDINATES), (1, detections), (1, detections), (1,))
-    return tuple(TensorType(shape, DType.FLOAT32) for shape in shapes)
+    return tuple(kit.TensorType(shape, kit.DType.FLOAT32) for shape in shapes)
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    a = _attributes(op)
+def _infer(op: kit.Operator[DecodeBoxes]) -> tuple[kit.TensorType, ...]:
+    a = op.attributes
     if min(a.classes, a.detections, a.candidates) < 1:
         raise ValueError("it wants no classes, detections or candidates")
     if a.objectness and a.scoring is Scoring.SOFTMAX:
@@ -134,7 +109,7 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     if not 0 < a.most_overlap <= 1 or not all(a.scales):
         raise ValueError("an overlap is above 0 and up to 1, and a scale is not 0")
     for head in a.heads:
-        boxes, scores = graph.input(op, head.boxes), graph.input(op, head.scores)
+        boxes, scores = op.input(head.boxes), op.input(head.scores)
         reach = head.box_view.reach(head.cells, head.anchors, COORDINATES)
         score_reach = head.score_view.reach(head.cells, head.anchors, a.channels)
         if head.columns < 1 or head.cells % head.columns:
@@ -147,22 +122,22 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
             continue
         rows = head.cells if a.coding is BoxCoding.OFFSETS else head.anchors
         width = COORDINATES if a.coding is BoxCoding.OFFSETS else 2
-        sizes = graph.input(op, head.sizes)
-        if sizes.shape != (rows, width) or sizes.dtype is not DType.FLOAT32:
+        sizes = op.input(head.sizes)
+        if sizes.shape != (rows, width) or sizes.dtype is not kit.DType.FLOAT32:
             raise ValueError(f"anchors are float32 [{rows}, {width}], not {sizes}")
     return output_types(a.detections)
 
 
-def _reals(tensor: Tensor, stored: Array) -> Float32:
+def _reals(tensor: kit.Tensor, stored: kit.Array) -> Float32:
     return dequantized(tensor, stored).astype(np.float32)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    a = _attributes(op)
+def _reference(op: kit.Operator[DecodeBoxes], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    a = op.attributes
     boxes, numbers, objects = [], [], []
     order = [1, 0, 3, 2] if a.x_first else [0, 1, 2, 3]
     for head in a.heads:
-        encoded, scored = (_reals(graph.input(op, i), inputs[i]) for i in (head.boxes, head.scores))
+        encoded, scored = (_reals(op.input(i), inputs[i]) for i in (head.boxes, head.scores))
         size = head.cells, head.anchors
         four = head.box_view.numbers(encoded, *size, 0, COORDINATES)[:, order]
         sizes = None if head.sizes < 0 else inputs[head.sizes].astype(np.float32)
@@ -184,9 +159,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return tuple(outputs)
 
 
-def _numbers(tensor: Tensor) -> Struct:
-    stored = tensor.dtype is DType.INT8
-    return Struct(
+def _numbers(tensor: kit.Tensor) -> kit.Struct:
+    stored = tensor.dtype is kit.DType.INT8
+    return kit.Struct(
         "thimble_numbers",
         {
             "bytes": tensor.dtype.size_bytes,
@@ -196,8 +171,8 @@ def _numbers(tensor: Tensor) -> Struct:
     )
 
 
-def _view(view: View, tensor: Tensor) -> Struct:
-    return Struct(
+def _view(view: View, tensor: kit.Tensor) -> kit.Struct:
+    return kit.Struct(
         "thimble_view",
         {
             "numbers": _numbers(tensor),
@@ -209,29 +184,29 @@ def _view(view: View, tensor: Tensor) -> Struct:
     )
 
 
-def _head(head: Head, op: Op, graph: Graph) -> Struct:
-    return Struct(
+def _head(head: Head, op: kit.AnyOperator) -> kit.Struct:
+    return kit.Struct(
         "thimble_head",
         {
-            "boxes": Input(head.boxes),
-            "scores": Input(head.scores),
-            "sizes": NULL if head.sizes < 0 else Input(head.sizes),
+            "boxes": kit.Input(head.boxes),
+            "scores": kit.Input(head.scores),
+            "sizes": kit.NULL if head.sizes < 0 else kit.Input(head.sizes),
             "cells": head.cells,
             "columns": head.columns,
             "anchors": head.anchors,
-            "box_view": _view(head.box_view, graph.input(op, head.boxes)),
-            "score_view": _view(head.score_view, graph.input(op, head.scores)),
+            "box_view": _view(head.box_view, op.input(head.boxes)),
+            "score_view": _view(head.score_view, op.input(head.scores)),
         },
     )
 
 
-def _enumerator(prefix: str, value: BoxCoding | Scoring | Suppression) -> Symbol:
-    return Symbol(f"THIMBLE_{prefix}_{value.upper().replace('-', '_')}")
+def _enumerator(prefix: str, value: BoxCoding | Scoring | Suppression) -> kit.Symbol:
+    return kit.Symbol(f"THIMBLE_{prefix}_{value.upper().replace('-', '_')}")
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    a = _attributes(op)
-    params = Struct(
+def _select(op: kit.Operator[DecodeBoxes], core: kit.Core) -> kit.Kernel:
+    a = op.attributes
+    params = kit.Struct(
         "thimble_decode_params",
         {
             "heads": len(a.heads),
@@ -248,27 +223,27 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "least_score": np.float32(a.least_score).item(),
             "most_overlap": np.float32(a.most_overlap).item(),
             "least_number": np.float32(a.least_number).item(),
-            "scales": Row(tuple(np.float32(scale).item() for scale in a.scales)),
+            "scales": kit.Row(tuple(np.float32(scale).item() for scale in a.scales)),
         },
     )
-    arguments: dict[str, Argument] = {
+    arguments: dict[str, kit.Argument] = {
         "params": params,
-        "heads": Items("thimble_head", tuple(_head(head, op, graph) for head in a.heads)),
-        "scratch": Scratch(),
-        "found": Output(0),
-        "found_classes": Output(1),
-        "found_scores": Output(2),
-        "found_count": Output(3),
+        "heads": kit.Items("thimble_head", tuple(_head(head, op) for head in a.heads)),
+        "scratch": kit.Scratch(),
+        "found": kit.Output(0),
+        "found_classes": kit.Output(1),
+        "found_scores": kit.Output(2),
+        "found_count": kit.Output(3),
     }
-    return Kernel(
-        (Call("thimble_decode_boxes", arguments),),
+    return kit.Kernel(
+        (kit.Call("thimble_decode_boxes", arguments),),
         _extents,
         scratch_bytes=_CANDIDATE_BYTES * a.candidates,
         find_terms=lambda: _terms(a),
     )
 
 
-def _terms(a: DecodeBoxes) -> Terms:
+def _terms(a: DecodeBoxes) -> kit.Terms:
     """Every score is compared; how many boxes are decoded and sorted depends on the scores."""
     scores = a.places * a.channels
     softmax = a.scoring is Scoring.SOFTMAX
@@ -281,13 +256,13 @@ def _terms(a: DecodeBoxes) -> Terms:
     }
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     number = {
         name: call[f"params.{name}"]
         for name in ("heads", "places", "classes", "background", "candidates", "detections")
     }
-    read: list[tuple[int, Extent]] = []
+    read: list[tuple[int, kit.Extent]] = []
     channels = number["classes"] + number["background"]
     largest = number["places"] * number["classes"]
     for place in range(number["heads"]):
@@ -301,29 +276,29 @@ def _extents(touched: Touched) -> Extents:
             seen = View(*(call[f"{at}.{view}.{step}"] for step in steps))
             elements = seen.reach(*size, count)
             width = call[f"{at}.{view}.numbers.bytes"]
-            read.append((_index(call, f"{at}.{name}"), whole(elements, width)))
+            read.append((_index(call, f"{at}.{name}"), kit.whole(elements, width)))
             largest = max(largest, elements)
-        if call.find(f"{at}.sizes") != NULL:
+        if call.find(f"{at}.sizes") != kit.NULL:
             offsets = call.find("params.coding") == _enumerator("BOX", BoxCoding.OFFSETS)
             numbers = COORDINATES * size[0] if offsets else 2 * size[1]
-            read.append((_index(call, f"{at}.sizes"), whole(numbers, 4)))
+            read.append((_index(call, f"{at}.sizes"), kit.whole(numbers, 4)))
     detections = number["detections"]
     outputs = (COORDINATES * detections, detections, detections, 1)
-    return Extents(
-        joined_extents(read),
-        {index: whole(elements, 4) for index, elements in enumerate(outputs)},
+    return kit.Extents(
+        kit.joined(read),
+        {index: kit.whole(elements, 4) for index, elements in enumerate(outputs)},
         scratch=_CANDIDATE_BYTES * number["candidates"],
         largest=largest,
     )
 
 
-def _index(call: Call, path: str) -> int:
+def _index(call: kit.Call, path: str) -> int:
     found = call.find(path)
-    assert isinstance(found, Input)
+    assert isinstance(found, kit.Input)
     return found.index
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     """Heads of every coding and layout, stored in int8 or in float32."""
     coding = list(BoxCoding)[int(rng.integers(4))]
     grid = coding in (BoxCoding.SQUARES, BoxCoding.EXPONENTS)
@@ -331,7 +306,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     background = 0 if grid else int(rng.random() < 0.4)
     classes = int(rng.integers(1, 7))
     objectness = scoring is not Scoring.SOFTMAX and not background and rng.random() < 0.5
-    tensors: list[Tensor] = []
+    tensors: list[kit.Tensor] = []
     heads: list[Head] = []
     for number in range(int(rng.integers(1, 4)) if grid else 1):
         made = _sample_head(rng, number, coding, len(tensors), classes, background, objectness)
@@ -357,11 +332,11 @@ def _sample(rng: np.random.Generator) -> Graph:
     names = ("found", "labels", "found_scores", "count")
     kinds = output_types(attributes.detections)
     outputs = [
-        Tensor(name, kind.shape, kind.dtype) for name, kind in zip(names, kinds, strict=True)
+        kit.Tensor(name, kind.shape, kind.dtype) for name, kind in zip(names, kinds, strict=True)
     ]
-    op = Op(KIND, "decode", tuple(t.name for t in tensors), names, attributes)
+    op = kit.Op(KIND, "decode", tuple(t.name for t in tensors), names, attributes)
     inputs = [t.name for t in tensors if not t.is_constant]
-    return Graph.build("sample", [*tensors, *outputs], [op], inputs, names)
+    return kit.Graph.build("sample", [*tensors, *outputs], [op], inputs, names)
 
 
 def _sample_head(
@@ -372,24 +347,24 @@ def _sample_head(
     classes: int,
     background: int,
     objectness: bool,
-) -> tuple[Head, list[Tensor]]:
+) -> tuple[Head, list[kit.Tensor]]:
     """A head and its tensors, of which the first is input `index`."""
     columns, rows = (int(n) for n in rng.integers(1, 6, 2))
     cells = columns * rows
     offsets = coding is BoxCoding.OFFSETS
     anchors = 1 if coding in (BoxCoding.OFFSETS, BoxCoding.CENTRES) else int(rng.integers(1, 4))
-    q = Quantisation(
+    q = kit.Quantisation(
         (float(np.float32(rng.uniform(0.005, 0.05))),), (int(rng.integers(-128, 128)),)
     )
-    stored = (DType.INT8, q) if rng.random() < 0.6 else (DType.FLOAT32, None)
+    stored = (kit.DType.INT8, q) if rng.random() < 0.6 else (kit.DType.FLOAT32, None)
     channels = background + classes + int(objectness)
-    tensors: list[Tensor] = []
+    tensors: list[kit.Tensor] = []
 
     def tensor(name: str, width: int, begin: int) -> View:
         """Channels last, or first, of all anchors."""
         last = rng.random() < 0.5
         shape = (1, cells, anchors, width) if last else (1, anchors, width, cells)
-        tensors.append(Tensor(f"{name}{number}", shape, *stored))
+        tensors.append(kit.Tensor(f"{name}{number}", shape, *stored))
         steps = (anchors * width, width, 1) if last else (1, width * cells, cells)
         return View(begin * steps[2], *steps)
 
@@ -405,7 +380,7 @@ def _sample_head(
         sizes = index + len(tensors)
         shape = (cells, COORDINATES) if offsets else (anchors, 2)
         values = rng.uniform(0.1, 0.6, shape).astype(np.float32)
-        tensors.append(Tensor(f"sizes{number}", shape, DType.FLOAT32, None, values))
+        tensors.append(kit.Tensor(f"sizes{number}", shape, kit.DType.FLOAT32, None, values))
     head = Head(index, scores, cells, columns, anchors, box_view, score_view, sizes)
     return head, tensors
 
@@ -414,14 +389,14 @@ def _steps(view: View) -> tuple[int, int, int]:
     return view.cell_step, view.anchor_step, view.channel_step
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind=KIND,
     attributes=DecodeBoxes,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    types=frozenset({DType.FLOAT32, DType.INT8}),
+    types=frozenset({kit.DType.FLOAT32, kit.DType.INT8}),
     limits="int8 or float32 heads of SSD and YOLO, by --decode",
     made_by_passes=True,
 )

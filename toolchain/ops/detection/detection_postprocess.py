@@ -14,24 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.detection.boxes import Float32, best_of, decode, suppressed
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Input,
-    Kernel,
-    Output,
-    Row,
-    Scratch,
-    Struct,
-    Terms,
-    Touched,
-)
-from toolchain.ops.spec import Array, ReadOp, TensorType, TfliteBinding, TfliteNode, WrittenOp
 from toolchain.ops.unary.dequantize import dequantized
 
 CUSTOM = "TFLite_Detection_PostProcess"
@@ -41,7 +25,7 @@ _DEFAULT_EACH_CLASS = 100
 
 
 @dataclass(frozen=True)
-class DetectionPostprocess(Attributes):
+class DetectionPostprocess(kit.Attributes):
     """detections      boxes to report at most.
     best_classes    classes that are reported of a box, where suppression is fast.
     classes         classes that count; a first one more in the scores is the background.
@@ -64,20 +48,15 @@ class DetectionPostprocess(Attributes):
         return self.detections * self.best_classes
 
 
-def _attributes(op: Op) -> DetectionPostprocess:
-    assert isinstance(op.attributes, DetectionPostprocess)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    encodings, scores, anchors = (graph.input(op, i) for i in range(3))
-    a = _attributes(op)
+def _infer(op: kit.Operator[DetectionPostprocess]) -> tuple[kit.TensorType, ...]:
+    encodings, scores, anchors = (op.input(i) for i in range(3))
+    a = op.attributes
     if len(encodings.shape) != 3 or encodings.shape[0] != 1 or encodings.shape[2] < _COORDINATES:
         raise ValueError(f"encodings are [1, boxes, 4 or more], not {encodings}")
     boxes = encodings.shape[1]
     if scores.shape not in ((1, boxes, a.classes), (1, boxes, a.classes + 1)):
         raise ValueError(f"{scores} does not hold {a.classes} classes of {boxes} boxes")
-    if anchors.shape != (boxes, _COORDINATES) or anchors.dtype is not DType.FLOAT32:
+    if anchors.shape != (boxes, _COORDINATES) or anchors.dtype is not kit.DType.FLOAT32:
         raise ValueError(f"anchors are float32 [{boxes}, 4], not {anchors}")
     if min(a.detections, a.best_classes, a.classes) < 1 or a.each_class < 0:
         raise ValueError("it wants no detections, or of no class")
@@ -86,20 +65,22 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     if not all(a.scales):
         raise ValueError("a scale of its boxes is 0")
     kinds = ((1, a.places, _COORDINATES), (1, a.places), (1, a.places), (1,))
-    return tuple(TensorType(shape, DType.FLOAT32) for shape in kinds)
+    return tuple(kit.TensorType(shape, kit.DType.FLOAT32) for shape in kinds)
 
 
-def _reals(tensor: Tensor, stored: Array) -> Float32:
+def _reals(tensor: kit.Tensor, stored: kit.Array) -> Float32:
     return dequantized(tensor, stored).astype(np.float32)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    a = _attributes(op)
-    encodings, scores = (_reals(graph.input(op, i), inputs[i])[0] for i in (_ENCODINGS, _SCORES))
+def _reference(
+    op: kit.Operator[DetectionPostprocess], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    a = op.attributes
+    encodings, scores = (_reals(op.input(i), inputs[i])[0] for i in (_ENCODINGS, _SCORES))
     scores = scores[:, scores.shape[1] - a.classes :]
     boxes = decode(encodings, inputs[_ANCHORS].astype(np.float32), a.scales)
     found = _of_each_class(a, boxes, scores) if a.each_class else _of_best_class(a, boxes, scores)
-    outputs = [np.zeros(graph.tensors[name].shape, np.float32) for name in op.outputs]
+    outputs = [np.zeros(op.graph.tensors[name].shape, np.float32) for name in op.op.outputs]
     for place, anchor, label in found:
         outputs[0][0, place] = boxes[anchor]
         outputs[1][0, place] = label
@@ -134,9 +115,9 @@ def _of_each_class(
     return [(place, anchor, label) for place, (anchor, label) in enumerate(found)]
 
 
-def _numbers(tensor: Tensor) -> Struct:
-    stored = tensor.dtype is DType.INT8
-    return Struct(
+def _numbers(tensor: kit.Tensor) -> kit.Struct:
+    stored = tensor.dtype is kit.DType.INT8
+    return kit.Struct(
         "thimble_numbers",
         {
             "bytes": tensor.dtype.size_bytes,
@@ -146,10 +127,10 @@ def _numbers(tensor: Tensor) -> Struct:
     )
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    a = _attributes(op)
-    encodings, scores = graph.input(op, _ENCODINGS), graph.input(op, _SCORES)
-    params = Struct(
+def _select(op: kit.Operator[DetectionPostprocess], core: kit.Core) -> kit.Kernel:
+    a = op.attributes
+    encodings, scores = op.input(_ENCODINGS), op.input(_SCORES)
+    params = kit.Struct(
         "thimble_detect_params",
         {
             "anchors": encodings.shape[1],
@@ -161,25 +142,25 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "each_class": a.each_class,
             "least_score": np.float32(a.least_score).item(),
             "most_overlap": np.float32(a.most_overlap).item(),
-            "scales": Row(tuple(np.float32(scale).item() for scale in a.scales)),
+            "scales": kit.Row(tuple(np.float32(scale).item() for scale in a.scales)),
             "encodings": _numbers(encodings),
             "scores": _numbers(scores),
         },
     )
-    arguments: dict[str, Argument] = {
+    arguments: dict[str, kit.Argument] = {
         "params": params,
-        "encodings": Input(_ENCODINGS),
-        "scores": Input(_SCORES),
-        "anchors": Input(_ANCHORS),
-        "scratch": Scratch(),
-        "found": Output(0),
-        "found_classes": Output(1),
-        "found_scores": Output(2),
-        "found_count": Output(3),
+        "encodings": kit.Input(_ENCODINGS),
+        "scores": kit.Input(_SCORES),
+        "anchors": kit.Input(_ANCHORS),
+        "scratch": kit.Scratch(),
+        "found": kit.Output(0),
+        "found_classes": kit.Output(1),
+        "found_scores": kit.Output(2),
+        "found_count": kit.Output(3),
     }
-    call = Call("thimble_detect", arguments)
+    call = kit.Call("thimble_detect", arguments)
     scratch = _scratch_bytes(encodings.shape[1], a)
-    return Kernel(
+    return kit.Kernel(
         (call,), _extents, scratch_bytes=scratch, find_terms=lambda: _terms(encodings.shape[1], a)
     )
 
@@ -191,7 +172,7 @@ def _scratch_bytes(anchors: int, a: DetectionPostprocess) -> int:
     return 8 * anchors + (8 * a.classes if min(a.best_classes, a.classes) > 1 else 0)
 
 
-def _terms(anchors: int, a: DetectionPostprocess) -> Terms:
+def _terms(anchors: int, a: DetectionPostprocess) -> kit.Terms:
     """Every score is compared; how many boxes are decoded and sorted depends on the scores."""
     scores = anchors * a.classes
     return {
@@ -203,7 +184,7 @@ def _terms(anchors: int, a: DetectionPostprocess) -> Terms:
     }
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     """Anchors are read, and boxes written, whole."""
     number = {
         name: touched.call[f"params.{name}"]
@@ -217,24 +198,24 @@ def _extents(touched: Touched) -> Extents:
         number["detections"], number["best_classes"], number["classes"], number["each_class"]
     )
     places = asked.places
-    return Extents(
+    return kit.Extents(
         {
-            _ENCODINGS: whole(stored[0], widths[0]),
-            _SCORES: whole(stored[1], widths[1]),
-            _ANCHORS: whole(_COORDINATES * anchors, 4),
+            _ENCODINGS: kit.whole(stored[0], widths[0]),
+            _SCORES: kit.whole(stored[1], widths[1]),
+            _ANCHORS: kit.whole(_COORDINATES * anchors, 4),
         },
         {
-            0: whole(_COORDINATES * places, 4),
-            1: whole(places, 4),
-            2: whole(places, 4),
-            3: whole(1, 4),
+            0: kit.whole(_COORDINATES * places, 4),
+            1: kit.whole(places, 4),
+            2: kit.whole(places, 4),
+            3: kit.whole(1, 4),
         },
         scratch=_scratch_bytes(anchors, asked),
         largest=max(anchors * number["classes"], *stored),
     )
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     options, anchors = node.options, node.constant(_ANCHORS).astype(np.float32)
     if (anchors[:, 2:] < 0).any():
         raise node.unsupported("an anchor has a negative size", "export the detector again")
@@ -258,11 +239,11 @@ def _read(node: TfliteNode) -> ReadOp:
         )
     if regular and each_class < 1:
         raise node.unsupported("no detections of a class", "export it with detections_per_class")
-    return ReadOp(attributes, (0, 1, 2))
+    return kit.ReadOp(attributes, (0, 1, 2))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    a = _attributes(op)
+def _write(op: kit.Operator[DetectionPostprocess]) -> kit.WrittenOp:
+    a = op.attributes
     options = {
         "max_detections": a.detections,
         "max_classes_per_detection": a.best_classes,
@@ -274,10 +255,10 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     options |= {f"{side}_scale": scale for side, scale in zip("yxhw", a.scales, strict=True)}
     if a.each_class:
         options["detections_per_class"] = a.each_class
-    return WrittenOp(CUSTOM, "", options)
+    return kit.WrittenOp(CUSTOM, "", options)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     """Anchors on a grid; scores of few levels, so that some are equal."""
     count, classes = int(rng.integers(1, 60)), int(rng.integers(1, 8))
     coordinates, background = 4 + int(rng.random() < 0.2) * 3, int(rng.random() < 0.5)
@@ -297,43 +278,48 @@ def _sample(rng: np.random.Generator) -> Graph:
     shapes = ((1, attributes.places, 4), (1, attributes.places), (1, attributes.places), (1,))
     names = ("boxes", "labels", "found_scores", "count")
     tensors = [
-        Tensor("encodings", (1, count, coordinates), DType.FLOAT32),
-        Tensor("scores", (1, count, classes + background), DType.FLOAT32),
-        Tensor("anchors", anchors.shape, DType.FLOAT32, None, anchors),
-        *(Tensor(name, shape, DType.FLOAT32) for name, shape in zip(names, shapes, strict=True)),
+        kit.Tensor("encodings", (1, count, coordinates), kit.DType.FLOAT32),
+        kit.Tensor("scores", (1, count, classes + background), kit.DType.FLOAT32),
+        kit.Tensor("anchors", anchors.shape, kit.DType.FLOAT32, None, anchors),
+        *(
+            kit.Tensor(name, shape, kit.DType.FLOAT32)
+            for name, shape in zip(names, shapes, strict=True)
+        ),
     ]
     inputs = ("encodings", "scores", "anchors")
-    op = Op("detection_postprocess", "detect", inputs, names, attributes)
-    return Graph.build("sample", tensors, [op], inputs[:2], names)
+    op = kit.Op("detection_postprocess", "detect", inputs, names, attributes)
+    return kit.Graph.build("sample", tensors, [op], inputs[:2], names)
 
 
-def _sample_stored(rng: np.random.Generator) -> Graph:
+def _sample_stored(rng: np.random.Generator) -> kit.Graph:
     """Encodings, and mostly scores, stored in int8."""
     graph = _sample(rng)
 
-    def stored(tensor: Tensor) -> Tensor:
-        q = Quantisation(
+    def stored(tensor: kit.Tensor) -> kit.Tensor:
+        q = kit.Quantisation(
             (float(np.float32(rng.uniform(0.01, 0.2))),), (int(rng.integers(-128, 128)),)
         )
-        return replace(tensor, dtype=DType.INT8, quantisation=q)
+        return replace(tensor, dtype=kit.DType.INT8, quantisation=q)
 
     chosen = {"encodings"} | ({"scores"} if rng.random() < 0.8 else set())
     tensors = [stored(t) if t.name in chosen else t for t in graph.tensors.values()]
-    return Graph.build("sample", tensors, graph.ops, graph.inputs, graph.outputs)
+    return kit.Graph.build("sample", tensors, graph.ops, graph.inputs, graph.outputs)
 
 
-_DTYPES = frozenset({DType.FLOAT32, DType.INT8})
-_FLOAT32 = OldForm(
+_DTYPES = frozenset({kit.DType.FLOAT32, kit.DType.INT8})
+_FLOAT32 = kit.Form(
     kind="detection_postprocess",
     attributes=DetectionPostprocess,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding((CUSTOM,), _read, _write),
+    tflite=kit.TfliteBinding((CUSTOM,), _read, _write),
     types=_DTYPES,
-    dtype=DType.FLOAT32,
+    dtype=kit.DType.FLOAT32,
     limits="float32 encodings and scores, or int8 ones behind their DEQUANTIZE; constant anchors",
 )
-_INT8 = replace(_FLOAT32, sample=_sample_stored, tflite=None, made_by_passes=True, dtype=DType.INT8)
-SPEC = OpSpec((_FLOAT32, _INT8))
+_INT8 = replace(
+    _FLOAT32, sample=_sample_stored, tflite=None, made_by_passes=True, dtype=kit.DType.INT8
+)
+SPEC = kit.OpSpec((_FLOAT32, _INT8))

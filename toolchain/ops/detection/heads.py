@@ -12,9 +12,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.float_math import exp, logistic
 from toolchain.ops.detection.boxes import Float32, decode, overlap
-from toolchain.ops.spec import Array
 
 COORDINATES = 4
 _ONE, _TWO, _HALF = np.float32(1), np.float32(2), np.float32(0.5)
@@ -192,6 +192,6 @@ def kept(
     return found
 
 
-def joined(parts: Sequence[Array]) -> NDArray[np.float32]:
+def joined(parts: Sequence[kit.Array]) -> NDArray[np.float32]:
     """The heads' places one after the other."""
     return np.concatenate(list(parts), axis=0).astype(np.float32)

@@ -24,6 +24,7 @@ from toolchain.ops.kernel import (
     SafeOverlap,
     Touched,
 )
+from toolchain.ops.operator import operator_of
 from toolchain.ops.reduction.fine_sums import parameters, settled
 from toolchain.ops.spec import (
     STORED,
@@ -125,7 +126,7 @@ def _plain_form(dtype: DType) -> OldForm:
 def _reference_s8(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     zero_point = graph.input(op, 0).q.zero_point
     total = sum(values.astype(np.int64) - zero_point for values in inputs)
-    return (settled(op, graph, np.asarray(total)),)
+    return (settled(operator_of(op, graph), np.asarray(total)),)
 
 
 def _infer_s8(op: Op, graph: Graph) -> tuple[TensorType, ...]:
@@ -138,7 +139,7 @@ def _infer_s8(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 
 def _select_s8(op: Op, graph: Graph, core: Core) -> Kernel:
     """One pass over all operands."""
-    given = parameters(op, graph)
+    given = parameters(operator_of(op, graph))
     count = len(op.inputs)
     arguments: dict[str, Argument] = {
         **{f"operand_{number}": Input(number) for number in range(count)},

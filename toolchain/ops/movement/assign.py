@@ -12,54 +12,50 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
-from toolchain.ops.extents import Extents
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import STORED, Alias, Array, TensorType
+from toolchain.ir import State
+from toolchain.ops import kit
 
 
 @dataclass(frozen=True)
-class Assign(Attributes):
+class Assign(kit.Attributes):
     """No attributes."""
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    value, state = graph.input(op, 0), graph.input(op, 1)
+def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+    value, state = op.x, op.input(1)
     if (value.shape, value.dtype) != (state.shape, state.dtype):
         raise ValueError(f"{value} is assigned to {state}")
-    return (TensorType(state.shape, state.dtype),)
+    return (kit.TensorType(state.shape, state.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     return (inputs[0],)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     """Nothing is called: where the value does not lie in the state, it is copied as a view is."""
-    return Kernel((), lambda touched: Extents())
+    return kit.Kernel((), lambda touched: kit.Extents())
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
-    value, state = op.inputs
-    return (Alias(op.outputs[0], state), Alias(value, op.outputs[0]))
+def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
+    value, state = op.op.inputs
+    return (kit.Alias(op.y.name, state), kit.Alias(value, op.y.name))
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = tuple(int(size) for size in rng.integers(1, 6, rng.integers(1, 5)))
-    q = Quantisation((0.05,), (int(rng.integers(-128, 128)),))
+    q = kit.Quantisation((0.05,), (int(rng.integers(-128, 128)),))
     names = ("x", "state", "state_next")
-    tensors = [Tensor(name, shape, DType.INT8, q) for name in names]
+    tensors = [kit.Tensor(name, shape, kit.DType.INT8, q) for name in names]
     initial = rng.integers(-128, 128, shape).astype(np.int8)
-    op = Op("assign", "assign", ("x", "state"), ("state_next",), Assign())
-    return Graph.build(
+    op = kit.Op("assign", "assign", ("x", "state"), ("state_next",), Assign())
+    return kit.Graph.build(
         "sample", tensors, [op], ["x"], ["x"], [State("state", "state_next", initial)]
     )
 
 
-SPEC = OldForm(
-    quantised=STORED,
+SPEC = kit.Form(
+    quantised=kit.STORED,
     kind="assign",
     attributes=Assign,
     infer=_infer,
@@ -67,6 +63,6 @@ SPEC = OldForm(
     select=_select,
     aliases=_aliases,
     sample=_sample,
-    types=frozenset(DType),
+    types=frozenset(kit.DType),
     limits="any element type; the state is named by VAR_HANDLE and read by READ_VARIABLE",
 )

@@ -11,16 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import StridedCopy, int32_constant, row_major, strided_copy
-from toolchain.ops.spec import ReadOp, TfliteNode, WrittenOp
 
 _MOST_COPIES = 64
 
 
 @dataclass(frozen=True)
-class BatchBlocks(Attributes):
+class BatchBlocks(kit.Attributes):
     """Of each dimension between batch and channels: the block, and what is added or cut off before
     and after."""
 
@@ -28,15 +26,15 @@ class BatchBlocks(Attributes):
     ends: tuple[tuple[int, int], ...]
 
 
-def batch_blocks(op: Op) -> BatchBlocks:
+def batch_blocks(op: kit.Op) -> BatchBlocks:
     """The operator's attributes."""
     assert isinstance(op.attributes, BatchBlocks)
     return op.attributes
 
 
-def check_blocks(op: Op, x: Tensor) -> None:
+def check_blocks(op: kit.Operator[BatchBlocks], x: kit.Tensor) -> None:
     """Raise ValueError where block, ends and tensor contradict each other."""
-    attributes = batch_blocks(op)
+    attributes = op.attributes
     if len(x.shape) not in (3, 4) or len(attributes.block) != len(x.shape) - 2:
         raise ValueError(f"blocks {list(attributes.block)} of {x}")
     if len(attributes.ends) != len(attributes.block) or min(attributes.block) < 1:
@@ -46,16 +44,13 @@ def check_blocks(op: Op, x: Tensor) -> None:
 
 
 def spread_copies(
-    op: Op, image: Tensor, spread: Tensor, *, gather: bool
+    op: kit.Operator[BatchBlocks], image: kit.Tensor, spread: kit.Tensor, *, gather: bool
 ) -> tuple[StridedCopy, ...]:
     """From `image` to `spread`, or with `gather` back. Raises UnsupportedError for too many."""
-    attributes, bytes_ = batch_blocks(op), image.dtype.size_bytes
+    attributes, bytes_ = op.attributes, image.dtype.size_bytes
     batches, sizes = image.shape[0], image.shape[1:-1]
     if np.prod(attributes.block) > _MOST_COPIES:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: blocks of {list(attributes.block)} take more than "
-            f"{_MOST_COPIES} copies"
-        )
+        raise op.refused(f"blocks of {list(attributes.block)} take more than {_MOST_COPIES} copies")
     inside, outside = row_major(image.shape), row_major(spread.shape)
     copies: list[StridedCopy] = []
     for number, place in enumerate(itertools.product(*(range(b) for b in attributes.block))):
@@ -86,21 +81,21 @@ def spread_copies(
     return tuple(copies)
 
 
-def read_blocks(node: TfliteNode) -> ReadOp:
+def read_blocks(node: kit.TfliteNode) -> kit.ReadOp:
     """The attributes of a TFLite operator with constant blocks and ends."""
     block = tuple(int(v) for v in node.constant(1).reshape(-1))
     ends = tuple((int(a), int(b)) for a, b in node.constant(2).reshape(-1, 2))
-    return ReadOp(BatchBlocks(block, ends), (0,))
+    return kit.ReadOp(BatchBlocks(block, ends), (0,))
 
 
-def write_blocks(op: Op, builtin: str, options_type: str) -> WrittenOp:
+def write_blocks(op: kit.Operator[BatchBlocks], builtin: str, options_type: str) -> kit.WrittenOp:
     """The TFLite operator `builtin`, the inverse of `read_blocks`."""
-    attributes = batch_blocks(op)
+    attributes = op.attributes
     constants = (
         int32_constant("block", attributes.block),
         int32_constant("ends", np.array(attributes.ends)),
     )
-    return WrittenOp(builtin, options_type, {}, constants, version=2)
+    return kit.WrittenOp(builtin, options_type, {}, constants, version=2)
 
 
 def random_ends(rng: np.random.Generator, count: int) -> tuple[tuple[int, int], ...]:

@@ -9,13 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
 from toolchain.ops.movement.batch_blocks import (
     BatchBlocks,
-    batch_blocks,
     check_blocks,
     random_block,
     random_ends,
@@ -25,11 +21,10 @@ from toolchain.ops.movement.batch_blocks import (
 )
 from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.movement.kernels import copies_kernel
-from toolchain.ops.spec import ALIKE, Array, TensorType, TfliteBinding
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, attributes = graph.input(op, 0), batch_blocks(op)
+def _infer(op: kit.Operator[BatchBlocks]) -> tuple[kit.TensorType, ...]:
+    x, attributes = op.x, op.attributes
     check_blocks(op, x)
     images = int(np.prod(attributes.block))
     if x.shape[0] % images:
@@ -38,11 +33,11 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     sizes = [size - sum(ends) for size, ends in zip(whole, attributes.ends, strict=True)]
     if min(sizes) < 1:
         raise ValueError(f"crops {list(attributes.ends)} leave nothing of {whole}")
-    return (TensorType((x.shape[0] // images, *sizes, x.shape[-1]), x.dtype),)
+    return (kit.TensorType((x.shape[0] // images, *sizes, x.shape[-1]), x.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    attributes, x, y = batch_blocks(op), graph.input(op, 0), graph.output(op)
+def _reference(op: kit.Operator[BatchBlocks], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    attributes, x, y = op.attributes, op.x, op.y
     count = len(attributes.block)
     split = inputs[0].reshape(*attributes.block, y.shape[0], *x.shape[1:])
     order = [count]
@@ -55,12 +50,12 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (moved,)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    copies = spread_copies(op, graph.output(op), graph.input(op, 0), gather=True)
-    return copies_kernel(op, graph, copies)
+def _select(op: kit.Operator[BatchBlocks], core: kit.Core) -> kit.Kernel:
+    copies = spread_copies(op, op.y, op.x, gather=True)
+    return copies_kernel(op, copies)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     block, (dtype, quantisation) = random_block(rng), sample_type(rng)
     ends = random_ends(rng, len(block))
     spread, sizes = [], []
@@ -69,25 +64,27 @@ def _sample(rng: np.random.Generator) -> Graph:
         sizes.append(spread[-1] * side - before - after)
     batches, channels = int(rng.integers(1, 4)), int(rng.integers(1, 9))
     x_shape = (batches * int(np.prod(block)), *spread, channels)
-    x = Tensor("x", x_shape, dtype, quantisation)
-    y = Tensor("y", (batches, *sizes, channels), dtype, quantisation)
-    op = Op("batch_to_space", "gather", ("x",), ("y",), BatchBlocks(block, ends))
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    x = kit.Tensor("x", x_shape, dtype, quantisation)
+    y = kit.Tensor("y", (batches, *sizes, channels), dtype, quantisation)
+    op = kit.Op("batch_to_space", "gather", ("x",), ("y",), BatchBlocks(block, ends))
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
-    quantised=ALIKE,
+SPEC = kit.Form(
+    quantised=kit.ALIKE,
     kind="batch_to_space",
     attributes=BatchBlocks,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(
+    tflite=kit.TfliteBinding(
         ("BATCH_TO_SPACE_ND",),
         read_blocks,
-        lambda op, graph: write_blocks(op, "BATCH_TO_SPACE_ND", "BatchToSpaceNDOptions"),
+        lambda op: write_blocks(op, "BATCH_TO_SPACE_ND", "BatchToSpaceNDOptions"),
     ),
-    types=frozenset({DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32}),
+    types=frozenset(
+        {kit.DType.INT8, kit.DType.INT16, kit.DType.INT32, kit.DType.INT64, kit.DType.FLOAT32}
+    ),
     limits="any type but bool; constant operands; becomes a dilation where that is exact",
 )

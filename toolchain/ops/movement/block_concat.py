@@ -13,38 +13,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extent, Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, SafeOverlap, Touched
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import StridedCopy, sample_shape, sample_type
 from toolchain.ops.movement.copies import strided_copy as copy_block
 from toolchain.ops.movement.kernels import MOVE, copies_kernel, copy_source, move_terms
-from toolchain.ops.spec import STORED, Array, TensorType
 
 
 @dataclass(frozen=True)
-class BlockConcat(Attributes):
+class BlockConcat(kit.Attributes):
     """`parts`: for each operand the half-open range of indices along `axis` that it contributes."""
 
     axis: int
     parts: tuple[tuple[int, int], ...]
 
 
-def _attributes(op: Op) -> BlockConcat:
-    assert isinstance(op.attributes, BlockConcat)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    attributes, first = _attributes(op), graph.input(op, 0)
+def _infer(op: kit.Operator[BlockConcat]) -> tuple[kit.TensorType, ...]:
+    attributes, first = op.attributes, op.x
     axis = attributes.axis
     if not 0 <= axis < len(first.shape):
         raise ValueError(f"{first} has no axis {axis}")
     if len(attributes.parts) != len(op.inputs):
         raise ValueError(f"{len(attributes.parts)} parts of {len(op.inputs)} operands")
-    for x, (begin, end) in zip(graph.input_tensors(op), attributes.parts, strict=True):
+    for x, (begin, end) in zip(op.inputs, attributes.parts, strict=True):
         if x is None or x.dtype is not first.dtype:
             raise ValueError(f"{x} cannot stand beside {first}")
         if (*x.shape[:axis], *x.shape[axis + 1 :]) != (
@@ -56,18 +46,18 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
             raise ValueError(f"[{begin}, {end}) of {x} along axis {axis}")
     length = sum(end - begin for begin, end in attributes.parts)
     shape = (*first.shape[:axis], length, *first.shape[axis + 1 :])
-    return (TensorType(shape, first.dtype),)
+    return (kit.TensorType(shape, first.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    attributes = _attributes(op)
+def _reference(op: kit.Operator[BlockConcat], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    attributes = op.attributes
     runs = zip(inputs, attributes.parts, strict=True)
     taken = [np.take(x, range(begin, end), attributes.axis) for x, (begin, end) in runs]
     return (np.concatenate(taken, attributes.axis),)
 
 
-def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
-    attributes, y = _attributes(op), graph.output(op)
+def _copies(op: kit.Operator[BlockConcat]) -> tuple[StridedCopy, ...]:
+    attributes, y = op.attributes, op.y
     outer, inner = math.prod(y.shape[: attributes.axis]), math.prod(y.shape[attributes.axis + 1 :])
     copies: list[StridedCopy] = []
     at = 0
@@ -75,7 +65,7 @@ def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
         length = (end - begin) * inner
         copies += copy_block(
             (outer, length),
-            (graph.input(op, index).shape[attributes.axis] * inner, 1),
+            (op.input(index).shape[attributes.axis] * inner, 1),
             (y.shape[attributes.axis] * inner, 1),
             y.dtype.size_bytes,
             source=index,
@@ -86,38 +76,38 @@ def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
     return tuple(copies)
 
 
-def single_run(op: Op, graph: Graph) -> StridedCopy | None:
+def single_run(op: kit.Operator[BlockConcat]) -> StridedCopy | None:
     """The only run of bytes that the operator copies; None if it copies several."""
-    copies = _copies(op, graph)
+    copies = _copies(op)
     return copies[0] if len(copies) == 1 and not copies[0].loops else None
 
 
-def _reads(op: Op, graph: Graph) -> tuple[tuple[int, int], ...]:
+def _reads(op: kit.Operator[BlockConcat]) -> tuple[tuple[int, int], ...]:
     """A run of indices is a run of bytes where nothing longer than 1 stands before the axis."""
     runs = []
-    for x, (begin, end) in zip(graph.input_tensors(op), _attributes(op).parts, strict=True):
+    for x, (begin, end) in zip(op.inputs, op.attributes.parts, strict=True):
         assert x is not None
-        axis = _attributes(op).axis
+        axis = op.attributes.axis
         unit = x.size_bytes // x.shape[axis]
         one_run = math.prod(x.shape[:axis]) == 1
         runs.append((begin * unit, end * unit) if one_run else (0, x.size_bytes))
     return tuple(runs)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select(op: kit.Operator[BlockConcat], core: kit.Core) -> kit.Kernel:
     """One run of bytes by `thimble_move`, overlap or not; anything else by `thimble_copy_nd`."""
-    run = single_run(op, graph)
+    run = single_run(op)
     if run is None:
-        return copies_kernel(op, graph, _copies(op, graph))
-    arguments: dict[str, Argument] = {
-        "target": Output(0),
-        "source": copy_source(run, op, graph),
+        return copies_kernel(op, _copies(op))
+    arguments: dict[str, kit.Argument] = {
+        "target": kit.Output(0),
+        "source": copy_source(run, op),
         "size_bytes": run.run_bytes,
     }
     # Moved at once, it may go anywhere, to where it was even.
-    overlap = SafeOverlap(0, lead_bytes=-graph.input(op, 0).size_bytes)
-    return Kernel(
-        (Call(MOVE, arguments),),
+    overlap = kit.SafeOverlap(0, lead_bytes=-op.x.size_bytes)
+    return kit.Kernel(
+        (kit.Call(MOVE, arguments),),
         _move_extents,
         find_overlaps=lambda: (overlap,),
         find_terms=lambda: move_terms(
@@ -126,16 +116,18 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     )
 
 
-def _move_extents(touched: Touched) -> Extents:
+def _move_extents(touched: kit.Touched) -> kit.Extents:
     source, size_bytes = touched.call.arguments["source"], touched.call["size_bytes"]
-    assert isinstance(source, Input)
+    assert isinstance(source, kit.Input)
     pointer = touched.inputs[source.index]
     assert pointer is not None
     begin = source.at * pointer.element_bytes
-    return Extents({source.index: Extent(begin, begin + size_bytes)}, {0: whole(size_bytes)})
+    return kit.Extents(
+        {source.index: kit.Extent(begin, begin + size_bytes)}, {0: kit.whole(size_bytes)}
+    )
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
     axis = int(rng.integers(rank))
     shape = sample_shape(rng, rank, 500)
@@ -148,16 +140,16 @@ def _sample(rng: np.random.Generator) -> Graph:
         begin = int(rng.integers(length))
         parts.append((begin, int(rng.integers(begin, length)) + 1))
         part = (*shape[:axis], length, *shape[axis + 1 :])
-        tensors.append(Tensor(f"x{index}", part, dtype, quantisation))
+        tensors.append(kit.Tensor(f"x{index}", part, dtype, quantisation))
     names = tuple(t.name for t in tensors)
     total = sum(end - begin for begin, end in parts)
-    y = Tensor("y", (*shape[:axis], total, *shape[axis + 1 :]), dtype, quantisation)
-    op = Op("block_concat", "join", names, ("y",), BlockConcat(axis, tuple(parts)))
-    return Graph.build("sample", [*tensors, y], [op], names, ["y"])
+    y = kit.Tensor("y", (*shape[:axis], total, *shape[axis + 1 :]), dtype, quantisation)
+    op = kit.Op("block_concat", "join", names, ("y",), BlockConcat(axis, tuple(parts)))
+    return kit.Graph.build("sample", [*tensors, y], [op], names, ["y"])
 
 
-SPEC = OldForm(
-    quantised=STORED,
+SPEC = kit.Form(
+    quantised=kit.STORED,
     kind="block_concat",
     attributes=BlockConcat,
     infer=_infer,
@@ -165,7 +157,7 @@ SPEC = OldForm(
     select=_select,
     sample=_sample,
     reads=_reads,
-    types=frozenset(DType),
+    types=frozenset(kit.DType),
     made_by_passes=True,
     limits="any type; made by splitting, never read from a file",
 )

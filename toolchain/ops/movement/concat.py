@@ -12,12 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.axes import elementwise_axes
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
     image_pitch,
@@ -28,45 +25,30 @@ from toolchain.ops.movement.copies import (
 from toolchain.ops.movement.joining import Parts, gather_copies, parts_along
 from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.readers.onnx import resolve_axes
-from toolchain.ops.spec import (
-    ALIKE,
-    Alias,
-    Array,
-    Axis,
-    OnnxBinding,
-    OnnxNode,
-    ReadOp,
-    StridedView,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 
 @dataclass(frozen=True)
-class Concat(Attributes):
+class Concat(kit.Attributes):
     """`axis`, along which the inputs are joined, may be negative."""
 
     axis: int
 
 
-def _axis(op: Op, graph: Graph) -> int:
-    assert isinstance(op.attributes, Concat)
-    return resolve_axis(op.attributes.axis, len(graph.input(op, 0).shape))
+def _axis(op: kit.Operator[Concat]) -> int:
+    return resolve_axis(op.attributes.axis, len(op.x.shape))
 
 
-def _inputs(op: Op, graph: Graph) -> tuple[Tensor, ...]:
-    return tuple(graph.tensors[name] for name in op.inputs)
+def _inputs(op: kit.AnyOperator) -> tuple[kit.Tensor, ...]:
+    return tuple(op.graph.tensors[name] for name in op.op.inputs)
 
 
-def _parts(op: Op, graph: Graph) -> Parts:
-    axis = _axis(op, graph)
-    return parts_along(graph.output(op), axis, [x.shape[axis] for x in _inputs(op, graph)])
+def _parts(op: kit.Operator[Concat]) -> Parts:
+    axis = _axis(op)
+    return parts_along(op.y, axis, [x.shape[axis] for x in _inputs(op)])
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    axis, inputs = _axis(op, graph), _inputs(op, graph)
+def _infer(op: kit.Operator[Concat]) -> tuple[kit.TensorType, ...]:
+    axis, inputs = _axis(op), _inputs(op)
     first = inputs[0]
     for x in inputs:
         if x.dtype is not first.dtype or len(x.shape) != len(first.shape):
@@ -76,64 +58,63 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
         ):
             raise ValueError(f"{x} and {first} differ in more than axis {axis}")
     length = sum(x.shape[axis] for x in inputs)
-    return (TensorType((*first.shape[:axis], length, *first.shape[axis + 1 :]), first.dtype),)
+    return (kit.TensorType((*first.shape[:axis], length, *first.shape[axis + 1 :]), first.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    return (np.concatenate(inputs, _axis(op, graph)),)
+def _reference(op: kit.Operator[Concat], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    return (np.concatenate(inputs, _axis(op)),)
 
 
-def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
-    return gather_copies(_parts(op, graph), graph.output(op).dtype.size_bytes)
+def _copies(op: kit.Operator[Concat]) -> tuple[StridedCopy, ...]:
+    return gather_copies(_parts(op), op.y.dtype.size_bytes)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return copies_kernel(op, graph, _copies(op, graph))
+def _select(op: kit.Operator[Concat], core: kit.Core) -> kit.Kernel:
+    return copies_kernel(op, _copies(op))
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
-    parts, y = _parts(op, graph), graph.output(op)
+def _aliases(op: kit.Operator[Concat]) -> tuple[kit.Alias, ...]:
+    parts, y = _parts(op), op.y
     if not parts.contiguous:
         return ()
     unit = parts.inner * y.dtype.size_bytes
     return tuple(
-        Alias(name, y.name, offset * unit)
-        for name, offset in zip(op.inputs, parts.offsets, strict=True)
+        kit.Alias(name, y.name, offset * unit)
+        for name, offset in zip(op.op.inputs, parts.offsets, strict=True)
     )
 
 
-def _strided_views(op: Op, graph: Graph) -> tuple[StridedView, ...]:
+def _strided_views(op: kit.Operator[Concat]) -> tuple[kit.StridedView, ...]:
     """Of blocks alone, which are written one by one to what they belong to."""
-    if not op.part_of or len(set(op.inputs)) < len(op.inputs):
+    if not op.op.part_of or len(set(op.op.inputs)) < len(op.inputs):
         return ()
     found = []
-    for copy in _copies(op, graph):
-        view = graph.input(op, copy.source)
+    for copy in _copies(op):
+        view = op.input(copy.source)
         pitch = image_pitch(view, copy.run_bytes, copy.loops, source=False)
         if pitch:
-            found.append(StridedView(view.name, op.outputs[0], copy.target_offset, pitch))
+            found.append(kit.StridedView(view.name, op.y.name, copy.target_offset, pitch))
     return tuple(found) if len(found) == len(op.inputs) else ()
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[Concat]) -> tuple[kit.Axis, ...]:
     """Every axis but the one along which the inputs are joined."""
-    joined = _axis(op, graph)
-    return tuple(axis for axis in elementwise_axes(op, graph) if axis.axis != joined)
+    joined = _axis(op)
+    return tuple(axis for axis in elementwise_axes(op.op, op.graph) if axis.axis != joined)
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     if read_activation(node) is not Activation.NONE:
         raise node.unsupported("a fused activation", "apply it as an operator of its own")
-    return ReadOp(Concat(int(node.options.axis)), tuple(range(len(node.inputs))))
+    return kit.ReadOp(Concat(int(node.options.axis)), tuple(range(len(node.inputs))))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    assert isinstance(op.attributes, Concat)
+def _write(op: kit.Operator[Concat]) -> kit.WrittenOp:
     options = {"axis": op.attributes.axis, "fusedActivationFunction": Activation.NONE}
-    return WrittenOp("CONCATENATION", "ConcatenationOptions", options, version=2)
+    return kit.WrittenOp("CONCATENATION", "ConcatenationOptions", options, version=2)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
     shape = sample_shape(rng, rank, 600)
     if rng.random() < 0.3:
@@ -147,19 +128,19 @@ def _sample(rng: np.random.Generator) -> Graph:
         part = (*shape[:axis], length, *shape[axis + 1 :])
         data = rng.integers(-128, 128, part).astype(dtype.numpy) if rng.random() < 0.2 else None
         constant = data if index else None
-        tensors.append(Tensor(f"x{index}", part, dtype, quantisation, constant))
+        tensors.append(kit.Tensor(f"x{index}", part, dtype, quantisation, constant))
     names = [t.name for t in tensors]
     if rng.random() < 0.2:
         names.append(names[0])
         lengths.append(lengths[0])
-    y = Tensor("y", (*shape[:axis], sum(lengths), *shape[axis + 1 :]), dtype, quantisation)
+    y = kit.Tensor("y", (*shape[:axis], sum(lengths), *shape[axis + 1 :]), dtype, quantisation)
     written = axis - rank if rng.random() < 0.5 else axis
-    op = Op("concat", "concat", tuple(names), ("y",), Concat(written))
+    op = kit.Op("concat", "concat", tuple(names), ("y",), Concat(written))
     given = [t.name for t in tensors if not t.is_constant]
-    return Graph.build("sample", [*tensors, y], [op], given, ["y"])
+    return kit.Graph.build("sample", [*tensors, y], [op], given, ["y"])
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """Every part takes the scale of the whole. Parts of other scales that nothing quantises
     afterwards stay real, as the file has them."""
     order = node.axes(*range(node.inputs))
@@ -171,19 +152,19 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("concat", Concat(order.index(axis)), parts, q, order)
 
 
-SPEC = OldForm(
-    quantised=ALIKE,
+SPEC = kit.Form(
+    quantised=kit.ALIKE,
     kind="concat",
     attributes=Concat,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("CONCATENATION",), _read, _write),
+    tflite=kit.TfliteBinding(("CONCATENATION",), _read, _write),
     aliases=_aliases,
     strided_views=_strided_views,
     axes=_axes,
-    types=frozenset(DType),
-    onnx=OnnxBinding(("Concat",), _read_onnx, plain=_read_onnx),
+    types=frozenset(kit.DType),
+    onnx=kit.OnnxBinding(("Concat",), _read_onnx, plain=_read_onnx),
     limits="any type; operands quantised alike, but for legacy uint8, which is rescaled",
 )

@@ -15,9 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from toolchain.errors import UnsupportedError
-from toolchain.ir import DType, Quantisation, Tensor
-from toolchain.ops.spec import Array, TfliteNode
+from toolchain.ops import kit
 
 MAX_LOOPS = 6
 """THIMBLE_COPY_MAX_LOOPS in C."""
@@ -89,7 +87,7 @@ def strided_copy(
     if any(outer[1] < inner[1] for outer, inner in pairwise(merged)):
         merged.sort(key=lambda dim: dim[0])
     if len(merged) > MAX_LOOPS:
-        raise UnsupportedError(
+        raise kit.UnsupportedError(
             f"moving data of shape {list(shape)} takes {len(merged)} nested loops, at most "
             f"{MAX_LOOPS} are supported; merge dimensions that stay together"
         )
@@ -106,7 +104,7 @@ def strided_copy(
     )
 
 
-def image_pitch(image: Tensor, run_bytes: int, loops: Sequence[Loop], *, source: bool) -> int:
+def image_pitch(image: kit.Tensor, run_bytes: int, loops: Sequence[Loop], *, source: bool) -> int:
     """Bytes from row to row of the wider image that a copy takes an image from (`source`) or puts
     it into.
 
@@ -130,15 +128,15 @@ def resolve_axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def integers(node: TfliteNode, index: int) -> tuple[int, ...]:
+def integers(node: kit.TfliteNode, index: int) -> tuple[int, ...]:
     """The integers of constant input `index`, flattened."""
     return tuple(int(value) for value in node.constant(index).reshape(-1))
 
 
-def int32_constant(name: str, values: Sequence[int] | Array) -> Tensor:
+def int32_constant(name: str, values: Sequence[int] | kit.Array) -> kit.Tensor:
     """An int32 constant input of a TFLite operator that is written: a shape, axes, paddings."""
     data = np.asarray(values, dtype=np.int32)
-    return Tensor(name, data.shape, DType.INT32, None, data)
+    return kit.Tensor(name, data.shape, kit.DType.INT32, None, data)
 
 
 def sample_shape(rng: np.random.Generator, rank: int, elements: int = 2000) -> tuple[int, ...]:
@@ -147,18 +145,18 @@ def sample_shape(rng: np.random.Generator, rank: int, elements: int = 2000) -> t
     return tuple(int(d) for d in rng.integers(1, high, rank))
 
 
-def sample_quantisation(rng: np.random.Generator) -> Quantisation:
+def sample_quantisation(rng: np.random.Generator) -> kit.Quantisation:
     """A random int8 quantisation. Zero points at the ends of the range are common."""
     scale = float(np.float32(2.0 ** rng.uniform(-9, 1)))
     zero_point = int(rng.choice([-128, 127, 0, int(rng.integers(-128, 128))]))
-    return Quantisation((scale,), (zero_point,))
+    return kit.Quantisation((scale,), (zero_point,))
 
 
 def sample_type(
     rng: np.random.Generator,
-    wide: Sequence[DType] = (DType.INT32, DType.FLOAT32, DType.INT64),
-) -> tuple[DType, Quantisation | None]:
+    wide: Sequence[kit.DType] = (kit.DType.INT32, kit.DType.FLOAT32, kit.DType.INT64),
+) -> tuple[kit.DType, kit.Quantisation | None]:
     """A random element type: mostly int8 with a quantisation, sometimes one of `wide`."""
     if rng.random() < 0.6:
-        return DType.INT8, sample_quantisation(rng)
+        return kit.DType.INT8, sample_quantisation(rng)
     return wide[int(rng.integers(len(wide)))], None

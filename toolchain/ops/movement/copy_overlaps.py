@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
-from toolchain.ops.kernel import SafeOverlap
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import StridedCopy
 from toolchain.ops.walks import NEVER, Int64, lead_bytes, read_after
 
@@ -16,7 +15,9 @@ _MOST_RUNS = 1 << 22
 _WORD = 4
 
 
-def copy_overlaps(op: Op, graph: Graph, copies: Sequence[StridedCopy]) -> tuple[SafeOverlap, ...]:
+def copy_overlaps(
+    op: kit.AnyOperator, copies: Sequence[StridedCopy]
+) -> tuple[kit.SafeOverlap, ...]:
     """Safe overlaps while `thimble_copy_nd` makes `copies` one after the other.
 
     None if every copy is one run, because such an operator is a view or a plain copy. None either
@@ -26,10 +27,10 @@ def copy_overlaps(op: Op, graph: Graph, copies: Sequence[StridedCopy]) -> tuple[
     if runs == len(copies) or runs > _MOST_RUNS:
         return ()
     return tuple(
-        SafeOverlap(source, target, _lead_bytes(copies, source, target))
-        for source, name in enumerate(op.inputs)
+        kit.SafeOverlap(source, target, _lead_bytes(copies, source, target))
+        for source, name in enumerate(op.op.inputs)
         for target in range(len(op.outputs))
-        if op.inputs.count(name) == 1 and not graph.tensors[name].is_constant
+        if op.op.inputs.count(name) == 1 and not op.graph.tensors[name].is_constant
     )
 
 

@@ -12,33 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Struct, Touched
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import (
     resolve_axis,
     sample_shape,
     sample_type,
 )
-from toolchain.ops.spec import (
-    ALIKE,
-    Array,
-    Axis,
-    Reach,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
-_INDICES = (DType.INT32, DType.INT64)
+_INDICES = (kit.DType.INT32, kit.DType.INT64)
 
 
 @dataclass(frozen=True)
-class Gather(Attributes):
+class Gather(kit.Attributes):
     """`batch_dims`: how many leading dimensions data and indices share."""
 
     axis: int = 0
@@ -58,10 +43,9 @@ class _Shape:
     picks: int
 
 
-def _shape(op: Op, graph: Graph) -> _Shape:
+def _shape(op: kit.Operator[Gather]) -> _Shape:
     """Raises ValueError where data, indices and attributes contradict each other."""
-    assert isinstance(op.attributes, Gather)
-    data, indices = graph.input(op, 0), graph.input(op, 1)
+    data, indices = op.x, op.input(1)
     axis = resolve_axis(op.attributes.axis, len(data.shape))
     batch = op.attributes.batch_dims
     batch = batch + len(indices.shape) if batch < 0 else batch
@@ -80,78 +64,81 @@ def _shape(op: Op, graph: Graph) -> _Shape:
     )
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    data, indices, shape = graph.input(op, 0), graph.input(op, 1), _shape(op, graph)
+def _infer(op: kit.Operator[Gather]) -> tuple[kit.TensorType, ...]:
+    data, indices, shape = op.x, op.input(1), _shape(op)
     if indices.dtype not in _INDICES:
         raise ValueError(f"indices are int32 or int64, not {indices.dtype.value}")
     known = indices.constant
     if known is not None and known.size and not (0 <= known.min() <= known.max() < shape.count):
         raise ValueError(f"indices from {known.min()} to {known.max()} of {shape.count}")
     ahead, behind = data.shape[: shape.axis], data.shape[shape.axis + 1 :]
-    return (TensorType((*ahead, *indices.shape[shape.batch_dims :], *behind), data.dtype),)
+    return (kit.TensorType((*ahead, *indices.shape[shape.batch_dims :], *behind), data.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    shape, y = _shape(op, graph), graph.output(op)
+def _reference(op: kit.Operator[Gather], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    shape, y = _shape(op), op.y
     data = inputs[0].reshape(shape.batches, shape.outer, shape.count, shape.inner)
     indices = inputs[1].astype(np.int64).reshape(shape.batches, shape.picks)
     taken = [np.take(d, i, axis=1) for d, i in zip(data, indices, strict=True)]
     return (np.stack(taken).reshape(y.shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    shape = _shape(op, graph)
-    params = Struct(
+def _select(op: kit.Operator[Gather], core: kit.Core) -> kit.Kernel:
+    shape = _shape(op)
+    params = kit.Struct(
         "thimble_gather_params",
         {
             "batches": shape.batches,
             "outer": shape.outer,
             "count": shape.count,
-            "run_bytes": shape.inner * graph.input(op, 0).dtype.size_bytes,
+            "run_bytes": shape.inner * op.x.dtype.size_bytes,
             "picks": shape.picks,
-            "index_bytes": graph.input(op, 1).dtype.size_bytes,
+            "index_bytes": op.input(1).dtype.size_bytes,
         },
     )
-    arguments: dict[str, Argument] = {
+    arguments: dict[str, kit.Argument] = {
         "params": params,
-        "data": Input(0),
-        "indices": Input(1),
-        "target": Output(0),
+        "data": kit.Input(0),
+        "indices": kit.Input(1),
+        "target": kit.Output(0),
     }
-    return Kernel((Call("thimble_gather", arguments, status=True),), _extents)
+    return kit.Kernel((kit.Call("thimble_gather", arguments, status=True),), _extents)
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     """`thimble_gather` checks every index against `count`."""
     batches, outer, count, run_bytes, picks, index_bytes = (
         touched.call[f"params.{name}"]
         for name in ("batches", "outer", "count", "run_bytes", "picks", "index_bytes")
     )
-    return Extents(
-        {0: whole(batches * outer * count, run_bytes), 1: whole(batches * picks, index_bytes)},
-        {0: whole(batches * outer * picks, run_bytes)},
+    return kit.Extents(
+        {
+            0: kit.whole(batches * outer * count, run_bytes),
+            1: kit.whole(batches * picks, index_bytes),
+        },
+        {0: kit.whole(batches * outer * picks, run_bytes)},
     )
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[Gather]) -> tuple[kit.Axis, ...]:
     """Every axis; the gathered one takes the data whole."""
-    shape, data, indices = _shape(op, graph), graph.input(op, 0), graph.input(op, 1)
+    shape, data, indices = _shape(op), op.x, op.input(1)
     new = len(indices.shape) - shape.batch_dims
     result = []
-    for axis in range(len(graph.output(op).shape)):
+    for axis in range(len(op.y.shape)):
         of_data = of_indices = None
         if axis < shape.axis:
-            of_data = Reach(axis)
-            of_indices = Reach(axis) if axis < shape.batch_dims else None
+            of_data = kit.Reach(axis)
+            of_indices = kit.Reach(axis) if axis < shape.batch_dims else None
         elif axis < shape.axis + new:
-            of_indices = Reach(axis - shape.axis + shape.batch_dims)
+            of_indices = kit.Reach(axis - shape.axis + shape.batch_dims)
         else:
-            of_data = Reach(axis - new + 1)
-        result.append(Axis(axis, (of_data, of_indices), lambda part: op.attributes))
+            of_data = kit.Reach(axis - new + 1)
+        result.append(kit.Axis(axis, (of_data, of_indices), lambda part: op.attributes))
     return tuple(result) if data.shape else ()
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     order = (1, 0) if node.builtin == "EMBEDDING_LOOKUP" else (0, 1)
     data, indices, y = node.inputs[order[0]], node.inputs[order[1]], node.outputs[0]
     if data is None or indices is None or indices.dtype not in _INDICES:
@@ -161,17 +148,16 @@ def _read(node: TfliteNode) -> ReadOp:
             f"it turns {data.dtype.value} into {y.dtype.value}", "quantise the activations, too"
         )
     if node.builtin == "EMBEDDING_LOOKUP" or not node.has_options:
-        return ReadOp(Gather(), order)
-    return ReadOp(Gather(int(node.options.axis), int(node.options.batchDims)), order)
+        return kit.ReadOp(Gather(), order)
+    return kit.ReadOp(Gather(int(node.options.axis), int(node.options.batchDims)), order)
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    assert isinstance(op.attributes, Gather)
+def _write(op: kit.Operator[Gather]) -> kit.WrittenOp:
     options = {"axis": op.attributes.axis, "batchDims": op.attributes.batch_dims}
-    return WrittenOp("GATHER", "GatherOptions", options, version=5)
+    return kit.WrittenOp("GATHER", "GatherOptions", options, version=5)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     """The indices are constant: random ones as an input would mostly lie outside."""
     rank = int(rng.integers(1, 5))
     shape = sample_shape(rng, rank, 400)
@@ -179,27 +165,27 @@ def _sample(rng: np.random.Generator) -> Graph:
     batch = int(rng.integers(axis + 1)) if rng.random() < 0.3 else 0
     tail = sample_shape(rng, int(rng.integers(0, 3)), 12)
     dtype, quantisation = sample_type(rng)
-    index_type = DType.INT64 if rng.random() < 0.3 else DType.INT32
+    index_type = kit.DType.INT64 if rng.random() < 0.3 else kit.DType.INT32
     picks = (*shape[:batch], *tail)
     data = rng.integers(0, shape[axis], picks).astype(index_type.numpy)
     attributes = Gather(axis - rank if rng.random() < 0.3 else axis, batch)
     tensors = [
-        Tensor("x", shape, dtype, quantisation),
-        Tensor("indices", picks, index_type, None, data),
-        Tensor("y", (*shape[:axis], *tail, *shape[axis + 1 :]), dtype, quantisation),
+        kit.Tensor("x", shape, dtype, quantisation),
+        kit.Tensor("indices", picks, index_type, None, data),
+        kit.Tensor("y", (*shape[:axis], *tail, *shape[axis + 1 :]), dtype, quantisation),
     ]
-    op = Op("gather", "gather", ("x", "indices"), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    op = kit.Op("gather", "gather", ("x", "indices"), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-def _choices(op: Op, graph: Graph) -> int:
+def _choices(op: kit.Operator[Gather]) -> int:
     """What every index of a gather must be below."""
     if op.kind == "gather":
-        return _shape(op, graph).count
-    return min(graph.input(op, 0).shape[: graph.input(op, 1).shape[-1]])
+        return _shape(op).count
+    return min(op.x.shape[: op.input(1).shape[-1]])
 
 
-def index_limits(graph: Graph) -> Mapping[str, int]:
+def index_limits(graph: kit.Graph) -> Mapping[str, int]:
     """For each integer input of the graph that serves as indices: the number of slices to choose
     from.
 
@@ -210,7 +196,7 @@ def index_limits(graph: Graph) -> Mapping[str, int]:
     for op in graph.ops:
         if op.kind in ("gather", "gather_nd") and op.inputs[1] in origins:
             for name in origins[op.inputs[1]]:
-                count = _choices(op, graph)
+                count = _choices(kit.operator_of(op, graph))
                 limits[name] = min(count, limits.get(name, count))
         elif all(graph.tensors[name].dtype in _INDICES for name in op.outputs):
             found = {origin for name in op.inputs for origin in origins.get(name, ())}
@@ -219,8 +205,8 @@ def index_limits(graph: Graph) -> Mapping[str, int]:
     return limits
 
 
-SPEC = OldForm(
-    quantised=ALIKE,
+SPEC = kit.Form(
+    quantised=kit.ALIKE,
     kind="gather",
     attributes=Gather,
     infer=_infer,
@@ -228,7 +214,7 @@ SPEC = OldForm(
     select=_select,
     sample=_sample,
     axes=_axes,
-    tflite=TfliteBinding(("GATHER", "EMBEDDING_LOOKUP"), _read, _write),
-    types=frozenset(DType),
+    tflite=kit.TfliteBinding(("GATHER", "EMBEDDING_LOOKUP"), _read, _write),
+    types=frozenset(kit.DType),
     limits="any type, int32 or int64 indices, batch dimensions; the data may be constant",
 )

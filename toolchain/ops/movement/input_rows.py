@@ -13,20 +13,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extent, Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Touched
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.movement.kernels import MOVE, move_terms
-from toolchain.ops.spec import ALIKE, Array, Axis, Part, TensorType
 
 KIND = "input_rows"
 
 
 @dataclass(frozen=True)
-class InputRows(Attributes):
+class InputRows(kit.Attributes):
     """Indices [begin, end) along `axis`, the rows, of the input seen in `shape`.
 
     `shape` has as many elements as the input. Nothing longer than 1 stands before the rows.
@@ -46,14 +41,14 @@ class InputRows(Attributes):
         return self.end - self.begin
 
 
-def rows_of(op: Op) -> InputRows:
+def rows_of(op: kit.Op) -> InputRows:
     """The attributes of an operator of this kind."""
     assert isinstance(op.attributes, InputRows)
     return op.attributes
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, taken = graph.input(op, 0), rows_of(op)
+def _infer(op: kit.Operator[InputRows]) -> tuple[kit.TensorType, ...]:
+    x, taken = op.x, op.attributes
     if not 0 <= taken.axis < len(taken.shape) or math.prod(taken.shape) != x.elements:
         raise ValueError(f"{x} has no rows along axis {taken.axis} of {list(taken.shape)}")
     if math.prod(taken.shape[: taken.axis]) != 1:
@@ -61,56 +56,56 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     if not 0 <= taken.begin < taken.end <= taken.shape[taken.axis]:
         raise ValueError(f"rows [{taken.begin}, {taken.end}) of {x}")
     shape = (*taken.shape[: taken.axis], taken.rows, *taken.shape[taken.axis + 1 :])
-    return (TensorType(shape, x.dtype),)
+    return (kit.TensorType(shape, x.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    taken = rows_of(op)
+def _reference(op: kit.Operator[InputRows], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    taken = op.attributes
     image = inputs[0].reshape(taken.shape)
     return (np.take(image, range(taken.begin, taken.end), taken.axis),)
 
 
-def _reads(op: Op, graph: Graph) -> tuple[tuple[int, int], ...]:
-    taken = rows_of(op)
-    row_bytes = taken.row_elements * graph.input(op, 0).dtype.size_bytes
+def _reads(op: kit.Operator[InputRows]) -> tuple[tuple[int, int], ...]:
+    taken = op.attributes
+    row_bytes = taken.row_elements * op.x.dtype.size_bytes
     return ((taken.begin * row_bytes, taken.end * row_bytes),)
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[InputRows]) -> tuple[kit.Axis, ...]:
     """The rows, in blocks that the caller brings one after the other."""
-    taken = rows_of(op)
+    taken = op.attributes
 
-    def block(part: Part) -> InputRows:
+    def block(part: kit.Part) -> InputRows:
         begin = taken.begin + part.begin
         return replace(taken, begin=begin, end=begin + part.length)
 
-    return (Axis(taken.axis, (None,), block, once=True),)
+    return (kit.Axis(taken.axis, (None,), block, once=True),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    taken, y = rows_of(op), graph.output(op)
-    arguments: dict[str, Argument] = {
-        "target": Output(0),
-        "source": Input(0, taken.begin * taken.row_elements),
+def _select(op: kit.Operator[InputRows], core: kit.Core) -> kit.Kernel:
+    taken, y = op.attributes, op.y
+    arguments: dict[str, kit.Argument] = {
+        "target": kit.Output(0),
+        "source": kit.Input(0, taken.begin * taken.row_elements),
         "size_bytes": y.size_bytes,
     }
-    return Kernel(
-        (Call(MOVE, arguments),),
+    return kit.Kernel(
+        (kit.Call(MOVE, arguments),),
         _extents,
         find_terms=lambda: move_terms(y.size_bytes, y.size_bytes % 4 == 0, core),
     )
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     source, size_bytes = touched.call.arguments["source"], touched.call["size_bytes"]
-    assert isinstance(source, Input)
+    assert isinstance(source, kit.Input)
     pointer = touched.inputs[source.index]
     assert pointer is not None
     begin = source.at * pointer.element_bytes
-    return Extents({0: Extent(begin, begin + size_bytes)}, {0: whole(size_bytes)})
+    return kit.Extents({0: kit.Extent(begin, begin + size_bytes)}, {0: kit.whole(size_bytes)})
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     ahead = (1,) * int(rng.integers(2))
     shape = (*ahead, *(int(size) for size in rng.integers(1, 9, 3)))
     axis = len(ahead)
@@ -118,14 +113,14 @@ def _sample(rng: np.random.Generator) -> Graph:
     end = int(rng.integers(begin, shape[axis])) + 1
     dtype, quantisation = sample_type(rng)
     flat = rng.random() < 0.5
-    x = Tensor("x", (math.prod(shape),) if flat else shape, dtype, quantisation)
-    y = Tensor("y", (*ahead, end - begin, *shape[axis + 1 :]), dtype, quantisation)
-    op = Op(KIND, "rows", ("x",), ("y",), InputRows(shape, axis, begin, end))
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    x = kit.Tensor("x", (math.prod(shape),) if flat else shape, dtype, quantisation)
+    y = kit.Tensor("y", (*ahead, end - begin, *shape[axis + 1 :]), dtype, quantisation)
+    op = kit.Op(KIND, "rows", ("x",), ("y",), InputRows(shape, axis, begin, end))
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
-    quantised=ALIKE,
+SPEC = kit.Form(
+    quantised=kit.ALIKE,
     kind=KIND,
     attributes=InputRows,
     infer=_infer,
@@ -134,7 +129,7 @@ SPEC = OldForm(
     sample=_sample,
     reads=_reads,
     axes=_axes,
-    types=frozenset(DType),
+    types=frozenset(kit.DType),
     made_by_passes=True,
     limits="any type; made by --stream-input, never read from a file",
 )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolchain.ir import Tensor
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import StridedCopy, strided_copy
 
 
@@ -30,7 +30,7 @@ class Parts:
         return self.outer == 1
 
 
-def parts_along(whole: Tensor, axis: int, lengths: Sequence[int]) -> Parts:
+def parts_along(whole: kit.Tensor, axis: int, lengths: Sequence[int]) -> Parts:
     """The parts of a tensor along an axis, by their lengths."""
     return Parts(math.prod(whole.shape[:axis]), math.prod(whole.shape[axis + 1 :]), tuple(lengths))
 

@@ -12,25 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extent, Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import NULL, Call, Input, Items, Kernel, Output, Struct, Touched
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import (
     int32_constant,
     sample_shape,
     sample_type,
-)
-from toolchain.ops.spec import (
-    ALIKE,
-    Array,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
 )
 
 MAX_AXES = 6
@@ -39,7 +25,7 @@ _AXIS = "thimble_mirror_axis"
 
 
 @dataclass(frozen=True)
-class MirrorPad(Attributes):
+class MirrorPad(kit.Attributes):
     """`paddings`: elements before and after, for each dimension."""
 
     paddings: tuple[tuple[int, int], ...]
@@ -56,32 +42,27 @@ class Axis:
     stride: int
 
 
-def _attributes(op: Op) -> MirrorPad:
-    assert isinstance(op.attributes, MirrorPad)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, attributes = graph.input(op, 0), _attributes(op)
+def _infer(op: kit.Operator[MirrorPad]) -> tuple[kit.TensorType, ...]:
+    x, attributes = op.x, op.attributes
     if len(attributes.paddings) != len(x.shape):
         raise ValueError(f"{len(attributes.paddings)} paddings for {len(x.shape)} dimensions")
     for size, pair in zip(x.shape, attributes.paddings, strict=True):
         if min(pair) < 0 or max(pair) > size - (not attributes.symmetric):
             raise ValueError(f"padding {pair} reflects more than a dimension of {size}")
     sizes = zip(x.shape, attributes.paddings, strict=True)
-    return (TensorType(tuple(d + before + after for d, (before, after) in sizes), x.dtype),)
+    return (kit.TensorType(tuple(d + before + after for d, (before, after) in sizes), x.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    attributes = _attributes(op)
+def _reference(op: kit.Operator[MirrorPad], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    attributes = op.attributes
     if attributes.symmetric:
         return (np.pad(inputs[0], attributes.paddings, mode="symmetric"),)
     return (np.pad(inputs[0], attributes.paddings, mode="reflect"),)
 
 
-def _axes(op: Op, graph: Graph) -> tuple[tuple[Axis, ...], int]:
+def _axes(op: kit.Operator[MirrorPad]) -> tuple[tuple[Axis, ...], int]:
     """Axes around a run of contiguous bytes, neighbours that are not padded merged."""
-    x, paddings = graph.input(op, 0), _attributes(op).paddings
+    x, paddings = op.x, op.attributes.paddings
     run = x.dtype.size_bytes
     axes: list[Axis] = []
     for axis in reversed(range(len(x.shape))):
@@ -98,29 +79,31 @@ def _axes(op: Op, graph: Graph) -> tuple[tuple[Axis, ...], int]:
     return tuple(reversed(axes)), run
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    axes, run = _axes(op, graph)
+def _select(op: kit.Operator[MirrorPad], core: kit.Core) -> kit.Kernel:
+    axes, run = _axes(op)
     if len(axes) > MAX_AXES:
-        raise UnsupportedError(f"mirror_pad {op.name!r}: more than {MAX_AXES} dimensions")
-    params = Struct(
+        raise kit.UnsupportedError(f"mirror_pad {op.name!r}: more than {MAX_AXES} dimensions")
+    params = kit.Struct(
         "thimble_mirror_pad_params",
         {
-            "axes": Items(_AXIS, tuple(map(_axis, axes))) if axes else NULL,
+            "axes": kit.Items(_AXIS, tuple(map(_axis, axes))) if axes else kit.NULL,
             "axis_count": len(axes),
             "run_bytes": run,
-            "symmetric": int(_attributes(op).symmetric),
+            "symmetric": int(op.attributes.symmetric),
         },
     )
-    call = Call("thimble_mirror_pad", {"params": params, "source": Input(0), "target": Output(0)})
-    return Kernel((call,), _extents)
+    call = kit.Call(
+        "thimble_mirror_pad", {"params": params, "source": kit.Input(0), "target": kit.Output(0)}
+    )
+    return kit.Kernel((call,), _extents)
 
 
-def _axis(axis: Axis) -> Struct:
+def _axis(axis: Axis) -> kit.Struct:
     counts = {"size": axis.size, "before": axis.before, "count": axis.count}
-    return Struct(_AXIS, counts | {"stride": axis.stride})
+    return kit.Struct(_AXIS, counts | {"stride": axis.stride})
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     """The places that `reflect` gives along each axis."""
     call, run_bytes = touched.call, touched.call["params.run_bytes"]
     symmetric = call["params.symmetric"]
@@ -136,23 +119,23 @@ def _extents(touched: Touched) -> Extents:
         steps = places * stride
         begin, last = begin + int(steps.min()), last + int(steps.max())
         written *= count
-    return Extents({0: Extent(begin, last + run_bytes)}, {0: whole(written)})
+    return kit.Extents({0: kit.Extent(begin, last + run_bytes)}, {0: kit.whole(written)})
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     paddings = tuple((int(a), int(b)) for a, b in node.constant(1).reshape(-1, 2))
     spare = tuple(range(2, len(node.inputs)))
-    return ReadOp(MirrorPad(paddings, node.options.mode == "SYMMETRIC"), (0,), ignored=spare)
+    return kit.ReadOp(MirrorPad(paddings, node.options.mode == "SYMMETRIC"), (0,), ignored=spare)
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    attributes = _attributes(op)
+def _write(op: kit.Operator[MirrorPad]) -> kit.WrittenOp:
+    attributes = op.attributes
     paddings = int32_constant("paddings", np.array(attributes.paddings))
     mode = "SYMMETRIC" if attributes.symmetric else "REFLECT"
-    return WrittenOp("MIRROR_PAD", "MirrorPadOptions", {"mode": mode}, (paddings,))
+    return kit.WrittenOp("MIRROR_PAD", "MirrorPadOptions", {"mode": mode}, (paddings,))
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
     shape = sample_shape(rng, rank, 600)
     symmetric = bool(rng.random() < 0.5)
@@ -164,22 +147,22 @@ def _sample(rng: np.random.Generator) -> Graph:
         for limit in limits
     )
     dtype, quantisation = sample_type(rng)
-    x = Tensor("x", shape, dtype, quantisation)
+    x = kit.Tensor("x", shape, dtype, quantisation)
     padded = tuple(d + a + b for d, (a, b) in zip(shape, paddings, strict=True))
-    y = Tensor("y", padded, dtype, quantisation)
-    op = Op("mirror_pad", "mirror", ("x",), ("y",), MirrorPad(paddings, symmetric))
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    y = kit.Tensor("y", padded, dtype, quantisation)
+    op = kit.Op("mirror_pad", "mirror", ("x",), ("y",), MirrorPad(paddings, symmetric))
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
-    quantised=ALIKE,
+SPEC = kit.Form(
+    quantised=kit.ALIKE,
     kind="mirror_pad",
     attributes=MirrorPad,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("MIRROR_PAD",), _read, _write),
-    types=frozenset(DType),
+    tflite=kit.TfliteBinding(("MIRROR_PAD",), _read, _write),
+    types=frozenset(kit.DType),
     limits="any type, at most 6 dimensions; paddings are constant",
 )

@@ -10,10 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import (
     StridedCopy,
     resolve_axis,
@@ -22,114 +19,104 @@ from toolchain.ops.movement.copies import (
 )
 from toolchain.ops.movement.joining import Parts, gather_copies, parts_along
 from toolchain.ops.movement.kernels import copies_kernel
-from toolchain.ops.spec import (
-    ALIKE,
-    Alias,
-    Array,
-    Axis,
-    Reach,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 
 @dataclass(frozen=True)
-class Pack(Attributes):
+class Pack(kit.Attributes):
     """`axis` of the output that counts the inputs."""
 
     axis: int
 
 
-def _axis(op: Op, graph: Graph) -> int:
-    assert isinstance(op.attributes, Pack)
-    return resolve_axis(op.attributes.axis, len(graph.input(op, 0).shape) + 1)
+def _axis(op: kit.Operator[Pack]) -> int:
+    return resolve_axis(op.attributes.axis, len(op.x.shape) + 1)
 
 
-def _parts(op: Op, graph: Graph) -> Parts:
-    return parts_along(graph.output(op), _axis(op, graph), [1] * len(op.inputs))
+def _parts(op: kit.Operator[Pack]) -> Parts:
+    return parts_along(op.y, _axis(op), [1] * len(op.inputs))
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    axis, first = _axis(op, graph), graph.input(op, 0)
-    for name in op.inputs:
-        x = graph.tensors[name]
+def _infer(op: kit.Operator[Pack]) -> tuple[kit.TensorType, ...]:
+    axis, first = _axis(op), op.x
+    for name in op.op.inputs:
+        x = op.graph.tensors[name]
         if (x.dtype, x.shape) != (first.dtype, first.shape):
             raise ValueError(f"{x} cannot be packed with {first}")
-    return (TensorType((*first.shape[:axis], len(op.inputs), *first.shape[axis:]), first.dtype),)
+    return (
+        kit.TensorType((*first.shape[:axis], len(op.inputs), *first.shape[axis:]), first.dtype),
+    )
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    return (np.stack(inputs, _axis(op, graph)),)
+def _reference(op: kit.Operator[Pack], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    return (np.stack(inputs, _axis(op)),)
 
 
-def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
-    return gather_copies(_parts(op, graph), graph.output(op).dtype.size_bytes)
+def _copies(op: kit.Operator[Pack]) -> tuple[StridedCopy, ...]:
+    return gather_copies(_parts(op), op.y.dtype.size_bytes)
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[Pack]) -> tuple[kit.Axis, ...]:
     """Every axis but the new one."""
-    new, rank = _axis(op, graph), len(graph.output(op).shape)
+    new, rank = _axis(op), len(op.y.shape)
 
-    def along(axis: int) -> Axis:
-        reach = Reach(axis - (axis > new))
-        return Axis(axis, (reach,) * len(op.inputs), lambda part: op.attributes)
+    def along(axis: int) -> kit.Axis:
+        reach = kit.Reach(axis - (axis > new))
+        return kit.Axis(axis, (reach,) * len(op.inputs), lambda part: op.attributes)
 
     return tuple(along(axis) for axis in range(rank) if axis != new)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return copies_kernel(op, graph, _copies(op, graph))
+def _select(op: kit.Operator[Pack], core: kit.Core) -> kit.Kernel:
+    return copies_kernel(op, _copies(op))
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
-    parts, y = _parts(op, graph), graph.output(op)
+def _aliases(op: kit.Operator[Pack]) -> tuple[kit.Alias, ...]:
+    parts, y = _parts(op), op.y
     if not parts.contiguous:
         return ()
     unit = parts.inner * y.dtype.size_bytes
-    return tuple(Alias(name, y.name, index * unit) for index, name in enumerate(op.inputs))
+    return tuple(kit.Alias(name, y.name, index * unit) for index, name in enumerate(op.op.inputs))
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     if node.options.valuesCount != len(node.inputs):
         raise node.unsupported(
             f"its options speak of {node.options.valuesCount} inputs, and it has {len(node.inputs)}"
         )
-    return ReadOp(Pack(int(node.options.axis)), tuple(range(len(node.inputs))))
+    return kit.ReadOp(Pack(int(node.options.axis)), tuple(range(len(node.inputs))))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    assert isinstance(op.attributes, Pack)
+def _write(op: kit.Operator[Pack]) -> kit.WrittenOp:
     options = {"axis": op.attributes.axis, "valuesCount": len(op.inputs)}
-    return WrittenOp("PACK", "PackOptions", options, version=2)
+    return kit.WrittenOp("PACK", "PackOptions", options, version=2)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 4))
     shape = sample_shape(rng, rank, 400)
     axis = int(rng.integers(rank + 1))
     dtype, quantisation = sample_type(rng)
-    inputs = [Tensor(f"x{i}", shape, dtype, quantisation) for i in range(int(rng.integers(1, 5)))]
+    inputs = [
+        kit.Tensor(f"x{i}", shape, dtype, quantisation) for i in range(int(rng.integers(1, 5)))
+    ]
     names = [x.name for x in inputs]
-    y = Tensor("y", (*shape[:axis], len(inputs), *shape[axis:]), dtype, quantisation)
+    y = kit.Tensor("y", (*shape[:axis], len(inputs), *shape[axis:]), dtype, quantisation)
     written = axis - rank - 1 if rng.random() < 0.5 else axis
-    op = Op("pack", "pack", tuple(names), ("y",), Pack(written))
-    return Graph.build("sample", [*inputs, y], [op], names, ["y"])
+    op = kit.Op("pack", "pack", tuple(names), ("y",), Pack(written))
+    return kit.Graph.build("sample", [*inputs, y], [op], names, ["y"])
 
 
-SPEC = OldForm(
-    quantised=ALIKE,
+SPEC = kit.Form(
+    quantised=kit.ALIKE,
     kind="pack",
     attributes=Pack,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("PACK",), _read, _write),
+    tflite=kit.TfliteBinding(("PACK",), _read, _write),
     aliases=_aliases,
     axes=_axes,
-    types=frozenset(DType),
+    types=frozenset(kit.DType),
     limits="any type; operands quantised alike",
 )

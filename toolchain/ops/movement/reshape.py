@@ -12,10 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import (
     int32_constant,
     sample_shape,
@@ -23,50 +20,32 @@ from toolchain.ops.movement.copies import (
     strided_copy,
 )
 from toolchain.ops.movement.kernels import copies_kernel
-from toolchain.ops.spec import (
-    STORED,
-    Alias,
-    Array,
-    Axis,
-    Part,
-    Reach,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 
 @dataclass(frozen=True)
-class Reshape(Attributes):
+class Reshape(kit.Attributes):
     """`shape` of the output, every dimension known."""
 
     shape: tuple[int, ...]
 
 
-def _attributes(op: Op) -> Reshape:
-    assert isinstance(op.attributes, Reshape)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, shape = graph.input(op, 0), _attributes(op).shape
+def _infer(op: kit.Operator[Reshape]) -> tuple[kit.TensorType, ...]:
+    x, shape = op.x, op.attributes.shape
     if math.prod(shape) != x.elements:
         raise ValueError(f"{x.elements} elements do not fill the shape {list(shape)}")
-    return (TensorType(shape, x.dtype),)
+    return (kit.TensorType(shape, x.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    return (inputs[0].reshape(_attributes(op).shape),)
+def _reference(op: kit.Operator[Reshape], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    return (inputs[0].reshape(op.attributes.shape),)
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
     """The axes of which an index is as many bytes, one behind the other, as some of an axis of the
     input: the same axis, one that is split in two, or two that are merged."""
-    source, target = graph.input(op, 0).shape, graph.output(op).shape
+    source, target = op.x.shape, op.y.shape
 
-    def along(axis: int, other: int) -> Axis | None:
+    def along(axis: int, other: int) -> kit.Axis | None:
         ahead = math.prod(target[:axis])
         if target[axis] == 1 or source[other] == 1 or ahead != math.prod(source[:other]):
             return None
@@ -74,27 +53,27 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
         if size % inner and inner % size:
             return None
 
-        def block(part: Part) -> Reshape:
+        def block(part: kit.Part) -> Reshape:
             return Reshape((*target[:axis], part.length, *target[axis + 1 :]))
 
         many, few = max(size // inner, 1), max(inner // size, 1)
-        return Axis(axis, (Reach(other, many, max(many, few), 0, few, few > 1),), block)
+        return kit.Axis(axis, (kit.Reach(other, many, max(many, few), 0, few, few > 1),), block)
 
     pairs = ((axis, other) for axis in range(len(target)) for other in range(len(source)))
     return tuple(found for axis, other in pairs if (found := along(axis, other)) is not None)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x = graph.input(op, 0)
+def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+    x = op.x
     copies = strided_copy((x.elements,), (1,), (1,), x.dtype.size_bytes)
-    return copies_kernel(op, graph, copies)
+    return copies_kernel(op, copies)
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
-    return (Alias(op.outputs[0], op.inputs[0]),)
+def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
+    return (kit.Alias(op.y.name, op.x.name),)
 
 
-def squeezed(data: Array, options: Any) -> Array:
+def squeezed(data: kit.Array, options: Any) -> kit.Array:
     """The shape without the axes that SQUEEZE's options name; if they name none, without all of
     length 1.
 
@@ -104,7 +83,7 @@ def squeezed(data: Array, options: Any) -> Array:
     return np.squeeze(data, tuple(int(axis) for axis in axes) or None)
 
 
-def _target(node: TfliteNode) -> tuple[int, ...]:
+def _target(node: kit.TfliteNode) -> tuple[int, ...]:
     """The shape asked for: of RESHAPE its second input or its option, one -1 in it left open.
 
     Of EXPAND_DIMS and SQUEEZE the input's with the axes put in or left out.
@@ -127,7 +106,7 @@ def _target(node: TfliteNode) -> tuple[int, ...]:
     return tuple(x.elements // known if size == -1 else size for size in wanted)
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     x, y = node.inputs[0], node.outputs[0]
     if node.builtin == "EXPAND_DIMS" and x is not None and x.quantisation != y.quantisation:
         raise node.unsupported(
@@ -135,45 +114,45 @@ def _read(node: TfliteNode) -> ReadOp:
             "put a quantize operator between them",
         )
     shape = (1,) if node.builtin == "RESHAPE" else ()
-    return ReadOp(Reshape(_target(node)), (0,), ignored=shape)
+    return kit.ReadOp(Reshape(_target(node)), (0,), ignored=shape)
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
+def _write(op: kit.Operator[Reshape]) -> kit.WrittenOp:
     """As SQUEEZE or EXPAND_DIMS where a leading dimension of 1 goes or comes, else as RESHAPE."""
-    shape, before = _attributes(op).shape, graph.input(op, 0).shape
+    shape, before = op.attributes.shape, op.x.shape
     if before == (1, *shape):
-        return WrittenOp("SQUEEZE", "SqueezeOptions", {"squeezeDims": [0]})
+        return kit.WrittenOp("SQUEEZE", "SqueezeOptions", {"squeezeDims": [0]})
     if shape == (1, *before):
         axis = int32_constant("axis", np.array(0))
-        return WrittenOp("EXPAND_DIMS", "ExpandDimsOptions", extra_inputs=(axis,))
+        return kit.WrittenOp("EXPAND_DIMS", "ExpandDimsOptions", extra_inputs=(axis,))
     options = {"newShape": list(shape)}
-    return WrittenOp("RESHAPE", "ReshapeOptions", options, (int32_constant("shape", shape),))
+    return kit.WrittenOp("RESHAPE", "ReshapeOptions", options, (int32_constant("shape", shape),))
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = sample_shape(rng, int(rng.integers(1, 5)))
     dtype, quantisation = sample_type(rng)
     choices = [(math.prod(shape),), (*shape, 1), (1, *shape), (*shape[::-1],)]
     if shape[0] == 1:
         choices.append(shape[1:])
     target = choices[int(rng.integers(len(choices)))]
-    x = Tensor("x", shape, dtype, quantisation)
-    y = Tensor("y", target, dtype, quantisation)
-    op = Op("reshape", "reshape", ("x",), ("y",), Reshape(target))
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    x = kit.Tensor("x", shape, dtype, quantisation)
+    y = kit.Tensor("y", target, dtype, quantisation)
+    op = kit.Op("reshape", "reshape", ("x",), ("y",), Reshape(target))
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
-    quantised=STORED,
+SPEC = kit.Form(
+    quantised=kit.STORED,
     kind="reshape",
     attributes=Reshape,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), _read, _write),
+    tflite=kit.TfliteBinding(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), _read, _write),
     aliases=_aliases,
     axes=_axes,
-    types=frozenset(DType),
+    types=frozenset(kit.DType),
     limits="any type; the shape is fixed when compiling",
 )

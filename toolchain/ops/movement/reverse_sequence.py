@@ -8,45 +8,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Struct, Touched
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import sample_shape
-from toolchain.ops.spec import (
-    STORED,
-    Array,
-    Axis,
-    Reach,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 _WORD_BYTES = 4
-_LENGTHS = (DType.INT32, DType.INT64)
-_TYPES = (DType.FLOAT32, DType.INT16, DType.INT32, DType.INT64)
+_LENGTHS = (kit.DType.INT32, kit.DType.INT64)
+_TYPES = (kit.DType.FLOAT32, kit.DType.INT16, kit.DType.INT32, kit.DType.INT64)
 
 
 @dataclass(frozen=True)
-class ReverseSequence(Attributes):
+class ReverseSequence(kit.Attributes):
     """The dimension that is reversed, and the one whose indices have a length each."""
 
     sequence: int
     batch: int
 
 
-def _attributes(op: Op) -> ReverseSequence:
-    assert isinstance(op.attributes, ReverseSequence)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+def _infer(op: kit.Operator[ReverseSequence]) -> tuple[kit.TensorType, ...]:
     """Raises ValueError for dimensions that there are not, or lengths that do not fit."""
-    x, lengths, own = graph.input(op, 0), graph.input(op, 1), _attributes(op)
+    x, lengths, own = op.x, op.input(1), op.attributes
     rank = len(x.shape)
     if own.sequence == own.batch or not {own.sequence, own.batch} <= set(range(rank)):
         raise ValueError(f"dimensions {own.sequence} and {own.batch} of {x}")
@@ -56,11 +36,13 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     known = np.zeros(0, np.int64) if data is None else data.astype(np.int64)
     if not ((known >= 0) & (known <= x.shape[own.sequence])).all():
         raise ValueError(f"lengths outside of 0 to {x.shape[own.sequence]}")
-    return (TensorType(x.shape, x.dtype),)
+    return (kit.TensorType(x.shape, x.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    own = _attributes(op)
+def _reference(
+    op: kit.Operator[ReverseSequence], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    own = op.attributes
     rows = np.moveaxis(inputs[0], (own.batch, own.sequence), (0, 1))
     result = rows.copy()
     for target, row, length in zip(result, rows, inputs[1].astype(np.int64), strict=True):
@@ -68,10 +50,10 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.ascontiguousarray(np.moveaxis(result, (0, 1), (own.batch, own.sequence))),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x, own = graph.input(op, 0), _attributes(op)
+def _select(op: kit.Operator[ReverseSequence], core: kit.Core) -> kit.Kernel:
+    x, own = op.x, op.attributes
     first, second = sorted((own.sequence, own.batch))
-    params = Struct(
+    params = kit.Struct(
         "thimble_reverse_sequence_params",
         {
             "outer": math.prod(x.shape[:first]),
@@ -79,27 +61,27 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "middle": math.prod(x.shape[first + 1 : second]),
             "second": x.shape[second],
             "run_bytes": math.prod(x.shape[second + 1 :]) * x.dtype.size_bytes,
-            "length_bytes": graph.input(op, 1).dtype.size_bytes,
+            "length_bytes": op.input(1).dtype.size_bytes,
             "batch_first": int(own.batch == first),
         },
     )
-    given: dict[str, Argument] = {
+    given: dict[str, kit.Argument] = {
         "params": params,
-        "data": Input(0, element="void"),
-        "lengths": Input(1, element="void"),
-        "target": Output(0, element="void"),
+        "data": kit.Input(0, element="void"),
+        "lengths": kit.Input(1, element="void"),
+        "target": kit.Output(0, element="void"),
     }
     run_bytes = math.prod(x.shape[second + 1 :]) * x.dtype.size_bytes
     runs = x.elements * x.dtype.size_bytes // run_bytes
     words, rest = divmod(run_bytes, _WORD_BYTES)
-    return Kernel(
-        (Call("thimble_reverse_sequence", given, status=True),),
+    return kit.Kernel(
+        (kit.Call("thimble_reverse_sequence", given, status=True),),
         _extents,
         find_terms=lambda: {"call": 1.0, "run": runs, "word": runs * words, "byte": runs * rest},
     )
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     """`thimble_reverse_sequence` checks every length."""
     sizes = {
         name: touched.call[f"params.{name}"]
@@ -107,36 +89,36 @@ def _extents(touched: Touched) -> Extents:
     }
     batches = sizes["first" if touched.call["params.batch_first"] else "second"]
     runs = sizes["outer"] * sizes["first"] * sizes["middle"] * sizes["second"]
-    data = whole(runs, sizes["run_bytes"])
-    return Extents({0: data, 1: whole(batches, sizes["length_bytes"])}, {0: data})
+    data = kit.whole(runs, sizes["run_bytes"])
+    return kit.Extents({0: data, 1: kit.whole(batches, sizes["length_bytes"])}, {0: data})
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[ReverseSequence]) -> tuple[kit.Axis, ...]:
     """All but the one that is reversed; a block of batches takes their lengths."""
-    own = _attributes(op)
+    own = op.attributes
     return tuple(
-        Axis(
+        kit.Axis(
             axis,
-            (Reach(axis), Reach(0) if axis == own.batch else None),
+            (kit.Reach(axis), kit.Reach(0) if axis == own.batch else None),
             lambda part: op.attributes,
         )
-        for axis in range(len(graph.input(op, 0).shape))
+        for axis in range(len(op.x.shape))
         if axis != own.sequence
     )
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     options = node.options
-    return ReadOp(ReverseSequence(int(options.seqDim), int(options.batchDim)), (0, 1))
+    return kit.ReadOp(ReverseSequence(int(options.seqDim), int(options.batchDim)), (0, 1))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    own = _attributes(op)
+def _write(op: kit.Operator[ReverseSequence]) -> kit.WrittenOp:
+    own = op.attributes
     options = {"seqDim": own.sequence, "batchDim": own.batch}
-    return WrittenOp("REVERSE_SEQUENCE", "ReverseSequenceOptions", options)
+    return kit.WrittenOp("REVERSE_SEQUENCE", "ReverseSequenceOptions", options)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(2, 5))
     shape = sample_shape(rng, rank, 400)
     sequence, batch = (int(axis) for axis in rng.permutation(rank)[:2])
@@ -144,16 +126,16 @@ def _sample(rng: np.random.Generator) -> Graph:
     length_type = _LENGTHS[int(rng.integers(len(_LENGTHS)))]
     data = rng.integers(0, shape[sequence] + 1, shape[batch]).astype(length_type.numpy)
     tensors = [
-        Tensor("x", shape, dtype),
-        Tensor("lengths", data.shape, length_type, None, data),
-        Tensor("y", shape, dtype),
+        kit.Tensor("x", shape, dtype),
+        kit.Tensor("lengths", data.shape, length_type, None, data),
+        kit.Tensor("y", shape, dtype),
     ]
     attributes = ReverseSequence(sequence, batch)
-    op = Op("reverse_sequence", "reverse", ("x", "lengths"), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    op = kit.Op("reverse_sequence", "reverse", ("x", "lengths"), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="reverse_sequence",
     attributes=ReverseSequence,
     infer=_infer,
@@ -161,8 +143,8 @@ SPEC = OldForm(
     select=_select,
     sample=_sample,
     axes=_axes,
-    tflite=TfliteBinding(("REVERSE_SEQUENCE",), _read, _write),
+    tflite=kit.TfliteBinding(("REVERSE_SEQUENCE",), _read, _write),
     types=frozenset(_TYPES),
-    quantised=STORED,
+    quantised=kit.STORED,
     limits="float32 or integers of 16, 32 or 64 bits; int32 or int64 lengths, constant or computed",
 )

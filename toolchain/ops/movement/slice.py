@@ -11,10 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import (
     StridedCopy,
     image_pitch,
@@ -30,28 +27,13 @@ from toolchain.ops.movement.gather import Gather
 from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.movement.slicing import Masks, select
 from toolchain.ops.readers.onnx import resolve_axes
-from toolchain.ops.spec import (
-    STORED,
-    Alias,
-    Array,
-    Axis,
-    OnnxBinding,
-    OnnxNode,
-    Reach,
-    ReadOp,
-    StridedView,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 TO_THE_END = -1
 """As a size (and in the shape): all elements to the end, as in TFLite's SLICE."""
 
 
 @dataclass(frozen=True)
-class Slice(Attributes):
+class Slice(kit.Attributes):
     """Of input axis `i`, `sizes[i]` elements from `begin[i]` in steps of `strides[i]`.
 
     `shape` is the output's: the sizes, with or without dimensions of 1.
@@ -63,10 +45,9 @@ class Slice(Attributes):
     shape: tuple[int, ...]
 
 
-def _attributes(op: Op, graph: Graph) -> Slice:
+def _attributes(op: kit.Operator[Slice]) -> Slice:
     """All sizes as numbers."""
-    assert isinstance(op.attributes, Slice)
-    attributes, x = op.attributes, graph.input(op, 0)
+    attributes, x = op.attributes, op.x
     if not len(attributes.begin) == len(attributes.sizes) == len(x.shape):
         raise ValueError(f"a slice of {len(attributes.begin)} dimensions of {x}")
     if TO_THE_END not in attributes.sizes:
@@ -79,8 +60,8 @@ def _attributes(op: Op, graph: Graph) -> Slice:
     return Slice(attributes.begin, sizes, attributes.strides, sizes)
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, attributes = graph.input(op, 0), _attributes(op, graph)
+def _infer(op: kit.Operator[Slice]) -> tuple[kit.TensorType, ...]:
+    x, attributes = op.x, _attributes(op)
     axes = zip(x.shape, attributes.begin, attributes.sizes, attributes.strides, strict=True)
     for size, begin, count, stride in axes:
         if count < 1:
@@ -89,19 +70,19 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
             raise ValueError(f"{count} from {begin} by {stride} leaves a dimension of {size}")
     if [d for d in attributes.shape if d != 1] != [d for d in attributes.sizes if d != 1]:
         raise ValueError(f"{list(attributes.sizes)} does not make {list(attributes.shape)}")
-    return (TensorType(attributes.shape, x.dtype),)
+    return (kit.TensorType(attributes.shape, x.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    attributes, data = _attributes(op, graph), inputs[0]
+def _reference(op: kit.Operator[Slice], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    attributes, data = _attributes(op), inputs[0]
     axes = zip(attributes.begin, attributes.sizes, attributes.strides, strict=True)
     for axis, (begin, count, stride) in enumerate(axes):
         data = np.take(data, begin + stride * np.arange(count), axis)
     return (data.reshape(attributes.shape),)
 
 
-def _copy(op: Op, graph: Graph) -> StridedCopy:
-    x, attributes = graph.input(op, 0), _attributes(op, graph)
+def _copy(op: kit.Operator[Slice]) -> StridedCopy:
+    x, attributes = op.x, _attributes(op)
     steps = row_major(x.shape)
     start = sum(first * step for first, step in zip(attributes.begin, steps, strict=True))
     reads = [stride * step for stride, step in zip(attributes.strides, steps, strict=True)]
@@ -115,46 +96,46 @@ def _copy(op: Op, graph: Graph) -> StridedCopy:
     return copy
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return copies_kernel(op, graph, [_copy(op, graph)])
+def _select(op: kit.Operator[Slice], core: kit.Core) -> kit.Kernel:
+    return copies_kernel(op, [_copy(op)])
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
-    copy = _copy(op, graph)
-    return () if copy.loops else (Alias(op.outputs[0], op.inputs[0], copy.source_offset),)
+def _aliases(op: kit.Operator[Slice]) -> tuple[kit.Alias, ...]:
+    copy = _copy(op)
+    return () if copy.loops else (kit.Alias(op.y.name, op.x.name, copy.source_offset),)
 
 
-def _strided_views(op: Op, graph: Graph) -> tuple[StridedView, ...]:
+def _strided_views(op: kit.Operator[Slice]) -> tuple[kit.StridedView, ...]:
     """Of blocks alone: elsewhere a copy lets the rest of the input die."""
-    copy, view = _copy(op, graph), graph.output(op)
-    pitch = image_pitch(view, copy.run_bytes, copy.loops, source=True) if op.part_of else 0
-    return (StridedView(view.name, op.inputs[0], copy.source_offset, pitch),) if pitch else ()
+    copy, view = _copy(op), op.y
+    pitch = image_pitch(view, copy.run_bytes, copy.loops, source=True) if op.op.part_of else 0
+    return (kit.StridedView(view.name, op.x.name, copy.source_offset, pitch),) if pitch else ()
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[Slice]) -> tuple[kit.Axis, ...]:
     """Every axis, where none is lost and all go forwards: a block takes all of what it is given."""
-    attributes = _attributes(op, graph)
+    attributes = _attributes(op)
     if attributes.shape != attributes.sizes or min(attributes.strides) < 1:
         return ()
 
-    def along(axis: int) -> Axis:
+    def along(axis: int) -> kit.Axis:
         begin = tuple(0 if i == axis else first for i, first in enumerate(attributes.begin))
         sizes = tuple(TO_THE_END if i == axis else d for i, d in enumerate(attributes.sizes))
         block = Slice(begin, sizes, attributes.strides, sizes)
-        reach = Reach(axis, attributes.strides[axis], 1, -attributes.begin[axis])
-        return Axis(axis, (reach,), lambda part: block)
+        reach = kit.Reach(axis, attributes.strides[axis], 1, -attributes.begin[axis])
+        return kit.Axis(axis, (reach,), lambda part: block)
 
     return tuple(along(axis) for axis in range(len(attributes.begin)))
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     x = node.inputs[0]
     assert x is not None
     if node.builtin == "REVERSE_V2":
         reversed_axes = {resolve_axis(axis, len(x.shape)) for axis in integers(node, 1)}
         ends = tuple(d - 1 if axis in reversed_axes else 0 for axis, d in enumerate(x.shape))
         steps = tuple(-1 if axis in reversed_axes else 1 for axis in range(len(x.shape)))
-        return ReadOp(Slice(ends, x.shape, steps, x.shape), (0,))
+        return kit.ReadOp(Slice(ends, x.shape, steps, x.shape), (0,))
     wanted = 3 if node.builtin == "SLICE" else 4
     if len(node.inputs) != wanted:
         raise node.unsupported(f"{len(node.inputs)} inputs instead of {wanted}")
@@ -163,7 +144,7 @@ def _read(node: TfliteNode) -> ReadOp:
         for axis, (first, size) in enumerate(zip(begin, sizes, strict=True)):
             if size == -1:
                 sizes[axis] = x.shape[axis] - first
-        return ReadOp(Slice(begin, tuple(sizes), (1,) * len(begin), tuple(sizes)), (0,))
+        return kit.ReadOp(Slice(begin, tuple(sizes), (1,) * len(begin), tuple(sizes)), (0,))
     options = node.options
     masks = Masks(
         int(options.beginMask),
@@ -178,15 +159,15 @@ def _read(node: TfliteNode) -> ReadOp:
         taken = select(x.shape, begin, end, strides, masks, end_is_length=length)
     except ValueError as error:
         raise node.unsupported(str(error)) from error
-    return ReadOp(Slice(taken.begin, taken.sizes, taken.strides, taken.shape), (0,))
+    return kit.ReadOp(Slice(taken.begin, taken.sizes, taken.strides, taken.shape), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
+def _write(op: kit.Operator[Slice]) -> kit.WrittenOp:
     """As SLICE where that can say it, else as STRIDED_SLICE, lost dimensions of 1 shrunk."""
-    attributes = _attributes(op, graph)
+    attributes = _attributes(op)
     if set(attributes.strides) <= {1} and attributes.shape == attributes.sizes:
         limits = (("begin", attributes.begin), ("size", attributes.sizes))
-        return WrittenOp(
+        return kit.WrittenOp(
             "SLICE",
             "SliceOptions",
             extra_inputs=tuple(int32_constant(name, value) for name, value in limits),
@@ -212,10 +193,10 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     }
     values = (("begin", attributes.begin), ("end", end), ("strides", attributes.strides))
     constants = tuple(int32_constant(name, value) for name, value in values)
-    return WrittenOp("STRIDED_SLICE", "StridedSliceOptions", options, constants, version=2)
+    return kit.WrittenOp("STRIDED_SLICE", "StridedSliceOptions", options, constants, version=2)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
     shape = sample_shape(rng, rank)
     plain = bool(rng.random() < 0.3)
@@ -233,14 +214,14 @@ def _sample(rng: np.random.Generator) -> Graph:
     shrunk = [not plain and count == 1 and rng.random() < 0.5 for count in sizes]
     out = tuple(count for count, gone in zip(sizes, shrunk, strict=True) if not gone)
     dtype, quantisation = sample_type(rng)
-    x = Tensor("x", shape, dtype, quantisation)
-    y = Tensor("y", out, dtype, quantisation)
+    x = kit.Tensor("x", shape, dtype, quantisation)
+    y = kit.Tensor("y", out, dtype, quantisation)
     attributes = Slice(tuple(begin), tuple(sizes), tuple(strides), out)
-    op = Op("slice", "slice", ("x",), ("y",), attributes)
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    op = kit.Op("slice", "slice", ("x",), ("y",), attributes)
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """Slice, and Gather: of constant evenly spaced indices a slice as well."""
     rank = len(node.shape(0))
     begin, strides = [0] * rank, [1] * rank
@@ -264,7 +245,7 @@ def _read_onnx(node: OnnxNode) -> None:
     _emit_slice(node, begin, sizes, strides)
 
 
-def _emit_gather(node: OnnxNode, axis: int, indices: Sequence[int] | None = None) -> None:
+def _emit_gather(node: kit.OnnxNode, axis: int, indices: Sequence[int] | None = None) -> None:
     """Both operands, and the result, lie as ONNX says. `indices`: where they are constant."""
     data = node.operand(0, tuple(range(len(node.shape(0)))))
     if indices is None:
@@ -276,7 +257,7 @@ def _emit_gather(node: OnnxNode, axis: int, indices: Sequence[int] | None = None
     node.emit("gather", Gather(axis), [data, picks], node.quantisation(0), axes)
 
 
-def _emit_slice(node: OnnxNode, begin: list[int], sizes: list[int], strides: list[int]) -> None:
+def _emit_slice(node: kit.OnnxNode, begin: list[int], sizes: list[int], strides: list[int]) -> None:
     order, kept = node.axes(0), node.output_shape()
     if [d for d in sizes if d != 1] != [d for d in kept if d != 1]:
         raise ValueError(f"{sizes} is left, {list(kept)} was expected")
@@ -295,7 +276,7 @@ def _emit_slice(node: OnnxNode, begin: list[int], sizes: list[int], strides: lis
     node.emit("slice", attributes, [node.operand(0, order)], node.quantisation(0), axes)
 
 
-def _slices(node: OnnxNode, rank: int) -> list[tuple[int, int, int, int]]:
+def _slices(node: kit.OnnxNode, rank: int) -> list[tuple[int, int, int, int]]:
     """For each sliced axis: the axis, the first index, how many, the step."""
     starts, ends = node.integers(1), node.integers(2)
     axes = node.integers(3) if node.has(3) else tuple(range(len(starts)))
@@ -310,19 +291,19 @@ def _slices(node: OnnxNode, rank: int) -> list[tuple[int, int, int, int]]:
     return found
 
 
-SPEC = OldForm(
-    quantised=STORED,
+SPEC = kit.Form(
+    quantised=kit.STORED,
     kind="slice",
     attributes=Slice,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("SLICE", "STRIDED_SLICE", "REVERSE_V2"), _read, _write),
+    tflite=kit.TfliteBinding(("SLICE", "STRIDED_SLICE", "REVERSE_V2"), _read, _write),
     aliases=_aliases,
     strided_views=_strided_views,
     axes=_axes,
-    types=frozenset(DType),
-    onnx=OnnxBinding(("Slice", "Gather"), _read_onnx, plain=_read_onnx),
+    types=frozenset(kit.DType),
+    onnx=kit.OnnxBinding(("Slice", "Gather"), _read_onnx, plain=_read_onnx),
     limits="any type; limits are constant; at least one element is taken",
 )

@@ -10,13 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
 from toolchain.ops.movement.batch_blocks import (
     BatchBlocks,
-    batch_blocks,
     check_blocks,
     random_block,
     random_ends,
@@ -26,32 +22,31 @@ from toolchain.ops.movement.batch_blocks import (
 )
 from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.movement.kernels import copies_kernel
-from toolchain.ops.spec import ALIKE, Array, TensorType, TfliteBinding
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, attributes = graph.input(op, 0), batch_blocks(op)
+def _infer(op: kit.Operator[BatchBlocks]) -> tuple[kit.TensorType, ...]:
+    x, attributes = op.x, op.attributes
     check_blocks(op, x)
     sizes = [size + sum(ends) for size, ends in zip(x.shape[1:-1], attributes.ends, strict=True)]
     if any(size % block for size, block in zip(sizes, attributes.block, strict=True)):
         raise ValueError(f"padded to {sizes}, no multiple of {list(attributes.block)}")
     spread = [size // block for size, block in zip(sizes, attributes.block, strict=True)]
     batches = x.shape[0] * int(np.prod(attributes.block))
-    return (TensorType((batches, *spread, x.shape[-1]), x.dtype),)
+    return (kit.TensorType((batches, *spread, x.shape[-1]), x.dtype),)
 
 
-def _fill(op: Op, graph: Graph) -> int | None:
+def _fill(op: kit.Operator[BatchBlocks]) -> int | None:
     """The byte that padding holds; None where there is none."""
-    if not any(sum(ends) for ends in batch_blocks(op).ends):
+    if not any(sum(ends) for ends in op.attributes.ends):
         return None
-    y = graph.output(op)
-    return y.q.zero_point if y.dtype is DType.INT8 else 0
+    y = op.y
+    return y.q.zero_point if y.dtype is kit.DType.INT8 else 0
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    attributes, y = batch_blocks(op), graph.output(op)
+def _reference(op: kit.Operator[BatchBlocks], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    attributes, y = op.attributes, op.y
     widths = [(0, 0), *attributes.ends, (0, 0)]
-    padded = np.pad(inputs[0], widths, constant_values=_fill(op, graph) or 0)
+    padded = np.pad(inputs[0], widths, constant_values=_fill(op) or 0)
     spread = range(1, len(y.shape) - 1)
     split = [padded.shape[0]]
     for axis, block in zip(spread, attributes.block, strict=True):
@@ -61,12 +56,12 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (moved.reshape(y.shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    copies = spread_copies(op, graph.input(op, 0), graph.output(op), gather=False)
-    return copies_kernel(op, graph, copies, _fill(op, graph))
+def _select(op: kit.Operator[BatchBlocks], core: kit.Core) -> kit.Kernel:
+    copies = spread_copies(op, op.x, op.y, gather=False)
+    return copies_kernel(op, copies, _fill(op))
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     block, (dtype, quantisation) = random_block(rng), sample_type(rng)
     ends = random_ends(rng, len(block))
     sizes = []
@@ -77,26 +72,28 @@ def _sample(rng: np.random.Generator) -> Graph:
     spread = [
         (size + sum(pair)) // side for size, pair, side in zip(sizes, ends, block, strict=True)
     ]
-    x = Tensor("x", (batches, *sizes, channels), dtype, quantisation)
+    x = kit.Tensor("x", (batches, *sizes, channels), dtype, quantisation)
     y_shape = (batches * int(np.prod(block)), *spread, channels)
-    y = Tensor("y", y_shape, dtype, quantisation)
-    op = Op("space_to_batch", "spread", ("x",), ("y",), BatchBlocks(block, ends))
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    y = kit.Tensor("y", y_shape, dtype, quantisation)
+    op = kit.Op("space_to_batch", "spread", ("x",), ("y",), BatchBlocks(block, ends))
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
-    quantised=ALIKE,
+SPEC = kit.Form(
+    quantised=kit.ALIKE,
     kind="space_to_batch",
     attributes=BatchBlocks,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(
+    tflite=kit.TfliteBinding(
         ("SPACE_TO_BATCH_ND",),
         read_blocks,
-        lambda op, graph: write_blocks(op, "SPACE_TO_BATCH_ND", "SpaceToBatchNDOptions"),
+        lambda op: write_blocks(op, "SPACE_TO_BATCH_ND", "SpaceToBatchNDOptions"),
     ),
-    types=frozenset({DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32}),
+    types=frozenset(
+        {kit.DType.INT8, kit.DType.INT16, kit.DType.INT32, kit.DType.INT64, kit.DType.FLOAT32}
+    ),
     limits="any type but bool; constant operands; becomes a dilation where that is exact",
 )

@@ -11,10 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import (
     StridedCopy,
     int32_constant,
@@ -26,77 +23,60 @@ from toolchain.ops.movement.copies import (
 from toolchain.ops.movement.joining import Parts, parts_along, scatter_copies
 from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.readers.onnx import resolve_axes
-from toolchain.ops.spec import (
-    STORED,
-    Alias,
-    Array,
-    OnnxBinding,
-    OnnxNode,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 
 @dataclass(frozen=True)
-class Split(Attributes):
+class Split(kit.Attributes):
     """`lengths`: how much of the axis each output gets."""
 
     axis: int
     lengths: tuple[int, ...]
 
 
-def _attributes(op: Op) -> Split:
-    assert isinstance(op.attributes, Split)
-    return op.attributes
+def _parts(op: kit.Operator[Split]) -> Parts:
+    x = op.x
+    axis = resolve_axis(op.attributes.axis, len(x.shape))
+    return parts_along(x, axis, op.attributes.lengths)
 
 
-def _parts(op: Op, graph: Graph) -> Parts:
-    x = graph.input(op, 0)
-    axis = resolve_axis(_attributes(op).axis, len(x.shape))
-    return parts_along(x, axis, _attributes(op).lengths)
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, attributes = graph.input(op, 0), _attributes(op)
+def _infer(op: kit.Operator[Split]) -> tuple[kit.TensorType, ...]:
+    x, attributes = op.x, op.attributes
     axis = resolve_axis(attributes.axis, len(x.shape))
     if len(attributes.lengths) != len(op.outputs) or min(attributes.lengths) < 0:
         raise ValueError(f"lengths {list(attributes.lengths)} for {len(op.outputs)} outputs")
     if sum(attributes.lengths) != x.shape[axis]:
         raise ValueError(f"lengths {list(attributes.lengths)} do not add up to {x.shape[axis]}")
     return tuple(
-        TensorType((*x.shape[:axis], length, *x.shape[axis + 1 :]), x.dtype)
+        kit.TensorType((*x.shape[:axis], length, *x.shape[axis + 1 :]), x.dtype)
         for length in attributes.lengths
     )
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    ends = np.cumsum(_attributes(op).lengths)[:-1]
-    return tuple(np.split(inputs[0], ends, axis=_attributes(op).axis))
+def _reference(op: kit.Operator[Split], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    ends = np.cumsum(op.attributes.lengths)[:-1]
+    return tuple(np.split(inputs[0], ends, axis=op.attributes.axis))
 
 
-def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
-    return scatter_copies(_parts(op, graph), graph.input(op, 0).dtype.size_bytes)
+def _copies(op: kit.Operator[Split]) -> tuple[StridedCopy, ...]:
+    return scatter_copies(_parts(op), op.x.dtype.size_bytes)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return copies_kernel(op, graph, _copies(op, graph))
+def _select(op: kit.Operator[Split], core: kit.Core) -> kit.Kernel:
+    return copies_kernel(op, _copies(op))
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
-    parts, x = _parts(op, graph), graph.input(op, 0)
+def _aliases(op: kit.Operator[Split]) -> tuple[kit.Alias, ...]:
+    parts, x = _parts(op), op.x
     if not parts.contiguous:
         return ()
     unit = parts.inner * x.dtype.size_bytes
     return tuple(
-        Alias(name, x.name, offset * unit)
-        for name, offset in zip(op.outputs, parts.offsets, strict=True)
+        kit.Alias(name, x.name, offset * unit)
+        for name, offset in zip(op.op.outputs, parts.offsets, strict=True)
     )
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     """SPLIT has inputs (axis, data); SPLIT_V (data, sizes, axis)."""
     data, axis_input = (0, 2) if len(node.inputs) == 3 else (1, 0)
     x = node.inputs[data]
@@ -115,20 +95,20 @@ def _read(node: TfliteNode) -> ReadOp:
             f"its outputs have {list(lengths)} of axis {axis}, and it makes {list(stated)}",
             "convert the model again",
         )
-    return ReadOp(Split(axis, lengths), (data,))
+    return kit.ReadOp(Split(axis, lengths), (data,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    attributes = _attributes(op)
+def _write(op: kit.Operator[Split]) -> kit.WrittenOp:
+    attributes = op.attributes
     axis = int32_constant("axis", np.array(attributes.axis))
     options = {"numSplits": len(op.outputs)}
     if len(set(attributes.lengths)) == 1:
-        return WrittenOp("SPLIT", "SplitOptions", options, (axis,), version=2, order=(1, 0))
+        return kit.WrittenOp("SPLIT", "SplitOptions", options, (axis,), version=2, order=(1, 0))
     lengths = int32_constant("lengths", attributes.lengths)
-    return WrittenOp("SPLIT_V", "SplitVOptions", options, (lengths, axis), version=2)
+    return kit.WrittenOp("SPLIT_V", "SplitVOptions", options, (lengths, axis), version=2)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
     shape = sample_shape(rng, rank, 600)
     if rng.random() < 0.3:
@@ -138,18 +118,18 @@ def _sample(rng: np.random.Generator) -> Graph:
     lengths = tuple(int(n) for n in rng.integers(1, 6, int(rng.integers(1, 5))))
     if rng.random() < 0.4:
         lengths = (lengths[0],) * len(lengths)
-    x = Tensor("x", (*shape[:axis], sum(lengths), *shape[axis + 1 :]), dtype, quantisation)
+    x = kit.Tensor("x", (*shape[:axis], sum(lengths), *shape[axis + 1 :]), dtype, quantisation)
     outputs = [
-        Tensor(f"y{i}", (*shape[:axis], n, *shape[axis + 1 :]), dtype, quantisation)
+        kit.Tensor(f"y{i}", (*shape[:axis], n, *shape[axis + 1 :]), dtype, quantisation)
         for i, n in enumerate(lengths)
     ]
     names = [y.name for y in outputs]
     written = axis - rank if rng.random() < 0.5 else axis
-    op = Op("split", "split", ("x",), tuple(names), Split(written, lengths))
-    return Graph.build("sample", [x, *outputs], [op], ["x"], names)
+    op = kit.Op("split", "split", ("x",), tuple(names), Split(written, lengths))
+    return kit.Graph.build("sample", [x, *outputs], [op], ["x"], names)
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     order = node.axes(0)
     (axis,) = resolve_axes(node, (int(node.attribute("axis", 0)),), len(order))
     lengths = tuple(node.output_shape(i)[axis] for i in range(node.outputs))
@@ -159,17 +139,17 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("split", attributes, [node.operand(0, order)], node.quantisation(0), order)
 
 
-SPEC = OldForm(
-    quantised=STORED,
+SPEC = kit.Form(
+    quantised=kit.STORED,
     kind="split",
     attributes=Split,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("SPLIT", "SPLIT_V"), _read, _write),
+    tflite=kit.TfliteBinding(("SPLIT", "SPLIT_V"), _read, _write),
     aliases=_aliases,
-    types=frozenset(DType),
-    onnx=OnnxBinding(("Split",), _read_onnx),
+    types=frozenset(kit.DType),
+    onnx=kit.OnnxBinding(("Split",), _read_onnx),
     limits="any type; axis and sizes are constant",
 )

@@ -12,11 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import (
     MAX_LOOPS,
     StridedCopy,
@@ -28,60 +24,45 @@ from toolchain.ops.movement.copies import (
     strided_copy,
 )
 from toolchain.ops.movement.kernels import copies_kernel
-from toolchain.ops.spec import (
-    ALIKE,
-    Alias,
-    Array,
-    Axis,
-    OnnxBinding,
-    OnnxNode,
-    Reach,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 _MOST_COPIES = 64
 """Each copy is a call in the generated C."""
 
 
 @dataclass(frozen=True)
-class Tile(Attributes):
+class Tile(kit.Attributes):
     """How often each axis of the output repeats the input's. Missing leading axes count as 1."""
 
     repeats: tuple[int, ...]
 
 
-def _repeats(op: Op) -> tuple[int, ...]:
-    assert isinstance(op.attributes, Tile)
+def _repeats(op: kit.Operator[Tile]) -> tuple[int, ...]:
     return op.attributes.repeats
 
 
-def _padded(op: Op, graph: Graph) -> tuple[int, ...]:
+def _padded(op: kit.Operator[Tile]) -> tuple[int, ...]:
     """The input's shape with as many axes as the output has. Raises ValueError if it has more."""
-    shape, rank = graph.input(op, 0).shape, len(_repeats(op))
+    shape, rank = op.x.shape, len(_repeats(op))
     if len(shape) > rank:
         raise ValueError(f"{rank} repeats of {len(shape)} dimensions")
     return (1,) * (rank - len(shape)) + shape
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x = graph.input(op, 0)
+def _infer(op: kit.Operator[Tile]) -> tuple[kit.TensorType, ...]:
+    x = op.x
     if min(_repeats(op), default=1) < 1:
         raise ValueError(f"repeats {list(_repeats(op))} leave nothing")
-    shape = tuple(d * n for d, n in zip(_padded(op, graph), _repeats(op), strict=True))
-    return (TensorType(shape, x.dtype),)
+    shape = tuple(d * n for d, n in zip(_padded(op), _repeats(op), strict=True))
+    return (kit.TensorType(shape, x.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    return (np.tile(inputs[0].reshape(_padded(op, graph)), _repeats(op)),)
+def _reference(op: kit.Operator[Tile], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    return (np.tile(inputs[0].reshape(_padded(op)), _repeats(op)),)
 
 
-def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
+def _copies(op: kit.Operator[Tile]) -> tuple[StridedCopy, ...]:
     """Each axis is two: the repeats, which read the same again, and the input's own."""
-    x, padded, repeats = graph.input(op, 0), _padded(op, graph), _repeats(op)
+    x, padded, repeats = op.x, _padded(op), _repeats(op)
     block = [size for pair in zip(repeats, padded, strict=True) for size in pair]
     reads = [step for own in row_major(padded) for step in (0, own)]
     writes = row_major(block)
@@ -91,7 +72,7 @@ def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
     inner = [i for i in range(len(block)) if i not in outer]
     turns = math.prod(block[i] for i in outer)
     if turns > _MOST_COPIES:
-        raise UnsupportedError(
+        raise kit.UnsupportedError(
             f"tile {op.name!r}: {list(repeats)} repeats of {list(padded)} take {loops} nested "
             "loops; tile in two steps"
         )
@@ -110,20 +91,20 @@ def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
     )
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return copies_kernel(op, graph, _copies(op, graph))
+def _select(op: kit.Operator[Tile], core: kit.Core) -> kit.Kernel:
+    return copies_kernel(op, _copies(op))
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
+def _aliases(op: kit.Operator[Tile]) -> tuple[kit.Alias, ...]:
     plain = set(_repeats(op)) <= {1}
-    return (Alias(op.outputs[0], op.inputs[0]),) if plain else ()
+    return (kit.Alias(op.y.name, op.x.name),) if plain else ()
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[Tile]) -> tuple[kit.Axis, ...]:
     """The axes that do not repeat."""
-    missing = len(_repeats(op)) - len(graph.input(op, 0).shape)
+    missing = len(_repeats(op)) - len(op.x.shape)
     return tuple(
-        Axis(axis, (Reach(axis - missing),), lambda part: op.attributes)
+        kit.Axis(axis, (kit.Reach(axis - missing),), lambda part: op.attributes)
         for axis, times in enumerate(_repeats(op))
         if times == 1 and axis >= missing
     )
@@ -136,32 +117,34 @@ def _broadcast(node_shape: tuple[int, ...], wanted: Sequence[int]) -> tuple[int,
     return tuple(t if d == 1 else 1 for t, d in zip(target, padded, strict=True))
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     if node.builtin == "FILL":
         value = node.inputs[1]
         if value is None or value.shape:
             raise node.unsupported("its value is no scalar")
-        return ReadOp(Tile(integers(node, 0)), (1,))
+        return kit.ReadOp(Tile(integers(node, 0)), (1,))
     x = node.inputs[0]
     assert x is not None
     wanted = integers(node, 1)
     if node.builtin == "BROADCAST_TO":
         wanted = _broadcast(x.shape, wanted)
-    return ReadOp(Tile(wanted), (0,))
+    return kit.ReadOp(Tile(wanted), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    x, y = graph.input(op, 0), graph.output(op)
+def _write(op: kit.Operator[Tile]) -> kit.WrittenOp:
+    x, y = op.x, op.y
     if not x.shape:
         dims = int32_constant("dims", _repeats(op))
-        return WrittenOp("FILL", "FillOptions", extra_inputs=(dims,), version=3, order=(1, 0))
+        return kit.WrittenOp("FILL", "FillOptions", extra_inputs=(dims,), version=3, order=(1, 0))
     if len(x.shape) == len(y.shape):
-        return WrittenOp("TILE", extra_inputs=(int32_constant("repeats", _repeats(op)),), version=2)
+        return kit.WrittenOp(
+            "TILE", extra_inputs=(int32_constant("repeats", _repeats(op)),), version=2
+        )
     shape = int32_constant("shape", y.shape)
-    return WrittenOp("BROADCAST_TO", "BroadcastToOptions", extra_inputs=(shape,), version=3)
+    return kit.WrittenOp("BROADCAST_TO", "BroadcastToOptions", extra_inputs=(shape,), version=3)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
     shape = sample_shape(rng, rank, 200)
     repeats = tuple(int(n) for n in rng.choice([1, 1, 2, 3, 5], rank))
@@ -173,12 +156,12 @@ def _sample(rng: np.random.Generator) -> Graph:
     padded = (1,) * (len(repeats) - rank) + shape
     out = tuple(d * n for d, n in zip(padded, repeats, strict=True))
     dtype, quantisation = sample_type(rng)
-    x, y = Tensor("x", shape, dtype, quantisation), Tensor("y", out, dtype, quantisation)
-    op = Op("tile", "tile", ("x",), ("y",), Tile(repeats))
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    x, y = kit.Tensor("x", shape, dtype, quantisation), kit.Tensor("y", out, dtype, quantisation)
+    op = kit.Op("tile", "tile", ("x",), ("y",), Tile(repeats))
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """The result lies as ONNX says."""
     shape, out = node.shape(0), node.output_shape()
     wanted = node.integers(1)
@@ -188,18 +171,18 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("tile", Tile(repeats), [operand], node.quantisation(0), axes, out)
 
 
-SPEC = OldForm(
-    quantised=ALIKE,
+SPEC = kit.Form(
+    quantised=kit.ALIKE,
     kind="tile",
     attributes=Tile,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("TILE", "BROADCAST_TO", "FILL"), _read, _write),
-    onnx=OnnxBinding(("Tile", "Expand"), _read_onnx),
+    tflite=kit.TfliteBinding(("TILE", "BROADCAST_TO", "FILL"), _read, _write),
+    onnx=kit.OnnxBinding(("Tile", "Expand"), _read_onnx),
     aliases=_aliases,
     axes=_axes,
-    types=frozenset(DType),
+    types=frozenset(kit.DType),
     limits="any type; repeats are constant",
 )

@@ -10,10 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import (
     StridedCopy,
     resolve_axis,
@@ -22,100 +19,88 @@ from toolchain.ops.movement.copies import (
 )
 from toolchain.ops.movement.joining import Parts, parts_along, scatter_copies
 from toolchain.ops.movement.kernels import copies_kernel
-from toolchain.ops.spec import (
-    ALIKE,
-    Alias,
-    Array,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 
 @dataclass(frozen=True)
-class Unpack(Attributes):
+class Unpack(kit.Attributes):
     """`axis`, whose indices become outputs, may be negative."""
 
     axis: int
 
 
-def _axis(op: Op, graph: Graph) -> int:
-    assert isinstance(op.attributes, Unpack)
-    return resolve_axis(op.attributes.axis, len(graph.input(op, 0).shape))
+def _axis(op: kit.Operator[Unpack]) -> int:
+    return resolve_axis(op.attributes.axis, len(op.x.shape))
 
 
-def _parts(op: Op, graph: Graph) -> Parts:
-    return parts_along(graph.input(op, 0), _axis(op, graph), [1] * len(op.outputs))
+def _parts(op: kit.Operator[Unpack]) -> Parts:
+    return parts_along(op.x, _axis(op), [1] * len(op.outputs))
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, axis = graph.input(op, 0), _axis(op, graph)
+def _infer(op: kit.Operator[Unpack]) -> tuple[kit.TensorType, ...]:
+    x, axis = op.x, _axis(op)
     if x.shape[axis] != len(op.outputs):
         raise ValueError(f"axis {axis} of {x} does not give {len(op.outputs)} outputs")
-    return (TensorType((*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype),) * len(op.outputs)
+    return (kit.TensorType((*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype),) * len(op.outputs)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    axis = _axis(op, graph)
+def _reference(op: kit.Operator[Unpack], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    axis = _axis(op)
     return tuple(np.take(inputs[0], index, axis) for index in range(len(op.outputs)))
 
 
-def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
-    return scatter_copies(_parts(op, graph), graph.input(op, 0).dtype.size_bytes)
+def _copies(op: kit.Operator[Unpack]) -> tuple[StridedCopy, ...]:
+    return scatter_copies(_parts(op), op.x.dtype.size_bytes)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return copies_kernel(op, graph, _copies(op, graph))
+def _select(op: kit.Operator[Unpack], core: kit.Core) -> kit.Kernel:
+    return copies_kernel(op, _copies(op))
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
-    parts, x = _parts(op, graph), graph.input(op, 0)
+def _aliases(op: kit.Operator[Unpack]) -> tuple[kit.Alias, ...]:
+    parts, x = _parts(op), op.x
     if not parts.contiguous:
         return ()
     unit = parts.inner * x.dtype.size_bytes
-    return tuple(Alias(name, x.name, index * unit) for index, name in enumerate(op.outputs))
+    return tuple(kit.Alias(name, x.name, index * unit) for index, name in enumerate(op.op.outputs))
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     if node.options.num != len(node.outputs):
         raise node.unsupported(
             f"its options speak of {node.options.num} outputs, and it has {len(node.outputs)}"
         )
-    return ReadOp(Unpack(int(node.options.axis)), (0,))
+    return kit.ReadOp(Unpack(int(node.options.axis)), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    assert isinstance(op.attributes, Unpack)
+def _write(op: kit.Operator[Unpack]) -> kit.WrittenOp:
     options = {"axis": op.attributes.axis, "num": len(op.outputs)}
-    return WrittenOp("UNPACK", "UnpackOptions", options, version=2)
+    return kit.WrittenOp("UNPACK", "UnpackOptions", options, version=2)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(2, 5))
     shape = sample_shape(rng, rank, 400)
     axis = int(rng.integers(rank))
-    dtype, quantisation = sample_type(rng, (DType.INT32, DType.FLOAT32))
-    x = Tensor("x", shape, dtype, quantisation)
+    dtype, quantisation = sample_type(rng, (kit.DType.INT32, kit.DType.FLOAT32))
+    x = kit.Tensor("x", shape, dtype, quantisation)
     rest = (*shape[:axis], *shape[axis + 1 :])
-    outputs = [Tensor(f"y{i}", rest, dtype, quantisation) for i in range(shape[axis])]
+    outputs = [kit.Tensor(f"y{i}", rest, dtype, quantisation) for i in range(shape[axis])]
     names = [y.name for y in outputs]
     written = axis - rank if rng.random() < 0.5 else axis
-    op = Op("unpack", "unpack", ("x",), tuple(names), Unpack(written))
-    return Graph.build("sample", [x, *outputs], [op], ["x"], names)
+    op = kit.Op("unpack", "unpack", ("x",), tuple(names), Unpack(written))
+    return kit.Graph.build("sample", [x, *outputs], [op], ["x"], names)
 
 
-SPEC = OldForm(
-    quantised=ALIKE,
+SPEC = kit.Form(
+    quantised=kit.ALIKE,
     kind="unpack",
     attributes=Unpack,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("UNPACK",), _read, _write),
+    tflite=kit.TfliteBinding(("UNPACK",), _read, _write),
     aliases=_aliases,
-    types=frozenset(DType),
+    types=frozenset(kit.DType),
     limits="any type",
 )

@@ -12,37 +12,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Input,
-    Kernel,
-    Output,
-    SafeOverlap,
-    Struct,
-    Touched,
-    numbers,
-)
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import sample_shape, sample_type
-from toolchain.ops.spec import (
-    ALIKE,
-    Array,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
-_INDICES = (DType.INT32, DType.INT64)
+_INDICES = (kit.DType.INT32, kit.DType.INT64)
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    data, update, starts = (graph.input(op, index) for index in range(3))
+def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+    data, update, starts = (op.input(index) for index in range(3))
     if starts.dtype not in _INDICES or starts.shape != (len(data.shape),):
         raise ValueError(f"starts are an int32 or int64 for each axis, not {starts}")
     fits = len(update.shape) == len(data.shape) > 0 and all(
@@ -50,10 +27,10 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     )
     if not fits or update.dtype is not data.dtype:
         raise ValueError(f"{update} does not fit into {data}")
-    return (TensorType(data.shape, data.dtype),)
+    return (kit.TensorType(data.shape, data.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     data, update, starts = inputs
     room = np.array(data.shape) - np.array(update.shape)
     first = np.clip(starts.astype(np.int64), 0, room)
@@ -62,47 +39,49 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (result,)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    data, update, starts = (graph.input(op, index) for index in range(3))
-    params = Struct(
+def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+    data, update, starts = (op.input(index) for index in range(3))
+    params = kit.Struct(
         "thimble_update_slice_params",
         {
             "axes": len(data.shape),
             "element_bytes": data.dtype.size_bytes,
             "index_bytes": starts.dtype.size_bytes,
-            "sizes": numbers(data.shape),
-            "update_sizes": numbers(update.shape),
+            "sizes": kit.numbers(data.shape),
+            "update_sizes": kit.numbers(update.shape),
         },
     )
-    arguments: dict[str, Argument] = {
+    arguments: dict[str, kit.Argument] = {
         "params": params,
-        "data": Input(0),
-        "update": Input(1),
-        "starts": Input(2),
-        "target": Output(0),
+        "data": kit.Input(0),
+        "update": kit.Input(1),
+        "starts": kit.Input(2),
+        "target": kit.Output(0),
     }
-    call = Call("thimble_update_slice", arguments)
-    return Kernel((call,), _extents, find_overlaps=lambda: (SafeOverlap(0, exact=True),))
+    call = kit.Call("thimble_update_slice", arguments)
+    return kit.Kernel((call,), _extents, find_overlaps=lambda: (kit.SafeOverlap(0, exact=True),))
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     size = math.prod(call.row("params.sizes")) * call["params.element_bytes"]
     part = math.prod(call.row("params.update_sizes")) * call["params.element_bytes"]
-    starts = whole(call["params.axes"], call["params.index_bytes"])
-    return Extents({0: whole(size), 1: whole(part), 2: starts}, {0: whole(size)})
+    starts = kit.whole(call["params.axes"], call["params.index_bytes"])
+    return kit.Extents({0: kit.whole(size), 1: kit.whole(part), 2: starts}, {0: kit.whole(size)})
 
 
-def _read(node: TfliteNode) -> ReadOp:
-    return ReadOp(Attributes(), (0, 1, 2))
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    return kit.ReadOp(kit.Attributes(), (0, 1, 2))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    wide = graph.input(op, 2).dtype is DType.INT64
-    return WrittenOp("DYNAMIC_UPDATE_SLICE", "DynamicUpdateSliceOptions", version=2 if wide else 1)
+def _write(op: kit.AnyOperator) -> kit.WrittenOp:
+    wide = op.input(2).dtype is kit.DType.INT64
+    return kit.WrittenOp(
+        "DYNAMIC_UPDATE_SLICE", "DynamicUpdateSliceOptions", version=2 if wide else 1
+    )
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
     shape = sample_shape(rng, rank, 300)
     part = tuple(int(rng.integers(1, size + 1)) for size in shape)
@@ -110,25 +89,25 @@ def _sample(rng: np.random.Generator) -> Graph:
     starts = rng.integers(-2, np.array(shape) + 3).astype(np.int32)
     constant = starts if rng.random() < 0.7 else None
     tensors = [
-        Tensor("x", shape, dtype, quantisation),
-        Tensor("update", part, dtype, quantisation),
-        Tensor("starts", (rank,), DType.INT32, None, constant),
-        Tensor("y", shape, dtype, quantisation),
+        kit.Tensor("x", shape, dtype, quantisation),
+        kit.Tensor("update", part, dtype, quantisation),
+        kit.Tensor("starts", (rank,), kit.DType.INT32, None, constant),
+        kit.Tensor("y", shape, dtype, quantisation),
     ]
-    op = Op("update_slice", "update", ("x", "update", "starts"), ("y",))
+    op = kit.Op("update_slice", "update", ("x", "update", "starts"), ("y",))
     inputs = [tensor.name for tensor in tensors[:3] if not tensor.is_constant]
-    return Graph.build("sample", tensors, [op], inputs, ["y"])
+    return kit.Graph.build("sample", tensors, [op], inputs, ["y"])
 
 
-SPEC = OldForm(
-    quantised=ALIKE,
+SPEC = kit.Form(
+    quantised=kit.ALIKE,
     kind="update_slice",
-    attributes=Attributes,
+    attributes=kit.Attributes,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("DYNAMIC_UPDATE_SLICE",), _read, _write),
-    types=frozenset(DType),
+    tflite=kit.TfliteBinding(("DYNAMIC_UPDATE_SLICE",), _read, _write),
+    types=frozenset(kit.DType),
     limits="any type; int32 or int64 starts, constant or computed",
 )

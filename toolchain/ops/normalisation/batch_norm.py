@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.rounding import nearest
 from toolchain.ops.axes import leading_axes
 from toolchain.ops.elementwise.common import (
@@ -22,84 +21,71 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    Call,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    Struct,
-    constant,
-)
+from toolchain.ops.forms import viewed
 from toolchain.ops.normalisation.rows import row_extents
-from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, TensorType
 
 
 @dataclass(frozen=True)
-class BatchNorm(Attributes):
+class BatchNorm(kit.Attributes):
     """Gain and offset as real numbers, one of each per index of the last axis."""
 
     gain: tuple[float, ...]
     offset: tuple[float, ...]
 
 
-def _attributes(op: Op) -> BatchNorm:
-    assert isinstance(op.attributes, BatchNorm)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, attributes = graph.input(op, 0), _attributes(op)
+def _infer(op: kit.Operator[BatchNorm]) -> tuple[kit.TensorType, ...]:
+    x, attributes = op.x, op.attributes
     if not x.shape or not len(attributes.gain) == len(attributes.offset) == x.shape[-1]:
         raise ValueError(f"{len(attributes.gain)} gains for {x}")
-    return (TensorType(x.shape, x.dtype),)
+    return (kit.TensorType(x.shape, x.dtype),)
 
 
-def _reals(op: Op) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    attributes = _attributes(op)
+def _reals(op: kit.Operator[BatchNorm]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    attributes = op.attributes
     return np.array(attributes.gain, np.float32), np.array(attributes.offset, np.float32)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, y = graph.input(op, 0), graph.output(op)
+def _reference(op: kit.Operator[BatchNorm], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    x, y = op.x, op.y
     gain, offset = _reals(op)
     real = (inputs[0].astype(np.int64) - x.q.zero_point).astype(np.float32) * np.float32(x.q.scale)
     value: NDArray[np.float32] = (real * gain + offset) / np.float32(y.q.scale)
     return (np.clip(nearest(value) + y.q.zero_point, -128, 127).astype(np.int8),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT8)
-    x, y = graph.input(op, 0), graph.output(op)
+def _select(op: kit.Operator[BatchNorm], core: kit.Core) -> kit.Kernel:
+    require_types(op.op, op.graph, kit.DType.INT8)
+    x, y = op.x, op.y
     gain, offset = _reals(op)
-    params = Struct(
+    params = kit.Struct(
         "thimble_batch_norm_params",
         {
             "pixels": x.elements // x.shape[-1],
             "channels": x.shape[-1],
-            "gain": Packed("gain"),
-            "offset": Packed("offset"),
+            "gain": kit.Packed("gain"),
+            "offset": kit.Packed("offset"),
             "input_scale": float(x.q.scale),
             "input_zero_point": x.q.zero_point,
             "output_scale": float(y.q.scale),
             "output_zero_point": y.q.zero_point,
         },
     )
-    call = Call("thimble_batch_norm_s8", {"params": params, "input": Input(0), "output": Output(0)})
-    return Kernel(
+    call = kit.Call(
+        "thimble_batch_norm_s8", {"params": params, "input": kit.Input(0), "output": kit.Output(0)}
+    )
+    return kit.Kernel(
         (call,),
         row_extents(
             "params.pixels",
             "params.channels",
             lambda t: dict.fromkeys(("gain", "offset"), 4 * t.call["params.channels"]),
         ),
-        constants=(constant("gain", gain), constant("offset", offset)),
-        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        constants=(kit.constant("gain", gain), kit.constant("offset", offset)),
+        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
     )
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """Scale, bias, mean and variance are constant."""
     if node.attribute("training_mode", 0):
         raise node.unsupported("training_mode is set", "export the model for inference")
@@ -116,26 +102,26 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("batch_norm", attributes, [node.operand(0, axes)], q, axes)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 20)))
     q = sample_quantisation(rng)
     gain = 2.0 ** rng.uniform(-2, 1, shape[-1]) * rng.choice([-1.0, 1.0], shape[-1])
     offset = 30 * q.scale * rng.standard_normal(shape[-1])
-    x = Tensor("x", shape, DType.INT8, q)
-    y = Tensor("y", shape, DType.INT8, sample_quantisation(rng, scale=q.scale))
+    x = kit.Tensor("x", shape, kit.DType.INT8, q)
+    y = kit.Tensor("y", shape, kit.DType.INT8, sample_quantisation(rng, scale=q.scale))
     attributes = BatchNorm(tuple(map(float, gain)), tuple(map(float, offset)))
-    op = Op("batch_norm", "norm", ("x",), ("y",), attributes)
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    op = kit.Op("batch_norm", "norm", ("x",), ("y",), attributes)
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="batch_norm",
     attributes=BatchNorm,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=leading_axes,
-    onnx=OnnxBinding(("BatchNormalization",), _read_onnx),
+    axes=viewed(leading_axes),
+    onnx=kit.OnnxBinding(("BatchNormalization",), _read_onnx),
     limits="int8, for inference; computed in float32",
 )

@@ -11,9 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     inverse_square_root,
     multiply_by_quantized_multiplier,
@@ -27,28 +25,21 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import (
-    Call,
-    Input,
-    Kernel,
-    Output,
-)
+from toolchain.ops.forms import viewed
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.readers.float32 import (
     check_float_node,
     float32_elementwise_sample,
 )
-from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
-OUTPUT = Quantisation((1 / 128,), (0,))
+OUTPUT = kit.Quantisation((1 / 128,), (0,))
 _OUTPUT_BITS = 7
 _LONGEST = (2**31 - 1) // 255**2
 """What the int32 sum of a row's squares holds."""
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, y = graph.input(op, 0), graph.output(op)
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    x, y = op.x, op.y
     rows = inputs[0].reshape(-1, y.shape[-1]).astype(np.int64) - x.q.zero_point
     roots = [inverse_square_root(int(total)) for total in (rows * rows).sum(axis=1)]
     scaled = [
@@ -58,62 +49,62 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.clip(scaled, -128, 127).astype(np.int8).reshape(y.shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT8)
-    x, y = graph.input(op, 0), graph.output(op)
+def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+    require_types(op.op, op.graph, kit.DType.INT8)
+    x, y = op.x, op.y
     if not x.shape or x.shape[-1] > _LONGEST:
-        raise UnsupportedError(
+        raise kit.UnsupportedError(
             f"l2_normalization {op.name!r}: rows of {x.shape[-1:]} elements; "
             f"1 to {_LONGEST} are supported"
         )
     if y.quantisation != OUTPUT:
-        raise UnsupportedError(
+        raise kit.UnsupportedError(
             f"l2_normalization {op.name!r}: the output has scale {y.q.scale:g} and zero point "
             f"{y.q.zero_point}, not 1/128 and 0; convert with TFLite's int8 quantiser"
         )
-    call = Call(
+    call = kit.Call(
         "thimble_l2_normalization_s8",
         {
-            "input": Input(0),
-            "output": Output(0),
+            "input": kit.Input(0),
+            "output": kit.Output(0),
             "rows": x.elements // x.shape[-1],
             "columns": x.shape[-1],
             "zero_point": x.q.zero_point,
         },
     )
-    return Kernel(
+    return kit.Kernel(
         (call,),
         row_extents("rows", "columns"),
-        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
     )
 
 
-def _read(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT8)
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT8)
     if node.has_options and node.options.fusedActivationFunction != "NONE":
         raise node.unsupported("a fused activation", "apply it in an operator of its own")
-    return ReadOp(Attributes(), (0,))
+    return kit.ReadOp(kit.Attributes(), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    return WrittenOp("L2_NORMALIZATION", "L2NormOptions", version=2)
+def _write(op: kit.AnyOperator) -> kit.WrittenOp:
+    return kit.WrittenOp("L2_NORMALIZATION", "L2NormOptions", version=2)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     """LiteRT takes one to four dimensions."""
     shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 70)))
-    x = Tensor("x", shape, DType.INT8, sample_quantisation(rng))
-    y = Tensor("y", shape, DType.INT8, OUTPUT)
-    op = Op("l2_normalization", "norm", ("x",), ("y",))
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    x = kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng))
+    y = kit.Tensor("y", shape, kit.DType.INT8, OUTPUT)
+    op = kit.Op("l2_normalization", "norm", ("x",), ("y",))
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
 _SMALLEST = 1e-6
 """What a row of float32 is divided by at least."""
 
 
-def _reference_float(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    shape = graph.output(op).shape
+def _reference_float(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    shape = op.y.shape
     rows = inputs[0].astype(np.float32).reshape(-1, shape[-1])
     total = np.zeros(len(rows), np.float32)
     with np.errstate(all="ignore"):
@@ -124,42 +115,42 @@ def _reference_float(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Arr
         return ((rows / length[:, None]).reshape(shape),)
 
 
-def _select_float(op: Op, graph: Graph, core: Core) -> Kernel:
-    x = graph.input(op, 0)
+def _select_float(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+    x = op.x
     columns = x.shape[-1] if x.shape else 1
-    call = Call(
+    call = kit.Call(
         "thimble_l2_normalization_f32",
         {
-            "input": Input(0),
-            "output": Output(0),
+            "input": kit.Input(0),
+            "output": kit.Output(0),
             "rows": x.elements // columns,
             "columns": columns,
         },
     )
-    return Kernel(
+    return kit.Kernel(
         (call,),
         row_extents("rows", "columns"),
-        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
     )
 
 
-def _read_float(node: TfliteNode) -> ReadOp:
+def _read_float(node: kit.TfliteNode) -> kit.ReadOp:
     check_float_node(node)
     if node.has_options and node.options.fusedActivationFunction != "NONE":
         raise node.unsupported("a fused activation", "apply it in an operator of its own")
-    return ReadOp(Attributes(), (0,))
+    return kit.ReadOp(kit.Attributes(), (0,))
 
 
-_INT8 = OldForm(
+_INT8 = kit.Form(
     kind="l2_normalization",
-    attributes=Attributes,
-    infer=infer_unary,
+    attributes=kit.Attributes,
+    infer=viewed(infer_unary),
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=leading_axes,
-    tflite=TfliteBinding(("L2_NORMALIZATION",), _read, _write),
-    dtype=DType.INT8,
+    axes=viewed(leading_axes),
+    tflite=kit.TfliteBinding(("L2_NORMALIZATION",), _read, _write),
+    dtype=kit.DType.INT8,
     limits="int8, last dimension, output scale 1/128",
 )
 
@@ -168,10 +159,10 @@ _FLOAT32 = replace(
     reference=_reference_float,
     select=_select_float,
     sample=float32_elementwise_sample(_sample),
-    tflite=TfliteBinding(
-        ("L2_NORMALIZATION",), _read_float, lambda op, graph: replace(_write(op, graph), version=1)
+    tflite=kit.TfliteBinding(
+        ("L2_NORMALIZATION",), _read_float, lambda op: replace(_write(op), version=1)
     ),
-    dtype=DType.FLOAT32,
+    dtype=kit.DType.FLOAT32,
     limits="float32, last dimension",
 )
-SPEC = OpSpec((_INT8, _FLOAT32))
+SPEC = kit.OpSpec((_INT8, _FLOAT32))

@@ -15,27 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.rounding import nearest
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    Call,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    SafeOverlap,
-    Struct,
-    Touched,
-    constant,
-)
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.readers.onnx import resolve_axes
-from toolchain.ops.spec import Array, Axis, OnnxBinding, OnnxNode, TensorType
 
 Float32 = NDArray[np.float32]
 _LONGEST = 1 << 22
@@ -43,7 +28,7 @@ _MAGIC = 0x5F3759DF
 
 
 @dataclass(frozen=True)
-class LayerNorm(Attributes):
+class LayerNorm(kit.Attributes):
     """`axis` is the first dimension that is normalised. Inputs: x, gain, offset.
 
     With `by_channel` there is one gain and one offset per index of the dimension before `axis`.
@@ -54,34 +39,31 @@ class LayerNorm(Attributes):
     by_channel: bool = False
 
 
-def _row(op: Op, graph: Graph) -> tuple[int, int]:
+def _row(op: kit.Operator[LayerNorm]) -> tuple[int, int]:
     """The first normalised dimension, and the elements of a row."""
-    assert isinstance(op.attributes, LayerNorm)
-    shape = graph.input(op, 0).shape
+    shape = op.x.shape
     return op.attributes.axis, math.prod(shape[op.attributes.axis :])
 
 
-def _by_channel(op: Op) -> bool:
-    assert isinstance(op.attributes, LayerNorm)
+def _by_channel(op: kit.Operator[LayerNorm]) -> bool:
     return op.attributes.by_channel
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, (axis, length) = graph.input(op, 0), _row(op, graph)
+def _infer(op: kit.Operator[LayerNorm]) -> tuple[kit.TensorType, ...]:
+    x, (axis, length) = op.x, _row(op)
     if not int(_by_channel(op)) <= axis < len(x.shape):
         raise ValueError(f"dimension {axis} of {x}")
     count = x.shape[axis - 1] if _by_channel(op) else length
-    for given in (graph.input(op, 1), graph.input(op, 2)):
+    for given in (op.input(1), op.input(2)):
         if given.elements != count or not given.is_constant:
             raise ValueError(f"{given} has not {count} elements")
-    return (TensorType(x.shape, x.dtype),)
+    return (kit.TensorType(x.shape, x.dtype),)
 
 
-def _factors(op: Op, graph: Graph) -> tuple[Float32, Float32, np.float32]:
+def _factors(op: kit.Operator[LayerNorm]) -> tuple[Float32, Float32, np.float32]:
     """Gain and offset in steps of the output, and epsilon in squared steps of the input."""
-    assert isinstance(op.attributes, LayerNorm)
-    x, y = graph.input(op, 0).q, graph.output(op).q
-    gain, offset = graph.input(op, 1).constant, graph.input(op, 2).constant
+    x, y = op.x.q, op.y.q
+    gain, offset = op.input(1).constant, op.input(2).constant
     assert gain is not None and offset is not None
     steps = (data.reshape(-1).astype(np.float64) / y.scale for data in (gain, offset))
     gains, offsets = (values.astype(np.float32) for values in steps)
@@ -97,9 +79,9 @@ def inverse_root(x: Float32) -> Float32:
     return y
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    y, (_, length) = graph.output(op), _row(op, graph)
-    gains, offsets, epsilon = _factors(op, graph)
+def _reference(op: kit.Operator[LayerNorm], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    y, (_, length) = op.y, _row(op)
+    gains, offsets, epsilon = _factors(op)
     rows = inputs[0].reshape(-1, length).astype(np.int64)
     total, squares = rows.sum(1), (rows**2).sum(1)
     spread = (length * squares - total * total).astype(np.float32)
@@ -114,14 +96,14 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (stored.astype(np.int8).reshape(y.shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x, y, (_, length) = graph.input(op, 0), graph.output(op), _row(op, graph)
+def _select(op: kit.Operator[LayerNorm], core: kit.Core) -> kit.Kernel:
+    x, y, (_, length) = op.x, op.y, _row(op)
     if length > _LONGEST:
-        raise UnsupportedError(
+        raise kit.UnsupportedError(
             f"layer_norm {op.name!r}: rows of {length} elements, at most {_LONGEST} are supported"
         )
-    gains, offsets, epsilon = _factors(op, graph)
-    params = Struct(
+    gains, offsets, epsilon = _factors(op)
+    params = kit.Struct(
         "thimble_layer_norm_params",
         {
             "rows": x.elements // length,
@@ -129,24 +111,26 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "channels": len(gains) if _by_channel(op) else 0,
             "epsilon": float(epsilon),
             "zero_point": y.q.zero_point,
-            "gain": Packed("gain"),
-            "offset": Packed("offset"),
+            "gain": kit.Packed("gain"),
+            "offset": kit.Packed("offset"),
         },
     )
-    call = Call("thimble_layer_norm_s8", {"params": params, "input": Input(0), "output": Output(0)})
-    return Kernel(
+    call = kit.Call(
+        "thimble_layer_norm_s8", {"params": params, "input": kit.Input(0), "output": kit.Output(0)}
+    )
+    return kit.Kernel(
         (call,),
         row_extents("params.rows", "params.length", _tables),
         constants=(
-            constant("gain", gains, "gain in steps of the output"),
-            constant("offset", offsets, "offset in steps of the output"),
+            kit.constant("gain", gains, "gain in steps of the output"),
+            kit.constant("offset", offsets, "offset in steps of the output"),
         ),
         # A row is read whole before its first element is written; then each before its own.
-        find_overlaps=lambda: (SafeOverlap(0),),
+        find_overlaps=lambda: (kit.SafeOverlap(0),),
     )
 
 
-def _tables(touched: Touched) -> dict[str, int]:
+def _tables(touched: kit.Touched) -> dict[str, int]:
     """A gain for each element of a row or, with `channels`, for each channel."""
     call = touched.call
     channels = call["params.channels"]
@@ -154,13 +138,13 @@ def _tables(touched: Touched) -> dict[str, int]:
     return {"gain": 4 * count, "offset": 4 * count}
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[LayerNorm]) -> tuple[kit.Axis, ...]:
     """The dimensions ahead of those that are normalised, and of those that have gains."""
-    first = _row(op, graph)[0] - int(_by_channel(op))
-    return tuple(axis for axis in elementwise_axes(op, graph) if axis.axis < first)
+    first = _row(op)[0] - int(_by_channel(op))
+    return tuple(axis for axis in elementwise_axes(op.op, op.graph) if axis.axis < first)
 
 
-def _read(node: OnnxNode) -> None:
+def _read(node: kit.OnnxNode) -> None:
     shape = node.shape(0)
     rank = len(shape)
     (axis,) = resolve_axes(node, (int(node.attribute("axis", -1)),), rank)
@@ -180,7 +164,7 @@ def _read(node: OnnxNode) -> None:
     node.emit("layer_norm", attributes, inputs, node.output_quantisation(), order)
 
 
-def _read_instance(node: OnnxNode) -> None:
+def _read_instance(node: kit.OnnxNode) -> None:
     """InstanceNormalization: one channel of one image is a row."""
     order = tuple(range(len(node.shape(0))))
     inputs = [node.operand(0, order)]
@@ -191,11 +175,11 @@ def _read_instance(node: OnnxNode) -> None:
     node.emit("layer_norm", attributes, inputs, node.output_quantisation(), order)
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     (_read if node.operator == "LayerNormalization" else _read_instance)(node)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = sample_shape(rng, 4, 20)
     axis = int(rng.integers(len(shape)))
     by_channel = axis > 0 and bool(rng.random() < 0.4)
@@ -204,17 +188,19 @@ def _sample(rng: np.random.Generator) -> Graph:
     offset = rng.normal(0, 0.5, count).astype(np.float32)
     scale = float(np.float32(2.0 ** rng.uniform(-6, -3)))
     tensors = [
-        Tensor("x", shape, DType.INT8, sample_quantisation(rng)),
-        Tensor("gain", (count,), DType.FLOAT32, None, gain),
-        Tensor("offset", (count,), DType.FLOAT32, None, offset),
-        Tensor("y", shape, DType.INT8, Quantisation((scale,), (int(rng.integers(-128, 128)),))),
+        kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng)),
+        kit.Tensor("gain", (count,), kit.DType.FLOAT32, None, gain),
+        kit.Tensor("offset", (count,), kit.DType.FLOAT32, None, offset),
+        kit.Tensor(
+            "y", shape, kit.DType.INT8, kit.Quantisation((scale,), (int(rng.integers(-128, 128)),))
+        ),
     ]
     attributes = LayerNorm(axis, by_channel=by_channel)
-    op = Op("layer_norm", "norm", ("x", "gain", "offset"), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    op = kit.Op("layer_norm", "norm", ("x", "gain", "offset"), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="layer_norm",
     attributes=LayerNorm,
     infer=_infer,
@@ -222,7 +208,7 @@ SPEC = OldForm(
     select=_select,
     sample=_sample,
     axes=_axes,
-    onnx=OnnxBinding(("InstanceNormalization", "LayerNormalization"), _read_onnx),
-    types=frozenset({DType.INT8, DType.FLOAT32}),
+    onnx=kit.OnnxBinding(("InstanceNormalization", "LayerNormalization"), _read_onnx),
+    types=frozenset({kit.DType.INT8, kit.DType.FLOAT32}),
     limits="int8, constant gain and offset; computed in float32",
 )

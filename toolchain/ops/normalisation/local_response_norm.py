@@ -12,23 +12,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.axes import leading_axes
 from toolchain.ops.elementwise.common import infer_unary, sample_shape
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct
+from toolchain.ops.forms import viewed
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.readers.float32 import check_float_node
-from toolchain.ops.spec import Array, ReadOp, TensorType, TfliteBinding, TfliteNode, WrittenOp
 
 _ROOT = 0.5
 
 
 @dataclass(frozen=True)
-class LocalResponseNorm(Attributes):
+class LocalResponseNorm(kit.Attributes):
     """All but `radius` are exact float32."""
 
     radius: int = 5
@@ -37,25 +34,22 @@ class LocalResponseNorm(Attributes):
     beta: float = 0.5
 
 
-def _attributes(op: Op) -> LocalResponseNorm:
-    assert isinstance(op.attributes, LocalResponseNorm)
-    return op.attributes
-
-
-def _radius(op: Op, graph: Graph) -> int:
+def _radius(op: kit.Operator[LocalResponseNorm]) -> int:
     """No more than reaches any neighbour."""
-    return min(_attributes(op).radius, graph.input(op, 0).shape[-1])
+    return min(op.attributes.radius, op.x.shape[-1])
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+def _infer(op: kit.Operator[LocalResponseNorm]) -> tuple[kit.TensorType, ...]:
     """Raises ValueError for a scalar, or a radius below 0."""
-    if not graph.input(op, 0).shape or _attributes(op).radius < 0:
-        raise ValueError(f"{graph.input(op, 0)} has no neighbours within {_attributes(op).radius}")
-    return infer_unary(op, graph)
+    if not op.x.shape or op.attributes.radius < 0:
+        raise ValueError(f"{op.x} has no neighbours within {op.attributes.radius}")
+    return infer_unary(op.op, op.graph)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    own, shape, radius = _attributes(op), graph.output(op).shape, _radius(op, graph)
+def _reference(
+    op: kit.Operator[LocalResponseNorm], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    own, shape, radius = op.attributes, op.y.shape, _radius(op)
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.float32)
     beside = np.zeros((len(rows), radius), np.float32)
     result = np.empty_like(rows)
@@ -79,68 +73,70 @@ def _factor(base: Float32, beta: float) -> Float32:
     return float_math.power(base, np.full_like(base, -np.float32(beta)))
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x, own = graph.input(op, 0), _attributes(op)
+def _select(op: kit.Operator[LocalResponseNorm], core: kit.Core) -> kit.Kernel:
+    x, own = op.x, op.attributes
     columns = x.shape[-1]
     rows = x.elements // columns
-    params = Struct(
+    params = kit.Struct(
         "thimble_local_response_norm_params",
         {
             "rows": rows,
             "columns": columns,
-            "radius": _radius(op, graph),
+            "radius": _radius(op),
             "bias": own.bias,
             "alpha": own.alpha,
             "beta": own.beta,
         },
     )
-    call = Call(
+    call = kit.Call(
         "thimble_local_response_norm_f32",
-        {"params": params, "input": Input(0), "output": Output(0)},
+        {"params": params, "input": kit.Input(0), "output": kit.Output(0)},
     )
     powers = 0 if own.beta in (1, _ROOT) else x.elements
-    return Kernel(
+    return kit.Kernel(
         (call,),
         row_extents("params.rows", "params.columns"),
         find_terms=lambda: {"call": 1.0, "row": rows, "element": x.elements, "power": powers},
     )
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     check_float_node(node)
     options = node.options
     if int(options.radius) < 0:
         raise node.unsupported(f"its radius is {options.radius}")
     numbers = (float(np.float32(getattr(options, name))) for name in ("bias", "alpha", "beta"))
-    return ReadOp(LocalResponseNorm(int(options.radius), *numbers), (0,))
+    return kit.ReadOp(LocalResponseNorm(int(options.radius), *numbers), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    own = _attributes(op)
+def _write(op: kit.Operator[LocalResponseNorm]) -> kit.WrittenOp:
+    own = op.attributes
     options = {"radius": own.radius, "bias": own.bias, "alpha": own.alpha, "beta": own.beta}
-    return WrittenOp("LOCAL_RESPONSE_NORMALIZATION", "LocalResponseNormalizationOptions", options)
+    return kit.WrittenOp(
+        "LOCAL_RESPONSE_NORMALIZATION", "LocalResponseNormalizationOptions", options
+    )
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     """LiteRT takes four dimensions."""
     shape = (1, *(int(d) for d in rng.integers(1, 6, 2)), *sample_shape(rng, 1, 40))
     numbers = (rng.uniform(0.5, 2), 10.0 ** rng.uniform(-4, 0), rng.choice([0.5, 0.75, 1.0]))
     exact = (float(np.float32(number)) for number in numbers)
     attributes = LocalResponseNorm(int(rng.integers(0, 6)), *exact)
-    tensors = [Tensor(name, shape, DType.FLOAT32) for name in "xy"]
-    op = Op("local_response_norm", "norm", ("x",), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    tensors = [kit.Tensor(name, shape, kit.DType.FLOAT32) for name in "xy"]
+    op = kit.Op("local_response_norm", "norm", ("x",), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="local_response_norm",
     attributes=LocalResponseNorm,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=leading_axes,
-    tflite=TfliteBinding(("LOCAL_RESPONSE_NORMALIZATION",), _read, _write),
-    dtype=DType.FLOAT32,
+    axes=viewed(leading_axes),
+    tflite=kit.TfliteBinding(("LOCAL_RESPONSE_NORMALIZATION",), _read, _write),
+    dtype=kit.DType.FLOAT32,
     limits="float32, last dimension",
 )

@@ -11,31 +11,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import DType, Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.elementwise.common import overlaps_same_shape
-from toolchain.ops.forms import OpSpec
-from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output
 from toolchain.ops.normalisation.log_softmax_s8 import LOG_SOFTMAX_S8
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.readers.float32 import check_float_node, float32_sample
 from toolchain.ops.readers.onnx import resolve_axes
-from toolchain.ops.spec import (
-    Array,
-    OnnxBinding,
-    OnnxNode,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    shape = graph.output(op).shape
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    shape = op.y.shape
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.float32)
     lowered = rows - rows.max(axis=1, keepdims=True)
     total = np.zeros(len(rows), np.float32)
@@ -44,32 +31,32 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return ((lowered - float_math.log(total)[:, None]).reshape(shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x = graph.input(op, 0)
+def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+    x = op.x
     if not x.shape:
-        raise UnsupportedError(f"{op.kind} {op.name!r}: the input is a scalar")
+        raise op.refused("the input is a scalar")
     columns = x.shape[-1]
     rows = x.elements // columns
-    arguments: dict[str, Argument] = {
-        "input": Input(0),
-        "output": Output(0),
+    arguments: dict[str, kit.Argument] = {
+        "input": kit.Input(0),
+        "output": kit.Output(0),
         "rows": rows,
         "columns": columns,
     }
-    return Kernel(
-        (Call("thimble_log_softmax_f32", arguments),),
+    return kit.Kernel(
+        (kit.Call("thimble_log_softmax_f32", arguments),),
         row_extents("rows", "columns"),
-        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
         find_terms=lambda: {"call": 1.0, "row": rows, "element": x.elements},
     )
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     check_float_node(node)
-    return ReadOp(Softmax(), (0,))
+    return kit.ReadOp(Softmax(), (0,))
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """Along one dimension; what older opsets do over several is written otherwise before."""
     if not node.in_float:
         raise node.left_in_float("it has no int8 form of any output scale")
@@ -82,15 +69,15 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("log_softmax", Softmax(), [node.operand(0, order)], None, order)
 
 
-_WRITTEN = WrittenOp("LOG_SOFTMAX", "LogSoftmaxOptions", version=2)
+_WRITTEN = kit.WrittenOp("LOG_SOFTMAX", "LogSoftmaxOptions", version=2)
 _LOG_SOFTMAX_F32 = replace(
     LOG_SOFTMAX_S8,
     reference=_reference,
     select=_select,
     sample=float32_sample(LOG_SOFTMAX_S8.sample, "log_softmax"),
-    tflite=TfliteBinding(("LOG_SOFTMAX",), _read, lambda op, graph: _WRITTEN),
-    dtype=DType.FLOAT32,
+    tflite=kit.TfliteBinding(("LOG_SOFTMAX",), _read, lambda op: _WRITTEN),
+    dtype=kit.DType.FLOAT32,
     limits="float32, last dimension",
 )
-_READ_FROM_ONNX = replace(LOG_SOFTMAX_S8, onnx=OnnxBinding(("LogSoftmax",), _read_onnx))
-SPEC = OpSpec((_READ_FROM_ONNX, _LOG_SOFTMAX_F32))
+_READ_FROM_ONNX = replace(LOG_SOFTMAX_S8, onnx=kit.OnnxBinding(("LogSoftmax",), _read_onnx))
+SPEC = kit.OpSpec((_READ_FROM_ONNX, _LOG_SOFTMAX_F32))

@@ -10,9 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     one_over_one_plus_x,
@@ -30,16 +28,7 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    Call,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    Struct,
-    constant,
-)
+from toolchain.ops.forms import viewed
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import (
     MOST_COLUMNS,
@@ -47,7 +36,6 @@ from toolchain.ops.normalisation.softmax_s8 import (
     exponentials,
     softmax_scaling,
 )
-from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 _OUTPUT_SCALE, _ZERO_POINT = 16 / 256, 127
 _LOG_2, _FOURTH_ROOT_HALF, _ROOT_HALF = 1488522236, 1805811301, 1518500250
@@ -89,22 +77,22 @@ def _logarithm(total: int) -> int:
     return _saturated(2 * (_product(power, _LOG_2) + _product(scaled_numerator, inverse)))
 
 
-def _reverse(op: Op, graph: Graph) -> tuple[int, int]:
+def _reverse(op: kit.Operator[Softmax]) -> tuple[int, int]:
     """Multiplier and shift from Q5.26 back to input differences."""
-    multiplier, shift, _ = softmax_scaling(op, graph)
+    multiplier, shift, _ = softmax_scaling(op)
     return quantize_multiplier((1 << (31 - shift)) / multiplier)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    shape = graph.output(op).shape
-    multiplier, shift, least = softmax_scaling(op, graph)
+def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    shape = op.y.shape
+    multiplier, shift, least = softmax_scaling(op)
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.int64)
     diff = rows - rows.max(axis=1, keepdims=True)
     counts = diff >= least
-    exps = exponentials(op, graph, np.where(counts, -diff, 0))
+    exps = exponentials(op, np.where(counts, -diff, 0))
     totals = np.where(counts, rounding_divide_by_pot(exps, 12), 0).sum(axis=1)
     logs = np.array([[_logarithm(int(total))] for total in totals], dtype=np.int64)
-    reach = multiply_by_quantized_multiplier(logs + _INT32_MIN, *_reverse(op, graph))
+    reach = multiply_by_quantized_multiplier(logs + _INT32_MIN, *_reverse(op))
     shown = diff > np.maximum(least - 1, reach)
     scaled = saturating_doubling_high_mul(np.where(shown, diff, 0) << shift, multiplier)
     value = rounding_divide_by_pot(scaled - logs, 22) + _ZERO_POINT
@@ -112,25 +100,25 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (output.astype(np.int8).reshape(shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT8)
-    x, y = graph.input(op, 0), graph.output(op)
+def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
+    require_types(op.op, op.graph, kit.DType.INT8)
+    x, y = op.x, op.y
     columns = x.shape[-1] if x.shape else 0
     if not 0 < columns <= MOST_COLUMNS:
-        raise UnsupportedError(f"log_softmax {op.name!r}: {columns} columns")
+        raise kit.UnsupportedError(f"log_softmax {op.name!r}: {columns} columns")
     if y.q.zero_point != _ZERO_POINT or y.q.scale != _OUTPUT_SCALE:
-        raise UnsupportedError(
+        raise kit.UnsupportedError(
             f"log_softmax {op.name!r}: the output has scale {y.q.scale:g} and zero point "
             f"{y.q.zero_point}, not 1/16 and 127; convert with TFLite's int8 quantiser"
         )
-    multiplier, shift, least = softmax_scaling(op, graph)
-    reverse = _reverse(op, graph)
+    multiplier, shift, least = softmax_scaling(op)
+    reverse = _reverse(op)
     entries = min(-least, 255) + 1
-    table = exponentials(op, graph, np.arange(256, dtype=np.int64)).astype(np.int32)
-    params = Struct(
+    table = exponentials(op, np.arange(256, dtype=np.int64)).astype(np.int32)
+    params = kit.Struct(
         "thimble_log_softmax_params",
         {
-            "exponentials": Packed("exponentials"),
+            "exponentials": kit.Packed("exponentials"),
             "entries": entries,
             "multiplier": multiplier,
             "shift": shift,
@@ -139,53 +127,53 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "least": least,
         },
     )
-    call = Call(
+    call = kit.Call(
         "thimble_log_softmax_s8",
         {
-            "input": Input(0),
-            "output": Output(0),
+            "input": kit.Input(0),
+            "output": kit.Output(0),
             "rows": x.elements // columns,
             "columns": columns,
             "params": params,
         },
     )
-    return Kernel(
+    return kit.Kernel(
         (call,),
         row_extents("rows", "columns", lambda t: {"exponentials": 4 * t.call["params.entries"]}),
         constants=(
-            constant("exponentials", table[:entries], "exp(-i * scale), Q0.31", len(table)),
+            kit.constant("exponentials", table[:entries], "exp(-i * scale), Q0.31", len(table)),
         ),
-        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
     )
 
 
-def _read(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT8)
-    return ReadOp(Softmax(), (0,))
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT8)
+    return kit.ReadOp(Softmax(), (0,))
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = (*sample_shape(rng, 3, 6)[1:], int(rng.integers(1, 60)))
     scale = float(np.float32(2.0 ** rng.uniform(-9, 1)))
-    x = Tensor("x", shape, DType.INT8, sample_quantisation(rng, scale=scale))
-    y = Tensor("y", shape, DType.INT8, Quantisation((_OUTPUT_SCALE,), (_ZERO_POINT,)))
-    op = Op("log_softmax", "log_softmax", ("x",), ("y",), Softmax())
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    x = kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng, scale=scale))
+    y = kit.Tensor("y", shape, kit.DType.INT8, kit.Quantisation((_OUTPUT_SCALE,), (_ZERO_POINT,)))
+    op = kit.Op("log_softmax", "log_softmax", ("x",), ("y",), Softmax())
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-LOG_SOFTMAX_S8 = OldForm(
+LOG_SOFTMAX_S8 = kit.Form(
     kind="log_softmax",
     attributes=Softmax,
-    infer=infer_unary,
+    infer=viewed(infer_unary),
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=leading_axes,
-    tflite=TfliteBinding(
+    axes=viewed(leading_axes),
+    tflite=kit.TfliteBinding(
         ("LOG_SOFTMAX",),
         _read,
-        lambda op, graph: WrittenOp("LOG_SOFTMAX", "LogSoftmaxOptions", version=2),
+        lambda op: kit.WrittenOp("LOG_SOFTMAX", "LogSoftmaxOptions", version=2),
     ),
-    dtype=DType.INT8,
+    dtype=kit.DType.INT8,
     limits="int8, last dimension, output scale 1/16",
 )

@@ -13,9 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.rounding import nearest
 from toolchain.ops.axes import leading_axes
 from toolchain.ops.elementwise.common import (
@@ -25,22 +23,12 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    Call,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    Struct,
-    constant,
-)
+from toolchain.ops.forms import viewed
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.readers.onnx import resolve_axes
-from toolchain.ops.spec import Array, OnnxBinding, OnnxNode
 
-NATURAL = Quantisation((1 / 256,), (-128,))
+NATURAL = kit.Quantisation((1 / 256,), (-128,))
 """The output's quantisation if the model keeps the result in float; the one TFLite uses."""
 
 _LEAST = math.exp(5)
@@ -52,15 +40,15 @@ _NOTHING = 1e-9
 """A share of a row that no sum notices."""
 
 
-def _exponentials(op: Op, graph: Graph) -> NDArray[np.float32]:
+def _exponentials(op: kit.AnyOperator) -> NDArray[np.float32]:
     """exp(-i * scale) for the differences i to the largest that still count."""
-    values = np.exp(-np.arange(_MOST_ENTRIES) * graph.input(op, 0).q.scale)
+    values = np.exp(-np.arange(_MOST_ENTRIES) * op.x.q.scale)
     counted: NDArray[np.float32] = values[values > _NOTHING].astype(np.float32)
     return counted
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    y, table = graph.output(op), _exponentials(op, graph)
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    y, table = op.y, _exponentials(op)
     rows = inputs[0].reshape(-1, y.shape[-1]).astype(np.int64)
     below = rows.max(axis=1, keepdims=True) - rows
     padded = np.append(table, np.zeros(256 - len(table), np.float32))
@@ -71,38 +59,39 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (stored.astype(np.int8).reshape(y.shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT8)
-    x, y, table = graph.input(op, 0), graph.output(op), _exponentials(op, graph)
+def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+    require_types(op.op, op.graph, kit.DType.INT8)
+    x, y, table = op.x, op.y, _exponentials(op)
     if not x.shape:
-        raise UnsupportedError(f"softmax {op.name!r}: the input is a scalar")
-    params = Struct(
+        raise kit.UnsupportedError(f"softmax {op.name!r}: the input is a scalar")
+    params = kit.Struct(
         "thimble_softmax_once_params",
         {
             "rows": x.elements // x.shape[-1],
             "columns": x.shape[-1],
             "entries": len(table),
-            "exponentials": Packed("exponentials"),
+            "exponentials": kit.Packed("exponentials"),
             "scale": float(y.q.scale),
             "zero_point": y.q.zero_point,
         },
     )
-    call = Call(
-        "thimble_softmax_once_s8", {"params": params, "input": Input(0), "output": Output(0)}
+    call = kit.Call(
+        "thimble_softmax_once_s8",
+        {"params": params, "input": kit.Input(0), "output": kit.Output(0)},
     )
-    return Kernel(
+    return kit.Kernel(
         (call,),
         row_extents(
             "params.rows",
             "params.columns",
             lambda t: {"exponentials": 4 * t.call["params.entries"]},
         ),
-        constants=(constant("exponentials", table, "exp(-i * scale)", _MOST_ENTRIES),),
-        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        constants=(kit.constant("exponentials", table, "exp(-i * scale)", _MOST_ENTRIES),),
+        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
     )
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """Softmax along the innermost dimension in memory."""
     rank = len(node.shape(0))
     default = 1 if node.opset < 13 else -1
@@ -127,29 +116,31 @@ def _read_onnx(node: OnnxNode) -> None:
     if node.in_float:
         node.emit("softmax", Softmax(), [x], q, order)
     else:
-        node.emit("softmax_once", Attributes(), [x], q, order)
+        node.emit("softmax_once", kit.Attributes(), [x], q, order)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
-    q = Quantisation(
+    q = kit.Quantisation(
         (float(np.float32(2.0 ** rng.uniform(-10, 2))),), (int(rng.integers(-128, 128)),)
     )
     out = NATURAL
     if rng.random() < 0.7:
         out = sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-10, -6)))
-    x, y = Tensor("x", shape, DType.INT8, q), Tensor("y", shape, DType.INT8, out)
-    return Graph.build("sample", [x, y], [Op("softmax_once", "softmax", ("x",), ("y",))], "x", "y")
+    x, y = kit.Tensor("x", shape, kit.DType.INT8, q), kit.Tensor("y", shape, kit.DType.INT8, out)
+    return kit.Graph.build(
+        "sample", [x, y], [kit.Op("softmax_once", "softmax", ("x",), ("y",))], "x", "y"
+    )
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="softmax_once",
-    attributes=Attributes,
-    infer=infer_unary,
+    attributes=kit.Attributes,
+    infer=viewed(infer_unary),
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=leading_axes,
-    onnx=OnnxBinding(("Softmax",), _read_onnx),
+    axes=viewed(leading_axes),
+    onnx=kit.OnnxBinding(("Softmax",), _read_onnx),
     limits="int8, one dimension, any output scale; computed in float32",
 )

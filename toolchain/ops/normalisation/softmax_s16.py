@@ -13,9 +13,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -28,19 +26,8 @@ from toolchain.ops.elementwise.common import (
     require_types,
     sample_shape,
 )
-from toolchain.ops.forms import Choice
-from toolchain.ops.kernel import (
-    Call,
-    Constant,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-)
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import SOFTMAX_S8, Softmax
-from toolchain.ops.preference import NoKernelError
-from toolchain.ops.spec import Array, Quantised, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 _STEPS = 512
 _OUTPUT_SCALE = 1 / 32768
@@ -88,18 +75,17 @@ def _looked_up(table: Int16, value: Int64) -> Int64:
     return result
 
 
-def _scaling(op: Op, graph: Graph) -> tuple[int, int]:
+def _scaling(op: kit.Operator[Softmax]) -> tuple[int, int]:
     """The product of scale and beta is a float32 in LiteRT's `Prepare`, all else a double."""
-    assert isinstance(op.attributes, Softmax)
-    scale = np.float32(graph.input(op, 0).q.scale) * np.float32(op.attributes.beta)
+    scale = np.float32(op.x.q.scale) * np.float32(op.attributes.beta)
     return quantize_multiplier(float(scale) / (10.0 / 65535.0))
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    shape = graph.output(op).shape
+def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    shape = op.y.shape
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.int64)
     diff = rows - rows.max(axis=1, keepdims=True)
-    scaled = wrap_int32(multiply_by_quantized_multiplier(diff, *_scaling(op, graph)) + 32767)
+    scaled = wrap_int32(multiply_by_quantized_multiplier(diff, *_scaling(op)) + 32767)
     exps = _looked_up(_exponentials(), np.clip(scaled, -32768, 32767))
     total = exps.sum(axis=1, keepdims=True)
     headroom = 32 - np.array([[int(value).bit_length()] for value in total[:, 0]], dtype=np.int64)
@@ -111,44 +97,41 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (output.astype(np.int16).reshape(shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT16)
-    x, y = graph.input(op, 0), graph.output(op)
+def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
+    require_types(op.op, op.graph, kit.DType.INT16)
+    x, y = op.x, op.y
     if not x.shape:
-        raise UnsupportedError(f"{op.kind} {op.name!r}: the input is a scalar")
+        raise op.refused("the input is a scalar")
     if y.q.zero_point or abs(y.q.scale / _OUTPUT_SCALE - 1) > 1e-3:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: the output has scale {y.q.scale:g} and zero point "
+        raise op.refused(
+            f"the output has scale {y.q.scale:g} and zero point "
             f"{y.q.zero_point}, not 1/32768 and 0; convert with TFLite's 16x8 quantiser"
         )
-    multiplier, shift = _scaling(op, graph)
+    multiplier, shift = _scaling(op)
     columns = x.shape[-1]
     if columns > _MOST_COLUMNS:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: rows of {columns} elements, at most {_MOST_COLUMNS} are "
-            "supported"
-        )
-    call = Call(
+        raise op.refused(f"rows of {columns} elements, at most {_MOST_COLUMNS} are supported")
+    call = kit.Call(
         "thimble_softmax_s16",
         {
-            "input": Input(0),
-            "output": Output(0),
+            "input": kit.Input(0),
+            "output": kit.Output(0),
             "rows": x.elements // columns,
             "columns": columns,
             "multiplier": multiplier,
             "shift": shift,
-            "exponentials": Packed("exponentials"),
-            "reciprocals": Packed("reciprocals"),
+            "exponentials": kit.Packed("exponentials"),
+            "reciprocals": kit.Packed("reciprocals"),
         },
     )
-    return Kernel(
+    return kit.Kernel(
         (call,),
         row_extents("rows", "columns", lambda t: dict.fromkeys(_TABLES, 2 * 513)),
         constants=(
-            Constant("exponentials", _exponentials, "exp(x), x from -10 to 0, Q0.15"),
-            Constant("reciprocals", _reciprocals, "1 / (1 + x), x from 0 to 1, Q0.15"),
+            kit.Constant("exponentials", _exponentials, "exp(x), x from -10 to 0, Q0.15"),
+            kit.Constant("reciprocals", _reciprocals, "1 / (1 + x), x from 0 to 1, Q0.15"),
         ),
-        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
     )
 
 
@@ -156,40 +139,39 @@ _TABLES = ("exponentials", "reciprocals")
 """512 steps each, and the end of the last one."""
 
 
-def _read(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT16)
-    return ReadOp(Softmax(float(node.options.beta)), (0,))
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT16)
+    return kit.ReadOp(Softmax(float(node.options.beta)), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    assert isinstance(op.attributes, Softmax)
-    return WrittenOp("SOFTMAX", "SoftmaxOptions", {"beta": op.attributes.beta}, version=3)
+def _write(op: kit.Operator[Softmax]) -> kit.WrittenOp:
+    return kit.WrittenOp("SOFTMAX", "SoftmaxOptions", {"beta": op.attributes.beta}, version=3)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
     scale = float(np.float32(2.0 ** rng.uniform(-16, -5)))
-    x = Tensor("x", shape, DType.INT16, Quantisation((scale,), (0,)))
-    y = Tensor("y", shape, DType.INT16, Quantisation((_OUTPUT_SCALE,), (0,)))
+    x = kit.Tensor("x", shape, kit.DType.INT16, kit.Quantisation((scale,), (0,)))
+    y = kit.Tensor("y", shape, kit.DType.INT16, kit.Quantisation((_OUTPUT_SCALE,), (0,)))
     beta = 1.0 if rng.random() < 0.6 else float(np.float32(2.0 ** rng.uniform(-2, 2)))
-    op = Op("softmax", "softmax", ("x",), ("y",), Softmax(beta))
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    op = kit.Op("softmax", "softmax", ("x",), ("y",), Softmax(beta))
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
-    raise NoKernelError("arm_softmax_s16 wraps where a quotient rounds up to a power of two")
+def _cmsis_nn(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+    raise kit.NoKernelError("arm_softmax_s16 wraps where a quotient rounds up to a power of two")
 
 
 SOFTMAX_S16 = replace(
     SOFTMAX_S8,
     kind="softmax",
     reference=_reference,
-    select=Choice(_select, _cmsis_nn),
+    select=kit.Choice(_select, _cmsis_nn),
     sample=_sample,
-    tflite=TfliteBinding(("SOFTMAX",), _read, _write),
+    tflite=kit.TfliteBinding(("SOFTMAX",), _read, _write),
     onnx=None,
-    dtype=DType.INT16,
+    dtype=kit.DType.INT16,
     types=frozenset(),
     limits="int16, last dimension, output scale 1/32768",
-    quantised=Quantised(),
+    quantised=kit.Quantised(),
 )

@@ -18,9 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     one_over_one_plus_x,
     quantize_multiplier,
@@ -35,59 +33,39 @@ from toolchain.ops.elementwise.common import (
     require_types,
     sample_shape,
 )
-from toolchain.ops.forms import Choice, OldForm
-from toolchain.ops.kernel import (
-    Call,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    Terms,
-    constant,
-)
+from toolchain.ops.forms import viewed
 from toolchain.ops.normalisation.rows import row_extents
-from toolchain.ops.spec import (
-    Array,
-    Quantised,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 _DIFF_INTEGER_BITS = 5
 _SUM_INTEGER_BITS = 12
 _Q31_MAX = 2**31 - 1
-_OUTPUTS = {DType.INT8: (1 / 256, -128), DType.INT16: (1 / 65536, -32768)}
+_OUTPUTS = {kit.DType.INT8: (1 / 256, -128), kit.DType.INT16: (1 / 65536, -32768)}
 """Scale and zero point of each output type."""
 MOST_COLUMNS = 4095
 """The sum of more exponentials would overflow Q12.19."""
 
 
 @dataclass(frozen=True)
-class Softmax(Attributes):
+class Softmax(kit.Attributes):
     """`beta`, an exact float32, multiplies the inputs. `to` is the output's type for
     int8 inputs.
     """
 
     beta: float = 1.0
-    to: DType = DType.INT8
+    to: kit.DType = kit.DType.INT8
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    assert isinstance(op.attributes, Softmax)
-    x = graph.input(op, 0)
-    return (TensorType(x.shape, op.attributes.to if x.dtype is DType.INT8 else x.dtype),)
+def _infer(op: kit.Operator[Softmax]) -> tuple[kit.TensorType, ...]:
+    x = op.x
+    return (kit.TensorType(x.shape, op.attributes.to if x.dtype is kit.DType.INT8 else x.dtype),)
 
 
-def softmax_scaling(op: Op, graph: Graph) -> tuple[int, int, int]:
+def softmax_scaling(op: kit.Operator[Softmax]) -> tuple[int, int, int]:
     """Multiplier, left shift, and the least input difference whose exponential is not 0."""
-    assert isinstance(op.attributes, Softmax)
-    scale = graph.input(op, 0).q.scale
+    scale = op.x.q.scale
     real = op.attributes.beta * scale * (1 << (31 - _DIFF_INTEGER_BITS))
     if not real > 1:
-        raise UnsupportedError(
+        raise kit.UnsupportedError(
             f"softmax {op.name!r}: beta {op.attributes.beta:g} times the input scale {scale:g} is "
             "below 2**-26; requantise the model with a representative data set"
         )
@@ -116,22 +94,22 @@ def _exp_on_negative_values(a: Int64) -> Int64:
     return exact
 
 
-def exponentials(op: Op, graph: Graph, differences: Int64) -> Int64:
+def exponentials(op: kit.Operator[Softmax], differences: Int64) -> Int64:
     """exp(-difference * scale * beta) in Q0.31, for all differences whose exponential is not 0."""
-    multiplier, shift, least = softmax_scaling(op, graph)
+    multiplier, shift, least = softmax_scaling(op)
     counted = np.minimum(differences, -least)
     return _exp_on_negative_values(saturating_doubling_high_mul(-counted << shift, multiplier))
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    least = softmax_scaling(op, graph)[2]
-    y = graph.output(op)
+def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    least = softmax_scaling(op)[2]
+    y = op.y
     shape, bits = y.shape, 8 * y.dtype.size_bytes
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.int64)
     diff = rows - rows.max(axis=1, keepdims=True)
     counts = diff >= least
-    exps = exponentials(op, graph, np.where(counts, -diff, 0))
+    exps = exponentials(op, np.where(counts, -diff, 0))
     to_sum = rounding_divide_by_pot(exps, _SUM_INTEGER_BITS)
     total = np.where(counts, to_sum, 0).sum(axis=1, keepdims=True)
     headroom = np.array([[32 - int(value).bit_length()] for value in total[:, 0]], dtype=np.int64)
@@ -143,78 +121,80 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (output.astype(y.dtype.numpy).reshape(shape),)
 
 
-def _check_output(op: Op, graph: Graph) -> None:
-    require_types(op, graph, *_OUTPUTS)
-    x, y = graph.input(op, 0), graph.output(op)
+def _check_output(op: kit.AnyOperator) -> None:
+    require_types(op.op, op.graph, *_OUTPUTS)
+    x, y = op.x, op.y
     scale, zero = _OUTPUTS[y.dtype]
     if not x.shape:
-        raise UnsupportedError(f"softmax {op.name!r}: the input is a scalar")
+        raise kit.UnsupportedError(f"softmax {op.name!r}: the input is a scalar")
     off = y.q.zero_point != zero or abs(y.q.scale / scale - 1) > 1e-3
-    if off and y.dtype is DType.INT8:  # LiteRT looks at neither where the output is int16
-        raise UnsupportedError(
+    if off and y.dtype is kit.DType.INT8:  # LiteRT looks at neither where the output is int16
+        raise kit.UnsupportedError(
             f"softmax {op.name!r}: the output has scale {y.q.scale:g} and zero point "
             f"{y.q.zero_point}, not {scale:g} and {zero}; convert with TFLite's int8 quantiser"
         )
-    if y.dtype is DType.INT16 and x.shape[-1] > MOST_COLUMNS:
-        raise UnsupportedError(
+    if y.dtype is kit.DType.INT16 and x.shape[-1] > MOST_COLUMNS:
+        raise kit.UnsupportedError(
             f"softmax {op.name!r}: {x.shape[-1]} columns to int16 are more than {MOST_COLUMNS}, "
             "whose sum the fixed point of its kernel holds; convert it with an int8 output"
         )
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    _check_output(op, graph)
-    x, y = graph.input(op, 0), graph.output(op)
+def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
+    _check_output(op)
+    x, y = op.x, op.y
     columns = x.shape[-1]
-    table = exponentials(op, graph, np.arange(256, dtype=np.int64)).astype(np.int32)
-    entries = min(-softmax_scaling(op, graph)[2], 255) + 1
-    narrow, rows = y.dtype is DType.INT8, x.elements // columns
-    call = Call(
+    table = exponentials(op, np.arange(256, dtype=np.int64)).astype(np.int32)
+    entries = min(-softmax_scaling(op)[2], 255) + 1
+    narrow, rows = y.dtype is kit.DType.INT8, x.elements // columns
+    call = kit.Call(
         "thimble_softmax_s8" if narrow else "thimble_softmax_s8_s16",
         {
-            "input": Input(0),
-            "output": Output(0),
+            "input": kit.Input(0),
+            "output": kit.Output(0),
             "rows": rows,
             "columns": columns,
-            "exponentials": Packed("exponentials"),
+            "exponentials": kit.Packed("exponentials"),
             "entries": entries,
         },
     )
-    return Kernel(
+    return kit.Kernel(
         (call,),
         row_extents("rows", "columns", lambda t: {"exponentials": 4 * t.call["entries"]}),
         constants=(
-            constant("exponentials", table[:entries], "exp(-i * scale * beta), Q0.31", len(table)),
+            kit.constant(
+                "exponentials", table[:entries], "exp(-i * scale * beta), Q0.31", len(table)
+            ),
         ),
-        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
         find_terms=(lambda: _terms(rows, columns, entries)) if narrow else None,
     )
 
 
-def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+def _cmsis_nn(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
     """`arm_softmax_s8` and `arm_softmax_s8_s16`.
 
     Elements far below the row's largest have no exponential. How many those are depends on the
     data; the terms count them as if all bytes were equally frequent.
     """
-    _check_output(op, graph)
-    x, y = graph.input(op, 0), graph.output(op)
-    multiplier, shift, least = softmax_scaling(op, graph)
+    _check_output(op)
+    x, y = op.x, op.y
+    multiplier, shift, least = softmax_scaling(op)
     columns = x.shape[-1]
     rows = x.elements // columns
-    call = Call(
-        "arm_softmax_s8" if y.dtype is DType.INT8 else "arm_softmax_s8_s16",
+    call = kit.Call(
+        "arm_softmax_s8" if y.dtype is kit.DType.INT8 else "arm_softmax_s8_s16",
         {
-            "input": Input(0),
+            "input": kit.Input(0),
             "num_rows": rows,
             "row_size": columns,
             "mult": multiplier,
             "shift": shift,
             "diff_min": least,
-            "output": Output(0),
+            "output": kit.Output(0),
         },
     )
-    return Kernel(
+    return kit.Kernel(
         (call,),
         row_extents("num_rows", "row_size"),
         find_terms=lambda: {
@@ -226,7 +206,7 @@ def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
     )
 
 
-def _terms(rows: int, columns: int, entries: int) -> Terms:
+def _terms(rows: int, columns: int, entries: int) -> kit.Terms:
     """`thimble_softmax_s8` reads each row three times. Elements count that are less than `entries`
     below their row's largest: here those of evenly spread ones.
     """
@@ -241,40 +221,39 @@ def _terms(rows: int, columns: int, entries: int) -> Terms:
     }
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     check_node(node, *_OUTPUTS)
-    return ReadOp(Softmax(float(node.options.beta), node.outputs[0].dtype), (0,))
+    return kit.ReadOp(Softmax(float(node.options.beta), node.outputs[0].dtype), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    assert isinstance(op.attributes, Softmax)
-    return WrittenOp("SOFTMAX", "SoftmaxOptions", {"beta": op.attributes.beta}, version=2)
+def _write(op: kit.Operator[Softmax]) -> kit.WrittenOp:
+    return kit.WrittenOp("SOFTMAX", "SoftmaxOptions", {"beta": op.attributes.beta}, version=2)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
     scale = float(np.float32(2.0 ** rng.uniform(-10, 2)))
     zero = int(rng.integers(-128, 128))
-    x = Tensor("x", shape, DType.INT8, Quantisation((scale,), (zero,)))
-    to = DType.INT8 if rng.random() < 0.7 else DType.INT16
+    x = kit.Tensor("x", shape, kit.DType.INT8, kit.Quantisation((scale,), (zero,)))
+    to = kit.DType.INT8 if rng.random() < 0.7 else kit.DType.INT16
     output_scale, output_zero = _OUTPUTS[to]
-    y = Tensor("y", shape, to, Quantisation((output_scale,), (output_zero,)))
+    y = kit.Tensor("y", shape, to, kit.Quantisation((output_scale,), (output_zero,)))
     beta = 1.0 if rng.random() < 0.6 else float(np.float32(2.0 ** rng.uniform(-2, 3)))
-    op = Op("softmax", "softmax", ("x",), ("y",), Softmax(beta, to))
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    op = kit.Op("softmax", "softmax", ("x",), ("y",), Softmax(beta, to))
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SOFTMAX_S8 = OldForm(
-    quantised=Quantised(wide_zero=None),
+SOFTMAX_S8 = kit.Form(
+    quantised=kit.Quantised(wide_zero=None),
     kind="softmax",
     attributes=Softmax,
     infer=_infer,
     reference=_reference,
-    select=Choice(_select, _cmsis_nn),
+    select=kit.Choice(_select, _cmsis_nn),
     sample=_sample,
-    axes=leading_axes,
-    tflite=TfliteBinding(("SOFTMAX",), _read, _write),
+    axes=viewed(leading_axes),
+    tflite=kit.TfliteBinding(("SOFTMAX",), _read, _write),
     types=frozenset(_OUTPUTS),
-    dtype=DType.INT8,
+    dtype=kit.DType.INT8,
     limits="int8, last dimension, output int8 of scale 1/256 or int16 of scale 1/65536",
 )

@@ -6,7 +6,7 @@ C kernels do the same, so both agree bit for bit on every core.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -14,13 +14,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.convolution.common import BIAS
-from toolchain.ops.forms import OldForm, no_reductions
-from toolchain.ops.kernel import Kernel
+from toolchain.ops.forms import Form, Select, no_reductions
 from toolchain.ops.spec import Array, TfliteNode
 from toolchain.ops.window import Window
 
@@ -34,6 +32,7 @@ _BOUNDS: Mapping[Activation, tuple[float, float]] = MappingProxyType(
         Activation.RELU_N1_TO_1: (-1.0, 1.0),
     }
 )
+F = TypeVar("F", bound=Form[Any])
 
 
 def range_of(activation: Activation) -> tuple[float, float]:
@@ -135,11 +134,11 @@ def float32_elementwise_sample(
 
 
 def float32_form(
-    base: OldForm,
+    base: F,
     limits: str,
-    reference: Callable[[Op, Graph, Sequence[Array]], tuple[Array, ...]],
-    select: Callable[[Op, Graph, Core], Kernel],
-) -> OldForm:
+    reference: Callable[..., tuple[Array, ...]],
+    select: Select,
+) -> F:
     """The float32 form of an int8 kind `base`: another reference and other kernels.
 
     It has no ONNX reader, which reads float operators in its own way, and no reductions, whose

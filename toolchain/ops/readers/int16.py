@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.forms import OldForm, Select, no_reductions
+from toolchain.ops.forms import Form, Select, no_reductions
 
 _SUMS_IN_REFERENCE = 1 << 48
 """Sums times 16 bits of a factor are held in int64 by LiteRT's `MultiplyByQuantizedMultiplier`."""
@@ -24,6 +25,7 @@ _FACTORS_IN_REFERENCE = 2.0**14 * (1 - 2.0**-32)
 """
 _DOUBLED = 1 << 30
 """`arm_nn_requantize_s64` holds twice the scaled sum in int32."""
+F = TypeVar("F", bound=Form[Any])
 
 
 def power_of_two(scale: float) -> int | None:
@@ -99,7 +101,7 @@ def int16_sample(
     return lambda rng: as_int16(sample(rng), finer)
 
 
-def int16_form(base: OldForm, limits: str, select: Select | None = None) -> OldForm:
+def int16_form(base: F, limits: str, select: Select | None = None) -> F:
     """The int16 form of an int8 kind `base`, which differs in its kernels alone.
 
     The reference and the shape rule of `base` must hold for int16, too. `select` chooses the kernel

@@ -12,19 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Input,
-    Kernel,
-    Output,
-    Struct,
-    Touched,
-)
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import (
     int32_constant,
     integers,
@@ -33,52 +21,36 @@ from toolchain.ops.movement.copies import (
     sample_shape,
 )
 from toolchain.ops.readers.onnx import resolve_axes
-from toolchain.ops.spec import (
-    STORED,
-    Array,
-    Axis,
-    OnnxBinding,
-    OnnxNode,
-    Reach,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
-_SUFFIXES = MappingProxyType({DType.INT8: "s8", DType.FLOAT32: "f32", DType.INT32: "s32"})
+_SUFFIXES = MappingProxyType(
+    {kit.DType.INT8: "s8", kit.DType.FLOAT32: "f32", kit.DType.INT32: "s32"}
+)
 
 
 @dataclass(frozen=True)
-class ArgMax(Attributes):
+class ArgMax(kit.Attributes):
     """With `smallest` the index of the least element instead of the largest."""
 
     axis: int
     smallest: bool = False
-    output: DType = DType.INT32
+    output: kit.DType = kit.DType.INT32
 
 
-def _attributes(op: Op) -> ArgMax:
-    assert isinstance(op.attributes, ArgMax)
-    return op.attributes
+def _axis(op: kit.Operator[ArgMax]) -> int:
+    return resolve_axis(op.attributes.axis, len(op.x.shape))
 
 
-def _axis(op: Op, graph: Graph) -> int:
-    return resolve_axis(_attributes(op).axis, len(graph.input(op, 0).shape))
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, axis, output = graph.input(op, 0), _axis(op, graph), _attributes(op).output
+def _infer(op: kit.Operator[ArgMax]) -> tuple[kit.TensorType, ...]:
+    x, axis, output = op.x, _axis(op), op.attributes.output
     if x.dtype not in _SUFFIXES:
         raise ValueError(f"the index of an extreme of {x.dtype.value}")
-    if output not in (DType.INT32, DType.INT64):
+    if output not in (kit.DType.INT32, kit.DType.INT64):
         raise ValueError(f"indices are int32 or int64, not {output.value}")
-    return (TensorType((*x.shape[:axis], *x.shape[axis + 1 :]), output),)
+    return (kit.TensorType((*x.shape[:axis], *x.shape[axis + 1 :]), output),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    attributes, axis = _attributes(op), _axis(op, graph)
+def _reference(op: kit.Operator[ArgMax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    attributes, axis = op.attributes, _axis(op)
     better = np.less if attributes.smallest else np.greater
     lines = np.moveaxis(inputs[0], axis, 0)
     best, found = lines[0], np.zeros(lines.shape[1:], attributes.output.numpy)
@@ -88,44 +60,48 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (found.astype(attributes.output.numpy),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x, axis = graph.input(op, 0), _axis(op, graph)
-    params = Struct(
+def _select(op: kit.Operator[ArgMax], core: kit.Core) -> kit.Kernel:
+    x, axis = op.x, _axis(op)
+    params = kit.Struct(
         "thimble_arg_max_params",
         {
             "outer": math.prod(x.shape[:axis]),
             "count": x.shape[axis],
             "inner": math.prod(x.shape[axis + 1 :]),
-            "flip": -1 if _attributes(op).smallest else 0,
-            "index_bytes": _attributes(op).output.size_bytes,
+            "flip": -1 if op.attributes.smallest else 0,
+            "index_bytes": op.attributes.output.size_bytes,
         },
     )
-    arguments: dict[str, Argument] = {"params": params, "input": Input(0), "output": Output(0)}
-    call = Call(f"thimble_arg_max_{_SUFFIXES[x.dtype]}", arguments)
-    return Kernel((call,), _extents)
+    arguments: dict[str, kit.Argument] = {
+        "params": params,
+        "input": kit.Input(0),
+        "output": kit.Output(0),
+    }
+    call = kit.Call(f"thimble_arg_max_{_SUFFIXES[x.dtype]}", arguments)
+    return kit.Kernel((call,), _extents)
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call, source = touched.call, touched.inputs[0]
     assert source is not None
     lines = call["params.outer"] * call["params.inner"]
-    return Extents(
-        {0: whole(lines * call["params.count"], source.element_bytes)},
-        {0: whole(lines, call["params.index_bytes"])},
+    return kit.Extents(
+        {0: kit.whole(lines * call["params.count"], source.element_bytes)},
+        {0: kit.whole(lines, call["params.index_bytes"])},
     )
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[ArgMax]) -> tuple[kit.Axis, ...]:
     """Every axis but the one that is searched."""
-    axis = _axis(op, graph)
-    through = [other for other in range(len(graph.input(op, 0).shape)) if other != axis]
+    axis = _axis(op)
+    through = [other for other in range(len(op.x.shape)) if other != axis]
     return tuple(
-        Axis(place, (Reach(other),), lambda part: op.attributes)
+        kit.Axis(place, (kit.Reach(other),), lambda part: op.attributes)
         for place, other in enumerate(through)
     )
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     smallest = node.builtin == "ARG_MIN"
     named = getattr(node.options, "outputType", None)
     if named is not None and named != node.outputs[0].dtype.name:
@@ -134,13 +110,13 @@ def _read(node: TfliteNode) -> ReadOp:
             f"{node.outputs[0].dtype.value}",
             "convert the model again",
         )
-    return ReadOp(ArgMax(integers(node, 1)[0], smallest, node.outputs[0].dtype), (0,))
+    return kit.ReadOp(ArgMax(integers(node, 1)[0], smallest, node.outputs[0].dtype), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    attributes = _attributes(op)
+def _write(op: kit.Operator[ArgMax]) -> kit.WrittenOp:
+    attributes = op.attributes
     name = "Min" if attributes.smallest else "Max"
-    return WrittenOp(
+    return kit.WrittenOp(
         f"ARG_{name.upper()}",
         f"Arg{name}Options",
         {"outputType": attributes.output.name},
@@ -149,20 +125,20 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     )
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
     shape = sample_shape(rng, rank)
     axis = int(rng.integers(rank))
-    output = DType.INT64 if rng.random() < 0.4 else DType.INT32
+    output = kit.DType.INT64 if rng.random() < 0.4 else kit.DType.INT32
     dtype = list(_SUFFIXES)[int(rng.choice([0, 0, 1, 2]))]
-    x = Tensor("x", shape, dtype, sample_quantisation(rng) if dtype is DType.INT8 else None)
-    y = Tensor("y", (*shape[:axis], *shape[axis + 1 :]), output)
+    x = kit.Tensor("x", shape, dtype, sample_quantisation(rng) if dtype is kit.DType.INT8 else None)
+    y = kit.Tensor("y", (*shape[:axis], *shape[axis + 1 :]), output)
     written = axis - rank if rng.random() < 0.5 else axis
-    op = Op("arg_max", "arg", ("x",), ("y",), ArgMax(written, bool(rng.random() < 0.4), output))
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    op = kit.Op("arg_max", "arg", ("x",), ("y",), ArgMax(written, bool(rng.random() < 0.4), output))
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """ArgMax or ArgMin; the first of equal elements."""
     order = node.axes(0)
     (axis,) = resolve_axes(node, (int(node.attribute("axis", 0)),), len(order))
@@ -174,14 +150,14 @@ def _read_onnx(node: OnnxNode) -> None:
     if node.attribute("keepdims", 1):
         axes = order
     stored = tuple(node.shape(0)[other] for other in kept)
-    attributes = ArgMax(order.index(axis), node.operator == "ArgMin", DType.INT64)
+    attributes = ArgMax(order.index(axis), node.operator == "ArgMin", kit.DType.INT64)
     if len(axes) != len(logical):
         raise ValueError(f"an output of shape {list(logical)}")
-    node.emit("arg_max", attributes, [node.operand(0, order)], None, axes, stored, DType.INT64)
+    node.emit("arg_max", attributes, [node.operand(0, order)], None, axes, stored, kit.DType.INT64)
 
 
-SPEC = OldForm(
-    quantised=STORED,
+SPEC = kit.Form(
+    quantised=kit.STORED,
     kind="arg_max",
     attributes=ArgMax,
     infer=_infer,
@@ -189,8 +165,8 @@ SPEC = OldForm(
     select=_select,
     sample=_sample,
     axes=_axes,
-    tflite=TfliteBinding(("ARG_MAX", "ARG_MIN"), _read, _write),
-    types=frozenset({*_SUFFIXES, DType.INT64}),
-    onnx=OnnxBinding(("ArgMax", "ArgMin"), _read_onnx),
+    tflite=kit.TfliteBinding(("ARG_MAX", "ARG_MIN"), _read, _write),
+    types=frozenset({*_SUFFIXES, kit.DType.INT64}),
+    onnx=kit.OnnxBinding(("ArgMax", "ArgMin"), _read_onnx),
     limits="int8, int32 or float32 data, constant axis",
 )

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -21,33 +20,33 @@ from toolchain.ops.arithmetic.fixed_point import (
 _STEP_BITS = 19
 
 
-def _scaling(op: Op, graph: Graph) -> tuple[int, int]:
+def _scaling(op: kit.AnyOperator) -> tuple[int, int]:
     """Raises UnsupportedError for scales with which tflite-micro aborts."""
-    factor = 2 * graph.input(op, 0).q.scale / (2 ** (_STEP_BITS + 1) * graph.output(op).q.scale)
+    factor = 2 * op.x.q.scale / (2 ** (_STEP_BITS + 1) * op.y.q.scale)
     if not 0 < factor < 1:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: its output scale {graph.output(op).q.scale:g} is too fine for "
-            f"an input scale of {graph.input(op, 0).q.scale:g}; requantise the model with a "
+        raise op.refused(
+            f"its output scale {op.y.q.scale:g} is too fine for "
+            f"an input scale of {op.x.q.scale:g}; requantise the model with a "
             "representative data set"
         )
     return quantize_multiplier(factor)
 
 
-def settled(op: Op, graph: Graph, sums: NDArray[np.int64]) -> NDArray[np.int8]:
+def settled(op: kit.AnyOperator, sums: NDArray[np.int64]) -> NDArray[np.int8]:
     """The output, from sums of stored values without their zero points."""
-    x, y = graph.input(op, 0).q, graph.output(op).q
+    x, y = op.x.q, op.y.q
     fine = wrap_int32((sums - x.zero_point) << _STEP_BITS)
-    scaled = multiply_by_quantized_multiplier(fine, *_scaling(op, graph)) + y.zero_point
+    scaled = multiply_by_quantized_multiplier(fine, *_scaling(op)) + y.zero_point
     held: NDArray[np.int8] = np.clip(scaled, -128, 127).astype(np.int8)
     return held
 
 
-def parameters(op: Op, graph: Graph) -> Mapping[str, int]:
+def parameters(op: kit.AnyOperator) -> Mapping[str, int]:
     """The members of a `thimble_fine_sum`."""
-    multiplier, shift = _scaling(op, graph)
+    multiplier, shift = _scaling(op)
     return {
-        "zero_point": graph.input(op, 0).q.zero_point,
+        "zero_point": op.x.q.zero_point,
         "multiplier": multiplier,
         "shift": shift,
-        "output_offset": graph.output(op).q.zero_point,
+        "output_offset": op.y.q.zero_point,
     }

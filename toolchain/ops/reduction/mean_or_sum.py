@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from toolchain.ir import DType
-from toolchain.ops.forms import OldForm, OpSpec
+from toolchain.ops import kit
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.reduction.common import (
     Reduce,
@@ -25,45 +24,42 @@ from toolchain.ops.reduction.common import (
 from toolchain.ops.reduction.common_f32 import float_reduction_sample, sum_of_floats
 from toolchain.ops.reduction.kernels import float_kernel, int16_sum_kernel, sum_kernel
 from toolchain.ops.reduction.plain import integer_forms
-from toolchain.ops.spec import OnnxBinding, OnnxNode, TfliteBinding
 
 _AXES = "constant axes in at most two groups of neighbours"
 
 
 def mean_or_sum_spec(
-    kind: str, *, mean: bool, onnx: tuple[str, ...], read_onnx: Callable[[OnnxNode], None]
-) -> OpSpec:
+    kind: str, *, mean: bool, onnx: tuple[str, ...], read_onnx: Callable[[kit.OnnxNode], None]
+) -> kit.OpSpec:
     """The spec of `mean` or `sum`, of int8, int16, float32, int32 and int64.
 
     `onnx` names the ONNX operators that `read_onnx` reads.
     """
     builtin = kind.upper()
-    int8 = OldForm(
+    int8 = kit.Form(
         kind=kind,
         attributes=Reduce,
         infer=infer_reduction,
-        reference=lambda op, graph, inputs: reduction_reference(op, graph, inputs, mean=mean),
-        select=lambda op, graph, core: sum_kernel(op, graph, mean=mean),
+        reference=lambda op, inputs: reduction_reference(op, inputs, mean=mean),
+        select=lambda op, core: sum_kernel(op, mean=mean),
         sample=lambda rng: sample_reduction(rng, kind),
-        tflite=TfliteBinding(
-            (builtin,), read_reduction, lambda op, graph: write_reduction(op, graph, builtin)
+        tflite=kit.TfliteBinding(
+            (builtin,), read_reduction, lambda op: write_reduction(op, builtin)
         ),
         axes=reduction_axes,
-        reductions=lambda op, graph: reduction_reductions(op, graph, mean=mean),
-        onnx=OnnxBinding(onnx, read_onnx),
-        dtype=DType.INT8,
+        reductions=lambda op: reduction_reductions(op, mean=mean),
+        onnx=kit.OnnxBinding(onnx, read_onnx),
+        dtype=kit.DType.INT8,
         limits=f"int8; {_AXES}",
     )
-    int16 = int16_form(
-        int8, f"int16; {_AXES}", lambda op, graph, core: int16_sum_kernel(op, graph, mean=mean)
-    )
+    int16 = int16_form(int8, f"int16; {_AXES}", lambda op, core: int16_sum_kernel(op, mean=mean))
     float32 = replace(
         int16,
-        reference=lambda op, graph, inputs: sum_of_floats(op, graph, inputs, mean=mean),
+        reference=lambda op, inputs: sum_of_floats(op, inputs, mean=mean),
         select=float_kernel(kind),
         sample=lambda rng: float_reduction_sample(rng, kind, Reduce),
-        dtype=DType.FLOAT32,
+        dtype=kit.DType.FLOAT32,
         limits=f"float32; {_AXES}",
     )
     plain = integer_forms(float32, lambda op: kind, limits=_AXES)
-    return OpSpec((int8, int16, float32, *plain))
+    return kit.OpSpec((int8, int16, float32, *plain))

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
-from toolchain.ops.reduction.common import reduced_axes
+from toolchain.ops import kit
+from toolchain.ops.reduction.common import Reduce, reduced_axes
 from toolchain.ops.reduction.kernels import integer_reduction
-from toolchain.ops.spec import STORED, Array
 
-_TYPES = (DType.INT32, DType.INT64)
+R = TypeVar("R", bound=Reduce)
+_TYPES = (kit.DType.INT32, kit.DType.INT64)
 
 
-def reduced(values: Array, axes: tuple[int, ...], reduction: str) -> NDArray[np.int64]:
+def reduced(values: kit.Array, axes: tuple[int, ...], reduction: str) -> NDArray[np.int64]:
     """`values` of int32 or int64 over `axes`, in int64. Sums and products wrap at 64 bits."""
     wide = values.astype(np.int64)
     if reduction == "maximum":
@@ -41,27 +39,27 @@ def reduced(values: Array, axes: tuple[int, ...], reduction: str) -> NDArray[np.
 
 
 def integer_forms(
-    float32: OldForm, reduction: Callable[[Op], str], *, limits: str
-) -> tuple[OldForm, ...]:
+    float32: kit.Form[R], reduction: Callable[[kit.Operator[R]], str], *, limits: str
+) -> tuple[kit.Form[R], ...]:
     """The int32 and int64 forms of a kind, of its float32 form.
 
     `reduction` names what an operator computes: sum, mean, maximum, minimum or product. `limits`
     goes behind the type.
     """
 
-    def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        y = graph.output(op)
-        found = reduced(inputs[0], reduced_axes(op, graph), reduction(op))
+    def reference(op: kit.Operator[R], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+        y = op.y
+        found = reduced(inputs[0], reduced_axes(op), reduction(op))
         return (found.astype(y.dtype.numpy).reshape(y.shape),)
 
-    def select(op: Op, graph: Graph, core: Core) -> Kernel:
-        return integer_reduction(op, graph, reduction(op))
+    def select(op: kit.Operator[R], core: kit.Core) -> kit.Kernel:
+        return integer_reduction(op, reduction(op))
 
-    def form(dtype: DType) -> OldForm:
-        def sample(rng: np.random.Generator) -> Graph:
+    def form(dtype: kit.DType) -> kit.Form[R]:
+        def sample(rng: np.random.Generator) -> kit.Graph:
             graph = float32.sample(rng)
             tensors = [replace(tensor, dtype=dtype) for tensor in graph.tensors.values()]
-            return Graph.build("sample", tensors, graph.ops, graph.inputs, graph.outputs)
+            return kit.Graph.build("sample", tensors, graph.ops, graph.inputs, graph.outputs)
 
         return replace(
             float32,
@@ -69,7 +67,7 @@ def integer_forms(
             select=select,
             sample=sample,
             dtype=dtype,
-            quantised=STORED,
+            quantised=kit.STORED,
             limits=f"{dtype.value} without scales; {limits}",
         )
 

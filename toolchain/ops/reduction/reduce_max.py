@@ -9,10 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
 from toolchain.ops.readers.float32 import extreme
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_reduction_of
@@ -28,16 +25,6 @@ from toolchain.ops.reduction.common import (
 from toolchain.ops.reduction.common_f32 import float_reduction_sample, rows_of_floats
 from toolchain.ops.reduction.kernels import extremum_kernel, float_reduction
 from toolchain.ops.reduction.plain import integer_forms
-from toolchain.ops.spec import (
-    ALIKE,
-    Array,
-    OnnxBinding,
-    OnnxNode,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 
 @dataclass(frozen=True)
@@ -47,59 +34,60 @@ class ReduceMax(Reduce):
     smallest: bool = False
 
 
-def _smallest(op: Op) -> bool:
-    assert isinstance(op.attributes, ReduceMax)
+def _smallest(op: kit.Operator[ReduceMax]) -> bool:
     return op.attributes.smallest
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.Operator[ReduceMax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     function = np.minimum if _smallest(op) else np.maximum
-    found: Array = np.asarray(function.reduce(inputs[0], axis=reduced_axes(op, graph)))
-    y = graph.output(op)
+    found: kit.Array = np.asarray(function.reduce(inputs[0], axis=reduced_axes(op)))
+    y = op.y
     return (found.reshape(y.shape).astype(y.dtype.numpy),)
 
 
-def _reference_float(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    found = extreme(rows_of_floats(op, graph, inputs), smallest=_smallest(op))
-    return (found.reshape(graph.output(op).shape),)
+def _reference_float(
+    op: kit.Operator[ReduceMax], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    found = extreme(rows_of_floats(op, inputs), smallest=_smallest(op))
+    return (found.reshape(op.y.shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    wide = graph.output(op).dtype is DType.INT16
+def _select(op: kit.Operator[ReduceMax], core: kit.Core) -> kit.Kernel:
+    wide = op.y.dtype is kit.DType.INT16
     function = "thimble_reduce_max_s16" if wide else "thimble_reduce_max_s8"
-    return extremum_kernel(op, graph, function, smallest=_smallest(op))
+    return extremum_kernel(op, function, smallest=_smallest(op))
 
 
-def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
-    return float_reduction(op, graph, "minimum" if _smallest(op) else "maximum")
+def _select_float32(op: kit.Operator[ReduceMax], core: kit.Core) -> kit.Kernel:
+    return float_reduction(op, "minimum" if _smallest(op) else "maximum")
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     attributes = read_reduction(node).attributes
     assert isinstance(attributes, Reduce)
     smallest = node.builtin in ("REDUCE_MIN", "REDUCE_ALL")
-    return ReadOp(ReduceMax(attributes.axes, attributes.keep_dims, smallest=smallest), (0,))
+    return kit.ReadOp(ReduceMax(attributes.axes, attributes.keep_dims, smallest=smallest), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    return write_reduction(op, graph, "REDUCE_MIN" if _smallest(op) else "REDUCE_MAX")
+def _write(op: kit.Operator[ReduceMax]) -> kit.WrittenOp:
+    return write_reduction(op, "REDUCE_MIN" if _smallest(op) else "REDUCE_MAX")
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     graph = sample_reduction(rng, "reduce_max")
     op, x, y = graph.ops[0], graph.tensors["x"], graph.tensors["y"]
     assert isinstance(op.attributes, Reduce)
     smallest = bool(rng.random() < 0.4)
     attributes = ReduceMax(op.attributes.axes, op.attributes.keep_dims, smallest=smallest)
-    alike = Tensor("y", y.shape, DType.INT8, x.quantisation)
-    return Graph.build("sample", [x, alike], [replace(op, attributes=attributes)], ["x"], ["y"])
+    alike = kit.Tensor("y", y.shape, kit.DType.INT8, x.quantisation)
+    return kit.Graph.build("sample", [x, alike], [replace(op, attributes=attributes)], ["x"], ["y"])
 
 
-def _from_onnx(node: OnnxNode, axes: tuple[int, ...], keep_dims: bool) -> ReduceMax:
+def _from_onnx(node: kit.OnnxNode, axes: tuple[int, ...], keep_dims: bool) -> ReduceMax:
     return ReduceMax(axes, keep_dims, smallest=node.operator == "ReduceMin")
 
 
-def _sample_float(rng: np.random.Generator) -> Graph:
+def _sample_float(rng: np.random.Generator) -> kit.Graph:
     graph = float_reduction_sample(rng, "reduce_max", ReduceMax)
     (op,) = graph.ops
     assert isinstance(op.attributes, ReduceMax)
@@ -107,18 +95,18 @@ def _sample_float(rng: np.random.Generator) -> Graph:
     return replace(graph, ops=(replace(op, attributes=smallest),))
 
 
-_INT8 = OldForm(
-    quantised=ALIKE,
+_INT8 = kit.Form(
+    quantised=kit.ALIKE,
     kind="reduce_max",
     attributes=ReduceMax,
     infer=infer_reduction,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("REDUCE_MAX", "REDUCE_MIN"), _read, _write),
+    tflite=kit.TfliteBinding(("REDUCE_MAX", "REDUCE_MIN"), _read, _write),
     axes=reduction_axes,
-    onnx=OnnxBinding(("ReduceMax", "ReduceMin"), read_reduction_of("reduce_max", _from_onnx)),
-    dtype=DType.INT8,
+    onnx=kit.OnnxBinding(("ReduceMax", "ReduceMin"), read_reduction_of("reduce_max", _from_onnx)),
+    dtype=kit.DType.INT8,
     limits="int8; constant axes in at most two groups of neighbours",
 )
 _INT16 = int16_form(_INT8, "int16; constant axes in at most two groups of neighbours")
@@ -127,27 +115,27 @@ _FLOAT32 = replace(
     reference=_reference_float,
     select=_select_float32,
     sample=_sample_float,
-    dtype=DType.FLOAT32,
+    dtype=kit.DType.FLOAT32,
     limits="float32; constant axes in at most two groups of neighbours",
 )
 
 
-def _write_bool(op: Op, graph: Graph) -> WrittenOp:
-    written = write_reduction(op, graph, "REDUCE_ALL" if _smallest(op) else "REDUCE_ANY")
+def _write_bool(op: kit.Operator[ReduceMax]) -> kit.WrittenOp:
+    written = write_reduction(op, "REDUCE_ALL" if _smallest(op) else "REDUCE_ANY")
     return replace(written, version=1)
 
 
-def _sample_bool(rng: np.random.Generator) -> Graph:
+def _sample_bool(rng: np.random.Generator) -> kit.Graph:
     graph = _sample_float(rng)
-    tensors = [replace(tensor, dtype=DType.BOOL) for tensor in graph.tensors.values()]
-    return Graph.build("sample", tensors, graph.ops, graph.inputs, graph.outputs)
+    tensors = [replace(tensor, dtype=kit.DType.BOOL) for tensor in graph.tensors.values()]
+    return kit.Graph.build("sample", tensors, graph.ops, graph.inputs, graph.outputs)
 
 
 _BOOL = replace(
     _INT16,
     sample=_sample_bool,
-    tflite=TfliteBinding(("REDUCE_ANY", "REDUCE_ALL"), _read, _write_bool),
-    dtype=DType.BOOL,
+    tflite=kit.TfliteBinding(("REDUCE_ANY", "REDUCE_ALL"), _read, _write_bool),
+    dtype=kit.DType.BOOL,
     limits="bool; constant axes in at most two groups of neighbours",
 )
 _INTEGERS = integer_forms(
@@ -155,4 +143,4 @@ _INTEGERS = integer_forms(
     lambda op: "minimum" if _smallest(op) else "maximum",
     limits="constant axes in at most two groups of neighbours",
 )
-SPEC = OpSpec((_INT8, _INT16, _FLOAT32, _BOOL, *_INTEGERS))
+SPEC = kit.OpSpec((_INT8, _INT16, _FLOAT32, _BOOL, *_INTEGERS))

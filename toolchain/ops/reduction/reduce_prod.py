@@ -12,12 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import DType, Graph, Op, Quantisation
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import quantize_multiplier, scale_sums, wrap_int32
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_reduction_of
 from toolchain.ops.reduction.common import (
@@ -32,51 +28,44 @@ from toolchain.ops.reduction.common import (
 from toolchain.ops.reduction.common_f32 import float_reduction_sample, rows_of_floats
 from toolchain.ops.reduction.kernels import float_kernel, in_place, reduce_extents, shape_of
 from toolchain.ops.reduction.plain import integer_forms
-from toolchain.ops.spec import (
-    Array,
-    OnnxBinding,
-    OnnxNode,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 _AXES = "constant axes in at most two groups of neighbours"
 _MOST_SHIFT = 14
 """Of a multiplier for 64-bit products: LiteRT shifts right by 15 less this, and adds a half."""
 
 
-def _reference_float(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference_float(
+    op: kit.Operator[Reduce], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
     """Multiplied in row-major order."""
-    total = np.ones(graph.output(op).elements, np.float32)
+    total = np.ones(op.y.elements, np.float32)
     with np.errstate(all="ignore"):
-        for row in rows_of_floats(op, graph, inputs):
+        for row in rows_of_floats(op, inputs):
             total = total * row
-    return (total.reshape(graph.output(op).shape),)
+    return (total.reshape(op.y.shape),)
 
 
-def _factors(op: Op, graph: Graph) -> int:
-    x = graph.input(op, 0)
-    return math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
+def _factors(op: kit.Operator[Reduce]) -> int:
+    x = op.x
+    return math.prod(x.shape[axis] for axis in reduced_axes(op))
 
 
-def _scaling(op: Op, graph: Graph) -> tuple[int, int]:
+def _scaling(op: kit.Operator[Reduce]) -> tuple[int, int]:
     """Multiplier (Q0.31) and left shift of each factor."""
-    x, y = graph.input(op, 0), graph.output(op)
-    multiplier, shift = quantize_multiplier(x.q.scale / y.q.scale ** (1 / _factors(op, graph)))
+    x, y = op.x, op.y
+    multiplier, shift = quantize_multiplier(x.q.scale / y.q.scale ** (1 / _factors(op)))
     if shift > _MOST_SHIFT:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: the scales {x.q.scale:g} and {y.q.scale:g} of "
-            f"{_factors(op, graph)} factors lie so far apart that TFLite shifts by a negative "
+        raise op.refused(
+            f"the scales {x.q.scale:g} and {y.q.scale:g} of "
+            f"{_factors(op)} factors lie so far apart that TFLite shifts by a negative "
             "number, which C leaves undefined; requantise the model with a representative data set"
         )
     return multiplier, shift
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, y, scaling = graph.input(op, 0), graph.output(op), _scaling(op, graph)
-    axes, centred = reduced_axes(op, graph), inputs[0].astype(np.int64) - x.q.zero_point
+def _reference(op: kit.Operator[Reduce], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    x, y, scaling = op.x, op.y, _scaling(op)
+    axes, centred = reduced_axes(op), inputs[0].astype(np.int64) - x.q.zero_point
     kept = [axis for axis in range(centred.ndim) if axis not in axes]
     first, *rest = centred.transpose(*axes, *kept).reshape(-1, y.elements)
     product = first
@@ -87,14 +76,14 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.clip(scaled, info.min, info.max).astype(y.dtype.numpy).reshape(y.shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x, y = graph.input(op, 0), graph.output(op)
-    multiplier, shift = _scaling(op, graph)
+def _select(op: kit.Operator[Reduce], core: kit.Core) -> kit.Kernel:
+    x, y = op.x, op.y
+    multiplier, shift = _scaling(op)
     reduced = (multiplier + (1 << 15)) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF
-    params = Struct(
+    params = kit.Struct(
         "thimble_reduce_prod_params",
         {
-            "shape": Struct("thimble_reduce_shape", shape_of(op, graph)),
+            "shape": kit.Struct("thimble_reduce_shape", shape_of(op)),
             "input_offset": x.q.zero_point,
             "output_offset": y.q.zero_point,
             "multiplier": reduced,
@@ -102,11 +91,11 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         },
     )
     function = f"thimble_reduce_prod_s{8 * y.dtype.size_bytes}"
-    call = Call(function, {"params": params, "input": Input(0), "output": Output(0)})
-    return Kernel((call,), reduce_extents("params.shape"), find_overlaps=in_place)
+    call = kit.Call(function, {"params": params, "input": kit.Input(0), "output": kit.Output(0)})
+    return kit.Kernel((call,), reduce_extents("params.shape"), find_overlaps=in_place)
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     if node.legacy:
         raise node.unsupported(
             "TFLite has no REDUCE_PROD of legacy uint8",
@@ -115,45 +104,45 @@ def _read(node: TfliteNode) -> ReadOp:
     return read_reduction(node)
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    return write_reduction(op, graph, "REDUCE_PROD")
+def _write(op: kit.Operator[Reduce]) -> kit.WrittenOp:
+    return write_reduction(op, "REDUCE_PROD")
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     """The output's scale is near that of typical products of a few factors."""
     while True:
         graph = sample_reduction(rng, "reduce_prod")
         (op,), x = graph.ops, graph.tensors["x"]
-        factors = _factors(op, graph)
+        factors = _factors(kit.operator_of(op, graph))
         log = math.log2(x.q.scale * 2.0 ** rng.uniform(4, 6)) * factors - 5
         if abs(log) < 100:
             break
     y = graph.tensors["y"]
-    q = Quantisation((float(np.float32(2.0**log)),), (y.q.zero_point,))
-    return Graph.build("sample", [x, replace(y, quantisation=q)], [op], ["x"], ["y"])
+    q = kit.Quantisation((float(np.float32(2.0**log)),), (y.q.zero_point,))
+    return kit.Graph.build("sample", [x, replace(y, quantisation=q)], [op], ["x"], ["y"])
 
 
-def _sample_float(rng: np.random.Generator) -> Graph:
+def _sample_float(rng: np.random.Generator) -> kit.Graph:
     return float_reduction_sample(rng, "reduce_prod", Reduce)
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     if not node.in_float:
         raise node.left_in_float("it has no int8 form")
     read_reduction_of("reduce_prod")(node)
 
 
-_INT8 = OldForm(
+_INT8 = kit.Form(
     kind="reduce_prod",
     attributes=Reduce,
     infer=infer_reduction,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("REDUCE_PROD",), _read, _write),
+    tflite=kit.TfliteBinding(("REDUCE_PROD",), _read, _write),
     axes=reduction_axes,
-    onnx=OnnxBinding(("ReduceProd",), _read_onnx),
-    dtype=DType.INT8,
+    onnx=kit.OnnxBinding(("ReduceProd",), _read_onnx),
+    dtype=kit.DType.INT8,
     limits=f"int8; {_AXES}",
 )
 _INT16 = int16_form(_INT8, f"int16; {_AXES}")
@@ -162,9 +151,9 @@ _FLOAT32 = replace(
     reference=_reference_float,
     select=float_kernel("product"),
     sample=_sample_float,
-    dtype=DType.FLOAT32,
+    dtype=kit.DType.FLOAT32,
     limits=f"float32; {_AXES}",
 )
-SPEC = OpSpec(
+SPEC = kit.OpSpec(
     (_INT8, _INT16, _FLOAT32, *integer_forms(_FLOAT32, lambda op: "product", limits=_AXES))
 )

@@ -12,8 +12,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -24,22 +23,6 @@ from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE
 from toolchain.ops.arithmetic.requant import requant
 from toolchain.ops.arithmetic.single_rounding import SingleRounding
 from toolchain.ops.convolution.packing import SHIFT_BIAS, left_shift
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Constant,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    SafeOverlap,
-    Terms,
-    Touched,
-    constant,
-)
-from toolchain.ops.spec import Array, TensorType
 
 
 class Law(Enum):
@@ -59,7 +42,7 @@ class Law(Enum):
 
 
 @dataclass(frozen=True)
-class RequantiseSums(Attributes):
+class RequantiseSums(kit.Attributes):
     """output = clamp(scaled(sum + bias) + offset).
 
     TWICE and ONCE use `multipliers` and shift `codes` (ONCE also `lows`, the multipliers' low
@@ -82,14 +65,9 @@ class RequantiseSums(Attributes):
         return self.law in (Law.TWICE, Law.ONCE)
 
 
-def _attributes(op: Op) -> RequantiseSums:
-    assert isinstance(op.attributes, RequantiseSums)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    sums, attributes = graph.input(op, 0), _attributes(op)
-    if sums.dtype is not DType.INT32:
+def _infer(op: kit.Operator[RequantiseSums]) -> tuple[kit.TensorType, ...]:
+    sums, attributes = op.x, op.attributes
+    if sums.dtype is not kit.DType.INT32:
         raise ValueError(f"needs int32 sums, got {sums}")
     if attributes.scales:
         lengths = {len(attributes.multipliers), len(attributes.codes)}
@@ -98,7 +76,7 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
             raise ValueError(f"{len(attributes.multipliers)} multipliers for {sums}")
     elif attributes.count < 1:
         raise ValueError(f"a division by {attributes.count}")
-    return (TensorType(sums.shape, DType.INT8),)
+    return (kit.TensorType(sums.shape, kit.DType.INT8),)
 
 
 def _scaled(sums: NDArray[np.int64], attributes: RequantiseSums) -> NDArray[np.int64]:
@@ -126,36 +104,38 @@ def _scaled(sums: NDArray[np.int64], attributes: RequantiseSums) -> NDArray[np.i
     return np.stack(columns, axis=-1)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    y, attributes = graph.output(op), _attributes(op)
+def _reference(
+    op: kit.Operator[RequantiseSums], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    y, attributes = op.y, op.attributes
     sums = wrap_int32(inputs[0].astype(np.int64) + attributes.bias).reshape(*y.shape[:-1], -1)
     low, high = clamp_range(attributes.activation, y)
     scaled = _scaled(sums, attributes) + attributes.offset
     return (np.clip(scaled, low, high).astype(np.int8).reshape(y.shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    y, attributes = graph.output(op), _attributes(op)
+def _select(op: kit.Operator[RequantiseSums], core: kit.Core) -> kit.Kernel:
+    y, attributes = op.y, op.attributes
     low, high = clamp_range(attributes.activation, y)
     channels = len(attributes.multipliers) if attributes.scales else 1
     pixels, elements, narrow = y.elements // channels, y.elements, (low, high) != (-128, 127)
-    ending: dict[str, Argument] = {
+    ending: dict[str, kit.Argument] = {
         "requant": requant(attributes.offset, low, high),
-        "sums": Input(0),
+        "sums": kit.Input(0),
     }
-    constants: tuple[Constant, ...] = ()
+    constants: tuple[kit.Constant, ...] = ()
     if attributes.scales:
         call, constants = _scaling_call(attributes, pixels, channels, ending)
     else:
-        given: dict[str, Argument] = {
+        given: dict[str, kit.Argument] = {
             "size": pixels,
             "bias": attributes.bias,
             "count": attributes.count,
             "to_even": int(attributes.law is Law.EVEN),
         }
-        call = Call("thimble_average_sums_s8", {**given, **ending, "output": Output(0)})
+        call = kit.Call("thimble_average_sums_s8", {**given, **ending, "output": kit.Output(0)})
 
-    def terms() -> Terms:
+    def terms() -> kit.Terms:
         return {
             "call": 1.0,
             "pixel": pixels,
@@ -164,40 +144,46 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "element": elements * (not narrow),
         }
 
-    return Kernel(
+    return kit.Kernel(
         (call,),
         _extents,
         constants=constants,
         # One byte is written after every four that were read.
-        find_overlaps=lambda: (SafeOverlap(0),),
+        find_overlaps=lambda: (kit.SafeOverlap(0),),
         find_terms=terms,
     )
 
 
 def _scaling_call(
-    attributes: RequantiseSums, pixels: int, channels: int, ending: dict[str, Argument]
-) -> tuple[Call, tuple[Constant, ...]]:
+    attributes: RequantiseSums, pixels: int, channels: int, ending: dict[str, kit.Argument]
+) -> tuple[kit.Call, tuple[kit.Constant, ...]]:
     once = attributes.law is Law.ONCE
     parts = (attributes.multipliers, attributes.codes, *((attributes.lows,) if once else ()))
     packed = np.array(parts, dtype=np.int32).T.reshape(-1)
     comment = "multipliers, shift codes, low parts" if once else "multipliers, shift codes"
     name = "thimble_requantize_sums_once_s8" if once else "thimble_requantize_sums_s8"
-    given: dict[str, Argument] = {"pixels": pixels, "channels": channels, "bias": attributes.bias}
-    arguments = {**given, **ending, "parameters": Packed("parameters"), "output": Output(0)}
-    return Call(name, arguments), (constant("parameters", packed, comment),)
+    given: dict[str, kit.Argument] = {
+        "pixels": pixels,
+        "channels": channels,
+        "bias": attributes.bias,
+    }
+    arguments = {**given, **ending, "parameters": kit.Packed("parameters"), "output": kit.Output(0)}
+    return kit.Call(name, arguments), (kit.constant("parameters", packed, comment),)
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     if call.function == "thimble_average_sums_s8":
-        return Extents({0: whole(call["size"], 4)}, {0: whole(call["size"])})
+        return kit.Extents({0: kit.whole(call["size"], 4)}, {0: kit.whole(call["size"])})
     words = 3 if call.function == "thimble_requantize_sums_once_s8" else 2
     channels = call["channels"]
     size = call["pixels"] * channels
-    return Extents({0: whole(size, 4)}, {0: whole(size)}, {"parameters": 4 * words * channels})
+    return kit.Extents(
+        {0: kit.whole(size, 4)}, {0: kit.whole(size)}, {"parameters": 4 * words * channels}
+    )
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = (1, *(int(n) for n in rng.integers(1, 7, 3)))
     law = Law(rng.choice([law.value for law in Law]))
     channels = shape[3] if rng.random() < 0.7 else 1
@@ -213,20 +199,23 @@ def _sample(rng: np.random.Generator) -> Graph:
         int(rng.integers(-128, 128)),
         rng.choice(np.array(list(Activation), dtype=object)),
     )
-    q = Quantisation((0.0625,), (attributes.offset,))
-    tensors = [Tensor("sums", shape, DType.INT32), Tensor("y", shape, DType.INT8, q)]
-    op = Op("requantise_sums", "requantise", ("sums",), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["sums"], ["y"])
+    q = kit.Quantisation((0.0625,), (attributes.offset,))
+    tensors = [
+        kit.Tensor("sums", shape, kit.DType.INT32),
+        kit.Tensor("y", shape, kit.DType.INT8, q),
+    ]
+    op = kit.Op("requantise_sums", "requantise", ("sums",), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["sums"], ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="requantise_sums",
     attributes=RequantiseSums,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    types=frozenset({DType.INT8, DType.INT32}),
+    types=frozenset({kit.DType.INT8, kit.DType.INT32}),
     made_by_passes=True,
     limits="int32 sums to int8; made by rewriting only",
 )

@@ -12,76 +12,48 @@ from types import MappingProxyType
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Input,
-    Kernel,
-    Output,
-    Struct,
-    Touched,
-)
 from toolchain.ops.movement.copies import (
     int32_constant,
     integers,
 )
 from toolchain.ops.readers.onnx import resolve_axes
-from toolchain.ops.spec import (
-    ALIKE,
-    Array,
-    OnnxBinding,
-    OnnxNode,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 _SUFFIXES = MappingProxyType(
     {
-        DType.INT8: "s8",
-        DType.FLOAT32: "f32",
-        DType.INT16: "s16",
-        DType.INT32: "s32",
-        DType.INT64: "s64",
+        kit.DType.INT8: "s8",
+        kit.DType.FLOAT32: "f32",
+        kit.DType.INT16: "s16",
+        kit.DType.INT32: "s32",
+        kit.DType.INT64: "s64",
     }
 )
 
 
 @dataclass(frozen=True)
-class TopK(Attributes):
+class TopK(kit.Attributes):
     """`k` elements of each row. With `smallest` the least ones, least first."""
 
     k: int
     smallest: bool = False
-    indices: DType = DType.INT32
+    indices: kit.DType = kit.DType.INT32
 
 
-def _attributes(op: Op) -> TopK:
-    assert isinstance(op.attributes, TopK)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, attributes = graph.input(op, 0), _attributes(op)
+def _infer(op: kit.Operator[TopK]) -> tuple[kit.TensorType, ...]:
+    x, attributes = op.x, op.attributes
     if x.dtype not in _SUFFIXES:
         raise ValueError(f"the largest of {x}")
     if not x.shape or not 0 < attributes.k <= x.shape[-1]:
         raise ValueError(f"the {attributes.k} largest of {x}")
-    if attributes.indices not in (DType.INT32, DType.INT64):
+    if attributes.indices not in (kit.DType.INT32, kit.DType.INT64):
         raise ValueError(f"indices are int32 or int64, not {attributes.indices.value}")
     shape = (*x.shape[:-1], attributes.k)
-    return (TensorType(shape, x.dtype), TensorType(shape, attributes.indices))
+    return (kit.TensorType(shape, x.dtype), kit.TensorType(shape, attributes.indices))
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    (x,), attributes = inputs, _attributes(op)
+def _reference(op: kit.Operator[TopK], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    (x,), attributes = inputs, op.attributes
     wide = x if x.dtype.kind == "f" else x.astype(np.int64)
     falling = np.negative if x.dtype.kind == "f" else np.invert
     keys = wide if attributes.smallest else falling(wide)
@@ -90,9 +62,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (values, order.astype(attributes.indices.numpy))
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x, attributes = graph.input(op, 0), _attributes(op)
-    params = Struct(
+def _select(op: kit.Operator[TopK], core: kit.Core) -> kit.Kernel:
+    x, attributes = op.x, op.attributes
+    params = kit.Struct(
         "thimble_top_k_params",
         {
             "rows": x.elements // x.shape[-1],
@@ -102,56 +74,56 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "index_bytes": attributes.indices.size_bytes,
         },
     )
-    arguments: dict[str, Argument] = {
+    arguments: dict[str, kit.Argument] = {
         "params": params,
-        "input": Input(0),
-        "values": Output(0),
-        "indices": Output(1, element="void"),
+        "input": kit.Input(0),
+        "values": kit.Output(0),
+        "indices": kit.Output(1, element="void"),
     }
     picks = x.elements // x.shape[-1] * attributes.k
-    return Kernel(
-        (Call(f"thimble_top_k_{_SUFFIXES[x.dtype]}", arguments),),
+    return kit.Kernel(
+        (kit.Call(f"thimble_top_k_{_SUFFIXES[x.dtype]}", arguments),),
         _extents,
         find_terms=lambda: {"call": 1.0, "pick": picks, "look": picks * x.shape[-1]},
     )
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call, source = touched.call, touched.inputs[0]
     assert source is not None
     rows, width = call["params.rows"], source.element_bytes
     found = rows * call["params.k"]
-    return Extents(
-        {0: whole(rows * call["params.columns"], width)},
-        {0: whole(found, width), 1: whole(found, call["params.index_bytes"])},
+    return kit.Extents(
+        {0: kit.whole(rows * call["params.columns"], width)},
+        {0: kit.whole(found, width), 1: kit.whole(found, call["params.index_bytes"])},
     )
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     (k,) = integers(node, 1)
-    return ReadOp(TopK(k), (0,))
+    return kit.ReadOp(TopK(k), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    k = int32_constant("k", np.array([_attributes(op).k]))
-    return WrittenOp("TOPK_V2", "TopKV2Options", {}, (k,), version=2)
+def _write(op: kit.Operator[TopK]) -> kit.WrittenOp:
+    k = int32_constant("k", np.array([op.attributes.k]))
+    return kit.WrittenOp("TOPK_V2", "TopKV2Options", {}, (k,), version=2)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = (*sample_shape(rng, 3, 6)[1:], int(rng.integers(1, 60)))
     k = int(rng.integers(1, shape[-1] + 1))
     dtype = list(_SUFFIXES)[int(rng.choice([0, 0, 1, 2, 3, 4]))]
-    q = sample_quantisation(rng, dtype) if dtype in (DType.INT8, DType.INT16) else None
+    q = sample_quantisation(rng, dtype) if dtype in (kit.DType.INT8, kit.DType.INT16) else None
     tensors = [
-        Tensor("x", shape, dtype, q),
-        Tensor("values", (*shape[:-1], k), dtype, q),
-        Tensor("indices", (*shape[:-1], k), DType.INT32),
+        kit.Tensor("x", shape, dtype, q),
+        kit.Tensor("values", (*shape[:-1], k), dtype, q),
+        kit.Tensor("indices", (*shape[:-1], k), kit.DType.INT32),
     ]
-    op = Op("top_k", "top_k", ("x",), ("values", "indices"), TopK(k))
-    return Graph.build("sample", tensors, [op], ["x"], ["values", "indices"])
+    op = kit.Op("top_k", "top_k", ("x",), ("values", "indices"), TopK(k))
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["values", "indices"])
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """Values and indices, in order, along any axis."""
     if not node.attribute("sorted", 1):
         raise node.unsupported("the order of its results is open", "export it with sorted=1")
@@ -161,21 +133,21 @@ def _read_onnx(node: OnnxNode) -> None:
     axes = (*(other for other in order if other != axis), axis)
     smallest = not node.attribute("largest", 1)
     q = None if node.plain else node.quantisation(0)
-    dtype = node.plain_dtype(0) if node.plain else DType.INT8
-    found, given = TopK(k, smallest, DType.INT64), [node.operand(0, axes)]
-    node.emit("top_k", found, given, q, axes, dtype=dtype, indices=DType.INT64)
+    dtype = node.plain_dtype(0) if node.plain else kit.DType.INT8
+    found, given = TopK(k, smallest, kit.DType.INT64), [node.operand(0, axes)]
+    node.emit("top_k", found, given, q, axes, dtype=dtype, indices=kit.DType.INT64)
 
 
-SPEC = OldForm(
-    quantised=ALIKE,
+SPEC = kit.Form(
+    quantised=kit.ALIKE,
     kind="top_k",
     attributes=TopK,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("TOPK_V2",), _read, _write),
-    onnx=OnnxBinding(("TopK",), _read_onnx, plain=_read_onnx),
+    tflite=kit.TfliteBinding(("TOPK_V2",), _read, _write),
+    onnx=kit.OnnxBinding(("TopK",), _read_onnx, plain=_read_onnx),
     types=frozenset(_SUFFIXES),
     limits="float32 or integers of 8, 16, 32 or 64 bits, constant k; TFLite: the last dimension",
 )

@@ -13,10 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Argument, Kernel, SafeOverlap, Struct
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import sample_quantisation
 from toolchain.ops.resize.common import (
     Indices,
@@ -25,7 +22,6 @@ from toolchain.ops.resize.common import (
     infer_resize,
     interpolation_overlaps,
     read_resize,
-    resize_attributes,
     resize_axes,
     resize_call,
     sample_resize,
@@ -33,31 +29,30 @@ from toolchain.ops.resize.common import (
     write_resize,
 )
 from toolchain.ops.resize.extents import extents_in_fixed_point, extents_in_float
-from toolchain.ops.spec import Array, Axis, TensorType, TfliteBinding
 
 ONE = 1 << 10
 
 
-def infer_bilinear(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+def infer_bilinear(op: kit.Operator[Resize]) -> tuple[kit.TensorType, ...]:
     """Shape rule. Raises ValueError if corners and centres are both to be aligned, as LiteRT's
     `resize_bilinear.cc` does.
     """
-    attributes = resize_attributes(op)
+    attributes = op.attributes
     if attributes.align_corners and attributes.half_pixel_centers:
         raise ValueError("align_corners and half_pixel_centers exclude each other")
-    return infer_resize(op, graph)
+    return infer_resize(op)
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x = graph.input(op, 0)
-    if x.dtype not in (DType.INT8, DType.INT16):
+def _infer(op: kit.Operator[Resize]) -> tuple[kit.TensorType, ...]:
+    x = op.x
+    if x.dtype not in (kit.DType.INT8, kit.DType.INT16):
         raise ValueError(f"bilinear resizing needs int8 or int16 data, not {x.dtype.value}")
-    return infer_bilinear(op, graph)
+    return infer_bilinear(op)
 
 
-def _line(op: Op, graph: Graph, axis: int) -> tuple[int, int]:
+def _line(op: kit.Operator[Resize], axis: int) -> tuple[int, int]:
     """(start, step): output position i lies at (start + step * i) / ONE of the input."""
-    attributes, place = resize_attributes(op), within(op, graph, axis)
+    attributes, place = op.attributes, within(op, axis)
     input_size, output_size = place.input, place.output
     if attributes.align_corners and output_size > 1:
         input_size, output_size = input_size - 1, output_size - 1
@@ -69,19 +64,19 @@ def _line(op: Op, graph: Graph, axis: int) -> tuple[int, int]:
 Weights = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
-def _weights(op: Op, graph: Graph, axis: int) -> Weights:
+def _weights(op: kit.Operator[Resize], axis: int) -> Weights:
     """Lower index, upper index, and how many parts of ONE the upper one weighs."""
-    input_size, output_size = graph.input(op, 0).shape[axis], graph.output(op).shape[axis]
-    start, step = _line(op, graph, axis)
+    input_size, output_size = op.x.shape[axis], op.y.shape[axis]
+    start, step = _line(op, axis)
     place = start + step * np.arange(output_size, dtype=np.int64)
     lower = np.clip(place // ONE, 0, input_size - 1)
     upper = np.minimum(-(-place // ONE), input_size - 1)
     return lower, np.maximum(upper, 0), place - ONE * lower
 
 
-def _scale(op: Op, graph: Graph, axis: int) -> np.float32:
+def _scale(op: kit.Operator[Resize], axis: int) -> np.float32:
     """Input pixels to an output pixel, as the float kernel divides."""
-    attributes, place = resize_attributes(op), within(op, graph, axis)
+    attributes, place = op.attributes, within(op, axis)
     if attributes.align_corners and place.output > 1:
         return np.float32(place.input - 1) / np.float32(place.output - 1)
     return np.float32(place.input) / np.float32(place.output)
@@ -90,11 +85,11 @@ def _scale(op: Op, graph: Graph, axis: int) -> np.float32:
 FloatWeights = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]
 
 
-def _float_weights(op: Op, graph: Graph, axis: int) -> FloatWeights:
+def _float_weights(op: kit.Operator[Resize], axis: int) -> FloatWeights:
     """Lower index, upper index, what the lower weighs, what the upper weighs."""
-    scale, half, part = _scale(op, graph, axis), np.float32(0.5), within(op, graph, axis)
-    place = (part.begin + np.arange(graph.output(op).shape[axis])).astype(np.float32)
-    centred = resize_attributes(op).half_pixel_centers
+    scale, half, part = _scale(op, axis), np.float32(0.5), within(op, axis)
+    place = (part.begin + np.arange(op.y.shape[axis])).astype(np.float32)
+    centred = op.attributes.half_pixel_centers
     place = (place + half) * scale - half if centred else place * scale
     lower = np.maximum(np.floor(place).astype(np.int64), 0)
     upper = np.minimum(np.ceil(place).astype(np.int64), part.input - 1)
@@ -102,22 +97,22 @@ def _float_weights(op: Op, graph: Graph, axis: int) -> FloatWeights:
     return lower - part.first, upper - part.first, np.float32(1) - near_upper, near_upper
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[Resize]) -> tuple[kit.Axis, ...]:
     def neighbours(axis: int) -> tuple[Indices, Indices, int, int]:
-        if graph.input(op, 0).dtype is DType.FLOAT32 or resize_attributes(op).legacy:
-            lower, upper, *_ = _float_weights(op, graph, axis)
-            place, less = within(op, graph, axis), int(resize_attributes(op).align_corners)
+        if op.x.dtype is kit.DType.FLOAT32 or op.attributes.legacy:
+            lower, upper, *_ = _float_weights(op, axis)
+            place, less = within(op, axis), int(op.attributes.align_corners)
             return lower, upper, place.input - less, place.output - less
-        lower, upper, _ = _weights(op, graph, axis)
-        return lower, upper, _line(op, graph, axis)[1], ONE
+        lower, upper, _ = _weights(op, axis)
+        return lower, upper, _line(op, axis)[1], ONE
 
-    return resize_axes(op, graph, neighbours)
+    return resize_axes(op, neighbours)
 
 
-def interpolated(op: Op, graph: Graph, data: NDArray[np.float32]) -> NDArray[np.float32]:
+def interpolated(op: kit.Operator[Resize], data: NDArray[np.float32]) -> NDArray[np.float32]:
     """The resized image in float32, operation by operation as `ResizeBilinear`."""
-    top, bottom, near_top, near_bottom = _float_weights(op, graph, 1)
-    left, right, near_left, near_right = _float_weights(op, graph, 2)
+    top, bottom, near_top, near_bottom = _float_weights(op, 1)
+    left, right, near_left, near_right = _float_weights(op, 2)
     near_top, near_bottom = near_top[:, None, None], near_bottom[:, None, None]
     near_left, near_right = near_left[None, :, None], near_right[None, :, None]
     total = data[:, top][:, :, left] * near_top * near_left
@@ -126,18 +121,20 @@ def interpolated(op: Op, graph: Graph, data: NDArray[np.float32]) -> NDArray[np.
     return total + data[:, bottom][:, :, right] * near_bottom * near_right
 
 
-def _legacy_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    total = interpolated(op, graph, inputs[0].astype(np.float32) + np.float32(128))
+def _legacy_reference(
+    op: kit.Operator[Resize], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    total = interpolated(op, inputs[0].astype(np.float32) + np.float32(128))
     raised = (total + np.float32(0.5)).astype(np.int64)
     return ((raised - 128).astype(np.int8),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    if resize_attributes(op).legacy:
-        return _legacy_reference(op, graph, inputs)
-    y = graph.output(op)
-    top, bottom, down = _weights(op, graph, 1)
-    left, right, across = _weights(op, graph, 2)
+def _reference(op: kit.Operator[Resize], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    if op.attributes.legacy:
+        return _legacy_reference(op, inputs)
+    y = op.y
+    top, bottom, down = _weights(op, 1)
+    left, right, across = _weights(op, 2)
     data = inputs[0].astype(np.int64)
     down, across = down[:, None, None], across[None, :, None]
 
@@ -151,64 +148,65 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (rounded.astype(y.dtype.numpy),)
 
 
-def float_kernel(op: Op, graph: Graph, function: str) -> Kernel:
+def float_kernel(op: kit.Operator[Resize], function: str) -> kit.Kernel:
     """A call of `function`, which takes `thimble_resize_float_params`. It declares
     no safe overlap.
     """
-    x, y = graph.input(op, 0), graph.output(op)
-    lines: dict[str, Argument] = {}
+    x, y = op.x, op.y
+    lines: dict[str, kit.Argument] = {}
     for name, axis in (("rows", 1), ("columns", 2)):
-        place = within(op, graph, axis)
-        scale = float(_scale(op, graph, axis))
-        line: dict[str, Argument] = {"scale": scale, "begin": place.begin, "first": place.first}
-        lines[name] = Struct("thimble_resize_float_line", line)
-    params = Struct(
+        place = within(op, axis)
+        scale = float(_scale(op, axis))
+        line: dict[str, kit.Argument] = {"scale": scale, "begin": place.begin, "first": place.first}
+        lines[name] = kit.Struct("thimble_resize_float_line", line)
+    params = kit.Struct(
         "thimble_resize_float_params",
         {
             **image_sizes(x, y),
             "channels": x.shape[3],
             **lines,
-            "half_pixel_centers": int(resize_attributes(op).half_pixel_centers),
+            "half_pixel_centers": int(op.attributes.half_pixel_centers),
         },
     )
-    return Kernel((resize_call(function, params),), extents_in_float)
+    return kit.Kernel((resize_call(function, params),), extents_in_float)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    if resize_attributes(op).legacy:
-        kernel = float_kernel(op, graph, "thimble_resize_bilinear_legacy")
-        return replace(kernel, find_overlaps=lambda: _overlaps(op, graph, _float_weights))
-    x, y = graph.input(op, 0), graph.output(op)
-    lines: dict[str, Argument] = {}
+def _select(op: kit.Operator[Resize], core: kit.Core) -> kit.Kernel:
+    if op.attributes.legacy:
+        kernel = float_kernel(op, "thimble_resize_bilinear_legacy")
+        return replace(kernel, find_overlaps=lambda: _overlaps(op, _float_weights))
+    x, y = op.x, op.y
+    lines: dict[str, kit.Argument] = {}
     for name, axis in (("rows", 1), ("columns", 2)):
-        start, step = _line(op, graph, axis)
-        lines[name] = Struct("thimble_resize_line", {"start": start, "step": step})
-    params = Struct(
+        start, step = _line(op, axis)
+        lines[name] = kit.Struct("thimble_resize_line", {"start": start, "step": step})
+    params = kit.Struct(
         "thimble_resize_bilinear_params",
         {**image_sizes(x, y), "channels": x.shape[3], **lines},
     )
-    element = {DType.INT8: "s8", DType.INT16: "s16"}[x.dtype]
-    return Kernel(
+    element = {kit.DType.INT8: "s8", kit.DType.INT16: "s16"}[x.dtype]
+    return kit.Kernel(
         (resize_call(f"thimble_resize_bilinear_{element}", params),),
         extents_in_fixed_point,
-        find_overlaps=lambda: _overlaps(op, graph, _weights),
+        find_overlaps=lambda: _overlaps(op, _weights),
     )
 
 
 def _overlaps(
-    op: Op, graph: Graph, weights: Callable[[Op, Graph, int], Weights | FloatWeights]
-) -> tuple[SafeOverlap, ...]:
-    rows, columns = (weights(op, graph, axis)[0] for axis in (1, 2))
-    return interpolation_overlaps(op, graph, rows, columns)
+    op: kit.Operator[Resize],
+    weights: Callable[[kit.Operator[Resize], int], Weights | FloatWeights],
+) -> tuple[kit.SafeOverlap, ...]:
+    rows, columns = (weights(op, axis)[0] for axis in (1, 2))
+    return interpolation_overlaps(op, rows, columns)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = tuple(int(rng.integers(1, high)) for high in (3, 12, 12, 20))
-    x = Tensor("x", shape, DType.INT8, sample_quantisation(rng))
+    x = kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng))
     return sample_resize(rng, "resize_bilinear", x, both=False)
 
 
-INT8 = OldForm(
+INT8 = kit.Form(
     kind="resize_bilinear",
     attributes=Resize,
     infer=_infer,
@@ -216,11 +214,11 @@ INT8 = OldForm(
     select=_select,
     axes=_axes,
     sample=_sample,
-    tflite=TfliteBinding(
+    tflite=kit.TfliteBinding(
         ("RESIZE_BILINEAR",),
         read_resize,
-        lambda op, graph: write_resize(op, "RESIZE_BILINEAR", "ResizeBilinearOptions"),
+        lambda op: write_resize(op, "RESIZE_BILINEAR", "ResizeBilinearOptions"),
     ),
-    dtype=DType.INT8,
+    dtype=kit.DType.INT8,
     limits="NHWC; the size is constant",
 )

@@ -8,18 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Attributes, Graph, Op, Tensor
-from toolchain.ops.kernel import Argument, Call, Input, Output, SafeOverlap, Struct
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import int32_constant, integers
-from toolchain.ops.spec import (
-    Axis,
-    Part,
-    Reach,
-    ReadOp,
-    TensorType,
-    TfliteNode,
-    WrittenOp,
-)
 from toolchain.ops.walks import first_pixels, lead_bytes, read_after
 
 Indices = NDArray[np.int64]
@@ -40,7 +30,7 @@ class Within:
 
 
 @dataclass(frozen=True)
-class Resized(Attributes):
+class Resized(kit.Attributes):
     """The new height and width. A block of an image also has its place in it: `rows`
     and `columns`.
     """
@@ -63,104 +53,97 @@ class Resize(Resized):
     legacy: bool = False
 
 
-def resize_attributes(op: Op) -> Resize:
-    """The operator's attributes."""
-    assert isinstance(op.attributes, Resize)
-    return op.attributes
-
-
-def infer_resize(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+def infer_resize(op: kit.Operator[Resize]) -> tuple[kit.TensorType, ...]:
     """Shape rule. Raises ValueError for an input that is no NHWC image or a size below 1."""
-    attributes, x = resize_attributes(op), graph.input(op, 0)
+    attributes, x = op.attributes, op.x
     if len(x.shape) != 4:
         raise ValueError(f"resizing needs a 4-dimensional NHWC input, not {list(x.shape)}")
     if min(attributes.height, attributes.width) < 1:
         raise ValueError(f"resizing to {attributes.height} x {attributes.width}")
     shape = (x.shape[0], attributes.height, attributes.width, x.shape[3])
-    return (TensorType(shape, x.dtype),)
+    return (kit.TensorType(shape, x.dtype),)
 
 
-def read_resize(node: TfliteNode) -> ReadOp:
+def read_resize(node: kit.TfliteNode) -> kit.ReadOp:
     """The attributes of a TFLite resize with a constant size."""
     height, width = integers(node, 1)
     corners, centers = bool(node.options.alignCorners), bool(node.options.halfPixelCenters)
     legacy = node.legacy and node.builtin == "RESIZE_BILINEAR"
-    return ReadOp(Resize(height, width, corners, centers, legacy), (0,))
+    return kit.ReadOp(Resize(height, width, corners, centers, legacy), (0,))
 
 
-def write_resize(op: Op, builtin: str, options_type: str) -> WrittenOp:
+def write_resize(op: kit.Operator[Resize], builtin: str, options_type: str) -> kit.WrittenOp:
     """The TFLite operator `builtin`, the inverse of `read_resize`."""
-    attributes = resize_attributes(op)
+    attributes = op.attributes
     options = {
         "alignCorners": attributes.align_corners,
         "halfPixelCenters": attributes.half_pixel_centers,
     }
     size = int32_constant("size", (attributes.height, attributes.width))
-    return WrittenOp(builtin, options_type, options, (size,), version=3)
+    return kit.WrittenOp(builtin, options_type, options, (size,), version=3)
 
 
-def within(op: Op, graph: Graph, axis: int) -> Within:
+def within(op: kit.AnyOperator, axis: int) -> Within:
     """Where the rows (axis 1) or columns (axis 2) of an operator lie, whether it is
     a block or not.
     """
-    x, y, attributes = graph.input(op, 0), graph.output(op), op.attributes
+    x, y, attributes = op.x, op.y, op.attributes
     assert isinstance(attributes, Resized)
     own = attributes.rows if axis == 1 else attributes.columns
     return own or Within(x.shape[axis], y.shape[axis])
 
 
 def resize_axes(
-    op: Op, graph: Graph, neighbours: Callable[[int], tuple[Indices, Indices, int, int]]
-) -> tuple[Axis, ...]:
+    op: kit.Operator[Resized], neighbours: Callable[[int], tuple[Indices, Indices, int, int]]
+) -> tuple[kit.Axis, ...]:
     """The axis map. `neighbours` returns, for the rows or columns of the output, the lowest and the
     highest input index that each reads.
     """
 
-    def along(axis: int) -> Axis:
-        place = within(op, graph, axis)
+    def along(axis: int) -> kit.Axis:
+        place = within(op, axis)
         reach = _covering(axis, *neighbours(axis))
 
-        def block(part: Part) -> Attributes:
+        def block(part: kit.Part) -> kit.Attributes:
             begin, first = place.begin + part.begin, place.first + max(reach.first(part.begin), 0)
             own = replace(place, begin=begin, first=first)
-            assert isinstance(op.attributes, Resized)
             if axis == 1:
                 return replace(op.attributes, height=part.length, rows=own)
             return replace(op.attributes, width=part.length, columns=own)
 
-        return Axis(axis, (reach,), block)
+        return kit.Axis(axis, (reach,), block)
 
-    apart = [Axis(axis, (Reach(axis),), lambda part: op.attributes) for axis in (0, 3)]
+    apart = [kit.Axis(axis, (kit.Reach(axis),), lambda part: op.attributes) for axis in (0, 3)]
     return (apart[0], along(1), along(2), apart[1])
 
 
-def _covering(axis: int, lowest: Indices, highest: Indices, stride: int, divisor: int) -> Reach:
+def _covering(axis: int, lowest: Indices, highest: Indices, stride: int, divisor: int) -> kit.Reach:
     """The least reach of this slope that covers what each output index reads."""
     stride, divisor = max(stride, 1), max(divisor, 1)
     place = np.arange(len(lowest)) * stride
     before = int((place - divisor * (lowest + 1)).max()) + 1
     extent = int((divisor * (highest + 1) - place).max()) + before
-    return Reach(axis, stride, extent, before, divisor)
+    return kit.Reach(axis, stride, extent, before, divisor)
 
 
 def interpolation_overlaps(
-    op: Op, graph: Graph, rows: NDArray[np.int64], columns: NDArray[np.int64]
-) -> tuple[SafeOverlap, ...]:
+    op: kit.AnyOperator, rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> tuple[kit.SafeOverlap, ...]:
     """The safe overlap of a bilinear kernel, which reads up to four pixels before it writes each
     value.
 
     `rows` and `columns` give the first input index that each output row or column reads.
     """
-    x = graph.input(op, 0)
+    x = op.x
     firsts = first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
     pixels, channels = np.arange(len(firsts)), x.shape[3]
     lead = lead_bytes(pixels + 1, read_after(firsts, pixels + 1))
     if channels > 1:
         lead = max(lead, lead_bytes(pixels, firsts))
-    return (SafeOverlap(0, 0, lead * channels * x.dtype.size_bytes),)
+    return (kit.SafeOverlap(0, 0, lead * channels * x.dtype.size_bytes),)
 
 
-def image_sizes(x: Tensor, y: Tensor) -> dict[str, Argument]:
+def image_sizes(x: kit.Tensor, y: kit.Tensor) -> dict[str, kit.Argument]:
     """The members that the parameters of all resize kernels begin with."""
     return {
         "batches": x.shape[0],
@@ -171,12 +154,12 @@ def image_sizes(x: Tensor, y: Tensor) -> dict[str, Argument]:
     }
 
 
-def resize_call(function: str, params: Struct) -> Call:
+def resize_call(function: str, params: kit.Struct) -> kit.Call:
     """A call of `function` with `params`, one input and one output."""
-    return Call(function, {"params": params, "source": Input(0), "target": Output(0)})
+    return kit.Call(function, {"params": params, "source": kit.Input(0), "target": kit.Output(0)})
 
 
-def sample_resize(rng: np.random.Generator, kind: str, x: Tensor, both: bool) -> Graph:
+def sample_resize(rng: np.random.Generator, kind: str, x: kit.Tensor, both: bool) -> kit.Graph:
     """Random sizes: larger, smaller and equal. With `both`, corners and centres may both be
     aligned.
     """
@@ -185,6 +168,6 @@ def sample_resize(rng: np.random.Generator, kind: str, x: Tensor, both: bool) ->
         height, width = 2 * x.shape[1], 2 * x.shape[2]
     corners, centers = bool(rng.random() < 0.4), bool(rng.random() < 0.4)
     attributes = Resize(height, width, corners, centers and (both or not corners))
-    y = Tensor("y", (x.shape[0], height, width, x.shape[3]), x.dtype, x.quantisation)
-    op = Op(kind, "resize", ("x",), ("y",), attributes)
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    y = kit.Tensor("y", (x.shape[0], height, width, x.shape[3]), x.dtype, x.quantisation)
+    op = kit.Op(kind, "resize", ("x",), ("y",), attributes)
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ops.extents import Extent, Extents, whole, widths
-from toolchain.ops.kernel import Call, Touched
+from toolchain.ops import kit
 
 _CENTRED, _FRACTION = "params.half_pixel_centers", 1 << 10
 
 
-def _resized(call: Call, width: int, rows: tuple[int, int], columns: tuple[int, int]) -> Extents:
+def _resized(
+    call: kit.Call, width: int, rows: tuple[int, int], columns: tuple[int, int]
+) -> kit.Extents:
     """Pixels of `width` bytes from rows and columns [first, last] of each image of a batch."""
     input_height, input_width = call["params.input_height"], call["params.input_width"]
     batches, image = call["params.batches"], input_height * input_width
     pixels = batches * call["params.output_height"] * call["params.output_width"]
     first = rows[0] * input_width + columns[0]
     last = (batches - 1) * image + rows[1] * input_width + columns[1]
-    return Extents(
-        {0: Extent(first * width, (last + 1) * width)},
-        {0: whole(pixels, width)},
+    return kit.Extents(
+        {0: kit.Extent(first * width, (last + 1) * width)},
+        {0: kit.whole(pixels, width)},
         largest=max(abs(rows[0]), abs(rows[1]), abs(columns[0]), abs(columns[1])),
     )
 
 
-def extents_by_tables(touched: Touched) -> Extents:
+def extents_by_tables(touched: kit.Touched) -> kit.Extents:
     """`thimble_resize_nearest` and `thimble_resize_linear_s8`, which read indices from tables.
 
     The first has one index per output row or column; the second has two, and their weights.
@@ -40,13 +41,13 @@ def extents_by_tables(touched: Touched) -> Extents:
     read = {name: 2 * indices * size for name, size in sizes.items()}
     if weighed:
         read |= {"row_weights": 8 * sizes["rows"], "column_weights": 8 * sizes["columns"]}
-    return Extents(found.inputs, found.outputs, read)
+    return kit.Extents(found.inputs, found.outputs, read)
 
 
-def extents_in_fixed_point(touched: Touched) -> Extents:
+def extents_in_fixed_point(touched: kit.Touched) -> kit.Extents:
     """`thimble_resize_bilinear_s8` and `_s16`, which clamp both neighbours to the image."""
     call = touched.call
-    pixel_bytes = call["params.channels"] * widths(call.function)[0]
+    pixel_bytes = call["params.channels"] * kit.widths(call.function)[0]
     rows, columns = call["params.input_height"] - 1, call["params.input_width"] - 1
     found = _resized(call, pixel_bytes, (0, rows), (0, columns))
     largest = max(
@@ -56,21 +57,21 @@ def extents_in_fixed_point(touched: Touched) -> Extents:
             ("columns", call["params.output_width"]),
         )
     )
-    return Extents(found.inputs, found.outputs, largest=largest)
+    return kit.Extents(found.inputs, found.outputs, largest=largest)
 
 
-def extents_in_float(touched: Touched) -> Extents:
+def extents_in_float(touched: kit.Touched) -> kit.Extents:
     """Kernels that use `thimble_around` (thimble_neighbours.h), which clamps each neighbour on one
     side.
     """
     call = touched.call
     rows = _neighbours(call, "rows", call["params.output_height"], call["params.input_height"])
     columns = _neighbours(call, "columns", call["params.output_width"], call["params.input_width"])
-    width = 1 if call.function == "thimble_resize_bilinear_legacy" else widths(call.function)[0]
+    width = 1 if call.function == "thimble_resize_bilinear_legacy" else kit.widths(call.function)[0]
     return _resized(call, call["params.channels"] * width, rows, columns)
 
 
-def _neighbours(call: Call, name: str, outputs: int, size: int) -> tuple[int, int]:
+def _neighbours(call: kit.Call, name: str, outputs: int, size: int) -> tuple[int, int]:
     """The first and the last position that any output reads along one axis."""
     scale = call.find(f"params.{name}.scale")
     assert isinstance(scale, float)

@@ -13,13 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.rounding import nearest
 from toolchain.ops.elementwise.common import require_types, sample_quantisation
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Constant, Kernel, Packed, SafeOverlap, Struct
 from toolchain.ops.readers.onnx import image_axes, image_shape
 from toolchain.ops.resize.common import (
     Indices,
@@ -34,7 +30,6 @@ from toolchain.ops.resize.common import (
 )
 from toolchain.ops.resize.extents import extents_by_tables
 from toolchain.ops.resize.resize_nearest import read_nearest
-from toolchain.ops.spec import Array, Axis, OnnxBinding, OnnxNode, TensorType
 
 COORDINATES = ("align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel")
 Float = NDArray[np.float32]
@@ -52,21 +47,16 @@ class ResizeLinear(Resized):
     coordinates: str
 
 
-def _attributes(op: Op) -> ResizeLinear:
-    assert isinstance(op.attributes, ResizeLinear)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    attributes, x = _attributes(op), graph.input(op, 0)
-    if len(x.shape) != 4 or x.dtype is not DType.INT8:
+def _infer(op: kit.Operator[ResizeLinear]) -> tuple[kit.TensorType, ...]:
+    attributes, x = op.attributes, op.x
+    if len(x.shape) != 4 or x.dtype is not kit.DType.INT8:
         raise ValueError(f"needs an int8 image NHWC, not {x}")
     if min(attributes.height, attributes.width, *attributes.scales) <= 0:
         raise ValueError(f"resizing to {attributes.height} x {attributes.width}")
     if attributes.coordinates not in COORDINATES:
         raise ValueError(f"coordinates {attributes.coordinates!r}")
     shape = (x.shape[0], attributes.height, attributes.width, x.shape[3])
-    return (TensorType(shape, x.dtype),)
+    return (kit.TensorType(shape, x.dtype),)
 
 
 @dataclass(frozen=True)
@@ -111,28 +101,30 @@ def _line(coordinates: str, old: int, new: int, scale: float) -> _Line:
     )
 
 
-def _lines(op: Op, graph: Graph) -> tuple[_Line, _Line]:
-    attributes = _attributes(op)
+def _lines(op: kit.Operator[ResizeLinear]) -> tuple[_Line, _Line]:
+    attributes = op.attributes
     lines = []
     for axis in (1, 2):
-        place, length = within(op, graph, axis), graph.output(op).shape[axis]
+        place, length = within(op, axis), op.y.shape[axis]
         line = _line(attributes.coordinates, place.input, place.output, attributes.scales[axis - 1])
         lines.append(line.of_block(place, length))
     return lines[0], lines[1]
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[ResizeLinear]) -> tuple[kit.Axis, ...]:
     def neighbours(axis: int) -> tuple[Indices, Indices, int, int]:
-        line, place = _lines(op, graph)[axis - 1], within(op, graph, axis)
-        less = int(_attributes(op).coordinates == "align_corners")
+        line, place = _lines(op)[axis - 1], within(op, axis)
+        less = int(op.attributes.coordinates == "align_corners")
         return line.lower, line.upper, place.input - less, place.output - less
 
-    return resize_axes(op, graph, neighbours)
+    return resize_axes(op, neighbours)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, y = graph.input(op, 0), graph.output(op)
-    rows, columns = _lines(op, graph)
+def _reference(
+    op: kit.Operator[ResizeLinear], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    x, y = op.x, op.y
+    rows, columns = _lines(op)
     data: Float = (inputs[0].astype(np.int64) - x.q.zero_point).astype(np.float32) * np.float32(
         x.q.scale
     )
@@ -152,56 +144,56 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.clip(stored, -128, 127).astype(np.int8),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT8)
-    x, y = graph.input(op, 0), graph.output(op)
+def _select(op: kit.Operator[ResizeLinear], core: kit.Core) -> kit.Kernel:
+    require_types(op.op, op.graph, kit.DType.INT8)
+    x, y = op.x, op.y
     if max(*x.shape[1:3], *y.shape[1:3]) > _LARGEST_SIDE:
-        raise UnsupportedError(f"resize_linear {op.name!r}: an image above 32767 pixels a side")
-    params = Struct(
+        raise kit.UnsupportedError(f"resize_linear {op.name!r}: an image above 32767 pixels a side")
+    params = kit.Struct(
         "thimble_resize_linear_params",
         {
             **image_sizes(x, y),
             "channels": x.shape[3],
-            "rows": Packed("rows"),
-            "columns": Packed("columns"),
-            "row_weights": Packed("row_weights"),
-            "column_weights": Packed("column_weights"),
+            "rows": kit.Packed("rows"),
+            "columns": kit.Packed("columns"),
+            "row_weights": kit.Packed("row_weights"),
+            "column_weights": kit.Packed("column_weights"),
             "input_scale": x.q.scale,
             "input_zero_point": x.q.zero_point,
             "output_scale": y.q.scale,
             "output_zero_point": y.q.zero_point,
         },
     )
-    return Kernel(
+    return kit.Kernel(
         (resize_call("thimble_resize_linear_s8", params),),
         extents_by_tables,
-        constants=tuple(_tables(op, graph)),
-        find_overlaps=lambda: _overlaps(op, graph),
+        constants=tuple(_tables(op)),
+        find_overlaps=lambda: _overlaps(op),
     )
 
 
-def _tables(op: Op, graph: Graph) -> Iterator[Constant]:
+def _tables(op: kit.Operator[ResizeLinear]) -> Iterator[kit.Constant]:
     """Of rows and of columns: where each lies, and what its neighbours weigh."""
     for axis, name in enumerate(("row", "column")):
 
-        def places(axis: int = axis) -> Array:
-            line = _lines(op, graph)[axis]
+        def places(axis: int = axis) -> kit.Array:
+            line = _lines(op)[axis]
             return np.stack([line.lower, line.upper], axis=1).astype(np.int16)
 
-        def weights(axis: int = axis) -> Array:
-            line = _lines(op, graph)[axis]
+        def weights(axis: int = axis) -> kit.Array:
+            line = _lines(op)[axis]
             return np.stack([line.near_lower, line.near_upper], axis=1)
 
-        yield Constant(f"{name}s", places, f"two {name}s between which each lies")
-        yield Constant(f"{name}_weights", weights, "what the two weigh")
+        yield kit.Constant(f"{name}s", places, f"two {name}s between which each lies")
+        yield kit.Constant(f"{name}_weights", weights, "what the two weigh")
 
 
-def _overlaps(op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
-    rows, columns = _lines(op, graph)
-    return interpolation_overlaps(op, graph, rows.lower, columns.lower)
+def _overlaps(op: kit.Operator[ResizeLinear]) -> tuple[kit.SafeOverlap, ...]:
+    rows, columns = _lines(op)
+    return interpolation_overlaps(op, rows.lower, columns.lower)
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """Resize of an image in either mode."""
     if node.shape(0)[:2] != node.output_shape()[:2]:
         raise node.unsupported("resizing the batch or the channels")
@@ -219,7 +211,7 @@ def _read_onnx(node: OnnxNode) -> None:
         _read_linear(node, coordinates)
 
 
-def _read_linear(node: OnnxNode, coordinates: str) -> None:
+def _read_linear(node: kit.OnnxNode, coordinates: str) -> None:
     axes = image_axes(node)
     source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
     scales, sizes = _scales(node), (target[1], target[2])
@@ -237,7 +229,7 @@ def _read_linear(node: OnnxNode, coordinates: str) -> None:
     node.emit("resize_bilinear", bilinear, [node.operand(0, axes, source)], q, axes, target)
 
 
-def _scales(node: OnnxNode) -> tuple[float, float]:
+def _scales(node: kit.OnnxNode) -> tuple[float, float]:
     """Of height and width: those that the file gives, or those of its sizes."""
     source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
     height, width = (target[axis] / source[axis] for axis in (1, 2))
@@ -253,7 +245,7 @@ def _image_scales(scales: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.append(np.ones(4 - scales.size), scales[2:])[-2:]
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = tuple(int(rng.integers(1, high)) for high in (3, 10, 10, 9))
     height, width = (int(d) for d in rng.integers(1, 20, 2))
     coordinates = str(rng.choice(COORDINATES))
@@ -261,14 +253,14 @@ def _sample(rng: np.random.Generator) -> Graph:
     q, out = sample_quantisation(rng), sample_quantisation(rng)
     if rng.random() < 0.7:
         out = q
-    x = Tensor("x", shape, DType.INT8, q)
-    y = Tensor("y", (shape[0], height, width, shape[3]), DType.INT8, out)
+    x = kit.Tensor("x", shape, kit.DType.INT8, q)
+    y = kit.Tensor("y", (shape[0], height, width, shape[3]), kit.DType.INT8, out)
     attributes = ResizeLinear(height, width, scales, coordinates)
-    op = Op("resize_linear", "resize", ("x",), ("y",), attributes)
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    op = kit.Op("resize_linear", "resize", ("x",), ("y",), attributes)
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="resize_linear",
     attributes=ResizeLinear,
     infer=_infer,
@@ -276,6 +268,6 @@ SPEC = OldForm(
     select=_select,
     axes=_axes,
     sample=_sample,
-    onnx=OnnxBinding(("Resize",), _read_onnx),
+    onnx=kit.OnnxBinding(("Resize",), _read_onnx),
     limits="int8, NHWC; the size is constant; computed in float32; nearest: `resize_nearest`",
 )

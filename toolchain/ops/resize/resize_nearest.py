@@ -12,11 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Constant, Kernel, Packed, SafeOverlap, Struct, Terms
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.movement.gather import Gather
 from toolchain.ops.readers.onnx import image_axes, image_shape
@@ -26,7 +22,6 @@ from toolchain.ops.resize.common import (
     image_sizes,
     infer_resize,
     read_resize,
-    resize_attributes,
     resize_axes,
     resize_call,
     sample_resize,
@@ -34,7 +29,6 @@ from toolchain.ops.resize.common import (
     write_resize,
 )
 from toolchain.ops.resize.extents import extents_by_tables
-from toolchain.ops.spec import STORED, Array, Axis, OnnxNode, TfliteBinding
 from toolchain.ops.walks import NEVER, first_pixels, lead_bytes, read_after
 
 
@@ -53,59 +47,61 @@ def nearest(attributes: Resize, input_size: int, output_size: int) -> list[int]:
     return result
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    rows, columns = _sources(op, graph, 1), _sources(op, graph, 2)
+def _reference(op: kit.Operator[Resize], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    rows, columns = _sources(op, 1), _sources(op, 2)
     return (inputs[0][:, rows][:, :, columns],)
 
 
-def _sources(op: Op, graph: Graph, axis: int) -> NDArray[np.int64]:
+def _sources(op: kit.Operator[Resize], axis: int) -> NDArray[np.int64]:
     """The row (axis 1) or column (axis 2) that each one of the output copies."""
-    place, attributes = within(op, graph, axis), resize_attributes(op)
+    place, attributes = within(op, axis), op.attributes
     whole = np.array(nearest(attributes, place.input, place.output), np.int64)
-    length = graph.output(op).shape[axis]
+    length = op.y.shape[axis]
     return whole[place.begin : place.begin + length] - place.first
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[Resize]) -> tuple[kit.Axis, ...]:
     def neighbours(axis: int) -> tuple[Indices, Indices, int, int]:
-        sources, place = _sources(op, graph, axis), within(op, graph, axis)
-        less = int(resize_attributes(op).align_corners)
+        sources, place = _sources(op, axis), within(op, axis)
+        less = int(op.attributes.align_corners)
         return sources, sources, place.input - less, place.output - less
 
-    return resize_axes(op, graph, neighbours)
+    return resize_axes(op, neighbours)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x, y = graph.input(op, 0), graph.output(op)
+def _select(op: kit.Operator[Resize], core: kit.Core) -> kit.Kernel:
+    x, y = op.x, op.y
     if max(*x.shape[1:3], *y.shape[1:3]) > np.iinfo(np.int16).max:
-        raise UnsupportedError(f"resize_nearest {op.name!r}: an image above 32767 pixels a side")
-    params = Struct(
+        raise kit.UnsupportedError(
+            f"resize_nearest {op.name!r}: an image above 32767 pixels a side"
+        )
+    params = kit.Struct(
         "thimble_resize_nearest_params",
         {
             **image_sizes(x, y),
             "pixel_bytes": x.shape[3] * x.dtype.size_bytes,
-            "rows": Packed("rows"),
-            "columns": Packed("columns"),
+            "rows": kit.Packed("rows"),
+            "columns": kit.Packed("columns"),
         },
     )
-    return Kernel(
+    return kit.Kernel(
         (resize_call("thimble_resize_nearest", params),),
         extents_by_tables,
         constants=(
-            Constant("rows", lambda: _table(op, graph, 1), "input row of each output row"),
-            Constant("columns", lambda: _table(op, graph, 2), "input column of each output column"),
+            kit.Constant("rows", lambda: _table(op, 1), "input row of each output row"),
+            kit.Constant("columns", lambda: _table(op, 2), "input column of each output column"),
         ),
-        find_overlaps=lambda: _overlaps(op, graph),
-        find_terms=lambda: _terms(op, graph),
+        find_overlaps=lambda: _overlaps(op),
+        find_terms=lambda: _terms(op),
     )
 
 
-def _terms(op: Op, graph: Graph) -> Terms:
+def _terms(op: kit.Operator[Resize]) -> kit.Terms:
     """`thimble_resize_nearest`: a row is copied pixel by pixel, or from the same row before it."""
-    x, y = graph.input(op, 0), graph.output(op)
+    x, y = op.x, op.y
     batches, height, width, channels = y.shape
     pixel_bytes = channels * x.dtype.size_bytes
-    rows = batches * (1 + int(np.count_nonzero(np.diff(_table(op, graph, 1)))))
+    rows = batches * (1 + int(np.count_nonzero(np.diff(_table(op, 1)))))
     again = batches * height - rows
     pixels = rows * width
     return {
@@ -120,30 +116,30 @@ def _terms(op: Op, graph: Graph) -> Terms:
     }
 
 
-def _table(op: Op, graph: Graph, axis: int) -> Array:
-    return _sources(op, graph, axis).astype(np.int16)
+def _table(op: kit.Operator[Resize], axis: int) -> kit.Array:
+    return _sources(op, axis).astype(np.int16)
 
 
-def _overlaps(op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
+def _overlaps(op: kit.Operator[Resize]) -> tuple[kit.SafeOverlap, ...]:
     """The kernel copies pixel by pixel with memcpy, whose two ends may not overlap. It copies a
     repeated row from the output.
     """
-    x = graph.input(op, 0)
-    rows, columns = _sources(op, graph, 1), _sources(op, graph, 2)
+    x = op.x
+    rows, columns = _sources(op, 1), _sources(op, 2)
     rows[1:][rows[1:] == rows[:-1]] = NEVER
     firsts = first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
     pixels = np.arange(len(firsts))
     lead = lead_bytes(pixels + 1, read_after(firsts, pixels))
-    return (SafeOverlap(0, 0, lead * x.shape[3] * x.dtype.size_bytes),)
+    return (kit.SafeOverlap(0, 0, lead * x.shape[3] * x.dtype.size_bytes),)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     batches, height, width, channels = (int(rng.integers(1, high)) for high in (3, 12, 12, 20))
-    x = Tensor("x", (batches, height, width, channels), *sample_type(rng, (DType.FLOAT32,)))
+    x = kit.Tensor("x", (batches, height, width, channels), *sample_type(rng, (kit.DType.FLOAT32,)))
     return sample_resize(rng, "resize_nearest", x, both=True)
 
 
-def read_nearest(node: OnnxNode, coordinates: str, scales: Sequence[float]) -> None:
+def read_nearest(node: kit.OnnxNode, coordinates: str, scales: Sequence[float]) -> None:
     """Reads ONNX Resize of an image: as TFLite maps positions if it does, else by two gathers.
 
     `scales` of height and width are those that the file gives, or those of the sizes.
@@ -170,7 +166,9 @@ def read_nearest(node: OnnxNode, coordinates: str, scales: Sequence[float]) -> N
     node.emit("gather", Gather(2), [taken, taken_columns], q, axes, target)
 
 
-def _onnx_nearest(node: OnnxNode, coordinates: str, scale: float, old: int, new: int) -> list[int]:
+def _onnx_nearest(
+    node: kit.OnnxNode, coordinates: str, scale: float, old: int, new: int
+) -> list[int]:
     """The input index for each output index, computed in float32 as ONNX Runtime does."""
     place = np.arange(new, dtype=np.float32)
     one = np.float32(scale)
@@ -197,8 +195,8 @@ def _onnx_nearest(node: OnnxNode, coordinates: str, scale: float, old: int, new:
     return [int(i) for i in indices]
 
 
-SPEC = OldForm(
-    quantised=STORED,
+SPEC = kit.Form(
+    quantised=kit.STORED,
     kind="resize_nearest",
     attributes=Resize,
     infer=infer_resize,
@@ -206,13 +204,11 @@ SPEC = OldForm(
     select=_select,
     axes=_axes,
     sample=_sample,
-    tflite=TfliteBinding(
+    tflite=kit.TfliteBinding(
         ("RESIZE_NEAREST_NEIGHBOR",),
         read_resize,
-        lambda op, graph: write_resize(
-            op, "RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"
-        ),
+        lambda op: write_resize(op, "RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"),
     ),
-    types=frozenset(DType),
+    types=frozenset(kit.DType),
     limits="any type, NHWC; the size is constant",
 )

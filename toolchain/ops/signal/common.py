@@ -8,32 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.kernel import Touched
-from toolchain.ops.spec import (
-    STORED,
-    Array,
-    Quantised,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
+from toolchain.ops import kit
 
-TYPES = frozenset({DType.INT16, DType.INT32, DType.UINT32, DType.UINT64})
-FRAMED = frozenset({DType.BOOL, DType.INT16})
+TYPES = frozenset({kit.DType.INT16, kit.DType.INT32, kit.DType.UINT32, kit.DType.UINT64})
+FRAMED = frozenset({kit.DType.BOOL, kit.DType.INT16})
 MEMORIES = (("y_memory", "y_memory_next"), ("y_memory_", "y_memory__next"))
 """What the reader calls two states of an operator with the output y, and their next values."""
 INT16, FLOAT32 = 7, 0
 """What T is for these element types, by the schema's TensorType."""
 LENGTHS = tuple(4 << n for n in range(13))
 """Samples of a transform."""
-QUANTISED: Quantised = STORED
+QUANTISED: kit.Quantised = kit.STORED
 """These operators know no scales."""
 
 
-def vector(tensor: Tensor, dtype: DType, what: str) -> int:
+def vector(tensor: kit.Tensor, dtype: kit.DType, what: str) -> int:
     """The elements of a tensor of rank 1. Raises ValueError for another rank or type."""
     if len(tensor.shape) != 1 or tensor.dtype is not dtype:
         raise ValueError(f"{what} {tensor} is no {dtype.value} of rank 1")
@@ -46,7 +35,7 @@ def within(name: str, value: int, least: int, most: int) -> None:
         raise ValueError(f"its {name} is {value}, not within {least} to {most}")
 
 
-def option(node: TfliteNode, name: str) -> int:
+def option(node: kit.TfliteNode, name: str) -> int:
     """An option of a custom operator. Raises AttributeError where the file lacks it."""
     return int(getattr(node.options, name))
 
@@ -57,17 +46,17 @@ def check_length(length: int, count: int) -> None:
         raise ValueError(f"a transform of {length} for {count} samples: it is a power of 2 from 4")
 
 
-def check_type(node: TfliteNode) -> None:
+def check_type(node: kit.TfliteNode) -> None:
     """Raise UnsupportedError where an operator's T is no int16 or float32 of its input."""
     tensor, own = node.inputs[0], option(node, "T")
-    wanted = FLOAT32 if tensor is not None and tensor.dtype is DType.FLOAT32 else INT16
+    wanted = FLOAT32 if tensor is not None and tensor.dtype is kit.DType.FLOAT32 else INT16
     if own not in (INT16, FLOAT32):
         raise node.unsupported("its T is no int16 or float32", "use samples of one of these")
     if own != wanted:
         raise node.unsupported("its T is not the type of its tensors", "export the model again")
 
 
-def length_of(node: TfliteNode) -> int:
+def length_of(node: kit.TfliteNode) -> int:
     """The samples of a transform. Raises UnsupportedError as `check_type`."""
     check_type(node)
     return option(node, "fft_length")
@@ -85,36 +74,36 @@ def rows_of(shape: Sequence[int], inner: int = 1) -> int:
 def binding(
     name: str,
     inputs: int,
-    attributes: Callable[[TfliteNode], Attributes],
+    attributes: Callable[[kit.TfliteNode], kit.Attributes],
     options: Callable[[Any], dict[str, int]] = vars,
-    memories: Callable[[TfliteNode], tuple[Array, ...]] = lambda node: (),
-) -> TfliteBinding:
+    memories: Callable[[kit.TfliteNode], tuple[kit.Array, ...]] = lambda node: (),
+) -> kit.TfliteBinding:
     """Reads and writes the custom operator `name`, whose inputs all stay inputs. `memories` are as
     in `ReadOp`.
     """
 
-    def read(node: TfliteNode) -> ReadOp:
-        return ReadOp(attributes(node), tuple(range(inputs)), memories=memories(node))
+    def read(node: kit.TfliteNode) -> kit.ReadOp:
+        return kit.ReadOp(attributes(node), tuple(range(inputs)), memories=memories(node))
 
-    def write(op: Op, graph: Graph) -> WrittenOp:
-        return WrittenOp(name, "", options(op.attributes), order=tuple(range(inputs)))
+    def write(op: kit.AnyOperator) -> kit.WrittenOp:
+        return kit.WrittenOp(name, "", options(op.attributes), order=tuple(range(inputs)))
 
-    return TfliteBinding((name,), read, write)
+    return kit.TfliteBinding((name,), read, write)
 
 
-def same_length(touched: Touched, count: str, sizes: Sequence[int]) -> Extents:
+def same_length(touched: kit.Touched, count: str, sizes: Sequence[int]) -> kit.Extents:
     """Operands of the call's `count` elements each: bytes of an element, the output's last."""
     elements = touched.call[count]
     *inputs, output = sizes
-    read = {index: whole(elements, size) for index, size in enumerate(inputs)}
-    return Extents(read, {0: whole(elements, output)})
+    read = {index: kit.whole(elements, size) for index, size in enumerate(inputs)}
+    return kit.Extents(read, {0: kit.whole(elements, output)})
 
 
 def single(
-    op: Op, tensors: Sequence[Tensor], inputs: Sequence[str], outputs: Sequence[str]
-) -> Graph:
+    op: kit.Op, tensors: Sequence[kit.Tensor], inputs: Sequence[str], outputs: Sequence[str]
+) -> kit.Graph:
     """A graph of one operator, for samples."""
-    return Graph.build("sample", tensors, [op], inputs, outputs)
+    return kit.Graph.build("sample", tensors, [op], inputs, outputs)
 
 
 def some(rng: np.random.Generator, least: int, most: int) -> int:

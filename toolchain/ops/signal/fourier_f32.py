@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ops.kernel import NULL, Argument, Constant, Packed, Struct, constant
+from toolchain.ops import kit
 
 Float32 = NDArray[np.float32]
 
@@ -46,7 +46,7 @@ def half_turns(length: int) -> Float32:
     return _circle(-np.pi * ((np.arange(length // 2) + 1) / max(length, 1) + 0.5))
 
 
-def real_plan(width: int) -> tuple[Struct, tuple[Constant, ...]]:
+def real_plan(width: int) -> tuple[kit.Struct, tuple[kit.Constant, ...]]:
     """The argument for transforms of `width` real samples, and the constants that it names."""
     tables, halves = complex_tables(width // 2), half_turns(width // 2)
     named: dict[str, NDArray[np.generic]] = {
@@ -54,13 +54,13 @@ def real_plan(width: int) -> tuple[Struct, tuple[Constant, ...]]:
         "twiddles": tables.twiddles,
         "halves": halves,
     }
-    members: dict[str, Argument] = {
-        name: Packed(name) if data.size else NULL for name, data in named.items()
+    members: dict[str, kit.Argument] = {
+        name: kit.Packed(name) if data.size else kit.NULL for name, data in named.items()
     }
     halves_of = members.pop("halves")
-    pairs = Struct("thimble_fourier_f32", {"length": tables.length, **members})
-    plan = Struct("thimble_rfft_f32_plan", {"pairs": pairs, "halves": halves_of})
-    return plan, tuple(constant(name, data) for name, data in named.items() if data.size)
+    pairs = kit.Struct("thimble_fourier_f32", {"length": tables.length, **members})
+    plan = kit.Struct("thimble_rfft_f32_plan", {"pairs": pairs, "halves": halves_of})
+    return plan, tuple(kit.constant(name, data) for name, data in named.items() if data.size)
 
 
 def plan_bytes(width: int) -> dict[str, int]:

@@ -13,24 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extent, Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    NULL,
-    Argument,
-    Call,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    SafeOverlap,
-    Scratch,
-    Struct,
-    Touched,
-    constant,
-)
+from toolchain.ops import kit
 from toolchain.ops.movement.copies import int32_constant, integers
 from toolchain.ops.signal.fourier_f32 import (
     Float32,
@@ -40,16 +23,6 @@ from toolchain.ops.signal.fourier_f32 import (
     real_plan,
     real_transform,
     transform,
-)
-from toolchain.ops.spec import (
-    Array,
-    Axis,
-    Reach,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
 )
 
 _LARGEST = 1 << 15
@@ -65,7 +38,7 @@ class Kept(Enum):
 
 
 @dataclass(frozen=True)
-class Rfft2d(Attributes):
+class Rfft2d(kit.Attributes):
     """`height` and `width` of the transform, powers of 2: images are cut, or filled up with zeros.
 
     There is an output for each part that is `kept`, of width / 2 + 1 columns.
@@ -76,18 +49,13 @@ class Rfft2d(Attributes):
     kept: tuple[Kept, ...] = (Kept.MAGNITUDE,)
 
 
-def _attributes(op: Op) -> Rfft2d:
-    assert isinstance(op.attributes, Rfft2d)
-    return op.attributes
-
-
 def _is_power_of_two(value: int) -> bool:
     return value > 0 and not value & (value - 1)
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, own = graph.input(op, 0), _attributes(op)
-    if len(x.shape) < 2 or x.dtype is not DType.FLOAT32:
+def _infer(op: kit.Operator[Rfft2d]) -> tuple[kit.TensorType, ...]:
+    x, own = op.x, op.attributes
+    if len(x.shape) < 2 or x.dtype is not kit.DType.FLOAT32:
         raise ValueError(f"it transforms float32 images, not {x}")
     for size, least in ((own.height, 1), (own.width, 2)):
         if not (_is_power_of_two(size) and least <= size <= _LARGEST):
@@ -98,11 +66,11 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     if not own.kept or len(set(own.kept)) != len(own.kept):
         raise ValueError(f"it keeps {[kept.value for kept in own.kept]}")
     shape = (*x.shape[:-2], own.height, own.width // 2 + 1)
-    return (TensorType(shape, x.dtype),) * len(own.kept)
+    return (kit.TensorType(shape, x.dtype),) * len(own.kept)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    own = _attributes(op)
+def _reference(op: kit.Operator[Rfft2d], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    own = op.attributes
     given = inputs[0].astype(np.float32)[..., : own.height, : own.width]
     padded = np.zeros((*given.shape[:-2], own.height, own.width), np.float32)
     padded[..., : given.shape[-2], : given.shape[-1]] = given
@@ -120,33 +88,39 @@ def _part(numbers: Float32, kept: Kept) -> Float32:
     return numbers[..., 0 if kept is Kept.REAL else 1].copy()
 
 
-def _macs(op: Op, graph: Graph) -> int:
+def _macs(op: kit.Operator[Rfft2d]) -> int:
     """Products of real numbers, of passes of radix 4: three of complex numbers for each four."""
-    own, x = _attributes(op), graph.input(op, 0)
+    own, x = op.attributes, op.x
     row, column = own.width // 2, own.height
     rows = own.height * (row * max(row.bit_length() - 1, 0) * 3 // 2 + 2 * row)
     columns = (row + 1) * column * (column.bit_length() - 1) * 3 // 2
     return math.prod(x.shape[:-2]) * (rows + columns)
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
     """All but those of the images."""
-    rank = len(graph.input(op, 0).shape)
-    return tuple(Axis(axis, (Reach(axis),), lambda part: op.attributes) for axis in range(rank - 2))
+    rank = len(op.x.shape)
+    return tuple(
+        kit.Axis(axis, (kit.Reach(axis),), lambda part: op.attributes) for axis in range(rank - 2)
+    )
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    own, x = _attributes(op), graph.input(op, 0)
+def _select(op: kit.Operator[Rfft2d], core: kit.Core) -> kit.Kernel:
+    own, x = op.attributes, op.x
     rows, constants = real_plan(own.width)
     columns = complex_tables(own.height)
-    across: dict[str, Argument] = {"length": columns.length, "order": NULL, "twiddles": NULL}
+    across: dict[str, kit.Argument] = {
+        "length": columns.length,
+        "order": kit.NULL,
+        "twiddles": kit.NULL,
+    }
     if own.height > 1:
-        across |= {"order": Packed("column_order"), "twiddles": Packed("column_twiddles")}
+        across |= {"order": kit.Packed("column_order"), "twiddles": kit.Packed("column_twiddles")}
         constants += (
-            constant("column_order", columns.order),
-            constant("column_twiddles", columns.twiddles),
+            kit.constant("column_order", columns.order),
+            kit.constant("column_twiddles", columns.twiddles),
         )
-    params = Struct(
+    params = kit.Struct(
         "thimble_rfft2d_f32_params",
         {
             "slices": math.prod(x.shape[:-2]),
@@ -155,24 +129,24 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "height": own.height,
             "width": own.width,
             "rows": rows,
-            "columns": Struct("thimble_fourier_f32", across),
+            "columns": kit.Struct("thimble_fourier_f32", across),
         },
     )
-    outputs: dict[str, Argument] = {
-        kept.name.lower(): Output(own.kept.index(kept)) if kept in own.kept else NULL
+    outputs: dict[str, kit.Argument] = {
+        kept.name.lower(): kit.Output(own.kept.index(kept)) if kept in own.kept else kit.NULL
         for kept in Kept
     }
-    call = Call(
+    call = kit.Call(
         "thimble_rfft2d_f32",
-        {"params": params, "input": Input(0), **outputs, "work": Scratch(element="float")},
+        {"params": params, "input": kit.Input(0), **outputs, "work": kit.Scratch(element="float")},
     )
-    return Kernel(
+    return kit.Kernel(
         (call,),
         _extents,
         constants=constants,
         scratch_bytes=_scratch_bytes(own.height, own.width),
-        find_overlaps=lambda: _overlaps(op, graph),
-        find_terms=lambda: _terms(op, graph),
+        find_overlaps=lambda: _overlaps(op),
+        find_terms=lambda: _terms(op),
     )
 
 
@@ -181,14 +155,14 @@ def _scratch_bytes(height: int, width: int) -> int:
     return 2 * _FLOAT_BYTES * (height * (width // 2 + 1) + column)
 
 
-def _overlaps(op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
+def _overlaps(op: kit.Operator[Rfft2d]) -> tuple[kit.SafeOverlap, ...]:
     """An image is read before what is kept of it is written."""
-    x, own = graph.input(op, 0), _attributes(op)
+    x, own = op.x, op.attributes
     if len(own.kept) > 1:
         return ()
     slices = math.prod(x.shape[:-2])
     more = own.height * (own.width // 2 + 1) - math.prod(x.shape[-2:])
-    return (SafeOverlap(0, lead_bytes=_FLOAT_BYTES * max((slices - 1) * more, 0)),)
+    return (kit.SafeOverlap(0, lead_bytes=_FLOAT_BYTES * max((slices - 1) * more, 0)),)
 
 
 def _passes(length: int) -> dict[str, float]:
@@ -207,8 +181,8 @@ def _passes(length: int) -> dict[str, float]:
     return counts
 
 
-def _terms(op: Op, graph: Graph) -> dict[str, float]:
-    x, own = graph.input(op, 0), _attributes(op)
+def _terms(op: kit.Operator[Rfft2d]) -> dict[str, float]:
+    x, own = op.x, op.attributes
     slices, numbers = math.prod(x.shape[:-2]), own.width // 2 + 1
     rows = slices * own.height
     columns = slices * numbers if own.height > 1 else 0
@@ -228,7 +202,7 @@ def _terms(op: Op, graph: Graph) -> dict[str, float]:
     return terms
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     slices, height, width, input_h, input_w = (
         call[f"params.{name}"] for name in ("slices", "height", "width", "input_h", "input_w")
@@ -239,12 +213,12 @@ def _extents(touched: Touched) -> Extents:
         tables["column_order"] = 2 * height
         tables["column_twiddles"] = pair * max(height * 3 // 4, 1)
     kept = [call.find(part.name.lower()) for part in Kept]
-    size = whole(slices * height * (width // 2 + 1), _FLOAT_BYTES)
+    size = kit.whole(slices * height * (width // 2 + 1), _FLOAT_BYTES)
     rows, columns = min(height, input_h), min(width, input_w)
     last = ((slices - 1) * input_h + rows - 1) * input_w + columns
-    return Extents(
-        {0: Extent(0, _FLOAT_BYTES * last, touched=_FLOAT_BYTES * slices * rows * columns)},
-        {place.index: size for place in kept if isinstance(place, Output)},
+    return kit.Extents(
+        {0: kit.Extent(0, _FLOAT_BYTES * last, touched=_FLOAT_BYTES * slices * rows * columns)},
+        {place.index: size for place in kept if isinstance(place, kit.Output)},
         tables,
         scratch=_scratch_bytes(height, width),
         largest=slices * max(input_h * input_w, height * (width + 2)),
@@ -254,7 +228,7 @@ def _extents(touched: Touched) -> Extents:
 _KEPT = MappingProxyType({kept.value: kept for kept in Kept})
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     """Of the operator that reads the complex numbers, with the inputs of RFFT2D."""
     height, width = integers(node, 1)
     for size in (height, width):
@@ -263,19 +237,19 @@ def _read(node: TfliteNode) -> ReadOp:
                 f"its transform is of {height}x{width}",
                 f"sizes are powers of 2 up to {_LARGEST}, the width from 2",
             )
-    return ReadOp(Rfft2d(height, width, (_KEPT[node.builtin],)), (0,))
+    return kit.ReadOp(Rfft2d(height, width, (_KEPT[node.builtin],)), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    own = _attributes(op)
+def _write(op: kit.Operator[Rfft2d]) -> kit.WrittenOp:
+    own = op.attributes
     if len(own.kept) > 1:
         raise ValueError("TFLite has an operator for each part that is kept")
     length = int32_constant("fft_length", (own.height, own.width))
-    transformed = WrittenOp("RFFT2D", "Rfft2dOptions", {}, (length,))
-    return WrittenOp(own.kept[0].value, behind=transformed, between="complex64")
+    transformed = kit.WrittenOp("RFFT2D", "Rfft2dOptions", {}, (length,))
+    return kit.WrittenOp(own.kept[0].value, behind=transformed, between="complex64")
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     """A spectrogram's frames, mostly; else images."""
     kept = list(Kept)[int(rng.integers(3))]
     if rng.random() < 0.6:
@@ -287,24 +261,24 @@ def _sample(rng: np.random.Generator) -> Graph:
         given = (int(rng.integers(1, height + 3)), int(rng.integers(1, width + 3)))
         slices = (2,) if rng.random() < 0.3 else ()
     tensors = [
-        Tensor("x", (*slices, *given), DType.FLOAT32),
-        Tensor("y", (*slices, height, width // 2 + 1), DType.FLOAT32),
+        kit.Tensor("x", (*slices, *given), kit.DType.FLOAT32),
+        kit.Tensor("y", (*slices, height, width // 2 + 1), kit.DType.FLOAT32),
     ]
-    op = Op("rfft2d", "rfft2d", ("x",), ("y",), Rfft2d(height, width, (kept,)))
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    op = kit.Op("rfft2d", "rfft2d", ("x",), ("y",), Rfft2d(height, width, (kept,)))
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="rfft2d",
     attributes=Rfft2d,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(tuple(_KEPT), _read, _write),
+    tflite=kit.TfliteBinding(tuple(_KEPT), _read, _write),
     macs=_macs,
     axes=_axes,
-    dtype=DType.FLOAT32,
+    dtype=kit.DType.FLOAT32,
     limits="float32; constant sizes, powers of 2 up to 32768; behind RFFT2D, COMPLEX_ABS, REAL or "
     "IMAG reads the complex numbers, also reshaped; near LiteRT, which computes in double",
 )

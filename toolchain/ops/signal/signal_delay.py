@@ -10,93 +10,88 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Call, Input, Kernel, Output, Touched
+from toolchain.ir import State
+from toolchain.ops import kit
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, rows_of, some, within
-from toolchain.ops.spec import Alias, Array, TensorType, TfliteNode
 
 _LONGEST = 1 << 24
 
 
 @dataclass(frozen=True)
-class SignalDelay(Attributes):
+class SignalDelay(kit.Attributes):
     """`delay_length` in samples."""
 
     delay_length: int = 1
 
 
-def _delay(op: Op) -> int:
-    assert isinstance(op.attributes, SignalDelay)
+def _delay(op: kit.Operator[SignalDelay]) -> int:
     return op.attributes.delay_length
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, state = graph.input(op, 0), graph.input(op, 1)
+def _infer(op: kit.Operator[SignalDelay]) -> tuple[kit.TensorType, ...]:
+    x, state = op.x, op.input(1)
     within("delay_length", _delay(op), 1, _LONGEST)
-    if x.dtype is not DType.INT16 or not x.shape:
+    if x.dtype is not kit.DType.INT16 or not x.shape:
         raise ValueError(f"{x} is no int16 with samples")
-    kept = TensorType((rows_of(x.shape), _delay(op)), DType.INT16)
+    kept = kit.TensorType((rows_of(x.shape), _delay(op)), kit.DType.INT16)
     if (state.shape, state.dtype) != (kept.shape, kept.dtype):
         raise ValueError(f"{state} does not hold {_delay(op)} samples of {kept.shape[0]} rows")
-    return TensorType(x.shape, x.dtype), kept
+    return kit.TensorType(x.shape, x.dtype), kept
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     x, state = inputs
     size = x.shape[-1]
     stream = np.concatenate([state, x.reshape(len(state), size)], axis=1)
     return stream[:, :size].reshape(x.shape), stream[:, size:]
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x = graph.input(op, 0)
-    call = Call(
+def _select(op: kit.Operator[SignalDelay], core: kit.Core) -> kit.Kernel:
+    x = op.x
+    call = kit.Call(
         "thimble_delay_s16",
         {
-            "input": Input(0),
+            "input": kit.Input(0),
             "rows": rows_of(x.shape),
             "size": x.shape[-1],
             "delay": _delay(op),
-            "state": Output(1),
-            "output": Output(0),
+            "state": kit.Output(1),
+            "output": kit.Output(0),
         },
     )
-    return Kernel((call,), _extents)
+    return kit.Kernel((call,), _extents)
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     rows, size, delay = (touched.call[name] for name in ("rows", "size", "delay"))
-    samples = whole(rows * size, 2)
-    return Extents({0: samples}, {0: samples, 1: whole(rows * delay, 2)})
+    samples = kit.whole(rows * size, 2)
+    return kit.Extents({0: samples}, {0: samples, 1: kit.whole(rows * delay, 2)})
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
-    return (Alias(op.outputs[1], op.inputs[1]),)
+def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
+    return (kit.Alias(op.op.outputs[1], op.op.inputs[1]),)
 
 
-def _memories(node: TfliteNode) -> tuple[Array, ...]:
+def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
     x, delay = node.inputs[0], option(node, "delay_length")
     if x is None or not x.shape or not 0 < delay <= _LONGEST:
         raise node.unsupported(f"its delay is of {delay} samples", f"1 to {_LONGEST} are read")
     return (np.zeros((rows_of(x.shape), delay), dtype=np.int16),)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = tuple(some(rng, 1, 6) for _ in range(some(rng, 0, 2)))
     shape, delay = (*shape, some(rng, 1, 30)), some(rng, 1, 40)
     kept = (rows_of(shape), delay)
-    tensors = [Tensor(name, shape, DType.INT16) for name in "xy"]
-    tensors += [Tensor(name, kept, DType.INT16) for name in ("y_memory", "y_memory_next")]
+    tensors = [kit.Tensor(name, shape, kit.DType.INT16) for name in "xy"]
+    tensors += [kit.Tensor(name, kept, kit.DType.INT16) for name in ("y_memory", "y_memory_next")]
     outputs = ("y", "y_memory_next")
-    op = Op("signal_delay", "delay", ("x", "y_memory"), outputs, SignalDelay(delay))
+    op = kit.Op("signal_delay", "delay", ("x", "y_memory"), outputs, SignalDelay(delay))
     state = State("y_memory", "y_memory_next", np.zeros(kept, dtype=np.int16))
-    return Graph.build("sample", tensors, [op], ["x"], ["y"], [state])
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"], [state])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="signal_delay",
     attributes=SignalDelay,
     infer=_infer,

@@ -10,40 +10,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Touched
+from toolchain.ops import kit
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector
-from toolchain.ops.spec import Array, TensorType
 
 CUSTOM = "SignalEnergy"
 
 
 @dataclass(frozen=True)
-class SignalEnergy(Attributes):
+class SignalEnergy(kit.Attributes):
     """From `start_index` to before `end_index`."""
 
     end_index: int = 0
     start_index: int = 0
 
 
-def _attributes(op: Op) -> SignalEnergy:
-    assert isinstance(op.attributes, SignalEnergy)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    count, rest = divmod(vector(graph.input(op, 0), DType.INT16, "spectrum"), 2)
-    own = _attributes(op)
+def _infer(op: kit.Operator[SignalEnergy]) -> tuple[kit.TensorType, ...]:
+    count, rest = divmod(vector(op.x, kit.DType.INT16, "spectrum"), 2)
+    own = op.attributes
     if rest or not 0 <= own.start_index <= own.end_index <= count:
         raise ValueError(f"numbers {own.start_index} to {own.end_index} of a spectrum of {count}")
-    return (TensorType((count,), DType.UINT32),)
+    return (kit.TensorType((count,), kit.DType.UINT32),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    own = _attributes(op)
+def _reference(
+    op: kit.Operator[SignalEnergy], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    own = op.attributes
     squares = (inputs[0].astype(np.int64).reshape(-1, 2) ** 2).sum(axis=1)
     energy = np.zeros_like(squares)
     part = slice(own.start_index, own.end_index)
@@ -51,33 +43,36 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (energy.astype(np.uint32),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    own = _attributes(op)
-    arguments: dict[str, Argument] = {
-        "spectrum": Input(0),
+def _select(op: kit.Operator[SignalEnergy], core: kit.Core) -> kit.Kernel:
+    own = op.attributes
+    arguments: dict[str, kit.Argument] = {
+        "spectrum": kit.Input(0),
         "first": own.start_index,
         "end": own.end_index,
-        "count": graph.output(op).elements,
-        "energy": Output(0),
+        "count": op.y.elements,
+        "energy": kit.Output(0),
     }
-    return Kernel((Call("thimble_energies_s16", arguments),), _extents)
+    return kit.Kernel((kit.Call("thimble_energies_s16", arguments),), _extents)
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     count = touched.call["count"]
-    return Extents({0: whole(count, 4)}, {0: whole(count, 4)})
+    return kit.Extents({0: kit.whole(count, 4)}, {0: kit.whole(count, 4)})
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     count = some(rng, 1, 30)
     start = some(rng, 0, count)
-    tensors = [Tensor("x", (2 * count,), DType.INT16), Tensor("y", (count,), DType.UINT32)]
+    tensors = [
+        kit.Tensor("x", (2 * count,), kit.DType.INT16),
+        kit.Tensor("y", (count,), kit.DType.UINT32),
+    ]
     attributes = SignalEnergy(some(rng, start, count), start)
-    op = Op("signal_energy", "energy", ("x",), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    op = kit.Op("signal_energy", "energy", ("x",), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="signal_energy",
     attributes=SignalEnergy,
     infer=_infer,

@@ -7,44 +7,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extent, Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Touched
+from toolchain.ops import kit
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector
 from toolchain.ops.signal.spectrum import FilterBank, bank_sums
-from toolchain.ops.spec import Array, TensorType, TfliteNode
 
 _WEIGHTS, _UNWEIGHTS, _STARTS, _WEIGHT_STARTS, _WIDTHS = range(1, 6)
 
 
 @dataclass(frozen=True)
-class SignalFilterBank(Attributes):
+class SignalFilterBank(kit.Attributes):
     """`energies`: how many of the input the bands reach."""
 
     num_channels: int = 1
     energies: int = 0
 
 
-def _attributes(op: Op) -> SignalFilterBank:
-    assert isinstance(op.attributes, SignalFilterBank)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    own = _attributes(op)
-    count = vector(graph.input(op, 0), DType.UINT32, "energies")
+def _infer(op: kit.Operator[SignalFilterBank]) -> tuple[kit.TensorType, ...]:
+    own = op.attributes
+    count = vector(op.x, kit.DType.UINT32, "energies")
     for index in range(_WEIGHTS, _WIDTHS + 1):
-        size = vector(graph.input(op, index), DType.INT16, "table")
+        size = vector(op.input(index), kit.DType.INT16, "table")
         if index >= _STARTS and size != own.num_channels + 1:
             raise ValueError(f"a table has {size} entries for {own.num_channels} channels and one")
     if own.num_channels < 1 or own.energies > count:
         raise ValueError(f"its bands reach {own.energies} of {count} energies")
-    return (TensorType((own.num_channels,), DType.UINT64),)
+    return (kit.TensorType((own.num_channels,), kit.DType.UINT64),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     energy, weights, unweights, starts, weight_starts, widths = (
         table.astype(np.int64) for table in inputs
     )
@@ -53,35 +43,37 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.array([value % (1 << 64) for value in sums], dtype=np.uint64),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    own = _attributes(op)
-    bank = Struct(
+def _select(op: kit.Operator[SignalFilterBank], core: kit.Core) -> kit.Kernel:
+    own = op.attributes
+    bank = kit.Struct(
         "thimble_filter_bank",
         {
             "channels": own.num_channels,
-            "starts": Input(_STARTS),
-            "weight_starts": Input(_WEIGHT_STARTS),
-            "widths": Input(_WIDTHS),
-            "weights": Input(_WEIGHTS),
-            "unweights": Input(_UNWEIGHTS),
+            "starts": kit.Input(_STARTS),
+            "weight_starts": kit.Input(_WEIGHT_STARTS),
+            "widths": kit.Input(_WIDTHS),
+            "weights": kit.Input(_WEIGHTS),
+            "unweights": kit.Input(_UNWEIGHTS),
         },
     )
-    call = Call("thimble_filter_bank_u32", {"bank": bank, "energy": Input(0), "sums": Output(0)})
-    weights = graph.input(op, _WEIGHTS).elements
+    call = kit.Call(
+        "thimble_filter_bank_u32", {"bank": bank, "energy": kit.Input(0), "sums": kit.Output(0)}
+    )
+    weights = op.input(_WEIGHTS).elements
 
-    def extents(touched: Touched) -> Extents:
+    def extents(touched: kit.Touched) -> kit.Extents:
         """The tables say what is touched; reading checked them."""
         channels = touched.call["bank.channels"]
-        table = whole(channels + 1, 2)
-        read = {0: Extent(0, 4 * own.energies), _WEIGHTS: whole(weights, 2)}
-        read |= {_UNWEIGHTS: whole(weights, 2), _STARTS: table}
+        table = kit.whole(channels + 1, 2)
+        read = {0: kit.Extent(0, 4 * own.energies), _WEIGHTS: kit.whole(weights, 2)}
+        read |= {_UNWEIGHTS: kit.whole(weights, 2), _STARTS: table}
         read |= {_WEIGHT_STARTS: table, _WIDTHS: table}
-        return Extents(read, {0: whole(channels, 8)})
+        return kit.Extents(read, {0: kit.whole(channels, 8)})
 
-    return Kernel((call,), extents)
+    return kit.Kernel((call,), extents)
 
 
-def _read(node: TfliteNode) -> SignalFilterBank:
+def _read(node: kit.TfliteNode) -> SignalFilterBank:
     tables = [node.constant(index).astype(np.int64) for index in range(_WEIGHTS, _WIDTHS + 1)]
     weights, unweights, starts, weight_starts, widths = tables
     channels = option(node, "num_channels")
@@ -93,7 +85,7 @@ def _read(node: TfliteNode) -> SignalFilterBank:
     return SignalFilterBank(channels, int((starts + widths).max()))
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     channels, count = some(rng, 1, 6), some(rng, 4, 30)
     widths = rng.integers(1, 5, channels + 1)
     starts = rng.integers(0, count - widths + 1)
@@ -101,17 +93,20 @@ def _sample(rng: np.random.Generator) -> Graph:
     size = int(widths.sum())
     weights = rng.integers(0, 4097, size)
     tables = (weights, 4096 - weights, starts, weight_starts, widths)
-    tensors = [Tensor("x", (count,), DType.UINT32), Tensor("y", (channels,), DType.UINT64)]
+    tensors = [
+        kit.Tensor("x", (count,), kit.DType.UINT32),
+        kit.Tensor("y", (channels,), kit.DType.UINT64),
+    ]
     names = [f"t{i}" for i in range(len(tables))]
     for name, table in zip(names, tables, strict=True):
         data = table.astype(np.int16)
-        tensors.append(Tensor(name, data.shape, DType.INT16, constant=data))
+        tensors.append(kit.Tensor(name, data.shape, kit.DType.INT16, constant=data))
     attributes = SignalFilterBank(channels, int((starts + widths).max()))
-    op = Op("signal_filter_bank", "bank", ("x", *names), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    op = kit.Op("signal_filter_bank", "bank", ("x", *names), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="signal_filter_bank",
     attributes=SignalFilterBank,
     infer=_infer,

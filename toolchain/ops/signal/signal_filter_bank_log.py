@@ -7,10 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output
+from toolchain.ops import kit
 from toolchain.ops.signal.common import (
     QUANTISED,
     TYPES,
@@ -22,62 +19,61 @@ from toolchain.ops.signal.common import (
     within,
 )
 from toolchain.ops.signal.spectrum import logarithm
-from toolchain.ops.spec import Array, TensorType
 
 _WORD = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
-class SignalFilterBankLog(Attributes):
+class SignalFilterBankLog(kit.Attributes):
     """`output_scale` times ln(input * 2^`input_correction_bits`)."""
 
     input_correction_bits: int = 0
     output_scale: int = 1
 
 
-def _attributes(op: Op) -> SignalFilterBankLog:
-    assert isinstance(op.attributes, SignalFilterBankLog)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    count = vector(graph.input(op, 0), DType.UINT32, "signal")
-    own = _attributes(op)
+def _infer(op: kit.Operator[SignalFilterBankLog]) -> tuple[kit.TensorType, ...]:
+    count = vector(op.x, kit.DType.UINT32, "signal")
+    own = op.attributes
     within("input_correction_bits", own.input_correction_bits, 0, 31)
     within("output_scale", own.output_scale, 0, (1 << 31) - 1)
-    return (TensorType((count,), DType.INT16),)
+    return (kit.TensorType((count,), kit.DType.INT16),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    own = _attributes(op)
+def _reference(
+    op: kit.Operator[SignalFilterBankLog], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    own = op.attributes
     values = [int(value) << own.input_correction_bits & _WORD for value in inputs[0]]
     return (np.array([logarithm(v, own.output_scale) for v in values], dtype=np.int16),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    own = _attributes(op)
-    arguments: dict[str, Argument] = {
-        "signal": Input(0),
-        "count": graph.input(op, 0).elements,
+def _select(op: kit.Operator[SignalFilterBankLog], core: kit.Core) -> kit.Kernel:
+    own = op.attributes
+    arguments: dict[str, kit.Argument] = {
+        "signal": kit.Input(0),
+        "count": op.x.elements,
         "scale": own.output_scale,
         "correction_bits": own.input_correction_bits,
-        "logs": Output(0),
+        "logs": kit.Output(0),
     }
-    return Kernel(
-        (Call("thimble_logs_u32", arguments),),
+    return kit.Kernel(
+        (kit.Call("thimble_logs_u32", arguments),),
         lambda touched: same_length(touched, "count", (4, 2)),
     )
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     count = some(rng, 1, 20)
-    tensors = [Tensor("x", (count,), DType.UINT32), Tensor("y", (count,), DType.INT16)]
+    tensors = [
+        kit.Tensor("x", (count,), kit.DType.UINT32),
+        kit.Tensor("y", (count,), kit.DType.INT16),
+    ]
     attributes = SignalFilterBankLog(some(rng, 0, 12), some(rng, 1, 3000))
-    op = Op("signal_filter_bank_log", "log", ("x",), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    op = kit.Op("signal_filter_bank_log", "log", ("x",), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="signal_filter_bank_log",
     attributes=SignalFilterBankLog,
     infer=_infer,

@@ -12,13 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
-from toolchain.ops.extents import Extents, round_up, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Touched
+from toolchain.ir import State
+from toolchain.ops import kit
 from toolchain.ops.signal.common import FRAMED, MEMORIES, QUANTISED, binding, option, rows_of, some
-from toolchain.ops.spec import Alias, Array, TensorType, TfliteNode
 
 CUSTOM = "SignalFramer"
 _SAMPLES, _HELD = 1, 2
@@ -27,7 +23,7 @@ _LONGEST = 1 << 24
 
 
 @dataclass(frozen=True)
-class SignalFramer(Attributes):
+class SignalFramer(kit.Attributes):
     """Samples of a frame, and from one frame to the next. `prefill`: zeros come before the stream,
     so that the first frame is complete with the first step.
     """
@@ -37,41 +33,38 @@ class SignalFramer(Attributes):
     prefill: int = 0
 
 
-def _attributes(op: Op) -> SignalFramer:
-    assert isinstance(op.attributes, SignalFramer)
-    return op.attributes
-
-
 def _check(own: SignalFramer) -> None:
     if not 1 <= own.frame_step <= own.frame_size <= _LONGEST:
         raise ValueError(f"frames of {own.frame_size} samples, {own.frame_step} apart")
 
 
 def _capacity(own: SignalFramer) -> int:
-    return round_up(own.frame_size, own.frame_step)
+    return kit.round_up(own.frame_size, own.frame_step)
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, state, own = graph.input(op, 0), graph.input(op, _SAMPLES), _attributes(op)
+def _infer(op: kit.Operator[SignalFramer]) -> tuple[kit.TensorType, ...]:
+    x, state, own = op.x, op.input(_SAMPLES), op.attributes
     _check(own)
-    if x.dtype is not DType.INT16 or not x.shape or x.shape[-1] % own.frame_step:
+    if x.dtype is not kit.DType.INT16 or not x.shape or x.shape[-1] % own.frame_step:
         raise ValueError(f"{x} is no int16 with a multiple of {own.frame_step} samples")
     kept = (rows_of(x.shape), _capacity(own))
-    if state.shape != kept or graph.input(op, _HELD).shape != (1,):
+    if state.shape != kept or op.input(_HELD).shape != (1,):
         raise ValueError(f"{state} has no room for {kept[1]} samples of {kept[0]} rows")
     frames = (*x.shape[:-1], x.shape[-1] // own.frame_step, own.frame_size)
     return (
-        TensorType(frames, DType.INT16),
-        TensorType((), DType.BOOL),
-        TensorType(kept, DType.INT16),
-        TensorType((1,), DType.INT32),
+        kit.TensorType(frames, kit.DType.INT16),
+        kit.TensorType((), kit.DType.BOOL),
+        kit.TensorType(kept, kit.DType.INT16),
+        kit.TensorType((1,), kit.DType.INT32),
     )
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    own, (x, kept, before) = _attributes(op), inputs
+def _reference(
+    op: kit.Operator[SignalFramer], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    own, (x, kept, before) = op.attributes, inputs
     step, size = own.frame_step, own.frame_size
-    frames = np.zeros(graph.output(op).shape, np.int16).reshape(len(kept), -1, size)
+    frames = np.zeros(op.y.shape, np.int16).reshape(len(kept), -1, size)
     held, state, valid = int(before[0]), kept.copy(), True
     samples = x.reshape(len(kept), -1, step)
     for i in range(samples.shape[1]):
@@ -84,12 +77,12 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
         else:
             valid = False
     made = frames if valid else np.zeros_like(frames)
-    return made.reshape(graph.output(op).shape), np.array(valid), state, np.array([held], np.int32)
+    return made.reshape(op.y.shape), np.array(valid), state, np.array([held], np.int32)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x, own = graph.input(op, 0), _attributes(op)
-    params = Struct(
+def _select(op: kit.Operator[SignalFramer], core: kit.Core) -> kit.Kernel:
+    x, own = op.x, op.attributes
+    params = kit.Struct(
         "thimble_frame_params",
         {
             "rows": rows_of(x.shape),
@@ -99,55 +92,55 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "capacity": _capacity(own),
         },
     )
-    call = Call(
+    call = kit.Call(
         "thimble_frame_s16",
         {
             "params": params,
-            "input": Input(0),
-            "state": Output(_SAMPLES_NEXT),
-            "held": Output(_HELD_NEXT),
-            "output": Output(0),
-            "valid": Output(_VALID),
+            "input": kit.Input(0),
+            "state": kit.Output(_SAMPLES_NEXT),
+            "held": kit.Output(_HELD_NEXT),
+            "output": kit.Output(0),
+            "valid": kit.Output(_VALID),
         },
     )
-    return Kernel((call,), _extents)
+    return kit.Kernel((call,), _extents)
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     rows, frames, size, step, capacity = (
         touched.call[f"params.{name}"] for name in ("rows", "frames", "size", "step", "capacity")
     )
-    return Extents(
-        {0: whole(rows * frames * step, 2)},
+    return kit.Extents(
+        {0: kit.whole(rows * frames * step, 2)},
         {
-            0: whole(rows * frames * size, 2),
-            _VALID: whole(1),
-            _SAMPLES_NEXT: whole(rows * capacity, 2),
-            _HELD_NEXT: whole(1, 4),
+            0: kit.whole(rows * frames * size, 2),
+            _VALID: kit.whole(1),
+            _SAMPLES_NEXT: kit.whole(rows * capacity, 2),
+            _HELD_NEXT: kit.whole(1, 4),
         },
         largest=rows * frames * size + capacity,
     )
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
+def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
     return (
-        Alias(op.outputs[_SAMPLES_NEXT], op.inputs[_SAMPLES]),
-        Alias(op.outputs[_HELD_NEXT], op.inputs[_HELD]),
+        kit.Alias(op.op.outputs[_SAMPLES_NEXT], op.op.inputs[_SAMPLES]),
+        kit.Alias(op.op.outputs[_HELD_NEXT], op.op.inputs[_HELD]),
     )
 
 
-def _read(node: TfliteNode) -> SignalFramer:
+def _read(node: kit.TfliteNode) -> SignalFramer:
     names = ("frame_size", "frame_step", "prefill")
     return SignalFramer(*(option(node, name) for name in names))
 
 
-def _first(own: SignalFramer, rows: int) -> tuple[Array, Array]:
+def _first(own: SignalFramer, rows: int) -> tuple[kit.Array, kit.Array]:
     """What is kept before the first run."""
     held = own.frame_size - own.frame_step if own.prefill else 0
     return np.zeros((rows, _capacity(own)), np.int16), np.array([held], np.int32)
 
 
-def _memories(node: TfliteNode) -> tuple[Array, ...]:
+def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
     x, own = node.inputs[0], _read(node)
     _check(own)
     assert x is not None
@@ -158,27 +151,27 @@ def _options(own: SignalFramer) -> dict[str, int]:
     return {**vars(own), "prefill": bool(own.prefill)}
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     step = some(rng, 1, 8)
     own = SignalFramer(some(rng, step, 25), step, some(rng, 0, 1))
     shape = (some(rng, 1, 3),) if rng.random() < 0.4 else ()
     frames = some(rng, 1, 5)
     first = _first(own, rows_of((*shape, 1)))
     tensors = [
-        Tensor("x", (*shape, frames * step), DType.INT16),
-        Tensor("y", (*shape, frames, own.frame_size), DType.INT16),
-        Tensor("valid", (), DType.BOOL),
-        *(Tensor(name, first[0].shape, DType.INT16) for name in MEMORIES[0]),
-        *(Tensor(name, (1,), DType.INT32) for name in MEMORIES[1]),
+        kit.Tensor("x", (*shape, frames * step), kit.DType.INT16),
+        kit.Tensor("y", (*shape, frames, own.frame_size), kit.DType.INT16),
+        kit.Tensor("valid", (), kit.DType.BOOL),
+        *(kit.Tensor(name, first[0].shape, kit.DType.INT16) for name in MEMORIES[0]),
+        *(kit.Tensor(name, (1,), kit.DType.INT32) for name in MEMORIES[1]),
     ]
     (before, after), (held, held_after) = MEMORIES
     outputs = ("y", "valid", after, held_after)
-    op = Op("signal_framer", "framer", ("x", before, held), outputs, own)
+    op = kit.Op("signal_framer", "framer", ("x", before, held), outputs, own)
     states = [State(before, after, first[0]), State(held, held_after, first[1])]
-    return Graph.build("sample", tensors, [op], ["x"], ["y", "valid"], states)
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y", "valid"], states)
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="signal_framer",
     attributes=SignalFramer,
     infer=_infer,

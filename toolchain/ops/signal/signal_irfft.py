@@ -7,20 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Constant,
-    Input,
-    Kernel,
-    Output,
-    Struct,
-    Touched,
-)
+from toolchain.ops import kit
 from toolchain.ops.signal.common import (
     FLOAT32,
     INT16,
@@ -37,33 +24,31 @@ from toolchain.ops.signal.common import (
 from toolchain.ops.signal.fourier import fourier_tables, irfft
 from toolchain.ops.signal.fourier_f32 import plan_bytes, real_inverse, real_plan
 from toolchain.ops.signal.signal_rfft_s16 import rfft_plan, rfft_plan_bytes
-from toolchain.ops.spec import Array, TensorType
 
 
 @dataclass(frozen=True)
-class SignalIrfft(Attributes):
+class SignalIrfft(kit.Attributes):
     """`length`: samples of the transform."""
 
     length: int = 4
 
 
-def _length(op: Op) -> int:
-    assert isinstance(op.attributes, SignalIrfft)
+def _length(op: kit.Operator[SignalIrfft]) -> int:
     return op.attributes.length
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, length = graph.input(op, 0), _length(op)
+def _infer(op: kit.Operator[SignalIrfft]) -> tuple[kit.TensorType, ...]:
+    x, length = op.x, _length(op)
     check_length(length, 0)
     if not x.shape or x.shape[-1] != length + 2:
         raise ValueError(f"{x} holds no transform of {length} samples")
-    return (TensorType((*x.shape[:-1], length), x.dtype),)
+    return (kit.TensorType((*x.shape[:-1], length), x.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    y, length = graph.output(op), _length(op)
+def _reference(op: kit.Operator[SignalIrfft], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    y, length = op.y, _length(op)
     numbers = inputs[0].reshape(-1, length // 2 + 1, 2)
-    if y.dtype is DType.FLOAT32:
+    if y.dtype is kit.DType.FLOAT32:
         with np.errstate(all="ignore"):
             return (real_inverse(numbers.astype(np.float32)).reshape(y.shape),)
     tables = fourier_tables(length)
@@ -71,46 +56,49 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.stack(rows).astype(np.int16).reshape(y.shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x = graph.input(op, 0)
-    real = x.dtype is DType.FLOAT32
-    plan: tuple[Struct, tuple[Constant, ...]]
+def _select(op: kit.Operator[SignalIrfft], core: kit.Core) -> kit.Kernel:
+    x = op.x
+    real = x.dtype is kit.DType.FLOAT32
+    plan: tuple[kit.Struct, tuple[kit.Constant, ...]]
     plan = real_plan(_length(op)) if real else rfft_plan(_length(op))
-    arguments: dict[str, Argument] = {
+    arguments: dict[str, kit.Argument] = {
         "rfft": plan[0],
-        "input": Input(0),
+        "input": kit.Input(0),
         "rows": rows_of(x.shape),
-        "output": Output(0),
+        "output": kit.Output(0),
     }
-    call = Call(f"thimble_irfft_{'f32' if real else 's16'}", arguments)
-    return Kernel((call,), _extents, constants=plan[1])
+    call = kit.Call(f"thimble_irfft_{'f32' if real else 's16'}", arguments)
+    return kit.Kernel((call,), _extents, constants=plan[1])
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     real = call.function.endswith("f32")
     length = 2 * call["rfft.pairs.length"] if real else call["rfft.length"]
     width = 4 if real else 2
-    return Extents(
-        {0: whole(call["rows"] * (length + 2), width)},
-        {0: whole(call["rows"] * length, width)},
+    return kit.Extents(
+        {0: kit.whole(call["rows"] * (length + 2), width)},
+        {0: kit.whole(call["rows"] * length, width)},
         plan_bytes(length) if real else rfft_plan_bytes(length),
     )
 
 
-def _sample(dtype: DType) -> Callable[[np.random.Generator], Graph]:
-    def made(rng: np.random.Generator) -> Graph:
+def _sample(dtype: kit.DType) -> Callable[[np.random.Generator], kit.Graph]:
+    def made(rng: np.random.Generator) -> kit.Graph:
         length = LENGTHS[some(rng, 0, 7)]
         shape = (some(rng, 1, 3),) if rng.random() < 0.4 else ()
-        ends = [Tensor("x", (*shape, length + 2), dtype), Tensor("y", (*shape, length), dtype)]
-        op = Op("signal_irfft", "irfft", ("x",), ("y",), SignalIrfft(length))
-        return Graph.build("sample", ends, [op], ["x"], ["y"])
+        ends = [
+            kit.Tensor("x", (*shape, length + 2), dtype),
+            kit.Tensor("y", (*shape, length), dtype),
+        ]
+        op = kit.Op("signal_irfft", "irfft", ("x",), ("y",), SignalIrfft(length))
+        return kit.Graph.build("sample", ends, [op], ["x"], ["y"])
 
     return made
 
 
-def _spec(dtype: DType, code: int, dtypes: frozenset[DType]) -> OldForm:
-    return OldForm(
+def _spec(dtype: kit.DType, code: int, dtypes: frozenset[kit.DType]) -> kit.Form[SignalIrfft]:
+    return kit.Form(
         kind="signal_irfft",
         attributes=SignalIrfft,
         infer=_infer,
@@ -130,4 +118,6 @@ def _spec(dtype: DType, code: int, dtypes: frozenset[DType]) -> OldForm:
     )
 
 
-SPEC = OpSpec((_spec(DType.INT16, INT16, TYPES), _spec(DType.FLOAT32, FLOAT32, frozenset())))
+SPEC = kit.OpSpec(
+    (_spec(kit.DType.INT16, INT16, TYPES), _spec(kit.DType.FLOAT32, FLOAT32, frozenset()))
+)

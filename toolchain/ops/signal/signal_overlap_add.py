@@ -11,11 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
-from toolchain.ops.extents import Extents, whole, widths
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Touched
+from toolchain.ir import State
+from toolchain.ops import kit
 from toolchain.ops.signal.common import (
     FLOAT32,
     INT16,
@@ -27,33 +24,33 @@ from toolchain.ops.signal.common import (
     rows_of,
     some,
 )
-from toolchain.ops.spec import Alias, Array, TensorType, TfliteNode
 
 
 @dataclass(frozen=True)
-class SignalOverlapAdd(Attributes):
+class SignalOverlapAdd(kit.Attributes):
     """`frame_step`: samples from one frame to the next."""
 
     frame_step: int = 1
 
 
-def _step(op: Op) -> int:
-    assert isinstance(op.attributes, SignalOverlapAdd)
+def _step(op: kit.Operator[SignalOverlapAdd]) -> int:
     return op.attributes.frame_step
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, state = graph.input(op, 0), graph.input(op, 1)
+def _infer(op: kit.Operator[SignalOverlapAdd]) -> tuple[kit.TensorType, ...]:
+    x, state = op.x, op.input(1)
     if len(x.shape) < 2 or not 1 <= _step(op) <= x.shape[-1]:
         raise ValueError(f"frames {x}, {_step(op)} apart")
     kept = (rows_of(x.shape, 2), x.shape[-1])
     if (state.shape, state.dtype) != (kept, x.dtype):
         raise ValueError(f"{state} has no room for {kept[1]} samples of {kept[0]} rows")
     stream = (*x.shape[:-2], x.shape[-2] * _step(op))
-    return TensorType(stream, x.dtype), TensorType(kept, x.dtype)
+    return kit.TensorType(stream, x.dtype), kit.TensorType(kept, x.dtype)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(
+    op: kit.Operator[SignalOverlapAdd], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
     x, state = inputs
     rows, size = state.shape
     step, frames = _step(op), x.reshape(rows, -1, size)
@@ -67,12 +64,12 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
             sums = np.clip(wide, whole_range.min, whole_range.max).astype(x.dtype)
         made.append(sums[:, :step])
         kept = np.concatenate([sums[:, step:], np.zeros_like(sums[:, :step])], axis=1)
-    return np.concatenate(made, axis=1).reshape(graph.output(op).shape), kept
+    return np.concatenate(made, axis=1).reshape(op.y.shape), kept
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x = graph.input(op, 0)
-    params = Struct(
+def _select(op: kit.Operator[SignalOverlapAdd], core: kit.Core) -> kit.Kernel:
+    x = op.x
+    params = kit.Struct(
         "thimble_overlap_params",
         {
             "rows": rows_of(x.shape, 2),
@@ -81,62 +78,64 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "step": _step(op),
         },
     )
-    suffix = "f32" if x.dtype is DType.FLOAT32 else "s16"
-    call = Call(
+    suffix = "f32" if x.dtype is kit.DType.FLOAT32 else "s16"
+    call = kit.Call(
         f"thimble_overlap_add_{suffix}",
-        {"params": params, "input": Input(0), "state": Output(1), "output": Output(0)},
+        {"params": params, "input": kit.Input(0), "state": kit.Output(1), "output": kit.Output(0)},
     )
-    return Kernel((call,), _extents)
+    return kit.Kernel((call,), _extents)
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     rows, frames, size, step = (
         touched.call[f"params.{name}"] for name in ("rows", "frames", "size", "step")
     )
-    width, _ = widths(touched.call.function)
-    return Extents(
-        {0: whole(rows * frames * size, width)},
-        {0: whole(rows * frames * step, width), 1: whole(rows * size, width)},
+    width, _ = kit.widths(touched.call.function)
+    return kit.Extents(
+        {0: kit.whole(rows * frames * size, width)},
+        {0: kit.whole(rows * frames * step, width), 1: kit.whole(rows * size, width)},
     )
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
-    return (Alias(op.outputs[1], op.inputs[1]),)
+def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
+    return (kit.Alias(op.op.outputs[1], op.op.inputs[1]),)
 
 
-def _read(node: TfliteNode) -> SignalOverlapAdd:
+def _read(node: kit.TfliteNode) -> SignalOverlapAdd:
     check_type(node)
     return SignalOverlapAdd(option(node, "frame_step"))
 
 
-def _memories(node: TfliteNode) -> tuple[Array, ...]:
+def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
     x = node.inputs[0]
     if x is None or len(x.shape) < 2:
         raise ValueError(f"its input {x} has no frames")
     return (np.zeros((rows_of(x.shape, 2), x.shape[-1]), x.dtype.numpy),)
 
 
-def _sample(dtype: DType) -> Callable[[np.random.Generator], Graph]:
-    def made(rng: np.random.Generator) -> Graph:
+def _sample(dtype: kit.DType) -> Callable[[np.random.Generator], kit.Graph]:
+    def made(rng: np.random.Generator) -> kit.Graph:
         size, frames = some(rng, 1, 20), some(rng, 1, 5)
         step = some(rng, 1, size)
         shape = (some(rng, 1, 3),) if rng.random() < 0.4 else ()
         kept = (rows_of((*shape, 1)), size)
         tensors = [
-            Tensor("x", (*shape, frames, size), dtype),
-            Tensor("y", (*shape, frames * step), dtype),
-            *(Tensor(name, kept, dtype) for name in ("y_memory", "y_memory_next")),
+            kit.Tensor("x", (*shape, frames, size), dtype),
+            kit.Tensor("y", (*shape, frames * step), dtype),
+            *(kit.Tensor(name, kept, dtype) for name in ("y_memory", "y_memory_next")),
         ]
         outputs, own = ("y", "y_memory_next"), SignalOverlapAdd(step)
-        op = Op("signal_overlap_add", "overlap", ("x", "y_memory"), outputs, own)
+        op = kit.Op("signal_overlap_add", "overlap", ("x", "y_memory"), outputs, own)
         state = State("y_memory", "y_memory_next", np.zeros(kept, dtype.numpy))
-        return Graph.build("sample", tensors, [op], ["x"], ["y"], [state])
+        return kit.Graph.build("sample", tensors, [op], ["x"], ["y"], [state])
 
     return made
 
 
-def _spec(dtype: DType, code: int, dtypes: frozenset[DType], limits: str) -> OldForm:
-    return OldForm(
+def _spec(
+    dtype: kit.DType, code: int, dtypes: frozenset[kit.DType], limits: str
+) -> kit.Form[SignalOverlapAdd]:
+    return kit.Form(
         kind="signal_overlap_add",
         attributes=SignalOverlapAdd,
         infer=_infer,
@@ -158,9 +157,9 @@ def _spec(dtype: DType, code: int, dtypes: frozenset[DType], limits: str) -> Old
     )
 
 
-SPEC = OpSpec(
+SPEC = kit.OpSpec(
     (
-        _spec(DType.INT16, INT16, TYPES, "int16; the ends of frames are kept from run to run"),
-        _spec(DType.FLOAT32, FLOAT32, frozenset(), "float32, likewise"),
+        _spec(kit.DType.INT16, INT16, TYPES, "int16; the ends of frames are kept from run to run"),
+        _spec(kit.DType.FLOAT32, FLOAT32, frozenset(), "float32, likewise"),
     )
 )

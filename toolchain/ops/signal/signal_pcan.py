@@ -7,14 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Touched
+from toolchain.ops import kit
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector, within
 from toolchain.ops.signal.spectrum import gain_at, shrunk
-from toolchain.ops.spec import Array, TensorType
 
 GAINS = 125
 _GAIN = 2
@@ -22,63 +17,58 @@ _WORD = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
-class SignalPcan(Attributes):
+class SignalPcan(kit.Attributes):
     """`snr_shift`: fractional bits of signal times gain, above 12."""
 
     snr_shift: int = 0
 
 
-def _attributes(op: Op) -> SignalPcan:
-    assert isinstance(op.attributes, SignalPcan)
-    return op.attributes
+def _infer(op: kit.Operator[SignalPcan]) -> tuple[kit.TensorType, ...]:
+    count = vector(op.x, kit.DType.UINT32, "signal")
+    if vector(op.input(1), kit.DType.UINT32, "noise") != count:
+        raise ValueError(f"{op.input(1)} has not the {count} channels of the signal")
+    if vector(op.input(_GAIN), kit.DType.INT16, "gains") < GAINS:
+        raise ValueError(f"{op.input(_GAIN)} has not {GAINS} gains")
+    within("snr_shift", op.attributes.snr_shift, 0, 63)
+    return (kit.TensorType((count,), kit.DType.UINT32),)
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    count = vector(graph.input(op, 0), DType.UINT32, "signal")
-    if vector(graph.input(op, 1), DType.UINT32, "noise") != count:
-        raise ValueError(f"{graph.input(op, 1)} has not the {count} channels of the signal")
-    if vector(graph.input(op, _GAIN), DType.INT16, "gains") < GAINS:
-        raise ValueError(f"{graph.input(op, _GAIN)} has not {GAINS} gains")
-    within("snr_shift", _attributes(op).snr_shift, 0, 63)
-    return (TensorType((count,), DType.UINT32),)
-
-
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.Operator[SignalPcan], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     signal, noise, table = inputs
     gains = [gain_at(int(value), table.astype(np.int16)) for value in noise]
-    shift = _attributes(op).snr_shift
+    shift = op.attributes.snr_shift
     snr = [int(s) * gain >> shift & _WORD for s, gain in zip(signal, gains, strict=True)]
     return (np.array([shrunk(value) & _WORD for value in snr], dtype=np.uint32),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    arguments: dict[str, Argument] = {
-        "gain": Input(_GAIN),
-        "snr_shift": _attributes(op).snr_shift,
-        "channels": graph.input(op, 0).elements,
-        "noise": Input(1),
-        "signal": Input(0),
-        "output": Output(0),
+def _select(op: kit.Operator[SignalPcan], core: kit.Core) -> kit.Kernel:
+    arguments: dict[str, kit.Argument] = {
+        "gain": kit.Input(_GAIN),
+        "snr_shift": op.attributes.snr_shift,
+        "channels": op.x.elements,
+        "noise": kit.Input(1),
+        "signal": kit.Input(0),
+        "output": kit.Output(0),
     }
-    return Kernel((Call("thimble_pcan_u32", arguments),), _extents)
+    return kit.Kernel((kit.Call("thimble_pcan_u32", arguments),), _extents)
 
 
-def _extents(touched: Touched) -> Extents:
-    channels = whole(touched.call["channels"], 4)
-    return Extents({0: channels, 1: channels, _GAIN: whole(GAINS, 2)}, {0: channels})
+def _extents(touched: kit.Touched) -> kit.Extents:
+    channels = kit.whole(touched.call["channels"], 4)
+    return kit.Extents({0: channels, 1: channels, _GAIN: kit.whole(GAINS, 2)}, {0: channels})
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     count = some(rng, 1, 20)
     gains = np.sort(rng.integers(0, 16000, GAINS))[::-1].astype(np.int16)
-    tensors = [Tensor(name, (count,), DType.UINT32) for name in ("x", "noise", "y")]
-    tensors.append(Tensor("gains", gains.shape, DType.INT16, constant=gains))
+    tensors = [kit.Tensor(name, (count,), kit.DType.UINT32) for name in ("x", "noise", "y")]
+    tensors.append(kit.Tensor("gains", gains.shape, kit.DType.INT16, constant=gains))
     attributes = SignalPcan(some(rng, 0, 20))
-    op = Op("signal_pcan", "pcan", ("x", "noise", "gains"), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x", "noise"], ["y"])
+    op = kit.Op("signal_pcan", "pcan", ("x", "noise", "gains"), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x", "noise"], ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="signal_pcan",
     attributes=SignalPcan,
     infer=_infer,

@@ -7,22 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Constant,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    Struct,
-    Touched,
-    constant,
-)
+from toolchain.ops import kit
 from toolchain.ops.signal.common import (
     INT16,
     LENGTHS,
@@ -36,42 +21,36 @@ from toolchain.ops.signal.common import (
     vector,
 )
 from toolchain.ops.signal.fourier import fourier_tables, rfft
-from toolchain.ops.spec import Array, TensorType
 
 
 @dataclass(frozen=True)
-class SignalRfft(Attributes):
+class SignalRfft(kit.Attributes):
     """`length`: samples of the transform; the input may have fewer, and zeros follow."""
 
     length: int = 4
 
 
-def _attributes(op: Op) -> SignalRfft:
-    assert isinstance(op.attributes, SignalRfft)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    length = _attributes(op).length
-    count = vector(graph.input(op, 0), DType.INT16, "input")
+def _infer(op: kit.Operator[SignalRfft]) -> tuple[kit.TensorType, ...]:
+    length = op.attributes.length
+    count = vector(op.x, kit.DType.INT16, "input")
     check_length(length, count)
-    return (TensorType((length + 2,), DType.INT16),)
+    return (kit.TensorType((length + 2,), kit.DType.INT16),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    padded = np.zeros(_attributes(op).length, dtype=np.int16)
+def _reference(op: kit.Operator[SignalRfft], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    padded = np.zeros(op.attributes.length, dtype=np.int16)
     padded[: len(inputs[0])] = inputs[0]
     return (rfft(padded, fourier_tables(len(padded))).astype(np.int16).reshape(-1),)
 
 
-def rfft_plan(length: int) -> tuple[Struct, tuple[Constant, ...]]:
+def rfft_plan(length: int) -> tuple[kit.Struct, tuple[kit.Constant, ...]]:
     """The argument for transforms of `length` samples, and the constants that it names."""
     tables = fourier_tables(length)
     arrays = {"order": tables.order, "twiddles": tables.twiddles, "halves": tables.halves}
-    plan = Struct(
-        "thimble_rfft", {"length": tables.length, **{name: Packed(name) for name in arrays}}
+    plan = kit.Struct(
+        "thimble_rfft", {"length": tables.length, **{name: kit.Packed(name) for name in arrays}}
     )
-    return plan, tuple(constant(name, data) for name, data in arrays.items())
+    return plan, tuple(kit.constant(name, data) for name, data in arrays.items())
 
 
 def rfft_plan_bytes(length: int) -> dict[str, int]:
@@ -84,33 +63,38 @@ def rfft_plan_bytes(length: int) -> dict[str, int]:
     }
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    plan, constants = rfft_plan(_attributes(op).length)
-    arguments: dict[str, Argument] = {
+def _select(op: kit.Operator[SignalRfft], core: kit.Core) -> kit.Kernel:
+    plan, constants = rfft_plan(op.attributes.length)
+    arguments: dict[str, kit.Argument] = {
         "rfft": plan,
-        "input": Input(0),
-        "count": graph.input(op, 0).elements,
-        "output": Output(0),
+        "input": kit.Input(0),
+        "count": op.x.elements,
+        "output": kit.Output(0),
     }
-    return Kernel((Call("thimble_rfft_s16", arguments),), _extents, constants=constants)
+    return kit.Kernel((kit.Call("thimble_rfft_s16", arguments),), _extents, constants=constants)
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     length = touched.call["rfft.length"]
-    return Extents(
-        {0: whole(touched.call["count"], 2)}, {0: whole(length + 2, 2)}, rfft_plan_bytes(length)
+    return kit.Extents(
+        {0: kit.whole(touched.call["count"], 2)},
+        {0: kit.whole(length + 2, 2)},
+        rfft_plan_bytes(length),
     )
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     length = LENGTHS[some(rng, 0, 7)]
     count = some(rng, 1, length)
-    tensors = [Tensor("x", (count,), DType.INT16), Tensor("y", (length + 2,), DType.INT16)]
-    op = Op("signal_rfft", "rfft", ("x",), ("y",), SignalRfft(length))
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    tensors = [
+        kit.Tensor("x", (count,), kit.DType.INT16),
+        kit.Tensor("y", (length + 2,), kit.DType.INT16),
+    ]
+    op = kit.Op("signal_rfft", "rfft", ("x",), ("y",), SignalRfft(length))
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-S16 = OldForm(
+S16 = kit.Form(
     kind="signal_rfft",
     attributes=SignalRfft,
     infer=_infer,
@@ -125,6 +109,6 @@ S16 = OldForm(
     ),
     types=TYPES,
     quantised=QUANTISED,
-    dtype=DType.INT16,
+    dtype=kit.DType.INT16,
     limits="int16; a power of 2 of samples, from 4 to 16384",
 )

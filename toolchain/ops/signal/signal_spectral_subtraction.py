@@ -10,20 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Touched, numbers
+from toolchain.ir import State
+from toolchain.ops import kit
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector, within
-from toolchain.ops.spec import Alias, Array, TensorType, TfliteNode
 
 _MEMORY, _NEXT = 1, 2
 _WORD = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
-class SignalSpectralSubtraction(Attributes):
+class SignalSpectralSubtraction(kit.Attributes):
     """Names and meanings are TFLM's; parts have `spectral_subtraction_bits` fractional bits."""
 
     num_channels: int = 1
@@ -37,27 +33,24 @@ class SignalSpectralSubtraction(Attributes):
     clamping: int = 0
 
 
-def _attributes(op: Op) -> SignalSpectralSubtraction:
-    assert isinstance(op.attributes, SignalSpectralSubtraction)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    own = _attributes(op)
+def _infer(op: kit.Operator[SignalSpectralSubtraction]) -> tuple[kit.TensorType, ...]:
+    own = op.attributes
     for index in (0, _MEMORY):
-        if vector(graph.input(op, index), DType.UINT32, "signal") != own.num_channels:
-            raise ValueError(f"{graph.input(op, index)} has not {own.num_channels} channels")
+        if vector(op.input(index), kit.DType.UINT32, "signal") != own.num_channels:
+            raise ValueError(f"{op.input(index)} has not {own.num_channels} channels")
     within("smoothing_bits", own.smoothing_bits, 0, 31)
     within("spectral_subtraction_bits", own.spectral_subtraction_bits, 0, 31)
     for name, value in vars(own).items():
         within(name, value, 0, (1 << 31) - 1)
     if own.smoothing + own.one_minus_smoothing >= 1 << 32:
         raise ValueError("its smoothing adds up to more than 32 bits")
-    return (TensorType((own.num_channels,), DType.UINT32),) * 3
+    return (kit.TensorType((own.num_channels,), kit.DType.UINT32),) * 3
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    own = _attributes(op)
+def _reference(
+    op: kit.Operator[SignalSpectralSubtraction], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    own = op.attributes
     bits, outputs, noise = own.spectral_subtraction_bits, [], []
     for channel, (value, old) in enumerate(zip(*(x.tolist() for x in inputs), strict=True)):
         smoothing, rest = (
@@ -75,52 +68,52 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return np.array(outputs, dtype=np.uint32), made, made.copy()
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    own = _attributes(op)
-    params = Struct(
+def _select(op: kit.Operator[SignalSpectralSubtraction], core: kit.Core) -> kit.Kernel:
+    own = op.attributes
+    params = kit.Struct(
         "thimble_noise",
         {
-            "smoothing": numbers((own.smoothing, own.alternate_smoothing)),
-            "rest": numbers((own.one_minus_smoothing, own.alternate_one_minus_smoothing)),
+            "smoothing": kit.numbers((own.smoothing, own.alternate_smoothing)),
+            "rest": kit.numbers((own.one_minus_smoothing, own.alternate_one_minus_smoothing)),
             "floor": own.min_signal_remaining,
             "bits": own.spectral_subtraction_bits,
             "scale_bits": own.smoothing_bits,
             "clamping": own.clamping,
         },
     )
-    call = Call(
+    call = kit.Call(
         "thimble_subtract_noise_u32",
         {
             "params": params,
             "channels": own.num_channels,
-            "signal": Input(0),
-            "noise": Output(_NEXT),
-            "output": Output(0),
-            "estimates": Output(1),
+            "signal": kit.Input(0),
+            "noise": kit.Output(_NEXT),
+            "output": kit.Output(0),
+            "estimates": kit.Output(1),
         },
     )
-    return Kernel((call,), _extents)
+    return kit.Kernel((call,), _extents)
 
 
-def _extents(touched: Touched) -> Extents:
-    channels = whole(touched.call["channels"], 4)
-    return Extents({0: channels}, {0: channels, 1: channels, _NEXT: channels})
+def _extents(touched: kit.Touched) -> kit.Extents:
+    channels = kit.whole(touched.call["channels"], 4)
+    return kit.Extents({0: channels}, {0: channels, 1: channels, _NEXT: channels})
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
-    return (Alias(op.outputs[_NEXT], op.inputs[_MEMORY]),)
+def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
+    return (kit.Alias(op.op.outputs[_NEXT], op.op.inputs[_MEMORY]),)
 
 
-def _read(node: TfliteNode) -> SignalSpectralSubtraction:
+def _read(node: kit.TfliteNode) -> SignalSpectralSubtraction:
     names = vars(SignalSpectralSubtraction())
     return SignalSpectralSubtraction(**{name: option(node, name) for name in names})
 
 
-def _memories(node: TfliteNode) -> tuple[Array, ...]:
+def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
     return (np.zeros(option(node, "num_channels"), dtype=np.uint32),)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     channels, bits = some(rng, 1, 12), some(rng, 8, 15)
     one = 1 << bits
     even, odd = some(rng, 0, one), some(rng, 0, one)
@@ -129,14 +122,14 @@ def _sample(rng: np.random.Generator) -> Graph:
         *(some(rng, 0, 12), bits, some(rng, 0, 1)),
     )
     names = ("x", "y", "noise", "y_memory", "y_memory_next")
-    tensors = [Tensor(name, (channels,), DType.UINT32) for name in names]
+    tensors = [kit.Tensor(name, (channels,), kit.DType.UINT32) for name in names]
     kind = "signal_spectral_subtraction"
-    op = Op(kind, "noise", ("x", "y_memory"), ("y", "noise", "y_memory_next"), own)
+    op = kit.Op(kind, "noise", ("x", "y_memory"), ("y", "noise", "y_memory_next"), own)
     state = State("y_memory", "y_memory_next", np.zeros(channels, dtype=np.uint32))
-    return Graph.build("sample", tensors, [op], ["x"], ["y", "noise"], [state])
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y", "noise"], [state])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="signal_spectral_subtraction",
     attributes=SignalSpectralSubtraction,
     infer=_infer,

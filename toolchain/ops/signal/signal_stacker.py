@@ -11,13 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Touched
+from toolchain.ir import State
+from toolchain.ops import kit
 from toolchain.ops.signal.common import FRAMED, MEMORIES, QUANTISED, binding, option, some, vector
-from toolchain.ops.spec import Alias, Array, TensorType, TfliteNode
 
 CUSTOM = "SignalStacker"
 _FRAMES, _HELD = 1, 2
@@ -27,7 +23,7 @@ _MOST = 1 << 20
 
 
 @dataclass(frozen=True)
-class SignalStacker(Attributes):
+class SignalStacker(kit.Attributes):
     """Names and meanings are TFLM's: a stack has `stacker_left_context` + 1 +
     `stacker_right_context` frames of `num_channels` values, and moves by `stacker_step` frames.
     """
@@ -36,11 +32,6 @@ class SignalStacker(Attributes):
     stacker_left_context: int = 0
     stacker_right_context: int = 0
     stacker_step: int = 1
-
-
-def _attributes(op: Op) -> SignalStacker:
-    assert isinstance(op.attributes, SignalStacker)
-    return op.attributes
 
 
 def _frames(own: SignalStacker) -> int:
@@ -58,20 +49,22 @@ def _check(own: SignalStacker) -> None:
         raise ValueError(f"stacks of {_frames(own)} frames, {own.stacker_step} apart: {own}")
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    own = _attributes(op)
+def _infer(op: kit.Operator[SignalStacker]) -> tuple[kit.TensorType, ...]:
+    own = op.attributes
     _check(own)
-    if vector(graph.input(op, 0), DType.INT16, "frame") != own.num_channels:
-        raise ValueError(f"{graph.input(op, 0)} has not {own.num_channels} channels")
-    state = graph.input(op, _FRAMES)
-    if state.shape != (_size(own),) or graph.input(op, _HELD).shape != (1,):
+    if vector(op.x, kit.DType.INT16, "frame") != own.num_channels:
+        raise ValueError(f"{op.x} has not {own.num_channels} channels")
+    state = op.input(_FRAMES)
+    if state.shape != (_size(own),) or op.input(_HELD).shape != (1,):
         raise ValueError(f"{state} has no room for {_size(own)} values")
-    stack = TensorType((_size(own),), DType.INT16)
-    return stack, TensorType((), DType.BOOL), stack, TensorType((1,), DType.INT32)
+    stack = kit.TensorType((_size(own),), kit.DType.INT16)
+    return stack, kit.TensorType((), kit.DType.BOOL), stack, kit.TensorType((1,), kit.DType.INT32)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    own, (x, kept, before) = _attributes(op), inputs
+def _reference(
+    op: kit.Operator[SignalStacker], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    own, (x, kept, before) = op.attributes, inputs
     held, state, size = int(before[0]), kept.copy(), _size(own)
     times = 1 if held != _NONE_YET else 1 + own.stacker_left_context
     held = max(held, 0)
@@ -86,9 +79,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return stack, np.array(valid), state, np.array([held], np.int32)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    own = _attributes(op)
-    params = Struct(
+def _select(op: kit.Operator[SignalStacker], core: kit.Core) -> kit.Kernel:
+    own = op.attributes
+    params = kit.Struct(
         "thimble_stack_params",
         {
             "channels": own.num_channels,
@@ -97,69 +90,69 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "step": own.num_channels * own.stacker_step,
         },
     )
-    call = Call(
+    call = kit.Call(
         "thimble_stack_s16",
         {
             "params": params,
-            "input": Input(0),
-            "state": Output(_FRAMES_NEXT),
-            "held": Output(_HELD_NEXT),
-            "output": Output(0),
-            "valid": Output(_VALID),
+            "input": kit.Input(0),
+            "state": kit.Output(_FRAMES_NEXT),
+            "held": kit.Output(_HELD_NEXT),
+            "output": kit.Output(0),
+            "valid": kit.Output(_VALID),
         },
     )
-    return Kernel((call,), _extents)
+    return kit.Kernel((call,), _extents)
 
 
-def _extents(touched: Touched) -> Extents:
-    stack = whole(touched.call["params.size"], 2)
-    return Extents(
-        {0: whole(touched.call["params.channels"], 2)},
-        {0: stack, _VALID: whole(1), _FRAMES_NEXT: stack, _HELD_NEXT: whole(1, 4)},
+def _extents(touched: kit.Touched) -> kit.Extents:
+    stack = kit.whole(touched.call["params.size"], 2)
+    return kit.Extents(
+        {0: kit.whole(touched.call["params.channels"], 2)},
+        {0: stack, _VALID: kit.whole(1), _FRAMES_NEXT: stack, _HELD_NEXT: kit.whole(1, 4)},
     )
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
+def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
     return (
-        Alias(op.outputs[_FRAMES_NEXT], op.inputs[_FRAMES]),
-        Alias(op.outputs[_HELD_NEXT], op.inputs[_HELD]),
+        kit.Alias(op.op.outputs[_FRAMES_NEXT], op.op.inputs[_FRAMES]),
+        kit.Alias(op.op.outputs[_HELD_NEXT], op.op.inputs[_HELD]),
     )
 
 
-def _read(node: TfliteNode) -> SignalStacker:
+def _read(node: kit.TfliteNode) -> SignalStacker:
     return SignalStacker(**{name: option(node, name) for name in vars(SignalStacker())})
 
 
-def _first(own: SignalStacker) -> tuple[Array, Array]:
+def _first(own: SignalStacker) -> tuple[kit.Array, kit.Array]:
     """What is kept before the first run."""
     return np.zeros(_size(own), np.int16), np.array([_NONE_YET], np.int32)
 
 
-def _memories(node: TfliteNode) -> tuple[Array, ...]:
+def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
     own = _read(node)
     _check(own)
     return _first(own)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     left, right = some(rng, 0, 3), some(rng, 0, 3)
     own = SignalStacker(some(rng, 1, 12), left, right, some(rng, 1, left + 1 + right))
     first = _first(own)
     tensors = [
-        Tensor("x", (own.num_channels,), DType.INT16),
-        Tensor("y", first[0].shape, DType.INT16),
-        Tensor("valid", (), DType.BOOL),
-        *(Tensor(name, first[0].shape, DType.INT16) for name in MEMORIES[0]),
-        *(Tensor(name, (1,), DType.INT32) for name in MEMORIES[1]),
+        kit.Tensor("x", (own.num_channels,), kit.DType.INT16),
+        kit.Tensor("y", first[0].shape, kit.DType.INT16),
+        kit.Tensor("valid", (), kit.DType.BOOL),
+        *(kit.Tensor(name, first[0].shape, kit.DType.INT16) for name in MEMORIES[0]),
+        *(kit.Tensor(name, (1,), kit.DType.INT32) for name in MEMORIES[1]),
     ]
     (before, after), (held, held_after) = MEMORIES
     outputs = ("y", "valid", after, held_after)
-    op = Op("signal_stacker", "stacker", ("x", before, held), outputs, own)
+    op = kit.Op("signal_stacker", "stacker", ("x", before, held), outputs, own)
     states = [State(before, after, first[0]), State(held, held_after, first[1])]
-    return Graph.build("sample", tensors, [op], ["x"], ["y", "valid"], states)
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y", "valid"], states)
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="signal_stacker",
     attributes=SignalStacker,
     infer=_infer,

@@ -7,75 +7,69 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Call, Input, Kernel, Output, SafeOverlap, Touched
+from toolchain.ops import kit
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector, within
-from toolchain.ops.spec import Array, TensorType
 
 
 @dataclass(frozen=True)
-class SignalWindow(Attributes):
+class SignalWindow(kit.Attributes):
     """`shift`: fractional bits of the weights."""
 
     shift: int = 0
 
 
-def _attributes(op: Op) -> SignalWindow:
-    assert isinstance(op.attributes, SignalWindow)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x = graph.input(op, 0)
-    size = vector(graph.input(op, 1), DType.INT16, "weights")
-    if x.dtype is not DType.INT16 or not x.shape or x.shape[-1] != size:
+def _infer(op: kit.Operator[SignalWindow]) -> tuple[kit.TensorType, ...]:
+    x = op.x
+    size = vector(op.input(1), kit.DType.INT16, "weights")
+    if x.dtype is not kit.DType.INT16 or not x.shape or x.shape[-1] != size:
         raise ValueError(f"{x} is no int16 with {size} samples, as its weights have")
-    within("shift", _attributes(op).shift, 0, 31)
-    return (TensorType(x.shape, DType.INT16),)
+    within("shift", op.attributes.shift, 0, 31)
+    return (kit.TensorType(x.shape, kit.DType.INT16),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    product = inputs[0].astype(np.int64) * inputs[1].astype(np.int64) >> _attributes(op).shift
+def _reference(
+    op: kit.Operator[SignalWindow], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    product = inputs[0].astype(np.int64) * inputs[1].astype(np.int64) >> op.attributes.shift
     limits = np.iinfo(np.int16)
     return (np.clip(product, limits.min, limits.max).astype(np.int16),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x = graph.input(op, 0)
-    call = Call(
+def _select(op: kit.Operator[SignalWindow], core: kit.Core) -> kit.Kernel:
+    x = op.x
+    call = kit.Call(
         "thimble_window_s16",
         {
-            "input": Input(0),
-            "weights": Input(1),
+            "input": kit.Input(0),
+            "weights": kit.Input(1),
             "size": x.shape[-1],
             "count": x.elements // x.shape[-1],
-            "shift": _attributes(op).shift,
-            "output": Output(0),
+            "shift": op.attributes.shift,
+            "output": kit.Output(0),
         },
     )
-    return Kernel((call,), _extents, find_overlaps=lambda: (SafeOverlap(0),))
+    return kit.Kernel((call,), _extents, find_overlaps=lambda: (kit.SafeOverlap(0),))
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     elements = call["size"] * call["count"]
-    return Extents({0: whole(elements, 2), 1: whole(call["size"], 2)}, {0: whole(elements, 2)})
+    return kit.Extents(
+        {0: kit.whole(elements, 2), 1: kit.whole(call["size"], 2)}, {0: kit.whole(elements, 2)}
+    )
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     size, count = some(rng, 1, 40), some(rng, 1, 3)
     weights = rng.integers(-32768, 32768, size).astype(np.int16)
-    tensors = [Tensor(name, (count, size), DType.INT16) for name in "xy"]
-    tensors.append(Tensor("w", (size,), DType.INT16, constant=weights))
+    tensors = [kit.Tensor(name, (count, size), kit.DType.INT16) for name in "xy"]
+    tensors.append(kit.Tensor("w", (size,), kit.DType.INT16, constant=weights))
     attributes = SignalWindow(some(rng, 0, 16))
-    op = Op("signal_window", "window", ("x", "w"), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    op = kit.Op("signal_window", "window", ("x", "w"), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="signal_window",
     attributes=SignalWindow,
     infer=_infer,
