@@ -24,7 +24,7 @@ def elementwise_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
             own = axis - (len(y.shape) - len(x.shape)) if x is not None else -1
             moves = x is not None and own >= 0 and x.shape[own] == size
             reaches.append(Reach(own) if moves else None)
-        result.append(Axis(axis, tuple(reaches), lambda part: op.attributes))
+        result.append(Axis(axis, tuple(reaches)))
     return tuple(result)
 
 

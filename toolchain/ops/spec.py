@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Attributes, DType, Quantisation, Tensor
+from toolchain.ir import Attributes, DType, Op, Quantisation, Tensor
 
 Array = NDArray[np.generic]
 Index = TypeVar("Index", int, NDArray[np.int64])
@@ -426,14 +426,18 @@ class Axis:
 
     `reaches` has one entry per operand; None where every block reads the whole operand, as a
     convolution's blocks of rows read its weights. `attributes` gives the attributes of a block, for
-    example its own padding. `once`: what a block computes cannot be computed again, and blocks run
-    in the order of their indices.
+    example its own padding; None where they are the operator's. `once`: what a block computes
+    cannot be computed again, and blocks run in the order of their indices.
     """
 
     axis: int
     reaches: tuple[Reach | None, ...]
-    attributes: Callable[[Part], Attributes]
+    attributes: Callable[[Part], Attributes] | None = None
     once: bool = False
+
+    def of_block(self, op: Op, part: Part) -> Attributes:
+        """The attributes of a block of the operator."""
+        return op.attributes if self.attributes is None else self.attributes(part)
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class BlockCosts:
             op = self.graph.ops[index]
             shapes = {name: (along, length) for name, along, length in lengths}
             if isinstance(split, Axis):
-                block = replace(op, attributes=split.attributes(part))
+                block = replace(op, attributes=split.of_block(op, part))
                 graph = _resized(self.graph, block, shapes)
             else:
                 block, graph = _sum_block(self.graph, op, split, shapes)

@@ -167,7 +167,7 @@ class _Splitter:
             name=self.known.names.ops.fresh(f"{op.name}@{k}"),
             inputs=self._operands(k, step),
             outputs=(made.name,),
-            attributes=self.region.axes[step.op].attributes(part),
+            attributes=self.region.axes[step.op].of_block(op, part),
             part_of=op.part_of or op.name,
         )
         parts, begin = self.parts.get(name), int(window.begin[k])

@@ -104,7 +104,7 @@ def _own_channels(op: Op, graph: Graph) -> tuple[int | None, ...] | None:
         return (len(x.shape) - 1,) if same else None
     for axis in spec_of(op.kind).axes(op, graph):
         if axis.axis == last and y.shape[last] > 1:
-            alike = {axis.attributes(Part(1, begin=i)) for i in (0, 1)} == {op.attributes}
+            alike = {axis.of_block(op, Part(1, begin=i)) for i in (0, 1)} == {op.attributes}
             plain = all(reach is None or reach == Reach(reach.axis) for reach in axis.reaches)
             return tuple(r.axis if r else None for r in axis.reaches) if alike and plain else None
     return None

@@ -77,7 +77,7 @@ def blocks_spec(kind: str, *, to_space: bool) -> kit.Form[Blocks]:
             return kit.Reach(axis, size, size)
 
         reaches = (kit.Reach(0), reach(1), reach(2))
-        return tuple(kit.Axis(r.axis, (r,), lambda part: op.attributes) for r in reaches)
+        return tuple(kit.Axis(r.axis, (r,)) for r in reaches)
 
     def read(node: kit.TfliteNode) -> kit.ReadOp:
         return kit.ReadOp(Blocks(int(node.options.blockSize)), (0,))

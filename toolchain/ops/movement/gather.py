@@ -134,7 +134,7 @@ def _axes(op: kit.Operator[Gather]) -> tuple[kit.Axis, ...]:
             of_indices = kit.Reach(axis - shape.axis + shape.batch_dims)
         else:
             of_data = kit.Reach(axis - new + 1)
-        result.append(kit.Axis(axis, (of_data, of_indices), lambda part: op.attributes))
+        result.append(kit.Axis(axis, (of_data, of_indices)))
     return tuple(result) if data.shape else ()
 
 

@@ -124,9 +124,7 @@ def _axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
     depth, rows = _depth(op), len(op.input(1).shape) - 1
     return tuple(
         kit.Axis(
-            axis,
-            (None, kit.Reach(axis)) if axis < rows else (kit.Reach(axis - rows + depth), None),
-            lambda part: op.attributes,
+            axis, (None, kit.Reach(axis)) if axis < rows else (kit.Reach(axis - rows + depth), None)
         )
         for axis in range(len(op.y.shape))
     )

@@ -61,7 +61,7 @@ def _axes(op: kit.Operator[Pack]) -> tuple[kit.Axis, ...]:
 
     def along(axis: int) -> kit.Axis:
         reach = kit.Reach(axis - (axis > new))
-        return kit.Axis(axis, (reach,) * len(op.inputs), lambda part: op.attributes)
+        return kit.Axis(axis, (reach,) * len(op.inputs))
 
     return tuple(along(axis) for axis in range(rank) if axis != new)
 

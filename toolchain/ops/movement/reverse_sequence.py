@@ -97,11 +97,7 @@ def _axes(op: kit.Operator[ReverseSequence]) -> tuple[kit.Axis, ...]:
     """All but the one that is reversed; a block of batches takes their lengths."""
     own = op.attributes
     return tuple(
-        kit.Axis(
-            axis,
-            (kit.Reach(axis), kit.Reach(0) if axis == own.batch else None),
-            lambda part: op.attributes,
-        )
+        kit.Axis(axis, (kit.Reach(axis), kit.Reach(0) if axis == own.batch else None))
         for axis in range(len(op.x.shape))
         if axis != own.sequence
     )

@@ -104,7 +104,7 @@ def _axes(op: kit.Operator[Tile]) -> tuple[kit.Axis, ...]:
     """The axes that do not repeat."""
     missing = len(_repeats(op)) - len(op.x.shape)
     return tuple(
-        kit.Axis(axis, (kit.Reach(axis - missing),), lambda part: op.attributes)
+        kit.Axis(axis, (kit.Reach(axis - missing),))
         for axis, times in enumerate(_repeats(op))
         if times == 1 and axis >= missing
     )

@@ -49,10 +49,7 @@ def _infer(op: kit.Operator[Transpose]) -> tuple[kit.TensorType, ...]:
 def _axes(op: kit.Operator[Transpose]) -> tuple[kit.Axis, ...]:
     """Every axis, wherever it comes from."""
     permutation = _permutation(op, len(op.x.shape))
-    return tuple(
-        kit.Axis(axis, (kit.Reach(source),), lambda part: op.attributes)
-        for axis, source in enumerate(permutation)
-    )
+    return tuple(kit.Axis(axis, (kit.Reach(source),)) for axis, source in enumerate(permutation))
 
 
 def _reference(op: kit.Operator[Transpose], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:

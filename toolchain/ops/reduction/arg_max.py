@@ -95,10 +95,7 @@ def _axes(op: kit.Operator[ArgMax]) -> tuple[kit.Axis, ...]:
     """Every axis but the one that is searched."""
     axis = _axis(op)
     through = [other for other in range(len(op.x.shape)) if other != axis]
-    return tuple(
-        kit.Axis(place, (kit.Reach(other),), lambda part: op.attributes)
-        for place, other in enumerate(through)
-    )
+    return tuple(kit.Axis(place, (kit.Reach(other),)) for place, other in enumerate(through))
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:

@@ -160,8 +160,7 @@ def reduction_axes(op: kit.Operator[Reduce]) -> tuple[kit.Axis, ...]:
     reduced, kept = reduced_axes(op), op.attributes.keep_dims
     through = [axis for axis in range(len(op.x.shape)) if axis not in reduced]
     return tuple(
-        kit.Axis(axis if kept else place, (kit.Reach(axis),), lambda part: op.attributes)
-        for place, axis in enumerate(through)
+        kit.Axis(axis if kept else place, (kit.Reach(axis),)) for place, axis in enumerate(through)
     )
 
 

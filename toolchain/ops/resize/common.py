@@ -113,7 +113,7 @@ def resize_axes(
 
         return kit.Axis(axis, (reach,), block)
 
-    apart = [kit.Axis(axis, (kit.Reach(axis),), lambda part: op.attributes) for axis in (0, 3)]
+    apart = [kit.Axis(axis, (kit.Reach(axis),)) for axis in (0, 3)]
     return (apart[0], along(1), along(2), apart[1])
 
 

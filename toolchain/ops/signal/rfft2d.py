@@ -100,9 +100,7 @@ def _macs(op: kit.Operator[Rfft2d]) -> int:
 def _axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
     """All but those of the images."""
     rank = len(op.x.shape)
-    return tuple(
-        kit.Axis(axis, (kit.Reach(axis),), lambda part: op.attributes) for axis in range(rank - 2)
-    )
+    return tuple(kit.Axis(axis, (kit.Reach(axis),)) for axis in range(rank - 2))
 
 
 def _select(op: kit.Operator[Rfft2d], core: kit.Core) -> kit.Kernel:
