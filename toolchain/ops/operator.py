@@ -43,6 +43,11 @@ class Operator(Generic[A]):
         """All inputs; None for an optional one that is absent."""
         return self.graph.input_tensors(self.op)
 
+    @property
+    def present(self) -> tuple[Tensor, ...]:
+        """The inputs that are there: all, of a kind without optional ones."""
+        return tuple(x for x in self.inputs if x is not None)
+
     @cached_property
     def outputs(self) -> tuple[Tensor, ...]:
         return tuple(self.graph.tensors[name] for name in self.op.outputs)

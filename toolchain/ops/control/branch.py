@@ -36,17 +36,15 @@ class Branch(kit.Attributes):
 
 
 def _infer(op: kit.Operator[Branch]) -> tuple[kit.TensorType, ...]:
-    flag, *given = (op.graph.tensors[name] for name in op.op.inputs)
+    flag, *given = op.present
     if flag.dtype is not kit.DType.BOOL or flag.elements != 1:
         raise ValueError(f"{flag} is not one bool")
     then, otherwise = op.attributes.nested
     types = check_body("the branch for true", then, given)
     if check_body("the branch for false", otherwise, given) != types:
         raise ValueError("its branches give other types")
-    check_results("the branch for true", then, [op.graph.tensors[name] for name in op.op.outputs])
-    check_results(
-        "the branch for false", otherwise, [op.graph.tensors[name] for name in op.op.outputs]
-    )
+    check_results("the branch for true", then, op.outputs)
+    check_results("the branch for false", otherwise, op.outputs)
     return types
 
 

@@ -38,7 +38,7 @@ class WhileLoop(kit.Attributes):
 
 
 def _infer(op: kit.Operator[WhileLoop]) -> tuple[kit.TensorType, ...]:
-    given = [op.graph.tensors[name] for name in op.op.inputs]
+    given = op.present
     condition, body = op.attributes.nested
     flags = check_body("the condition", condition, given)
     if [flag.dtype for flag in flags] != [kit.DType.BOOL] or int(np.prod(flags[0].shape)) != 1:
@@ -47,7 +47,7 @@ def _infer(op: kit.Operator[WhileLoop]) -> tuple[kit.TensorType, ...]:
     if types != tuple(kit.TensorType(t.shape, t.dtype) for t in given[: len(types)]):
         raise ValueError("its body gives other types than it takes")
     check_results("the body", body, given[: len(types)])
-    check_results("the body", body, [op.graph.tensors[name] for name in op.op.outputs])
+    check_results("the body", body, op.outputs)
     return types
 
 

@@ -80,7 +80,7 @@ def _reference(
     scores = scores[:, scores.shape[1] - a.classes :]
     boxes = decode(encodings, inputs[_ANCHORS].astype(np.float32), a.scales)
     found = _of_each_class(a, boxes, scores) if a.each_class else _of_best_class(a, boxes, scores)
-    outputs = [np.zeros(op.graph.tensors[name].shape, np.float32) for name in op.op.outputs]
+    outputs = [np.zeros(y.shape, np.float32) for y in op.outputs]
     for place, anchor, label in found:
         outputs[0][0, place] = boxes[anchor]
         outputs[1][0, place] = label

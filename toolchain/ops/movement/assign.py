@@ -38,8 +38,8 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
 
 
 def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
-    value, state = op.op.inputs
-    return (kit.Alias(op.y.name, state), kit.Alias(value, op.y.name))
+    value, state = op.present
+    return (kit.Alias(op.y.name, state.name), kit.Alias(value.name, op.y.name))
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:

@@ -38,17 +38,13 @@ def _axis(op: kit.Operator[Concat]) -> int:
     return resolve_axis(op.attributes.axis, len(op.x.shape))
 
 
-def _inputs(op: kit.AnyOperator) -> tuple[kit.Tensor, ...]:
-    return tuple(op.graph.tensors[name] for name in op.op.inputs)
-
-
 def _parts(op: kit.Operator[Concat]) -> Parts:
     axis = _axis(op)
-    return parts_along(op.y, axis, [x.shape[axis] for x in _inputs(op)])
+    return parts_along(op.y, axis, [x.shape[axis] for x in op.present])
 
 
 def _infer(op: kit.Operator[Concat]) -> tuple[kit.TensorType, ...]:
-    axis, inputs = _axis(op), _inputs(op)
+    axis, inputs = _axis(op), op.present
     first = inputs[0]
     for x in inputs:
         if x.dtype is not first.dtype or len(x.shape) != len(first.shape):
@@ -79,8 +75,8 @@ def _aliases(op: kit.Operator[Concat]) -> tuple[kit.Alias, ...]:
         return ()
     unit = parts.inner * y.dtype.size_bytes
     return tuple(
-        kit.Alias(name, y.name, offset * unit)
-        for name, offset in zip(op.op.inputs, parts.offsets, strict=True)
+        kit.Alias(x.name, y.name, offset * unit)
+        for x, offset in zip(op.present, parts.offsets, strict=True)
     )
 
 

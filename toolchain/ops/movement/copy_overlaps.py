@@ -28,9 +28,9 @@ def copy_overlaps(
         return ()
     return tuple(
         kit.SafeOverlap(source, target, _lead_bytes(copies, source, target))
-        for source, name in enumerate(op.op.inputs)
+        for source, x in enumerate(op.present)
         for target in range(len(op.outputs))
-        if op.op.inputs.count(name) == 1 and not op.graph.tensors[name].is_constant
+        if op.op.inputs.count(x.name) == 1 and not x.is_constant
     )
 
 

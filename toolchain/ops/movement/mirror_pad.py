@@ -82,7 +82,7 @@ def _axes(op: kit.Operator[MirrorPad]) -> tuple[tuple[Axis, ...], int]:
 def _select(op: kit.Operator[MirrorPad], core: kit.Core) -> kit.Kernel:
     axes, run = _axes(op)
     if len(axes) > MAX_AXES:
-        raise kit.UnsupportedError(f"mirror_pad {op.name!r}: more than {MAX_AXES} dimensions")
+        raise op.refused(f"more than {MAX_AXES} dimensions")
     params = kit.Struct(
         "thimble_mirror_pad_params",
         {

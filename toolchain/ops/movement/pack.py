@@ -38,8 +38,7 @@ def _parts(op: kit.Operator[Pack]) -> Parts:
 
 def _infer(op: kit.Operator[Pack]) -> tuple[kit.TensorType, ...]:
     axis, first = _axis(op), op.x
-    for name in op.op.inputs:
-        x = op.graph.tensors[name]
+    for x in op.present:
         if (x.dtype, x.shape) != (first.dtype, first.shape):
             raise ValueError(f"{x} cannot be packed with {first}")
     return (
@@ -75,7 +74,7 @@ def _aliases(op: kit.Operator[Pack]) -> tuple[kit.Alias, ...]:
     if not parts.contiguous:
         return ()
     unit = parts.inner * y.dtype.size_bytes
-    return tuple(kit.Alias(name, y.name, index * unit) for index, name in enumerate(op.op.inputs))
+    return tuple(kit.Alias(x.name, y.name, index * unit) for index, x in enumerate(op.present))
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:

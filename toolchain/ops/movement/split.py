@@ -71,8 +71,8 @@ def _aliases(op: kit.Operator[Split]) -> tuple[kit.Alias, ...]:
         return ()
     unit = parts.inner * x.dtype.size_bytes
     return tuple(
-        kit.Alias(name, x.name, offset * unit)
-        for name, offset in zip(op.op.outputs, parts.offsets, strict=True)
+        kit.Alias(y.name, x.name, offset * unit)
+        for y, offset in zip(op.outputs, parts.offsets, strict=True)
     )
 
 

@@ -72,8 +72,8 @@ def _copies(op: kit.Operator[Tile]) -> tuple[StridedCopy, ...]:
     inner = [i for i in range(len(block)) if i not in outer]
     turns = math.prod(block[i] for i in outer)
     if turns > _MOST_COPIES:
-        raise kit.UnsupportedError(
-            f"tile {op.name!r}: {list(repeats)} repeats of {list(padded)} take {loops} nested "
+        raise op.refused(
+            f"{list(repeats)} repeats of {list(padded)} take {loops} nested "
             "loops; tile in two steps"
         )
     starts = itertools.product(*(range(block[i]) for i in outer))

@@ -61,7 +61,7 @@ def _aliases(op: kit.Operator[Unpack]) -> tuple[kit.Alias, ...]:
     if not parts.contiguous:
         return ()
     unit = parts.inner * x.dtype.size_bytes
-    return tuple(kit.Alias(name, x.name, index * unit) for index, name in enumerate(op.op.outputs))
+    return tuple(kit.Alias(y.name, x.name, index * unit) for index, y in enumerate(op.outputs))
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:

@@ -53,13 +53,10 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     require_types(op.op, op.graph, kit.DType.INT8)
     x, y = op.x, op.y
     if not x.shape or x.shape[-1] > _LONGEST:
-        raise kit.UnsupportedError(
-            f"l2_normalization {op.name!r}: rows of {x.shape[-1:]} elements; "
-            f"1 to {_LONGEST} are supported"
-        )
+        raise op.refused(f"rows of {x.shape[-1:]} elements; 1 to {_LONGEST} are supported")
     if y.quantisation != OUTPUT:
-        raise kit.UnsupportedError(
-            f"l2_normalization {op.name!r}: the output has scale {y.q.scale:g} and zero point "
+        raise op.refused(
+            f"the output has scale {y.q.scale:g} and zero point "
             f"{y.q.zero_point}, not 1/128 and 0; convert with TFLite's int8 quantiser"
         )
     call = kit.Call(

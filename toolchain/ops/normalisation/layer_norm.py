@@ -99,9 +99,7 @@ def _reference(op: kit.Operator[LayerNorm], inputs: Sequence[kit.Array]) -> tupl
 def _select(op: kit.Operator[LayerNorm], core: kit.Core) -> kit.Kernel:
     x, y, (_, length) = op.x, op.y, _row(op)
     if length > _LONGEST:
-        raise kit.UnsupportedError(
-            f"layer_norm {op.name!r}: rows of {length} elements, at most {_LONGEST} are supported"
-        )
+        raise op.refused(f"rows of {length} elements, at most {_LONGEST} are supported")
     gains, offsets, epsilon = _factors(op)
     params = kit.Struct(
         "thimble_layer_norm_params",

@@ -105,10 +105,10 @@ def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
     x, y = op.x, op.y
     columns = x.shape[-1] if x.shape else 0
     if not 0 < columns <= MOST_COLUMNS:
-        raise kit.UnsupportedError(f"log_softmax {op.name!r}: {columns} columns")
+        raise op.refused(f"{columns} columns")
     if y.q.zero_point != _ZERO_POINT or y.q.scale != _OUTPUT_SCALE:
-        raise kit.UnsupportedError(
-            f"log_softmax {op.name!r}: the output has scale {y.q.scale:g} and zero point "
+        raise op.refused(
+            f"the output has scale {y.q.scale:g} and zero point "
             f"{y.q.zero_point}, not 1/16 and 127; convert with TFLite's int8 quantiser"
         )
     multiplier, shift, least = softmax_scaling(op)

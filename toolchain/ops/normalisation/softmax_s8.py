@@ -65,8 +65,8 @@ def softmax_scaling(op: kit.Operator[Softmax]) -> tuple[int, int, int]:
     scale = op.x.q.scale
     real = op.attributes.beta * scale * (1 << (31 - _DIFF_INTEGER_BITS))
     if not real > 1:
-        raise kit.UnsupportedError(
-            f"softmax {op.name!r}: beta {op.attributes.beta:g} times the input scale {scale:g} is "
+        raise op.refused(
+            f"beta {op.attributes.beta:g} times the input scale {scale:g} is "
             "below 2**-26; requantise the model with a representative data set"
         )
     multiplier, shift = quantize_multiplier(min(real, _Q31_MAX / 2))
@@ -126,16 +126,16 @@ def _check_output(op: kit.AnyOperator) -> None:
     x, y = op.x, op.y
     scale, zero = _OUTPUTS[y.dtype]
     if not x.shape:
-        raise kit.UnsupportedError(f"softmax {op.name!r}: the input is a scalar")
+        raise op.refused("the input is a scalar")
     off = y.q.zero_point != zero or abs(y.q.scale / scale - 1) > 1e-3
     if off and y.dtype is kit.DType.INT8:  # LiteRT looks at neither where the output is int16
-        raise kit.UnsupportedError(
-            f"softmax {op.name!r}: the output has scale {y.q.scale:g} and zero point "
+        raise op.refused(
+            f"the output has scale {y.q.scale:g} and zero point "
             f"{y.q.zero_point}, not {scale:g} and {zero}; convert with TFLite's int8 quantiser"
         )
     if y.dtype is kit.DType.INT16 and x.shape[-1] > MOST_COLUMNS:
-        raise kit.UnsupportedError(
-            f"softmax {op.name!r}: {x.shape[-1]} columns to int16 are more than {MOST_COLUMNS}, "
+        raise op.refused(
+            f"{x.shape[-1]} columns to int16 are more than {MOST_COLUMNS}, "
             "whose sum the fixed point of its kernel holds; convert it with an int8 output"
         )
 

@@ -28,7 +28,7 @@ def _infer(op: kit.Operator[Reduce]) -> tuple[kit.TensorType, ...]:
     (made,) = infer_reduction(op)
     if len(op.inputs) != SUMS + 1:
         raise ValueError("needs data, and sums or none")
-    if op.op.inputs[SUMS] and op.input(SUMS).shape != made.shape:
+    if op.inputs[SUMS] and op.input(SUMS).shape != made.shape:
         raise ValueError(f"{op.input(SUMS)} cannot be added to int32{list(made.shape)}")
     return (kit.TensorType(made.shape, kit.DType.INT32),)
 
@@ -36,13 +36,13 @@ def _infer(op: kit.Operator[Reduce]) -> tuple[kit.TensorType, ...]:
 def _reference(op: kit.Operator[Reduce], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     total = inputs[0].astype(np.int64).sum(axis=reduced_axes(op))
     total = total.reshape(op.y.shape)
-    if op.op.inputs[SUMS]:
+    if op.inputs[SUMS]:
         total = total + inputs[SUMS].astype(np.int64)
     return (wrap_int32(total).astype(np.int32),)
 
 
 def _select(op: kit.Operator[Reduce], core: kit.Core) -> kit.Kernel:
-    shape, adds = shape_of(op), bool(op.op.inputs[SUMS])
+    shape, adds = shape_of(op), op.inputs[SUMS] is not None
     call = kit.Call(
         "thimble_partial_sum_s8",
         {

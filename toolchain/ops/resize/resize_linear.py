@@ -148,7 +148,7 @@ def _select(op: kit.Operator[ResizeLinear], core: kit.Core) -> kit.Kernel:
     require_types(op.op, op.graph, kit.DType.INT8)
     x, y = op.x, op.y
     if max(*x.shape[1:3], *y.shape[1:3]) > _LARGEST_SIDE:
-        raise kit.UnsupportedError(f"resize_linear {op.name!r}: an image above 32767 pixels a side")
+        raise op.refused("an image above 32767 pixels a side")
     params = kit.Struct(
         "thimble_resize_linear_params",
         {

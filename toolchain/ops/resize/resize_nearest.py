@@ -72,9 +72,7 @@ def _axes(op: kit.Operator[Resize]) -> tuple[kit.Axis, ...]:
 def _select(op: kit.Operator[Resize], core: kit.Core) -> kit.Kernel:
     x, y = op.x, op.y
     if max(*x.shape[1:3], *y.shape[1:3]) > np.iinfo(np.int16).max:
-        raise kit.UnsupportedError(
-            f"resize_nearest {op.name!r}: an image above 32767 pixels a side"
-        )
+        raise op.refused("an image above 32767 pixels a side")
     params = kit.Struct(
         "thimble_resize_nearest_params",
         {

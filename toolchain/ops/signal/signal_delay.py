@@ -69,7 +69,7 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
-    return (kit.Alias(op.op.outputs[1], op.op.inputs[1]),)
+    return (kit.Alias(op.output(1).name, op.input(1).name),)
 
 
 def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:

@@ -124,8 +124,8 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
     return (
-        kit.Alias(op.op.outputs[_SAMPLES_NEXT], op.op.inputs[_SAMPLES]),
-        kit.Alias(op.op.outputs[_HELD_NEXT], op.op.inputs[_HELD]),
+        kit.Alias(op.output(_SAMPLES_NEXT).name, op.input(_SAMPLES).name),
+        kit.Alias(op.output(_HELD_NEXT).name, op.input(_HELD).name),
     )
 
 

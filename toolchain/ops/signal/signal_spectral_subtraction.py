@@ -101,7 +101,7 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
-    return (kit.Alias(op.op.outputs[_NEXT], op.op.inputs[_MEMORY]),)
+    return (kit.Alias(op.output(_NEXT).name, op.input(_MEMORY).name),)
 
 
 def _read(node: kit.TfliteNode) -> SignalSpectralSubtraction:

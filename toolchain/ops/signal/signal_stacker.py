@@ -114,8 +114,8 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
     return (
-        kit.Alias(op.op.outputs[_FRAMES_NEXT], op.op.inputs[_FRAMES]),
-        kit.Alias(op.op.outputs[_HELD_NEXT], op.op.inputs[_HELD]),
+        kit.Alias(op.output(_FRAMES_NEXT).name, op.input(_FRAMES).name),
+        kit.Alias(op.output(_HELD_NEXT).name, op.input(_HELD).name),
     )
 
 
