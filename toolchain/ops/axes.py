@@ -56,3 +56,10 @@ def window_axes(
         Axis(1, (vertical, *rest), rows),
         Axis(2, (horizontal, *rest), columns),
     )
+
+
+def resolve_axis(axis: int, rank: int) -> int:
+    """The axis as an index from 0. Raises ValueError if it is out of range."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of range for {rank} dimensions")
+    return axis % rank

@@ -7,6 +7,7 @@ from `kernel`, the bytes that they touch from `extents`, axes for splitting from
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.axes import resolve_axis
 from toolchain.ops.extents import Extent, Extents, Pointer, joined, round_up, whole, widths
 from toolchain.ops.forms import Choice, Form, OpSpec, Select, no_reductions
 from toolchain.ops.kernel import (
@@ -34,6 +35,7 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.operator import AnyOperator, Operator, operator_of
 from toolchain.ops.preference import NoKernelError
+from toolchain.ops.samples import sample_quantisation, sample_shape, sample_type
 from toolchain.ops.spec import (
     ALIKE,
     SCALED,
@@ -55,4 +57,5 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+    int32_constant,
 )

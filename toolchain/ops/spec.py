@@ -62,6 +62,9 @@ class TfliteNode(Protocol):
     def constant(self, index: int) -> Array:
         """The data of input `index`. Raises UnsupportedError where it is not constant."""
 
+    def integers(self, index: int) -> tuple[int, ...]:
+        """The integers of constant input `index`, flattened."""
+
     def unsupported(self, why: str, remedy: str = "") -> Exception:
         """The error to raise for a form of the operator that has no kernel."""
 
@@ -107,6 +110,12 @@ class WrittenOp:
     intermediates: tuple[Tensor, ...] = ()
     behind: WrittenOp | None = None
     between: str = ""
+
+
+def int32_constant(name: str, values: Sequence[int] | Array) -> Tensor:
+    """An int32 constant input of a TFLite operator that is written: a shape, axes, paddings."""
+    data = np.asarray(values, dtype=np.int32)
+    return Tensor(name, data.shape, DType.INT32, None, data)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from itertools import accumulate, pairwise
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.names import GraphNames
 from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.axes import resolve_axis
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
@@ -33,7 +34,6 @@ from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
 from toolchain.ops.convolution.reductions import convolution_ending
 from toolchain.ops.movement.concat import Concat
-from toolchain.ops.movement.copies import resolve_axis
 from toolchain.passes._rewrite import live_ops
 
 _CHANNELS = 3

@@ -17,9 +17,9 @@ from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.tflite.file import FileOp
 from toolchain.ir import Attributes, DType, Op, Quantisation, Tensor
 from toolchain.ir.names import Names
+from toolchain.ops.axes import resolve_axis
 from toolchain.ops.elementwise.compare import Compare, Relation
 from toolchain.ops.elementwise.select import Select
-from toolchain.ops.movement.copies import resolve_axis
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.spec import Array
 

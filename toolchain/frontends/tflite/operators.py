@@ -76,6 +76,9 @@ class _Node:
             )
         return tensor.constant
 
+    def integers(self, index: int) -> tuple[int, ...]:
+        return tuple(int(value) for value in self.constant(index).reshape(-1))
+
     def unsupported(self, why: str, remedy: str = "") -> Exception:
         return RefusedError(why, remedy)
 

@@ -18,8 +18,8 @@ from toolchain.ops.elementwise.common import sample_shape
 from toolchain.ops.extents import Extent, Extents, Pointer
 from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Call, Input, Kernel, Loop, Output, SafeOverlap, Struct, Touched
-from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.readers.onnx_elementwise import output_axes, read_plain
+from toolchain.ops.samples import sample_type
 from toolchain.ops.spec import (
     ALIKE,
     Array,

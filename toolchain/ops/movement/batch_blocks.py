@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import StridedCopy, int32_constant, row_major, strided_copy
+from toolchain.ops.movement.copies import StridedCopy, row_major, strided_copy
 
 _MOST_COPIES = 64
 
@@ -92,8 +92,8 @@ def write_blocks(op: kit.Operator[BatchBlocks], builtin: str, options_type: str)
     """The TFLite operator `builtin`, the inverse of `read_blocks`."""
     attributes = op.attributes
     constants = (
-        int32_constant("block", attributes.block),
-        int32_constant("ends", np.array(attributes.ends)),
+        kit.int32_constant("block", attributes.block),
+        kit.int32_constant("ends", np.array(attributes.ends)),
     )
     return kit.WrittenOp(builtin, options_type, {}, constants, version=2)
 

@@ -19,7 +19,6 @@ from toolchain.ops.movement.batch_blocks import (
     spread_copies,
     write_blocks,
 )
-from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.movement.kernels import copies_kernel
 
 
@@ -56,7 +55,7 @@ def _select(op: kit.Operator[BatchBlocks], core: kit.Core) -> kit.Kernel:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    block, (dtype, quantisation) = random_block(rng), sample_type(rng)
+    block, (dtype, quantisation) = random_block(rng), kit.sample_type(rng)
     ends = random_ends(rng, len(block))
     spread, sizes = [], []
     for side, (before, after) in zip(block, ends, strict=True):

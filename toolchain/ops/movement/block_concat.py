@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import StridedCopy, sample_shape, sample_type
-from toolchain.ops.movement.copies import strided_copy as copy_block
+from toolchain.ops.movement.copies import StridedCopy, strided_copy
 from toolchain.ops.movement.kernels import MOVE, copies_kernel, copy_source, move_terms
 
 
@@ -63,7 +62,7 @@ def _copies(op: kit.Operator[BlockConcat]) -> tuple[StridedCopy, ...]:
     at = 0
     for index, (begin, end) in enumerate(attributes.parts):
         length = (end - begin) * inner
-        copies += copy_block(
+        copies += strided_copy(
             (outer, length),
             (op.input(index).shape[attributes.axis] * inner, 1),
             (y.shape[attributes.axis] * inner, 1),
@@ -130,10 +129,10 @@ def _move_extents(touched: kit.Touched) -> kit.Extents:
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
     axis = int(rng.integers(rank))
-    shape = sample_shape(rng, rank, 500)
+    shape = kit.sample_shape(rng, rank, 500)
     if rng.random() < 0.5:
         shape = tuple(1 if i < axis else d for i, d in enumerate(shape))
-    dtype, quantisation = sample_type(rng)
+    dtype, quantisation = kit.sample_type(rng)
     tensors, parts = [], []
     for index in range(int(rng.integers(1, 4))):
         length = int(rng.integers(1, 8))

@@ -15,13 +15,7 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.axes import elementwise_axes
-from toolchain.ops.movement.copies import (
-    StridedCopy,
-    image_pitch,
-    resolve_axis,
-    sample_shape,
-    sample_type,
-)
+from toolchain.ops.movement.copies import StridedCopy, image_pitch
 from toolchain.ops.movement.joining import Parts, gather_copies, parts_along
 from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.readers.onnx import resolve_axes
@@ -35,7 +29,7 @@ class Concat(kit.Attributes):
 
 
 def _axis(op: kit.Operator[Concat]) -> int:
-    return resolve_axis(op.attributes.axis, len(op.x.shape))
+    return kit.resolve_axis(op.attributes.axis, len(op.x.shape))
 
 
 def _parts(op: kit.Operator[Concat]) -> Parts:
@@ -112,11 +106,11 @@ def _write(op: kit.Operator[Concat]) -> kit.WrittenOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
-    shape = sample_shape(rng, rank, 600)
+    shape = kit.sample_shape(rng, rank, 600)
     if rng.random() < 0.3:
         shape = (1, *shape[1:])
     axis = int(rng.integers(rank))
-    dtype, quantisation = sample_type(rng)
+    dtype, quantisation = kit.sample_type(rng)
     count = int(rng.integers(1, 5))
     lengths = [int(n) for n in rng.integers(1, 7, count)]
     tensors = []

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from toolchain.ops import kit
 
 MAX_LOOPS = 6
@@ -119,44 +117,3 @@ def image_pitch(image: kit.Tensor, run_bytes: int, loops: Sequence[Loop], *, sou
         own, pitch = pitch, own
     dense = loops[0].count == height and own == run_bytes == line
     return pitch if dense and pitch > line else 0
-
-
-def resolve_axis(axis: int, rank: int) -> int:
-    """The axis as an index from 0. Raises ValueError if it is out of range."""
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} is out of range for {rank} dimensions")
-    return axis % rank
-
-
-def integers(node: kit.TfliteNode, index: int) -> tuple[int, ...]:
-    """The integers of constant input `index`, flattened."""
-    return tuple(int(value) for value in node.constant(index).reshape(-1))
-
-
-def int32_constant(name: str, values: Sequence[int] | kit.Array) -> kit.Tensor:
-    """An int32 constant input of a TFLite operator that is written: a shape, axes, paddings."""
-    data = np.asarray(values, dtype=np.int32)
-    return kit.Tensor(name, data.shape, kit.DType.INT32, None, data)
-
-
-def sample_shape(rng: np.random.Generator, rank: int, elements: int = 2000) -> tuple[int, ...]:
-    """A random shape of this rank with at most `elements` elements; dimensions of 1 occur."""
-    high = max(2, round(elements ** (1 / max(rank, 1))) + 1)
-    return tuple(int(d) for d in rng.integers(1, high, rank))
-
-
-def sample_quantisation(rng: np.random.Generator) -> kit.Quantisation:
-    """A random int8 quantisation. Zero points at the ends of the range are common."""
-    scale = float(np.float32(2.0 ** rng.uniform(-9, 1)))
-    zero_point = int(rng.choice([-128, 127, 0, int(rng.integers(-128, 128))]))
-    return kit.Quantisation((scale,), (zero_point,))
-
-
-def sample_type(
-    rng: np.random.Generator,
-    wide: Sequence[kit.DType] = (kit.DType.INT32, kit.DType.FLOAT32, kit.DType.INT64),
-) -> tuple[kit.DType, kit.Quantisation | None]:
-    """A random element type: mostly int8 with a quantisation, sometimes one of `wide`."""
-    if rng.random() < 0.6:
-        return kit.DType.INT8, sample_quantisation(rng)
-    return wide[int(rng.integers(len(wide)))], None

@@ -8,12 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import (
-    StridedCopy,
-    row_major,
-    sample_type,
-    strided_copy,
-)
+from toolchain.ops.movement.copies import StridedCopy, row_major, strided_copy
 from toolchain.ops.movement.kernels import copies_kernel
 
 _SWAP = (0, 1, 3, 2, 4, 5)
@@ -90,7 +85,7 @@ def blocks_spec(kind: str, *, to_space: bool) -> kit.Form[Blocks]:
         batches, rows, columns, depth = (int(d) for d in rng.integers(1, 6, 4))
         few = (batches, rows, columns, depth * size * size)
         many = (batches, rows * size, columns * size, depth)
-        dtype, quantisation = sample_type(rng, (kit.DType.INT32, kit.DType.FLOAT32))
+        dtype, quantisation = kit.sample_type(rng, (kit.DType.INT32, kit.DType.FLOAT32))
         shapes = (few, many) if to_space else (many, few)
         x, y = (
             kit.Tensor(name, shape, dtype, quantisation)

@@ -13,11 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import (
-    resolve_axis,
-    sample_shape,
-    sample_type,
-)
 
 _INDICES = (kit.DType.INT32, kit.DType.INT64)
 
@@ -46,7 +41,7 @@ class _Shape:
 def _shape(op: kit.Operator[Gather]) -> _Shape:
     """Raises ValueError where data, indices and attributes contradict each other."""
     data, indices = op.x, op.input(1)
-    axis = resolve_axis(op.attributes.axis, len(data.shape))
+    axis = kit.resolve_axis(op.attributes.axis, len(data.shape))
     batch = op.attributes.batch_dims
     batch = batch + len(indices.shape) if batch < 0 else batch
     if not 0 <= batch <= min(axis, len(indices.shape)):
@@ -160,11 +155,11 @@ def _write(op: kit.Operator[Gather]) -> kit.WrittenOp:
 def _sample(rng: np.random.Generator) -> kit.Graph:
     """The indices are constant: random ones as an input would mostly lie outside."""
     rank = int(rng.integers(1, 5))
-    shape = sample_shape(rng, rank, 400)
+    shape = kit.sample_shape(rng, rank, 400)
     axis = int(rng.integers(rank))
     batch = int(rng.integers(axis + 1)) if rng.random() < 0.3 else 0
-    tail = sample_shape(rng, int(rng.integers(0, 3)), 12)
-    dtype, quantisation = sample_type(rng)
+    tail = kit.sample_shape(rng, int(rng.integers(0, 3)), 12)
+    dtype, quantisation = kit.sample_type(rng)
     index_type = kit.DType.INT64 if rng.random() < 0.3 else kit.DType.INT32
     picks = (*shape[:batch], *tail)
     data = rng.integers(0, shape[axis], picks).astype(index_type.numpy)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import sample_shape, sample_type
 
 _INDICES = (kit.DType.INT32, kit.DType.INT64)
 
@@ -140,10 +139,10 @@ def _write(op: kit.AnyOperator) -> kit.WrittenOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
-    shape = sample_shape(rng, rank, 400)
+    shape = kit.sample_shape(rng, rank, 400)
     depth = int(rng.integers(1, rank + 1))
-    rows = sample_shape(rng, int(rng.integers(0, 3)), 12)
-    dtype, quantisation = sample_type(rng)
+    rows = kit.sample_shape(rng, int(rng.integers(0, 3)), 12)
+    dtype, quantisation = kit.sample_type(rng)
     index_type = kit.DType.INT64 if rng.random() < 0.3 else kit.DType.INT32
     picked = rng.integers(0, shape[:depth], (*rows, depth)).astype(index_type.numpy)
     tensors = [

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.movement.kernels import MOVE, move_terms
 
 KIND = "input_rows"
@@ -111,7 +110,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     axis = len(ahead)
     begin = int(rng.integers(shape[axis]))
     end = int(rng.integers(begin, shape[axis])) + 1
-    dtype, quantisation = sample_type(rng)
+    dtype, quantisation = kit.sample_type(rng)
     flat = rng.random() < 0.5
     x = kit.Tensor("x", (math.prod(shape),) if flat else shape, dtype, quantisation)
     y = kit.Tensor("y", (*ahead, end - begin, *shape[axis + 1 :]), dtype, quantisation)

@@ -13,11 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import (
-    int32_constant,
-    sample_shape,
-    sample_type,
-)
 
 MAX_AXES = 6
 """THIMBLE_MIRROR_MAX_AXES in C."""
@@ -130,14 +125,14 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 def _write(op: kit.Operator[MirrorPad]) -> kit.WrittenOp:
     attributes = op.attributes
-    paddings = int32_constant("paddings", np.array(attributes.paddings))
+    paddings = kit.int32_constant("paddings", np.array(attributes.paddings))
     mode = "SYMMETRIC" if attributes.symmetric else "REFLECT"
     return kit.WrittenOp("MIRROR_PAD", "MirrorPadOptions", {"mode": mode}, (paddings,))
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
-    shape = sample_shape(rng, rank, 600)
+    shape = kit.sample_shape(rng, rank, 600)
     symmetric = bool(rng.random() < 0.5)
     limits = [min(size if symmetric else size - 1, 4) for size in shape]
     paddings = tuple(
@@ -146,7 +141,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         else (0, 0)
         for limit in limits
     )
-    dtype, quantisation = sample_type(rng)
+    dtype, quantisation = kit.sample_type(rng)
     x = kit.Tensor("x", shape, dtype, quantisation)
     padded = tuple(d + a + b for d, (a, b) in zip(shape, paddings, strict=True))
     y = kit.Tensor("y", padded, dtype, quantisation)

@@ -11,12 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import (
-    StridedCopy,
-    resolve_axis,
-    sample_shape,
-    sample_type,
-)
+from toolchain.ops.movement.copies import StridedCopy
 from toolchain.ops.movement.joining import Parts, gather_copies, parts_along
 from toolchain.ops.movement.kernels import copies_kernel
 
@@ -29,7 +24,7 @@ class Pack(kit.Attributes):
 
 
 def _axis(op: kit.Operator[Pack]) -> int:
-    return resolve_axis(op.attributes.axis, len(op.x.shape) + 1)
+    return kit.resolve_axis(op.attributes.axis, len(op.x.shape) + 1)
 
 
 def _parts(op: kit.Operator[Pack]) -> Parts:
@@ -92,9 +87,9 @@ def _write(op: kit.Operator[Pack]) -> kit.WrittenOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 4))
-    shape = sample_shape(rng, rank, 400)
+    shape = kit.sample_shape(rng, rank, 400)
     axis = int(rng.integers(rank + 1))
-    dtype, quantisation = sample_type(rng)
+    dtype, quantisation = kit.sample_type(rng)
     inputs = [
         kit.Tensor(f"x{i}", shape, dtype, quantisation) for i in range(int(rng.integers(1, 5)))
     ]

@@ -12,14 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import (
-    StridedCopy,
-    int32_constant,
-    row_major,
-    sample_shape,
-    sample_type,
-    strided_copy,
-)
+from toolchain.ops.movement.copies import StridedCopy, row_major, strided_copy
 from toolchain.ops.movement.kernels import copy_loops, run_extent, strided_loops
 from toolchain.ops.movement.mirror_pad import MirrorPad
 from toolchain.ops.readers.onnx import resolve_axes
@@ -157,7 +150,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 def _write(op: kit.Operator[Pad]) -> kit.WrittenOp:
     attributes, y = op.attributes, op.y
-    paddings = int32_constant("paddings", np.array(attributes.paddings))
+    paddings = kit.int32_constant("paddings", np.array(attributes.paddings))
     if attributes.value is None:
         return kit.WrittenOp("PAD", "PadOptions", extra_inputs=(paddings,), version=2)
     value = kit.Tensor("value", (1,), y.dtype, y.quantisation, _stored_value(op))
@@ -166,10 +159,10 @@ def _write(op: kit.Operator[Pad]) -> kit.WrittenOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
-    shape = sample_shape(rng, rank, 600)
+    shape = kit.sample_shape(rng, rank, 600)
     ends = rng.integers(0, 4, (rank, 2)) * (rng.random((rank, 1)) < 0.6)
     paddings = tuple((int(a), int(b)) for a, b in ends)
-    dtype, quantisation = sample_type(rng)
+    dtype, quantisation = kit.sample_type(rng)
     value: int | float | None = None
     if rng.random() < 0.5:
         value = -1.5 if dtype is kit.DType.FLOAT32 else int(rng.integers(-128, 128))

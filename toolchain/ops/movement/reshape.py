@@ -13,12 +13,7 @@ from typing import Any
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import (
-    int32_constant,
-    sample_shape,
-    sample_type,
-    strided_copy,
-)
+from toolchain.ops.movement.copies import strided_copy
 from toolchain.ops.movement.kernels import copies_kernel
 
 
@@ -123,15 +118,17 @@ def _write(op: kit.Operator[Reshape]) -> kit.WrittenOp:
     if before == (1, *shape):
         return kit.WrittenOp("SQUEEZE", "SqueezeOptions", {"squeezeDims": [0]})
     if shape == (1, *before):
-        axis = int32_constant("axis", np.array(0))
+        axis = kit.int32_constant("axis", np.array(0))
         return kit.WrittenOp("EXPAND_DIMS", "ExpandDimsOptions", extra_inputs=(axis,))
     options = {"newShape": list(shape)}
-    return kit.WrittenOp("RESHAPE", "ReshapeOptions", options, (int32_constant("shape", shape),))
+    return kit.WrittenOp(
+        "RESHAPE", "ReshapeOptions", options, (kit.int32_constant("shape", shape),)
+    )
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    shape = sample_shape(rng, int(rng.integers(1, 5)))
-    dtype, quantisation = sample_type(rng)
+    shape = kit.sample_shape(rng, int(rng.integers(1, 5)))
+    dtype, quantisation = kit.sample_type(rng)
     choices = [(math.prod(shape),), (*shape, 1), (1, *shape), (*shape[::-1],)]
     if shape[0] == 1:
         choices.append(shape[1:])

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import sample_shape
 
 _WORD_BYTES = 4
 _LENGTHS = (kit.DType.INT32, kit.DType.INT64)
@@ -116,7 +115,7 @@ def _write(op: kit.Operator[ReverseSequence]) -> kit.WrittenOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(2, 5))
-    shape = sample_shape(rng, rank, 400)
+    shape = kit.sample_shape(rng, rank, 400)
     sequence, batch = (int(axis) for axis in rng.permutation(rank)[:2])
     dtype = _TYPES[int(rng.integers(len(_TYPES)))]
     length_type = _LENGTHS[int(rng.integers(len(_LENGTHS)))]

@@ -14,12 +14,6 @@ from types import MappingProxyType
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import (
-    int32_constant,
-    integers,
-    sample_quantisation,
-    sample_shape,
-)
 from toolchain.ops.movement.gather_nd import rows_struct
 
 _SUFFIXES = MappingProxyType(
@@ -96,11 +90,11 @@ def _extents(element_bytes: int, touched: kit.Touched) -> kit.Extents:
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    return kit.ReadOp(ScatterNd(integers(node, 2), -128 if node.legacy else 0), (0, 1))
+    return kit.ReadOp(ScatterNd(node.integers(2), -128 if node.legacy else 0), (0, 1))
 
 
 def _write(op: kit.Operator[ScatterNd]) -> kit.WrittenOp:
-    shape = int32_constant("shape", op.attributes.shape)
+    shape = kit.int32_constant("shape", op.attributes.shape)
     return kit.WrittenOp("SCATTER_ND", "ScatterNdOptions", {}, (shape,))
 
 
@@ -109,11 +103,11 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     mostly lie outside; TFLite has int32 ones.
     """
     rank = int(rng.integers(1, 5))
-    shape = sample_shape(rng, rank, 300)
+    shape = kit.sample_shape(rng, rank, 300)
     depth = int(rng.integers(1, rank + 1))
-    rows = sample_shape(rng, int(rng.integers(1, 3)), 12)
+    rows = kit.sample_shape(rng, int(rng.integers(1, 3)), 12)
     dtype = list(_SUFFIXES)[int(rng.integers(len(_SUFFIXES)))]
-    quantisation = sample_quantisation(rng) if dtype is kit.DType.INT8 else None
+    quantisation = kit.sample_quantisation(rng) if dtype is kit.DType.INT8 else None
     picked = rng.integers(0, shape[:depth], (*rows, depth)).astype(np.int32)
     tensors = [
         kit.Tensor("indices", picked.shape, kit.DType.INT32, None, picked),

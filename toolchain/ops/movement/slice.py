@@ -12,17 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import (
-    StridedCopy,
-    image_pitch,
-    int32_constant,
-    integers,
-    resolve_axis,
-    row_major,
-    sample_shape,
-    sample_type,
-    strided_copy,
-)
+from toolchain.ops.movement.copies import StridedCopy, image_pitch, row_major, strided_copy
 from toolchain.ops.movement.gather import Gather
 from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.movement.slicing import Masks, select
@@ -132,7 +122,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
     x = node.inputs[0]
     assert x is not None
     if node.builtin == "REVERSE_V2":
-        reversed_axes = {resolve_axis(axis, len(x.shape)) for axis in integers(node, 1)}
+        reversed_axes = {kit.resolve_axis(axis, len(x.shape)) for axis in node.integers(1)}
         ends = tuple(d - 1 if axis in reversed_axes else 0 for axis, d in enumerate(x.shape))
         steps = tuple(-1 if axis in reversed_axes else 1 for axis in range(len(x.shape)))
         return kit.ReadOp(Slice(ends, x.shape, steps, x.shape), (0,))
@@ -140,7 +130,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
     if len(node.inputs) != wanted:
         raise node.unsupported(f"{len(node.inputs)} inputs instead of {wanted}")
     if node.builtin == "SLICE":
-        begin, sizes = integers(node, 1), list(integers(node, 2))
+        begin, sizes = node.integers(1), list(node.integers(2))
         for axis, (first, size) in enumerate(zip(begin, sizes, strict=True)):
             if size == -1:
                 sizes[axis] = x.shape[axis] - first
@@ -153,7 +143,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
         int(options.newAxisMask),
         int(options.shrinkAxisMask),
     )
-    begin, end, strides = (integers(node, index) for index in (1, 2, 3))
+    begin, end, strides = (node.integers(index) for index in (1, 2, 3))
     length = bool(options.offset)
     try:
         taken = select(x.shape, begin, end, strides, masks, end_is_length=length)
@@ -170,7 +160,7 @@ def _write(op: kit.Operator[Slice]) -> kit.WrittenOp:
         return kit.WrittenOp(
             "SLICE",
             "SliceOptions",
-            extra_inputs=tuple(int32_constant(name, value) for name, value in limits),
+            extra_inputs=tuple(kit.int32_constant(name, value) for name, value in limits),
             version=2,
         )
     axes = list(zip(attributes.begin, attributes.sizes, attributes.strides, strict=True))
@@ -192,13 +182,13 @@ def _write(op: kit.Operator[Slice]) -> kit.WrittenOp:
         "shrinkAxisMask": shrink,
     }
     values = (("begin", attributes.begin), ("end", end), ("strides", attributes.strides))
-    constants = tuple(int32_constant(name, value) for name, value in values)
+    constants = tuple(kit.int32_constant(name, value) for name, value in values)
     return kit.WrittenOp("STRIDED_SLICE", "StridedSliceOptions", options, constants, version=2)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
-    shape = sample_shape(rng, rank)
+    shape = kit.sample_shape(rng, rank)
     plain = bool(rng.random() < 0.3)
     begin, sizes, strides = [], [], []
     for size in shape:
@@ -213,7 +203,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         strides.append(stride if sizes[-1] > 1 else abs(stride))
     shrunk = [not plain and count == 1 and rng.random() < 0.5 for count in sizes]
     out = tuple(count for count, gone in zip(sizes, shrunk, strict=True) if not gone)
-    dtype, quantisation = sample_type(rng)
+    dtype, quantisation = kit.sample_type(rng)
     x = kit.Tensor("x", shape, dtype, quantisation)
     y = kit.Tensor("y", out, dtype, quantisation)
     attributes = Slice(tuple(begin), tuple(sizes), tuple(strides), out)

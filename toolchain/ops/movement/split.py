@@ -12,14 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import (
-    StridedCopy,
-    int32_constant,
-    integers,
-    resolve_axis,
-    sample_shape,
-    sample_type,
-)
+from toolchain.ops.movement.copies import StridedCopy
 from toolchain.ops.movement.joining import Parts, parts_along, scatter_copies
 from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.readers.onnx import resolve_axes
@@ -35,13 +28,13 @@ class Split(kit.Attributes):
 
 def _parts(op: kit.Operator[Split]) -> Parts:
     x = op.x
-    axis = resolve_axis(op.attributes.axis, len(x.shape))
+    axis = kit.resolve_axis(op.attributes.axis, len(x.shape))
     return parts_along(x, axis, op.attributes.lengths)
 
 
 def _infer(op: kit.Operator[Split]) -> tuple[kit.TensorType, ...]:
     x, attributes = op.x, op.attributes
-    axis = resolve_axis(attributes.axis, len(x.shape))
+    axis = kit.resolve_axis(attributes.axis, len(x.shape))
     if len(attributes.lengths) != len(op.outputs) or min(attributes.lengths) < 0:
         raise ValueError(f"lengths {list(attributes.lengths)} for {len(op.outputs)} outputs")
     if sum(attributes.lengths) != x.shape[axis]:
@@ -81,11 +74,11 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
     data, axis_input = (0, 2) if len(node.inputs) == 3 else (1, 0)
     x = node.inputs[data]
     assert x is not None
-    axis = integers(node, axis_input)[0]
+    axis = node.integers(axis_input)[0]
     resolved = axis % max(len(x.shape), 1)
     lengths = tuple(y.shape[resolved] for y in node.outputs)
     if node.builtin == "SPLIT_V":
-        stated = integers(node, 1)
+        stated = node.integers(1)
         whole = x.shape[resolved]
         stated = tuple(whole - sum(stated) - 1 if n == -1 else n for n in stated)
     else:
@@ -100,21 +93,21 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 def _write(op: kit.Operator[Split]) -> kit.WrittenOp:
     attributes = op.attributes
-    axis = int32_constant("axis", np.array(attributes.axis))
+    axis = kit.int32_constant("axis", np.array(attributes.axis))
     options = {"numSplits": len(op.outputs)}
     if len(set(attributes.lengths)) == 1:
         return kit.WrittenOp("SPLIT", "SplitOptions", options, (axis,), version=2, order=(1, 0))
-    lengths = int32_constant("lengths", attributes.lengths)
+    lengths = kit.int32_constant("lengths", attributes.lengths)
     return kit.WrittenOp("SPLIT_V", "SplitVOptions", options, (lengths, axis), version=2)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
-    shape = sample_shape(rng, rank, 600)
+    shape = kit.sample_shape(rng, rank, 600)
     if rng.random() < 0.3:
         shape = (1, *shape[1:])
     axis = int(rng.integers(rank))
-    dtype, quantisation = sample_type(rng)
+    dtype, quantisation = kit.sample_type(rng)
     lengths = tuple(int(n) for n in rng.integers(1, 6, int(rng.integers(1, 5))))
     if rng.random() < 0.4:
         lengths = (lengths[0],) * len(lengths)

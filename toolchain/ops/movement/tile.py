@@ -13,16 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import (
-    MAX_LOOPS,
-    StridedCopy,
-    int32_constant,
-    integers,
-    row_major,
-    sample_shape,
-    sample_type,
-    strided_copy,
-)
+from toolchain.ops.movement.copies import MAX_LOOPS, StridedCopy, row_major, strided_copy
 from toolchain.ops.movement.kernels import copies_kernel
 
 _MOST_COPIES = 64
@@ -122,10 +113,10 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
         value = node.inputs[1]
         if value is None or value.shape:
             raise node.unsupported("its value is no scalar")
-        return kit.ReadOp(Tile(integers(node, 0)), (1,))
+        return kit.ReadOp(Tile(node.integers(0)), (1,))
     x = node.inputs[0]
     assert x is not None
-    wanted = integers(node, 1)
+    wanted = node.integers(1)
     if node.builtin == "BROADCAST_TO":
         wanted = _broadcast(x.shape, wanted)
     return kit.ReadOp(Tile(wanted), (0,))
@@ -134,19 +125,19 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 def _write(op: kit.Operator[Tile]) -> kit.WrittenOp:
     x, y = op.x, op.y
     if not x.shape:
-        dims = int32_constant("dims", _repeats(op))
+        dims = kit.int32_constant("dims", _repeats(op))
         return kit.WrittenOp("FILL", "FillOptions", extra_inputs=(dims,), version=3, order=(1, 0))
     if len(x.shape) == len(y.shape):
         return kit.WrittenOp(
-            "TILE", extra_inputs=(int32_constant("repeats", _repeats(op)),), version=2
+            "TILE", extra_inputs=(kit.int32_constant("repeats", _repeats(op)),), version=2
         )
-    shape = int32_constant("shape", y.shape)
+    shape = kit.int32_constant("shape", y.shape)
     return kit.WrittenOp("BROADCAST_TO", "BroadcastToOptions", extra_inputs=(shape,), version=3)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
-    shape = sample_shape(rng, rank, 200)
+    shape = kit.sample_shape(rng, rank, 200)
     repeats = tuple(int(n) for n in rng.choice([1, 1, 2, 3, 5], rank))
     if rng.random() < 0.3:  # as BROADCAST_TO may do it
         shape = tuple(d if n == 1 else 1 for d, n in zip(shape, repeats, strict=True))
@@ -155,7 +146,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         rank, shape = 0, ()
     padded = (1,) * (len(repeats) - rank) + shape
     out = tuple(d * n for d, n in zip(padded, repeats, strict=True))
-    dtype, quantisation = sample_type(rng)
+    dtype, quantisation = kit.sample_type(rng)
     x, y = kit.Tensor("x", shape, dtype, quantisation), kit.Tensor("y", out, dtype, quantisation)
     op = kit.Op("tile", "tile", ("x",), ("y",), Tile(repeats))
     return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])

@@ -12,16 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import (
-    StridedCopy,
-    int32_constant,
-    integers,
-    resolve_axis,
-    row_major,
-    sample_shape,
-    sample_type,
-    strided_copy,
-)
+from toolchain.ops.movement.copies import StridedCopy, row_major, strided_copy
 from toolchain.ops.movement.kernels import copies_kernel
 
 
@@ -34,7 +25,7 @@ class Transpose(kit.Attributes):
 
 
 def _permutation(op: kit.Operator[Transpose], rank: int) -> tuple[int, ...]:
-    axes = tuple(resolve_axis(axis, rank) for axis in op.attributes.permutation)
+    axes = tuple(kit.resolve_axis(axis, rank) for axis in op.attributes.permutation)
     if sorted(axes) != list(range(rank)):
         raise ValueError(f"{list(axes)} does not permute {rank} dimensions")
     return axes
@@ -74,19 +65,19 @@ def _aliases(op: kit.Operator[Transpose]) -> tuple[kit.Alias, ...]:
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    return kit.ReadOp(Transpose(integers(node, 1)), (0,))
+    return kit.ReadOp(Transpose(node.integers(1)), (0,))
 
 
 def _write(op: kit.Operator[Transpose]) -> kit.WrittenOp:
-    permutation = int32_constant("permutation", op.attributes.permutation)
+    permutation = kit.int32_constant("permutation", op.attributes.permutation)
     return kit.WrittenOp("TRANSPOSE", "TransposeOptions", extra_inputs=(permutation,), version=2)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 6))
-    shape = sample_shape(rng, rank)
+    shape = kit.sample_shape(rng, rank)
     axes = tuple(int(axis) for axis in rng.permutation(rank))
-    dtype, quantisation = sample_type(rng)
+    dtype, quantisation = kit.sample_type(rng)
     x = kit.Tensor("x", shape, dtype, quantisation)
     y = kit.Tensor("y", tuple(shape[axis] for axis in axes), dtype, quantisation)
     written = tuple(axis - rank if rng.random() < 0.2 else axis for axis in axes)

@@ -11,12 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import (
-    StridedCopy,
-    resolve_axis,
-    sample_shape,
-    sample_type,
-)
+from toolchain.ops.movement.copies import StridedCopy
 from toolchain.ops.movement.joining import Parts, parts_along, scatter_copies
 from toolchain.ops.movement.kernels import copies_kernel
 
@@ -29,7 +24,7 @@ class Unpack(kit.Attributes):
 
 
 def _axis(op: kit.Operator[Unpack]) -> int:
-    return resolve_axis(op.attributes.axis, len(op.x.shape))
+    return kit.resolve_axis(op.attributes.axis, len(op.x.shape))
 
 
 def _parts(op: kit.Operator[Unpack]) -> Parts:
@@ -79,9 +74,9 @@ def _write(op: kit.Operator[Unpack]) -> kit.WrittenOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(2, 5))
-    shape = sample_shape(rng, rank, 400)
+    shape = kit.sample_shape(rng, rank, 400)
     axis = int(rng.integers(rank))
-    dtype, quantisation = sample_type(rng, (kit.DType.INT32, kit.DType.FLOAT32))
+    dtype, quantisation = kit.sample_type(rng, (kit.DType.INT32, kit.DType.FLOAT32))
     x = kit.Tensor("x", shape, dtype, quantisation)
     rest = (*shape[:axis], *shape[axis + 1 :])
     outputs = [kit.Tensor(f"y{i}", rest, dtype, quantisation) for i in range(shape[axis])]

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import sample_shape, sample_type
 
 _INDICES = (kit.DType.INT32, kit.DType.INT64)
 
@@ -83,9 +82,9 @@ def _write(op: kit.AnyOperator) -> kit.WrittenOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
-    shape = sample_shape(rng, rank, 300)
+    shape = kit.sample_shape(rng, rank, 300)
     part = tuple(int(rng.integers(1, size + 1)) for size in shape)
-    dtype, quantisation = sample_type(rng)
+    dtype, quantisation = kit.sample_type(rng)
     starts = rng.integers(-2, np.array(shape) + 3).astype(np.int32)
     constant = starts if rng.random() < 0.7 else None
     tensors = [

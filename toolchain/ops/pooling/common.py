@@ -10,7 +10,7 @@ import numpy as np
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.axes import elementwise_axes, window_axes
-from toolchain.ops.movement.copies import sample_quantisation
+from toolchain.ops.samples import sample_quantisation
 from toolchain.ops.spec import Axis, ReadOp, TensorType, TfliteNode, WrittenOp
 from toolchain.ops.window import (
     UNPADDED,

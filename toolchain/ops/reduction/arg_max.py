@@ -13,13 +13,6 @@ from types import MappingProxyType
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import (
-    int32_constant,
-    integers,
-    resolve_axis,
-    sample_quantisation,
-    sample_shape,
-)
 from toolchain.ops.readers.onnx import resolve_axes
 
 _SUFFIXES = MappingProxyType(
@@ -37,7 +30,7 @@ class ArgMax(kit.Attributes):
 
 
 def _axis(op: kit.Operator[ArgMax]) -> int:
-    return resolve_axis(op.attributes.axis, len(op.x.shape))
+    return kit.resolve_axis(op.attributes.axis, len(op.x.shape))
 
 
 def _infer(op: kit.Operator[ArgMax]) -> tuple[kit.TensorType, ...]:
@@ -107,7 +100,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
             f"{node.outputs[0].dtype.value}",
             "convert the model again",
         )
-    return kit.ReadOp(ArgMax(integers(node, 1)[0], smallest, node.outputs[0].dtype), (0,))
+    return kit.ReadOp(ArgMax(node.integers(1)[0], smallest, node.outputs[0].dtype), (0,))
 
 
 def _write(op: kit.Operator[ArgMax]) -> kit.WrittenOp:
@@ -117,18 +110,20 @@ def _write(op: kit.Operator[ArgMax]) -> kit.WrittenOp:
         f"ARG_{name.upper()}",
         f"Arg{name}Options",
         {"outputType": attributes.output.name},
-        (int32_constant("axis", np.array([attributes.axis])),),
+        (kit.int32_constant("axis", np.array([attributes.axis])),),
         version=2,
     )
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
-    shape = sample_shape(rng, rank)
+    shape = kit.sample_shape(rng, rank)
     axis = int(rng.integers(rank))
     output = kit.DType.INT64 if rng.random() < 0.4 else kit.DType.INT32
     dtype = list(_SUFFIXES)[int(rng.choice([0, 0, 1, 2]))]
-    x = kit.Tensor("x", shape, dtype, sample_quantisation(rng) if dtype is kit.DType.INT8 else None)
+    x = kit.Tensor(
+        "x", shape, dtype, kit.sample_quantisation(rng) if dtype is kit.DType.INT8 else None
+    )
     y = kit.Tensor("y", (*shape[:axis], *shape[axis + 1 :]), output)
     written = axis - rank if rng.random() < 0.5 else axis
     op = kit.Op("arg_max", "arg", ("x",), ("y",), ArgMax(written, bool(rng.random() < 0.4), output))

@@ -24,13 +24,6 @@ from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.arithmetic.single_rounding import SingleRounding
 from toolchain.ops.convolution.packing import SHIFT_BIAS, shift_code
 from toolchain.ops.elementwise.common import reach
-from toolchain.ops.movement.copies import (
-    int32_constant,
-    integers,
-    resolve_axis,
-    sample_quantisation,
-    sample_shape,
-)
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
 
 _TYPES = (
@@ -55,7 +48,7 @@ class Reduce(kit.Attributes):
 def reduced_axes(op: kit.Operator[Reduce]) -> tuple[int, ...]:
     """The axes as ascending indices. Raises ValueError if one is out of range."""
     rank = len(op.x.shape)
-    return tuple(sorted({resolve_axis(axis, rank) for axis in op.attributes.axes}))
+    return tuple(sorted({kit.resolve_axis(axis, rank) for axis in op.attributes.axes}))
 
 
 def infer_reduction(op: kit.Operator[Reduce]) -> tuple[kit.TensorType, ...]:
@@ -211,7 +204,7 @@ def reduction_reductions(op: kit.Operator[Reduce], *, mean: bool) -> tuple[kit.R
 def read_reduction(node: kit.TfliteNode) -> kit.ReadOp:
     """The attributes of a TFLite operator with ReducerOptions and constant axes."""
     keep_dims = bool(node.has_options and node.options.keepDims)
-    return kit.ReadOp(Reduce(integers(node, 1), keep_dims), (0,))
+    return kit.ReadOp(Reduce(node.integers(1), keep_dims), (0,))
 
 
 def write_reduction(op: kit.Operator[Reduce], builtin: str) -> kit.WrittenOp:
@@ -221,7 +214,7 @@ def write_reduction(op: kit.Operator[Reduce], builtin: str) -> kit.WrittenOp:
         builtin,
         "ReducerOptions",
         {"keepDims": attributes.keep_dims},
-        (int32_constant("axes", attributes.axes),),
+        (kit.int32_constant("axes", attributes.axes),),
         version=2,
     )
 
@@ -231,7 +224,7 @@ def sample_reduction(rng: np.random.Generator, kind: str) -> kit.Graph:
     backbone's end.
     """
     rank = int(rng.integers(1, 5))
-    shape = sample_shape(rng, rank)
+    shape = kit.sample_shape(rng, rank)
     axes = [axis for axis in range(rank) if rng.random() < 0.5] or [rank - 1]
     if rng.random() < 0.4:
         shape = (1, *(int(d) for d in rng.integers(1, 20, 2)), int(rng.integers(1, 40)))
@@ -242,7 +235,7 @@ def sample_reduction(rng: np.random.Generator, kind: str) -> kit.Graph:
         written.append(written[0])
     attributes = Reduce(tuple(written), bool(rng.random() < 0.5))
     op = kit.Op(kind, "reduce", ("x",), ("y",), attributes)
-    x = kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng))
+    x = kit.Tensor("x", shape, kit.DType.INT8, kit.sample_quantisation(rng))
     count = math.prod(shape[axis] for axis in axes)
     stretch = 2.0 ** rng.uniform(-2, 2) * (1 if kind == "mean" else np.sqrt(count))
     zero_point = int(rng.choice([x.q.zero_point, int(rng.integers(-128, 128))]))

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import sample_shape
 from toolchain.ops.reduction.common import Reduce, infer_reduction, reduced_axes
 
 Float32 = NDArray[np.float32]
@@ -40,7 +39,7 @@ def float_reduction_sample(
     rng: np.random.Generator, kind: str, attributes: type[Reduce]
 ) -> kit.Graph:
     """A float32 tensor reduced over random axes."""
-    shape = sample_shape(rng, int(rng.integers(1, 5)))
+    shape = kit.sample_shape(rng, int(rng.integers(1, 5)))
     axes = tuple(axis for axis in range(len(shape)) if rng.random() < 0.5) or (-1,)
     op = kit.Op(kind, "reduce", ("x",), ("y",), attributes(axes, bool(rng.random() < 0.5)))
     x, hollow = kit.Tensor("x", shape, kit.DType.FLOAT32), kit.Tensor("y", (), kit.DType.FLOAT32)

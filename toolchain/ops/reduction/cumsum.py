@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from toolchain.ops import kit
 from toolchain.ops.elementwise.common import infer_unary, sample_quantisation
 from toolchain.ops.forms import viewed
-from toolchain.ops.movement.copies import int32_constant, integers, resolve_axis, sample_shape
 from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.reduction.fine_sums import parameters, settled
 
@@ -33,7 +32,7 @@ class CumSum(kit.Attributes):
 
 
 def _sums(attributes: CumSum, x: NDArray[Number]) -> NDArray[Number]:
-    axis = resolve_axis(attributes.axis, x.ndim)
+    axis = kit.resolve_axis(attributes.axis, x.ndim)
     order = np.flip(x, axis) if attributes.reverse else x
     from_zero = np.add(order, 0, dtype=x.dtype)  # a sum begins at 0, which -0 leaves as it is
     sums = np.cumsum(from_zero, axis=axis, dtype=x.dtype)
@@ -53,7 +52,7 @@ def _reference(op: kit.Operator[CumSum], inputs: Sequence[kit.Array]) -> tuple[k
 
 def _select(op: kit.Operator[CumSum], core: kit.Core) -> kit.Kernel:
     attributes, x = op.attributes, op.x
-    axis = resolve_axis(attributes.axis, len(x.shape))
+    axis = kit.resolve_axis(attributes.axis, len(x.shape))
     params = kit.Struct(
         "thimble_cumsum_params",
         {
@@ -84,7 +83,7 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    (axis,) = integers(node, 1)
+    (axis,) = node.integers(1)
     options = node.options
     return kit.ReadOp(CumSum(axis, bool(options.exclusive), bool(options.reverse)), (0,))
 
@@ -92,13 +91,13 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 def _write(op: kit.Operator[CumSum]) -> kit.WrittenOp:
     attributes = op.attributes
     options = {"exclusive": attributes.exclusive, "reverse": attributes.reverse}
-    axis = int32_constant("axis", np.array([attributes.axis]))
+    axis = kit.int32_constant("axis", np.array([attributes.axis]))
     return kit.WrittenOp("CUMSUM", "CumsumOptions", options, (axis,))
 
 
 def _sample(rng: np.random.Generator, dtype: kit.DType) -> kit.Graph:
     rank = int(rng.integers(1, 5))
-    shape = sample_shape(rng, rank)
+    shape = kit.sample_shape(rng, rank)
     axis = int(rng.integers(-rank, rank))
     attributes = CumSum(axis, bool(rng.random() < 0.5), bool(rng.random() < 0.5))
     ends = [kit.Tensor(name, shape, dtype) for name in "xy"]

@@ -14,10 +14,6 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
-from toolchain.ops.movement.copies import (
-    int32_constant,
-    integers,
-)
 from toolchain.ops.readers.onnx import resolve_axes
 
 _SUFFIXES = MappingProxyType(
@@ -100,12 +96,12 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    (k,) = integers(node, 1)
+    (k,) = node.integers(1)
     return kit.ReadOp(TopK(k), (0,))
 
 
 def _write(op: kit.Operator[TopK]) -> kit.WrittenOp:
-    k = int32_constant("k", np.array([op.attributes.k]))
+    k = kit.int32_constant("k", np.array([op.attributes.k]))
     return kit.WrittenOp("TOPK_V2", "TopKV2Options", {}, (k,), version=2)
 
 

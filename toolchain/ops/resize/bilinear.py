@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import sample_quantisation
 from toolchain.ops.resize.common import (
     Indices,
     Resize,
@@ -202,7 +201,7 @@ def _overlaps(
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = tuple(int(rng.integers(1, high)) for high in (3, 12, 12, 20))
-    x = kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng))
+    x = kit.Tensor("x", shape, kit.DType.INT8, kit.sample_quantisation(rng))
     return sample_resize(rng, "resize_bilinear", x, both=False)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import int32_constant, integers
 from toolchain.ops.walks import first_pixels, lead_bytes, read_after
 
 Indices = NDArray[np.int64]
@@ -66,7 +65,7 @@ def infer_resize(op: kit.Operator[Resize]) -> tuple[kit.TensorType, ...]:
 
 def read_resize(node: kit.TfliteNode) -> kit.ReadOp:
     """The attributes of a TFLite resize with a constant size."""
-    height, width = integers(node, 1)
+    height, width = node.integers(1)
     corners, centers = bool(node.options.alignCorners), bool(node.options.halfPixelCenters)
     legacy = node.legacy and node.builtin == "RESIZE_BILINEAR"
     return kit.ReadOp(Resize(height, width, corners, centers, legacy), (0,))
@@ -79,7 +78,7 @@ def write_resize(op: kit.Operator[Resize], builtin: str, options_type: str) -> k
         "alignCorners": attributes.align_corners,
         "halfPixelCenters": attributes.half_pixel_centers,
     }
-    size = int32_constant("size", (attributes.height, attributes.width))
+    size = kit.int32_constant("size", (attributes.height, attributes.width))
     return kit.WrittenOp(builtin, options_type, options, (size,), version=3)
 
 

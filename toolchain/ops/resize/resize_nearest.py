@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.movement.gather import Gather
 from toolchain.ops.readers.onnx import image_axes, image_shape
 from toolchain.ops.resize.common import (
@@ -133,7 +132,9 @@ def _overlaps(op: kit.Operator[Resize]) -> tuple[kit.SafeOverlap, ...]:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     batches, height, width, channels = (int(rng.integers(1, high)) for high in (3, 12, 12, 20))
-    x = kit.Tensor("x", (batches, height, width, channels), *sample_type(rng, (kit.DType.FLOAT32,)))
+    x = kit.Tensor(
+        "x", (batches, height, width, channels), *kit.sample_type(rng, (kit.DType.FLOAT32,))
+    )
     return sample_resize(rng, "resize_nearest", x, both=True)
 
 

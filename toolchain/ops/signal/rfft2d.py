@@ -14,7 +14,6 @@ from types import MappingProxyType
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.movement.copies import int32_constant, integers
 from toolchain.ops.signal.fourier_f32 import (
     Float32,
     complex_tables,
@@ -228,7 +227,7 @@ _KEPT = MappingProxyType({kept.value: kept for kept in Kept})
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
     """Of the operator that reads the complex numbers, with the inputs of RFFT2D."""
-    height, width = integers(node, 1)
+    height, width = node.integers(1)
     for size in (height, width):
         if not _is_power_of_two(size) or size > _LARGEST:
             raise node.unsupported(
@@ -242,7 +241,7 @@ def _write(op: kit.Operator[Rfft2d]) -> kit.WrittenOp:
     own = op.attributes
     if len(own.kept) > 1:
         raise ValueError("TFLite has an operator for each part that is kept")
-    length = int32_constant("fft_length", (own.height, own.width))
+    length = kit.int32_constant("fft_length", (own.height, own.width))
     transformed = kit.WrittenOp("RFFT2D", "Rfft2dOptions", {}, (length,))
     return kit.WrittenOp(own.kept[0].value, behind=transformed, between="complex64")
 

@@ -25,7 +25,7 @@ from toolchain.ops.kernel import (
     Symbol,
     Touched,
 )
-from toolchain.ops.movement.copies import sample_shape
+from toolchain.ops.samples import sample_shape
 from toolchain.ops.spec import (
     STORED,
     Array,
