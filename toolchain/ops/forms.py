@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
+from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.operator import Operator, operator_of
@@ -113,7 +114,7 @@ class Form(Generic[A]):
     attributes: type[A]
     infer: Callable[[Operator[A]], tuple[TensorType, ...]]
     reference: Callable[[Operator[A], Sequence[Array]], tuple[Array, ...]]
-    select: Select
+    select: Callable[[Operator[A], Core], Kernel]
     sample: Callable[[np.random.Generator], Graph]
     tflite: TfliteBinding | None = None
     onnx: OnnxBinding | None = None
@@ -250,6 +251,7 @@ class OldForm(Form[Any]):
 
     infer: Callable[..., tuple[TensorType, ...]]
     reference: Callable[..., tuple[Array, ...]]
+    select: Select
     macs: Callable[..., int] = lambda op, graph: 0
     aliases: Callable[..., tuple[Alias, ...]] = lambda op, graph: ()
     strided_views: Callable[..., tuple[StridedView, ...]] = lambda op, graph: ()
