@@ -100,7 +100,7 @@ def rnn(rng: Rng) -> Graph:
         Tensor("y", (batches, steps, units), DType.FLOAT32),
     ]
     names = ("x", *shapes, "hidden")
-    op = Op("rnn", "rnn", names, ("y", "hidden_next"), Rnn(bend))
+    op = Op("rnn", "rnn", names, ("y", "hidden_next"), Rnn(bend=bend))
     kept = State("hidden", "hidden_next", np.zeros(state, np.float32))
     return Graph.build("k", tensors, [op], ["x"], ["y"], [kept])
 

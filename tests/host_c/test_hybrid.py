@@ -17,10 +17,10 @@ from toolchain.deployment.verification import verify_model
 from toolchain.errors import UnsupportedError
 from toolchain.frontends import load_model
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import forms
 from toolchain.ops.arithmetic.dynamic_range import Range, quantised
 from toolchain.ops.hybrid.product import HybridMatMul
 from toolchain.ops.interpret import interpret
-from toolchain.ops.recurrent.svdf_hybrid import HYBRID as HYBRID_SVDF
 from toolchain.ops.spec import Array
 from toolchain.planning.options import PlanOptions
 
@@ -42,7 +42,7 @@ def test_svdf_equals_litert_over_time() -> None:
     """Every element of six layers in four runs, of which one gets zeros."""
     rng = np.random.default_rng(9)
     for _ in range(6):
-        graph, states = HYBRID_SVDF.sample(rng), dict[str, Array]()
+        graph, states = forms()["svdf.hybrid"].sample(rng), dict[str, Array]()
         interpreter = Interpreter(
             model_content=tflite_bytes(graph),
             num_threads=1,

@@ -12,7 +12,7 @@ from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.hybrid.dense import HybridDense
 from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.ops.matmul.fully_connected import FullyConnected
-from toolchain.ops.recurrent.lstm_s8 import GATES
+from toolchain.ops.recurrent.lstm_layer import GATES
 from toolchain.ops.spec import Array
 
 _ENDS = (2**31 - 1, -(2**31), 2**31 - 2, 1 - 2**31, 2**30, -(2**30), 2_130_617_867)

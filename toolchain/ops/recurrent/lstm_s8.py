@@ -1,5 +1,4 @@
-"""LSTM of int8 with an int16 cell state: no peepholes, projection, layer normalisation or coupled
-gates.
+"""LSTM of int8 with an int16 cell state.
 
 Arithmetic: LiteRT `lstm_eval.cc`, `LstmStepInteger8x8_16`, whose gates are gemmlowp's int16
 logistic and tanh (CMSIS-NN's and TFLM's are tables, a little off).
@@ -17,7 +16,8 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
+from toolchain.ir import DType, Graph, Op, Quantisation, State, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     INT32_MAX,
     check_sums,
@@ -27,30 +27,26 @@ from toolchain.ops.arithmetic.fixed_point import (
 )
 from toolchain.ops.arithmetic.fixed_s16 import logistic, tanh
 from toolchain.ops.convolution.common import constant_of
-from toolchain.ops.extents import Extent, Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Constant,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    Row,
-    Scratch,
-    Struct,
-    Touched,
-    constant,
+from toolchain.ops.recurrent.lstm_layer import (
+    BIASES,
+    CELL,
+    GATES,
+    HIDDEN,
+    INPUT,
+    INPUT_WEIGHTS,
+    KEPT_STATES,
+    RECURRENT_WEIGHTS,
+    Lstm,
+    check_symmetric,
+    given_tensors,
+    infer,
+    lstm_walk,
+    macs,
+    of_gates,
+    written,
 )
-from toolchain.ops.spec import Array, ReadOp, TensorType, TfliteBinding, TfliteNode, WrittenOp
+from toolchain.ops.recurrent.sequence import row_extents
 
-INPUT, INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES, HIDDEN, CELL = 0, 1, 5, 9, 13, 14
-GATES = ("input", "forget", "cell", "output")
-_FILE_ORDER = (*range(9), -1, -1, -1, *range(9, 13), -1, -1, 13, 14, -1, -1, -1, -1)
-"""For each input in the file, its index among the operator's; -1 for those that are not supported
-(peepholes, projection, layer normalisation).
-"""
 _GATE_SCALE = 2.0**-12
 WITHOUT_TANH = "thimble_lstm_without_tanh_s8"
 _LARGEST_PRODUCT = 32767 * 32768
@@ -68,13 +64,11 @@ _CELL_SHIFTS = range(-30, 2)
 
 
 @dataclass(frozen=True)
-class Lstm(Attributes):
+class IntegerLstm(Lstm):
     """`hidden_scale` and `hidden_zero_point` quantise the product that becomes the hidden state."""
 
-    hidden_scale: float
-    hidden_zero_point: int
-    cell_clip: float = 0.0
-    time_major: bool = False
+    hidden_scale: float = 1.0
+    hidden_zero_point: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,50 +100,17 @@ class _Gate:
         return largest
 
 
-def attributes_of(op: Op) -> Lstm:
-    assert isinstance(op.attributes, Lstm)
-    return op.attributes
-
-
-def sizes_of(op: Op, graph: Graph) -> tuple[int, int, int, int]:
-    """Batches, steps, inputs, units."""
-    first, second, inputs = graph.input(op, INPUT).shape
-    batches, steps = (second, first) if attributes_of(op).time_major else (first, second)
-    return batches, steps, inputs, graph.input(op, HIDDEN).shape[1]
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, hidden, cell = (graph.input(op, index) for index in (INPUT, HIDDEN, CELL))
-    if len(x.shape) != 3 or len(hidden.shape) != 2:
-        raise ValueError(f"input {x} has no batch, time and depth")
-    batches, _, inputs, units = sizes_of(op, graph)
-    shapes = {INPUT_WEIGHTS: (units, inputs), RECURRENT_WEIGHTS: (units, units), BIASES: (units,)}
-    for first, shape in shapes.items():
-        for index in range(first, first + len(GATES)):
-            if graph.input(op, index).shape != shape:
-                raise ValueError(f"{graph.input(op, index)} is not {list(shape)}")
-    if hidden.shape != (batches, units) or cell.shape != hidden.shape:
-        raise ValueError(f"states {hidden} and {cell} are not {[batches, units]}")
-    return (
-        TensorType((*x.shape[:2], units), x.dtype),
-        TensorType(hidden.shape, hidden.dtype),
-        TensorType(cell.shape, cell.dtype),
-    )
-
-
 def _float32(value: float) -> np.float32:
     return np.float32(value)
 
 
-def _gates(op: Op, graph: Graph) -> list[_Gate]:
+def _gates(op: kit.Operator[IntegerLstm]) -> list[_Gate]:
     """Scales in float32, as LiteRT's PopulateQuantizedLstmParams8x8_16 computes them."""
-    x, hidden = graph.input(op, INPUT), graph.input(op, HIDDEN)
+    x, hidden = op.input(INPUT), op.input(HIDDEN)
+    places = (of_gates(op, first) for first in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES))
     found = []
-    for number in range(len(GATES)):
-        w = graph.input(op, INPUT_WEIGHTS + number)
-        r = graph.input(op, RECURRENT_WEIGHTS + number)
-        weights, recurrent = (constant_of(t).astype(np.int64) for t in (w, r))
-        bias = constant_of(graph.input(op, BIASES + number)).astype(np.int64)
+    for w, r, b in zip(*places, strict=True):
+        weights, recurrent, bias = (constant_of(t).astype(np.int64) for t in (w, r, b))
         scales = [
             float(_float32(q.scale) * _float32(y.q.scale) / _float32(_GATE_SCALE))
             for q, y in ((w.q, x), (r.q, hidden))
@@ -167,16 +128,16 @@ def _gates(op: Op, graph: Graph) -> list[_Gate]:
     return found
 
 
-def _hidden_scale(op: Op) -> tuple[int, int]:
-    scale = float(_float32(attributes_of(op).hidden_scale))
+def _hidden_scale(op: kit.Operator[IntegerLstm]) -> tuple[int, int]:
+    scale = float(_float32(op.attributes.hidden_scale))
     return quantize_multiplier(float(_float32(2.0**-15 / scale * 2.0**-15)))
 
 
-def _cell_clip(op: Op, graph: Graph) -> int:
-    clip = attributes_of(op).cell_clip
+def _cell_clip(op: kit.Operator[IntegerLstm]) -> int:
+    clip = op.attributes.cell_clip
     if clip <= 0:
         return 0
-    steps = _float32(clip) / _float32(graph.input(op, CELL).q.scale)
+    steps = _float32(clip) / _float32(op.input(CELL).q.scale)
     return int(min(max(steps, _float32(-32768)), _float32(32767)))
 
 
@@ -186,23 +147,17 @@ def _check_cell(scale: float) -> None:
         raise ValueError(f"the cell state's scale {scale:g} is not a power of two, 2^-30 to 2^1")
 
 
-def without_tanh(op: Op, graph: Graph) -> bool:
-    """Whether the layer's output does not depend on its cell state, as in LiteRT."""
-    return _integer_bits(op, graph) not in _TANH_BITS
-
-
-def _integer_bits(op: Op, graph: Graph) -> int:
+def _integer_bits(op: kit.Operator[IntegerLstm]) -> int:
     """Of the cell state, whose scale is a power of two."""
-    return 15 + round(math.log2(graph.input(op, CELL).q.scale))
+    return 15 + round(math.log2(op.input(CELL).q.scale))
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    gates, clip, bits = _gates(op, graph), _cell_clip(op, graph), _integer_bits(op, graph)
+def _reference(op: kit.Operator[IntegerLstm], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    gates, clip, bits = _gates(op), _cell_clip(op), _integer_bits(op)
+    walk = lstm_walk(op)
     x, hidden, cell = (inputs[i].astype(np.int64) for i in (INPUT, HIDDEN, CELL))
-    if not attributes_of(op).time_major:
-        x = np.swapaxes(x, 0, 1)
     rows = []
-    for step in x:
+    for step in walk.split(x):
         sums = []
         for gate in gates:
             total = multiply_by_quantized_multiplier(
@@ -219,68 +174,61 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
             cell = cell.clip(-clip, clip)
         squashed = tanh(cell, bits) if bits in _TANH_BITS else into
         product = multiply_by_quantized_multiplier(output * squashed, *_hidden_scale(op))
-        hidden = (product + attributes_of(op).hidden_zero_point).clip(-128, 127)
+        hidden = (product + op.attributes.hidden_zero_point).clip(-128, 127)
         rows.append(hidden.astype(np.int8))
-    y = np.stack(rows, axis=0 if attributes_of(op).time_major else 1)
-    return y, hidden.astype(np.int8), cell.astype(np.int16)
+    return walk.joined(rows), hidden.astype(np.int8), cell.astype(np.int16)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    gates = _gates(op, graph)
-    wraps = max([gate.largest for gate in gates]) > INT32_MAX
-    far = min(shift for gate in gates for _, shift in (gate.scale, gate.recurrent_scale)) <= -31
+def _select(op: kit.Operator[IntegerLstm], core: Core) -> kit.Kernel:
+    gates = _gates(op)
     product = np.array([_LARGEST_PRODUCT], np.int64)
-    check_sums(-product, product, *_hidden_scale(op), attributes_of(op).hidden_zero_point)
+    wraps = max([gate.largest for gate in gates]) > INT32_MAX
+    hidden_multiplier, hidden_shift = _hidden_scale(op)
+    check_sums(-product, product, hidden_multiplier, hidden_shift, op.attributes.hidden_zero_point)
     try:
-        _check_cell(graph.input(op, CELL).q.scale)
+        _check_cell(op.input(CELL).q.scale)
     except ValueError as error:
         raise UnsupportedError(f"operator {op.name!r}: {error}; convert the model again") from error
-    batches, steps, inputs, units = sizes_of(op, graph)
-    time_major = attributes_of(op).time_major
-    hidden_multiplier, hidden_shift = _hidden_scale(op)
-    params: dict[str, Argument] = {
-        "gates": Row(tuple(starmap(_packed_gate, zip(GATES, gates, strict=True)))),
-        "batches": batches,
-        "steps": steps,
-        "inputs": inputs,
-        "units": units,
-        "batch_stride": 1 if time_major else steps,
-        "step_stride": batches if time_major else 1,
-        "cell_integer_bits": _integer_bits(op, graph),
-        "cell_clip": _cell_clip(op, graph),
+    walk, bits = lstm_walk(op), _integer_bits(op)
+    params: dict[str, kit.Argument] = {
+        "gates": kit.Row(tuple(starmap(_packed_gate, zip(GATES, gates, strict=True)))),
+        **walk.members,
+        "cell_integer_bits": bits,
+        "cell_clip": _cell_clip(op),
         "hidden_multiplier": hidden_multiplier,
         "hidden_shift": hidden_shift,
-        "hidden_zero_point": attributes_of(op).hidden_zero_point,
+        "hidden_zero_point": op.attributes.hidden_zero_point,
     }
-    arguments: dict[str, Argument] = {
-        "input": Input(INPUT),
-        "params": Struct("thimble_lstm_params", params),
-        "hidden": Output(1),
-        "cell": Output(2),
-        "gates": Scratch(element="int16_t"),
-        "output": Output(0),
+    arguments: dict[str, kit.Argument] = {
+        "input": kit.Input(INPUT),
+        "params": kit.Struct("thimble_lstm_params", params),
+        "hidden": kit.Output(1),
+        "cell": kit.Output(2),
+        "gates": kit.Scratch(element="int16_t"),
+        "output": kit.Output(0),
     }
     # CMSIS-NN's mask of a right shift by 31 overflows: our own function takes that, too.
+    far = min(shift for gate in gates for _, shift in (gate.scale, gate.recurrent_scale)) <= -31
     function = "thimble_lstm_wrapped_s8" if wraps or far else "thimble_lstm_s8"
-    if without_tanh(op, graph):
+    if bits not in _TANH_BITS:
         function = WITHOUT_TANH
-    return Kernel(
-        (Call(function, arguments),),
+    return kit.Kernel(
+        (kit.Call(function, arguments),),
         _extents,
         constants=tuple(_constants(gates)),
-        scratch_bytes=2 * len(GATES) * units,
+        scratch_bytes=2 * len(GATES) * walk.units,
     )
 
 
-def _packed_gate(name: str, gate: _Gate) -> Struct:
+def _packed_gate(name: str, gate: _Gate) -> kit.Struct:
     (multiplier, shift), (recurrent_multiplier, recurrent_shift) = gate.scale, gate.recurrent_scale
-    return Struct(
+    return kit.Struct(
         "thimble_lstm_gate",
         {
-            "input_weights": Packed(f"{name}_weights"),
-            "recurrent_weights": Packed(f"{name}_recurrent"),
-            "input_bias": Packed(f"{name}_bias"),
-            "recurrent_bias": Packed(f"{name}_recurrent_bias"),
+            "input_weights": kit.Packed(f"{name}_weights"),
+            "recurrent_weights": kit.Packed(f"{name}_recurrent"),
+            "input_bias": kit.Packed(f"{name}_bias"),
+            "recurrent_bias": kit.Packed(f"{name}_recurrent_bias"),
             "input_multiplier": multiplier,
             "input_shift": shift,
             "recurrent_multiplier": recurrent_multiplier,
@@ -289,84 +237,44 @@ def _packed_gate(name: str, gate: _Gate) -> Struct:
     )
 
 
-def _constants(gates: Sequence[_Gate]) -> Iterator[Constant]:
+def _constants(gates: Sequence[_Gate]) -> Iterator[kit.Constant]:
     """What the gates' structs name."""
     for name, gate in zip(GATES, gates, strict=True):
-        data: dict[str, Array] = {
+        data: dict[str, kit.Array] = {
             "weights": gate.weights.astype(np.int8),
             "recurrent": gate.recurrent.astype(np.int8),
             "bias": gate.bias.astype(np.int32),
             "recurrent_bias": gate.recurrent_bias.astype(np.int32),
         }
         for key, values in data.items():
-            yield constant(f"{name}_{key}", values, f"{key.replace('_', ' ')} of the {name} gate")
+            yield kit.constant(
+                f"{name}_{key}", values, f"{key.replace('_', ' ')} of the {name} gate"
+            )
 
 
-def _extents(touched: Touched) -> Extents:
-    """Row (batch, step) is number batch * batch_stride + step * step_stride."""
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
-    batches, steps, inputs, units = (
-        call[f"params.{name}"] for name in ("batches", "steps", "inputs", "units")
-    )
-    rows = (batches - 1) * call["params.batch_stride"] + 1
-    rows += (steps - 1) * call["params.step_stride"]
+    inputs, units = call["params.inputs"], call["params.units"]
     gates = call.find("params.gates")
-    assert isinstance(gates, Row)
+    assert isinstance(gates, kit.Row)
     sizes = {
         "input_weights": units * inputs,
         "recurrent_weights": units * units,
         "input_bias": 4 * units,
         "recurrent_bias": 4 * units,
     }
-    read: dict[str, int] = {}
+    constants: dict[str, int] = {}
     for gate in gates.values:
-        assert isinstance(gate, Struct)
+        assert isinstance(gate, kit.Struct)
         for name, size in sizes.items():
             packed = gate.members[name]
-            assert isinstance(packed, Packed)
-            read[packed.key] = size
-    return Extents(
-        {INPUT: Extent(0, rows * inputs, touched=batches * steps * inputs)},
-        {
-            0: Extent(0, rows * units, touched=batches * steps * units),
-            1: whole(batches * units),
-            2: whole(batches * units, 2),
-        },
-        read,
-        scratch=2 * len(gates.values) * units,
-    )
+            assert isinstance(packed, kit.Packed)
+            constants[packed.key] = size
+    read, made = row_extents(call, 1, 1, 2)
+    return kit.Extents(read, made, constants, scratch=2 * len(gates.values) * units)
 
 
-def _macs(op: Op, graph: Graph) -> int:
-    batches, steps, inputs, units = sizes_of(op, graph)
-    return batches * steps * len(GATES) * units * (inputs + units)
-
-
-def given_tensors(node: TfliteNode) -> tuple[tuple[int, ...], list[Tensor]]:
-    """The inputs that are kept, by their places in the file, and their tensors.
-
-    Raises what `node.unsupported` makes for a layer with parts that no kernel has.
-    """
-    options, given = node.options, list(node.inputs)
-    given += [None] * (len(_FILE_ORDER) - len(given))
-    for index, own in enumerate(_FILE_ORDER):
-        if own >= 0 and given[index] is None:
-            raise node.unsupported(f"input {index} is missing", "an LSTM without coupled gates")
-        if own < 0 and given[index] is not None:
-            raise node.unsupported(
-                "it has peepholes, a projection or layer normalisation", "use a plain LSTM layer"
-            )
-    kept = tuple(index for index, own in enumerate(_FILE_ORDER) if own >= 0)
-    for index in kept[INPUT_WEIGHTS:HIDDEN]:
-        node.constant(index)
-    if options.fusedActivationFunction != "TANH":
-        raise node.unsupported("its activation is not tanh")
-    if options.diagonalRecurrentTensors or options.projClip:
-        raise node.unsupported("it has diagonal recurrent weights or a clipped projection")
-    return kept, [tensor for index in kept if (tensor := given[index]) is not None]
-
-
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     options, (kept, tensors) = node.options, given_tensors(node)
     kinds = [*[DType.INT8] * BIASES, *[DType.INT32] * len(GATES), DType.INT8, DType.INT16]
     for tensor, dtype in zip(tensors, kinds, strict=True):
@@ -376,8 +284,7 @@ def _read(node: TfliteNode) -> ReadOp:
                 "quantise the model fully to int8",
             )
     for tensor in tensors[INPUT_WEIGHTS:BIASES]:
-        if tensor.q.per_channel or tensor.q.zero_point:
-            raise node.unsupported(f"weights {tensor.name!r} are not per tensor and symmetric")
+        check_symmetric(node, tensor)
     cell = tensors[CELL].q
     if cell.zero_point:
         raise node.unsupported(f"the cell state's zero point is {cell.zero_point}, not 0")
@@ -388,37 +295,25 @@ def _read(node: TfliteNode) -> ReadOp:
     hidden = node.intermediates[4] if len(node.intermediates) == 5 else None
     if hidden is None or hidden.quantisation is None:
         raise node.unsupported("the scale of its hidden state is missing", "convert it again")
-    attributes = Lstm(
-        hidden.q.scale, hidden.q.zero_point, float(options.cellClip), bool(options.timeMajor)
+    attributes = IntegerLstm(
+        bool(options.timeMajor), float(options.cellClip), hidden.q.scale, hidden.q.zero_point
     )
-    return ReadOp(attributes, kept, states=(18, 19))
+    return kit.ReadOp(attributes, kept, states=KEPT_STATES)
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    return write_layer(op)
-
-
-def write_layer(op: Op) -> WrittenOp:
-    """The operator in a file, with the scales of int8."""
-    attributes = attributes_of(op)
-    hidden = Quantisation((attributes.hidden_scale,), (attributes.hidden_zero_point,))
-    return WrittenOp(
-        "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        "UnidirectionalSequenceLSTMOptions",
-        {
-            "fusedActivationFunction": "TANH",
-            "cellClip": attributes.cell_clip,
-            "timeMajor": attributes.time_major,
-        },
-        order=_FILE_ORDER,
-        intermediates=(
+def _write(op: kit.Operator[IntegerLstm]) -> kit.WrittenOp:
+    hidden = Quantisation((op.attributes.hidden_scale,), (op.attributes.hidden_zero_point,))
+    return written(
+        op,
+        (
             *(Tensor(f"gate_{name}", (0,), DType.FLOAT32) for name in GATES),
             Tensor("hidden", (0,), DType.INT8, hidden),
         ),
     )
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def sample(rng: np.random.Generator) -> Graph:
+    """A random layer, and its states."""
     batches, steps, inputs, units = (int(n) for n in rng.integers(1, (4, 6, 20, 12)))
     time_major = bool(rng.random() < 0.3)
 
@@ -447,7 +342,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     ]
     y = Tensor("y", (*rows, units), DType.INT8, h_q)
     clip = float(rng.choice([0.0, 10.0, 0.5]))
-    attributes = Lstm(h_q.scale, h_q.zero_point, clip, time_major)
+    attributes = IntegerLstm(time_major, clip, h_q.scale, h_q.zero_point)
     names = tuple(t.name for t in (*tensors, hidden, cell))
     op = Op("lstm", "lstm", names, ("y", "hidden_next", "cell_next"), attributes)
     states = [
@@ -457,15 +352,15 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [*tensors, hidden, cell, y, *after], [op], ["x"], ["y"], states)
 
 
-LSTM_S8 = OldForm(
+LSTM_S8 = kit.Form(
     kind="lstm",
-    attributes=Lstm,
-    infer=_infer,
+    attributes=IntegerLstm,
+    infer=infer,
     reference=_reference,
     select=_select,
-    sample=_sample,
-    macs=_macs,
-    tflite=TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_LSTM",), _read, _write),
+    sample=sample,
+    macs=macs,
+    tflite=kit.TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_LSTM",), _read, _write),
     dtype=DType.INT8,
     types=frozenset({DType.INT8, DType.INT16}),
     limits="int8, cell state int16 with a scale of 2^-30 to 2^1; no peepholes, projection, layer "

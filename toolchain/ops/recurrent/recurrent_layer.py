@@ -16,15 +16,13 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.float_math import Float32
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Scratch, Struct, Touched
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.movement.slice import Slice
-from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, TensorType
+from toolchain.ops.recurrent.sequence import lstm_cell, products
 
 INPUT, WEIGHTS, RECURRENT, BIAS, HIDDEN, CELL = range(6)
 
@@ -65,19 +63,14 @@ class Recurrent(Attributes):
     variant: bool = False
 
 
-def _attributes(op: Op) -> Recurrent:
-    assert isinstance(op.attributes, Recurrent)
-    return op.attributes
-
-
-def _sizes(op: Op, graph: Graph) -> tuple[int, int, int, int]:
+def _sizes(op: kit.Operator[Recurrent]) -> tuple[int, int, int, int]:
     """Steps, batches, inputs, units."""
-    steps, batches, inputs = graph.input(op, INPUT).shape
-    return steps, batches, inputs, graph.input(op, RECURRENT).shape[-1]
+    steps, batches, inputs = op.input(INPUT).shape
+    return steps, batches, inputs, op.input(RECURRENT).shape[-1]
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    attributes, (steps, batches, inputs, units) = _attributes(op), _sizes(op, graph)
+def _infer(op: kit.Operator[Recurrent]) -> tuple[kit.TensorType, ...]:
+    attributes, (steps, batches, inputs, units) = op.attributes, _sizes(op)
     cell = attributes.cell
     wanted = {
         WEIGHTS: (cell.gates * units, inputs),
@@ -87,46 +80,34 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
         CELL: (batches, units),
     }
     for index, shape in wanted.items():
-        if index < len(op.inputs) and op.inputs[index] and graph.input(op, index).shape != shape:
-            found = list(graph.input(op, index).shape)
+        if index < len(op.inputs) and op.inputs[index] and op.input(index).shape != shape:
+            found = list(op.input(index).shape)
             raise ValueError(f"input {index} has the shape {found}, not {list(shape)}")
-    state = TensorType((batches, units), DType.FLOAT32)
-    output = TensorType((steps, *state.shape), DType.FLOAT32) if attributes.every_step else state
+    state = kit.TensorType((batches, units), DType.FLOAT32)
+    output = (
+        kit.TensorType((steps, *state.shape), DType.FLOAT32) if attributes.every_step else state
+    )
     return (output, state) if cell is Cell.LSTM else (output,)
 
 
-def _sums(weights: Float32, x: Float32, start: Float32) -> Float32:
-    """`thimble_gate_sums_f32` for each row of `x`."""
-    total = np.broadcast_to(start, (len(x), len(weights))).astype(np.float32)
-    for place in range(weights.shape[1]):
-        total = total + weights[:, place] * x[:, place : place + 1]
-    return total
-
-
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    attributes, (steps, batches, _, units) = _attributes(op), _sizes(op, graph)
+def _reference(op: kit.Operator[Recurrent], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    attributes, (steps, batches, _, units) = op.attributes, _sizes(op)
     x, weights, recurrent, bias, *states = (a.astype(np.float32) for a in inputs)
     zero = np.zeros((batches, units), np.float32)
     hidden, cell, *_ = (*(state if state.size else zero for state in states), zero, zero)
     outputs = np.zeros((steps, batches, units), np.float32)
-    order = range(steps)[::-1] if attributes.backwards else range(steps)
-    for step in order:
-        if attributes.cell is Cell.LSTM:
-            sums = _sums(recurrent, hidden, _sums(weights, x[step], bias))
-            i, o, f, c = (sums[:, k * units : (k + 1) * units] for k in range(4))
-            i, o, f = (float_math.logistic(gate) for gate in (i, o, f))
-            cell = f * cell + i * float_math.tanh(c)
-            hidden = o * float_math.tanh(cell)
-        elif attributes.cell is Cell.GRU:
+    for step in range(steps)[::-1] if attributes.backwards else range(steps):
+        if attributes.cell is Cell.GRU:
             hidden = _gru_step(attributes, (weights, recurrent, bias), x[step], hidden)
         else:
-            sums = _sums(recurrent, hidden, _sums(weights, x[step], bias))
-            zeros = np.float32(0)
-            hidden = (
-                np.where(sums > zeros, sums, zeros)
-                if attributes.variant
-                else (float_math.tanh(sums))
-            )
+            sums = products(recurrent, hidden, products(weights, x[step], bias))
+            if attributes.cell is Cell.LSTM:
+                into, output, forget, candidate = np.split(sums, 4, axis=1)
+                hidden, cell = lstm_cell((into, forget, candidate, output), cell)
+            elif attributes.variant:
+                hidden = np.where(sums > np.float32(0), sums, np.float32(0))
+            else:
+                hidden = float_math.tanh(sums)
         outputs[step] = hidden
     result = outputs if attributes.every_step else hidden
     return (result, cell) if attributes.cell is Cell.LSTM else (result,)
@@ -140,20 +121,20 @@ def _gru_step(
 ) -> Float32:
     weights, recurrent, bias = constants
     units = hidden.shape[1]
-    sums = _sums(weights, x, bias[: 3 * units])
-    gates = float_math.logistic(_sums(recurrent[: 2 * units], hidden, sums[:, : 2 * units]))
+    sums = products(weights, x, bias[: 3 * units])
+    gates = float_math.logistic(products(recurrent[: 2 * units], hidden, sums[:, : 2 * units]))
     update, reset, fresh = gates[:, :units], gates[:, units:], sums[:, 2 * units :]
     rows = recurrent[2 * units :]
     if attributes.variant:
-        fresh = fresh + reset * _sums(rows, hidden, bias[3 * units :])
+        fresh = fresh + reset * products(rows, hidden, bias[3 * units :])
     else:
-        fresh = _sums(rows, reset * hidden, fresh)
+        fresh = products(rows, reset * hidden, fresh)
     return (np.float32(1) - update) * float_math.tanh(fresh) + update * hidden
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    attributes, (steps, batches, inputs, units) = _attributes(op), _sizes(op, graph)
-    params = Struct(
+def _select(op: kit.Operator[Recurrent], core: Core) -> kit.Kernel:
+    attributes, (steps, batches, inputs, units) = op.attributes, _sizes(op)
+    params = kit.Struct(
         "thimble_recurrent_f32_params",
         {
             "steps": steps,
@@ -165,31 +146,31 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "variant": int(attributes.variant),
         },
     )
-    arguments: dict[str, Argument] = {
+    arguments: dict[str, kit.Argument] = {
         "params": params,
-        "input": Input(INPUT),
-        "weights": Input(WEIGHTS),
-        "recurrent": Input(RECURRENT),
-        "bias": Input(BIAS),
-        "hidden": Input(HIDDEN),
+        "input": kit.Input(INPUT),
+        "weights": kit.Input(WEIGHTS),
+        "recurrent": kit.Input(RECURRENT),
+        "bias": kit.Input(BIAS),
+        "hidden": kit.Input(HIDDEN),
     }
     if attributes.cell is Cell.LSTM:
-        arguments |= {"cell": Input(CELL), "output": Output(0), "last_cell": Output(1)}
+        arguments |= {"cell": kit.Input(CELL), "output": kit.Output(0), "last_cell": kit.Output(1)}
     else:
-        arguments |= {"output": Output(0)}
-    arguments |= {"scratch": Scratch(element="float")}
+        arguments |= {"output": kit.Output(0)}
+    arguments |= {"scratch": kit.Scratch(element="float")}
     function = f"thimble_{attributes.cell.value.lower()}_f32"
-    return Kernel(
-        (Call(function, arguments),),
+    return kit.Kernel(
+        (kit.Call(function, arguments),),
         lambda touched: _extents(touched, attributes.cell),
         scratch_bytes=4 * attributes.cell.scratch * units,
-        find_terms=lambda: _terms(op, graph),
+        find_terms=lambda: _terms(op),
     )
 
 
-def _terms(op: Op, graph: Graph) -> dict[str, float]:
+def _terms(op: kit.Operator[Recurrent]) -> dict[str, float]:
     """Turns of the kernel's loops. The activations of a unit are those of all its gates."""
-    attributes, (steps, batches, inputs, units) = _attributes(op), _sizes(op, graph)
+    attributes, (steps, batches, inputs, units) = op.attributes, _sizes(op)
     rows = steps * batches
     return {
         "call": 1.0,
@@ -201,7 +182,7 @@ def _terms(op: Op, graph: Graph) -> dict[str, float]:
     }
 
 
-def _extents(touched: Touched, cell: Cell) -> Extents:
+def _extents(touched: kit.Touched, cell: Cell) -> kit.Extents:
     call = touched.call
     steps, batches, inputs, units = (
         call[f"params.{name}"] for name in ("steps", "batches", "inputs", "units")
@@ -219,22 +200,22 @@ def _extents(touched: Touched, cell: Cell) -> Extents:
     written = {0: (steps if call["params.every_step"] else 1) * batches * units}
     if cell is Cell.LSTM:
         written[1] = batches * units
-    return Extents(
-        {index: whole(size, 4) for index, size in read.items() if touched.has(index)},
-        {index: whole(size, 4) for index, size in written.items()},
+    return kit.Extents(
+        {index: kit.whole(size, 4) for index, size in read.items() if touched.has(index)},
+        {index: kit.whole(size, 4) for index, size in written.items()},
         scratch=4 * cell.scratch * units,
     )
 
 
-def _macs(op: Op, graph: Graph) -> int:
-    steps, batches, inputs, units = _sizes(op, graph)
-    return steps * batches * _attributes(op).cell.gates * units * (inputs + units)
+def _macs(op: kit.Operator[Recurrent]) -> int:
+    steps, batches, inputs, units = _sizes(op)
+    return steps * batches * op.attributes.cell.gates * units * (inputs + units)
 
 
 # Reading.
 
 
-def _read(node: OnnxNode) -> None:
+def _read(node: kit.OnnxNode) -> None:
     if not node.in_float:
         raise node.left_in_float("it has no int8 form")
     cell = Cell(node.operator)
@@ -280,7 +261,7 @@ _USUAL = {
 }
 
 
-def _check(node: OnnxNode, cell: Cell) -> None:
+def _check(node: kit.OnnxNode, cell: Cell) -> None:
     """Raises UnsupportedError for forms that exporters do not write."""
     directions = 2 if node.attribute("direction", "forward") == "bidirectional" else 1
     given = tuple(str(name).lower() for name in node.attribute("activations", ()))
@@ -295,14 +276,14 @@ def _check(node: OnnxNode, cell: Cell) -> None:
         raise node.unsupported("peepholes", "train without")
 
 
-def _variant(node: OnnxNode, cell: Cell, place: int) -> bool:
+def _variant(node: kit.OnnxNode, cell: Cell, place: int) -> bool:
     if cell is Cell.GRU:
         return bool(node.attribute("linear_before_reset", 0))
     given = node.attribute("activations", ())
     return cell is Cell.RNN and bool(given) and str(given[place]).lower() == "relu"
 
 
-def _constants(node: OnnxNode, cell: Cell, place: int, units: int) -> list[str]:
+def _constants(node: kit.OnnxNode, cell: Cell, place: int, units: int) -> list[str]:
     """The weights and the bias of one direction; the two biases of a gate are one here."""
     rows = cell.gates * units
     weights, recurrent = (node.constant(i).real[place].astype(np.float32) for i in (1, 2))
@@ -321,7 +302,7 @@ def _constants(node: OnnxNode, cell: Cell, place: int, units: int) -> list[str]:
     return [node.add_constant(f"{stem}{place}", data, None) for stem, data in arrays.items()]
 
 
-def _initial(node: OnnxNode, index: int, place: int, state: tuple[int, int]) -> str:
+def _initial(node: kit.OnnxNode, index: int, place: int, state: tuple[int, int]) -> str:
     """One direction's first state; '' for zeros."""
     if not node.has(index):
         return ""
@@ -338,7 +319,7 @@ def _initial(node: OnnxNode, index: int, place: int, state: tuple[int, int]) -> 
     return node.results("slice", part, [node.operand(index, axes)], [state])[0]
 
 
-def _last(node: OnnxNode, tensor: str, steps: int, back: bool, state: tuple[int, int]) -> str:
+def _last(node: kit.OnnxNode, tensor: str, steps: int, back: bool, state: tuple[int, int]) -> str:
     """The output of the step that is computed last."""
     if not any(node.is_read(index) for index in range(1, min(node.outputs, 2))):
         return ""
@@ -347,7 +328,7 @@ def _last(node: OnnxNode, tensor: str, steps: int, back: bool, state: tuple[int,
 
 
 def _joined(
-    node: OnnxNode, parts: Sequence[str], lead: tuple[int, ...], state: tuple[int, int]
+    node: kit.OnnxNode, parts: Sequence[str], lead: tuple[int, ...], state: tuple[int, int]
 ) -> str:
     """[lead, directions, batches, units]."""
     shape = (*lead, 1, *state)
@@ -389,7 +370,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [*tensors, *outputs], [op], given, made)
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="recurrent_layer",
     attributes=Recurrent,
     infer=_infer,
@@ -397,7 +378,7 @@ SPEC = OldForm(
     select=_select,
     sample=_sample,
     macs=_macs,
-    onnx=OnnxBinding(("LSTM", "GRU", "RNN"), _read),
+    onnx=kit.OnnxBinding(("LSTM", "GRU", "RNN"), _read),
     dtype=DType.FLOAT32,
     limits="float32, also between quantised operators; constant weights, the usual activations, "
     "one or both directions, first and last states; no peepholes or clipping",

@@ -12,27 +12,16 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
+from toolchain.ir import DType, Graph, Op, State, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.extents import Extent, Extents, whole
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Symbol, Touched
+from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.readers.float32 import check_float_node, larger, range_of, smaller
-from toolchain.ops.spec import (
-    Alias,
-    Array,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
+from toolchain.ops.recurrent.sequence import Sequential, Walk, products, row_extents, walk_of
 
-Float32 = NDArray[np.float32]
 INPUT, WEIGHTS, RECURRENT, BIAS, HIDDEN = range(5)
 
 
@@ -51,159 +40,114 @@ class Bend(Enum):
         return range_of(Activation.NONE if self is Bend.TANH else Activation(self.value))
 
     @property
-    def symbol(self) -> Symbol:
+    def symbol(self) -> kit.Symbol:
         """The name in C."""
         named = {Bend.NONE: "PLAIN", Bend.TANH: "TANH", Bend.RELU: "RECTIFIED"}
-        return Symbol(f"THIMBLE_RNN_{named.get(self, 'CLAMPED')}")
+        return kit.Symbol(f"THIMBLE_RNN_{named.get(self, 'CLAMPED')}")
 
 
 @dataclass(frozen=True)
-class Rnn(Attributes):
-    """`time_major`: the input is [steps, batches, inputs], else [batches, steps, inputs]; without
-    steps there is one. `backwards`: the last step of the sequence comes first.
-    """
+class Rnn(Sequential):
+    """Without steps in its input there is one. `backwards`: the last step comes first."""
 
     bend: Bend = Bend.TANH
-    time_major: bool = False
     backwards: bool = False
 
 
-def _attributes(op: Op) -> Rnn:
-    assert isinstance(op.attributes, Rnn)
-    return op.attributes
+def _walk(op: kit.Operator[Rnn]) -> Walk:
+    return walk_of(op, HIDDEN, backwards=op.attributes.backwards)
 
 
-def _sizes(op: Op, graph: Graph) -> tuple[int, int, int, int]:
-    """Batches, steps, inputs, units."""
-    *rows, inputs = graph.input(op, INPUT).shape
-    first, second = rows if len(rows) == 2 else (rows[0], 1)
-    turned = _attributes(op).time_major and len(rows) == 2
-    batches, steps = (second, first) if turned else (first, second)
-    return batches, steps, inputs, graph.input(op, HIDDEN).shape[-1]
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, hidden = graph.input(op, INPUT), graph.input(op, HIDDEN)
+def _infer(op: kit.Operator[Rnn]) -> tuple[kit.TensorType, ...]:
+    x, hidden = op.input(INPUT), op.input(HIDDEN)
     if len(x.shape) not in (2, 3) or len(hidden.shape) != 2:
         raise ValueError(f"input {x} has no batch and depth")
-    batches, _, inputs, units = _sizes(op, graph)
+    walk = _walk(op)
     wanted = {
-        WEIGHTS: (units, inputs),
-        RECURRENT: (units, units),
-        BIAS: (units,),
-        HIDDEN: (batches, units),
+        WEIGHTS: (walk.units, walk.inputs),
+        RECURRENT: (walk.units, walk.units),
+        BIAS: (walk.units,),
+        HIDDEN: (walk.batches, walk.units),
     }
     for index, shape in wanted.items():
-        if graph.input(op, index).shape != shape:
-            raise ValueError(f"{graph.input(op, index)} is not {list(shape)}")
-    return TensorType((*x.shape[:-1], units), x.dtype), TensorType(hidden.shape, hidden.dtype)
+        if op.input(index).shape != shape:
+            raise ValueError(f"{op.input(index)} is not {list(shape)}")
+    return kit.TensorType((*x.shape[:-1], walk.units), x.dtype), kit.TensorType(
+        hidden.shape, hidden.dtype
+    )
 
 
-def _products(weights: Float32, rows: Float32) -> Float32:
-    """[batches, units] sums, added in the order of the depth."""
-    total = np.zeros((len(rows), len(weights)), np.float32)
-    for place in range(weights.shape[1]):
-        total = total + weights[:, place] * rows[:, place : place + 1]
-    return total
+def _bent(sums: Float32, bend: Bend) -> Float32:
+    low, high = (np.float32(bound) for bound in bend.range)
+    if bend is Bend.TANH:
+        return float_math.tanh(sums)
+    if bend is Bend.RELU:
+        return larger(sums, low)
+    return sums if bend is Bend.NONE else smaller(larger(sums, low), high)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    own, (batches, steps, depth, units) = _attributes(op), _sizes(op, graph)
+def _reference(op: kit.Operator[Rnn], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    walk, rows = _walk(op), []
     x, weights, recurrent, bias, hidden = (a.astype(np.float32) for a in inputs)
-    rows = x.reshape((steps, batches, depth) if own.time_major else (batches, steps, depth))
-    rows = rows if own.time_major else np.swapaxes(rows, 0, 1)
-    low, high = (np.float32(bound) for bound in own.bend.range)
-    outputs = np.zeros((steps, batches, units), np.float32)
     with np.errstate(all="ignore"):
-        for step in range(steps)[::-1] if own.backwards else range(steps):
-            sums = (bias + _products(weights, rows[step])) + _products(recurrent, hidden)
-            if own.bend is Bend.TANH:
-                sums = float_math.tanh(sums)
-            elif own.bend is Bend.RELU:
-                sums = larger(sums, low)
-            elif own.bend is not Bend.NONE:
-                sums = smaller(larger(sums, low), high)
-            outputs[step] = hidden = sums
-    made = outputs if own.time_major else np.swapaxes(outputs, 0, 1)
-    return np.ascontiguousarray(made).reshape(graph.output(op).shape), hidden
+        for step in walk.split(x):
+            sums = (bias + products(weights, step)) + products(recurrent, hidden)
+            hidden = _bent(sums, op.attributes.bend)
+            rows.append(hidden)
+    return walk.joined(rows).reshape(op.y.shape), hidden
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    own, (batches, steps, inputs, units) = _attributes(op), _sizes(op, graph)
-    low, high = own.bend.range
-    params = Struct(
-        "thimble_sequence_rnn_f32_params",
-        {
-            "batches": batches,
-            "steps": steps,
-            "inputs": inputs,
-            "units": units,
-            "batch_stride": 1 if own.time_major else steps,
-            "step_stride": batches if own.time_major else 1,
-            "backwards": int(own.backwards),
-            "activation": own.bend.symbol,
-            "min": low,
-            "max": high,
-        },
-    )
-    call = Call(
-        "thimble_sequence_rnn_f32",
-        {
-            "params": params,
-            "input": Input(INPUT),
-            "weights": Input(WEIGHTS),
-            "recurrent": Input(RECURRENT),
-            "bias": Input(BIAS),
-            "hidden": Output(1),
-            "output": Output(0),
-        },
-    )
-    return Kernel((call,), _extents, find_terms=lambda: _terms(op, graph))
-
-
-def _terms(op: Op, graph: Graph) -> dict[str, float]:
-    batches, steps, inputs, units = _sizes(op, graph)
-    rows = batches * steps
-    return {
-        "call": 1.0,
-        "row": rows,
-        "product": rows * units * (inputs + units),
-        "unit": rows * units,
-        "tanh": rows * units * (_attributes(op).bend is Bend.TANH),
+def _select(op: kit.Operator[Rnn], core: Core) -> kit.Kernel:
+    walk, (low, high) = _walk(op), op.attributes.bend.range
+    rows, units = walk.batches * walk.steps, walk.units
+    members: dict[str, kit.Argument] = {
+        **walk.members,
+        "backwards": int(walk.backwards),
+        "activation": op.attributes.bend.symbol,
+        "min": low,
+        "max": high,
     }
+    arguments: dict[str, kit.Argument] = {
+        "params": kit.Struct("thimble_sequence_rnn_f32_params", members),
+        "input": kit.Input(INPUT),
+        "weights": kit.Input(WEIGHTS),
+        "recurrent": kit.Input(RECURRENT),
+        "bias": kit.Input(BIAS),
+        "hidden": kit.Output(1),
+        "output": kit.Output(0),
+    }
+    return kit.Kernel(
+        (kit.Call("thimble_sequence_rnn_f32", arguments),),
+        _extents,
+        find_terms=lambda: {
+            "call": 1.0,
+            "row": rows,
+            "product": rows * units * (walk.inputs + units),
+            "unit": rows * units,
+            "tanh": rows * units * (op.attributes.bend is Bend.TANH),
+        },
+    )
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
-    batches, steps, inputs, units = (
-        call[f"params.{name}"] for name in ("batches", "steps", "inputs", "units")
-    )
-    rows = (batches - 1) * call["params.batch_stride"] + 1
-    rows += (steps - 1) * call["params.step_stride"]
-    return Extents(
-        {
-            INPUT: Extent(0, 4 * rows * inputs, touched=4 * batches * steps * inputs),
-            WEIGHTS: whole(units * inputs, 4),
-            RECURRENT: whole(units * units, 4),
-            BIAS: whole(units, 4),
-        },
-        {
-            0: Extent(0, 4 * rows * units, touched=4 * batches * steps * units),
-            1: whole(batches * units, 4),
-        },
+    inputs, units = call["params.inputs"], call["params.units"]
+    read, written = row_extents(call, 4, 4)
+    constants = {WEIGHTS: units * inputs, RECURRENT: units * units, BIAS: units}
+    return kit.Extents(
+        {**read, **{i: kit.whole(size, 4) for i, size in constants.items()}}, written
     )
 
 
-def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
-    return (Alias(op.outputs[1], op.inputs[HIDDEN]),)
+def _aliases(op: kit.Operator[Rnn]) -> tuple[kit.Alias, ...]:
+    return (kit.Alias(op.op.outputs[1], op.op.inputs[HIDDEN]),)
 
 
-def _macs(op: Op, graph: Graph) -> int:
-    batches, steps, inputs, units = _sizes(op, graph)
-    return batches * steps * units * (inputs + units)
+def _macs(op: kit.Operator[Rnn]) -> int:
+    return _walk(op).macs(1)
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     if len(node.inputs) != 5 or any(tensor is None for tensor in node.inputs):
         raise node.unsupported("an input is missing")
     check_float_node(node)
@@ -212,23 +156,22 @@ def _read(node: TfliteNode) -> ReadOp:
     options, name = node.options, node.options.fusedActivationFunction
     if name not in Bend.__members__:
         raise node.unsupported(f"its activation is {name}", "use tanh or ReLU")
-    attributes = Rnn(
-        Bend[name],
-        bool(getattr(options, "timeMajor", False)),
-        bool(getattr(options, "backwards", False)),
+    time_major, backwards = (
+        bool(getattr(options, given, False)) for given in ("timeMajor", "backwards")
     )
-    return ReadOp(attributes, tuple(range(5)), states=(HIDDEN,))
+    attributes = Rnn(time_major, Bend[name], backwards)
+    return kit.ReadOp(attributes, tuple(range(5)), states=(HIDDEN,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    own = _attributes(op)
+def _write(op: kit.Operator[Rnn]) -> kit.WrittenOp:
+    own = op.attributes
     if own.backwards:
         raise ValueError("TFLite has no layer that runs backwards alone")
     options: dict[str, str | bool] = {"fusedActivationFunction": own.bend.value}
-    if len(graph.input(op, INPUT).shape) == 2:
-        return WrittenOp("RNN", "RNNOptions", options)
+    if len(op.input(INPUT).shape) == 2:
+        return kit.WrittenOp("RNN", "RNNOptions", options)
     options |= {"timeMajor": own.time_major}
-    return WrittenOp("UNIDIRECTIONAL_SEQUENCE_RNN", "SequenceRNNOptions", options)
+    return kit.WrittenOp("UNIDIRECTIONAL_SEQUENCE_RNN", "SequenceRNNOptions", options)
 
 
 def _sample(rng: np.random.Generator) -> Graph:
@@ -238,7 +181,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     if rng.random() < 0.2:
         rows, time_major = (batches,), False
     bends = list(Bend)
-    own = Rnn(bends[int(rng.integers(len(bends)))], time_major)
+    own = Rnn(time_major, bends[int(rng.integers(len(bends)))])
     constants = {"weights": (units, inputs), "recurrent": (units, units), "bias": (units,)}
     state = (batches, units)
     tensors = [Tensor("x", (*rows, inputs), DType.FLOAT32)]
@@ -253,7 +196,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"], [kept])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="rnn",
     attributes=Rnn,
     infer=_infer,
@@ -262,7 +205,7 @@ SPEC = OldForm(
     sample=_sample,
     macs=_macs,
     aliases=_aliases,
-    tflite=TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_RNN", "RNN"), _read, _write),
+    tflite=kit.TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_RNN", "RNN"), _read, _write),
     dtype=DType.FLOAT32,
     limits="float32, constant weights; tanh, RELU, RELU6, [-1, 1] or none; both directions are two "
     "layers; state is kept from run to run",

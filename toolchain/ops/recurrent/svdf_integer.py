@@ -1,19 +1,25 @@
-"""SVDF with an int16 state.
+"""SVDF of int8 with an int16 state, and with an int8 state, as converters of 2020 wrote it.
 
 Arithmetic: LiteRT `reference_ops::EvalIntegerSVDF`, which clamps only to the types' ranges and
 scales with two roundings, as CMSIS-NN's kernel does.
+
+An int8 state has a zero point. LiteRT reads its bytes as int16, beyond the end, so the reference is
+TFLM's `EvalIntegerSvdfReference<int8_t>` in the tflite-micro wheel: a new state is clamped before
+its zero point is added, and wraps if the sum overflows int8. TFLM sources of late 2026 add before
+they clamp; results differ only if a state saturates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
+from toolchain.ir import DType, Graph, Op, Quantisation, State, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     check_sums,
     held_in_int32,
@@ -23,83 +29,55 @@ from toolchain.ops.arithmetic.fixed_point import (
 from toolchain.ops.cmsis_structs import context, dims, factor, limits
 from toolchain.ops.convolution.cmsis_nn import require_int32
 from toolchain.ops.convolution.common import constant_of
-from toolchain.ops.extents import Extents, whole, widths
-from toolchain.ops.forms import Choice, OldForm
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Input,
-    Kernel,
-    Output,
-    Scratch,
-    Struct,
-    Touched,
+from toolchain.ops.recurrent.svdf_layer import (
+    BIAS,
+    FEATURES,
+    INPUT,
+    OPERANDS,
+    STATE,
+    TIME,
+    Sizes,
+    Svdf,
+    check_constant,
+    check_present,
+    infer,
+    macs,
+    moved,
+    sizes_in,
+    sizes_of,
 )
-from toolchain.ops.preference import NoKernelError
-from toolchain.ops.spec import Array, ReadOp, TensorType, TfliteBinding, TfliteNode, WrittenOp
 
-INPUT, FEATURES, TIME, BIAS, STATE = range(5)
 _FARTHEST = -31
 """The right shift for which CMSIS-NN computes 1 << 31; it takes every sum below 2**30 to 0."""
 Int64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Svdf(Attributes):
-    """The results of `rank` filters are added to make one output."""
-
-    rank: int
-
-
-def rank_of(op: Op) -> int:
-    """How many filters are added to make one output."""
-    assert isinstance(op.attributes, Svdf)
-    return op.attributes.rank
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, features, time, state = (graph.input(op, i) for i in (INPUT, FEATURES, TIME, STATE))
-    if len(x.shape) != 2 or len(features.shape) != 2 or len(time.shape) != 2:
-        raise ValueError("input and filters must be matrices")
-    batches, filters, memory = x.shape[0], features.shape[0], time.shape[1]
-    if rank_of(op) < 1 or filters % rank_of(op):
-        raise ValueError(f"{filters} filters do not divide into ranks of {rank_of(op)}")
-    units = filters // rank_of(op)
-    if features.shape[1] != x.shape[1] or time.shape[0] != filters:
-        raise ValueError(f"filters {features} and {time} do not fit input {x}")
-    if op.inputs[BIAS] and graph.input(op, BIAS).shape != (units,):
-        raise ValueError(f"{graph.input(op, BIAS)} has no value for each of {units} units")
-    if state.shape != (batches, memory * filters):
-        raise ValueError(f"state {state} is not {[batches, memory * filters]}")
-    return (TensorType((batches, units), x.dtype), TensorType(state.shape, state.dtype))
-
-
 Factors = tuple[tuple[int, int], tuple[int, int]]
 
 
-def scales(op: Op, graph: Graph) -> Factors:
+def _factors(op: kit.Operator[Svdf]) -> Factors:
     """The factors of state and output, in float32 as in LiteRT's `Prepare`."""
     x, features, time, state = (
-        np.float32(graph.input(op, i).q.scale) for i in (INPUT, FEATURES, TIME, STATE)
+        np.float32(op.input(i).q.scale) for i in (INPUT, FEATURES, TIME, STATE)
     )
-    out = state * time / np.float32(graph.output(op).q.scale)
+    out = state * time / np.float32(op.y.q.scale)
     return quantize_multiplier(float(x * features / state)), quantize_multiplier(float(out))
 
 
-def checked_reach(op: Op, graph: Graph, factors: Factors) -> int:
+def _checked_reach(op: kit.Operator[Svdf], factors: Factors) -> int:
     """What no sum exceeds in magnitude before it wraps, also on the way there. Raises ScaleError as
     `check_sums` does.
     """
-    x, y = graph.input(op, INPUT), graph.output(op)
-    features, time = (constant_of(graph.input(op, i)).astype(np.int64) for i in (FEATURES, TIME))
+    x, y = op.input(INPUT), op.y
+    features, time = (constant_of(op.input(i)).astype(np.int64) for i in (FEATURES, TIME))
     into = _reach(features, -128 - x.q.zero_point, 127 - x.q.zero_point)
     check_sums(*into, *factors[0], 0)
-    low, high = _kept(op, graph, into, factors[0])
+    low, high = _kept(op, into, factors[0])
     units = (y.shape[1], -1)
     least, greatest = (end.reshape(units).sum(axis=1) for end in _reach(time, low, high))
     most = np.abs(time).reshape(units).sum(axis=1) * max(-low, high)
-    if op.inputs[BIAS]:
-        bias = constant_of(graph.input(op, BIAS)).astype(np.int64)
+    if op.given(BIAS):
+        bias = constant_of(op.input(BIAS)).astype(np.int64)
         least, greatest, most = least + bias, greatest + bias, most + np.abs(bias)
     check_sums(least, greatest, *factors[1], y.q.zero_point)
     largest_input = max(128 + x.q.zero_point, 127 - x.q.zero_point)
@@ -113,14 +91,14 @@ def _reach(filters: Int64, low: int, high: int) -> tuple[Int64, Int64]:
 
 
 def _kept(
-    op: Op, graph: Graph, sums: tuple[Int64, Int64], factor: tuple[int, int]
+    op: kit.Operator[Svdf], sums: tuple[Int64, Int64], factor: tuple[int, int]
 ) -> tuple[int, int]:
     """The least and greatest value of the state, less its zero point: what it begins with, and what
     follows.
     """
-    state = graph.input(op, STATE)
+    state = op.input(STATE)
     info, zero_point = np.iinfo(state.dtype.value), state.q.zero_point
-    begins = [kept.initial for kept in graph.states if kept.input == op.inputs[STATE]]
+    begins = [kept.initial for kept in op.graph.states if kept.input == op.op.inputs[STATE]]
     if not begins or zero_point:  # that of an int8 state is added with wrap
         return int(info.min) - zero_point, int(info.max) - zero_point
     ends = (multiply_by_quantized_multiplier(end, *factor) for end in held_in_int32(*sums))
@@ -128,18 +106,17 @@ def _kept(
     return min(int(low.min()), int(begins[0].min())), max(int(high.max()), int(begins[0].max()))
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, y, state = graph.input(op, INPUT), graph.output(op), graph.input(op, STATE)
-    into, out = scales(op, graph)
+def _reference(op: kit.Operator[Svdf], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    x, y, state = op.input(INPUT), op.y, op.input(STATE)
+    into, out = _factors(op)
     features, time = (inputs[i].astype(np.int64) for i in (FEATURES, TIME))
     sums = (inputs[INPUT].astype(np.int64) - x.q.zero_point) @ features.T
     zero, info = state.q.zero_point, np.iinfo(state.dtype.value)
     newest = multiply_by_quantized_multiplier(sums, *into).clip(info.min, info.max)
-    newest = (newest + zero).astype(state.dtype.numpy).astype(np.int64)  # wraps, see svdf_s8
-    kept = inputs[STATE].astype(np.int64).reshape(len(newest), *time.shape)
-    kept = np.concatenate([kept[:, :, 1:], newest[:, :, None]], axis=2)
-    total = ((kept - zero) * time).sum(axis=2).reshape(*y.shape, rank_of(op)).sum(axis=2)
-    if op.inputs[BIAS]:
+    newest = (newest + zero).astype(state.dtype.numpy).astype(np.int64)  # wraps in int8
+    kept = moved(inputs[STATE].astype(np.int64), newest, time.shape[1])
+    total = ((kept - zero) * time).sum(axis=2).reshape(*y.shape, op.attributes.rank).sum(axis=2)
+    if op.given(BIAS):
         total = total + inputs[BIAS].astype(np.int64)
     result = multiply_by_quantized_multiplier(total, *out) + y.q.zero_point
     return (
@@ -148,183 +125,157 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     )
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select(op: kit.Operator[Svdf], core: Core) -> kit.Kernel:
     """CMSIS-NN's kernel where it is defined, else Thimble's."""
     try:
-        return _cmsis_nn(op, graph, core)
-    except NoKernelError:
-        return own_kernel(op, graph, "thimble_svdf_s16_s8")
+        return _cmsis_nn(op, core)
+    except kit.NoKernelError:
+        return _own(op, core)
 
 
-def _own(op: Op, graph: Graph, core: Core) -> Kernel:
-    return own_kernel(op, graph, "thimble_svdf_s16_s8")
-
-
-def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+def _cmsis_nn(op: kit.Operator[Svdf], core: Core) -> kit.Kernel:
     """CMSIS-NN's kernel, which does not read the dimensions of state, bias and output.
 
     Raises NoKernelError where its sums may wrap or a right shift of 31 matters (it computes 1 << 31
     for it, which is undefined, too).
     """
-    x, y, time = graph.input(op, INPUT), graph.output(op), graph.input(op, TIME)
-    batches, filters, units = x.shape[0], graph.input(op, FEATURES).shape[0], y.shape[1]
-    factors = scales(op, graph)
-    largest = checked_reach(op, graph, factors)
+    x, y, time = op.input(INPUT), op.y, op.input(TIME)
+    batches, filters, units = x.shape[0], op.input(FEATURES).shape[0], y.shape[1]
+    factors = _factors(op)
+    largest = _checked_reach(op, factors)
     require_int32(np.array([largest]))
     if largest >= 1 << 30 and any(shift == _FARTHEST for _, shift in factors):
-        raise NoKernelError(f"it does not shift sums of up to {largest:,} right by 31")
+        raise kit.NoKernelError(f"it does not shift sums of up to {largest:,} right by 31")
     into, out = ((0, 0) if shift == _FARTHEST else (factor, shift) for factor, shift in factors)
     feature_bytes, unit_bytes = 4 * batches * filters, 4 * batches * units
-    params: dict[str, Argument] = {
-        "rank": rank_of(op),
+    params: dict[str, kit.Argument] = {
+        "rank": op.attributes.rank,
         "input_offset": x.q.zero_point,
         "output_offset": y.q.zero_point,
         "input_activation": _range(DType.INT16),
         "output_activation": _range(DType.INT8),
     }
-    arguments: dict[str, Argument] = {
+    arguments: dict[str, kit.Argument] = {
         "input_ctx": context(feature_bytes),
         "output_ctx": context(unit_bytes, feature_bytes),
-        "svdf_params": Struct("cmsis_nn_svdf_params", params),
+        "svdf_params": kit.Struct("cmsis_nn_svdf_params", params),
         "input_quant_params": factor(*into),
         "output_quant_params": factor(*out),
         "input_dims": _dims(batches, x.shape[1]),
-        "input_data": Input(INPUT),
+        "input_data": kit.Input(INPUT),
         "state_dims": _dims(batches, filters * time.shape[1]),
-        "state_data": Output(1),
+        "state_data": kit.Output(1),
         "weights_feature_dims": _dims(filters, x.shape[1]),
-        "weights_feature_data": Input(FEATURES),
+        "weights_feature_data": kit.Input(FEATURES),
         "weights_time_dims": _dims(filters, time.shape[1]),
-        "weights_time_data": Input(TIME),
+        "weights_time_data": kit.Input(TIME),
         "bias_dims": _dims(1, units),
-        "bias_data": Input(BIAS),
+        "bias_data": kit.Input(BIAS),
         "output_dims": _dims(batches, units),
-        "output_data": Output(0),
+        "output_data": kit.Output(0),
     }
-    call = Call("arm_svdf_state_s16_s8", arguments, status=True)
-    return Kernel((call,), _extents, scratch_bytes=feature_bytes + unit_bytes)
+    call = kit.Call("arm_svdf_state_s16_s8", arguments, status=True)
+    return kit.Kernel((call,), _cmsis_nn_extents, scratch_bytes=feature_bytes + unit_bytes)
 
 
-def own_kernel(op: Op, graph: Graph, function: str) -> Kernel:
+def _own(op: kit.Operator[Svdf], core: Core) -> kit.Kernel:
     """Thimble's kernel, whose sums wrap. Raises ScaleError as `check_sums` does."""
-    x, y, state = graph.input(op, INPUT), graph.output(op), graph.input(op, STATE)
-    (into_multiplier, into_shift), (out_multiplier, out_shift) = factors = scales(op, graph)
-    checked_reach(op, graph, factors)
-    params = {
-        "batches": x.shape[0],
-        "depth": x.shape[1],
-        "units": y.shape[1],
-        "rank": rank_of(op),
-        "memory": graph.input(op, TIME).shape[1],
-        "input_zero_point": x.q.zero_point,
+    (into_multiplier, into_shift), (out_multiplier, out_shift) = factors = _factors(op)
+    _checked_reach(op, factors)
+    state = op.input(STATE)
+    members: dict[str, kit.Argument] = {
+        **vars(sizes_of(op)),
+        "input_zero_point": op.input(INPUT).q.zero_point,
         "state_zero_point": state.q.zero_point,
-        "output_zero_point": y.q.zero_point,
+        "output_zero_point": op.y.q.zero_point,
         "into_multiplier": into_multiplier,
         "into_shift": into_shift,
         "out_multiplier": out_multiplier,
         "out_shift": out_shift,
     }
-    arguments: dict[str, Argument] = {
-        "params": Struct("thimble_svdf_params", params),
-        "input": Input(INPUT),
-        "features": Input(FEATURES),
-        "time": Input(TIME),
-        "bias": Input(BIAS),
-        "state": Output(1),
-        "output": Output(0),
-    }
-    return Kernel((Call(function, arguments),), _own_extents)
+    function = "thimble_svdf_s8" if state.dtype is DType.INT8 else "thimble_svdf_s16_s8"
+    params = kit.Struct("thimble_svdf_params", members)
+    return kit.Kernel((kit.Call(function, {"params": params, **OPERANDS}),), _own_extents)
 
 
-def _own_extents(touched: Touched) -> Extents:
-    """As its header says."""
-    call, (width, _) = touched.call, widths(touched.call.function)
-    batches, depth, units, memory = (
-        call[f"params.{name}"] for name in ("batches", "depth", "units", "memory")
-    )
-    filters = units * call["params.rank"]
-    read = {INPUT: whole(batches * depth), FEATURES: whole(filters * depth)}
-    read[TIME] = whole(filters * memory, width)
-    if touched.has(BIAS):
-        read[BIAS] = whole(units, 4)
-    return Extents(read, {0: whole(batches * units), 1: whole(batches * filters * memory, width)})
+def _own_extents(touched: kit.Touched) -> kit.Extents:
+    call, (width, _) = touched.call, kit.widths(touched.call.function)
+    return sizes_in(call).extents(touched, element_bytes=1, time_bytes=width, state_bytes=width)
 
 
-def _range(dtype: DType) -> Struct:
+def _no_cmsis_nn(op: kit.Operator[Svdf], core: Core) -> kit.Kernel:
+    raise kit.NoKernelError("arm_svdf_s8 is not called: it knows no zero point of the state")
+
+
+def _range(dtype: DType) -> kit.Struct:
     info = np.iinfo(dtype.value)
     return limits(int(info.min), int(info.max))
 
 
-def _dims(rows: int, columns: int) -> Struct:
+def _dims(rows: int, columns: int) -> kit.Struct:
     return dims(n=rows, h=columns)
 
 
-def _extents(touched: Touched) -> Extents:
+def _cmsis_nn_extents(touched: kit.Touched) -> kit.Extents:
     """The units follow from filters and rank; both sums lie in scratch."""
     call = touched.call
     batches, depth = call["input_dims.n"], call["input_dims.h"]
     filters, memory = call["weights_feature_dims.n"], call["weights_time_dims.h"]
     rank = call["svdf_params.rank"]
     units = filters // rank if rank else 0
-    read = {INPUT: whole(batches * depth), FEATURES: whole(filters * depth)}
-    read[TIME] = whole(filters * memory, 2)
-    if touched.has(BIAS):
-        read[BIAS] = whole(units, 4)
+    own = Sizes(batches, depth, units, rank, memory)
     second = call.find("output_ctx.buf")
-    assert isinstance(second, Scratch)
-    return Extents(
-        read,
-        {0: whole(batches * units), 1: whole(batches * filters * memory, 2)},
+    assert isinstance(second, kit.Scratch)
+    return replace(
+        own.extents(touched, element_bytes=1, time_bytes=2, state_bytes=2),
         scratch=max(4 * batches * filters, second.at_bytes + 4 * batches * units),
     )
 
 
-def _macs(op: Op, graph: Graph) -> int:
-    features, time = graph.input(op, FEATURES), graph.input(op, TIME)
-    return graph.input(op, INPUT).shape[0] * (features.elements + time.elements)
-
-
-def _read(node: TfliteNode) -> ReadOp:
+def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
     state = node.inputs[STATE] if len(node.inputs) == 5 else None
     if state is not None and (state.dtype is not DType.INT16 or state.q.zero_point):
         raise node.unsupported(
             f"its state is {state.dtype.value}, and LiteRT computes with a symmetric int16 state",
             "convert it again: current converters make the state int16",
         )
-    return read_layer(node, DType.INT16)
+    return _read(node, DType.INT16)
 
 
-def read_layer(node: TfliteNode, time_dtype: DType) -> ReadOp:
-    """The reader of a layer whose time filters and state have this type."""
-    given = node.inputs
-    if len(given) != 5 or any(given[i] is None for i in (INPUT, FEATURES, TIME, STATE)):
-        raise node.unsupported("an input is missing")
-    features, time, bias = given[FEATURES], given[TIME], given[BIAS]
-    assert features is not None
-    assert time is not None
+def _read_s8(node: kit.TfliteNode) -> kit.ReadOp:
+    state = node.inputs[STATE] if len(node.inputs) == 5 else None
+    if state is not None and state.q.per_channel:
+        raise node.unsupported(f"tensor {state.name!r} has not one scale and zero point")
+    return _read(node, DType.INT8)
+
+
+def _read(node: kit.TfliteNode, time_dtype: DType) -> kit.ReadOp:
+    """A layer whose time filters and state have this type."""
+    check_present(node)
     wanted = {INPUT: DType.INT8, FEATURES: DType.INT8, TIME: time_dtype, BIAS: DType.INT32}
     for index, dtype in wanted.items():
-        tensor = given[index]
+        tensor = node.inputs[index]
         if tensor is not None and tensor.dtype is not dtype:
             raise node.unsupported(
                 f"tensor {tensor.name!r} is {tensor.dtype.value}, not {dtype.value}",
                 "quantise the model fully to int8",
             )
-    for index in (FEATURES, TIME, *((BIAS,) if bias is not None else ())):
-        node.constant(index)
-    if any(t.q.per_channel or t.q.zero_point for t in (features, time)):
+    check_constant(node)
+    filters = [tensor for i in (FEATURES, TIME) if (tensor := node.inputs[i]) is not None]
+    if any(t.q.per_channel or t.q.zero_point for t in filters):
         raise node.unsupported("its filters are not per tensor and symmetric")
     if node.options.fusedActivationFunction != "RELU":
         raise node.unsupported("its activation is not RELU, the only one that LiteRT computes")
-    return ReadOp(Svdf(int(node.options.rank)), (0, 1, 2, 3, 4), states=(STATE,))
+    return kit.ReadOp(Svdf(int(node.options.rank)), (0, 1, 2, 3, 4), states=(STATE,))
 
 
-def write(op: Op, graph: Graph) -> WrittenOp:
-    options = {"rank": rank_of(op), "fusedActivationFunction": "RELU"}
-    return WrittenOp("SVDF", "SVDFOptions", options)
+def _write(op: kit.Operator[Svdf]) -> kit.WrittenOp:
+    options = {"rank": op.attributes.rank, "fusedActivationFunction": "RELU"}
+    return kit.WrittenOp("SVDF", "SVDFOptions", options)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def sample_s16(rng: np.random.Generator) -> Graph:
+    """A random layer with an int16 state, and its state."""
     batches, depth, units, rank, memory = (int(n) for n in rng.integers(1, (3, 40, 8, 3, 11)))
     filters = units * rank
 
@@ -354,17 +305,57 @@ def _sample(rng: np.random.Generator) -> Graph:
     return graph.with_ops(graph.ops)
 
 
-SPEC_S16 = OldForm(
+def _sample_s8(rng: np.random.Generator) -> Graph:
+    """An int16 layer with scales of its time filters and of its state to match int8."""
+    wide = sample_s16(rng)
+    (op,) = wide.ops
+    x, features = wide.input(op, INPUT), wide.input(op, FEATURES)
+    newest = x.q.scale * features.q.scale * 4000.0 * 2.0 ** rng.uniform(-2, 1)
+    state_q = _quantisation(newest / 128, int(rng.integers(-128, 128)))
+    time_q = _quantisation(wide.input(op, TIME).q.scale * 64, 0)
+    tensors = []
+    for tensor in wide.tensors.values():
+        if tensor.name in ("state", "state_next"):
+            tensor = replace(tensor, dtype=DType.INT8, quantisation=state_q)
+        if tensor.name == "time":
+            data: kit.Array = rng.integers(-127, 128, tensor.shape).astype(np.int8)
+            tensor = replace(tensor, dtype=DType.INT8, quantisation=time_q, constant=data)
+        if tensor.name == "bias":
+            tensor = replace(tensor, quantisation=_quantisation(state_q.scale * time_q.scale, 0))
+        if tensor.name == "y":
+            memory = wide.input(op, TIME).shape[1]
+            scale = state_q.scale * time_q.scale * 30 * memory * 2.0 ** rng.uniform(-2, 1)
+            tensor = replace(tensor, quantisation=_quantisation(scale, tensor.q.zero_point))
+        tensors.append(tensor)
+    initial = np.full(wide.states[0].initial.shape, state_q.zero_point, np.int8)
+    kept = State(wide.states[0].input, wide.states[0].output, initial)
+    return Graph.build("sample", tensors, [op], wide.inputs, wide.outputs, [kept])
+
+
+def _quantisation(scale: float, zero_point: int) -> Quantisation:
+    return Quantisation((float(np.float32(scale)),), (zero_point,))
+
+
+SVDF_S16 = kit.Form(
     kind="svdf",
     attributes=Svdf,
-    infer=_infer,
+    infer=infer,
     reference=_reference,
-    select=Choice(_select, _cmsis_nn, _own),
-    sample=_sample,
-    macs=_macs,
-    tflite=TfliteBinding(("SVDF",), _read, write),
+    select=kit.Choice(_select, _cmsis_nn, _own),
+    sample=sample_s16,
+    macs=macs,
+    tflite=kit.TfliteBinding(("SVDF",), _read_s16, _write),
     dtype=DType.INT16,
     operand=STATE,
     types=frozenset({DType.INT8, DType.INT16}),
     limits="int8 with an int16 state; RELU; state is kept from run to run",
+)
+SVDF_S8 = replace(
+    SVDF_S16,
+    select=kit.Choice(_own, _no_cmsis_nn),
+    sample=_sample_s8,
+    tflite=kit.TfliteBinding(("SVDF",), _read_s8, _write),
+    dtype=DType.INT8,
+    types=frozenset(),
+    limits="int8 with an int8 state of any zero point; RELU; state is kept from run to run",
 )

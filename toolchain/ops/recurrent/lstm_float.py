@@ -1,0 +1,314 @@
+"""LSTM of floats, with float weights (LiteRT `lstm_eval.cc`, `LstmStepFloat`) or int8 ones
+(`LstmStepHybrid`).
+
+A gate is its bias, plus the sum over the inputs, plus the sum over the hidden state. Where weights
+are int8, the input row and the hidden state are quantised in each step, each by its own range, and
+both sums are scaled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import DType, Graph, Tensor
+from toolchain.ops import kit
+from toolchain.ops.arithmetic.dynamic_range import Range
+from toolchain.ops.arithmetic.float_math import Float32
+from toolchain.ops.convolution.common import constant_of
+from toolchain.ops.hybrid.kernels import check_sums, matrix_bytes, packed_matrix
+from toolchain.ops.hybrid.sums import centred, check_floats, in_float32
+from toolchain.ops.recurrent import lstm_s8
+from toolchain.ops.recurrent.lstm_layer import (
+    BIASES,
+    CELL,
+    GATES,
+    HIDDEN,
+    INPUT,
+    INPUT_WEIGHTS,
+    KEPT_STATES,
+    RECURRENT_WEIGHTS,
+    Lstm,
+    check_symmetric,
+    given_tensors,
+    infer,
+    lstm_walk,
+    macs,
+    of_gates,
+    written,
+)
+from toolchain.ops.recurrent.samples import in_float, with_attributes, with_int8_weights
+from toolchain.ops.recurrent.sequence import Walk, lstm_cell, products, row_extents
+
+_FLOAT_BYTES = 4
+_WORDS = "thimble_sequence_lstm_hybrid_s8"
+_MATRICES = {"weights": INPUT_WEIGHTS, "recurrent": RECURRENT_WEIGHTS}
+
+
+@dataclass(frozen=True)
+class FloatLstm(Lstm):
+    """`backwards`: the last step of the sequence comes first.
+
+    `range`: how rows are quantised where weights are int8, SYMMETRIC or ASYMMETRIC; None where they
+    are float32.
+    """
+
+    backwards: bool = False
+    range: Range | None = None
+
+
+def _walk(op: kit.Operator[FloatLstm]) -> Walk:
+    return lstm_walk(op, backwards=op.attributes.backwards)
+
+
+def _joined(tensors: Sequence[Tensor]) -> kit.Array:
+    """Of four gates, one after another."""
+    return np.concatenate([constant_of(tensor) for tensor in tensors])
+
+
+def _sums(matrices: Sequence[Tensor], rows: Float32, chosen: Range | None) -> Float32:
+    """The products of rows and the weights of all gates, [batches, gates * units]."""
+    if chosen is None:
+        return products(_joined(matrices).astype(np.float32), rows)
+    stored, steps = centred(rows, chosen)
+    parts = []
+    for weights in matrices:
+        sums = in_float32(stored @ constant_of(weights).astype(np.int64).T)
+        parts.append(sums * (steps * np.float32(weights.q.scale))[:, None])
+    return np.concatenate(parts, axis=1).astype(np.float32)
+
+
+def _reference(op: kit.Operator[FloatLstm], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    weights, recurrent = (of_gates(op, first) for first in _MATRICES.values())
+    bias = _joined(of_gates(op, BIASES)).astype(np.float32)
+    walk, chosen = _walk(op), op.attributes.range
+    x, hidden, cell = (inputs[i].astype(np.float32) for i in (INPUT, HIDDEN, CELL))
+    rows = []
+    with np.errstate(all="ignore"):
+        for step in walk.split(x):
+            sums = (bias + _sums(weights, step, chosen)) + _sums(recurrent, hidden, chosen)
+            gates = np.split(sums, len(GATES), axis=1)
+            hidden, cell = lstm_cell(gates, cell, op.attributes.cell_clip)
+            rows.append(hidden)
+    return walk.joined(rows), hidden, cell
+
+
+def _select(op: kit.Operator[FloatLstm], core: Core) -> kit.Kernel:
+    return _float_kernel(op) if op.attributes.range is None else _hybrid_kernel(op, core)
+
+
+def _float_kernel(op: kit.Operator[FloatLstm]) -> kit.Kernel:
+    walk = _walk(op)
+    rows, units = walk.batches * walk.steps, walk.units
+    members: dict[str, kit.Argument] = {
+        **walk.members,
+        "backwards": int(walk.backwards),
+        "cell_clip": float(np.float32(op.attributes.cell_clip)),
+    }
+    arguments: dict[str, kit.Argument] = {
+        "params": kit.Struct("thimble_sequence_lstm_f32_params", members),
+        "input": kit.Input(INPUT),
+        "weights": kit.Packed("weights"),
+        "recurrent": kit.Packed("recurrent"),
+        "bias": kit.Packed("bias"),
+        "hidden": kit.Output(1),
+        "cell": kit.Output(2),
+        "gates": kit.Scratch(element="float"),
+        "output": kit.Output(0),
+    }
+
+    def constant(key: str, first: int) -> kit.Constant:
+        """[gates, units, ...]."""
+        gates = of_gates(op, first)
+        return kit.Constant(
+            key,
+            lambda: np.stack([constant_of(tensor) for tensor in gates]).astype(np.float32),
+            f"{key} of the gates: {', '.join(GATES)}",
+        )
+
+    return kit.Kernel(
+        (kit.Call("thimble_sequence_lstm_f32", arguments),),
+        _float_extents,
+        constants=tuple(constant(*one) for one in (*_MATRICES.items(), ("bias", BIASES))),
+        scratch_bytes=_gates_bytes(units),
+        find_terms=lambda: {
+            "call": 1.0,
+            "row": rows,
+            "product": rows * len(GATES) * units * (walk.inputs + units),
+            "unit": rows * units,
+        },
+    )
+
+
+def _gates_bytes(units: int) -> int:
+    """Of a float of each unit of each gate."""
+    return _FLOAT_BYTES * len(GATES) * units
+
+
+def _float_extents(touched: kit.Touched) -> kit.Extents:
+    call = touched.call
+    inputs, units = call["params.inputs"], call["params.units"]
+    gates = _gates_bytes(units)
+    constants = {"weights": gates * inputs, "recurrent": gates * units, "bias": gates}
+    return kit.Extents(*row_extents(call, *[_FLOAT_BYTES] * 3), constants, scratch=gates)
+
+
+def _hybrid_kernel(op: kit.Operator[FloatLstm], core: Core) -> kit.Kernel:
+    walk, chosen = _walk(op), op.attributes.range
+    assert chosen is not None
+    for first in _MATRICES.values():
+        for matrix in of_gates(op, first):
+            check_sums(op.op, matrix, chosen)
+    members: dict[str, kit.Argument] = {
+        **walk.members,
+        "asymmetric": int(chosen is Range.ASYMMETRIC),
+        "cell_clip": float(np.float32(op.attributes.cell_clip)),
+    }
+    for name in _MATRICES:
+        parts: dict[str, kit.Argument] = {
+            "parameters": kit.Packed(f"{name}_parameters"),
+            "taps": kit.Packed(f"{name}_taps"),
+            "scales": kit.Packed(f"{name}_scales"),
+        }
+        members[name] = kit.Struct("thimble_hybrid_matrix", parts)
+    arguments: dict[str, kit.Argument] = {
+        "params": kit.Struct("thimble_sequence_lstm_hybrid_params", members),
+        "input": kit.Input(INPUT),
+        "bias": kit.Packed("bias"),
+        "hidden": kit.Output(1),
+        "cell": kit.Output(2),
+        "gates": kit.Scratch(element="float"),
+        "stored": kit.Scratch(_gates_bytes(walk.units), element="int8_t"),
+        "output": kit.Output(0),
+    }
+    function = "thimble_sequence_lstm_hybrid_lanes_s8" if core.mve else _WORDS
+    return kit.Kernel(
+        (kit.Call(function, arguments),),
+        _hybrid_extents,
+        constants=tuple(_hybrid_constants(op, core)),
+        scratch_bytes=_gates_bytes(walk.units) + max(walk.inputs, walk.units),
+    )
+
+
+def _hybrid_constants(op: kit.Operator[FloatLstm], core: Core) -> list[kit.Constant]:
+    order = ", ".join(GATES)
+    biases = of_gates(op, BIASES)
+    found = [kit.Constant("bias", lambda: _joined(biases).astype(np.float32), f"of {order}")]
+    for name, first in _MATRICES.items():
+        matrices = of_gates(op, first)
+
+        def parameters(matrices: list[Tensor] = matrices) -> kit.Array:
+            return packed_matrix(_joined(matrices).astype(np.int8), core)
+
+        def taps(matrices: list[Tensor] = matrices) -> kit.Array:
+            return np.asarray(_joined(matrices).astype(np.int32).sum(axis=1), np.int32)
+
+        def scales(matrices: list[Tensor] = matrices) -> kit.Array:
+            return np.array([matrix.q.scale for matrix in matrices], np.float32)
+
+        found += [
+            kit.Constant(f"{name}_parameters", parameters, f"{name} of the gates: {order}"),
+            kit.Constant(f"{name}_taps", taps, "sums of them"),
+            kit.Constant(f"{name}_scales", scales, "of each gate"),
+        ]
+    return found
+
+
+def _hybrid_extents(touched: kit.Touched) -> kit.Extents:
+    call = touched.call
+    inputs, units = call["params.inputs"], call["params.units"]
+    filters = len(GATES) * units
+    constants = {"bias": _gates_bytes(units)}
+    for name, depth in (("weights", inputs), ("recurrent", units)):
+        constants[f"{name}_parameters"] = matrix_bytes(filters, depth, call.function != _WORDS)
+        constants[f"{name}_taps"] = 4 * filters
+        constants[f"{name}_scales"] = 4 * len(GATES)
+    stored = call.find("stored")
+    assert isinstance(stored, kit.Scratch)
+    scratch = max(_gates_bytes(units), stored.at_bytes + max(inputs, units))
+    return kit.Extents(*row_extents(call, *[_FLOAT_BYTES] * 3), constants, scratch=scratch)
+
+
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    kept, tensors = given_tensors(node)
+    options, clip, chosen = node.options, float(node.options.cellClip), None
+    if tensors[INPUT_WEIGHTS].dtype is DType.INT8:
+        _check_int8_weights(node, kept, tensors)
+        chosen = Range.ASYMMETRIC if options.asymmetricQuantizeInputs else Range.SYMMETRIC
+    else:
+        for tensor in tensors:
+            if tensor.dtype is not DType.FLOAT32:
+                raise node.unsupported(
+                    f"tensor {tensor.name!r} is {tensor.dtype.value} beside float32",
+                    "quantise the model fully to int8, or not at all",
+                )
+    if not math.isfinite(clip):
+        raise node.unsupported(f"its cell clip is {clip}")
+    backwards = chosen is None and bool(getattr(options, "backwards", False))
+    attributes = FloatLstm(bool(options.timeMajor), clip, backwards, chosen)
+    return kit.ReadOp(attributes, kept, states=KEPT_STATES)
+
+
+def _check_int8_weights(
+    node: kit.TfliteNode, kept: Sequence[int], tensors: Sequence[Tensor]
+) -> None:
+    check_floats(node, (kept[INPUT], *kept[BIASES:]))
+    for tensor in tensors[INPUT_WEIGHTS:BIASES]:
+        if tensor.dtype is not DType.INT8 or tensor.quantisation is None:
+            raise node.unsupported(
+                f"weights {tensor.name!r} are {tensor.dtype.value} beside int8 ones",
+                "quantise all weights, or none",
+            )
+        check_symmetric(node, tensor)
+
+
+def _write(op: kit.Operator[FloatLstm]) -> kit.WrittenOp:
+    if op.attributes.range is None:
+        return written(op)
+    return written(op, asymmetricQuantizeInputs=op.attributes.range is Range.ASYMMETRIC)
+
+
+def _drawn(rng: np.random.Generator) -> tuple[Graph, FloatLstm]:
+    """A layer with float weights but for its attributes, and these."""
+    graph = in_float(lstm_s8.sample(rng), rng)
+    attributes = graph.ops[0].attributes
+    assert isinstance(attributes, Lstm)
+    return graph, FloatLstm(attributes.time_major, attributes.cell_clip)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    return with_attributes(*_drawn(rng))
+
+
+def _hybrid_sample(rng: np.random.Generator) -> Graph:
+    graph, attributes = _drawn(rng)
+    weights = graph.ops[0].inputs[INPUT_WEIGHTS:BIASES]
+    graph = with_int8_weights(graph, weights, 0.008, rng)
+    chosen = Range.ASYMMETRIC if rng.random() < 0.5 else Range.SYMMETRIC
+    return with_attributes(graph, replace(attributes, range=chosen))
+
+
+LSTM_F32 = kit.Form(
+    kind="lstm",
+    attributes=FloatLstm,
+    infer=infer,
+    reference=_reference,
+    select=_select,
+    sample=_sample,
+    macs=macs,
+    tflite=kit.TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_LSTM",), _read, _write),
+    dtype=DType.FLOAT32,
+    limits="float32; no peepholes, projection, layer normalisation or coupled gates; state is kept "
+    "from run to run",
+)
+LSTM_HYBRID = replace(
+    LSTM_F32,
+    sample=_hybrid_sample,
+    weights=DType.INT8,
+    name="hybrid",
+    limits="float32 with constant int8 weights, as LiteRT's hybrid kernel",
+)

@@ -1,0 +1,229 @@
+"""SVDF of floats with any activation that is a clamp: with float filters (LiteRT `EvalFloatSVDF`)
+or int8 ones (`EvalHybridSVDF`).
+
+Where filters are int8, the inputs of each image are quantised, products with the feature filters
+are scaled in float32, and time filters are dequantised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import DType, Graph
+from toolchain.ops import kit
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.arithmetic.dynamic_range import Range
+from toolchain.ops.arithmetic.float_math import Float32
+from toolchain.ops.arithmetic.lane_sums import lane_sum
+from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
+from toolchain.ops.hybrid.sums import centred, check_floats, in_float32
+from toolchain.ops.readers.float32 import check_float_node, larger, range_of, smaller
+from toolchain.ops.recurrent.samples import in_float, with_attributes, with_int8_weights
+from toolchain.ops.recurrent.svdf_integer import sample_s16
+from toolchain.ops.recurrent.svdf_layer import (
+    BIAS,
+    FEATURES,
+    INPUT,
+    OPERANDS,
+    STATE,
+    TIME,
+    Sizes,
+    Svdf,
+    check_constant,
+    check_present,
+    infer,
+    macs,
+    moved,
+    sizes_in,
+    sizes_of,
+)
+
+_ACTIVATIONS = (Activation.RELU, Activation.NONE, Activation.RELU6, Activation.RELU_N1_TO_1)
+
+
+@dataclass(frozen=True)
+class FloatSvdf(Svdf):
+    """`range`: how inputs are quantised where filters are int8, SYMMETRIC or ASYMMETRIC; None where
+    they are float32.
+    """
+
+    activation: Activation = Activation.RELU
+    range: Range | None = None
+
+
+def _filtered(op: kit.Operator[FloatSvdf], inputs: Sequence[kit.Array]) -> tuple[Float32, Float32]:
+    """The newest value of each filter's state, [batches, filters], and the time filters."""
+    x, features, time = (inputs[i].astype(np.float32) for i in (INPUT, FEATURES, TIME))
+    chosen = op.attributes.range
+    if chosen is None:
+        return lane_sum(features * x[:, None, :]), time
+    stored, steps = centred(x, chosen)
+    sums = in_float32(stored @ inputs[FEATURES].astype(np.int64).T)
+    scale, time_scale = (np.float32(op.input(i).q.scale) for i in (FEATURES, TIME))
+    return sums * (scale * steps[:, None]), time * time_scale
+
+
+def _reference(op: kit.Operator[FloatSvdf], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    newest, time = _filtered(op, inputs)
+    kept = moved(inputs[STATE].astype(np.float32), newest, time.shape[1])
+    total = lane_sum(lane_sum(time * kept).reshape(*op.y.shape, op.attributes.rank))
+    if op.given(BIAS):
+        total = total + inputs[BIAS].astype(np.float32)
+    if op.attributes.activation is not Activation.NONE:  # NaN becomes the lower bound
+        low, high = (np.float32(bound) for bound in range_of(op.attributes.activation))
+        total = smaller(larger(total, low), high)
+    return total, kept.reshape(inputs[STATE].shape)
+
+
+def _select(op: kit.Operator[FloatSvdf], core: Core) -> kit.Kernel:
+    low, high = range_of(op.attributes.activation)
+    clamp: dict[str, kit.Argument] = {
+        "clamped": int(op.attributes.activation is not Activation.NONE),
+        "min": low,
+        "max": high,
+    }
+    chosen, sizes = op.attributes.range, sizes_of(op)
+    if chosen is not None:
+        return _hybrid_kernel(op, core, chosen, clamp)
+    params = kit.Struct("thimble_svdf_f32_params", {**vars(sizes), **clamp})
+    return kit.Kernel(
+        (kit.Call("thimble_svdf_f32", {"params": params, **OPERANDS}),), _float_extents
+    )
+
+
+def _float_extents(touched: kit.Touched) -> kit.Extents:
+    sizes = sizes_in(touched.call)
+    return sizes.extents(touched, element_bytes=4, time_bytes=4, state_bytes=4)
+
+
+def _hybrid_kernel(
+    op: kit.Operator[FloatSvdf], core: Core, chosen: Range, clamp: dict[str, kit.Argument]
+) -> kit.Kernel:
+    """A call for the newest values, which lie in scratch, and one for the rest."""
+    features, sizes = op.input(FEATURES), sizes_of(op)
+    newest_bytes = 4 * sizes.batches * sizes.filters
+    newest, stored = kit.Scratch(element="float"), kit.Scratch(newest_bytes)
+    images = Images(sizes.batches, chosen, newest, kit.Input(INPUT), stored)
+    params: dict[str, kit.Argument] = {
+        "batches": sizes.batches,
+        "units": sizes.units,
+        "rank": sizes.rank,
+        "memory": sizes.memory,
+        **clamp,
+        "time_scale": op.input(TIME).q.scale,
+    }
+    arguments: dict[str, kit.Argument] = {
+        "params": kit.Struct("thimble_svdf_hybrid_params", params),
+        "newest": newest,
+        "time": kit.Input(TIME),
+        "bias": kit.Input(BIAS),
+        "state": kit.Output(1),
+        "output": kit.Output(0),
+    }
+    return kit.Kernel(
+        (images_call(op.op, features, core, images), kit.Call("thimble_svdf_hybrid_s8", arguments)),
+        _hybrid_extents,
+        images_constants(features, core),
+        scratch_bytes=newest_bytes + sizes.depth,
+    )
+
+
+def _hybrid_extents(touched: kit.Touched) -> kit.Extents:
+    products, call = touched.calls
+    first = images_extents(replace(touched, calls=(products,)))
+    batches, units, rank, memory = (
+        call[f"params.{name}"] for name in ("batches", "units", "rank", "memory")
+    )
+    sizes = Sizes(batches, 0, units, rank, memory)
+    own = sizes.extents(touched, element_bytes=4, time_bytes=1, state_bytes=4)
+    read = {index: extent for index, extent in own.inputs.items() if index in (TIME, BIAS)}
+    scratch = max(first.scratch, 4 * batches * sizes.filters)
+    return replace(first, inputs={**first.inputs, **read}, outputs=own.outputs, scratch=scratch)
+
+
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    check_present(node)
+    features, chosen = node.inputs[FEATURES], None
+    assert features is not None
+    if features.dtype is DType.INT8:
+        _check_int8_filters(node)
+        asymmetric = node.options.asymmetricQuantizeInputs
+        chosen = Range.ASYMMETRIC if asymmetric else Range.SYMMETRIC
+    else:
+        check_float_node(node)
+        check_constant(node)
+    name = node.options.fusedActivationFunction
+    if name not in {activation.name for activation in _ACTIVATIONS}:
+        raise node.unsupported(f"its activation is {name}", "apply it in an operator of its own")
+    attributes = FloatSvdf(int(node.options.rank), Activation[name], chosen)
+    return kit.ReadOp(attributes, (0, 1, 2, 3, 4), states=(STATE,))
+
+
+def _check_int8_filters(node: kit.TfliteNode) -> None:
+    check_floats(node, (INPUT, BIAS, STATE))
+    check_constant(node)
+    for filters in (node.inputs[FEATURES], node.inputs[TIME]):
+        assert filters is not None
+        if filters.dtype is not DType.INT8 or filters.quantisation is None:
+            raise node.unsupported(
+                f"its filters {filters.name!r} are not int8 with a scale, beside int8 ones",
+                "convert the model again",
+            )
+        if filters.q.per_channel or filters.q.zero_point:
+            raise node.unsupported("its filters are not per tensor and symmetric")
+
+
+def _write(op: kit.Operator[FloatSvdf]) -> kit.WrittenOp:
+    options = {"rank": op.attributes.rank, "fusedActivationFunction": op.attributes.activation.name}
+    if op.attributes.range is None:
+        return kit.WrittenOp("SVDF", "SVDFOptions", options)
+    asymmetric = op.attributes.range is Range.ASYMMETRIC
+    options |= {"asymmetricQuantizeInputs": asymmetric}
+    return kit.WrittenOp("SVDF", "SVDFOptions", options, version=4)
+
+
+def _drawn(rng: np.random.Generator) -> tuple[Graph, FloatSvdf]:
+    """A layer with float filters but for its attributes, and these."""
+    graph = in_float(sample_s16(rng), rng)
+    attributes = graph.ops[0].attributes
+    assert isinstance(attributes, Svdf)
+    activation = _ACTIVATIONS[int(rng.integers(len(_ACTIVATIONS)))]
+    return graph, FloatSvdf(attributes.rank, activation)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    return with_attributes(*_drawn(rng))
+
+
+def _hybrid_sample(rng: np.random.Generator) -> Graph:
+    graph, attributes = _drawn(rng)
+    filters = [graph.ops[0].inputs[index] for index in (FEATURES, TIME)]
+    graph = with_int8_weights(graph, filters, 0.02, rng)
+    chosen = Range.ASYMMETRIC if rng.random() < 0.5 else Range.SYMMETRIC
+    return with_attributes(graph, replace(attributes, range=chosen))
+
+
+SVDF_F32 = kit.Form(
+    kind="svdf",
+    attributes=FloatSvdf,
+    infer=infer,
+    reference=_reference,
+    select=_select,
+    sample=_sample,
+    macs=macs,
+    tflite=kit.TfliteBinding(("SVDF",), _read, _write),
+    dtype=DType.FLOAT32,
+    operand=STATE,
+    limits="float32; RELU, RELU6, [-1, 1] or none; state is kept from run to run",
+)
+SVDF_HYBRID = replace(
+    SVDF_F32,
+    sample=_hybrid_sample,
+    weights=DType.INT8,
+    name="hybrid",
+    limits="float32 with constant int8 filters, as LiteRT's hybrid kernel",
+)
