@@ -1,7 +1,9 @@
 """Which C files define a set of functions, and everything that those call.
 
 The sources are read; there is no list, so another CMSIS-NN version works too. The answer is the
-union over all `#if` branches; a linker that removes unused sections drops the rest.
+union over all `#if` branches; a linker that removes unused sections drops the rest. A function may
+be an instance of a body that several types share: its file includes the body's header, with a macro
+that expands to the function's name, which is the file's, too.
 """
 
 from __future__ import annotations
@@ -107,6 +109,8 @@ def _index(tree: CTree) -> _Index:
                 and match["type"].strip()
             ):
                 defined_in.setdefault(match["name"], path)
+        if any(match["body"].strip() == path.stem for match in _MACRO.finditer(text)):
+            defined_in.setdefault(path.stem, path)  # an included body defines what it is named
     for path in (*tree.headers(), *tree.support()):
         text = _stripped(path)
         for match in _FUNCTION.finditer(text):

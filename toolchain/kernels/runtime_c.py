@@ -2,7 +2,8 @@
 
 `runtime_c/include/` holds what generated C includes: the functions that it calls and the structs
 that they take. What only kernels share is declared beside its family; what several families share,
-in `source/support/`.
+in `source/support/`. Functions that differ in a type alone share a body, `thimble_<name>_body.h`;
+the file of each says what the body's macros are.
 """
 
 from __future__ import annotations

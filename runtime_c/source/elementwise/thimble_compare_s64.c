@@ -1,22 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_choice.h"
-
-void thimble_compare_s64(const int64_t *input_1,
-                         int32_t step_1,
-                         const int64_t *input_2,
-                         int32_t step_2,
-                         uint8_t *output,
-                         int32_t size,
-                         const thimble_relation_params *params)
-{
-    const int32_t relation = params->relation;
-
-    for (int32_t i = 0; i < size; i++) {
-        const int64_t a = *input_1;
-        const int64_t b = *input_2;
-        const int32_t place = 1 + (a > b) - (a < b);
-        output[i] = (uint8_t)((relation >> place) & 1);
-        input_1 += step_1;
-        input_2 += step_2;
-    }
-}
+#define ELEMENT int64_t
+#define COMPARE thimble_compare_s64
+#include "thimble_compare_body.h"

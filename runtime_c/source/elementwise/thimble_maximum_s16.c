@@ -1,17 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_wide.h"
-
-/* The maximum of the stored values, as TFLite's `MaximumMinimumBroadcastSlow`. */
-void thimble_maximum_s16(const int16_t *input_1,
-                         int32_t step_1,
-                         const int16_t *input_2,
-                         int32_t step_2,
-                         int16_t *output,
-                         int32_t size)
-{
-    for (int32_t i = 0; i < size; i++) {
-        output[i] = (int16_t)(*input_1 > *input_2 ? *input_1 : *input_2);
-        input_1 += step_1;
-        input_2 += step_2;
-    }
-}
+#define ELEMENT int16_t
+#define IS_TAKEN(first, second) ((first) > (second))
+#define EXTREMUM thimble_maximum_s16
+#include "thimble_extremum_body.h"

@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_requantized.h"
-
-void thimble_requantize_s16_s8(const int16_t *input,
-                               int8_t *output,
-                               int32_t size,
-                               const thimble_requantize_params *params)
-{
-    const thimble_requantize_params p = *params;
-    for (int32_t i = 0; i < size; i++) {
-        output[i] = (int8_t)thimble_requantized(input[i], &p);
-    }
-}
+#define SOURCE int16_t
+#define TARGET int8_t
+#define REQUANTIZE thimble_requantize_s16_s8
+#include "thimble_requantize_body.h"

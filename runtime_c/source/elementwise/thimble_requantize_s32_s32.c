@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_requantized.h"
-
-void thimble_requantize_s32_s32(const int32_t *input,
-                                int32_t *output,
-                                int32_t size,
-                                const thimble_requantize_params *params)
-{
-    const thimble_requantize_params p = *params;
-    for (int32_t i = 0; i < size; i++) {
-        output[i] = thimble_requantized(input[i], &p);
-    }
-}
+#define SOURCE int32_t
+#define TARGET int32_t
+#define REQUANTIZE thimble_requantize_s32_s32
+#include "thimble_requantize_body.h"

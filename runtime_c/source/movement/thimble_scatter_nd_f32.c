@@ -1,25 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_data.h"
-#include "thimble_places.h"
-
-int32_t thimble_scatter_nd_f32(
-    const thimble_rows_params *params, int32_t size, const void *indices, const float *updates, float *target)
-{
-    const int32_t run = params->run_bytes / (int32_t)sizeof(float);
-
-    for (int32_t i = 0; i < size; i++) {
-        target[i] = 0;
-    }
-    for (int32_t row = 0; row < params->rows; row++) {
-        const int32_t place = thimble_place_of_row(params, indices, row);
-        if (place < 0) {
-            return -1;
-        }
-        const float *from = updates + (ptrdiff_t)row * run;
-        float *to = target + (ptrdiff_t)place * run;
-        for (int32_t i = 0; i < run; i++) {
-            to[i] += from[i];
-        }
-    }
-    return 0;
-}
+#define ELEMENT float
+#define ADDED(a, b) ((a) + (b))
+#define SCATTER_ND thimble_scatter_nd_f32
+#include "thimble_scatter_nd_body.h"

@@ -22,5 +22,5 @@ void thimble_lstm_s8(const int8_t *input,
                      int16_t *gates,
                      int8_t *output)
 {
-    thimble_lstm_steps(input, params, add, hidden, cell, gates, output);
+    thimble_lstm_steps(input, params, add, thimble_lstm_update, hidden, cell, gates, output);
 }

@@ -22,6 +22,12 @@ typedef void (*thimble_lstm_add)(const int8_t *values,
                                  int32_t depth,
                                  int32_t units);
 
+/* New states of a step, from the sums of its gates. */
+typedef void (*thimble_lstm_next)(const thimble_lstm_params *params,
+                                  const int16_t *gates,
+                                  int8_t *hidden,
+                                  int16_t *cell);
+
 static inline void thimble_lstm_gates(const int8_t *input,
                                       const thimble_lstm_params *params,
                                       thimble_lstm_add add,
@@ -117,6 +123,7 @@ thimble_lstm_update(const thimble_lstm_params *params, const int16_t *gates, int
 static inline void thimble_lstm_steps(const int8_t *input,
                                       const thimble_lstm_params *params,
                                       thimble_lstm_add add,
+                                      thimble_lstm_next next,
                                       int8_t *hidden,
                                       int16_t *cell,
                                       int16_t *gates,
@@ -127,7 +134,7 @@ static inline void thimble_lstm_steps(const int8_t *input,
             const int32_t row = batch * params->batch_stride + step * params->step_stride;
 
             thimble_lstm_gates(&input[row * params->inputs], params, add, hidden, gates);
-            thimble_lstm_update(params, gates, hidden, cell);
+            next(params, gates, hidden, cell);
             (void)memcpy(&output[row * params->units], hidden, (size_t)params->units);
         }
         hidden += params->units;

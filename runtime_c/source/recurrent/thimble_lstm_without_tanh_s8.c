@@ -38,15 +38,5 @@ void thimble_lstm_without_tanh_s8(const int8_t *input,
                                   int16_t *gates,
                                   int8_t *output)
 {
-    for (int32_t batch = 0; batch < params->batches; batch++) {
-        for (int32_t step = 0; step < params->steps; step++) {
-            const int32_t row = batch * params->batch_stride + step * params->step_stride;
-
-            thimble_lstm_gates(&input[row * params->inputs], params, thimble_lstm_add_wrapped, hidden, gates);
-            update(params, gates, hidden, cell);
-            (void)memcpy(&output[row * params->units], hidden, (size_t)params->units);
-        }
-        hidden += params->units;
-        cell += params->units;
-    }
+    thimble_lstm_steps(input, params, thimble_lstm_add_wrapped, update, hidden, cell, gates, output);
 }

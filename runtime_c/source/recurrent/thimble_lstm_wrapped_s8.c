@@ -8,5 +8,6 @@ void thimble_lstm_wrapped_s8(const int8_t *input,
                              int16_t *gates,
                              int8_t *output)
 {
-    thimble_lstm_steps(input, params, thimble_lstm_add_wrapped, hidden, cell, gates, output);
+    thimble_lstm_steps(input, params, thimble_lstm_add_wrapped, thimble_lstm_update, hidden, cell, gates,
+                       output);
 }

@@ -1,32 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_data.h"
-
-#include <stddef.h>
-
-void thimble_arg_max_s32(const thimble_arg_max_params *params, const int32_t *source, void *target)
-{
-    int32_t *narrow = (int32_t *)target;
-    int64_t *wide = (int64_t *)target;
-    const ptrdiff_t inner = params->inner;
-
-    for (int32_t outer = 0; outer < params->outer; outer++) {
-        for (int32_t column = 0; column < params->inner; column++) {
-            const int32_t *element = source + column;
-            int32_t best = *element;
-            int32_t index = 0;
-            for (int32_t i = 1; i < params->count; i++) {
-                element += inner;
-                if (params->flip != 0 ? *element < best : *element > best) {
-                    best = *element;
-                    index = i;
-                }
-            }
-            if (params->index_bytes == 8) {
-                *wide++ = index;
-            } else {
-                *narrow++ = index;
-            }
-        }
-        source += inner * params->count;
-    }
-}
+#define ELEMENT int32_t
+#define ARG_MAX thimble_arg_max_s32
+#include "thimble_arg_max_body.h"

@@ -1,24 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_cumsum.h"
-
-#include <stddef.h>
-
-void thimble_cumsum_f32(const thimble_cumsum_params *params, const float *input, float *output)
-{
-    const ptrdiff_t step = params->reverse != 0 ? -params->inner : params->inner;
-    const ptrdiff_t first = params->reverse != 0 ? (ptrdiff_t)params->inner * (params->count - 1) : 0;
-    const ptrdiff_t plane = (ptrdiff_t)params->inner * params->count;
-
-    for (int32_t outer = 0; outer < params->outer; outer++) {
-        for (int32_t inner = 0; inner < params->inner; inner++) {
-            ptrdiff_t place = outer * plane + first + inner;
-            float sum = 0.0F;
-            for (int32_t i = 0; i < params->count; i++, place += step) {
-                const float own = input[place];
-                const float next = sum + own;
-                output[place] = params->exclusive != 0 ? sum : next;
-                sum = next;
-            }
-        }
-    }
-}
+#define ELEMENT float
+#define ADDED(a, b) ((a) + (b))
+#define CUMSUM thimble_cumsum_f32
+#include "thimble_cumsum_body.h"

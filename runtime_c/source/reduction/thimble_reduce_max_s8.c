@@ -1,34 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_pool.h"
-
-#include <stddef.h>
-
-void thimble_reduce_max_s8(const thimble_reduce_shape *shape,
-                           int32_t flip,
-                           const int8_t *input,
-                           int8_t *output)
-{
-    const ptrdiff_t inner = shape->inner;
-    const ptrdiff_t row = inner * shape->second;
-    const ptrdiff_t plane = row * shape->middle;
-
-    for (int32_t outer = 0; outer < shape->outer; outer++) {
-        for (int32_t middle = 0; middle < shape->middle; middle++) {
-            const int8_t *corner = input + middle * row;
-            for (int32_t channel = 0; channel < shape->inner; channel++) {
-                int32_t best = INT8_MIN;
-                for (int32_t first = 0; first < shape->first; first++) {
-                    const int8_t *element = corner + channel + first * plane;
-                    int32_t count = shape->second;
-                    do {
-                        const int32_t value = *element ^ flip;
-                        best = value > best ? value : best;
-                        element += inner;
-                    } while (--count > 0);
-                }
-                *output++ = (int8_t)(best ^ flip);
-            }
-        }
-        input += plane * shape->first;
-    }
-}
+#define ELEMENT int8_t
+#define LEAST INT8_MIN
+#define REDUCE_MAX thimble_reduce_max_s8
+#include "thimble_reduce_max_body.h"

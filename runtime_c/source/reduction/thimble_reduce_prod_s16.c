@@ -1,31 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_multiplier.h"
-#include "thimble_reduce.h"
-
-#include <stddef.h>
-
-void thimble_reduce_prod_s16(const thimble_reduce_prod_params *params, const int16_t *input, int16_t *output)
-{
-    const thimble_reduce_shape *const shape = &params->shape;
-    const ptrdiff_t inner = shape->inner;
-    const ptrdiff_t row = inner * shape->second;
-    const ptrdiff_t plane = row * shape->middle;
-
-    for (int32_t outer = 0; outer < shape->outer; outer++) {
-        for (int32_t middle = 0; middle < shape->middle; middle++) {
-            for (ptrdiff_t channel = 0; channel < inner; channel++) {
-                const int16_t *const from = input + middle * row + channel;
-                int32_t product = *from - params->input_offset;
-                for (int32_t i = 1; i < shape->first * shape->second; i++) {
-                    const ptrdiff_t place = i / shape->second * plane + i % shape->second * inner;
-                    product = thimble_reduce_scaled(params,
-                                                    (int64_t)product * (from[place] - params->input_offset));
-                }
-                const int32_t value =
-                    thimble_moved(thimble_reduce_scaled(params, product), params->output_offset);
-                *output++ = (int16_t)(value < INT16_MIN ? INT16_MIN : value > INT16_MAX ? INT16_MAX : value);
-            }
-        }
-        input += plane * shape->first;
-    }
-}
+#define ELEMENT int16_t
+#define LEAST INT16_MIN
+#define MOST INT16_MAX
+#define REDUCE_PROD thimble_reduce_prod_s16
+#include "thimble_reduce_prod_body.h"
