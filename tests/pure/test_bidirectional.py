@@ -136,3 +136,24 @@ def test_an_auxiliary_input_is_refused() -> None:
     file.op.inputs[9] = file.x
     with pytest.raises(UnsupportedError, match="auxiliary input"):
         FRONT_END.read(file.bytes(), PATH)
+
+
+class Hybrid(BothWays):
+    """The same with int8 matrices."""
+
+    def weights(self, *shape: int) -> int:
+        index = super().weights(*shape)
+        if len(shape) == 2:
+            tensor = self.main.tensors[index]
+            tensor.type = schema.TensorType.INT8
+            tensor.quantization = schema.QuantizationParametersT()
+            tensor.quantization.scale, tensor.quantization.zeroPoint = [0.01], [0]
+            data = self.rng.integers(-127, 128, shape).astype(np.int8)
+            self.model.buffers[tensor.buffer].data = np.frombuffer(data.tobytes(), np.uint8)
+        return index
+
+
+def test_int8_weights_are_refused() -> None:
+    file = Hybrid("BIDIRECTIONAL_SEQUENCE_LSTM", time_major=False, merged=True)
+    with pytest.raises(UnsupportedError, match="int8 weights in both directions"):
+        FRONT_END.read(file.bytes(), PATH)

@@ -37,7 +37,13 @@ _FORMS: Mapping[str, _Form] = MappingProxyType(
     {
         "BIDIRECTIONAL_SEQUENCE_LSTM": _Form(
             "UNIDIRECTIONAL_SEQUENCE_LSTM",
-            ("fusedActivationFunction", "cellClip", "projClip", "timeMajor"),
+            (
+                "fusedActivationFunction",
+                "cellClip",
+                "projClip",
+                "timeMajor",
+                "asymmetricQuantizeInputs",
+            ),
             (*range(18), 35, 36),
             (0, *range(18, 35), 37, 38),
             39,

@@ -236,8 +236,13 @@ def _hybrid_extents(touched: kit.Touched) -> kit.Extents:
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
     kept, tensors = given_tensors(node)
     options, clip, chosen = node.options, float(node.options.cellClip), None
+    backwards = bool(getattr(options, "backwards", False))
     if tensors[INPUT_WEIGHTS].dtype is DType.INT8:
         _check_int8_weights(node, kept, tensors)
+        if backwards:
+            raise node.unsupported(
+                "it has int8 weights in both directions", "quantise activations too, or no weights"
+            )
         chosen = Range.ASYMMETRIC if options.asymmetricQuantizeInputs else Range.SYMMETRIC
     else:
         for tensor in tensors:
@@ -248,7 +253,6 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
                 )
     if not math.isfinite(clip):
         raise node.unsupported(f"its cell clip is {clip}")
-    backwards = chosen is None and bool(getattr(options, "backwards", False))
     attributes = FloatLstm(bool(options.timeMajor), clip, backwards, chosen)
     return kit.ReadOp(attributes, kept, states=KEPT_STATES)
 
