@@ -17,10 +17,10 @@ from toolchain.boards import HOST
 from toolchain.ir import Graph, Quantisation
 from toolchain.ops import kernel_of
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.winograd import FORMS, winograd_conv2d
 from toolchain.ops.lowering import lower
+from toolchain.ops.weighted import constant_of
 from toolchain.ops.window import Padding
 
 Int64 = NDArray[np.int64]

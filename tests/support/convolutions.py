@@ -15,9 +15,9 @@ from toolchain.ops import kernel_of
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import ScaleError
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.weighted import constant_of
 from toolchain.ops.window import Padding, Window, same_padding
 from toolchain.timing.kernel_shapes import graph_of_shape
 

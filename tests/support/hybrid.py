@@ -7,7 +7,7 @@ import numpy as np
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
-from toolchain.ops.hybrid.convolutions import HybridConvolution, HybridDepthwise
+from toolchain.ops.hybrid.convolutions import HybridConvolution
 from toolchain.ops.hybrid.dense import HybridDense
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.pooling.common import Pool2D
@@ -45,7 +45,7 @@ def hybrid_network() -> Graph:
     relu = Activation.RELU6
     first = HybridConvolution((2, 2), padding=Padding(0, 0, 1, 1), activation=relu)
     add("conv2d", first, (1, 7, 7, 10), (10, 3, 3, 3))
-    around = HybridDepthwise(padding=Padding(1, 1, 1, 1), activation=relu)
+    around = HybridConvolution(padding=Padding(1, 1, 1, 1), activation=relu)
     add("depthwise_conv2d", around, (1, 7, 7, 10), (1, 3, 3, 10), axis=3)
     add("conv2d", HybridConvolution(range=Range.SYMMETRIC), (1, 7, 7, 12), (12, 1, 1, 10), scales=1)
     add("max_pool2d", Pool2D(2, 2, 2, 2), (1, 3, 3, 12))

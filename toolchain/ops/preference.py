@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from toolchain.errors import InputError
+from toolchain.ops.arithmetic.fixed_point import INT32_MAX
 
 
 class Preference(StrEnum):
@@ -31,3 +35,14 @@ def preference(name: str) -> Preference:
 
 class NoKernelError(Exception):
     """CMSIS-NN has no function that takes this operator; the text says why."""
+
+
+def require_int32(largest: NDArray[np.int64]) -> None:
+    """Raise NoKernelError where sums, also on the way, exceed int32 in magnitude: CMSIS-NN adds
+    signed integers, and C does not define what happens then. Thimble's kernels wrap.
+    """
+    if largest.max(initial=0) > INT32_MAX:
+        raise NoKernelError(
+            f"its sums of up to {largest.max():,} may wrap, which CMSIS-NN's signed sums do not "
+            "define in C"
+        )

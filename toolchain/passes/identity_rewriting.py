@@ -22,18 +22,13 @@ from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.names import GraphNames
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.axes import resolve_axis
-from toolchain.ops.convolution.common import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    constant_of,
-    weight_zero_point,
-)
+from toolchain.ops.convolution.common import weight_zero_point
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
 from toolchain.ops.convolution.reductions import convolution_ending
 from toolchain.ops.movement.concat import Concat
+from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, constant_of
 from toolchain.passes._rewrite import live_ops
 
 _CHANNELS = 3

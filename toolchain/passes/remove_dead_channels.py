@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from toolchain.ir import DType, Graph, Op, Quantisation, RemovedChannels, Tensor
 from toolchain.ir.names import GraphNames, Names
 from toolchain.ops import spec_of
-from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, Convolution, has_bias
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.interpret import evaluate
@@ -35,6 +35,7 @@ from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.spec import Array, Part, Reach
+from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, has_bias
 from toolchain.ops.window import UNPADDED
 from toolchain.passes._pass import Prepared
 

@@ -7,12 +7,11 @@ choose on the core, except where these read beyond the image or refuse the opera
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.arithmetic.fixed_point import INT32_MAX, check_sums
+from toolchain.ops.arithmetic.fixed_point import check_sums
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.cmsis_structs import context, dims, limits, tile
 from toolchain.ops.convolution import cmsis_terms, extents, overlaps
@@ -39,7 +38,7 @@ from toolchain.ops.kernel import (
     Struct,
     constant,
 )
-from toolchain.ops.preference import NoKernelError
+from toolchain.ops.preference import NoKernelError, require_int32
 from toolchain.ops.window import UNPADDED, Window
 
 _UINT16_MAX = 65535
@@ -254,17 +253,6 @@ def _require_plain(op: Op, graph: Graph) -> None:
         raise NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
     if weight_zero_point(graph.input(op, WEIGHTS)):
         raise NoKernelError("CMSIS-NN's convolutions know no zero point of weights")
-
-
-def require_int32(largest: NDArray[np.int64]) -> None:
-    """Raise NoKernelError where sums, also on the way, exceed int32 in magnitude: CMSIS-NN adds
-    signed integers, and C does not define what happens then. Thimble's kernels wrap.
-    """
-    if largest.max(initial=0) > INT32_MAX:
-        raise NoKernelError(
-            f"its sums of up to {largest.max():,} may wrap, which CMSIS-NN's signed sums do not "
-            "define in C"
-        )
 
 
 def _channel_factors(op: Op, graph: Graph, rows: Int8, spare: int = 0) -> tuple[Constant, ...]:

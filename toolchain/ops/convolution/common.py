@@ -19,7 +19,14 @@ from toolchain.ops.arithmetic.fixed_point import (
     quantize_multipliers,
 )
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.spec import Array, ReadOp, TfliteNode, WrittenOp
+from toolchain.ops.spec import ReadOp, TfliteNode, WrittenOp
+from toolchain.ops.weighted import BIAS as BIAS
+from toolchain.ops.weighted import INPUT as INPUT
+from toolchain.ops.weighted import WEIGHTS as WEIGHTS
+from toolchain.ops.weighted import bias_of as bias_of
+from toolchain.ops.weighted import constant_of as constant_of
+from toolchain.ops.weighted import has_bias as has_bias
+from toolchain.ops.weighted import present_inputs as present_inputs
 from toolchain.ops.window import (
     UNPADDED,
     Padding,
@@ -28,8 +35,6 @@ from toolchain.ops.window import (
     padding_scheme,
     same_padding,
 )
-
-INPUT, WEIGHTS, BIAS = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -152,11 +157,6 @@ def weight_zero_point(weights: Tensor) -> int:
     return weights.q.zero_point
 
 
-def present_inputs(node: TfliteNode) -> tuple[int, ...]:
-    """The indices of input, weights and bias that the file's operator has."""
-    return tuple(i for i, tensor in enumerate(node.inputs[:3]) if tensor is not None)
-
-
 def read_convolution(node: TfliteNode, attributes: type[Convolution]) -> ReadOp:
     """The attributes of a TFLite CONV_2D or DEPTHWISE_CONV_2D."""
     weights, options, x = check_operands(node, 4), node.options, node.inputs[INPUT]
@@ -219,25 +219,6 @@ def channel_requantisation(
         raise ValueError(f"{len(scales)} weight scales for {channels} output channels")
     with np.errstate(over="ignore"):
         return quantize_multipliers(x.q.scale * np.array(scales, np.float64) / y.q.scale)
-
-
-def constant_of(tensor: Tensor) -> Array:
-    """The data of a weight or bias tensor. Raises ValueError if the tensor is not constant."""
-    if tensor.constant is None:
-        raise ValueError(f"tensor {tensor.name!r} must be constant")
-    return tensor.constant
-
-
-def has_bias(op: Op) -> bool:
-    """Whether the operator has a bias."""
-    return len(op.inputs) > BIAS and bool(op.inputs[BIAS])
-
-
-def bias_of(op: Op, graph: Graph, channels: int) -> Int32:
-    """The bias as int32, one per channel; zeros if the operator has none."""
-    if has_bias(op):
-        return constant_of(graph.input(op, BIAS)).reshape(-1).astype(np.int32)
-    return np.zeros(channels, dtype=np.int32)
 
 
 def random_quantisation(

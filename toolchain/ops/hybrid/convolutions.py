@@ -15,13 +15,10 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, read_activation
-from toolchain.ops.arithmetic.dynamic_range import Float32, Int64, Range
+from toolchain.ops.arithmetic.dynamic_range import Int64, Range
 from toolchain.ops.convolution.common import (
-    INPUT,
-    WEIGHTS,
     Windowed,
     convolution_of,
-    present_inputs,
     read_padding,
     window_of,
     write_window,
@@ -40,24 +37,21 @@ from toolchain.ops.hybrid.sums import (
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import image_patches
 from toolchain.ops.spec import Array, Axis, Reach, ReadOp, TfliteBinding, TfliteNode, WrittenOp
+from toolchain.ops.weighted import INPUT, WEIGHTS, present_inputs
 
 
 @dataclass(frozen=True)
 class HybridConvolution(Windowed):
-    """`range`: how the image is quantised. Where it is ASYMMETRIC, a sum is multiplied by its
-    filter's scale and then by the image's; else by their product.
-    """
+    """`range`: how the image is quantised; never SYMMETRIC before a depthwise convolution."""
 
     activation: Activation = Activation.NONE
     range: Range = Range.ASYMMETRIC
 
-
-@dataclass(frozen=True)
-class HybridDepthwise(Windowed):
-    """`range`: how the image is quantised; never SYMMETRIC."""
-
-    activation: Activation = Activation.NONE
-    range: Range = Range.ASYMMETRIC
+    @classmethod
+    def of(cls, op: Op, chosen: Range = Range.ASYMMETRIC) -> HybridConvolution:
+        """Those of a convolution, with another range."""
+        a = convolution_of(op)
+        return cls(a.stride, a.dilation, a.padding, a.activation, chosen)
 
 
 def _of(op: Op) -> HybridConvolution:
@@ -80,26 +74,34 @@ def _sums(op: Op, graph: Graph, image: Int64, filters: Int64) -> Int64:
     return sums
 
 
-def _scales(op: Op, graph: Graph) -> Float32:
-    return np.array(graph.input(op, WEIGHTS).q.scales, np.float32)
+def _result(
+    op: Op, graph: Graph, inputs: Sequence[Array], filters: Int64, *, in_turn: bool
+) -> tuple[Array, ...]:
+    """A sum is multiplied by its filter's scale and then by the image's where `in_turn`, else by
+    their product.
+    """
+    image, steps = centred(inputs[INPUT].astype(np.float32), _of(op).range)
+    sums = in_float32(_sums(op, graph, image, filters))
+    scales = np.array(graph.input(op, WEIGHTS).q.scales, np.float32)
+    own = steps.reshape(-1, 1, 1, 1)
+    scaled = sums * scales * own if in_turn else sums * (scales * own)
+    return (with_bias(scaled, op, inputs, _of(op).activation),)
+
+
+def _in_turn(op: Op) -> bool:
+    return _of(op).range is Range.ASYMMETRIC
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    a = _of(op)
-    image, steps = centred(inputs[INPUT].astype(np.float32), a.range)
-    weights = real_weights(op, graph, inputs[WEIGHTS])
-    sums = in_float32(_sums(op, graph, image, weights))
-    own, scales = steps.reshape(-1, 1, 1, 1), _scales(op, graph)
-    in_turn = a.range is Range.ASYMMETRIC
-    scaled = sums * scales * own if in_turn else sums * (scales * own)
-    return (with_bias(scaled, op, inputs, a.activation),)
+    filters = real_weights(op, graph, inputs[WEIGHTS])
+    return _result(op, graph, inputs, filters, in_turn=_in_turn(op))
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     a, depth = _of(op), graph.input(op, WEIGHTS).shape[3]
     shapes = graph.input(op, INPUT).shape, graph.output(op).shape
     window = window_f32(*shapes, window_of(op, graph), a.activation, depth)
-    return convolution_kernel(op, graph, core, window, a.range, in_turn=a.range is Range.ASYMMETRIC)
+    return convolution_kernel(op, graph, core, window, a.range, in_turn=_in_turn(op))
 
 
 def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
@@ -146,24 +148,14 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 
 
 def _depthwise_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    assert isinstance(op.attributes, HybridDepthwise)
-    x, y = graph.input(op, INPUT), graph.output(op)
-    image, steps = centred(inputs[INPUT].astype(np.float32), op.attributes.range)
-    filters = real_weights(op, graph, inputs[WEIGHTS])
-    wide = np.repeat(image, y.shape[3] // x.shape[3], axis=3)
-    sums = np.zeros(y.shape, np.int64)
-    for row, patches in enumerate(image_patches(wide, window_of(op, graph), y.shape)):
-        for column, seen in enumerate(patches):
-            sums += seen * filters[0, row, column]
-    scaled = in_float32(sums) * (_scales(op, graph) * steps.reshape(-1, 1, 1, 1))
-    return (with_bias(scaled, op, inputs, op.attributes.activation),)
+    filters = real_weights(op, graph, inputs[WEIGHTS]).transpose(3, 1, 2, 0)
+    return _result(op, graph, inputs, filters, in_turn=False)
 
 
 def _depthwise_select(op: Op, graph: Graph, core: Core) -> Kernel:
-    assert isinstance(op.attributes, HybridDepthwise)
     shapes = graph.input(op, INPUT).shape, graph.output(op).shape
-    window = window_f32(*shapes, window_of(op, graph), op.attributes.activation, 1)
-    return depthwise_kernel(op, graph, window, op.attributes.range)
+    window = window_f32(*shapes, window_of(op, graph), _of(op).activation, 1)
+    return depthwise_kernel(op, graph, window, _of(op).range)
 
 
 def _depthwise_read(node: TfliteNode) -> ReadOp:
@@ -175,14 +167,13 @@ def _depthwise_read(node: TfliteNode) -> ReadOp:
             "filters without a scale of each, beyond which LiteRT reads", "convert the model again"
         )
     walked = (walk.stride, walk.dilation, walk.padding)
-    return ReadOp(HybridDepthwise(*walked, read_activation(node)), present_inputs(node))
+    return ReadOp(HybridConvolution(*walked, read_activation(node)), present_inputs(node))
 
 
 def _depthwise_write(op: Op, graph: Graph) -> WrittenOp:
-    assert isinstance(op.attributes, HybridDepthwise)
     multiplier = graph.output(op).shape[3] // graph.input(op, INPUT).shape[3]
     builtin = "DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions"
-    chosen = op.attributes.activation
+    chosen = _of(op).activation
     return write_window(op, graph, chosen, *builtin, version=6, depthMultiplier=multiplier)
 
 
@@ -190,8 +181,7 @@ def hybrid_conv2d(plain: OldForm) -> OldForm:
     """The form of a float `conv2d` whose filters are int8."""
 
     def attributes(op: Op, rng: np.random.Generator) -> HybridConvolution:
-        a = convolution_of(op)
-        return HybridConvolution(a.stride, a.dilation, a.padding, a.activation)
+        return HybridConvolution.of(op)
 
     def sample(rng: np.random.Generator) -> Graph:
         graph = hybrid_sample(plain.sample, 0, attributes)(rng)
@@ -221,13 +211,12 @@ def hybrid_conv2d(plain: OldForm) -> OldForm:
 def hybrid_depthwise(plain: OldForm) -> OldForm:
     """The form of a float `depthwise_conv2d` whose filters are int8."""
 
-    def attributes(op: Op, rng: np.random.Generator) -> HybridDepthwise:
-        a = convolution_of(op)
-        return HybridDepthwise(a.stride, a.dilation, a.padding, a.activation)
+    def attributes(op: Op, rng: np.random.Generator) -> HybridConvolution:
+        return HybridConvolution.of(op)
 
     return replace(
         plain,
-        attributes=HybridDepthwise,
+        attributes=HybridConvolution,
         reference=_depthwise_reference,
         select=_depthwise_select,
         sample=hybrid_sample(plain.sample, 3, attributes),

@@ -14,7 +14,6 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.arithmetic.dynamic_range import Range
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, present_inputs
 from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.forms import OldForm, no_reductions
 from toolchain.ops.hybrid.kernels import convolution_kernel
@@ -23,6 +22,8 @@ from toolchain.ops.hybrid.sums import (
     check_hybrid_node,
     hybrid_sample,
     in_float32,
+    random_range,
+    range_asked,
     real_weights,
     with_bias,
 )
@@ -38,6 +39,7 @@ from toolchain.ops.spec import (
     TfliteNode,
     WrittenOp,
 )
+from toolchain.ops.weighted import INPUT, WEIGHTS, present_inputs
 from toolchain.ops.window import Window
 
 
@@ -60,7 +62,7 @@ def _of(op: Op) -> HybridDense:
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
     rows = leading_dimensions(x, weights, _of(op).keep_dims)
-    return (TensorType((*rows, weights.shape[0]), x.dtype),)
+    return (TensorType((*rows, weights.shape[0]), DType.FLOAT32),)
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -103,8 +105,8 @@ def _read(node: TfliteNode) -> ReadOp:
     if options.weightsFormat != "DEFAULT":
         raise node.unsupported("shuffled weights", "convert without the shuffled weights format")
     check_hybrid_node(node, 2, 0)
-    chosen = Range.ASYMMETRIC if options.asymmetricQuantizeInputs else Range.SYMMETRIC
-    attributes = HybridDense(read_activation(node), bool(options.keepNumDims), chosen)
+    keep_dims = bool(options.keepNumDims)
+    attributes = HybridDense(read_activation(node), keep_dims, range_asked(node))
     return ReadOp(attributes, present_inputs(node))
 
 
@@ -122,8 +124,7 @@ def hybrid_dense(plain: OldForm) -> OldForm:
 
     def attributes(op: Op, rng: np.random.Generator) -> HybridDense:
         activation = getattr(op.attributes, "activation", Activation.NONE)
-        chosen = Range.ASYMMETRIC if rng.random() < 0.5 else Range.SYMMETRIC
-        return HybridDense(activation, range=chosen)
+        return HybridDense(activation, range=random_range(rng))
 
     sample = hybrid_sample(
         plain.sample, 0, attributes, per_channel=lambda rng: bool(rng.random() < 0.5)

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ir import Attributes, Graph, Op, Quantisation
-from toolchain.ops.convolution.common import WEIGHTS
 from toolchain.ops.forms import OldForm
 from toolchain.ops.hybrid.sums import hybrid_sample
 from toolchain.ops.readers.float32 import float32_sample
 from toolchain.ops.spec import OnnxNode
+from toolchain.ops.weighted import WEIGHTS
 
 ZERO_POINTS, SCALES, OPERANDS = 3, 4, 5
 ROWS_ARE_STORED = "thimble.rows_are_stored"

@@ -13,12 +13,12 @@ import numpy as np
 from toolchain.ir import Attributes, DType, Op
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
-from toolchain.ops.convolution.common import INPUT, convolution_of
 from toolchain.ops.convolution.conv2d_s8 import S8
-from toolchain.ops.hybrid.convolutions import HybridConvolution, HybridDepthwise, hybrid_conv2d
+from toolchain.ops.hybrid.convolutions import HybridConvolution, hybrid_conv2d
 from toolchain.ops.hybrid.dynamic import LIMITS, OPERANDS, dynamic_sample, dynamic_weights
 from toolchain.ops.readers.onnx import image_axes, image_shape, onnx_bias, window
 from toolchain.ops.spec import OnnxBinding, OnnxNode
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Padding
 
 
@@ -39,7 +39,6 @@ def _read_onnx(node: OnnxNode) -> None:
     depthwise = groups > 1 and filters.shape[3] == 1 and len(set(weights.zero_points)) == 1
     if depthwise:
         filters, weights = filters.transpose(3, 1, 2, 0), weights.for_each(channels)
-    chosen = HybridDepthwise if depthwise else HybridConvolution
     stored = weights.quantisation(3 if depthwise else 0)
     inputs = [
         node.operand(INPUT, axes, image_shape(node.shape(INPUT))),
@@ -49,12 +48,11 @@ def _read_onnx(node: OnnxNode) -> None:
         inputs.append(node.add_constant("bias", bias.astype(np.float32), None))
     shape = image_shape(node.output_shape())
     kind = "dynamic_depthwise_conv2d" if depthwise else "dynamic_conv2d"
-    node.emit(kind, chosen(*walked), inputs, node.output_quantisation(), axes, shape)
+    node.emit(kind, HybridConvolution(*walked), inputs, node.output_quantisation(), axes, shape)
 
 
 def _attributes(op: Op, rng: np.random.Generator) -> Attributes:
-    a = convolution_of(op)
-    return HybridConvolution(a.stride, a.dilation, a.padding, a.activation, Range.ONNX)
+    return HybridConvolution.of(op, Range.ONNX)
 
 
 SPEC = replace(

@@ -11,15 +11,13 @@ import numpy as np
 
 from toolchain.ir import Attributes, DType, Op
 from toolchain.ops.arithmetic.dynamic_range import Range
-from toolchain.ops.convolution.common import convolution_of
 from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
-from toolchain.ops.hybrid.convolutions import HybridDepthwise, hybrid_depthwise
+from toolchain.ops.hybrid.convolutions import HybridConvolution, hybrid_depthwise
 from toolchain.ops.hybrid.dynamic import LIMITS, dynamic_sample
 
 
 def _attributes(op: Op, rng: np.random.Generator) -> Attributes:
-    a = convolution_of(op)
-    return HybridDepthwise(a.stride, a.dilation, a.padding, a.activation, Range.ONNX)
+    return HybridConvolution.of(op, Range.ONNX)
 
 
 SPEC = replace(

@@ -17,7 +17,6 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
-from toolchain.ops.convolution.common import INPUT, WEIGHTS
 from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.forms import OpSpec
 from toolchain.ops.hybrid.dense import HybridDense, hybrid_dense
@@ -32,9 +31,9 @@ from toolchain.ops.hybrid.kernels import rows_kernel
 from toolchain.ops.hybrid.sums import in_float32, real_weights, with_bias
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.fully_connected import INT8
-from toolchain.ops.matmul.partial_fully_connected import leading_dimensions
 from toolchain.ops.readers.onnx import onnx_bias
-from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, TensorType
+from toolchain.ops.spec import Array, OnnxBinding, OnnxNode
+from toolchain.ops.weighted import INPUT, WEIGHTS
 from toolchain.ops.window import Window
 
 
@@ -73,11 +72,6 @@ def _of(op: Op) -> HybridDense:
     return op.attributes
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    rows = leading_dimensions(graph.input(op, INPUT), graph.input(op, WEIGHTS), _of(op).keep_dims)
-    return (TensorType((*rows, graph.input(op, WEIGHTS).shape[0]), DType.FLOAT32),)
-
-
 def _stored_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
     rows = inputs[INPUT].reshape(-1, weights.shape[1]).astype(np.int64) - x.q.zero_point
@@ -110,7 +104,6 @@ def _attributes(op: Op, rng: np.random.Generator) -> Attributes:
 _FLOAT32 = replace(
     hybrid_dense(INT8),
     kind="dynamic_fully_connected",
-    infer=_infer,
     sample=dynamic_sample(INT8, "dynamic_fully_connected", 0, _attributes),
     tflite=None,
     onnx=OnnxBinding(("MatMulInteger",), _read_onnx),

@@ -13,7 +13,6 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
-from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, constant_of
 from toolchain.ops.convolution.packing import VECTOR_BYTES, pack_sums, vector_turns, word_turns
 from toolchain.ops.convolution.window_f32 import bias_f32, image_f32, reach_f32, window_f32
 from toolchain.ops.extents import Extent, Extents, round_up, whole
@@ -31,6 +30,7 @@ from toolchain.ops.kernel import (
     Symbol,
     Touched,
 )
+from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, constant_of
 from toolchain.ops.window import Window
 
 _WORDS, _VECTORS = "thimble_convolve_hybrid_s8", "thimble_convolve_hybrid_lanes_s8"

@@ -14,14 +14,14 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.dynamic_range import Range
-from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.extents import Extents, joined
 from toolchain.ops.forms import OldForm, no_reductions
 from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
-from toolchain.ops.hybrid.sums import centred, in_float32
+from toolchain.ops.hybrid.sums import centred, in_float32, random_range, range_asked
 from toolchain.ops.kernel import Call, Constant, Input, Kernel, Output, Scratch, Touched
 from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.ops.spec import Array, Axis, ReadOp, TfliteBinding, TfliteNode, WrittenOp
+from toolchain.ops.weighted import constant_of
 
 X, Y = 0, 1
 _REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
@@ -146,8 +146,8 @@ def _read(node: TfliteNode) -> ReadOp:
                 "scales of other rows",
                 "reshape them to one",
             )
-    chosen = Range.ASYMMETRIC if options.asymmetricQuantizeInputs else Range.SYMMETRIC
-    return ReadOp(HybridMatMul(adjoint_y=bool(options.adjY), range=chosen), (X, Y))
+    attributes = HybridMatMul(adjoint_y=bool(options.adjY), range=range_asked(node))
+    return ReadOp(attributes, (X, Y))
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
@@ -183,8 +183,8 @@ def _sample(
             y,
             replace(z, shape=(*batch, rows, columns)),
         ]
-        chosen = Range.ASYMMETRIC if rng.random() < 0.5 else Range.SYMMETRIC
-        plain = replace(op, attributes=HybridMatMul(adjoint_y=adjoint, range=chosen))
+        attributes = HybridMatMul(adjoint_y=adjoint, range=random_range(rng))
+        plain = replace(op, attributes=attributes)
         return Graph.build("sample", tensors, [plain], ["x"], ["z"])
 
     return made

@@ -11,9 +11,9 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Float32, Int64, Range, quantised
 from toolchain.ops.arithmetic.fixed_point import wrap_int32
-from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS
 from toolchain.ops.readers.float32 import clamped
 from toolchain.ops.spec import Array, TfliteNode
+from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS
 
 _REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
 
@@ -49,6 +49,16 @@ def with_bias(scaled: Float32, op: Op, inputs: Sequence[Array], activation: Acti
     if len(op.inputs) > BIAS and op.inputs[BIAS]:
         scaled = scaled + inputs[BIAS].astype(np.float32).reshape(-1)
     return clamped(scaled, activation)
+
+
+def range_asked(node: TfliteNode) -> Range:
+    """How LiteRT quantises rows for an operator that chooses it."""
+    return Range.ASYMMETRIC if node.options.asymmetricQuantizeInputs else Range.SYMMETRIC
+
+
+def random_range(rng: np.random.Generator) -> Range:
+    """One of LiteRT's."""
+    return Range.ASYMMETRIC if rng.random() < 0.5 else Range.SYMMETRIC
 
 
 def check_floats(node: TfliteNode, indices: Sequence[int]) -> None:

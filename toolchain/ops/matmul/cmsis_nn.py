@@ -9,8 +9,6 @@ from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import check_sums, quantize_multiplier
 from toolchain.ops.cmsis_structs import context, dims, factor, limits
-from toolchain.ops.convolution.cmsis_nn import require_int32
-from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, bias_of, constant_of
 from toolchain.ops.convolution.packing import folded_bias, sums_of
 from toolchain.ops.extents import Extents, whole, widths
 from toolchain.ops.kernel import (
@@ -26,8 +24,9 @@ from toolchain.ops.kernel import (
     Touched,
     constant,
 )
-from toolchain.ops.preference import NoKernelError
+from toolchain.ops.preference import NoKernelError, require_int32
 from toolchain.ops.readers import int16
+from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, bias_of, constant_of
 
 _IN_SUMS = "The buffer holds bias and input offset of each unit, which the kernel adds once."
 _TWICE = "rounds each sum twice; LiteRT once, in double precision"

@@ -13,13 +13,6 @@ from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.requant import requant
 from toolchain.ops.arithmetic.single_rounding import single_rounding
-from toolchain.ops.convolution.common import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    bias_of,
-    constant_of,
-)
 from toolchain.ops.convolution.packing import (
     VECTOR_BYTES,
     Scaling,
@@ -67,6 +60,7 @@ from toolchain.ops.matmul.product_kernels import column_bytes, product_terms
 from toolchain.ops.readers import int16
 from toolchain.ops.terms import is_narrow, slow_channels
 from toolchain.ops.walks import lead_bytes
+from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, bias_of, constant_of
 from toolchain.ops.window import Window
 
 SUMS = 3

@@ -21,15 +21,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.fixed_point import round_half_away, wrap_int32
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.common import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    check_operands,
-    present_inputs,
-    random_bias,
-    random_quantisation,
-)
+from toolchain.ops.convolution.common import check_operands, random_bias, random_quantisation
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.reductions import run_of_rows
 from toolchain.ops.forms import Choice, OldForm, OpSpec
@@ -64,6 +56,7 @@ from toolchain.ops.spec import (
     TfliteNode,
     WrittenOp,
 )
+from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, present_inputs
 
 
 @dataclass(frozen=True)

@@ -13,17 +13,12 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.fixed_point import wrap_int32
-from toolchain.ops.convolution.common import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    random_bias,
-    random_quantisation,
-)
+from toolchain.ops.convolution.common import random_bias, random_quantisation
 from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.dense_kernels import SUMS, partial_dense_kernel
 from toolchain.ops.spec import WEIGHTED, Array, TensorType
+from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS
 
 
 @dataclass(frozen=True)

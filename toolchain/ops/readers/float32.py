@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.float_math import Float32
-from toolchain.ops.convolution.common import BIAS
 from toolchain.ops.forms import Form, Select, no_reductions
 from toolchain.ops.spec import Array, TfliteNode
+from toolchain.ops.weighted import BIAS
 from toolchain.ops.window import Window
 
 Number = TypeVar("Number", np.float32, np.int64)

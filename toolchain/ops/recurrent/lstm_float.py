@@ -19,9 +19,8 @@ from toolchain.ir import DType, Graph, Tensor
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.arithmetic.float_math import Float32
-from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.hybrid.kernels import check_sums, matrix_bytes, packed_matrix
-from toolchain.ops.hybrid.sums import centred, check_floats, in_float32
+from toolchain.ops.hybrid.sums import centred, check_floats, in_float32, random_range, range_asked
 from toolchain.ops.recurrent import lstm_s8
 from toolchain.ops.recurrent.lstm_layer import (
     BIASES,
@@ -43,6 +42,7 @@ from toolchain.ops.recurrent.lstm_layer import (
 )
 from toolchain.ops.recurrent.samples import in_float, with_attributes, with_int8_weights
 from toolchain.ops.recurrent.sequence import Walk, lstm_cell, products, row_extents
+from toolchain.ops.weighted import constant_of
 
 _FLOAT_BYTES = 4
 _WORDS = "thimble_sequence_lstm_hybrid_s8"
@@ -243,7 +243,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
             raise node.unsupported(
                 "it has int8 weights in both directions", "quantise activations too, or no weights"
             )
-        chosen = Range.ASYMMETRIC if options.asymmetricQuantizeInputs else Range.SYMMETRIC
+        chosen = range_asked(node)
     else:
         for tensor in tensors:
             if tensor.dtype is not DType.FLOAT32:
@@ -292,8 +292,7 @@ def _hybrid_sample(rng: np.random.Generator) -> Graph:
     graph, attributes = _drawn(rng)
     weights = graph.ops[0].inputs[INPUT_WEIGHTS:BIASES]
     graph = with_int8_weights(graph, weights, 0.008, rng)
-    chosen = Range.ASYMMETRIC if rng.random() < 0.5 else Range.SYMMETRIC
-    return with_attributes(graph, replace(attributes, range=chosen))
+    return with_attributes(graph, replace(attributes, range=random_range(rng)))
 
 
 LSTM_F32 = kit.Form(

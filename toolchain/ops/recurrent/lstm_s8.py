@@ -26,7 +26,6 @@ from toolchain.ops.arithmetic.fixed_point import (
     rounding_divide_by_pot,
 )
 from toolchain.ops.arithmetic.fixed_s16 import logistic, tanh
-from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.recurrent.lstm_layer import (
     BIASES,
     CELL,
@@ -46,6 +45,7 @@ from toolchain.ops.recurrent.lstm_layer import (
     written,
 )
 from toolchain.ops.recurrent.sequence import row_extents
+from toolchain.ops.weighted import constant_of
 
 _GATE_SCALE = 2.0**-12
 WITHOUT_TANH = "thimble_lstm_without_tanh_s8"

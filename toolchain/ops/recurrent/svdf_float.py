@@ -20,7 +20,7 @@ from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.arithmetic.lane_sums import lane_sum
 from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
-from toolchain.ops.hybrid.sums import centred, check_floats, in_float32
+from toolchain.ops.hybrid.sums import centred, check_floats, in_float32, random_range, range_asked
 from toolchain.ops.readers.float32 import check_float_node, larger, range_of, smaller
 from toolchain.ops.recurrent.samples import in_float, with_attributes, with_int8_weights
 from toolchain.ops.recurrent.svdf_integer import sample_s16
@@ -151,8 +151,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
     assert features is not None
     if features.dtype is DType.INT8:
         _check_int8_filters(node)
-        asymmetric = node.options.asymmetricQuantizeInputs
-        chosen = Range.ASYMMETRIC if asymmetric else Range.SYMMETRIC
+        chosen = range_asked(node)
     else:
         check_float_node(node)
         check_constant(node)
@@ -203,8 +202,7 @@ def _hybrid_sample(rng: np.random.Generator) -> Graph:
     graph, attributes = _drawn(rng)
     filters = [graph.ops[0].inputs[index] for index in (FEATURES, TIME)]
     graph = with_int8_weights(graph, filters, 0.02, rng)
-    chosen = Range.ASYMMETRIC if rng.random() < 0.5 else Range.SYMMETRIC
-    return with_attributes(graph, replace(attributes, range=chosen))
+    return with_attributes(graph, replace(attributes, range=random_range(rng)))
 
 
 SVDF_F32 = kit.Form(

@@ -27,8 +27,7 @@ from toolchain.ops.arithmetic.fixed_point import (
     quantize_multiplier,
 )
 from toolchain.ops.cmsis_structs import context, dims, factor, limits
-from toolchain.ops.convolution.cmsis_nn import require_int32
-from toolchain.ops.convolution.common import constant_of
+from toolchain.ops.preference import require_int32
 from toolchain.ops.recurrent.svdf_layer import (
     BIAS,
     FEATURES,
@@ -46,6 +45,7 @@ from toolchain.ops.recurrent.svdf_layer import (
     sizes_in,
     sizes_of,
 )
+from toolchain.ops.weighted import constant_of
 
 _FARTHEST = -31
 """The right shift for which CMSIS-NN computes 1 << 31; it takes every sum below 2**30 to 0."""
