@@ -1,25 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_matmul.h"
-#include "thimble_units.h"
-
-void thimble_fully_connected_lanes_s4(int32_t rows,
-                                      int32_t depth,
-                                      int32_t units,
-                                      const thimble_requant *requant,
-                                      const int8_t *input,
-                                      const int32_t *parameters,
-                                      const int32_t *common,
-                                      int8_t *output)
-{
-    for (int32_t row = 0; row < rows; row++) {
-        const int32_t *at = parameters;
-        const int32_t offset = -8 * thimble_sum_s8(input, depth);
-        for (int32_t left = units; left > 0; left -= 4) {
-            int32_t sums[4];
-            at = thimble_sum_units_lanes_s4(input, at, depth, offset, sums);
-            output = thimble_put_units_s8(sums, common ? common : at, left < 4 ? left : 4, requant, output);
-            at += common ? 0 : 9;
-        }
-        input += depth;
-    }
-}
+#define OFFSET(input, depth) (-8 * thimble_sum_s8(input, depth))
+#define SUM_UNITS(input, at, depth, offset, sums) thimble_sum_units_lanes_s4(input, at, depth, offset, sums)
+#define FULLY_CONNECTED thimble_fully_connected_lanes_s4
+#include "thimble_fully_connected_body.h"
