@@ -6,6 +6,7 @@
 #include "thimble_multiplier.h"
 #include "thimble_requantize_s8.h"
 #include "thimble_svdf.h"
+#include "thimble_svdf_dot.h"
 
 void SVDF(const thimble_svdf_params *params,
           const int8_t *input,

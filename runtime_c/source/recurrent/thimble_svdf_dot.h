@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the layers over time of both states share: sums that wrap. */
+/* What the layers over time do with states of both types: sums that wrap, and the move by one place. */
 #ifndef THIMBLE_SVDF_DOT_H
 #define THIMBLE_SVDF_DOT_H
 
@@ -42,6 +42,44 @@ static int32_t thimble_svdf_dot(const int8_t *a, const int8_t *b, int32_t size, 
     }
     return sum;
 #endif
+}
+
+/* Values move down by one place. */
+static inline void thimble_move_down_s8(int8_t *state, int32_t count)
+{
+#if THIMBLE_MVE && THIMBLE_ASM
+    const int8_t *from = state + 1;
+    __asm volatile("wlstp.8       lr, %[count], 2f        \n"
+                   "1:                                   \n"
+                   "vldrb.8       q0, [%[from]], #16      \n"
+                   "vstrb.8       q0, [%[to]], #16        \n"
+                   "letp          lr, 1b                 \n"
+                   "2:                                   \n"
+                   : [from] "+r"(from), [to] "+r"(state)
+                   : [count] "r"(count)
+                   : "q0", "memory", "lr");
+#else
+    (void)memmove(state, state + 1, (size_t)count);
+#endif
+}
+
+static inline void thimble_move_down_s16(int16_t *state, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        state[i] = state[i + 1];
+    }
+}
+
+/* thimble_svdf_dot of an int16 state, whose zero point is 0. */
+static inline int32_t
+thimble_svdf_dot_s16(const int16_t *weights, const int16_t *state, int32_t memory, int32_t zero)
+{
+    int32_t sum = 0;
+    (void)zero;
+    for (int32_t i = 0; i < memory; i++) {
+        sum = thimble_add(sum, weights[i] * state[i]);
+    }
+    return sum;
 }
 
 #endif
