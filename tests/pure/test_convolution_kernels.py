@@ -15,8 +15,12 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Quantisation
 from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms, kernel_of
-from toolchain.ops.convolution import kernels_conv2d
-from toolchain.ops.convolution.packing import PACKED_SUM, PACKED_TAPS, packed_runs
+from toolchain.ops.convolution.kernels import blocks
+from toolchain.ops.convolution.kernels.thimble_convolve_packed_s8 import (
+    LARGEST_SUM,
+    MOST_TAPS,
+    runs_of,
+)
 from toolchain.ops.kernel import Kernel
 from toolchain.planner import plan_graph
 from toolchain.timing.kernel_shapes import graph_of_shape
@@ -39,10 +43,8 @@ def test_weights_are_packed_when_they_are_first_read_and_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     packed = []
-    pack = kernels_conv2d.pack_convolution
-    monkeypatch.setattr(
-        kernels_conv2d, "pack_convolution", lambda *given: packed.append(1) or pack(*given)
-    )
+    pack = blocks.pair_words
+    monkeypatch.setattr(blocks, "pair_words", lambda *given: packed.append(1) or pack(*given))
     kernel = _kernel(
         graph_of_shape({"kind": "conv2d", "input": [1, 5, 5, 3], "channels": 2, "kernel": [2, 2]})
     )
@@ -56,16 +58,16 @@ def test_runs_of_packed_sums_fit_their_halves_of_a_word() -> None:
     rng = np.random.default_rng(4)
     for spread in (2, 40, 128):
         filters = rng.integers(-spread, spread, (4, 60)).astype(np.int8)
-        ends = packed_runs(filters)
+        ends = runs_of(filters)
         assert ends[-1] == 60 and all(b > a for a, b in pairwise((0, *ends)))
         for begin, end in pairwise((0, *ends)):
             run = filters[:, begin:end].astype(np.int64)
             greatest = np.maximum(127 * run, -128 * run).sum(axis=1)
             least = np.minimum(127 * run, -128 * run).sum(axis=1)
             assert greatest.max() <= 2**15 - 1 and least.min() >= 1 - 2**15
-            assert end - begin <= PACKED_TAPS
+            assert end - begin <= MOST_TAPS
             longer = np.abs(filters[:, begin : end + 1].astype(np.int64)).sum(axis=1).max()
-            assert end - begin == PACKED_TAPS or end == 60 or longer > PACKED_SUM
+            assert end - begin == MOST_TAPS or end == 60 or longer > LARGEST_SUM
 
 
 def test_sums_that_overrun_are_refused_before_anything_is_packed() -> None:

@@ -8,6 +8,9 @@ the file of each says what the body's macros are.
 
 from __future__ import annotations
 
+import re
+from functools import cache
+
 from toolchain.kernels.c_sources import CTree
 from toolchain.resources import RUNTIME_C
 
@@ -20,3 +23,21 @@ KERNEL_INCLUDES = (INCLUDE, RUNTIME_C / "source" / "support")
 def tree() -> CTree:
     """Our kernels, and the headers that generated C includes."""
     return CTree(RUNTIME_C / "source", INCLUDE)
+
+
+@cache
+def defined(file: str, name: str) -> int:
+    """The integer that a file below `runtime_c` defines: what kernels and Python share, such as
+    `defined("include/thimble_requant.h", "THIMBLE_SHIFT_BIAS")`.
+
+    Raises KeyError where the file defines no such integer.
+    """
+    found = re.search(rf"^#define {name} \(?(-?\d+)\)?$", _text(file), re.MULTILINE)
+    if found is None:
+        raise KeyError(f"runtime_c/{file} defines no integer {name}")
+    return int(found[1])
+
+
+@cache
+def _text(file: str) -> str:
+    return (RUNTIME_C / file).read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ir import Tensor
+from toolchain.kernels.runtime_c import defined
 from toolchain.ops.arithmetic.fixed_point import Int32, ScaleError, quantize_multiplier, wrap_int32
 from toolchain.ops.arithmetic.single_rounding import (
     Int64,
@@ -23,8 +24,8 @@ from toolchain.ops.arithmetic.single_rounding import (
 from toolchain.ops.convolution.packing import Int8, Scaling
 from toolchain.ops.spec import Array
 
-FLOAT_CODE = -1
-"""THIMBLE_SHIFT_FLOAT: says that the multiplier holds the bits of a float32."""
+FLOAT_CODE = defined("include/thimble_requant.h", "THIMBLE_SHIFT_FLOAT")
+"""The shift code that says that the multiplier holds the bits of a float32."""
 
 
 _LARGEST_FACTOR = 1 << 16

@@ -2,8 +2,9 @@
 
 Kinds: `conv2d`, `depthwise_conv2d`, `transpose_conv2d`, each with its int8 form in `_s8` and its
 float32 form in `_f32`; `partial_conv2d`. `common` holds what they share: attributes, TFLite reader
-and writer. Kernel choice is in `kernels` (int8), `kernels_s16` and `kernels_f32`; `structs` makes
-their arguments, `packing` their constants. `extents` says which bytes the kernels touch, `overlaps`
-where their output may lie over their input, `terms` how often their loops run (for the cost model).
-`reductions` lists the axes that can be summed in parts.
+and writer. `kernels` has a module for each C function. Which of them takes an int8 operator is
+chosen in `conv2d_choice`, `depthwise_choice`, `depthwise_3x3`, `winograd` and `cmsis_nn`. `structs`
+makes their arguments, `packing` and `endings` what the sums of channels come to and how they end,
+`overlaps` where an output may lie over its input. `reductions` lists the axes that can be summed in
+parts.
 """

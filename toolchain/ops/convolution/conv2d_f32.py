@@ -10,7 +10,8 @@ from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops.convolution.common import INPUT, WEIGHTS, convolution_of, window_of
 from toolchain.ops.convolution.conv2d_s8 import S8
-from toolchain.ops.convolution.kernels_f32 import float_kernel
+from toolchain.ops.convolution.kernels import thimble_convolve_f32
+from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import (
     float32_form,
@@ -36,9 +37,11 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     window, activation = window_of(op, graph), convolution_of(op).activation
-    depth = graph.input(op, WEIGHTS).shape[3]
-    return float_kernel(op, graph, "thimble_convolve_f32", window, activation, depth)
+    return thimble_convolve_f32.kernel(
+        window_f32(x.shape, y.shape, window, activation, weights.shape[3])
+    )
 
 
 F32 = float32_form(

@@ -35,8 +35,8 @@ from toolchain.ops.convolution.common import (
     window_of,
     write_convolution,
 )
+from toolchain.ops.convolution.conv2d_choice import own_conv2d, select_conv2d
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D
-from toolchain.ops.convolution.kernels_conv2d import own_conv2d, select_conv2d
 from toolchain.ops.convolution.reductions import convolution_reductions
 from toolchain.ops.convolution.winograd import winograd_forms
 from toolchain.ops.forms import Choice, OldForm

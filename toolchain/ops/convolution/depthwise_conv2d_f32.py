@@ -10,7 +10,8 @@ from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops.convolution.common import INPUT, WEIGHTS, convolution_of, window_of
 from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
-from toolchain.ops.convolution.kernels_f32 import float_kernel
+from toolchain.ops.convolution.kernels import thimble_depthwise_conv_f32
+from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import (
     float32_form,
@@ -32,8 +33,11 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    window, activation = window_of(op, graph), convolution_of(op).activation
-    return float_kernel(op, graph, "thimble_depthwise_conv_f32", window, activation, depth=1)
+    x, y, window = graph.input(op, INPUT), graph.output(op), window_of(op, graph)
+    activation = convolution_of(op).activation
+    return thimble_depthwise_conv_f32.kernel(
+        window_f32(x.shape, y.shape, window, activation, depth=1)
+    )
 
 
 F32 = float32_form(

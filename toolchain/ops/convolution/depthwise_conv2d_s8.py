@@ -33,7 +33,7 @@ from toolchain.ops.convolution.common import (
     window_of,
     write_convolution,
 )
-from toolchain.ops.convolution.kernels_depthwise import own_depthwise, select_depthwise
+from toolchain.ops.convolution.depthwise_choice import own_depthwise, select_depthwise
 from toolchain.ops.forms import Choice, OldForm
 from toolchain.ops.spec import (
     WEIGHTED,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.kernels.runtime_c import defined
 from toolchain.ops.arithmetic.fixed_point import quantize_multiplier
 from toolchain.ops.arithmetic.high_word import (
     DOUBLED_SMMLAR,
@@ -27,10 +28,10 @@ from toolchain.ops.convolution.packing import (
     Scaling,
 )
 
-_LANE_TOP, _LANE_FAST = 23, 32
-"""THIMBLE_LANE_TOP and THIMBLE_LANE_FAST."""
-CODE_ONCE = 64
-"""THIMBLE_CODE_ONCE."""
+_LANES = "source/convolution/thimble_requantize_lanes.h"
+_LANE_TOP, _LANE_FAST = defined(_LANES, "THIMBLE_LANE_TOP"), defined(_LANES, "THIMBLE_LANE_FAST")
+CODE_ONCE = defined("include/thimble_conv.h", "THIMBLE_CODE_ONCE")
+"""The code of a channel that is rounded once, by a depthwise kernel for 3x3."""
 ONCE_RIGHT = 3
 """By how much CODE_ONCE shifts right: SSAT's own shift."""
 _FEWEST_BITS = 20

@@ -1,7 +1,8 @@
-"""Weights and requantisation in the order in which Thimble's convolution kernels read them.
+"""What the sums of a channel come to, how they are scaled, and how words are packed for kernels.
 
-Every packer returns one array of int32 (little-endian words). The comments in
-`runtime_c/include/thimble_conv.h` give its layout. The input's zero point is folded into the bias.
+Each kernel's module packs its own constants from these parts, as an array of int32 (little-endian
+words); `runtime_c/include/thimble_conv.h` gives the layouts. The input's zero point is folded into
+the bias.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.kernels.runtime_c import defined
 from toolchain.ops.arithmetic.fixed_point import (
     INT32_MAX,
     Int32,
@@ -27,20 +29,14 @@ Turns = Callable[[Int8, int], NDArray[np.int32]]
 """Filters [channels, taps] as words, in blocks of so many channels that take turns."""
 
 _SUM_LIMIT = 1 << 30
-_JOINED_SUM_LIMIT = 1 << 23
 LARGEST_FAST_SHIFT = 21
 """(2 * 128 + 1) << 21, plus a product below 2**30, still fits int32."""
-SUMMED_TAPS = 252
-"""THIMBLE_SUMMED_TAPS: so many int8 taps have a sum that fits int16. A multiple of four."""
-VECTOR_BYTES = 16
-"""THIMBLE_LANES: int8 lanes of a vector of Helium."""
-PACKED_SUM, PACKED_TAPS = 255, 9
-"""Of a run of `thimble_convolve_packed_s8`: the largest sum of magnitudes, 128 times which is below
-2**15, and the most taps."""
-SHIFT_ONCE = 256
-"""THIMBLE_SHIFT_ONCE: added to the code of a channel that is rounded once."""
-SHIFT_BIAS = 64
-"""THIMBLE_SHIFT_BIAS: added to the code of a shift that the fast form cannot take."""
+VECTOR_BYTES = defined("source/support/thimble_lanes.h", "THIMBLE_LANES")
+"""int8 lanes of a vector of Helium."""
+SHIFT_ONCE = defined("include/thimble_requant.h", "THIMBLE_SHIFT_ONCE")
+"""Added to the code of a channel that is rounded once."""
+SHIFT_BIAS = defined("include/thimble_requant.h", "THIMBLE_SHIFT_BIAS")
+"""Added to the code of a shift that the fast form cannot take."""
 
 
 @dataclass(frozen=True)
@@ -240,28 +236,56 @@ def once_code(fit: SingleRounding, largest: int) -> int:
     return right if fast else shift - SHIFT_BIAS
 
 
+def shift_code(multiplier: int, shift: int, largest: int) -> int:
+    """The code of one multiplier and shift, if no sum exceeds `largest` in magnitude."""
+    right = -shift - 1
+    fast = largest < _SUM_LIMIT and 0 <= right <= LARGEST_FAST_SHIFT
+    return right if fast else shift - SHIFT_BIAS
+
+
+def left_shift(code: int) -> int:
+    """The left shift, as TFLite counts, that a shift code stands for."""
+    return -(code + 1) if code >= 0 else code + SHIFT_BIAS
+
+
 def folded_bias(bias: Int32, filters: Int8, zero_point: int) -> Int32:
     """The bias of filters [channels, taps] that read the stored input, zero point included."""
     return sums_of(bias, filters, zero_point).bias
 
 
-def _words(array: NDArray[np.generic]) -> NDArray[np.int32]:
+def fit_nibbles(filters: Int8) -> bool:
+    """Whether every weight fits four bits, and int32 holds 16 times every sum of filters
+    [channels, ...] without bias, which their kernels divide by 16: it must not wrap.
+    """
+    if not filters.size or filters.min() < -8 or filters.max() > 7:
+        return False
+    _, weight = _weight_sums(filters.reshape(len(filters), -1), 0)
+    return bool(16 * 128 * weight.max() <= INT32_MAX)
+
+
+def as_words(array: NDArray[np.generic]) -> NDArray[np.int32]:
     """The last axis of a byte, int16 or int32 array as little-endian words."""
     little = array.astype(array.dtype.newbyteorder("<"))
     return np.ascontiguousarray(little).view("<i4").astype(np.int32)
 
 
-def _pad(
+def filled_up(
     array: NDArray[np.generic], axis: int, multiple: int, fill: int = 0
 ) -> NDArray[np.generic]:
+    """The array with `fill` at the end of an axis, up to a multiple of elements."""
     widths = [(0, 0)] * array.ndim
     widths[axis] = (0, -array.shape[axis] % multiple)
     return np.pad(array, widths, constant_values=fill)
 
 
-def _lanes(array: NDArray[np.generic], lanes: int, fill: int = 0) -> NDArray[np.generic]:
+def by_blocks(array: NDArray[np.generic], lanes: int, fill: int = 0) -> NDArray[np.generic]:
     """One row per block of `lanes` channels, the last one filled up with `fill`."""
-    return _pad(array, 0, lanes, fill).reshape(-1, lanes)
+    return filled_up(array, 0, lanes, fill).reshape(-1, lanes)
+
+
+def joined(parts: list[NDArray[np.generic]]) -> Int32:
+    """Parts [blocks, words], block by block."""
+    return np.concatenate(parts, axis=1).reshape(-1).astype(np.int32)
 
 
 def word_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
@@ -275,227 +299,10 @@ def vector_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
 
 
 def _turns(filters: Int8, lanes: int, size: int) -> NDArray[np.int32]:
-    words = _words(_pad(_pad(filters, 1, size), 0, lanes))
+    words = as_words(filled_up(filled_up(filters, 1, size), 0, lanes))
     blocks = words.shape[0] // lanes
     turns = words.reshape(blocks, lanes, -1, size // 4).transpose(0, 2, 1, 3)
     return turns.reshape(blocks, -1)
-
-
-def _joined(parts: list[NDArray[np.generic]]) -> Int32:
-    return np.concatenate(parts, axis=1).reshape(-1).astype(np.int32)
-
-
-def _pairs(filters: Int8) -> NDArray[np.int32]:
-    """Filters as [pairs, words]: of each four taps the first and the third of both channels, then
-    the second and the fourth, the channels' bytes in turn.
-    """
-    padded = _pad(_pad(filters, 1, 4), 0, 2).reshape(-(-len(filters) // 2), 2, -1, 4)
-    turns = padded[..., [0, 2, 1, 3]].transpose(0, 2, 3, 1)
-    return _words(turns.reshape(len(turns), -1))
-
-
-def pack_convolution(filters: Int8, ending: Ending, groups: int) -> Int32:
-    """For `thimble_convolve_s8`. The channels of a group are adjacent. The code of a channel that
-    fills up a pair says that the pair has no fast form.
-    """
-    per_group = len(filters) // groups
-    parts = []
-    for group in range(groups):
-        own = slice(group * per_group, (group + 1) * per_group)
-        parts.append(
-            _joined(
-                [
-                    _lanes(ending.bias[own], 2),
-                    _pairs(filters[own]),
-                    _lanes(ending.multiplier[own], 2),
-                    _words(_lanes(ending.code[own], 2, fill=-SHIFT_BIAS)),
-                    _lanes(ending.rounding[own], 2),
-                ]
-            )
-        )
-    return np.concatenate(parts)
-
-
-def _four_turns(filters: Int8) -> NDArray[np.int32]:
-    """Filters as [fours of channels, words]: the first and the third take turns vector by vector,
-    then the second and the fourth.
-    """
-    blocks = -(-len(filters) // 4)
-    fours = _pad(filters, 0, 4).reshape(blocks, 4, -1)[:, [0, 2, 1, 3]]
-    return vector_turns(fours.reshape(4 * blocks, -1).astype(np.int8), 2).reshape(blocks, -1)
-
-
-def pack_convolution_lanes(filters: Int8, ending: Ending) -> Int32:
-    """For `thimble_convolve_lanes_s8` and its `_offset_`; `filters` are [channels, taps]."""
-    return _joined([_four_turns(filters), _lane_scaling(ending)])
-
-
-def pack_sums_lanes(filters: Int8, bias: Int32) -> Int32:
-    """For `thimble_partial_conv_lanes_s8`; `filters` are [channels, taps]."""
-    biases = _lanes(bias, 4).reshape(-1)
-    return np.concatenate([biases, _four_turns(filters).reshape(-1)]).astype(np.int32)
-
-
-def _lane_scaling(ending: Ending) -> NDArray[np.int32]:
-    """[blocks, 13]: biases, multipliers, rounding terms and codes of each four channels. The codes
-    of channels that fill up a block are like its last one's."""
-    codes = np.pad(ending.code.astype(np.int8), (0, -len(ending.code) % 4), mode="edge")
-    parts = [_lanes(part, 4) for part in (ending.bias, ending.multiplier, ending.rounding)]
-    return np.concatenate([*parts, _words(codes.reshape(-1, 4))], axis=1).astype(np.int32)
-
-
-def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
-    """Filters [channels, taps] followed by the lanes that `thimble_sum_columns_s8` multiplies.
-
-    Each lane is minus the sum of at most SUMMED_TAPS taps. Times the weights' zero point, the sum
-    of all taps is what that zero point adds to every channel.
-    """
-    if weight_zero_point == 0:
-        return filters
-    padded = _pad(filters, 1, 4)
-    lanes = 4 * -(-padded.shape[1] // (4 * SUMMED_TAPS))
-    factors = np.full((len(filters), lanes), weight_zero_point, np.int8)
-    return np.concatenate([padded, factors], axis=1).astype(np.int8)
-
-
-def packed_runs(filters: Int8) -> tuple[int, ...]:
-    """Where the runs of at most four channels [channels, taps] end, as `thimble_convolve_packed_s8`
-    cuts them: no sum of a channel's magnitudes in a run exceeds PACKED_SUM.
-    """
-    sums = np.abs(filters.astype(np.int64)).cumsum(axis=1)
-    ends, taps = [0], filters.shape[1]
-    while ends[-1] < taps:
-        begin = ends[-1]
-        before = sums[:, begin - 1] if begin else np.zeros(len(sums), np.int64)
-        window = sums[:, begin : begin + PACKED_TAPS] - before[:, None]
-        ends.append(begin + int((window <= PACKED_SUM).all(axis=0).sum()))
-    return tuple(ends[1:])
-
-
-def pack_packed(scales: Scaling) -> Int32:
-    """For `thimble_convolve_packed_s8`."""
-    biases, multipliers = _lanes(scales.bias, 4), _lanes(scales.multiplier, 4)
-    codes = _words(_lanes(scales.code, 4))
-    filters = _pad(scales.filters, 0, 4).reshape(-1, 4, scales.filters.shape[1]).astype(np.int8)
-    parts = []
-    for block, own in enumerate(filters):
-        ends = packed_runs(own)
-        parts += [biases[block], multipliers[block], codes[block]]
-        words = _words(np.ascontiguousarray(own.T))[:, 0]
-        for begin, end in zip((0, *ends), ends, strict=False):
-            parts += [words[begin : begin + 1], [end - begin - 1], words[begin + 1 : end]]
-    return np.concatenate(parts).astype(np.int32)
-
-
-def pack_pair_sums(filters: Int8, bias: Int32) -> Int32:
-    """For `thimble_partial_conv_s8`: of each two channels the biases, then the filters."""
-    return _joined([_lanes(bias, 2), _pairs(filters)])
-
-
-def pack_sums(filters: Int8, bias: Int32, turns: Turns) -> Int32:
-    """For `thimble_partial_fully_connected_s8`: of each four units the biases, then the filters by
-    `turns`.
-    """
-    return _joined([_lanes(bias, 4), turns(filters, 4)])
-
-
-def pack_transposed(scales: Scaling, taps: int) -> Int32:
-    """For `thimble_transpose_conv_s8`. The depth of each tap is padded to whole words."""
-    channels = len(scales.bias)
-    filters = _words(_pad(scales.filters.reshape(channels, taps, -1), 2, 4))
-    heads = np.stack([scales.bias, scales.multiplier, scales.code.astype(np.int32)], axis=1)
-    return _joined([heads, filters.reshape(channels, -1)])
-
-
-def transposed_parts(filters: Int8, stride: tuple[int, int]) -> list[Int8]:
-    """Of filters [channels, rows, columns, depth] of a transposed convolution those of the ordinary
-    ones whose outputs agree modulo the strides, row by row: every `stride`th tap, the last first;
-    one of zeros where there is none.
-    """
-    channels, _, _, depth = filters.shape
-    parts = []
-    for down in range(stride[0]):
-        for across in range(stride[1]):
-            part = filters[:, down :: stride[0], across :: stride[1]][:, ::-1, ::-1]
-            rows, columns = max(part.shape[1], 1), max(part.shape[2], 1)
-            if not part.size:
-                part = np.zeros((channels, rows, columns, depth), np.int8)
-            parts.append(part)
-    return parts
-
-
-def shift_code(multiplier: int, shift: int, largest: int) -> int:
-    """The code of one multiplier and shift, if no sum exceeds `largest` in magnitude."""
-    right = -shift - 1
-    fast = largest < _SUM_LIMIT and 0 <= right <= LARGEST_FAST_SHIFT
-    return right if fast else shift - SHIFT_BIAS
-
-
-def left_shift(code: int) -> int:
-    """The left shift, as TFLite counts, that a shift code stands for."""
-    return -(code + 1) if code >= 0 else code + SHIFT_BIAS
-
-
-def pack_depthwise(filters: Int8, ending: Ending) -> Int32:
-    """For `thimble_depthwise_conv_s8`."""
-    taps = np.concatenate([ending.code.astype(np.int8)[:, None], filters], axis=1)
-    heads = np.stack([ending.bias, ending.multiplier, ending.rounding], axis=1)
-    return _joined([heads, _words(_pad(taps, 1, 4))])
-
-
-def _halves(values: Int32) -> Int8:
-    """The bytes of values as int16, little-endian: [values, 2]."""
-    return values.astype("<i2").view(np.int8).reshape(-1, 2)
-
-
-def pack_depthwise_3x3(scales: Scaling, ending: Ending) -> Int32:
-    """For `thimble_depthwise_3x3_s8` and its like."""
-    taps = scales.filters
-    return _joined(
-        [
-            np.stack([ending.bias, ending.multiplier], axis=1),
-            _words(taps[:, [0, 3, 1, 4]]),
-            _words(np.stack([taps[:, 6], ending.code.astype(np.int8), taps[:, 7], taps[:, 2]], 1)),
-            _words(np.concatenate([_halves(ending.rounding), taps[:, [5, 8]]], axis=1)),
-        ]
-    )
-
-
-def pack_raised_blocks(filters: Int8, ending: Ending) -> Int32:
-    """For `thimble_depthwise_conv_blocks_s8`, which takes four channels at a time."""
-    blocks = filters.reshape(-1, 4, filters.shape[1]).transpose(0, 2, 1)
-    return _joined(
-        [
-            ending.bias.reshape(-1, 4),
-            ending.multiplier.reshape(-1, 4),
-            _words(ending.code.astype(np.int8).reshape(-1, 4)),
-            ending.rounding.reshape(-1, 4),
-            _words(blocks).reshape(len(blocks), -1),
-        ]
-    )
-
-
-def pack_depthwise_lanes(filters: Int8, ending: Ending) -> Int32:
-    """For `thimble_depthwise_lanes_s8`; `filters` are [channels, taps]."""
-    blocks = filters.reshape(-1, 4, filters.shape[1]).transpose(0, 2, 1)
-    return _joined([_lane_scaling(ending), _words(blocks).reshape(len(blocks), -1)])
-
-
-def pack_windows_lanes(filters: Int8, ending: Ending) -> Int32:
-    """For `thimble_depthwise_windows_lanes_s8`; `filters` are [channels, rows, columns], and their
-    columns become words."""
-    columns = _words(_pad(filters.transpose(0, 2, 1), 2, 4))
-    return _joined([_lane_scaling(ending), columns.reshape(len(filters) // 4, -1)])
-
-
-def fit_nibbles(filters: Int8) -> bool:
-    """Whether every weight fits four bits, and int32 holds 16 times every sum of filters
-    [channels, ...] without bias, which their kernels divide by 16: it must not wrap.
-    """
-    if not filters.size or filters.min() < -8 or filters.max() > 7:
-        return False
-    _, weight = _weight_sums(filters.reshape(len(filters), -1), 0)
-    return bool(16 * 128 * weight.max() <= INT32_MAX)
 
 
 def nibble_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
@@ -503,114 +310,25 @@ def nibble_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
     third, then the second and the fourth. Each half of a word holds a tap's weights of all lanes,
     the first lane's lowest; those of the first and the third lane are plus 8.
     """
-    padded = _pad(_pad(filters, 1, 4), 0, lanes).astype(np.int64)
+    padded = filled_up(filled_up(filters, 1, 4), 0, lanes).astype(np.int64)
     taps = padded.reshape(len(padded) // lanes, lanes, -1, 4)[..., [0, 2, 1, 3]]
     lane = np.arange(lanes).reshape(1, lanes, 1, 1)
     fields = (taps + np.where(lane % 2, 0, 8)) & 15
     halves = (fields << 4 * lane).sum(axis=1).astype(np.uint16)
-    return _words(halves.reshape(len(halves), -1))
+    return as_words(halves.reshape(len(halves), -1))
 
 
-def nibble_vector_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
-    """As `vector_turns`, two lanes in a byte: four bits of the second lane above those of the first
-    plus 8, then the third and the fourth likewise.
+def pair_words(filters: Int8) -> NDArray[np.int32]:
+    """Filters as [pairs, words]: of each four taps the first and the third of both channels, then
+    the second and the fourth, the channels' bytes in turn.
     """
-    padded = _pad(_pad(filters, 1, VECTOR_BYTES), 0, lanes).astype(np.int64)
-    both = ((padded[1::2] << 4) + padded[::2] + 8).astype(np.int8)
-    return vector_turns(both, lanes // 2)
+    padded = filled_up(filled_up(filters, 1, 4), 0, 2).reshape(-(-len(filters) // 2), 2, -1, 4)
+    turns = padded[..., [0, 2, 1, 3]].transpose(0, 2, 3, 1)
+    return as_words(turns.reshape(len(turns), -1))
 
 
-_ENDS_TWICE, _ENDS_ONCE, _ENDS_ANYHOW, _ENDS_PART_ONCE = 1, 2, 0, -1
-"""THIMBLE_ENDS_..."""
-
-
-def pack_convolution_s4(filters: Int8, ending: Ending, groups: int, narrow: bool) -> Int32:
-    """For `thimble_convolve_s4`. The channels of a group are adjacent. With `narrow` outputs are
-    clamped to less than the range of int8.
+def pack_sums(filters: Int8, bias: Int32, turns: Turns) -> Int32:
+    """For `thimble_partial_fully_connected_s8`: of each four units the biases, then the filters by
+    `turns`.
     """
-    per_group = len(filters) // groups
-    parts = []
-    for group in range(groups):
-        own = slice(group * per_group, (group + 1) * per_group)
-        bias, code = _lanes(ending.bias[own], 4), ending.code[own]
-        whole = np.arange(len(bias)) < per_group // 4
-        once = _lanes(code >= SHIFT_ONCE, 4, fill=1).all(axis=1)
-        quick = whole & (_lanes(code, 4).min(axis=1) >= 0) & (not narrow)
-        ends = np.where(
-            once,
-            np.where(whole, _ENDS_ONCE, _ENDS_PART_ONCE),
-            np.where(quick, _ENDS_TWICE, _ENDS_ANYHOW),
-        )
-        parts.append(
-            _joined(
-                [
-                    bias[:, ::2],
-                    nibble_turns(filters[own], 4),
-                    bias[:, 1::2],
-                    _lanes(ending.multiplier[own], 4),
-                    _lanes(ending.rounding[own], 4),
-                    _words(_lanes((code % SHIFT_ONCE).astype(np.uint8), 4)),
-                    ends[:, None],
-                ]
-            )
-        )
-    return np.concatenate(parts)
-
-
-def fit_joined(filters: Int8, largest: NDArray[np.int64]) -> bool:
-    """Whether filters [units, taps], whose sums with bias are at most `largest`, can be joined two
-    by two (`thimble_fully_connected_joined_s8`).
-    """
-    wide = _pad(filters, 0, 4).astype(np.int64)
-    joined = 256 * wide[1::2] + wide[::2]
-    fits = bool((joined >= -(1 << 15)).all() and (joined < 1 << 15).all())
-    return fits and bool((largest[1::2] < _JOINED_SUM_LIMIT).all())
-
-
-def pack_joined(scales: Scaling, common: bool) -> Int32:
-    """For `thimble_fully_connected_joined_s8`.
-
-    With `common` all units have one scaling, which is a separate argument (`pack_common_scaling`).
-    """
-    wide = _pad(_pad(scales.filters, 1, 4), 0, 4).astype(np.int64)
-    bias = _pad(scales.bias, 0, 4).astype(np.int64)
-    pairs = (wide[::2, ::2] * wide[::2, 1::2]).sum(axis=1)
-    heads = np.stack((bias[::2] - pairs, 256 * bias[1::2] + bias[::2]), axis=1)
-    joined = (256 * wide[1::2] + wide[::2]).astype(np.int16)
-    taps = joined.reshape(len(wide) // 4, 2, -1, 4)[..., [0, 2, 1, 3]]
-    turns = _words(taps.transpose(0, 2, 1, 3).reshape(len(taps), -1))
-    parts: list[NDArray[np.generic]] = [_lanes(heads.reshape(-1).astype(np.int32), 4), turns]
-    return _joined(parts if common else parts + _fully_connected_scaling(scales))
-
-
-def pack_fully_connected(scales: Scaling, common: bool, turns: Turns) -> Int32:
-    """For `thimble_fully_connected_s8`, and those beside it whose filters take other `turns`.
-
-    With `common` all units have one scaling, which is a separate argument (`pack_common_scaling`).
-    """
-    parts: list[NDArray[np.generic]] = [_lanes(scales.bias, 4), turns(scales.filters, 4)]
-    return _joined(parts if common else parts + _fully_connected_scaling(scales))
-
-
-def pack_common_scaling(scales: Scaling) -> Int32:
-    """The `common` argument of `thimble_fully_connected_s8`."""
-    four = np.zeros(4, dtype=np.int64)
-    return _joined(
-        _fully_connected_scaling(
-            Scaling(
-                scales.filters[:1],
-                scales.bias[:1],
-                scales.multiplier[four],
-                scales.low[four],
-                scales.code[four],
-            )
-        )
-    )
-
-
-def _fully_connected_scaling(scales: Scaling) -> list[NDArray[np.generic]]:
-    return [
-        _lanes(scales.multiplier, 4),
-        _lanes(scales.low, 4),
-        _words(_lanes(scales.code, 4)),
-    ]
+    return joined([by_blocks(bias, 4), turns(filters, 4)])

@@ -22,33 +22,20 @@ from toolchain.ops.convolution.common import (
     INPUT,
     WEIGHTS,
     Windowed,
-    bias_of,
-    constant_of,
     random_bias,
     random_quantisation,
     window_of,
 )
-from toolchain.ops.convolution.extents import LANE_PARTIAL_CONVOLUTION, lane_columns, partial_conv
-from toolchain.ops.convolution.kernels_conv2d import column_bytes
-from toolchain.ops.convolution.packing import folded_bias, pack_pair_sums, pack_sums_lanes
-from toolchain.ops.convolution.structs import conv_shape
-from toolchain.ops.convolution.terms import partial_conv_terms, partial_lanes_terms
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Constant,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    SafeOverlap,
-    Scratch,
+from toolchain.ops.convolution.kernels import (
+    thimble_partial_conv_1x1_s8,
+    thimble_partial_conv_lanes_s8,
+    thimble_partial_conv_s8,
 )
+from toolchain.ops.convolution.kernels.sums import SUMS
+from toolchain.ops.forms import OldForm
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.spec import WEIGHTED, Array, TensorType
 from toolchain.ops.window import UNPADDED, Window, same_padding
-
-SUMS = 3
 
 
 @dataclass(frozen=True)
@@ -105,59 +92,17 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    window, channels, depth = window_of(op, graph), y.shape[3], x.shape[3]
-    filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
-    bias = bias_of(op, graph, channels)
-    whole = is_pointwise(window) and depth % 4 == 0 and not core.mve
-    function = "thimble_partial_conv_1x1_s8" if whole else "thimble_partial_conv_s8"
-    pack, scratch_bytes = pack_pair_sums, column_bytes(window.kernel, depth, 2)
+    window = window_of(op, graph)
     if core.mve:
-        function, pack = LANE_PARTIAL_CONVOLUTION, pack_sums_lanes
-        scratch_bytes = lane_columns(filters.shape[1], function)
-    pixels = y.shape[0] * y.shape[1] * y.shape[2]
-    sizes: dict[str, Argument] = (
-        {"pixels": pixels, "depth": depth, "channels": channels}
-        if whole
-        else {"shape": conv_shape(op, graph, window, depth)}
-    )
-    arguments: dict[str, Argument] = {
-        **sizes,
-        "input": Input(INPUT),
-        "parameters": Packed("parameters"),
-        "scratch": Scratch(),
-        "sums": Input(SUMS),
-        "output": Output(0),
-    }
-    kernel = "x".join(map(str, weights.shape))
-    return Kernel(
-        (Call(function, arguments),),
-        partial_conv,
-        constants=(
-            Constant(
-                "parameters",
-                lambda: pack(filters, folded_bias(bias, filters, x.q.zero_point)),
-                f"biases and filters [{kernel}], packed for {function}",
-            ),
-        ),
-        scratch_bytes=scratch_bytes,
-        find_overlaps=lambda: _overlaps(op),
-        find_terms=lambda: (
-            partial_lanes_terms(op, graph, window)
-            if core.mve
-            else partial_conv_terms(op, graph, function, window)
-        ),
-    )
+        return thimble_partial_conv_lanes_s8.kernel(op, graph, window)
+    if is_pointwise(window) and graph.input(op, INPUT).shape[3] % 4 == 0:
+        return thimble_partial_conv_1x1_s8.kernel(op, graph, window)
+    return thimble_partial_conv_s8.kernel(op, graph, window)
 
 
 def _macs(op: Op, graph: Graph) -> int:
     _, height, width, depth = graph.input(op, WEIGHTS).shape
     return graph.output(op).elements * height * width * depth
-
-
-def _overlaps(op: Op) -> tuple[SafeOverlap, ...]:
-    """Sums of two pixels are read just before they are written."""
-    return (SafeOverlap(SUMS, exact=True),) if op.inputs[SUMS] else ()
 
 
 def _sample(rng: np.random.Generator) -> Graph:

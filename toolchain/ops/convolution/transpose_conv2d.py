@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.kernels_s16 import own_kernel
+from toolchain.ops.convolution.kernels import thimble_transpose_conv_s16
 from toolchain.ops.convolution.transpose_conv2d_f32 import F32
 from toolchain.ops.convolution.transpose_conv2d_s8 import S8, forward_window, transposed_of
 from toolchain.ops.convolution.transpose_conv2d_s8 import TransposeConv2D as TransposeConv2D
@@ -19,7 +19,7 @@ from toolchain.ops.readers.int16 import int16_form
 
 def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
     window, activation = forward_window(op, graph), transposed_of(op).activation
-    return own_kernel(op, graph, "thimble_transpose_conv_s16", window, activation)
+    return thimble_transpose_conv_s16.kernel(op, graph, window, activation)
 
 
 _S16 = int16_form(

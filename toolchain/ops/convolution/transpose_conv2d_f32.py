@@ -9,8 +9,9 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops.convolution.common import INPUT, WEIGHTS
-from toolchain.ops.convolution.kernels_f32 import float_kernel
+from toolchain.ops.convolution.kernels import thimble_transpose_conv_f32
 from toolchain.ops.convolution.transpose_conv2d_s8 import S8, forward_window, transposed_of
+from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import float32_form, with_bias_and_activation
 from toolchain.ops.spec import Array
@@ -38,9 +39,11 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     window, activation = forward_window(op, graph), transposed_of(op).activation
-    depth = graph.input(op, WEIGHTS).shape[3]
-    return float_kernel(op, graph, "thimble_transpose_conv_f32", window, activation, depth)
+    return thimble_transpose_conv_f32.kernel(
+        window_f32(x.shape, y.shape, window, activation, weights.shape[3])
+    )
 
 
 F32 = float32_form(S8, "float32, constant weights; any stride and output size", _reference, _select)

@@ -15,37 +15,27 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
-from toolchain.ops.arithmetic.fixed_point import Int32, requantise
+from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution import cmsis_nn
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
     WEIGHTS,
     channel_requantisation,
     check_operands,
-    constant_of,
     has_bias,
     random_bias,
     random_quantisation,
     read_padding,
 )
-from toolchain.ops.convolution.endings import lane_endings
-from toolchain.ops.convolution.extents import LANE_TRANSPOSED, lane_columns, own_transposed
-from toolchain.ops.convolution.kernel_parts import channel_scaling, packed_comment
-from toolchain.ops.convolution.overlaps import transpose_conv2d_overlaps
-from toolchain.ops.convolution.packing import (
-    pack_convolution_lanes,
-    pack_transposed,
-    transposed_parts,
+from toolchain.ops.convolution.kernels import (
+    thimble_transpose_conv_lanes_s8,
+    thimble_transpose_conv_s8,
 )
-from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
-from toolchain.ops.convolution.terms import transposed_lanes_terms
-from toolchain.ops.extents import round_up
+from toolchain.ops.convolution.kernels.cmsis_nn import arm_transpose_conv_s8
 from toolchain.ops.forms import Choice, OldForm
-from toolchain.ops.kernel import Call, Constant, Kernel
-from toolchain.ops.preference import NoKernelError
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.onnx import (
     StoredWeights,
     add_bias,
@@ -172,76 +162,18 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     """Thimble's own kernel: CMSIS-NN's needs an int32 for every tap of every pixel."""
+    attributes, window = transposed_of(op), forward_window(op, graph)
+    given = (op, graph, window, attributes.activation, attributes.rounding)
     if core.mve:
-        return _lanes(op, graph)
-    attributes, window = transposed_of(op), forward_window(op, graph)
-    weights, y = graph.input(op, WEIGHTS), graph.output(op)
-    channels, height, width, depth = weights.shape
-    filters = constant_of(weights).reshape(channels, -1).astype(np.int8, copy=False)
-    activation, rounding = attributes.activation, attributes.rounding
-    scales = channel_scaling(op, graph, activation, rounding, filters, partial=True)
-    shape = conv_shape(op, graph, window, graph.input(op, INPUT).shape[3])
-    function = "thimble_transpose_conv_s8"
-    meeting = -(-height // window.stride[0]) * -(-width // window.stride[1])
-    return Kernel(
-        (Call(function, own_arguments(shape, requant(y, activation))),),
-        own_transposed,
-        constants=(
-            Constant(
-                "parameters",
-                lambda: pack_transposed(scales(), height * width),
-                packed_comment("filters", weights.shape, function),
-            ),
-        ),
-        scratch_bytes=meeting * (2 * round_up(depth, 4) + 4),
-        find_overlaps=lambda: transpose_conv2d_overlaps(
-            op, graph, attributes.stride, attributes.padding
-        ),
-    )
-
-
-def _lanes(op: Op, graph: Graph) -> Kernel:
-    """For vectors: an ordinary convolution for each row and column modulo the strides."""
-    attributes, window = transposed_of(op), forward_window(op, graph)
-    weights, y = graph.input(op, WEIGHTS), graph.output(op)
-    filters = constant_of(weights).astype(np.int8, copy=False)
-    activation = attributes.activation
-    scales = [
-        channel_scaling(op, graph, activation, attributes.rounding, part.reshape(len(filters), -1))
-        for part in transposed_parts(filters, window.stride)
-    ]
-
-    def packed() -> Int32:
-        clamp = clamp_range(activation, y)
-        found = [scale() for scale in scales]
-        ends = [lane_endings(one, y.q.zero_point, clamp, 0) for one in found]
-        parts = [
-            pack_convolution_lanes(one.filters, end) for one, end in zip(found, ends, strict=True)
-        ]
-        return np.concatenate(parts)
-
-    function = LANE_TRANSPOSED
-    shape = conv_shape(op, graph, window, graph.input(op, INPUT).shape[3])
-    taps = math.prod(-(-k // s) for k, s in zip(window.kernel, window.stride, strict=True))
-    return Kernel(
-        (Call(function, own_arguments(shape, requant(y, activation))),),
-        own_transposed,
-        constants=(
-            Constant("parameters", packed, packed_comment("filters", weights.shape, function)),
-        ),
-        scratch_bytes=lane_columns(taps * filters.shape[3], function),
-        find_overlaps=lambda: transpose_conv2d_overlaps(
-            op, graph, attributes.stride, attributes.padding, by_rows=True
-        ),
-        find_terms=lambda: transposed_lanes_terms(op, graph, window),
-    )
+        return thimble_transpose_conv_lanes_s8.kernel(*given)
+    return thimble_transpose_conv_s8.kernel(*given)
 
 
 def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
-    attributes = transposed_of(op)
-    if attributes.rounding is not Rounding.TFLITE:
-        raise NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
-    return cmsis_nn.transpose_conv2d(op, graph, forward_window(op, graph), attributes.activation)
+    attributes, window = transposed_of(op), forward_window(op, graph)
+    return arm_transpose_conv_s8.kernel(
+        op, graph, window, attributes.activation, attributes.rounding
+    )
 
 
 def _macs(op: Op, graph: Graph) -> int:

@@ -32,7 +32,11 @@ from toolchain.ops.matmul.common import (
     matmul_sums,
     sample_matmul,
 )
-from toolchain.ops.matmul.product_kernels import float_product_kernel, product_kernel
+from toolchain.ops.matmul.kernels import (
+    thimble_batch_matmul_f32,
+    thimble_batch_matmul_s8,
+    thimble_batch_matmul_s16,
+)
 from toolchain.ops.readers import int16
 from toolchain.ops.readers.float32 import check_float_node, float32_form
 from toolchain.ops.reduction.requantise_sums import RequantiseSums
@@ -112,18 +116,18 @@ def _code(op: Op, graph: Graph) -> tuple[int, int]:
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return product_kernel(op, graph, "thimble_batch_matmul_s8", _code(op, graph))
+    return thimble_batch_matmul_s8.kernel(op, graph, _code(op, graph))
 
 
 def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT16)
     multiplier, shift = _requantisation(op, graph)
     int16.check_sums(op, matmul_depth(op, graph) * 2.0**30, multiplier * 2.0 ** (shift - 31))
-    return product_kernel(op, graph, "thimble_batch_matmul_s16", (multiplier, shift))
+    return thimble_batch_matmul_s16.kernel(op, graph, (multiplier, shift))
 
 
 def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
-    return float_product_kernel(op, graph)
+    return thimble_batch_matmul_f32.kernel(op, graph)
 
 
 def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.kernels.runtime_c import defined
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.spec import Array, TensorType
 
-_BATCH_DIMS = 3
+_BATCH_DIMS = defined("include/thimble_matmul.h", "THIMBLE_MATMUL_BATCH_DIMS")
 
 
 @dataclass(frozen=True)

@@ -23,17 +23,28 @@ from toolchain.ops.arithmetic.fixed_point import round_half_away, wrap_int32
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import check_operands, random_bias, random_quantisation
 from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.kernels import thimble_convolve_f32
+from toolchain.ops.convolution.packing import fit_nibbles
 from toolchain.ops.convolution.reductions import run_of_rows
+from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.forms import Choice, OldForm, OpSpec
 from toolchain.ops.hybrid.dense import hybrid_dense
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.matmul import cmsis_nn
 from toolchain.ops.matmul.batch_matmul import read_batched
-from toolchain.ops.matmul.dense_kernels import (
-    dense_kernel,
+from toolchain.ops.matmul.kernels import (
+    thimble_fully_connected_computed_s8,
+    thimble_fully_connected_joined_s8,
+    thimble_fully_connected_lanes_s4,
+    thimble_fully_connected_lanes_s8,
+    thimble_fully_connected_s4,
+    thimble_fully_connected_s8,
+    thimble_fully_connected_s16,
+)
+from toolchain.ops.matmul.kernels.cmsis_nn import arm_fully_connected_s8, arm_fully_connected_s16
+from toolchain.ops.matmul.kernels.units import (
     dense_scaling,
-    float_dense_kernel,
-    int16_dense_kernel,
+    known_filters,
+    sizes_of,
     sum_factors,
 )
 from toolchain.ops.matmul.partial_fully_connected import PartialFullyConnected, leading_dimensions
@@ -57,6 +68,7 @@ from toolchain.ops.spec import (
     WrittenOp,
 )
 from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, present_inputs
+from toolchain.ops.window import Window
 
 
 @dataclass(frozen=True)
@@ -161,23 +173,43 @@ def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return dense_kernel(op, graph, _attributes(op).activation, core)
+    """Thimble's kernel on every core. Units are joined where an instruction has two products.
+
+    Raises UnsupportedError if no integers scale the sums as LiteRT does.
+    """
+    activation, weights = _attributes(op).activation, graph.input(op, WEIGHTS)
+    filters = known_filters(weights)
+    if filters is None:
+        return thimble_fully_connected_computed_s8.kernel(op, graph, activation)
+    if weights.shape[1] > 4 and fit_nibbles(filters):
+        if core.mve:
+            return thimble_fully_connected_lanes_s4.kernel(op, graph, activation)
+        return thimble_fully_connected_s4.kernel(op, graph, activation)
+    if core.mve:
+        return thimble_fully_connected_lanes_s8.kernel(op, graph, activation)
+    if not core.multiplies_alone and thimble_fully_connected_joined_s8.takes(op, graph):
+        return thimble_fully_connected_joined_s8.kernel(op, graph, activation)
+    return thimble_fully_connected_s8.kernel(op, graph, activation)
 
 
 def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
-    return cmsis_nn.fully_connected(op, graph, _attributes(op).activation, core)
+    return arm_fully_connected_s8.kernel(op, graph, _attributes(op).activation, core)
 
 
 def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
-    return int16_dense_kernel(op, graph, _attributes(op).activation)
+    return thimble_fully_connected_s16.kernel(op, graph, _attributes(op).activation)
 
 
 def _cmsis_nn_int16(op: Op, graph: Graph, core: Core) -> Kernel:
-    return cmsis_nn.fully_connected_s16(op, graph, _attributes(op).activation, core)
+    return arm_fully_connected_s16.kernel(op, graph, _attributes(op).activation)
 
 
 def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
-    return float_dense_kernel(op, graph, _attributes(op).activation)
+    """A convolution of a line of pixels, each a row of inputs."""
+    rows, depth, units = sizes_of(op, graph).values()
+    images, activation = ((1, 1, rows, depth), (1, 1, rows, units)), _attributes(op).activation
+    note = "A fully connected layer is a convolution of a line of pixels: each row is a pixel."
+    return thimble_convolve_f32.kernel(window_f32(*images, Window((1, 1)), activation), note)
 
 
 def _macs(op: Op, graph: Graph) -> int:

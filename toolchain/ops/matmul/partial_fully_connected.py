@@ -16,7 +16,11 @@ from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.convolution.common import random_bias, random_quantisation
 from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.matmul.dense_kernels import SUMS, partial_dense_kernel
+from toolchain.ops.matmul.kernels import (
+    thimble_partial_fully_connected_lanes_s8,
+    thimble_partial_fully_connected_s8,
+)
+from toolchain.ops.matmul.kernels.unit_sums import SUMS
 from toolchain.ops.spec import WEIGHTED, Array, TensorType
 from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS
 
@@ -67,7 +71,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return partial_dense_kernel(op, graph, core)
+    if core.mve:
+        return thimble_partial_fully_connected_lanes_s8.kernel(op, graph)
+    return thimble_partial_fully_connected_s8.kernel(op, graph)
 
 
 def _macs(op: Op, graph: Graph) -> int:

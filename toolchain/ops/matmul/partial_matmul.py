@@ -22,7 +22,8 @@ from toolchain.ops.matmul.common import (
     matmul_sums,
     sample_matmul,
 )
-from toolchain.ops.matmul.product_kernels import SUMS, partial_product_kernel
+from toolchain.ops.matmul.kernels import thimble_partial_matmul_s8
+from toolchain.ops.matmul.kernels.thimble_partial_matmul_s8 import SUMS
 from toolchain.ops.spec import Array, TensorType
 
 
@@ -43,7 +44,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return partial_product_kernel(op, graph)
+    return thimble_partial_matmul_s8.kernel(op, graph)
 
 
 def _sample(rng: np.random.Generator) -> Graph:

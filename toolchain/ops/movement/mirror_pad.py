@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from toolchain.kernels.runtime_c import defined
 from toolchain.ops import kit
 
-MAX_AXES = 6
-"""THIMBLE_MIRROR_MAX_AXES in C."""
+MAX_AXES = defined("include/thimble_data.h", "THIMBLE_MIRROR_MAX_AXES")
+"""Axes of `thimble_mirror_pad`."""
 _AXIS = "thimble_mirror_axis"
 
 

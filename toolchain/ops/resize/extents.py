@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolchain.kernels.runtime_c import defined
 from toolchain.ops import kit
 
-_CENTRED, _FRACTION = "params.half_pixel_centers", 1 << 10
+_CENTRED = "params.half_pixel_centers"
+_FRACTION = 1 << defined("include/thimble_data.h", "THIMBLE_BILINEAR_BITS")
 
 
 def _resized(

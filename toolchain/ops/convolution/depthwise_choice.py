@@ -1,26 +1,20 @@
-"""Choice of the kernel of an int8 depthwise_conv2d, for each core; those for Helium."""
+"""Choice of the kernel of an int8 depthwise_conv2d, for each core."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.arithmetic.fixed_point import Int32
-from toolchain.ops.convolution import cmsis_nn, extents, overlaps, terms
+from toolchain.ops.convolution import cmsis_nn
 from toolchain.ops.convolution.common import INPUT, WEIGHTS, weight_zero_point, window_of
+from toolchain.ops.convolution.conv2d_choice import one_channel_conv2d
 from toolchain.ops.convolution.depthwise_3x3 import depthwise_3x3
-from toolchain.ops.convolution.depthwise_walks import (
-    Walk,
-    channel_filters,
-    depthwise_by_blocks,
-    depthwise_by_lines,
-    waiting_rows,
-    walked_depthwise,
+from toolchain.ops.convolution.kernel_parts import PLAIN, quicker
+from toolchain.ops.convolution.kernels import (
+    thimble_depthwise_conv_blocks_s8,
+    thimble_depthwise_conv_s8,
+    thimble_depthwise_lanes_s8,
+    thimble_depthwise_windows_lanes_s8,
 )
-from toolchain.ops.convolution.kernel_parts import PLAIN, own_lane_endings, quicker, scaled
-from toolchain.ops.convolution.kernels_conv2d import one_channel_conv2d
-from toolchain.ops.convolution.packing import pack_depthwise_lanes, pack_windows_lanes
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.window import Window
 
@@ -63,15 +57,17 @@ def own_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     if x.shape[3] == 1:
         return one_channel_conv2d(op, graph, core)
     if _takes_depthwise_lanes(op, graph, core):
-        return _depthwise_by_lanes(op, graph, window)
+        if _fits_vector(window):
+            return thimble_depthwise_windows_lanes_s8.kernel(op, graph, window)
+        return thimble_depthwise_lanes_s8.kernel(op, graph, window)
     blocks = channels == x.shape[3] and channels % 4 == 0 and weight_zero_point(weights) == 0
     if window.kernel == (3, 3) and window.dilation == PLAIN and window.stride[1] <= 2:
         return depthwise_3x3(op, graph, window, blocks)
     column = y.shape[2] == 1 and y.shape[1] >= _least_column(window, core)
     lines = window.stride == window.dilation == PLAIN and column
     if blocks and not lines:
-        return depthwise_by_blocks(op, graph, window)
-    return depthwise_by_lines(op, graph, window)
+        return thimble_depthwise_conv_blocks_s8.kernel(op, graph, window)
+    return thimble_depthwise_conv_s8.kernel(op, graph, window)
 
 
 def _least_column(window: Window, core: Core) -> int:
@@ -91,42 +87,4 @@ def _takes_depthwise_lanes(op: Op, graph: Graph, core: Core) -> bool:
 
 def _fits_vector(window: Window) -> bool:
     """Whether one vector of Helium holds the window of a channel."""
-    return max(window.kernel) <= extents.WINDOW_SIDE
-
-
-def _depthwise_by_lanes(op: Op, graph: Graph, window: Window) -> Kernel:
-    """Blocks of four channels, in vectors: whole windows of one channel where a vector holds them,
-    else pixel by pixel.
-    """
-    y = graph.output(op)
-    band, columns = waiting_rows(y.shape[1], window), y.shape[2]
-    scales = scaled(op, graph, channel_filters(op, graph))
-    whole = _fits_vector(window)
-    at_once = extents.rows_at_once(window.kernel[0], window.stride[0])
-    if whole:
-        function = "thimble_depthwise_windows_lanes_s8"
-        scratch = extents.window_columns(columns, window.stride[1])
-        scratch += 4 * columns * (band + at_once - 1)
-    else:
-        function, columns = "thimble_depthwise_lanes_s8", max(columns, extents.LANE_OUTPUTS)
-        seen = (columns - 1) * window.stride[1] + window.kernel[1]
-        scratch = 4 * (window.kernel[0] * seen + band * columns)
-
-    def packed() -> Int32:
-        found = scales()
-        ending = own_lane_endings(op, graph, found)
-        if whole:
-            return pack_windows_lanes(found.filters.reshape(-1, *window.kernel), ending)
-        return pack_depthwise_lanes(found.filters, ending)
-
-    kernel = walked_depthwise(op, graph, function, Walk(window, band), packed, scratch)
-    return replace(
-        kernel,
-        at_words=frozenset((op.inputs[INPUT], op.outputs[0])) if whole else frozenset(),
-        find_overlaps=lambda: overlaps.channel_block_overlaps(op, graph, window, band),
-        find_terms=lambda: (
-            terms.depthwise_windows_terms(op, graph, window, extents.WINDOW_STRIP, at_once)
-            if whole
-            else terms.depthwise_lanes_terms(op, graph, window)
-        ),
-    )
+    return max(window.kernel) <= thimble_depthwise_windows_lanes_s8.SIDE

@@ -1,18 +1,20 @@
-"""Kernels of int8 depthwise convolutions that take windows of any size."""
+"""What the kernels of int8 depthwise convolutions share: how they go over the image, and how the
+sums of their channels end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution import extents, overlaps, terms
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
@@ -30,20 +32,12 @@ from toolchain.ops.convolution.kernel_parts import (
     strided_image,
     tensor_scaling,
 )
-from toolchain.ops.convolution.packing import (
-    Ending,
-    Int8,
-    Scaling,
-    pack_depthwise,
-    pack_raised_blocks,
-)
-from toolchain.ops.convolution.structs import conv_shape, own_arguments, transposed_window
-from toolchain.ops.extents import round_up
-from toolchain.ops.kernel import Call, Constant, Kernel
+from toolchain.ops.convolution.packing import Ending, Int8, Scaling
+from toolchain.ops.convolution.structs import conv_shape, own_arguments
+from toolchain.ops.extents import Extents
+from toolchain.ops.kernel import Call, Constant, Kernel, Touched
 from toolchain.ops.window import Window
 
-_BAND_BYTES = 640
-"""Scratch in bytes that a depthwise kernel may always take; one output row may need more."""
 _REMEMBERED = 256
 _INT8 = (-128, 127)
 Endings = Callable[[Scaling, int, int], Ending]
@@ -87,8 +81,8 @@ def along_walk(filters: Int8, window: Window, transposed: bool) -> Int8:
 
 
 def waiting_rows(rows: int, window: Window) -> int:
-    """How many of `rows` output rows the depthwise kernel for channel blocks keeps before it writes
-    the first.
+    """How many of `rows` output rows a kernel for blocks of channels keeps before it writes the
+    first.
 
     By then nothing reads the input rows that an output in the input's place overwrites.
     """
@@ -102,6 +96,7 @@ def walked_depthwise(
     walk: Walk,
     pack: Callable[[], Int32],
     scratch_bytes: int,
+    extents: Callable[[Touched], Extents],
 ) -> Kernel:
     """The kernel of a walk, without overlaps and cost terms; `pack` gives its parameters."""
 
@@ -122,7 +117,7 @@ def walked_depthwise(
     comment = packed_comment("filters", graph.input(op, WEIGHTS).shape, function)
     return Kernel(
         calls(0, 0),
-        extents.own_depthwise,
+        extents,
         constants=(Constant("parameters", pack, comment),),
         scratch_bytes=scratch_bytes,
         strided=strided_image(op, graph),
@@ -168,78 +163,7 @@ def raised(scales: Scaling, offset: int, weight_zero_point: int) -> Ending:
     return raised_endings(scales, offset, _INT8, weight_zero_point)
 
 
-def depthwise_by_blocks(op: Op, graph: Graph, window: Window) -> Kernel:
-    """Blocks of four channels."""
-    y, (height, width) = graph.output(op), window.kernel
-    band = waiting_rows(y.shape[1], window)
-    seen = (min(y.shape[2], extents.EDGE_OUTPUTS) - 1) * window.stride[1] + window.extent[1]
-    endings = ended(op, graph, raised)
-
-    def packed() -> Int32:
-        scales, ending = endings()
-        return pack_raised_blocks(scales.filters, ending)
-
-    kernel = walked_depthwise(
-        op,
-        graph,
-        "thimble_depthwise_conv_blocks_s8",
-        Walk(window, band),
-        packed,
-        64 + 8 * height * width + 4 * height * seen + 4 * band * y.shape[2],
-    )
-    return replace(
-        kernel,
-        find_overlaps=lambda: overlaps.channel_block_overlaps(op, graph, window, band),
-        find_terms=lambda: terms.channel_block_terms(
-            op, graph, window, terms.slow_endings(op, endings()[1])
-        ),
-    )
-
-
-def depthwise_by_lines(op: Op, graph: Graph, window: Window) -> Kernel:
-    """Channel by channel; rows and columns change places where that makes the rows the longer."""
-    (height, width), endings = window.kernel, ended(op, graph, raised)
-    _, rows, columns, _ = graph.output(op).shape
-    walked, transposed = window, (rows, height) > (columns, width)
-    if transposed:
-        walked, rows, columns = transposed_window(window), columns, rows
-    band, line = _band(walked, rows, columns), _line(walked, columns)
-
-    def packed() -> Int32:
-        scales, ending = endings()
-        return pack_depthwise(along_walk(scales.filters, window, transposed), ending)
-
-    kernel = walked_depthwise(
-        op,
-        graph,
-        "thimble_depthwise_conv_s8",
-        Walk(walked, band, transposed),
-        packed,
-        _line_bytes(walked, columns, band),
-    )
-    return replace(
-        kernel,
-        find_overlaps=lambda: overlaps.depthwise_line_overlaps(op, graph, window, transposed),
-        find_terms=lambda: terms.depthwise_line_terms(
-            op, graph, kernel.calls[0], line, terms.slow_endings(op, endings()[1])
-        ),
-    )
-
-
-def _band(window: Window, rows: int, columns: int) -> int:
-    """Output rows that are computed at a time."""
-    one, two = (_line_bytes(window, columns, band) for band in (1, 2))
-    return max(min(1 + (_BAND_BYTES - one) // (two - one), rows), 1)
-
-
-def _line(window: Window, columns: int) -> int:
-    """int16 values of an image line in scratch, as `thimble_depthwise_conv_s8.c` has it."""
-    outputs = round_up(columns, 4) if window.stride[1] == 1 else columns
-    return round_up((outputs - 1) * window.stride[1] + window.extent[1], 2) + 2
-
-
-def _line_bytes(window: Window, columns: int, band: int) -> int:
-    """Scratch, as `thimble_depthwise_conv_s8` says in its header."""
-    lines = (band - 1) * window.stride[0] + window.extent[0]
-    taps = 4 * window.kernel[0] * (window.kernel[1] // 2 + 1)
-    return 2 * (lines * _line(window, columns) + taps) + 4 * (band * columns + 1)
+def slow_endings(op: Op, ending: Ending) -> tuple[str, NDArray[np.bool_]]:
+    """The same as `slow_channels`, of parameters whose codes say so by their sign."""
+    path = "float" if convolution_of(op).rounding is Rounding.ONNX else "slow"
+    return path, ending.code < 0

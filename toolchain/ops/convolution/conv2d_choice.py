@@ -1,0 +1,114 @@
+"""Choice of the kernel of an int8 conv2d, for each core.
+
+Thimble's kernels are called "own" here. Cores with Helium get CMSIS-NN's (`cmsis_nn`) where their
+preconditions hold and Thimble has none for vectors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.convolution import cmsis_nn
+from toolchain.ops.convolution.common import (
+    INPUT,
+    WEIGHTS,
+    constant_of,
+    weight_zero_point,
+    window_of,
+)
+from toolchain.ops.convolution.kernel_parts import PLAIN, quicker
+from toolchain.ops.convolution.kernels import (
+    thimble_convolve_1x1_s4,
+    thimble_convolve_1x1_s8,
+    thimble_convolve_inside_s4,
+    thimble_convolve_inside_s8,
+    thimble_convolve_lanes_s8,
+    thimble_convolve_offset_lanes_s8,
+    thimble_convolve_packed_s8,
+    thimble_convolve_s4,
+    thimble_convolve_s8,
+)
+from toolchain.ops.convolution.packing import Int8, fit_nibbles
+from toolchain.ops.extents import round_up
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.window import UNPADDED, Window
+
+_FOUR_BIT_TAPS, _FOUR_BIT_CHANNELS = 24, 8
+"""From so many on (channels of a group), weights of four bits are convolved in at most 1.27 times
+the cycles of those of eight bits, on a Cortex-M4, M33 and M7 and the slowest flash: with few taps
+and channels, what each window takes more is not spread."""
+
+
+def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
+    """The quicker kernel of an int8 conv2d: Thimble's, but on Helium CMSIS-NN's where Thimble's for
+    vectors does not take the operator.
+    """
+    if _takes_lanes(op, graph, core):
+        return own_conv2d(op, graph, core)
+    return quicker(cmsis_nn.conv2d, own_conv2d, op, graph, core)
+
+
+def own_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
+    """Thimble's kernel of an int8 conv2d, which takes any."""
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    window, depth = window_of(op, graph), weights.shape[3]
+    filters = constant_of(weights).astype(np.int8, copy=False)
+    if _takes_lanes(op, graph, core):
+        return _lanes_conv2d(op, graph, window, filters)
+    plain = depth == x.shape[3] and weight_zero_point(weights) == 0
+    four_bits = _four_bits_pay(op, graph)
+    if core.multiplies_alone and plain and not four_bits:
+        return thimble_convolve_packed_s8.kernel(op, graph, window)
+    pointwise = window.kernel == PLAIN and window.padding == UNPADDED
+    if pointwise and window.stride == PLAIN and plain and depth % 4 == 0:
+        alone = thimble_convolve_1x1_s4.kernel if four_bits else thimble_convolve_1x1_s8.kernel
+        return alone(op, graph, window)
+    runs = window.kernel[1] == 1 or window.dilation[1] == 1
+    words = window.kernel[1] * depth % 4 == 0 and x.shape[0] == 1
+    if runs and words and plain and window.padding == UNPADDED:
+        inside = (
+            thimble_convolve_inside_s4.kernel if four_bits else thimble_convolve_inside_s8.kernel
+        )
+        return inside(op, graph, window)
+    anywhere = thimble_convolve_s4.kernel if four_bits else thimble_convolve_s8.kernel
+    return anywhere(op, graph, window, filters)
+
+
+def one_channel_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
+    """Thimble's kernel for the depthwise convolution of an image of one channel, which is an
+    ordinary one.
+    """
+    weights, window = graph.input(op, WEIGHTS), window_of(op, graph)
+    filters = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
+    if core.mve:
+        return _lanes_conv2d(op, graph, window, filters)
+    return thimble_convolve_s8.kernel(op, graph, window, filters)
+
+
+def _takes_lanes(op: Op, graph: Graph, core: Core) -> bool:
+    """Whether the kernel for vectors of Helium takes a convolution."""
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    return core.mve and weights.shape[3] == x.shape[3]
+
+
+def _lanes_conv2d(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel:
+    """`filters` are [channels, height, width, depth]."""
+    if weight_zero_point(graph.input(op, WEIGHTS)):
+        return thimble_convolve_offset_lanes_s8.kernel(op, graph, window, filters)
+    return thimble_convolve_lanes_s8.kernel(op, graph, window, filters)
+
+
+def _four_bits_pay(op: Op, graph: Graph) -> bool:
+    """Whether weights fit four bits, and packing them saves flash and costs little time."""
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    if weight_zero_point(weights):
+        return False
+    taps = round_up(weights.elements // weights.shape[0], 4)
+    channels = weights.shape[0] * weights.shape[3] // x.shape[3]  # of a group
+    if taps < _FOUR_BIT_TAPS or channels < _FOUR_BIT_CHANNELS:
+        return False
+    packed = -(-channels // 4) * (14 + taps // 2)
+    unpacked = -(-channels // 2) * (7 + taps // 2)
+    return packed < unpacked and fit_nibbles(constant_of(weights).astype(np.int8, copy=False))

@@ -1,0 +1,300 @@
+"""What the kernels share that take channels in blocks: of two, or of four with weights of four
+bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from toolchain.ir import Graph, Op
+from toolchain.kernels.runtime_c import defined
+from toolchain.ops.arithmetic.activation import clamp_range
+from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution.common import (
+    INPUT,
+    WEIGHTS,
+    convolution_of,
+    weight_zero_point,
+)
+from toolchain.ops.convolution.endings import block_endings
+from toolchain.ops.convolution.kernel_parts import packed_comment, scaled, strided_image
+from toolchain.ops.convolution.kernels.windows import Counts
+from toolchain.ops.convolution.overlaps import gathered_overlap
+from toolchain.ops.convolution.packing import (
+    SHIFT_BIAS,
+    SHIFT_ONCE,
+    Ending,
+    Int8,
+    as_words,
+    by_blocks,
+    filled_up,
+    joined,
+    nibble_turns,
+    pair_words,
+)
+from toolchain.ops.extents import Extents
+from toolchain.ops.kernel import Call, Constant, Kernel, SafeOverlap, Terms, Touched
+from toolchain.ops.terms import is_narrow, slow_channels
+from toolchain.ops.window import Window
+
+SUMMED_TAPS = defined("source/convolution/thimble_columns.h", "THIMBLE_SUMMED_TAPS")
+"""So many int8 taps have a sum that fits int16. A multiple of four."""
+_LEAST_INT8 = -128
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What a kernel does before it multiplies: `terms`, and `pixels` windows of so many words, in
+    each of `times` runs.
+    """
+
+    terms: Counts
+    times: int
+    pixels: int
+    words: int
+
+
+@dataclass(frozen=True)
+class Form:
+    """A kernel for so many windows at once: its calls for line strides, and its scratch."""
+
+    calls: Callable[[int, int], tuple[Call, ...]]
+    scratch_bytes: int
+
+
+@dataclass(frozen=True)
+class Width:
+    """How wide weights are in flash.
+
+    lanes    channels of a block.
+    at_once  how many windows may be expanded at once, quickest first.
+    filters  what they are called in the generated C.
+    pack     filters [channels, taps], those of a group adjacent, with what follows their sums.
+    parameter_bytes  of channels of so many taps, whole words.
+    terms    all terms of a kernel with so many groups, which expands so many windows at once.
+    """
+
+    lanes: int
+    at_once: tuple[int, ...]
+    filters: str
+    pack: Callable[[Op, Graph, Int8, Ending, int], Int32]
+    parameter_bytes: Callable[[int, int], int]
+    terms: Callable[[Op, Graph, Gathered, int, int], Terms]
+
+
+def _pack_pairs(op: Op, graph: Graph, filters: Int8, ending: Ending, groups: int) -> Int32:
+    """The code of a channel that fills up a pair says that the pair has no fast form."""
+    wide = with_window_sums(filters, weight_zero_point(graph.input(op, WEIGHTS)))
+    parts = []
+    for own in _groups(len(filters), groups):
+        parts.append(
+            joined(
+                [
+                    by_blocks(ending.bias[own], 2),
+                    pair_words(wide[own]),
+                    by_blocks(ending.multiplier[own], 2),
+                    as_words(by_blocks(ending.code[own], 2, fill=-SHIFT_BIAS)),
+                    by_blocks(ending.rounding[own], 2),
+                ]
+            )
+        )
+    return np.concatenate(parts)
+
+
+def _pair_bytes(channels: int, taps: int) -> int:
+    return 4 * -(-channels // 2) * (2 + 2 * taps // 4 + 5)
+
+
+def _pair_terms(op: Op, graph: Graph, gathered: Gathered, groups: int, at_once: int) -> Terms:
+    """The last windows, if they are fewer than `at_once`, are computed as if they were as many,
+    but one alone.
+    """
+    times, pixels, words = gathered.times, gathered.pixels, gathered.words
+    filters = graph.output(op).shape[3] // groups
+    lone = filters % 2
+    path, slow = slow_channels(op, graph, once=True)
+    beside = slow.reshape(groups, filters)[:, : filters - lone].reshape(-1, 2).any(axis=1)
+    slow_blocks = int(beside.sum()) / groups
+    blocks = filters // 2 - slow_blocks
+    runs, odd = pixels // at_once + (pixels % at_once > 1), int(pixels % at_once == 1)
+    of = f" of {at_once} pixels"
+    return gathered.terms | {
+        f"{path} block": times * pixels * slow_blocks,
+        f"{path} block word": times * pixels * slow_blocks * words,
+        "pixel": times * pixels,
+        f"run{of}": times * runs,
+        f"block{of}": times * runs * blocks,
+        f"block word{of}": times * runs * blocks * words,
+        f"lone channel{of}": times * runs * lone,
+        f"lone channel word{of}": times * runs * lone * words,
+        "last pixel": times * odd,
+        "last pixel block": times * odd * blocks,
+        "last pixel block word": times * odd * blocks * words,
+        "last pixel lone channel": times * odd * lone,
+        "last pixel lone channel word": times * odd * lone * words,
+        f"block rounded twice{of}": times * runs * blocks * _rounded_twice(op, graph),
+        f"narrow block{of}": times * runs * blocks * is_narrow(op, graph),
+        "narrow last pixel block": times * odd * blocks * is_narrow(op, graph),
+    }
+
+
+_S4 = "source/convolution/thimble_columns_s4.h"
+_FOUR_SCALING = defined(_S4, "THIMBLE_FOUR_SCALING")
+"""Words of the scaling of four channels, after their filters and biases."""
+
+
+def _pack_fours(op: Op, graph: Graph, filters: Int8, ending: Ending, groups: int) -> Int32:
+    whole_blocks = len(filters) // groups // 4
+    parts = []
+    for own in _groups(len(filters), groups):
+        bias, code = by_blocks(ending.bias[own], 4), ending.code[own]
+        whole = np.arange(len(bias)) < whole_blocks
+        once = by_blocks(code >= SHIFT_ONCE, 4, fill=1).all(axis=1)
+        quick = whole & (by_blocks(code, 4).min(axis=1) >= 0) & (not is_narrow(op, graph))
+        ends = np.where(
+            once,
+            np.where(
+                whole,
+                defined(_S4, "THIMBLE_ENDS_ONCE"),
+                defined(_S4, "THIMBLE_ENDS_PART_ONCE"),
+            ),
+            np.where(
+                quick, defined(_S4, "THIMBLE_ENDS_TWICE"), defined(_S4, "THIMBLE_ENDS_ANYHOW")
+            ),
+        )
+        parts.append(
+            joined(
+                [
+                    bias[:, ::2],
+                    nibble_turns(filters[own], 4),
+                    bias[:, 1::2],
+                    by_blocks(ending.multiplier[own], 4),
+                    by_blocks(ending.rounding[own], 4),
+                    as_words(by_blocks((code % SHIFT_ONCE).astype(np.uint8), 4)),
+                    ends[:, None],
+                ]
+            )
+        )
+    return np.concatenate(parts)
+
+
+def _four_bytes(channels: int, taps: int) -> int:
+    return 4 * -(-channels // 4) * (4 + 2 * taps // 4 + _FOUR_SCALING)
+
+
+def _four_terms(op: Op, graph: Graph, gathered: Gathered, groups: int, at_once: int) -> Terms:
+    """The last block of a group may be smaller than four channels."""
+    times, pixels, words = gathered.times, gathered.pixels, gathered.words
+    channels = graph.output(op).shape[3] // groups
+    pairs, odd, lone = pixels // 2, pixels % 2, channels % 4
+    path, slow = slow_channels(op, graph, once=True)
+    beside = slow.reshape(groups, channels)[:, : channels - lone].reshape(-1, 4).any(axis=1)
+    slow_blocks = int(beside.sum()) / groups
+    blocks = -(-channels // 4)
+    narrow = (channels // 4 - slow_blocks) * is_narrow(op, graph)
+    return gathered.terms | {
+        "pixel": times * pixels,
+        "pair of pixels": times * pairs,
+        "pair of pixels word": times * pairs * words,
+        "block": times * pairs * blocks,
+        "block rounded twice": times * pairs * blocks * _rounded_twice(op, graph),
+        "block word": times * pairs * blocks * words,
+        "narrow block": times * pairs * narrow,
+        "lone channel": times * pairs * lone,
+        f"{path} block": times * pairs * slow_blocks,
+        "last pixel": times * odd,
+        "last pixel word": times * odd * words,
+        "last pixel block": times * odd * blocks,
+        "last pixel block word": times * odd * blocks * words,
+    }
+
+
+EIGHT_BITS = Width(2, (4, 3, 2), "filters", _pack_pairs, _pair_bytes, _pair_terms)
+FOUR_BITS = Width(4, (4, 2), "four-bit filters", _pack_fours, _four_bytes, _four_terms)
+
+
+def _groups(channels: int, groups: int) -> list[slice]:
+    each = channels // groups
+    return [slice(group * each, (group + 1) * each) for group in range(groups)]
+
+
+def _rounded_twice(op: Op, graph: Graph) -> bool:
+    """Whether most sums are: TFLite's rounding, of outputs that may be below their zero point."""
+    tflite = convolution_of(op).rounding is Rounding.TFLITE
+    return tflite and graph.output(op).q.zero_point > _LEAST_INT8
+
+
+def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
+    """Filters [channels, taps] followed by the lanes that `thimble_sum_columns_s8` multiplies.
+
+    Each lane is minus the sum of at most SUMMED_TAPS taps. Times the weights' zero point, the sum
+    of all taps is what that zero point adds to every channel.
+    """
+    if weight_zero_point == 0:
+        return filters
+    padded = filled_up(filters, 1, 4)
+    lanes = 4 * -(-padded.shape[1] // (4 * SUMMED_TAPS))
+    factors = np.full((len(filters), lanes), weight_zero_point, np.int8)
+    return np.concatenate([padded, factors], axis=1).astype(np.int8)
+
+
+def blocked_kernel(
+    op: Op,
+    graph: Graph,
+    function: str,
+    window: Window,
+    filters: Int8,
+    width: Width,
+    *,
+    form: Callable[[int], Form],
+    gathered: Callable[[], Gathered],
+    extents: Callable[[Touched], Extents],
+    batches_join: bool = False,
+) -> Kernel:
+    """A kernel that takes `filters` [channels, height, width, depth] by blocks of channels.
+
+    `form` is called with how many windows are expanded at once. With `batches_join` the windows of
+    all batches are one run.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    depth = filters.shape[3]
+    groups, scales = x.shape[3] // depth, scaled(op, graph, filters.reshape(len(filters), -1))
+
+    def packed() -> Int32:
+        found, zero_point = scales(), weight_zero_point(weights)
+        clamp = clamp_range(convolution_of(op).activation, y)
+        ending = block_endings(found, y.q.zero_point, clamp, zero_point, groups, width.lanes)
+        return width.pack(op, graph, found.filters, ending, groups)
+
+    comment = packed_comment(width.filters, weights.shape, function)
+    constants = (Constant("parameters", packed, comment),)
+
+    def overlaps(at_once: int) -> tuple[SafeOverlap, ...]:
+        """None for groups, which each read the whole image."""
+        return () if groups > 1 else gathered_overlap(op, graph, window, at_once, batches_join)
+
+    def kernel(at_once: int) -> Kernel:
+        chosen = form(at_once)
+        return Kernel(
+            chosen.calls(0, 0),
+            extents,
+            constants=constants,
+            scratch_bytes=chosen.scratch_bytes,
+            strided=strided_image(op, graph),
+            calls_with_gaps=chosen.calls,
+            find_overlaps=lambda: overlaps(at_once),
+            find_terms=lambda: width.terms(op, graph, gathered(), groups, at_once),
+            form=f"{at_once} at once" if at_once > width.at_once[-1] else "",
+        )
+
+    pixels = y.shape[1] * y.shape[2] * (y.shape[0] if batches_join else 1)
+    *more, least = width.at_once
+    useful = [at_once for at_once in more if pixels > least]
+    return replace(
+        kernel(least), roomier=cache(lambda: tuple(kernel(at_once) for at_once in useful))
+    )

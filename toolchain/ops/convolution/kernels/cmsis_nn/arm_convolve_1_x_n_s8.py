@@ -1,0 +1,33 @@
+"""`arm_convolve_1_x_n_s8`: windows of one row over images of one row, on Helium."""
+
+from __future__ import annotations
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.convolution.common import INPUT
+from toolchain.ops.convolution.kernels.cmsis_nn.products import rows_kernel
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.window import UNPADDED, Window
+
+FUNCTION = "arm_convolve_1_x_n_s8"
+
+
+def takes(op: Op, graph: Graph, core: Core, window: Window) -> bool:
+    """Whether it applies: on Helium, of one row, and without padding at either end, which 5.0.0
+    refuses or computes wrongly for some sizes."""
+    x, y = graph.input(op, INPUT), graph.output(op)
+    total = (y.shape[2] - 1) * window.stride[1] + window.kernel[1] - x.shape[2]
+    return (
+        core.mve
+        and x.shape[1] == 1
+        and window.kernel[0] == 1
+        and window.dilation[1] == 1
+        and (window.stride[1] * x.shape[3]) % 4 == 0
+        and window.padding == UNPADDED
+        and total == 0
+    )
+
+
+def kernel(op: Op, graph: Graph, core: Core, window: Window) -> Kernel:
+    """Of an operator that it `takes`. Raises as `channel_factors`."""
+    return rows_kernel(op, graph, core, FUNCTION, window)

@@ -1,0 +1,49 @@
+"""`arm_convolve_1x1_s8_fast`: windows of one pixel, all pixels of all images in one product. It
+counts the input's pixels.
+"""
+
+from __future__ import annotations
+
+import math
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.convolution.common import INPUT
+from toolchain.ops.convolution.kernels.cmsis_nn.products import (
+    direct_overlaps,
+    helium_terms,
+    product_terms,
+)
+from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
+    conv_extents,
+    conv_kernel,
+    dims_of,
+)
+from toolchain.ops.convolution.kernels.shape import image
+from toolchain.ops.extents import Extents, whole
+from toolchain.ops.kernel import Kernel, Touched
+from toolchain.ops.window import Window
+
+FUNCTION = "arm_convolve_1x1_s8_fast"
+
+
+def kernel(op: Op, graph: Graph, core: Core, window: Window) -> Kernel:
+    """Without strides and padding. Raises as `channel_factors`."""
+    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    return conv_kernel(
+        op,
+        graph,
+        FUNCTION,
+        extents=_extents,
+        overlaps=lambda: direct_overlaps(op, graph, core, window, 1),
+        terms=lambda: (
+            helium_terms(op, graph, window, 1)
+            if core.mve
+            else product_terms(1, math.prod(y[:3]), y[3], x[3])
+        ),
+    )
+
+
+def _extents(touched: Touched) -> Extents:
+    x, y = (dims_of(touched.call, name) for name in ("input", "output"))
+    return conv_extents(touched, image(x), whole(math.prod(x[:3]) * y[3]), 0)

@@ -1,0 +1,91 @@
+"""`arm_convolve_s8`: any window without groups, whose pixels are copied to columns: of four windows
+on Helium, of two in int16 elsewhere.
+"""
+
+from __future__ import annotations
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.convolution.common import INPUT
+from toolchain.ops.convolution.kernels.cmsis_nn.products import helium_terms
+from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
+    HELIUM_PIXELS,
+    conv_extents,
+    conv_kernel,
+    dims_of,
+)
+from toolchain.ops.convolution.kernels.shape import image
+from toolchain.ops.convolution.kernels.windows import seen_taps
+from toolchain.ops.convolution.overlaps import gathered_overlap
+from toolchain.ops.extents import Extents, round_up
+from toolchain.ops.kernel import Kernel, Terms, Touched
+from toolchain.ops.window import Window
+
+FUNCTION = "arm_convolve_s8"
+
+
+def kernel(op: Op, graph: Graph, core: Core, window: Window) -> Kernel:
+    """Of any window. Raises as `channel_factors`."""
+    taps = window.kernel[0] * window.kernel[1] * graph.input(op, INPUT).shape[3]
+    terms = _helium_terms if core.mve else _terms
+    return conv_kernel(
+        op,
+        graph,
+        FUNCTION,
+        scratch_bytes=_column_bytes(taps, core),
+        extents=lambda touched: _extents(touched, core),
+        overlaps=lambda: gathered_overlap(op, graph, window, HELIUM_PIXELS) if core.mve else (),
+        terms=lambda: terms(op, graph, window),
+    )
+
+
+def _column_bytes(taps: int, core: Core) -> int:
+    """As `arm_convolve_wrapper_s8_get_buffer_size` gives it."""
+    return 4 * round_up(taps, 8) if core.mve else 4 * round_up(taps, 4)
+
+
+def _extents(touched: Touched, core: Core) -> Extents:
+    x, y, kernel = (dims_of(touched.call, name) for name in ("input", "output", "filter"))
+    scratch = _column_bytes(kernel[1] * kernel[2] * x[3], core)
+    return conv_extents(touched, image(x), image(y), scratch)
+
+
+def _helium_terms(op: Op, graph: Graph, window: Window) -> Terms:
+    batches, out_h, out_w, _ = graph.output(op).shape
+    pixels, seen = batches * out_h * out_w, seen_taps(op, graph, window)
+    return helium_terms(op, graph, window, 1) | {
+        "pixel": pixels,
+        "output row": batches * out_h,
+        "tap seen": seen,
+        "tap vector seen": seen * -(-graph.input(op, INPUT).shape[3] // 16),
+        "tap blank": pixels * window.kernel[0] * window.kernel[1] - seen,
+    }
+
+
+def _terms(op: Op, graph: Graph, window: Window) -> Terms:
+    batches, out_h, out_w, channels = graph.output(op).shape
+    taps, depth = window.kernel[0] * window.kernel[1], graph.input(op, INPUT).shape[3]
+    seen, pixels = seen_taps(op, graph, window), batches * out_h * out_w
+    twos, lone = batches * (out_h * out_w // 2), batches * (out_h * out_w % 2)
+    fours, rest = divmod(taps * depth, 4)
+    blocks = twos * (channels // 2)
+    return {
+        "call": 1.0,
+        "output row": batches * out_h,
+        "pixel": pixels,
+        "tap seen": seen,
+        "tap word seen": seen * (depth // 4),
+        "tap byte seen": seen * (depth % 4),
+        "tap blank": pixels * taps - seen,
+        "column word": pixels * fours,
+        "column rest": pixels * rest,
+        "block": blocks,
+        "block word": blocks * fours,
+        "block rest": blocks * rest,
+        "last channel": twos * (channels % 2),
+        "last channel word": twos * (channels % 2) * fours,
+        "last channel rest": twos * (channels % 2) * rest,
+        "last pixel output": lone * channels,
+        "last pixel word": lone * channels * fours,
+        "last pixel rest": lone * channels * rest,
+    }

@@ -1,0 +1,58 @@
+"""`arm_depthwise_conv_fast_s16`: a depthwise convolution of int16 images by one filter a channel,
+without dilation, with sums in int32.
+
+It gathers the window of one pixel, on Helium those of four. On Helium it reads beyond the last
+channel, up to a multiple of four channels, and uses as much scratch as it is told it has.
+"""
+
+from __future__ import annotations
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.convolution.common import INPUT
+from toolchain.ops.convolution.kernel_parts import PLAIN
+from toolchain.ops.convolution.kernels.cmsis_nn.arm_depthwise_conv_s16 import (
+    int16_extents,
+    int16_kernel,
+)
+from toolchain.ops.convolution.kernels.cmsis_nn.shared import HELIUM_PIXELS, dims_of
+from toolchain.ops.convolution.kernels.int16 import FAST_TAPS
+from toolchain.ops.convolution.overlaps import gathered_overlap
+from toolchain.ops.extents import Extents
+from toolchain.ops.kernel import Kernel, Touched
+from toolchain.ops.window import Window
+
+FUNCTION = "arm_depthwise_conv_fast_s16"
+
+
+def takes(op: Op, graph: Graph, core: Core, window: Window) -> bool:
+    """Whether `arm_depthwise_conv_wrapper_s16` would choose it."""
+    single = graph.output(op).shape[3] == graph.input(op, INPUT).shape[3]
+    few = window.kernel[0] * window.kernel[1] < FAST_TAPS
+    return (core.dsp or core.mve) and single and few and window.dilation == PLAIN
+
+
+def kernel(op: Op, graph: Graph, core: Core, window: Window) -> Kernel:
+    """Where the function holds the sums. Raises as `per_channel`."""
+    channels = graph.output(op).shape[3]
+    window_bytes = 2 * channels * window.kernel[0] * window.kernel[1]
+    pixels = HELIUM_PIXELS if core.mve else 1
+    return int16_kernel(
+        op,
+        graph,
+        FUNCTION,
+        window,
+        scratch_bytes=4 * window_bytes + 8 if core.mve else window_bytes,
+        extents=_extents,
+        overlaps=lambda: gathered_overlap(op, graph, window, pixels, core.mve),
+        spare=-channels % 4 if core.mve else 0,
+    )
+
+
+def _extents(touched: Touched) -> Extents:
+    call = touched.call
+    filters, channels = dims_of(call, "filter"), call["output_dims.c"]
+    window = 2 * channels * filters[1] * filters[2]
+    helium = call["ctx.size"] > window
+    spare = -channels % 4 if helium else 0
+    return int16_extents(touched, spare, 4 * window + 8 if helium else window)

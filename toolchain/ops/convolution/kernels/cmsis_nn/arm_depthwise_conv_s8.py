@@ -1,0 +1,49 @@
+"""`arm_depthwise_conv_s8`: any depthwise convolution, channel by channel; four at a time of one
+image without dilation that has a multiple of four filters a channel.
+"""
+
+from __future__ import annotations
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.convolution.common import INPUT
+from toolchain.ops.convolution.kernels.cmsis_nn.arm_depthwise_conv_3x3_s8 import (
+    four_channel_terms,
+)
+from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
+    depthwise_kernel,
+    extents_of_lean_depthwise,
+)
+from toolchain.ops.convolution.kernels.windows import seen_taps, walked
+from toolchain.ops.kernel import Kernel, Terms
+from toolchain.ops.window import Window
+
+FUNCTION = "arm_depthwise_conv_s8"
+
+
+def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+    """Of any window. Raises as `channel_factors`."""
+    return depthwise_kernel(
+        op,
+        graph,
+        FUNCTION,
+        extents=extents_of_lean_depthwise,
+        terms=lambda: _terms(op, graph, window),
+    )
+
+
+def _terms(op: Op, graph: Graph, window: Window) -> Terms:
+    batches, out_h, out_w, channels = graph.output(op).shape
+    multiplicity = channels // graph.input(op, INPUT).shape[3]
+    if multiplicity % 4 == 0 and batches == 1 and window.dilation == (1, 1):
+        return four_channel_terms(op, graph, window)
+    rows, columns = walked(op, graph, window)
+    pixels, dilated = batches * out_h * out_w, sum(step > 1 for step in window.dilation)
+    return {
+        "call": 1.0,
+        "output row": batches * out_h,
+        "pixel": pixels,
+        "any channel": pixels * channels,
+        "any channel dilated": pixels * channels * dilated,
+        "any channel row": batches * rows.taps * columns.windows * channels,
+        "any channel tap": seen_taps(op, graph, window) * channels,
+    }

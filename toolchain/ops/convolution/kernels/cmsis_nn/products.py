@@ -1,0 +1,139 @@
+"""What CMSIS-NN's convolutions without columns share: `arm_nn_mat_mult_nt_t_s8` for the whole image
+or for each of its rows, and what its convolutions for Helium do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.convolution.common import INPUT
+from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
+    HELIUM_PIXELS,
+    conv_extents,
+    conv_kernel,
+    dims_of,
+)
+from toolchain.ops.convolution.kernels.shape import image
+from toolchain.ops.convolution.kernels.windows import Counts
+from toolchain.ops.convolution.overlaps import first_seen, gathered_lead
+from toolchain.ops.extents import Extent, Extents
+from toolchain.ops.kernel import Kernel, SafeOverlap, Touched
+from toolchain.ops.walks import Int64, lead_bytes, run_ends
+from toolchain.ops.window import Window
+
+_WORD = 4
+
+
+def rows_kernel(op: Op, graph: Graph, core: Core, function: str, window: Window) -> Kernel:
+    """A call of `function`, which multiplies the pixels of each row of a 1x1 convolution, of all
+    images, or on Helium those of windows of one row.
+    """
+    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    products = y[0] * y[1]
+    return conv_kernel(
+        op,
+        graph,
+        function,
+        extents=_extents_of_rows,
+        overlaps=lambda: direct_overlaps(op, graph, core, window, products),
+        terms=lambda: (
+            helium_terms(op, graph, window, products)
+            if core.mve
+            else product_terms(products, y[2], y[3], x[3])
+        ),
+    )
+
+
+def _extents_of_rows(touched: Touched) -> Extents:
+    """It does not check what it reads."""
+    call = touched.call
+    x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
+    (batches, height, width, depth) = x
+    rows = (y[1] - 1) * call["conv_params.stride.h"] + 1
+    columns = (y[2] - 1) * call["conv_params.stride.w"] + kernel[2]
+    last = (batches - 1) * height * width + (rows - 1) * width + columns
+    return conv_extents(touched, Extent(0, last * depth), image(y), 0)
+
+
+def direct_overlaps(
+    op: Op, graph: Graph, core: Core, window: Window, products: int
+) -> tuple[SafeOverlap, ...]:
+    """On Helium, of so many products; none elsewhere."""
+    if not core.mve:
+        return ()
+    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    firsts, run = first_seen(op, graph, window), y[0] * y[1] * y[2] // products
+    return (SafeOverlap(INPUT, 0, _direct_lead(firsts, run, products, x[3], y[3])),)
+
+
+def _direct_lead(firsts: Int64, run: int, runs: int, input_bytes: int, output_bytes: int) -> int:
+    """The lead of `arm_nn_mat_mult_nt_t_s8` on Helium, which reads the image again for each
+    channel.
+
+    It computes four pixels at once: before it reads the last channel, all others are written. The
+    remaining pixels of a run come one by one, four channels at a time.
+    """
+    lead = 0
+    ends = run_ends(run, runs, HELIUM_PIXELS)
+    starts = np.append(0, ends[:-1])
+    full = ends - starts == HELIUM_PIXELS
+    if full.any() and output_bytes > 1:
+        lowest = np.minimum.reduceat(firsts, starts)[full]
+        lead = lead_bytes(ends[full] * output_bytes - 1, lowest * input_bytes)
+    rest = np.flatnonzero(np.arange(run * runs) % run >= run // HELIUM_PIXELS * HELIUM_PIXELS)
+    early = (output_bytes - 1) // _WORD * _WORD
+    if early:
+        lead = max(lead, lead_bytes(rest * output_bytes + early, firsts[rest] * input_bytes))
+    steps = np.union1d(ends[full], rest + 1)
+    return max(lead, gathered_lead(firsts, steps, input_bytes, output_bytes))
+
+
+def helium_terms(op: Op, graph: Graph, window: Window, products: int) -> Counts:
+    """On Helium: vectors of 16 taps. Pixels are multiplied four at a time, in each of so many
+    products.
+    """
+    batches, out_h, out_w, channels = graph.output(op).shape
+    pixels, depth = batches * out_h * out_w, graph.input(op, INPUT).shape[3]
+    vectors = -(-window.kernel[0] * window.kernel[1] * depth // 16)
+    four_pixels = products * (pixels // products // 4)
+    rest = products * (pixels // products % 4)
+    return {
+        "call": 1.0,
+        "product": products,
+        "channel": products * channels,
+        "channel vector": products * channels * vectors,
+        "channel of four pixels": four_pixels * channels,
+        "vector of four pixels": four_pixels * channels * vectors,
+        "channel of last pixel": rest * channels,
+        "vector of last pixel": rest * channels * vectors,
+    }
+
+
+def product_terms(products: int, pixels: int, channels: int, depth: int) -> Counts:
+    """`arm_nn_mat_mult_nt_t_s8`, called for each product: two channels by two pixels at a time."""
+    pairs, twos, odd = channels // 2, pixels // 2, pixels % 2
+    blocks, last = products * pairs * twos, products * pairs * odd
+    lone = products * (channels % 2)
+    sixteens, fours, rest = depth // 16, depth % 16 // 4, depth % 4
+    return {
+        "call": 1.0,
+        "product": products,
+        "two channels": products * pairs,
+        "two channels' tap": products * pairs * depth,
+        "block": blocks,
+        "block of sixteen": blocks * sixteens,
+        "block of four": blocks * fours,
+        "block rest": blocks * rest,
+        "last pixel": last,
+        "last pixel sixteen": last * sixteens,
+        "last pixel four": last * fours,
+        "last pixel rest": last * rest,
+        "last channel": lone,
+        "last channel tap": lone * depth,
+        "last channel pixel": lone * pixels,
+        "last channel pixel sixteen": lone * pixels * sixteens,
+        "last channel pixel four": lone * pixels * fours,
+        "last channel pixel rest": lone * pixels * rest,
+    }

@@ -1,0 +1,89 @@
+"""What the kernels for Helium's vectors share: two windows by four channels, in vectors of taps."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.ir import Graph, Op
+from toolchain.kernels.runtime_c import defined
+from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.convolution.kernels.windows import walked
+from toolchain.ops.convolution.packing import (
+    VECTOR_BYTES,
+    Ending,
+    Int8,
+    as_words,
+    by_blocks,
+    filled_up,
+    joined,
+    vector_turns,
+)
+from toolchain.ops.extents import round_up
+from toolchain.ops.kernel import Terms
+from toolchain.ops.terms import is_narrow, slow_channels
+from toolchain.ops.window import Window
+
+LANE_SCALING = defined("source/convolution/thimble_requantize_lanes.h", "THIMBLE_LANE_SCALING")
+"""Words of the scaling of four channels: so many bytes of one."""
+
+
+def column_bytes(taps: int) -> int:
+    """Scratch of two windows of a kernel for vectors, whose last vectors are read whole."""
+    return round_up(taps, 4) + round_up(taps, VECTOR_BYTES)
+
+
+def pack_fours(filters: Int8, ending: Ending) -> Int32:
+    """Filters [channels, taps], then their scaling, four channels at a time."""
+    return joined([four_turns(filters), lane_scaling(ending)])
+
+
+def four_turns(filters: Int8) -> NDArray[np.int32]:
+    """Filters as [fours of channels, words]: the first and the third take turns vector by vector,
+    then the second and the fourth.
+    """
+    blocks = -(-len(filters) // 4)
+    fours = filled_up(filters, 0, 4).reshape(blocks, 4, -1)[:, [0, 2, 1, 3]]
+    return vector_turns(fours.reshape(4 * blocks, -1).astype(np.int8), 2).reshape(blocks, -1)
+
+
+def lane_scaling(ending: Ending) -> NDArray[np.int32]:
+    """[blocks, LANE_SCALING]: biases, multipliers, rounding terms and codes of each four channels.
+    The codes of channels that fill up a block are like its last one's.
+    """
+    codes = np.pad(ending.code.astype(np.int8), (0, -len(ending.code) % 4), mode="edge")
+    parts = [by_blocks(part, 4) for part in (ending.bias, ending.multiplier, ending.rounding)]
+    return np.concatenate([*parts, as_words(codes.reshape(-1, 4))], axis=1).astype(np.int32)
+
+
+def window_terms(op: Op, graph: Graph, window: Window) -> dict[str, float]:
+    """Windows copied as bytes, two at a time, times four channels in vectors."""
+    batches, out_h, out_w, channels = graph.output(op).shape
+    x, pixels = graph.input(op, 0).shape, out_h * out_w
+    kernel_h, kernel_w = window.kernel
+    rows, columns = walked(op, graph, window)
+    inside = rows.whole * columns.whole if kernel_w == 1 or window.dilation[1] == 1 else 0
+    taps, run = kernel_h * kernel_w * x[3], -(-kernel_w * x[3] // VECTOR_BYTES)
+    pairs, blocks = batches * (pixels // 2 + pixels % 2), -(-channels // 4)
+    return {
+        "call": 1.0,
+        "pair of pixels": pairs,
+        "inside row": batches * inside * kernel_h,
+        "inside vector": batches * inside * kernel_h * run,
+        "edge row": batches * (pixels - inside) * kernel_h,
+        "edge vector": batches * (pixels - inside) * kernel_h * run,
+        "block": pairs * blocks,
+        "uneven block": pairs * blocks * bool(taps % VECTOR_BYTES),
+        "block vector": pairs * blocks * (taps // VECTOR_BYTES),
+    }
+
+
+def ending_terms(op: Op, graph: Graph, pixels: int) -> Terms:
+    """Fours of channels whose sums are not rounded once, or not scaled by a quick right shift."""
+    path, slow = slow_channels(op, graph, once=True)
+    slow_blocks = int(slow.reshape(-1, 4).any(axis=1).sum())
+    twice = graph.output(op).q.zero_point > -128 or is_narrow(op, graph)
+    return {
+        "twice four": pixels * (len(slow) // 4 - slow_blocks) * twice,
+        f"{path} four": pixels * slow_blocks,
+    }

@@ -1,0 +1,94 @@
+"""The bytes that a call with a `thimble_conv_shape` touches, read back from that argument."""
+
+from __future__ import annotations
+
+import math
+
+from toolchain.ops.extents import Extent, Extents, whole, window_reach
+from toolchain.ops.kernel import Call, Touched
+
+Shape = tuple[int, int, int, int]
+
+
+def image(shape: Shape, width: int = 1, line: int = 0, *, transposed: int = 0) -> Extent:
+    """An NHWC image of elements of `width` bytes; `line`: bytes from line to line, where there are
+    gaps. `transposed`: height and width are swapped in `shape`."""
+    batches, height, columns, channels = shape
+    if transposed:
+        height, columns = columns, height
+    if not line:
+        return whole(math.prod(shape), width)
+    return Extent(0, columns * channels * width, line, batches * height)
+
+
+def input_shape(call: Call) -> Shape:
+    """The input's, as the call has it."""
+    names = ("batches", "input_h", "input_w", "input_c")
+    batches, height, width, channels = (call[f"shape.{name}"] for name in names)
+    return batches, height, width, channels
+
+
+def output_shape(call: Call) -> Shape:
+    """The output's, as the call has it."""
+    names = ("batches", "output_h", "output_w", "output_c")
+    batches, height, width, channels = (call[f"shape.{name}"] for name in names)
+    return batches, height, width, channels
+
+
+def reach(call: Call) -> int:
+    """The largest coordinate that a walk over the image computes."""
+    return window_reach(
+        (
+            call[f"shape.output_{axis}"],
+            call[f"shape.stride_{axis}"],
+            call[f"shape.kernel_{axis}"],
+            call[f"shape.dilation_{axis}"],
+            call[f"shape.pad_{side}"],
+        )
+        for axis, side in (("h", "top"), ("w", "left"))
+    )
+
+
+def taps(call: Call) -> int:
+    """Weights of a filter."""
+    return call["shape.kernel_h"] * call["shape.kernel_w"] * call["shape.depth"]
+
+
+def extents_of_images(touched: Touched, parameter_bytes: int, scratch_bytes: int) -> Extents:
+    """Of a kernel that touches both images whole, and so many bytes of its constant `parameters`
+    and of scratch.
+    """
+    call = touched.call
+    transposed = call.get("shape.transposed")
+    return Extents(
+        {0: image(input_shape(call), line=touched.input_line(), transposed=transposed)},
+        {0: image(output_shape(call), line=touched.output_line, transposed=transposed)},
+        {"parameters": parameter_bytes},
+        scratch_bytes,
+        reach(call),
+    )
+
+
+def groups_of(call: Call) -> tuple[int, int]:
+    """The groups of filters, and the filters of each."""
+    depth, filters = call["shape.depth"], call["shape.output_c"]
+    groups = call["shape.input_c"] // depth if depth else 0
+    return groups, filters // groups if groups else 0
+
+
+def extents_of_groups(touched: Touched, parameter_bytes: int, scratch_bytes: int) -> Extents:
+    """As `extents_of_images`, of a kernel that takes one group of filters after the other, each
+    with so many bytes of parameters. Taps outside the image are not read.
+    """
+    call = touched.call
+    groups, channels = groups_of(call)
+    written = image(output_shape(call), line=touched.output_line)
+    if groups * channels != call["shape.output_c"]:  # the rest is left as it was
+        written = Extent(0, written.end, written.pitch, written.lines, touched=0)
+    return Extents(
+        {0: image(input_shape(call), line=touched.input_line())},
+        {0: written},
+        {"parameters": groups * parameter_bytes},
+        scratch_bytes,
+        reach(call),
+    )

@@ -1,0 +1,18 @@
+"""`thimble_convolve_1x1_s4`: `thimble_convolve_1x1_s8` with weights of four bits, by four channels
+and two pixels.
+"""
+
+from __future__ import annotations
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.convolution.kernels import thimble_convolve_1x1_s8
+from toolchain.ops.convolution.kernels.blocks import FOUR_BITS
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.window import Window
+
+FUNCTION = "thimble_convolve_1x1_s4"
+
+
+def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+    """Of an operator without groups, strides and padding."""
+    return thimble_convolve_1x1_s8.of_width(FUNCTION, FOUR_BITS, op, graph, window)

@@ -1,0 +1,104 @@
+"""`thimble_convolve_1x1_s8`: windows of one pixel, whose channels are whole words.
+
+All pixels are one run; of strided views, a loop around the call goes line by line.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.convolution.common import WEIGHTS, constant_of
+from toolchain.ops.convolution.kernel_parts import own_requant
+from toolchain.ops.convolution.kernels.blocks import (
+    EIGHT_BITS,
+    Form,
+    Gathered,
+    Width,
+    blocked_kernel,
+)
+from toolchain.ops.extents import Extent, Extents, whole
+from toolchain.ops.kernel import (
+    Argument,
+    Call,
+    Input,
+    Kernel,
+    Loop,
+    Output,
+    Packed,
+    Scratch,
+    Touched,
+)
+from toolchain.ops.window import Window
+
+FUNCTION = "thimble_convolve_1x1_s8"
+
+
+def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+    """Of an operator without groups, strides and padding."""
+    return of_width(FUNCTION, EIGHT_BITS, op, graph, window)
+
+
+def of_width(function: str, width: Width, op: Op, graph: Graph, window: Window) -> Kernel:
+    """The kernel of weights so wide."""
+    x, y = graph.input(op, 0).shape, graph.output(op).shape
+
+    def form(at_once: int) -> Form:
+        def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+            lined = bool(input_line or output_line)
+            steps = (
+                (("y", input_line or x[2] * x[3]),),
+                (("y", output_line or y[2] * y[3]),),
+            )
+            arguments: dict[str, Argument] = {
+                "pixels": y[2] if lined else y[0] * y[1] * y[2],
+                "depth": x[3],
+                "channels": y[3],
+                "at_once": at_once,
+                "requant": own_requant(op, graph),
+                "input": Input(0, steps=steps[0] if lined else ()),
+                "parameters": Packed("parameters"),
+                "scratch": Scratch(),
+                "output": Output(0, steps=steps[1] if lined else ()),
+            }
+            loops = (Loop("y", y[1]),) if lined else ()
+            return (Call(function, arguments, loops),)
+
+        return Form(calls, 2 * at_once * x[3])
+
+    def gathered() -> Gathered:
+        pixels, words = y[0] * y[1] * y[2], -(-x[3] // 4)
+        return Gathered({"call": 1.0, "gathered words": pixels * words}, 1, pixels, words)
+
+    return blocked_kernel(
+        op,
+        graph,
+        function,
+        window,
+        constant_of(graph.input(op, WEIGHTS)).astype(np.int8, copy=False),
+        width,
+        form=form,
+        gathered=gathered,
+        extents=lambda touched: _extents(touched, width),
+        batches_join=True,
+    )
+
+
+def _extents(touched: Touched, width: Width) -> Extents:
+    call = touched.call
+    pixels, depth, channels = call["pixels"], call["depth"], call["channels"]
+    constants = {"parameters": width.parameter_bytes(channels, depth)}
+    scratch = 2 * call["at_once"] * depth
+    read, written = whole(pixels * depth), whole(pixels * channels)
+    for loop in call.loops:
+        read = Extent(0, read.end, _step(call, "input"), loop.count)
+        written = Extent(0, written.end, _step(call, "output"), loop.count)
+    return Extents({0: read}, {0: written}, constants, scratch)
+
+
+def _step(call: Call, name: str) -> int:
+    """How far the only loop around a call moves a pointer on."""
+    pointer = call.arguments[name]
+    assert isinstance(pointer, Input | Output)
+    ((_, elements),) = pointer.steps
+    return elements

@@ -1,0 +1,144 @@
+"""`thimble_convolve_packed_s8`: a convolution for cores that have no product of two pairs, with two
+pixels in each word. It takes four pixels and four channels at a time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.convolution.common import WEIGHTS, constant_of
+from toolchain.ops.convolution.kernel_parts import (
+    own_requant,
+    packed_comment,
+    scaled,
+    strided_image,
+)
+from toolchain.ops.convolution.kernels.shape import extents_of_images, taps
+from toolchain.ops.convolution.kernels.windows import walked
+from toolchain.ops.convolution.overlaps import gathered_overlap
+from toolchain.ops.convolution.packing import (
+    Int8,
+    Scaling,
+    as_words,
+    by_blocks,
+    filled_up,
+)
+from toolchain.ops.convolution.structs import conv_shape, own_arguments
+from toolchain.ops.extents import Extents, round_up
+from toolchain.ops.kernel import Call, Constant, Kernel, Terms, Touched
+from toolchain.ops.terms import is_narrow, slow_channels
+from toolchain.ops.window import Window
+
+FUNCTION = "thimble_convolve_packed_s8"
+LARGEST_SUM, MOST_TAPS = 255, 9
+"""Of a run: the largest sum of magnitudes, 128 times which is below 2**15, and the most taps."""
+_HEAD_WORDS = 9
+"""Of a block: biases, multipliers and shift codes."""
+
+
+def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+    """Of an operator without groups and a zero point of its weights."""
+    weights = graph.input(op, WEIGHTS)
+    channels, height, width, depth = weights.shape
+    filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
+    scales = scaled(op, graph, filters)
+
+    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+        shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line))
+        return (Call(FUNCTION, own_arguments(shape, own_requant(op, graph))),)
+
+    comment = packed_comment("filters", weights.shape, FUNCTION)
+    return Kernel(
+        calls(0, 0),
+        _extents,
+        constants=(Constant("parameters", lambda: _packed(scales()), comment),),
+        scratch_bytes=8 * height * width * depth + round_up(depth, 4),
+        strided=strided_image(op, graph),
+        calls_with_gaps=calls,
+        find_overlaps=lambda: gathered_overlap(op, graph, window, 4),
+        find_terms=lambda: _terms(op, graph, window, filters),
+    )
+
+
+def runs_of(filters: Int8) -> tuple[int, ...]:
+    """Where the runs of at most four channels [channels, taps] end: no sum of a channel's
+    magnitudes in a run exceeds LARGEST_SUM.
+    """
+    sums = np.abs(filters.astype(np.int64)).cumsum(axis=1)
+    ends, count = [0], filters.shape[1]
+    while ends[-1] < count:
+        begin = ends[-1]
+        before = sums[:, begin - 1] if begin else np.zeros(len(sums), np.int64)
+        window = sums[:, begin : begin + MOST_TAPS] - before[:, None]
+        ends.append(begin + int((window <= LARGEST_SUM).all(axis=0).sum()))
+    return tuple(ends[1:])
+
+
+def _packed(scales: Scaling) -> Int32:
+    biases, multipliers = by_blocks(scales.bias, 4), by_blocks(scales.multiplier, 4)
+    codes = as_words(by_blocks(scales.code, 4))
+    filters = filled_up(scales.filters, 0, 4).reshape(-1, 4, scales.filters.shape[1])
+    parts = []
+    for block, own in enumerate(filters.astype(np.int8)):
+        ends = runs_of(own)
+        parts += [biases[block], multipliers[block], codes[block]]
+        words = as_words(np.ascontiguousarray(own.T))[:, 0]
+        for begin, end in zip((0, *ends), ends, strict=False):
+            parts += [words[begin : begin + 1], [end - begin - 1], words[begin + 1 : end]]
+    return np.concatenate(parts).astype(np.int32)
+
+
+def _extents(touched: Touched) -> Extents:
+    """The parameters say themselves how long they are."""
+    call = touched.call
+    words = _packed_words(touched.constants["parameters"], call["shape.output_c"], taps(call))
+    return extents_of_images(touched, 4 * words, 8 * taps(call) + call["shape.depth"])
+
+
+def _packed_words(parameters: NDArray[np.generic], channels: int, taps: int) -> int:
+    """Words that are read: runs until the taps of each four channels are complete."""
+    at = 0
+    for _ in range(-(-channels // 4)):
+        at += _HEAD_WORDS
+        left = taps
+        while left > 0 and at + 1 < parameters.size:
+            count = 1 + int(parameters.reshape(-1)[at + 1])
+            at += 1 + count
+            left -= count
+    return at
+
+
+def _terms(op: Op, graph: Graph, window: Window, filters: Int8) -> Terms:
+    """Of `filters` [channels, taps] there are as many runs as the largest sum of magnitudes in a
+    block needs, and as the longest runs leave; more than these where sums do not come out even.
+    """
+    batches, out_h, out_w, channels = graph.output(op).shape
+    taps, depth = filters.shape[1], graph.input(op, WEIGHTS).shape[3]
+    sums = np.abs(filters.astype(np.int16)).sum(axis=1, dtype=np.int64)
+    largest = np.maximum.reduceat(sums, np.arange(0, channels, 4))
+    runs = float(np.maximum(largest / LARGEST_SUM, taps / MOST_TAPS).sum())
+    fours = batches * -(-out_h * out_w // 4)
+    outputs = batches * out_h * out_w * channels
+    blocks = -(-channels // 4)
+    path, slow = slow_channels(op, graph)
+    slow_outputs = batches * out_h * out_w * int(slow.sum())
+    rows, columns = walked(op, graph, window)
+    whole_rows = window.dilation[1] == 1 or window.kernel[1] == 1
+    whole = columns.whole * rows.taps if whole_rows else 0
+    pieces = whole + (rows.windows * columns.windows * window.kernel[0] - whole) * window.kernel[1]
+    return {
+        "call": 1.0,
+        "four pixels": fours,
+        "piece": batches * pieces / 2,
+        "four taps of two pixels": batches * pieces / 2 * (depth // 4),
+        "tap of two pixels": 2 * fours * taps,
+        "block": fours * blocks,
+        "run": fours * runs,
+        "block tap": fours * blocks * taps,
+        "output": outputs - slow_outputs,
+        f"{path} output": slow_outputs,
+        "narrow output": outputs * is_narrow(op, graph),
+    }

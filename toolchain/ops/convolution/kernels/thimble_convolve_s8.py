@@ -1,0 +1,133 @@
+"""`thimble_convolve_s8`: any convolution, of filters in groups, two channels and up to four windows
+at a time.
+
+Windows are copied to columns of int16. Those that lie inside the image, or whose rows are one word,
+take quicker paths than those at its edges.
+"""
+
+from __future__ import annotations
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.convolution.common import WEIGHTS, weight_zero_point
+from toolchain.ops.convolution.kernel_parts import own_requant
+from toolchain.ops.convolution.kernels.blocks import (
+    EIGHT_BITS,
+    SUMMED_TAPS,
+    Form,
+    Gathered,
+    Width,
+    blocked_kernel,
+)
+from toolchain.ops.convolution.kernels.shape import extents_of_groups, groups_of, taps
+from toolchain.ops.convolution.kernels.windows import Counts, gathered_terms
+from toolchain.ops.convolution.packing import Int8
+from toolchain.ops.convolution.structs import conv_shape, own_arguments
+from toolchain.ops.extents import Extents, round_up
+from toolchain.ops.kernel import Call, Kernel, Touched
+from toolchain.ops.window import Window
+
+FUNCTION = "thimble_convolve_s8"
+
+
+def kernel(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel:
+    """`filters` are [channels, height, width, depth]."""
+    words = _rows_are_words(op, graph, window, filters.shape[3])
+    return of_width(FUNCTION, EIGHT_BITS, op, graph, window, filters, rows_are_words=words)
+
+
+def of_width(
+    function: str,
+    width: Width,
+    op: Op,
+    graph: Graph,
+    window: Window,
+    filters: Int8,
+    *,
+    rows_are_words: bool = False,
+) -> Kernel:
+    """The kernel of weights so wide. `rows_are_words`: it reads each row of a window as a word."""
+    depth, rows = filters.shape[3], filters.reshape(len(filters), -1)
+    zero_point = weight_zero_point(graph.input(op, WEIGHTS))
+    lanes = -(-rows.shape[1] // (4 * SUMMED_TAPS)) if zero_point else 0
+
+    def form(at_once: int) -> Form:
+        def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+            lines = (input_line, output_line)
+            shape = conv_shape(op, graph, window, depth, lines=lines, at_once=at_once)
+            return (Call(function, own_arguments(shape, own_requant(op, graph))),)
+
+        return Form(calls, column_bytes(window.kernel, depth, at_once) + 8 * at_once * lanes)
+
+    return blocked_kernel(
+        op,
+        graph,
+        function,
+        window,
+        filters,
+        width,
+        form=form,
+        gathered=lambda: gathered_windows(op, graph, window, depth, rows_are_words=rows_are_words),
+        extents=lambda touched: _extents(touched, width),
+    )
+
+
+def column_bytes(kernel: tuple[int, int], depth: int, columns: int) -> int:
+    """Scratch in bytes for `columns` columns of taps in int16, and room to gather pixels whose
+    channels are not whole words: one window or, of four columns, four.
+    """
+    taps, row = round_up(kernel[0] * kernel[1] * depth, 4), kernel[1] * depth
+    if depth % 4 == 0:
+        return 2 * columns * taps
+    windows = 4 if columns == 4 else 1
+    return 2 * columns * taps + (row if row % 4 == 0 else windows * taps + 4)
+
+
+def _extents(touched: Touched, width: Width) -> Extents:
+    call = touched.call
+    _, channels = groups_of(call)
+    # Of a filter: whole words, and the factors of the lanes that hold window sums.
+    weighted = round_up(taps(call), 4)
+    if call.get("shape.weight_zero_point"):
+        weighted += 4 * -(-taps(call) // (4 * SUMMED_TAPS))
+    scratch = column_scratch(call, weighted, call["shape.at_once"])
+    return extents_of_groups(touched, width.parameter_bytes(channels, weighted), scratch)
+
+
+def column_scratch(call: Call, taps: int, columns: int) -> int:
+    """Columns of `taps` int16; room to gather pixels that are not whole words, of four columns for
+    four windows. As the header says.
+    """
+    row, windows = call["shape.kernel_w"] * call["shape.depth"], 4 if columns == 4 else 1
+    if call["shape.depth"] % 4 == 0:
+        return 2 * columns * taps
+    return 2 * columns * taps + (
+        row if row % 4 == 0 else windows * round_up(call["shape.kernel_h"] * row, 4) + 4
+    )
+
+
+def gathered_windows(
+    op: Op, graph: Graph, window: Window, depth: int, *, rows_are_words: bool = False
+) -> Gathered:
+    """How often windows are gathered, each of which reads `depth` channels."""
+    x, weights = graph.input(op, 0), graph.input(op, WEIGHTS)
+    batches, out_h, out_w, _ = graph.output(op).shape
+    pixels, times = out_h * out_w, batches * (x.shape[3] // depth)
+    words = -(-window.kernel[0] * window.kernel[1] * depth // 4)
+    terms: Counts = {"call": 1.0}
+    if rows_are_words:
+        terms |= {"word window": times * pixels, "word row": times * pixels * window.kernel[0]}
+    else:
+        terms |= gathered_terms(op, graph, window, depth, times)
+    terms["group"] = times
+    if weight_zero_point(weights):
+        terms["summed column"] = times * pixels
+        terms["summed column word"] = times * pixels * words
+        words += -(-words // SUMMED_TAPS)
+    return Gathered(terms, times, pixels, words)
+
+
+def _rows_are_words(op: Op, graph: Graph, window: Window, depth: int) -> bool:
+    """Whether each row of a window is one word, of several pixels."""
+    x = graph.input(op, 0)
+    runs = window.dilation[1] == 1 and depth == x.shape[3] and x.shape[2] * depth >= 4
+    return runs and depth < 4 and window.kernel[1] * depth == 4

@@ -1,0 +1,128 @@
+"""`thimble_depthwise_conv_blocks_s8`: a depthwise convolution by blocks of four channels.
+
+It gathers the windows that reach beyond the image and reads the others in place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from toolchain.ir import Graph, Op
+from toolchain.kernels.runtime_c import defined
+from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.convolution.kernels.shape import extents_of_images
+from toolchain.ops.convolution.kernels.walks import (
+    Walk,
+    ended,
+    raised,
+    slow_endings,
+    waiting_rows,
+    walked_depthwise,
+)
+from toolchain.ops.convolution.kernels.windows import Counts, walked
+from toolchain.ops.convolution.overlaps import channel_block_overlaps
+from toolchain.ops.convolution.packing import Ending, Int8, as_words, joined
+from toolchain.ops.extents import Extents
+from toolchain.ops.kernel import Kernel, Terms, Touched
+from toolchain.ops.terms import is_narrow
+from toolchain.ops.window import Window
+
+FUNCTION = "thimble_depthwise_conv_blocks_s8"
+_EDGE_OUTPUTS = defined(f"source/convolution/{FUNCTION}.c", "EDGE_OUTPUTS")
+"""Outputs at an edge whose windows are gathered together."""
+
+
+def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+    """Of a multiple of four channels with one filter each, without a zero point of weights."""
+    y, (height, width) = graph.output(op), window.kernel
+    band = waiting_rows(y.shape[1], window)
+    seen = (min(y.shape[2], _EDGE_OUTPUTS) - 1) * window.stride[1] + window.extent[1]
+    endings = ended(op, graph, raised)
+
+    def packed() -> Int32:
+        scales, ending = endings()
+        return _packed(scales.filters, ending)
+
+    found = walked_depthwise(
+        op,
+        graph,
+        FUNCTION,
+        Walk(window, band),
+        packed,
+        64 + 8 * height * width + 4 * height * seen + 4 * band * y.shape[2],
+        _extents,
+    )
+    return replace(
+        found,
+        find_overlaps=lambda: channel_block_overlaps(op, graph, window, band),
+        find_terms=lambda: _terms(op, graph, window, endings()[1]),
+    )
+
+
+def _packed(filters: Int8, ending: Ending) -> Int32:
+    blocks = filters.reshape(-1, 4, filters.shape[1]).transpose(0, 2, 1)
+    return joined(
+        [
+            ending.bias.reshape(-1, 4),
+            ending.multiplier.reshape(-1, 4),
+            as_words(ending.code.astype(np.int8).reshape(-1, 4)),
+            ending.rounding.reshape(-1, 4),
+            as_words(blocks).reshape(len(blocks), -1),
+        ]
+    )
+
+
+def _extents(touched: Touched) -> Extents:
+    call = touched.call
+    taps = call["shape.kernel_h"] * call["shape.kernel_w"]
+    parameters = 4 * (call["shape.output_c"] // 4) * (13 + taps)
+    seen = (min(call["shape.output_w"], _EDGE_OUTPUTS) - 1) * call["shape.stride_w"]
+    seen += (call["shape.kernel_w"] - 1) * call["shape.dilation_w"] + 1
+    scratch = 64 + 8 * taps + 4 * call["shape.kernel_h"] * seen
+    scratch += 4 * call["shape.band"] * call["shape.output_w"]
+    return extents_of_images(touched, parameters, scratch)
+
+
+def _terms(op: Op, graph: Graph, window: Window, ending: Ending) -> Terms:
+    batches, out_h, out_w, channels = graph.output(op).shape
+    (kernel_h, kernel_w), stride_w = window.kernel, window.stride[1]
+    rows, columns = walked(op, graph, window)
+    whole = rows.whole if columns.whole else 0
+    left = min(-(-window.padding.left // stride_w), out_w)
+    sides = (left, out_w - left - columns.whole)
+    edge = whole * sum(sides) + (out_h - whole) * out_w
+    runs = whole * sum(-(-side // 4) for side in sides) + (out_h - whole) * -(-out_w // 4)
+    each = batches * channels // 4
+    path, slow = slow_endings(op, ending)
+    slow_outputs = batches * out_h * out_w * int(slow.reshape(-1, 4).any(axis=1).sum())
+    outputs = each * out_h * out_w
+    terms: Counts = {
+        "call": 1.0,
+        "four channels": each,
+        "tap": each * kernel_h * kernel_w,
+        "row": each * out_h,
+        "row inside": each * whole,
+        "gathered run": each * runs,
+        "gathered row": each * runs * kernel_h,
+        "gathered pixel": each
+        * kernel_h
+        * (edge * stride_w + runs * (window.extent[1] - stride_w)),
+        "narrow four": outputs * is_narrow(op, graph),
+    }
+    terms[f"{path} output"] = slow_outputs
+    terms[f"{path} tap"] = slow_outputs * kernel_h * kernel_w
+    outputs -= slow_outputs
+    if window.kernel == (3, 3):
+        terms["3x3"] = outputs
+    elif kernel_h % 2 and kernel_h <= 7:
+        terms["odd"] = outputs
+        terms["odd column"] = outputs * kernel_w
+        terms["odd two rows"] = outputs * kernel_w * (kernel_h // 2)
+    else:
+        terms["other"] = outputs
+        terms["other column"] = outputs * kernel_w
+        terms["other two rows"] = outputs * kernel_w * (kernel_h // 2)
+        terms["other row"] = outputs * kernel_w * (kernel_h % 2)
+    return terms

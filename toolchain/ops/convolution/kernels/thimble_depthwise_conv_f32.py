@@ -1,0 +1,13 @@
+"""`thimble_depthwise_conv_f32`: a depthwise convolution of float32 images."""
+
+from __future__ import annotations
+
+from toolchain.ops.convolution.kernels.float32 import float_kernel
+from toolchain.ops.kernel import Kernel, Struct
+
+FUNCTION = "thimble_depthwise_conv_f32"
+
+
+def kernel(window: Struct) -> Kernel:
+    """Of a window as `window_f32` makes it."""
+    return float_kernel(FUNCTION, window, depthwise=True)

@@ -1,0 +1,113 @@
+"""`thimble_depthwise_windows_lanes_s8`: a depthwise convolution whose windows each fit one of
+Helium's vectors, in strips of outputs of four channels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolchain.ir import Graph, Op
+from toolchain.kernels.runtime_c import defined
+from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.convolution.common import INPUT
+from toolchain.ops.convolution.kernel_parts import own_lane_endings, scaled
+from toolchain.ops.convolution.kernels.lanes import LANE_SCALING, ending_terms, lane_scaling
+from toolchain.ops.convolution.kernels.shape import extents_of_images
+from toolchain.ops.convolution.kernels.walks import (
+    Walk,
+    channel_filters,
+    waiting_rows,
+    walked_depthwise,
+)
+from toolchain.ops.convolution.overlaps import channel_block_overlaps
+from toolchain.ops.convolution.packing import Ending, Int8, as_words, filled_up, joined
+from toolchain.ops.extents import Extents, round_up
+from toolchain.ops.kernel import Kernel, Terms, Touched
+from toolchain.ops.window import Window
+
+FUNCTION = "thimble_depthwise_windows_lanes_s8"
+_SOURCE = f"source/convolution/{FUNCTION}.c"
+SIDE = defined(_SOURCE, "SIDE")
+"""Rows and columns of the largest window."""
+_STRIP = defined(_SOURCE, "STRIP")
+"""Outputs of a row that are computed from the same columns."""
+
+
+def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+    """Of a multiple of four channels with one filter each, without dilation and zero point of
+    weights.
+    """
+    y = graph.output(op)
+    band, columns = waiting_rows(y.shape[1], window), y.shape[2]
+    at_once = _rows_at_once(window.kernel[0], window.stride[0])
+    scales = scaled(op, graph, channel_filters(op, graph))
+
+    def packed() -> Int32:
+        found = scales()
+        ending = own_lane_endings(op, graph, found)
+        return _packed(found.filters.reshape(-1, *window.kernel), ending)
+
+    scratch = _column_bytes(columns, window.stride[1]) + 4 * columns * (band + at_once - 1)
+    walk = Walk(window, band)
+    return replace(
+        walked_depthwise(op, graph, FUNCTION, walk, packed, scratch, _extents),
+        at_words=frozenset((op.inputs[INPUT], op.outputs[0])),
+        find_overlaps=lambda: channel_block_overlaps(op, graph, window, band),
+        find_terms=lambda: _terms(op, graph, window, at_once),
+    )
+
+
+def _rows_at_once(height: int, stride: int) -> int:
+    """Output rows that are computed from the same vectors."""
+    return 2 if height + stride <= SIDE else 1
+
+
+def _column_bytes(columns: int, stride: int) -> int:
+    """Bytes of the image columns that are gathered at a time."""
+    seen = (min(columns, _STRIP) - 1) * stride + SIDE
+    return 4 * SIDE * round_up(seen, SIDE)
+
+
+def _packed(filters: Int8, ending: Ending) -> Int32:
+    """`filters` are [channels, rows, columns], and their columns become words."""
+    columns = as_words(filled_up(filters.transpose(0, 2, 1), 2, 4))
+    return joined([lane_scaling(ending), columns.reshape(len(filters) // 4, -1)])
+
+
+def _extents(touched: Touched) -> Extents:
+    call = touched.call
+    parameters = call["shape.output_c"] * (LANE_SCALING + SIDE * call["shape.kernel_w"])
+    at_once = _rows_at_once(call["shape.kernel_h"], call["shape.stride_h"])
+    scratch = _column_bytes(call["shape.output_w"], call["shape.stride_w"])
+    scratch += 4 * call["shape.output_w"] * (call["shape.band"] + at_once - 1)
+    return extents_of_images(touched, parameters, scratch)
+
+
+def _terms(op: Op, graph: Graph, window: Window, at_once: int) -> Terms:
+    """`at_once` rows of strips are computed together."""
+    batches, out_h, out_w, channels = graph.output(op).shape
+    width, stride, left = graph.input(op, 0).shape[2], window.stride, window.padding.left
+    blocks = batches * channels // 4
+    pairs = out_h // 2 if at_once == 2 else 0
+    turns = pairs + (out_h - 2 * pairs)
+    outputs = [min(_STRIP, out_w - column) for column in range(0, out_w, _STRIP)]
+    fours = whole = 0
+    for at, count in enumerate(outputs):
+        first = at * _STRIP * stride[1] - left
+        seen = -(-((count - 1) * stride[1] + 4) // 4)
+        fours += seen
+        whole += sum(0 <= first + 4 * four <= width - 4 for four in range(seen))
+    edges = (-(-window.padding.top // stride[0]) + 1) // at_once + 1
+    inside = max(turns - edges, 0)
+    return {
+        "call": 1.0,
+        "block": blocks,
+        "turn": blocks * turns,
+        "strip": blocks * turns * len(outputs),
+        "whole columns": blocks * inside * whole,
+        "edge columns": blocks * (turns * fours - inside * whole),
+        "window": 4 * blocks * out_w * (turns - pairs),
+        "two windows": 4 * blocks * out_w * pairs,
+        "output": blocks * out_h * out_w,
+        **ending_terms(op, graph, batches * out_h * out_w),
+    }

@@ -1,0 +1,131 @@
+"""`thimble_transpose_conv_lanes_s8`: a transposed convolution in Helium's vectors: an ordinary one
+for each row and column modulo the strides.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution.common import INPUT, WEIGHTS, constant_of
+from toolchain.ops.convolution.endings import lane_endings
+from toolchain.ops.convolution.kernel_parts import channel_scaling, packed_comment
+from toolchain.ops.convolution.kernels.lanes import LANE_SCALING, column_bytes, pack_fours
+from toolchain.ops.convolution.kernels.thimble_transpose_conv_s8 import (
+    extents_of_outputs,
+    first_inputs,
+    meeting_taps,
+)
+from toolchain.ops.convolution.packing import VECTOR_BYTES, Int8
+from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
+from toolchain.ops.extents import Extents, round_up
+from toolchain.ops.kernel import Call, Constant, Kernel, SafeOverlap, Terms, Touched
+from toolchain.ops.walks import lead_bytes, read_after
+from toolchain.ops.window import Window
+
+FUNCTION = "thimble_transpose_conv_lanes_s8"
+
+
+def kernel(
+    op: Op, graph: Graph, window: Window, activation: Activation, rounding: Rounding
+) -> Kernel:
+    """`window` is the forward convolution's. Raises ScaleError as `channel_scaling` does."""
+    weights, y = graph.input(op, WEIGHTS), graph.output(op)
+    filters = constant_of(weights).astype(np.int8, copy=False)
+    scales = [
+        channel_scaling(op, graph, activation, rounding, part.reshape(len(filters), -1))
+        for part in _parts(filters, window.stride)
+    ]
+
+    def packed() -> Int32:
+        clamp = clamp_range(activation, y)
+        found = [scale() for scale in scales]
+        ends = [lane_endings(one, y.q.zero_point, clamp, 0) for one in found]
+        return np.concatenate(
+            [pack_fours(one.filters, end) for one, end in zip(found, ends, strict=True)]
+        )
+
+    shape = conv_shape(op, graph, window, graph.input(op, INPUT).shape[3])
+    taps = math.prod(-(-k // s) for k, s in zip(window.kernel, window.stride, strict=True))
+    return Kernel(
+        (Call(FUNCTION, own_arguments(shape, requant(y, activation))),),
+        _extents,
+        constants=(
+            Constant("parameters", packed, packed_comment("filters", weights.shape, FUNCTION)),
+        ),
+        scratch_bytes=column_bytes(taps * filters.shape[3]),
+        find_overlaps=lambda: _overlaps(op, graph, window),
+        find_terms=lambda: _terms(op, graph, window),
+    )
+
+
+def _parts(filters: Int8, stride: tuple[int, int]) -> list[Int8]:
+    """Of filters [channels, rows, columns, depth] of a transposed convolution those of the ordinary
+    ones whose outputs agree modulo the strides, row by row: every `stride`th tap, the last first;
+    one of zeros where there is none.
+    """
+    channels, _, _, depth = filters.shape
+    parts = []
+    for down in range(stride[0]):
+        for across in range(stride[1]):
+            part = filters[:, down :: stride[0], across :: stride[1]][:, ::-1, ::-1]
+            rows, columns = max(part.shape[1], 1), max(part.shape[2], 1)
+            if not part.size:
+                part = np.zeros((channels, rows, columns, depth), np.int8)
+            parts.append(part)
+    return parts
+
+
+def _extents(touched: Touched) -> Extents:
+    call = touched.call
+    depth, met = call["shape.depth"], [_met(call, axis) for axis in "hw"]
+    vectors = sum(
+        round_up(rows * columns * depth, VECTOR_BYTES) for rows in met[0] for columns in met[1]
+    )
+    scaled = LANE_SCALING * len(met[0]) * len(met[1])
+    parameters = round_up(call["shape.output_c"], 4) * (vectors + scaled)
+    return extents_of_outputs(touched, parameters, column_bytes(meeting_taps(call) * depth))
+
+
+def _met(call: Call, axis: str) -> list[int]:
+    """Kernel rows or columns that outputs see, for each place modulo the stride; at least one."""
+    kernel, stride = call[f"shape.kernel_{axis}"], call[f"shape.stride_{axis}"]
+    return [max(-(-(kernel - first) // stride), 1) for first in range(stride)]
+
+
+def _overlaps(op: Op, graph: Graph, window: Window) -> tuple[SafeOverlap, ...]:
+    """Outputs of a row are written before others of it are gathered."""
+    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    firsts = first_inputs(op, graph, window)
+    starts = np.arange(0, len(firsts), y[2])
+    lead = lead_bytes((starts + y[2]) * y[3], read_after(firsts * x[3], starts))
+    return (SafeOverlap(INPUT, 0, lead),)
+
+
+def _terms(op: Op, graph: Graph, window: Window) -> Terms:
+    """Pairs of outputs that agree modulo the strides."""
+    batches, out_h, out_w, channels = graph.output(op).shape
+    depth, stride, pads = graph.input(op, 0).shape[3], window.stride, window.padding
+    fours = -(-channels // 4)
+    counts = dict.fromkeys(("run", "pair of pixels", "edge row", "edge vector", "block"), 0.0)
+    counts |= {"call": 1.0, "uneven block": 0.0, "block vector": 0.0}
+    for down in range(stride[0]):
+        rows = max(-(-(window.kernel[0] - down) // stride[0]), 1)
+        lines = batches * len(range((down - pads.top) % stride[0], out_h, stride[0]))
+        for across in range(stride[1]):
+            columns = max(-(-(window.kernel[1] - across) // stride[1]), 1)
+            pixels = len(range((across - pads.left) % stride[1], out_w, stride[1]))
+            taps, pairs = rows * columns * depth, lines * -(-pixels // 2)
+            counts["run"] += lines
+            counts["pair of pixels"] += pairs
+            counts["edge row"] += lines * pixels * rows
+            counts["edge vector"] += lines * pixels * rows * -(-columns * depth // VECTOR_BYTES)
+            counts["block"] += pairs * fours
+            counts["uneven block"] += pairs * fours * bool(taps % VECTOR_BYTES)
+            counts["block vector"] += pairs * fours * (taps // VECTOR_BYTES)
+    return counts

@@ -1,0 +1,16 @@
+"""`thimble_transpose_conv_s16`: a transposed convolution of int16 images; sums in int64."""
+
+from __future__ import annotations
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.convolution.kernels.int16 import own_kernel
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.window import Window
+
+FUNCTION = "thimble_transpose_conv_s16"
+
+
+def kernel(op: Op, graph: Graph, window: Window, activation: Activation) -> Kernel:
+    """`window` is the forward convolution's. Raises as `per_channel`."""
+    return own_kernel(op, graph, FUNCTION, window, activation)

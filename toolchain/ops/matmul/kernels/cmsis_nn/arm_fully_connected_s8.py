@@ -1,0 +1,83 @@
+"""`arm_fully_connected_s8`, which on Helium adds a sum for each unit times the input's offset.
+
+Since 7.0.0 it adds that sum as it is, and reads no bias. With an offset of 1, no bias, and the bias
+and offset in the sums, all releases compute the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.arithmetic.fixed_point import check_sums, quantize_multiplier
+from toolchain.ops.cmsis_structs import context, factor
+from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, bias_of, constant_of
+from toolchain.ops.convolution.kernels.cmsis_nn.shared import require_int32
+from toolchain.ops.convolution.packing import folded_bias, sums_of
+from toolchain.ops.kernel import NULL, Call, Input, Kernel, Terms, constant
+from toolchain.ops.matmul.kernels.cmsis_nn.layers import layer_arguments, layer_extents
+from toolchain.ops.preference import NoKernelError
+
+FUNCTION = "arm_fully_connected_s8"
+_IN_SUMS = "The buffer holds bias and input offset of each unit, which the kernel adds once."
+_TWICE = "rounds each sum twice; LiteRT once, in double precision"
+
+
+def kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Kernel:
+    """Raises NoKernelError for a scale of each unit, and for weights that are computed at run time
+    or have a zero point.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    if not weights.is_constant or any(weights.q.zero_points):
+        raise NoKernelError(f"{FUNCTION} takes constant weights with zero point 0")
+    if len(weights.q.scales) > 1:
+        raise NoKernelError(f"{FUNCTION} takes one scale for all units")
+    filters = constant_of(weights).astype(np.int8, copy=False)
+    units = len(filters)
+    multiplier, shift = quantize_multiplier(x.q.scale * weights.q.scale / y.q.scale)
+    bias = bias_of(op, graph, units)
+    sums = sums_of(bias, filters, x.q.zero_point, partial=True)
+    check_sums(sums.lowest, sums.highest, multiplier, shift, y.q.zero_point)
+    require_int32(sums.largest)
+    folded = folded_bias(bias, filters, x.q.zero_point)
+    has_bias = len(op.inputs) > BIAS and not core.mve
+    arguments = layer_arguments(
+        op,
+        graph,
+        activation,
+        buffer=context(4 * units, kept="sums") if core.mve else context(0),
+        input_offset=1 if core.mve else -x.q.zero_point,
+        factor=factor(multiplier, shift),
+        bias=Input(BIAS) if has_bias else NULL,
+    )
+    note = _IN_SUMS if core.mve else ""
+    call = Call(FUNCTION, arguments, status=True, note=note)
+    return Kernel(
+        (call,),
+        lambda touched: layer_extents(touched, 1),
+        constants=(constant("sums", folded, "bias and offset of each unit"),) if core.mve else (),
+        find_terms=lambda: _terms(call, core),
+        inexact=_TWICE,
+    )
+
+
+def _terms(call: Call, core: Core) -> Terms:
+    """`arm_nn_vec_mat_mult_t_s8` for each row: four units at a time on Helium, two with DSP, three
+    elsewhere."""
+    rows, depth, units = call["input_dims.n"], call["filter_dims.n"], call["output_dims.c"]
+    together, width = (4, 16) if core.mve else (2, 4) if core.dsp else (3, 1)
+    blocks, lone = rows * (units // together), rows * (units % together)
+    runs = -(-depth // width) if core.mve else depth // width
+    rest = 0 if core.mve else depth % width
+    return {
+        "call": 1.0,
+        "row": rows,
+        "block": blocks,
+        "block run": blocks * runs,
+        "block rest": blocks * rest,
+        "lone unit": lone,
+        "lone run": lone * runs,
+        "lone rest": lone * rest,
+    }

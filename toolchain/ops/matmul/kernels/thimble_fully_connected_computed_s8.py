@@ -1,0 +1,86 @@
+"""`thimble_fully_connected_computed_s8`: a fully connected layer whose filters are not packed: they
+are computed at run time, or int8 does not hold them less their zero point.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.requant import requant
+from toolchain.ops.arithmetic.single_rounding import single_rounding
+from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, bias_of
+from toolchain.ops.convolution.packing import once_code
+from toolchain.ops.extents import Extents, whole
+from toolchain.ops.kernel import (
+    Argument,
+    Call,
+    Input,
+    Kernel,
+    Output,
+    Scratch,
+    Struct,
+    Touched,
+    numbers,
+)
+from toolchain.ops.matmul.kernels.products import column_bytes, product_terms
+from toolchain.ops.matmul.kernels.units import no_multiplier, sizes_of, sum_factors
+
+FUNCTION = "thimble_fully_connected_computed_s8"
+
+
+def kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
+    """Of any filters.
+
+    Raises UnsupportedError as `dense_scaling` does. Sums wrap, as LiteRT's.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    sizes, factor = sizes_of(op, graph), float(sum_factors(op, graph)[0])
+    bias = np.abs(bias_of(op, graph, sizes["units"]).astype(np.int64))
+    reach = [
+        max(127 - operand.q.zero_point, 128 + operand.q.zero_point) for operand in (x, weights)
+    ]
+    largest = min(int(bias.max(initial=0)) + sizes["depth"] * reach[0] * reach[1], 1 << 31)
+    clamp = clamp_range(activation, y)
+    fit = single_rounding(factor, largest, *(bound - y.q.zero_point for bound in clamp))
+    if fit is None:
+        raise no_multiplier(op, factor)
+    shape: dict[str, Argument] = {
+        "batch": numbers((1, 1, 1)),
+        "rows": sizes["rows"],
+        "depth": sizes["depth"],
+        "columns": sizes["units"],
+        "multiplier": fit.multiplier,
+        "code": once_code(fit, largest),
+    }
+    for name, operand in (("x", x), ("y", weights)):
+        members: dict[str, Argument] = {"outer": sizes["depth"], "inner": 1}
+        members |= {"batch": numbers((0, 0, 0)), "zero_point": operand.q.zero_point}
+        shape[name] = Struct("thimble_matmul_operand", members)
+    arguments: dict[str, Argument] = {
+        "shape": Struct("thimble_matmul_shape", shape),
+        "low": fit.low,
+        "requant": requant(y.q.zero_point, *clamp),
+        "input": Input(INPUT),
+        "filters": Input(WEIGHTS),
+        "bias": Input(BIAS),
+        "scratch": Scratch(),
+        "output": Output(0),
+    }
+    call = Call(FUNCTION, arguments)
+    return Kernel(
+        (call,),
+        _extents,
+        scratch_bytes=column_bytes(call),
+        find_terms=lambda: product_terms(call),
+    )
+
+
+def _extents(touched: Touched) -> Extents:
+    call = touched.call
+    rows, depth, units = (call[f"shape.{name}"] for name in ("rows", "depth", "columns"))
+    read = {INPUT: whole(rows * depth), WEIGHTS: whole(units * depth)}
+    if touched.has(BIAS):
+        read[BIAS] = whole(units, 4)
+    return Extents(read, {0: whole(rows * units)}, scratch=column_bytes(call))

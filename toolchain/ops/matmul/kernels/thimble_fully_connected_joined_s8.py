@@ -1,0 +1,65 @@
+"""`thimble_fully_connected_joined_s8`: a fully connected layer whose filters are joined two by two,
+where an instruction has two products: it saves every other unpacking.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.convolution.common import INPUT, bias_of
+from toolchain.ops.convolution.packing import (
+    Scaling,
+    as_words,
+    by_blocks,
+    filled_up,
+    largest_sums,
+)
+from toolchain.ops.kernel import Call, Kernel, Packed, Terms
+from toolchain.ops.matmul.kernels.units import WORDS, block_terms, filters_of, units_kernel
+
+FUNCTION = "thimble_fully_connected_joined_s8"
+_SUM_LIMIT = 1 << 23
+
+
+def takes(op: Op, graph: Graph) -> bool:
+    """Whether known filters [units, taps], with their largest sums, can be joined."""
+    filters = filters_of(op, graph)
+    bias = bias_of(op, graph, len(filters))
+    largest = largest_sums(bias, filters, graph.input(op, INPUT).q.zero_point, partial=False)
+    wide = filled_up(filters, 0, 4).astype(np.int64)
+    both = 256 * wide[1::2] + wide[::2]
+    fits = bool((both >= -(1 << 15)).all() and (both < 1 << 15).all())
+    return fits and bool((largest[1::2] < _SUM_LIMIT).all())
+
+
+def kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
+    """Of filters that it `takes`. Raises UnsupportedError as `dense_scaling` does."""
+    return units_kernel(op, graph, FUNCTION, activation, WORDS, pack=_packed, terms=_terms)
+
+
+def _packed(scales: Scaling) -> list[NDArray[np.generic]]:
+    wide = filled_up(filled_up(scales.filters, 1, 4), 0, 4).astype(np.int64)
+    bias = filled_up(scales.bias, 0, 4).astype(np.int64)
+    pairs = (wide[::2, ::2] * wide[::2, 1::2]).sum(axis=1)
+    heads = np.stack((bias[::2] - pairs, 256 * bias[1::2] + bias[::2]), axis=1)
+    both = (256 * wide[1::2] + wide[::2]).astype(np.int16)
+    taps = both.reshape(len(wide) // 4, 2, -1, 4)[..., [0, 2, 1, 3]]
+    turns = as_words(taps.transpose(0, 2, 1, 3).reshape(len(taps), -1))
+    return [by_blocks(heads.reshape(-1).astype(np.int32), 4), turns]
+
+
+def _terms(op: Op, graph: Graph, call: Call) -> Terms:
+    terms, words = block_terms(op, graph, call), -(-call["depth"] // 4)
+    quick = terms["quick block"]
+    even = isinstance(call.arguments["common"], Packed) and not call["depth"] % 4
+    at_once = quick if even else 0
+    return {
+        **terms,
+        "row word": call["rows"] * words,
+        "quick block": quick - at_once,
+        "block at once": at_once,
+        "joined word": terms["block"] * words,
+    }

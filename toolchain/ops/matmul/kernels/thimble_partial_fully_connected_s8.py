@@ -1,0 +1,28 @@
+"""`thimble_partial_fully_connected_s8`: int32 sums, four units and a word of taps at a time."""
+
+from __future__ import annotations
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.convolution.packing import word_turns
+from toolchain.ops.kernel import Call, Kernel, Terms
+from toolchain.ops.matmul.kernels.unit_sums import sums_kernel
+from toolchain.ops.matmul.kernels.units import WORDS
+
+FUNCTION = "thimble_partial_fully_connected_s8"
+
+
+def kernel(op: Op, graph: Graph) -> Kernel:
+    """Of any partial layer."""
+    return sums_kernel(op, graph, FUNCTION, WORDS, word_turns, _terms)
+
+
+def _terms(call: Call) -> Terms:
+    rows, depth = call["rows"], call["depth"]
+    blocks = rows * -(-call["units"] // 4)
+    return {
+        "call": 1.0,
+        "row": rows,
+        "block": blocks,
+        "word": blocks * -(-depth // WORDS.taps),
+        "uneven block": blocks * bool(depth % WORDS.taps),
+    }

@@ -1,0 +1,236 @@
+"""What the kernels of fully connected layers share: sizes, how sums are scaled, and what those do
+that take packed filters of four units at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.arithmetic.requant import requant
+from toolchain.ops.convolution.common import INPUT, WEIGHTS, bias_of
+from toolchain.ops.convolution.packing import (
+    VECTOR_BYTES,
+    Scaling,
+    Turns,
+    as_words,
+    by_blocks,
+    joined,
+    single_rounding_scaling,
+)
+from toolchain.ops.extents import Extents, round_up, whole
+from toolchain.ops.kernel import (
+    NULL,
+    Argument,
+    Call,
+    Constant,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    SafeOverlap,
+    Terms,
+    Touched,
+)
+from toolchain.ops.terms import is_narrow, slow_channels
+from toolchain.ops.walks import lead_bytes
+
+_SCALING_BYTES = 4 * 9
+"""Of four units: multipliers, their low parts, shift codes."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How filters lie: so many `taps` of a unit together, in so many bytes."""
+
+    taps: int
+    size_bytes: int
+
+    def parameter_bytes(self, units: int, depth: int) -> int:
+        """Biases and filters of units, four at a time."""
+        return round_up(units, 4) * (4 + self.size_bytes * -(-depth // self.taps))
+
+
+WORDS = Layout(4, 4)
+VECTORS = Layout(VECTOR_BYTES, VECTOR_BYTES)
+
+
+def sizes_of(op: Op, graph: Graph) -> dict[str, int]:
+    """Rows, inputs and outputs of each."""
+    units, depth = graph.input(op, WEIGHTS).shape
+    return {"rows": graph.input(op, INPUT).elements // depth, "depth": depth, "units": units}
+
+
+def sum_factors(op: Op, graph: Graph) -> NDArray[np.float64]:
+    """The real scale of a sum in steps of the output: one per output, or one for all."""
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    factors: NDArray[np.float64] = x.q.scale * np.array(weights.q.scales) / y.q.scale
+    return factors
+
+
+def known_filters(weights: Tensor) -> NDArray[np.int8] | None:
+    """Filters less their zero point; None where they are computed, or int8 does not hold that."""
+    if weights.constant is None:
+        return None
+    zero_point = 0 if weights.q.per_channel else weights.q.zero_point
+    centred = weights.constant.astype(np.int16) - zero_point
+    fit = centred.min(initial=0) >= -128 and centred.max(initial=0) <= 127
+    return centred.astype(np.int8) if fit else None
+
+
+def filters_of(op: Op, graph: Graph) -> NDArray[np.int8]:
+    """The filters of a layer where they are known."""
+    found = known_filters(graph.input(op, WEIGHTS))
+    assert found is not None
+    return found
+
+
+def dense_scaling(op: Op, graph: Graph, activation: Activation) -> Scaling:
+    """How sums are scaled. Raises UnsupportedError if no integers scale them as LiteRT does."""
+    x, y = graph.input(op, INPUT), graph.output(op)
+    filters, factors = filters_of(op, graph), sum_factors(op, graph)
+    bias = bias_of(op, graph, len(filters))
+    clamp = clamp_range(activation, y)
+    scales = single_rounding_scaling(bias, filters, x.q.zero_point, factors, clamp, y.q.zero_point)
+    if scales is None:
+        raise no_multiplier(op, float(factors.max()))
+    return scales
+
+
+def no_multiplier(op: Op, factor: float) -> UnsupportedError:
+    """The refusal of a layer whose sums no integers scale."""
+    return UnsupportedError(
+        f"operator {op.name!r}: no integer multiplier rounds as LiteRT's double scale {factor} "
+        "does; change the output scale in its last digits"
+    )
+
+
+def units_kernel(
+    op: Op,
+    graph: Graph,
+    function: str,
+    activation: Activation,
+    layout: Layout,
+    *,
+    pack: Callable[[Scaling], list[NDArray[np.generic]]],
+    terms: Callable[[Op, Graph, Call], Terms],
+) -> Kernel:
+    """A call of `function`. `pack` gives the biases and filters of each four units; the scaling of
+    all is a constant of its own where units have the same.
+
+    Raises UnsupportedError as `dense_scaling` does.
+    """
+    scales, y = dense_scaling(op, graph, activation), graph.output(op)
+    common = len(sum_factors(op, graph)) == 1
+    arguments: dict[str, Argument] = {
+        **sizes_of(op, graph),
+        "requant": requant(y.q.zero_point, *clamp_range(activation, y)),
+        "input": Input(INPUT),
+        "parameters": Packed("parameters"),
+        "common": Packed("scaling") if common else NULL,
+        "output": Output(0),
+    }
+    call = Call(function, arguments)
+
+    def packed() -> Int32:
+        return joined(pack(scales) + ([] if common else _scaling_of(scales)))
+
+    parameters = Constant("parameters", packed, "biases, filters and requantisation")
+    scaling = Constant("scaling", lambda: _common_scaling(scales), "multipliers and shifts")
+    return Kernel(
+        (call,),
+        lambda touched: _extents(touched, layout),
+        constants=(parameters, scaling) if common else (parameters,),
+        find_overlaps=lambda: (SafeOverlap(INPUT, 0, _lead_bytes(call)),),
+        find_terms=lambda: terms(op, graph, call),
+    )
+
+
+def pack_by(turns: Turns) -> Callable[[Scaling], list[NDArray[np.generic]]]:
+    """Biases, then the filters by `turns`."""
+    return lambda scales: [by_blocks(scales.bias, 4), turns(scales.filters, 4)]
+
+
+def _common_scaling(scales: Scaling) -> Int32:
+    """The `common` argument: as of four units that are alike."""
+    four = np.zeros(4, dtype=np.int64)
+    return joined(
+        _scaling_of(
+            Scaling(
+                scales.filters[:1],
+                scales.bias[:1],
+                scales.multiplier[four],
+                scales.low[four],
+                scales.code[four],
+            )
+        )
+    )
+
+
+def _scaling_of(scales: Scaling) -> list[NDArray[np.generic]]:
+    return [
+        by_blocks(scales.multiplier, 4),
+        by_blocks(scales.low, 4),
+        as_words(by_blocks(scales.code, 4)),
+    ]
+
+
+def _lead_bytes(call: Call) -> int:
+    """Row by row; four units are written before the row is read again for the next four."""
+    units, depth, rows = call["units"], call["depth"], np.arange(call["rows"])
+    early = (units - 1) // 4 * 4
+    lead = lead_bytes(rows * units + early, rows * depth) if early else 0
+    return max(lead, lead_bytes(rows * units, rows * depth))
+
+
+def _extents(touched: Touched, layout: Layout) -> Extents:
+    call = touched.call
+    constants = {"parameters": layout.parameter_bytes(call["units"], call["depth"])}
+    if isinstance(call.arguments["common"], Packed):
+        constants["scaling"] = _SCALING_BYTES
+    else:
+        constants["parameters"] += round_up(call["units"], 4) // 4 * _SCALING_BYTES
+    read, written = (whole(call["rows"] * call[size]) for size in ("depth", "units"))
+    return Extents({0: read}, {0: written}, constants)
+
+
+def block_terms(op: Op, graph: Graph, call: Call) -> dict[str, float]:
+    """Of blocks of four units, those of which all end quickly apart."""
+    rows, depth, units = call["rows"], call["depth"], call["units"]
+    blocks = rows * -(-units // 4)
+    _, slow = slow_channels(op, graph)
+    fours = slow[: units // 4 * 4].reshape(-1, 4)
+    slow_units = 4 * rows * int(fours.any(axis=1).sum())
+    quick = 0 if is_narrow(op, graph) else rows * (units // 4) - slow_units // 4
+    return {
+        "call": 1.0,
+        "row": rows,
+        "block": blocks,
+        "quick block": quick,
+        "lone unit": rows * units - 4 * quick - slow_units,
+        "slow unit": slow_units,
+        "uneven block": blocks * bool(depth % 4),
+    }
+
+
+def vector_terms(op: Op, graph: Graph, call: Call, *, per_row: int) -> Terms:
+    """Of blocks of four units in Helium's vectors, so many of which are read once a row."""
+    rows, units = call["rows"], call["units"]
+    blocks, vectors = rows * -(-units // 4), -(-call["depth"] // VECTOR_BYTES)
+    _, slow = slow_channels(op, graph)
+    slow_units = int(np.repeat(np.logical_or.reduceat(slow, range(0, units, 4)), 4)[:units].sum())
+    return {
+        "call": 1.0,
+        "row": rows,
+        "row vector": rows * per_row,
+        "block": blocks,
+        "vector": blocks * vectors,
+        "slow unit": rows * slow_units,
+    }
