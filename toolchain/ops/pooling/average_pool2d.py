@@ -25,7 +25,8 @@ from toolchain.ops.pooling.common import (
     windows,
     write_pool,
 )
-from toolchain.ops.pooling.kernels import cmsis_pool_kernel, float_pool_kernel, pool_kernel
+from toolchain.ops.pooling.kernels import thimble_average_pool_f32, thimble_average_pool_s8
+from toolchain.ops.pooling.kernels.cmsis_nn import arm_avgpool_s8, arm_avgpool_s16
 from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers.float32 import clamped, float32_form
 from toolchain.ops.readers.int16 import int16_form
@@ -69,21 +70,21 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
 
 
 def _own(op: Op, graph: Graph, core: Core) -> Kernel:
-    return pool_kernel(op, graph, "thimble_average_pool_s8")
+    return thimble_average_pool_s8.kernel(op, graph)
 
 
 def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
     if pool_attributes(op).lift:
         raise NoKernelError("a legacy uint8 average rounds about another zero")
-    return cmsis_pool_kernel(op, graph, core, "arm_avgpool_s8")
+    return arm_avgpool_s8.kernel(op, graph, core)
 
 
 def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
-    return cmsis_pool_kernel(op, graph, core, "arm_avgpool_s16")
+    return arm_avgpool_s16.kernel(op, graph, core)
 
 
 def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
-    return float_pool_kernel(op, graph, "thimble_average_pool_f32")
+    return thimble_average_pool_f32.kernel(op, graph)
 
 
 def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:

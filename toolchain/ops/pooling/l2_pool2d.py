@@ -21,7 +21,7 @@ from toolchain.ops.pooling.common import (
     windows,
     write_pool,
 )
-from toolchain.ops.pooling.kernels import float_pool_kernel
+from toolchain.ops.pooling.kernels import thimble_l2_pool_f32
 from toolchain.ops.readers.float32 import clamped, float32_sample
 from toolchain.ops.spec import Array, TfliteBinding, WrittenOp
 
@@ -40,7 +40,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return float_pool_kernel(op, graph, "thimble_l2_pool_f32")
+    return thimble_l2_pool_f32.kernel(op, graph)
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:

@@ -1,0 +1,33 @@
+"""`arm_avgpool_s8`: averages of int8."""
+
+from __future__ import annotations
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.pooling.kernels.cmsis_nn.pools import (
+    VECTOR_CHANNELS,
+    cmsis_kernel,
+    sums_bytes,
+)
+from toolchain.ops.pooling.kernels.windows import Counts
+
+FUNCTION = "arm_avgpool_s8"
+
+
+def kernel(op: Op, graph: Graph, core: Core) -> Kernel:
+    """Of an operator without lift."""
+    return cmsis_kernel(
+        op,
+        graph,
+        core,
+        FUNCTION,
+        scratch=sums_bytes(core),
+        reads_first=True,
+        vectors=_vectors,
+    )
+
+
+def _vectors(channels: int, pixels: float, lines: int, taps: int) -> Counts:
+    vectors = -(-channels // VECTOR_CHANNELS)
+    return {"vector": pixels * vectors, "line": lines * vectors, "tap": taps * vectors}

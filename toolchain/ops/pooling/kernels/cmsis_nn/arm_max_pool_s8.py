@@ -1,0 +1,29 @@
+"""`arm_max_pool_s8`: maxima of int8. Each is kept in the output pixel while its window is read, so
+the output must not lie on its window.
+"""
+
+from __future__ import annotations
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.pooling.kernels.cmsis_nn.pools import VECTOR_CHANNELS, cmsis_kernel
+from toolchain.ops.pooling.kernels.windows import Counts
+
+FUNCTION = "arm_max_pool_s8"
+
+
+def kernel(op: Op, graph: Graph, core: Core) -> Kernel:
+    """Of any max_pool2d of int8."""
+    return cmsis_kernel(op, graph, core, FUNCTION, reads_first=False, vectors=_vectors)
+
+
+def _vectors(channels: int, pixels: float, lines: int, taps: int) -> Counts:
+    vectors = -(-channels // VECTOR_CHANNELS)
+    return {
+        "line": lines,
+        "tap": taps,
+        "first vector": pixels * vectors,
+        "vector": (taps - pixels) * vectors,
+        "clamped": -(-pixels * channels // VECTOR_CHANNELS),
+    }

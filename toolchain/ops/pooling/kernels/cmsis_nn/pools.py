@@ -1,0 +1,124 @@
+"""What CMSIS-NN's pools share: the call, the bytes that its arguments say, and cost terms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import clamp_range
+from toolchain.ops.cmsis_structs import context, dims, limits, tile
+from toolchain.ops.extents import Extents, whole, window_reach
+from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Terms, Touched
+from toolchain.ops.pooling.common import pool_attributes
+from toolchain.ops.pooling.kernels.windows import Counts, pool_overlaps, step_terms
+from toolchain.ops.terms import along
+
+VECTOR_CHANNELS = 16
+"""Channels of one of Helium's vectors."""
+
+
+def cmsis_kernel(
+    op: Op,
+    graph: Graph,
+    core: Core,
+    function: str,
+    *,
+    scratch: Callable[[int], int] | None = None,
+    reads_first: bool,
+    vectors: Callable[[int, float, int, int], Counts] | None = None,
+) -> Kernel:
+    """A call of `function`.
+
+    scratch      bytes for so many channels; None for none.
+    reads_first  whether it reads a window whole before it writes the result.
+    vectors      its terms on Helium, from the channels, the pixels, and the lines and taps of all
+                 windows; None where there are none, on other cores neither.
+    """
+    attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
+    low, high = clamp_range(attributes.activation, y)
+    scratch_bytes = scratch(y.shape[3]) if scratch else 0
+    element_bytes = x.dtype.size_bytes
+    params = {
+        "stride": tile(attributes.stride_height, attributes.stride_width),
+        "padding": tile(attributes.padding.top, attributes.padding.left),
+        "activation": limits(low, high),
+    }
+    call = Call(
+        function,
+        {
+            "ctx": context(scratch_bytes),
+            "params": Struct("cmsis_nn_pool_params", params),
+            "input_dims": dims(*x.shape),
+            "src": Input(0),
+            "filter_dims": dims(h=attributes.filter_height, w=attributes.filter_width),
+            "output_dims": dims(*y.shape),
+            "dst": Output(0),
+        },
+        status=True,
+    )
+    by_core = vectors if core.mve or vectors is None else _by_words
+    return Kernel(
+        (call,),
+        lambda touched: _extents(touched, element_bytes, scratch),
+        scratch_bytes=scratch_bytes,
+        find_overlaps=lambda: pool_overlaps(op, graph, reads_first=reads_first),
+        find_terms=None if by_core is None else partial(_terms, call, by_core),
+    )
+
+
+def _extents(touched: Touched, element_bytes: int, scratch: Callable[[int], int] | None) -> Extents:
+    """Windows are clipped to the image. The output has the input's batches and channels."""
+    call = touched.call
+    batches, channels = call["input_dims.n"], call["input_dims.c"]
+    sizes = (call["output_dims.h"], call["output_dims.w"])
+    rows, columns = (
+        (size, call[f"params.stride.{axis}"], call[f"filter_dims.{axis}"], 1, pad)
+        for size, axis, pad in zip(
+            sizes, "hw", (call["params.padding.h"], call["params.padding.w"]), strict=True
+        )
+    )
+    image = batches * call["input_dims.h"] * call["input_dims.w"] * channels
+    return Extents(
+        {0: whole(image, element_bytes)},
+        {0: whole(batches * math.prod(sizes) * channels, element_bytes)},
+        scratch=scratch(channels) if scratch else 0,
+        largest=window_reach([rows, columns]),
+    )
+
+
+def _terms(call: Call, by_core: Callable[[int, float, int, int], Counts]) -> Terms:
+    rows, columns = (
+        along(
+            call[f"input_dims.{axis}"],
+            call[f"output_dims.{axis}"],
+            call[f"filter_dims.{axis}"],
+            call[f"params.stride.{axis}"],
+            1,
+            call[f"params.padding.{axis}"],
+            0,
+        )
+        for axis in "hw"
+    )
+    terms, lines, taps = step_terms(call["output_dims.n"], rows, columns)
+    return terms | by_core(call["output_dims.c"], terms["pixel"], lines, taps)
+
+
+def _by_words(channels: int, pixels: float, lines: int, taps: int) -> Counts:
+    """Without Helium averages go by channels and maxima by words."""
+    words, rest = divmod(channels, 4)
+    return {
+        "line": lines,
+        "tap": taps,
+        "tap channel": taps * channels,
+        "tap word": taps * words,
+        "tap rest": taps * rest,
+        "channel": pixels * channels,
+    }
+
+
+def sums_bytes(core: Core) -> Callable[[int], int]:
+    """The scratch of averages: an int32 for each channel, on cores with DSP, not Helium."""
+    return lambda channels: 4 * channels if core.dsp and not core.mve else 0
