@@ -16,9 +16,8 @@ from toolchain.ops.kernel import NULL, Argument, Call, Kernel
 
 _NEW: Mapping[str, Argument] = {"upscale_dims": NULL}
 """Parameters that came after 5.0.0, and what leaves them without effect."""
-_OTHER_SCRATCH = ("arm_convolve_1_x_n_s8", "arm_transpose_conv_s8")
-"""Functions that since 6.0.0 use other scratch, as the parameters of their `get_buffer_size`
-tell."""
+_OTHER_SCRATCH = "conv_params"
+"""In the parameters of a function's `get_buffer_size`: since 6.0.0 it uses other scratch."""
 _BIAS = "cmsis_nn_bias_data"
 """Since 6.0.0 the type of the bias of `arm_convolve_s16`, which then needs scratch, too."""
 
@@ -54,4 +53,4 @@ def _computes_otherwise(function: str, declared: tuple[str, ...], tree: CTree) -
     if any(_BIAS in one for one in declared):
         return True
     sizes = parameters_of(f"{function}_get_buffer_size", tree) or ()
-    return function in _OTHER_SCRATCH and any("conv_params" in one for one in sizes)
+    return any(_OTHER_SCRATCH in one for one in sizes)

@@ -38,6 +38,11 @@ def cached_folder() -> Path:
     return cache_folder() / _CACHED_NAME
 
 
+def is_named(function: str) -> bool:
+    """Whether a C function is CMSIS-NN's, by its name."""
+    return function.startswith("arm_")
+
+
 def tree(folder: Path) -> CTree:
     """CMSIS-NN's sources and include folder."""
     return CTree(folder / "Source", folder / "Include")

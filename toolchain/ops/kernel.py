@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ir import Graph
+from toolchain.kernels import cmsis_nn
 from toolchain.ops.extents import Extents, Pointer
 
 Array = NDArray[np.generic]
@@ -330,6 +331,7 @@ class Kernel:
                 the one with the least scratch.
     name        what the cost model calls it; by default its functions.
     inexact     where its results may differ from the reference's: why, in a few words.
+    suspicion   what an operator has that suggests a broken quantisation of the model, if it has.
     instead     why it is not the kernel that `--kernels` prefers, if it is not.
     nested      the graphs of which the calls are parts, in an operator that holds graphs.
     one_of      one of these is run; otherwise one after the other.
@@ -352,6 +354,7 @@ class Kernel:
     form: str = ""
     label: str = field(default="", repr=False)
     inexact: str = ""
+    suspicion: str = ""
     instead: str = ""
     nested: tuple[Nested, ...] = ()
     one_of: bool = False
@@ -384,7 +387,7 @@ class Kernel:
     @property
     def of_cmsis_nn(self) -> bool:
         """Whether it calls a function of CMSIS-NN's."""
-        return any(function.startswith("arm_") for function in self.functions)
+        return any(map(cmsis_nn.is_named, self.functions))
 
     def calls_at(self, input_line: int, output_line: int) -> tuple[Call, ...]:
         """The calls for operands with these line strides in bytes (see `calls_with_gaps`).

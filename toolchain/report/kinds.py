@@ -10,6 +10,7 @@ import numpy as np
 
 from toolchain.boards import HOST, Core
 from toolchain.ir import DType, Graph
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import kernel_of, specs
 from toolchain.ops.forms import OpSpec
 from toolchain.ops.preference import Preference
@@ -153,7 +154,7 @@ def _described(spec: OpSpec) -> Kind:
 
 def _kernels(functions: set[str], samples: Sequence[Graph]) -> tuple[str, ...]:
     """Whose functions are taken, and whether others are on request."""
-    chosen = {"CMSIS-NN" if f.startswith("arm_") else "own" for f in functions}
+    chosen = {"CMSIS-NN" if cmsis_nn.is_named(f) else "own" for f in functions}
     asked = [
         kernel
         for graph in samples

@@ -9,7 +9,6 @@ import numpy as np
 
 from toolchain.ir import DType, Graph, Op
 from toolchain.memory.plan import Plan
-from toolchain.ops.recurrent.lstm_s8 import WITHOUT_TANH
 
 _SATURATED = 1 << 30
 """Half of what int32 holds. Converters write the end of int32 for a bias that it does not hold."""
@@ -35,7 +34,7 @@ def plan_warnings(plan: Plan) -> tuple[str, ...]:
         name = op.counted_as[0]
         if largest >= _SATURATED:
             saturated[name] = max(largest, saturated.get(name, 0))
-    return (*_of_biases(saturated), *_of_scales(graph), *_of_cells(plan))
+    return (*_of_biases(saturated), *_of_scales(graph), *_of_kernels(plan))
 
 
 def _of_biases(saturated: Mapping[str, int]) -> Iterator[str]:
@@ -72,19 +71,16 @@ def _of_scales(graph: Graph) -> Iterator[str]:
     )
 
 
-def _of_cells(plan: Plan) -> Iterator[str]:
-    """Of LSTMs whose cell state has a scale that LiteRT computes without its hyperbolic tangent."""
-    kernels = zip(plan.graph.ops, plan.lowered.kernels, strict=True)
-    names = {op.counted_as[0]: None for op, kernel in kernels if WITHOUT_TANH in kernel.functions}
-    if not names:
-        return
-    first, count = next(iter(names)), len(names)
-    which = f"operator {first!r} has" if count == 1 else f"{count} operators, first {first!r}, have"
-    yield (
-        f"{which} a cell state whose scale is not 2**-15 to 2**-9, where LiteRT leaves out its "
-        "hyperbolic tangent: the output is the same whatever the cell state, as the reference's; "
-        "quantise the model with data in which the state's largest value is between 0.5 and 64"
-    )
+def _of_kernels(plan: Plan) -> Iterator[str]:
+    """What operators have that their kernels tell (`Kernel.suspicion`)."""
+    found: dict[str, dict[str, None]] = {}
+    for op, kernel in zip(plan.graph.ops, plan.lowered.kernels, strict=True):
+        if kernel.suspicion:
+            found.setdefault(kernel.suspicion, {})[op.counted_as[0]] = None
+    for what, names in found.items():
+        first, count = next(iter(names)), len(names)
+        one = f"operator {first!r} has"
+        yield f"{one if count == 1 else f'{count} operators, first {first!r}, have'} {what}"
 
 
 def _largest_bias(op: Op, graph: Graph) -> int:

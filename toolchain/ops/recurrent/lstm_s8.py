@@ -48,7 +48,11 @@ from toolchain.ops.recurrent.sequence import row_extents
 from toolchain.ops.weighted import constant_of
 
 _GATE_SCALE = 2.0**-12
-WITHOUT_TANH = "thimble_lstm_without_tanh_s8"
+_NO_TANH = (
+    "a cell state whose scale is not 2**-15 to 2**-9, where LiteRT leaves out its hyperbolic "
+    "tangent: the output is the same whatever the cell state, as the reference's; quantise the "
+    "model with data in which the state's largest value is between 0.5 and 64"
+)
 _LARGEST_PRODUCT = 32767 * 32768
 """Of an output gate and a hyperbolic tangent, in int16."""
 _TANH_BITS = range(7)
@@ -210,13 +214,15 @@ def _select(op: kit.Operator[IntegerLstm], core: Core) -> kit.Kernel:
     # CMSIS-NN's mask of a right shift by 31 overflows: our own function takes that, too.
     far = min(shift for gate in gates for _, shift in (gate.scale, gate.recurrent_scale)) <= -31
     function = "thimble_lstm_wrapped_s8" if wraps or far else "thimble_lstm_s8"
-    if bits not in _TANH_BITS:
-        function = WITHOUT_TANH
+    without = bits not in _TANH_BITS
+    if without:
+        function = "thimble_lstm_without_tanh_s8"
     return kit.Kernel(
         (kit.Call(function, arguments),),
         _extents,
         constants=tuple(_constants(gates)),
         scratch_bytes=2 * len(GATES) * walk.units,
+        suspicion=_NO_TANH if without else "",
     )
 
 

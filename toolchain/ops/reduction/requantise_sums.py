@@ -126,6 +126,7 @@ def _select(op: kit.Operator[RequantiseSums], core: kit.Core) -> kit.Kernel:
     constants: tuple[kit.Constant, ...] = ()
     if attributes.scales:
         call, constants = _scaling_call(attributes, pixels, channels, ending)
+        extents = _once_extents if attributes.law is Law.ONCE else _scaling_extents
     else:
         given: dict[str, kit.Argument] = {
             "size": pixels,
@@ -134,6 +135,7 @@ def _select(op: kit.Operator[RequantiseSums], core: kit.Core) -> kit.Kernel:
             "to_even": int(attributes.law is Law.EVEN),
         }
         call = kit.Call("thimble_average_sums_s8", {**given, **ending, "output": kit.Output(0)})
+        extents = _average_extents
 
     def terms() -> kit.Terms:
         return {
@@ -146,7 +148,7 @@ def _select(op: kit.Operator[RequantiseSums], core: kit.Core) -> kit.Kernel:
 
     return kit.Kernel(
         (call,),
-        _extents,
+        extents,
         constants=constants,
         # One byte is written after every four that were read.
         find_overlaps=lambda: (kit.SafeOverlap(0),),
@@ -171,12 +173,18 @@ def _scaling_call(
     return kit.Call(name, arguments), (kit.constant("parameters", packed, comment),)
 
 
-def _extents(touched: kit.Touched) -> kit.Extents:
-    call = touched.call
-    if call.function == "thimble_average_sums_s8":
-        return kit.Extents({0: kit.whole(call["size"], 4)}, {0: kit.whole(call["size"])})
-    words = 3 if call.function == "thimble_requantize_sums_once_s8" else 2
-    channels = call["channels"]
+def _average_extents(touched: kit.Touched) -> kit.Extents:
+    size = touched.call["size"]
+    return kit.Extents({0: kit.whole(size, 4)}, {0: kit.whole(size)})
+
+
+def _once_extents(touched: kit.Touched) -> kit.Extents:
+    return _scaling_extents(touched, words=3)
+
+
+def _scaling_extents(touched: kit.Touched, words: int = 2) -> kit.Extents:
+    """`words`: parameters of a channel."""
+    call, channels = touched.call, touched.call["channels"]
     size = call["pixels"] * channels
     return kit.Extents(
         {0: kit.whole(size, 4)}, {0: kit.whole(size)}, {"parameters": 4 * words * channels}

@@ -167,7 +167,10 @@ def float_kernel(op: kit.Operator[Resize], function: str) -> kit.Kernel:
             "half_pixel_centers": int(op.attributes.half_pixel_centers),
         },
     )
-    return kit.Kernel((resize_call(function, params),), extents_in_float)
+    return kit.Kernel(
+        (resize_call(function, params),),
+        lambda touched: extents_in_float(touched, x.dtype.size_bytes),
+    )
 
 
 def _select(op: kit.Operator[Resize], core: kit.Core) -> kit.Kernel:

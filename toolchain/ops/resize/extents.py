@@ -62,15 +62,14 @@ def extents_in_fixed_point(touched: kit.Touched) -> kit.Extents:
     return kit.Extents(found.inputs, found.outputs, largest=largest)
 
 
-def extents_in_float(touched: kit.Touched) -> kit.Extents:
+def extents_in_float(touched: kit.Touched, element_bytes: int) -> kit.Extents:
     """Kernels that use `thimble_around` (thimble_neighbours.h), which clamps each neighbour on one
-    side.
+    side, of images of such elements.
     """
     call = touched.call
     rows = _neighbours(call, "rows", call["params.output_height"], call["params.input_height"])
     columns = _neighbours(call, "columns", call["params.output_width"], call["params.input_width"])
-    width = 1 if call.function == "thimble_resize_bilinear_legacy" else kit.widths(call.function)[0]
-    return _resized(call, call["params.channels"] * width, rows, columns)
+    return _resized(call, call["params.channels"] * element_bytes, rows, columns)
 
 
 def _neighbours(call: kit.Call, name: str, outputs: int, size: int) -> tuple[int, int]:

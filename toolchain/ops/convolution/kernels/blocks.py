@@ -146,6 +146,10 @@ def _pair_terms(op: Op, graph: Graph, gathered: Gathered, groups: int, at_once: 
 _S4 = "source/convolution/thimble_columns_s4.h"
 _FOUR_SCALING = defined(_S4, "THIMBLE_FOUR_SCALING")
 """Words of the scaling of four channels, after their filters and biases."""
+_ONCE, _PART_ONCE, _TWICE, _ANYHOW = (
+    defined(_S4, f"THIMBLE_ENDS_{how}") for how in ("ONCE", "PART_ONCE", "TWICE", "ANYHOW")
+)
+"""How the sums of four channels end."""
 
 
 def _pack_fours(op: Op, graph: Graph, filters: Int8, ending: Ending, groups: int) -> Int32:
@@ -156,17 +160,7 @@ def _pack_fours(op: Op, graph: Graph, filters: Int8, ending: Ending, groups: int
         whole = np.arange(len(bias)) < whole_blocks
         once = by_blocks(code >= SHIFT_ONCE, 4, fill=1).all(axis=1)
         quick = whole & (by_blocks(code, 4).min(axis=1) >= 0) & (not is_narrow(op, graph))
-        ends = np.where(
-            once,
-            np.where(
-                whole,
-                defined(_S4, "THIMBLE_ENDS_ONCE"),
-                defined(_S4, "THIMBLE_ENDS_PART_ONCE"),
-            ),
-            np.where(
-                quick, defined(_S4, "THIMBLE_ENDS_TWICE"), defined(_S4, "THIMBLE_ENDS_ANYHOW")
-            ),
-        )
+        ends = np.where(once, np.where(whole, _ONCE, _PART_ONCE), np.where(quick, _TWICE, _ANYHOW))
         parts.append(
             joined(
                 [
