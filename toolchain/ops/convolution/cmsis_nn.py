@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, window_of
+from toolchain.ops.convolution.common import window_of
 from toolchain.ops.convolution.kernel_parts import PLAIN
 from toolchain.ops.convolution.kernels.cmsis_nn import (
     arm_convolve_1_x_n_s8,
@@ -22,6 +22,7 @@ from toolchain.ops.convolution.kernels.cmsis_nn import (
 from toolchain.ops.convolution.kernels.cmsis_nn.shared import MOST_SIZE, require_plain
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.preference import NoKernelError
+from toolchain.ops.weighted import INPUT, WEIGHTS
 from toolchain.ops.window import UNPADDED
 
 _INT16_MAX = 32767

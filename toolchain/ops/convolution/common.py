@@ -20,13 +20,7 @@ from toolchain.ops.arithmetic.fixed_point import (
 )
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.spec import ReadOp, TfliteNode, WrittenOp
-from toolchain.ops.weighted import BIAS as BIAS
-from toolchain.ops.weighted import INPUT as INPUT
-from toolchain.ops.weighted import WEIGHTS as WEIGHTS
-from toolchain.ops.weighted import bias_of as bias_of
-from toolchain.ops.weighted import constant_of as constant_of
-from toolchain.ops.weighted import has_bias as has_bias
-from toolchain.ops.weighted import present_inputs as present_inputs
+from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, present_inputs
 from toolchain.ops.window import (
     UNPADDED,
     Padding,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, convolution_of, window_of
+from toolchain.ops.convolution.common import convolution_of, window_of
 from toolchain.ops.convolution.conv2d_f32 import F32
 from toolchain.ops.convolution.conv2d_s8 import S8
 from toolchain.ops.convolution.conv2d_s8 import Conv2D as Conv2D
@@ -20,6 +20,7 @@ from toolchain.ops.hybrid.convolutions import hybrid_conv2d
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers.int16 import int16_form
+from toolchain.ops.weighted import INPUT, WEIGHTS
 
 
 def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:

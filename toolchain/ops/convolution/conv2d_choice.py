@@ -11,13 +11,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops.convolution import cmsis_nn
-from toolchain.ops.convolution.common import (
-    INPUT,
-    WEIGHTS,
-    constant_of,
-    weight_zero_point,
-    window_of,
-)
+from toolchain.ops.convolution.common import weight_zero_point, window_of
 from toolchain.ops.convolution.kernel_parts import PLAIN, quicker
 from toolchain.ops.convolution.kernels import (
     thimble_convolve_1x1_s4,
@@ -33,6 +27,11 @@ from toolchain.ops.convolution.kernels import (
 from toolchain.ops.convolution.packing import Int8, fit_nibbles
 from toolchain.ops.extents import round_up
 from toolchain.ops.kernel import Kernel
+from toolchain.ops.weighted import (
+    INPUT,
+    WEIGHTS,
+    constant_of,
+)
 from toolchain.ops.window import UNPADDED, Window
 
 _FOUR_BIT_TAPS, _FOUR_BIT_CHANNELS = 24, 8

@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, read_activation
-from toolchain.ops.convolution.common import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    check_operands,
-    has_bias,
-    present_inputs,
-)
+from toolchain.ops.convolution.common import check_operands
 from toolchain.ops.extents import Extents, whole, window_reach
 from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import (
@@ -46,6 +39,13 @@ from toolchain.ops.spec import (
     WrittenOp,
 )
 from toolchain.ops.terms import along
+from toolchain.ops.weighted import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    has_bias,
+    present_inputs,
+)
 
 Triple = tuple[int, int, int]
 

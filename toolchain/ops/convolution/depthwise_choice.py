@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops.convolution import cmsis_nn
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, weight_zero_point, window_of
+from toolchain.ops.convolution.common import weight_zero_point, window_of
 from toolchain.ops.convolution.conv2d_choice import one_channel_conv2d
 from toolchain.ops.convolution.depthwise_3x3 import depthwise_3x3
 from toolchain.ops.convolution.kernel_parts import PLAIN, quicker
@@ -16,6 +16,7 @@ from toolchain.ops.convolution.kernels import (
     thimble_depthwise_windows_lanes_s8,
 )
 from toolchain.ops.kernel import Kernel
+from toolchain.ops.weighted import INPUT, WEIGHTS
 from toolchain.ops.window import Window
 
 _COLUMN_BY_LINES, _ODD_COLUMN_BY_LINES = 8, 10

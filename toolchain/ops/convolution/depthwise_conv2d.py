@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import WEIGHTS, constant_of, convolution_of, window_of
+from toolchain.ops.convolution.common import convolution_of, window_of
 from toolchain.ops.convolution.depthwise_conv2d_f32 import F32
 from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D as DepthwiseConv2D
@@ -22,6 +22,7 @@ from toolchain.ops.forms import OpSpec
 from toolchain.ops.hybrid.convolutions import hybrid_depthwise
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.int16 import int16_form
+from toolchain.ops.weighted import WEIGHTS, constant_of
 
 
 def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:

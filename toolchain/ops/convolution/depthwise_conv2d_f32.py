@@ -8,7 +8,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, convolution_of, window_of
+from toolchain.ops.convolution.common import convolution_of, window_of
 from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
 from toolchain.ops.convolution.kernels import thimble_depthwise_conv_f32
 from toolchain.ops.convolution.window_f32 import window_f32
@@ -19,6 +19,7 @@ from toolchain.ops.readers.float32 import (
     with_bias_and_activation,
 )
 from toolchain.ops.spec import Array
+from toolchain.ops.weighted import INPUT, WEIGHTS
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:

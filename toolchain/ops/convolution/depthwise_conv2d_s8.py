@@ -19,13 +19,9 @@ from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.axes import window_axes
 from toolchain.ops.convolution import cmsis_nn
 from toolchain.ops.convolution.common import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
     Convolution,
     channel_requantisation,
     convolution_of,
-    has_bias,
     random_bias,
     random_quantisation,
     read_convolution,
@@ -45,6 +41,12 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+)
+from toolchain.ops.weighted import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    has_bias,
 )
 from toolchain.ops.window import UNPADDED, Window, same_padding
 

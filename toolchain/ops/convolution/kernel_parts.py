@@ -12,9 +12,6 @@ from toolchain.ops.arithmetic.fixed_point import Int32, check_sums
 from toolchain.ops.arithmetic.onnx_rounding import onnx_factors, onnx_scaling
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
-    INPUT,
-    WEIGHTS,
-    bias_of,
     channel_requantisation,
     convolution_of,
     weight_zero_point,
@@ -24,6 +21,11 @@ from toolchain.ops.convolution.packing import Ending, Int8, Scaling, scaling, su
 from toolchain.ops.convolution.structs import requant
 from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.preference import NoKernelError
+from toolchain.ops.weighted import (
+    INPUT,
+    WEIGHTS,
+    bias_of,
+)
 
 Sizes = tuple[int, ...]
 PLAIN = (1, 1)

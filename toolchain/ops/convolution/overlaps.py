@@ -13,7 +13,6 @@ from math import gcd
 import numpy as np
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.kernel import SafeOverlap
 from toolchain.ops.walks import (
     Int64,
@@ -23,6 +22,7 @@ from toolchain.ops.walks import (
     read_after,
     run_ends,
 )
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 _WORD = 4

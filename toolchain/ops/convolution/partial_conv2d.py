@@ -18,9 +18,6 @@ from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.convolution.common import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
     Windowed,
     random_bias,
     random_quantisation,
@@ -35,6 +32,11 @@ from toolchain.ops.convolution.kernels.sums import SUMS
 from toolchain.ops.forms import OldForm
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.spec import WEIGHTED, Array, TensorType
+from toolchain.ops.weighted import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+)
 from toolchain.ops.window import UNPADDED, Window, same_padding
 
 

@@ -12,18 +12,17 @@ from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import check_sums
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE, onnx_factors
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.common import (
-    INPUT,
-    WEIGHTS,
-    bias_of,
-    channel_requantisation,
-    constant_of,
-    weight_zero_point,
-)
+from toolchain.ops.convolution.common import channel_requantisation, weight_zero_point
 from toolchain.ops.convolution.packing import shift_code, sums_of
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
 from toolchain.ops.reduction.requantise_sums import RequantiseSums
 from toolchain.ops.spec import Reach, Reduction
+from toolchain.ops.weighted import (
+    INPUT,
+    WEIGHTS,
+    bias_of,
+    constant_of,
+)
 from toolchain.ops.window import Window
 
 

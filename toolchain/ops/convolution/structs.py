@@ -6,8 +6,9 @@ from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.requant import requant as ending
 from toolchain.ops.cmsis_structs import context, dims, limits, tile
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, weight_zero_point
+from toolchain.ops.convolution.common import weight_zero_point
 from toolchain.ops.kernel import Argument, Input, Output, Packed, Scratch, Struct
+from toolchain.ops.weighted import INPUT, WEIGHTS
 from toolchain.ops.window import Padding, Window
 
 Shape = tuple[int, ...]

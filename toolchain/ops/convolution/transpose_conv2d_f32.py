@@ -8,13 +8,13 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT, WEIGHTS
 from toolchain.ops.convolution.kernels import thimble_transpose_conv_f32
 from toolchain.ops.convolution.transpose_conv2d_s8 import S8, forward_window, transposed_of
 from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import float32_form, with_bias_and_activation
 from toolchain.ops.spec import Array
+from toolchain.ops.weighted import INPUT, WEIGHTS
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:

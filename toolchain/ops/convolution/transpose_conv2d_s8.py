@@ -19,12 +19,8 @@ from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
     channel_requantisation,
     check_operands,
-    has_bias,
     random_bias,
     random_quantisation,
     read_padding,
@@ -59,6 +55,12 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+)
+from toolchain.ops.weighted import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    has_bias,
 )
 from toolchain.ops.window import (
     UNPADDED,

@@ -21,7 +21,11 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.fixed_point import round_half_away, wrap_int32
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.common import check_operands, random_bias, random_quantisation
+from toolchain.ops.convolution.common import (
+    check_operands,
+    random_bias,
+    random_quantisation,
+)
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.kernels import thimble_convolve_f32
 from toolchain.ops.convolution.packing import fit_nibbles

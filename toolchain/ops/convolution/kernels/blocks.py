@@ -15,12 +15,7 @@ from toolchain.kernels.runtime_c import defined
 from toolchain.ops.arithmetic.activation import clamp_range
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.common import (
-    INPUT,
-    WEIGHTS,
-    convolution_of,
-    weight_zero_point,
-)
+from toolchain.ops.convolution.common import convolution_of, weight_zero_point
 from toolchain.ops.convolution.endings import block_endings
 from toolchain.ops.convolution.kernel_parts import packed_comment, scaled, strided_image
 from toolchain.ops.convolution.kernels.windows import Counts
@@ -40,6 +35,7 @@ from toolchain.ops.convolution.packing import (
 from toolchain.ops.extents import Extents
 from toolchain.ops.kernel import Call, Constant, Kernel, SafeOverlap, Terms, Touched
 from toolchain.ops.terms import is_narrow, slow_channels
+from toolchain.ops.weighted import INPUT, WEIGHTS
 from toolchain.ops.window import Window
 
 SUMMED_TAPS = defined("source/convolution/thimble_columns.h", "THIMBLE_SUMMED_TAPS")

@@ -4,10 +4,14 @@ touches.
 
 from __future__ import annotations
 
-from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS
 from toolchain.ops.convolution.window_f32 import bias_f32, filters_f32, image_f32, reach_f32
 from toolchain.ops.extents import Extents
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Struct, Touched
+from toolchain.ops.weighted import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+)
 
 
 def float_kernel(

@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.convolution.common import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    channel_requantisation,
-    constant_of,
-)
+from toolchain.ops.convolution.common import channel_requantisation
 from toolchain.ops.convolution.kernels.shape import image, input_shape, output_shape, reach, taps
 from toolchain.ops.convolution.structs import conv_shape
 from toolchain.ops.extents import Extent, Extents, whole
@@ -34,6 +28,12 @@ from toolchain.ops.kernel import (
     constant,
 )
 from toolchain.ops.readers.int16 import bias_of, check_sums, held_by_cmsis_nn, largest_sums
+from toolchain.ops.weighted import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    constant_of,
+)
 from toolchain.ops.window import Window
 
 FAST_TAPS = 512

@@ -11,7 +11,6 @@ import numpy as np
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.fixed_point import Int32
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, bias_of, constant_of
 from toolchain.ops.convolution.kernels.windows import Counts
 from toolchain.ops.convolution.packing import Int8, by_blocks, folded_bias, joined, pair_words
 from toolchain.ops.extents import Extents, whole
@@ -27,6 +26,12 @@ from toolchain.ops.kernel import (
     Scratch,
     Terms,
     Touched,
+)
+from toolchain.ops.weighted import (
+    INPUT,
+    WEIGHTS,
+    bias_of,
+    constant_of,
 )
 
 SUMS = 3

@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import WEIGHTS, constant_of
 from toolchain.ops.convolution.kernel_parts import own_requant
 from toolchain.ops.convolution.kernels.blocks import (
     EIGHT_BITS,
@@ -29,6 +28,7 @@ from toolchain.ops.kernel import (
     Scratch,
     Touched,
 )
+from toolchain.ops.weighted import WEIGHTS, constant_of
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_convolve_1x1_s8"

@@ -10,7 +10,6 @@ import math
 import numpy as np
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import WEIGHTS, constant_of
 from toolchain.ops.convolution.kernel_parts import own_requant
 from toolchain.ops.convolution.kernels.blocks import EIGHT_BITS, Form, Width, blocked_kernel
 from toolchain.ops.convolution.kernels.shape import image
@@ -18,6 +17,7 @@ from toolchain.ops.convolution.kernels.thimble_convolve_s8 import gathered_windo
 from toolchain.ops.convolution.structs import own_arguments
 from toolchain.ops.extents import Extent, Extents
 from toolchain.ops.kernel import Argument, Call, Kernel, Struct, Touched
+from toolchain.ops.weighted import WEIGHTS, constant_of
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_convolve_inside_s8"

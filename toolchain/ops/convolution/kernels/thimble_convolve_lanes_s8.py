@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.fixed_point import Int32
-from toolchain.ops.convolution.common import WEIGHTS, weight_zero_point
+from toolchain.ops.convolution.common import weight_zero_point
 from toolchain.ops.convolution.kernel_parts import (
     own_lane_endings,
     own_requant,
@@ -25,6 +25,7 @@ from toolchain.ops.convolution.structs import conv_shape, own_arguments
 from toolchain.ops.extents import Extents, round_up
 from toolchain.ops.kernel import Call, Constant, Kernel, Terms, Touched
 from toolchain.ops.terms import is_narrow, slow_channels
+from toolchain.ops.weighted import WEIGHTS
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_convolve_lanes_s8"

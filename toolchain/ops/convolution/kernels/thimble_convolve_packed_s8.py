@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.fixed_point import Int32
-from toolchain.ops.convolution.common import WEIGHTS, constant_of
 from toolchain.ops.convolution.kernel_parts import (
     own_requant,
     packed_comment,
@@ -30,6 +29,7 @@ from toolchain.ops.convolution.structs import conv_shape, own_arguments
 from toolchain.ops.extents import Extents, round_up
 from toolchain.ops.kernel import Call, Constant, Kernel, Terms, Touched
 from toolchain.ops.terms import is_narrow, slow_channels
+from toolchain.ops.weighted import WEIGHTS, constant_of
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_convolve_packed_s8"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.convolution.common import WEIGHTS, constant_of
 from toolchain.ops.convolution.kernels.int16 import (
     filter_bytes,
     own_call,
@@ -14,6 +13,7 @@ from toolchain.ops.convolution.kernels.int16 import (
 )
 from toolchain.ops.extents import Extents
 from toolchain.ops.kernel import Kernel, Packed, Touched, constant
+from toolchain.ops.weighted import WEIGHTS, constant_of
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_convolve_s16"

@@ -8,7 +8,7 @@ take quicker paths than those at its edges.
 from __future__ import annotations
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import WEIGHTS, weight_zero_point
+from toolchain.ops.convolution.common import weight_zero_point
 from toolchain.ops.convolution.kernel_parts import own_requant
 from toolchain.ops.convolution.kernels.blocks import (
     EIGHT_BITS,
@@ -24,6 +24,7 @@ from toolchain.ops.convolution.packing import Int8
 from toolchain.ops.convolution.structs import conv_shape, own_arguments
 from toolchain.ops.extents import Extents, round_up
 from toolchain.ops.kernel import Call, Kernel, Touched
+from toolchain.ops.weighted import WEIGHTS
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_convolve_s8"

@@ -9,7 +9,6 @@ from dataclasses import replace
 from toolchain.ir import Graph, Op
 from toolchain.kernels.runtime_c import defined
 from toolchain.ops.arithmetic.fixed_point import Int32
-from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.convolution.kernel_parts import own_lane_endings, scaled
 from toolchain.ops.convolution.kernels.lanes import LANE_SCALING, ending_terms, lane_scaling
 from toolchain.ops.convolution.kernels.shape import extents_of_images
@@ -23,6 +22,7 @@ from toolchain.ops.convolution.overlaps import channel_block_overlaps
 from toolchain.ops.convolution.packing import Ending, Int8, as_words, filled_up, joined
 from toolchain.ops.extents import Extents, round_up
 from toolchain.ops.kernel import Kernel, Terms, Touched
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_depthwise_windows_lanes_s8"

@@ -5,7 +5,6 @@ words; two pixels and two channels at a time.
 from __future__ import annotations
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.convolution.kernels.sums import (
     extents_of_sums,
     pack_pairs,
@@ -16,6 +15,7 @@ from toolchain.ops.convolution.kernels.sums import (
 from toolchain.ops.convolution.kernels.thimble_convolve_s8 import column_bytes
 from toolchain.ops.extents import Extents, round_up
 from toolchain.ops.kernel import Kernel, Terms, Touched
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_partial_conv_1x1_s8"

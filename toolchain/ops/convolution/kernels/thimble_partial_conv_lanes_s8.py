@@ -8,7 +8,6 @@ import numpy as np
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.fixed_point import Int32
-from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.convolution.kernels.lanes import column_bytes, four_turns, window_terms
 from toolchain.ops.convolution.kernels.shape import input_shape, output_shape, reach, taps
 from toolchain.ops.convolution.kernels.sums import SUMS, extents_of_sums, sums_kernel
@@ -16,6 +15,7 @@ from toolchain.ops.convolution.packing import VECTOR_BYTES, Int8, by_blocks
 from toolchain.ops.convolution.structs import conv_shape
 from toolchain.ops.extents import Extents, round_up
 from toolchain.ops.kernel import Kernel, Terms, Touched
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_partial_conv_lanes_s8"

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.convolution.kernels.shape import input_shape, output_shape, reach, taps
 from toolchain.ops.convolution.kernels.sums import (
     extents_of_sums,
@@ -21,6 +20,7 @@ from toolchain.ops.convolution.kernels.windows import Counts, gathered_terms
 from toolchain.ops.convolution.structs import conv_shape
 from toolchain.ops.extents import Extents, round_up
 from toolchain.ops.kernel import Kernel, Terms, Touched
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_partial_conv_s8"

@@ -12,7 +12,6 @@ from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, constant_of
 from toolchain.ops.convolution.endings import lane_endings
 from toolchain.ops.convolution.kernel_parts import channel_scaling, packed_comment
 from toolchain.ops.convolution.kernels.lanes import LANE_SCALING, column_bytes, pack_fours
@@ -26,6 +25,11 @@ from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
 from toolchain.ops.extents import Extents, round_up
 from toolchain.ops.kernel import Call, Constant, Kernel, SafeOverlap, Terms, Touched
 from toolchain.ops.walks import lead_bytes, read_after
+from toolchain.ops.weighted import (
+    INPUT,
+    WEIGHTS,
+    constant_of,
+)
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_transpose_conv_lanes_s8"

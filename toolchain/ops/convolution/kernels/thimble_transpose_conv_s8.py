@@ -12,7 +12,6 @@ from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, constant_of
 from toolchain.ops.convolution.kernel_parts import channel_scaling, packed_comment
 from toolchain.ops.convolution.kernels.shape import image, input_shape, output_shape, reach
 from toolchain.ops.convolution.overlaps import gathered_lead
@@ -21,6 +20,11 @@ from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
 from toolchain.ops.extents import Extents, round_up
 from toolchain.ops.kernel import Call, Constant, Kernel, SafeOverlap, Touched
 from toolchain.ops.walks import Int64, first_pixels, first_transposed_taps
+from toolchain.ops.weighted import (
+    INPUT,
+    WEIGHTS,
+    constant_of,
+)
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_transpose_conv_s8"

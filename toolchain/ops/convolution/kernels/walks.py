@@ -15,15 +15,7 @@ from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.common import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    constant_of,
-    convolution_of,
-    has_bias,
-    weight_zero_point,
-)
+from toolchain.ops.convolution.common import convolution_of, weight_zero_point
 from toolchain.ops.convolution.endings import raised_endings
 from toolchain.ops.convolution.kernel_parts import (
     own_requant,
@@ -36,6 +28,13 @@ from toolchain.ops.convolution.packing import Ending, Int8, Scaling
 from toolchain.ops.convolution.structs import conv_shape, own_arguments
 from toolchain.ops.extents import Extents
 from toolchain.ops.kernel import Call, Constant, Kernel, Touched
+from toolchain.ops.weighted import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    constant_of,
+    has_bias,
+)
 from toolchain.ops.window import Window
 
 _REMEMBERED = 256

@@ -24,13 +24,8 @@ from toolchain.ops.arithmetic.high_word import MOST_ADDED
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE, onnx_scaling
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
     channel_requantisation,
-    constant_of,
     convolution_of,
-    has_bias,
     weight_zero_point,
     window_of,
 )
@@ -42,6 +37,13 @@ from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
 from toolchain.ops.extents import Extents
 from toolchain.ops.kernel import Call, Constant, Kernel, SafeOverlap, Terms, Touched
 from toolchain.ops.walks import lead_bytes
+from toolchain.ops.weighted import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    constant_of,
+    has_bias,
+)
 
 Int16 = NDArray[np.int16]
 Int32 = NDArray[np.int32]

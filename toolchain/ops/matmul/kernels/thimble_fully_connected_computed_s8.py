@@ -10,7 +10,6 @@ from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.requant import requant
 from toolchain.ops.arithmetic.single_rounding import single_rounding
-from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, bias_of
 from toolchain.ops.convolution.packing import once_code
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import (
@@ -26,6 +25,12 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.matmul.kernels.products import column_bytes, product_terms
 from toolchain.ops.matmul.kernels.units import no_multiplier, sizes_of, sum_factors
+from toolchain.ops.weighted import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    bias_of,
+)
 
 FUNCTION = "thimble_fully_connected_computed_s8"
 

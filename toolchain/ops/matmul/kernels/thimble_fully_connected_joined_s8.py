@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.convolution.common import INPUT, bias_of
 from toolchain.ops.convolution.packing import (
     Scaling,
     as_words,
@@ -19,6 +18,7 @@ from toolchain.ops.convolution.packing import (
 )
 from toolchain.ops.kernel import Call, Kernel, Packed, Terms
 from toolchain.ops.matmul.kernels.units import WORDS, block_terms, filters_of, units_kernel
+from toolchain.ops.weighted import INPUT, bias_of
 
 FUNCTION = "thimble_fully_connected_joined_s8"
 _SUM_LIMIT = 1 << 23

@@ -10,7 +10,6 @@ import numpy as np
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import (
     Argument,
@@ -25,6 +24,11 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.matmul.kernels.units import sizes_of, sum_factors
 from toolchain.ops.readers import int16
+from toolchain.ops.weighted import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+)
 
 FUNCTION = "thimble_fully_connected_s16"
 

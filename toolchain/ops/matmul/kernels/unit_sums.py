@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, bias_of, constant_of
 from toolchain.ops.convolution.packing import Turns, folded_bias, pack_sums
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import (
@@ -24,6 +23,12 @@ from toolchain.ops.kernel import (
     Touched,
 )
 from toolchain.ops.matmul.kernels.units import Layout, sizes_of
+from toolchain.ops.weighted import (
+    INPUT,
+    WEIGHTS,
+    bias_of,
+    constant_of,
+)
 
 SUMS = 3
 """The input with the sums of the blocks before."""

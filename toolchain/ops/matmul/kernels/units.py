@@ -15,7 +15,6 @@ from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.arithmetic.requant import requant
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, bias_of
 from toolchain.ops.convolution.packing import (
     VECTOR_BYTES,
     Scaling,
@@ -41,6 +40,11 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.terms import is_narrow, slow_channels
 from toolchain.ops.walks import lead_bytes
+from toolchain.ops.weighted import (
+    INPUT,
+    WEIGHTS,
+    bias_of,
+)
 
 _SCALING_BYTES = 4 * 9
 """Of four units: multipliers, their low parts, shift codes."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.convolution.kernels.cmsis_nn.products import rows_kernel
 from toolchain.ops.kernel import Kernel
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import UNPADDED, Window
 
 FUNCTION = "arm_convolve_1_x_n_s8"

@@ -8,7 +8,6 @@ import math
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.convolution.kernels.cmsis_nn.products import (
     direct_overlaps,
     helium_terms,
@@ -22,6 +21,7 @@ from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
 from toolchain.ops.convolution.kernels.shape import image
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import Kernel, Touched
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "arm_convolve_1x1_s8_fast"

@@ -10,7 +10,6 @@ import math
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import WEIGHTS
 from toolchain.ops.convolution.kernel_parts import PLAIN
 from toolchain.ops.convolution.kernels.cmsis_nn.arm_convolve_s16 import (
     int16_extents,
@@ -21,6 +20,7 @@ from toolchain.ops.convolution.kernels.int16 import FAST_TAPS
 from toolchain.ops.convolution.overlaps import gathered_overlap
 from toolchain.ops.extents import Extents
 from toolchain.ops.kernel import Kernel, Touched
+from toolchain.ops.weighted import WEIGHTS
 from toolchain.ops.window import Window
 
 FUNCTION = "arm_convolve_fast_s16"

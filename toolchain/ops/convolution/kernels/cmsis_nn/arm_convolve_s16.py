@@ -9,13 +9,14 @@ import math
 from collections.abc import Callable
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, convolution_of
+from toolchain.ops.convolution.common import convolution_of
 from toolchain.ops.convolution.kernels.cmsis_nn.shared import dims_of, reach
 from toolchain.ops.convolution.kernels.int16 import per_channel, per_channel_bytes, rows_of
 from toolchain.ops.convolution.kernels.shape import image
 from toolchain.ops.convolution.structs import cmsis_arguments
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import Call, Input, Kernel, Packed, SafeOverlap, Touched
+from toolchain.ops.weighted import INPUT, WEIGHTS
 from toolchain.ops.window import Window
 
 FUNCTION = "arm_convolve_s16"

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.convolution.kernels.cmsis_nn.products import helium_terms
 from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
     HELIUM_PIXELS,
@@ -19,6 +18,7 @@ from toolchain.ops.convolution.kernels.windows import seen_taps
 from toolchain.ops.convolution.overlaps import gathered_overlap
 from toolchain.ops.extents import Extents, round_up
 from toolchain.ops.kernel import Kernel, Terms, Touched
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "arm_convolve_s8"

@@ -5,13 +5,13 @@ four at a time.
 from __future__ import annotations
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
     depthwise_kernel,
     extents_of_lean_depthwise,
 )
 from toolchain.ops.convolution.kernels.windows import seen_taps, walked
 from toolchain.ops.kernel import Kernel, Terms
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "arm_depthwise_conv_3x3_s8"

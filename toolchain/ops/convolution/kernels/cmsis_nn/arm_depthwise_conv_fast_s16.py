@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.convolution.kernel_parts import PLAIN
 from toolchain.ops.convolution.kernels.cmsis_nn.arm_depthwise_conv_s16 import (
     int16_extents,
@@ -20,6 +19,7 @@ from toolchain.ops.convolution.kernels.int16 import FAST_TAPS
 from toolchain.ops.convolution.overlaps import gathered_overlap
 from toolchain.ops.extents import Extents
 from toolchain.ops.kernel import Kernel, Touched
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "arm_depthwise_conv_fast_s16"

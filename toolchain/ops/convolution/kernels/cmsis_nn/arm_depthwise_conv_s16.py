@@ -8,13 +8,18 @@ from collections.abc import Callable
 import numpy as np
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, constant_of, convolution_of
+from toolchain.ops.convolution.common import convolution_of
 from toolchain.ops.convolution.kernels.cmsis_nn.shared import dims_of, reach
 from toolchain.ops.convolution.kernels.int16 import per_channel, per_channel_bytes
 from toolchain.ops.convolution.kernels.shape import image
 from toolchain.ops.convolution.structs import cmsis_arguments
 from toolchain.ops.extents import Extents
 from toolchain.ops.kernel import Call, Kernel, Packed, SafeOverlap, Touched, constant
+from toolchain.ops.weighted import (
+    INPUT,
+    WEIGHTS,
+    constant_of,
+)
 from toolchain.ops.window import Window
 
 FUNCTION = "arm_depthwise_conv_s16"

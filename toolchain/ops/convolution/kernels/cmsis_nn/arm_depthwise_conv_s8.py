@@ -5,7 +5,6 @@ image without dilation that has a multiple of four filters a channel.
 from __future__ import annotations
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.convolution.kernels.cmsis_nn.arm_depthwise_conv_3x3_s8 import (
     four_channel_terms,
 )
@@ -15,6 +14,7 @@ from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
 )
 from toolchain.ops.convolution.kernels.windows import seen_taps, walked
 from toolchain.ops.kernel import Kernel, Terms
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "arm_depthwise_conv_s8"

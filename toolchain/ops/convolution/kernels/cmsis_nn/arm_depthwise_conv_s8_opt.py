@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
     HELIUM_PIXELS,
     depthwise_extents,
@@ -18,6 +17,7 @@ from toolchain.ops.convolution.overlaps import first_seen, gathered_lead, in_who
 from toolchain.ops.extents import Extents, round_up
 from toolchain.ops.kernel import Kernel, SafeOverlap, Terms, Touched
 from toolchain.ops.walks import run_ends
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "arm_depthwise_conv_s8_opt"

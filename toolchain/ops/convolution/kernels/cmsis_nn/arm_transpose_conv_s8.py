@@ -15,7 +15,6 @@ from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.cmsis_structs import context, dims, limits, tile
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, constant_of
 from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
     MOST_SIZE,
     channel_factors,
@@ -27,6 +26,11 @@ from toolchain.ops.convolution.kernels.shape import image
 from toolchain.ops.extents import Extent, Extents, whole
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Packed, Struct, Touched
 from toolchain.ops.preference import NoKernelError
+from toolchain.ops.weighted import (
+    INPUT,
+    WEIGHTS,
+    constant_of,
+)
 from toolchain.ops.window import Window
 
 FUNCTION = "arm_transpose_conv_s8"

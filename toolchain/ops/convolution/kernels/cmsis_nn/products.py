@@ -8,7 +8,6 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
     HELIUM_PIXELS,
     conv_extents,
@@ -21,6 +20,7 @@ from toolchain.ops.convolution.overlaps import first_seen, gathered_lead
 from toolchain.ops.extents import Extent, Extents
 from toolchain.ops.kernel import Kernel, SafeOverlap, Touched
 from toolchain.ops.walks import Int64, lead_bytes, run_ends
+from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 _WORD = 4

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.arithmetic.fixed_point import INT32_MAX, check_sums
+from toolchain.ops.arithmetic.fixed_point import check_sums
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
-    INPUT,
-    WEIGHTS,
-    bias_of,
     channel_requantisation,
-    constant_of,
     convolution_of,
     weight_zero_point,
     window_of,
@@ -35,7 +30,13 @@ from toolchain.ops.kernel import (
     Touched,
     constant,
 )
-from toolchain.ops.preference import NoKernelError
+from toolchain.ops.preference import NoKernelError, require_int32
+from toolchain.ops.weighted import (
+    INPUT,
+    WEIGHTS,
+    bias_of,
+    constant_of,
+)
 
 MOST_SIZE = 65535
 """The largest dimension that the convolutions hold, in uint16."""
@@ -54,17 +55,6 @@ def require_rounding(rounding: Rounding) -> None:
     """Raise NoKernelError for ONNX's rounding."""
     if rounding is not Rounding.TFLITE:
         raise NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
-
-
-def require_int32(largest: NDArray[np.int64]) -> None:
-    """Raise NoKernelError where sums, also on the way, exceed int32 in magnitude: CMSIS-NN adds
-    signed integers, and C does not define what happens then. Thimble's kernels wrap.
-    """
-    if largest.max(initial=0) > INT32_MAX:
-        raise NoKernelError(
-            f"its sums of up to {largest.max():,} may wrap, which CMSIS-NN's signed sums do not "
-            "define in C"
-        )
 
 
 def channel_factors(op: Op, graph: Graph, rows: Int8, spare: int = 0) -> tuple[Constant, ...]:

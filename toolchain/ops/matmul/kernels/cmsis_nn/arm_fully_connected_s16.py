@@ -8,11 +8,16 @@ from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import quantize_multiplier
 from toolchain.ops.cmsis_structs import context, factor
-from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, constant_of
 from toolchain.ops.kernel import Call, Kernel, Packed, constant
 from toolchain.ops.matmul.kernels.cmsis_nn.layers import layer_arguments, layer_extents
 from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers import int16
+from toolchain.ops.weighted import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    constant_of,
+)
 
 FUNCTION = "arm_fully_connected_s16"
 

@@ -13,12 +13,17 @@ from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import check_sums, quantize_multiplier
 from toolchain.ops.cmsis_structs import context, factor
-from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, bias_of, constant_of
-from toolchain.ops.convolution.kernels.cmsis_nn.shared import require_int32
 from toolchain.ops.convolution.packing import folded_bias, sums_of
 from toolchain.ops.kernel import NULL, Call, Input, Kernel, Terms, constant
 from toolchain.ops.matmul.kernels.cmsis_nn.layers import layer_arguments, layer_extents
-from toolchain.ops.preference import NoKernelError
+from toolchain.ops.preference import NoKernelError, require_int32
+from toolchain.ops.weighted import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    bias_of,
+    constant_of,
+)
 
 FUNCTION = "arm_fully_connected_s8"
 _IN_SUMS = "The buffer holds bias and input offset of each unit, which the kernel adds once."

@@ -5,9 +5,13 @@ from __future__ import annotations
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.cmsis_structs import dims, limits
-from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import Argument, Input, Output, Packed, Struct, Touched
+from toolchain.ops.weighted import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+)
 
 
 def layer_arguments(
