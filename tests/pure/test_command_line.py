@@ -18,10 +18,10 @@ from toolchain.boards import boards, chips
 from toolchain.cli import _completion as completion
 from toolchain.cli import app, run
 from toolchain.cli._commands import COMMANDS, load
-from toolchain.cli._options import per_cent
 from toolchain.cost.predicted import predicted_model
 from toolchain.errors import InputError
 from toolchain.planner import plan_model
+from toolchain.planning.option import per_cent
 from toolchain.planning.options import PlanOptions
 from toolchain.report.latency import predict_latency
 from toolchain.report.operators import operator_table

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.onnx_models import Samples, random_feeds
 from toolchain import errors
 from toolchain.cli import run
-from toolchain.cli._options import option_words, plan_options
 from toolchain.frontends import Reading, load_model
+from toolchain.planning.options import PlanOptions
 
 NAME = "my=image"
 
@@ -85,9 +85,9 @@ def test_shape_arithmetic_is_not_blamed_for_an_open_shape(tmp_path: Path) -> Non
 
 
 def test_it_is_kept_among_the_words_of_a_command() -> None:
-    options = plan_options("auto", "exact", input_shape=[f"{NAME}=1x3x12x10"])
+    options = PlanOptions.of({"input_shape": [f"{NAME}=1x3x12x10"]})
     assert options.input_shapes == ((NAME, (1, 3, 12, 10)),)
-    assert option_words(options)[-2:] == ["--input-shape", f"{NAME}=1x3x12x10"]
+    assert options.words == ["--input-shape", f"{NAME}=1x3x12x10"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_what_does_not_fit(model: Path, shapes: dict[str, tuple[int, ...]], mess
 @pytest.mark.parametrize("text", ["image", "image=", "image=1x0", "=1x2", "image=1,2", "image=-1"])
 def test_what_is_no_shape(text: str) -> None:
     with pytest.raises(errors.InputError, match="write it as NAME=1x3x192x192"):
-        plan_options("auto", "exact", input_shape=[text])
+        PlanOptions.of({"input_shape": [text]})
 
 
 def test_it_is_not_for_tflite(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     if not wants_json(given):
         return _run(given)[0]
-    from toolchain.cli._json import write_text  # with much that --help does not need
+    from toolchain.cli._output import write_text  # with much that --help does not need
 
     held = io.StringIO()
     with contextlib.redirect_stdout(held):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolchain.cli._console import warn_of_plan
-from toolchain.cli._options import option_words
 from toolchain.cli._page import (
     MOST_BUILDS,
     compiled_findings,
@@ -104,8 +103,7 @@ def _of_model(model: Path, board: str, asked: Asked, step: Report) -> Iterator[F
             found,
             plan={**found.plan, "pareto": front_json(rows, first)},
             commands=tuple(
-                shlex.join([*command, *option_words(_choosing(asked.options, row.choice))])
-                for row in rows
+                shlex.join([*command, *_choosing(asked.options, row.choice).words]) for row in rows
             ),
         )
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Sequence
-from enum import StrEnum
 from math import inf
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
-from toolchain.cli import _completion as completion
+from toolchain.cli._edgetpu_options import PipelineOptions
 from toolchain.deployment.compile import Compiled, compile_model
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.pipeline import read_graphs
@@ -28,39 +24,6 @@ from toolchain.frontends import read_model_file
 from toolchain.progress import Report
 from toolchain.sweep.candidates import evaluate
 
-
-class Place(StrEnum):
-    """The stages that a microcontroller may have."""
-
-    FIRST = "first"
-    LAST = "last"
-
-
-McuOption = Annotated[
-    str | None,
-    typer.Option(
-        "--mcu",
-        metavar="BOARD",
-        help="Let a microcontroller run the first or the last stage, where that shortens the "
-        "period, with firmware of its own; -n is then a number of sticks, or 0.",
-        autocompletion=completion.boards,
-    ),
-]
-LinkOption = Annotated[
-    str | None,
-    typer.Option(
-        "--link",
-        metavar="SPEED",
-        help="What the line to the microcontroller carries: 1MB/s, 90kB/s, 921600baud. Default: "
-        "the baud rate of the board's UART, ten bits a byte.",
-    ),
-]
-McuStageOption = Annotated[
-    Place | None,
-    typer.Option(
-        "--mcu-stage", help="The microcontroller has this stage, even where the period gets longer."
-    ),
-]
 _UNITS_BYTES = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "baud": 0.1}
 _SPEED = re.compile(r"(\d+(?:\.\d+)?)\s*([kM]?B/s|baud)")
 
@@ -75,39 +38,25 @@ def bytes_per_ms(text: str) -> float:
     return speed / 1e3
 
 
-def check_options(mcu: str | None, link: str | None, place: Place | None, rate: str | None) -> None:
-    """Raises InputError for options that need another, or exclude each other."""
-    if mcu is None and (link is not None or place is not None):
-        raise InputError("--link and --mcu-stage are of a microcontroller: give --mcu BOARD, too")
-    if mcu is not None and rate is not None:
-        raise InputError("--mcu and --rate: give one of them")
-
-
 def planned(
-    models: Sequence[Path],
-    stages: str,
-    options: Options,
-    board: str,
-    link: str | None,
-    place: Place | None,
-    step: Report,
+    models: Sequence[Path], asked: PipelineOptions, board: str, options: Options, step: Report
 ) -> PipelinePlan:
     """The plan of one model with a microcontroller. Raises InputError for what cannot be."""
     if len(models) != 1 or options.same_stage_children:
         raise InputError("--mcu: one model, without --same-stage-children")
-    if not stages.isdigit():
-        raise InputError(f"--stages {stages}: with --mcu a number of sticks, or 0")
+    if not asked.stages.isdigit():
+        raise InputError(f"--stages {asked.stages}: with --mcu a number of sticks, or 0")
     target = find_board(board)
-    if target.is_host or (link is None and target.uart is None):
+    if target.is_host or (asked.link is None and target.uart is None):
         raise InputError(f"--mcu {board}: it has no serial line; take a board with a UART")
     step("reading")
     (graph,) = read_graphs(models)
     baud = target.uart.baud if target.uart else 0
-    speed = bytes_per_ms(link if link is not None else f"{baud}baud")
+    speed = bytes_per_ms(asked.link if asked.link is not None else f"{baud}baud")
     step("weighing stages")
     weigher = _Weigher(models[0], graph, target)
-    mcu = Mcu(target.name, speed, weigher.weigh, place.value if place else None)
-    return plan_with_mcu(graph, int(stages), options, mcu)
+    mcu = Mcu(target.name, speed, weigher.weigh, asked.mcu_stage)
+    return plan_with_mcu(graph, int(asked.stages), options, mcu)
 
 
 class _Weigher:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
 
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._json import write_json, write_text
+from toolchain.cli._edgetpu_options import FrameOptions, PipelineOptions, RequestOptions
+from toolchain.cli._output import Output, write_json, write_text
 from toolchain.cli._page import command_line
 from toolchain.edgetpu import pipeline
 from toolchain.edgetpu.model.graph import PipelineGraph
@@ -41,89 +39,48 @@ from toolchain.edgetpu.show.page import of_rates, pipeline_page
 from toolchain.errors import InputError, ResultError
 from toolchain.files import replaced_file
 from toolchain.progress import Report
-from toolchain.report.gates import Gate, check
-
-RateOption = Annotated[
-    str | None,
-    typer.Option(
-        "--rate",
-        metavar="LIST",
-        help="Requests a second of each model, by name: a=15,b=30 (one number: of every model). "
-        "The plan then minimises latency under a queueing model; --objective is `mean` (default) "
-        "or `worst`.",
-    ),
-]
-DeadlineOption = Annotated[
-    str | None,
-    typer.Option(
-        "--deadline",
-        metavar="LIST",
-        help="With --rate: the time in which 99% of a model's requests must be done: "
-        "a=100ms,b=50ms.",
-    ),
-]
-ArrivalsOption = Annotated[
-    Arrivals,
-    typer.Option(
-        "--arrivals",
-        help="With rates, in a simulation or a run: requests at random (`poisson`), or one every "
-        "period.",
-    ),
-]
-RequestsOption = Annotated[
-    int,
-    typer.Option(
-        "--requests", min=100, max=1_000_000, help="With --rate: requests that are simulated."
-    ),
-]
+from toolchain.report.gates import check, gates
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the command line asks a plan for. `most`: sticks that `auto` tries."""
-
-    models: Sequence[Path]
-    stages: str
-    most: int
-    options: Options
-    rate: str
-    deadline: str | None
-    objective: str
-
-    def planned(self, step: Report) -> RatePlan:
-        step("reading")
-        graphs = pipeline.read_graphs(self.models)
-        demand = demand_of(names_of(graphs), self.rate, self.deadline, self.objective)
-        return _planned(graphs, self.stages, self.most, self.options, demand, step)
+def _plan(
+    models: Sequence[Path], asked: PipelineOptions, options: Options, step: Report
+) -> RatePlan:
+    step("reading")
+    graphs = pipeline.read_graphs(models)
+    demand = demand_of(names_of(graphs), str(asked.rate), asked.deadline, asked.goal)
+    return _planned(graphs, asked, options, demand, step)
 
 
 def show_rates(
-    asked: Asked,
+    models: Sequence[Path],
+    asked: PipelineOptions,
+    options: Options,
     arrivals: Arrivals,
     requests: int,
-    json: str | None,
-    html: str | None,
-    conditions: Sequence[Gate],
+    output: Output,
 ) -> None:
     """Plan, simulate and print. Raises ResultError where the demand cannot be met, GateError for
     what --fail-on says.
     """
+    conditions = gates(output.fail_on)
     with progress() as step:
-        found = asked.planned(step)
+        found = _plan(models, asked, options, step)
         step("simulating")
         trace = simulate_plan(found, requests, arrivals)
         step("comparing")
-        others = baselines(found.graphs, found.setting.sticks, asked.options, found.demand)
+        others = baselines(found.graphs, found.setting.sticks, options, found.demand)
         factor = highest_factor(found)
         if not found.met:
             step("looking for rates that could be met")
-            factor = highest_planned(found, asked.options)
+            factor = highest_planned(found, options)
     fields = documents.rates_json(found, trace, arrivals, others, factor)
-    if json:
-        write_json(json, fields)
-    if html:
-        write_text(html, pipeline_page(of_rates(found, trace, others, factor, command_line())))
-    if "-" not in (json, html):
+    if output.json:
+        write_json(output.json, fields)
+    if output.html:
+        write_text(
+            output.html, pipeline_page(of_rates(found, trace, others, factor, command_line()))
+        )
+    if output.has_tables:
         console = output_console()
         console.print(report.stages_table(found))
         console.print(report.plan_latency_table(found, trace, arrivals))
@@ -141,21 +98,28 @@ def show_rates(
         raise ResultError("this cannot be met: " + ";\n  ".join(unmet))
 
 
-def split(asked: Asked, out: Path, force: bool, json: str | None) -> None:
+def split(
+    models: Sequence[Path],
+    asked: PipelineOptions,
+    options: Options,
+    out: Path,
+    force: bool,
+    json: str | None,
+) -> None:
     """Write the stages of a plan. Raises ResultError, and writes nothing, where the demand cannot
     be met.
     """
     with progress() as step:
-        found = asked.planned(step)
+        found = _plan(models, asked, options, step)
         if not found.met:
             step("looking for rates that could be met")
-            unmet = report.unmet_lines(found, highest_planned(found, asked.options))
+            unmet = report.unmet_lines(found, highest_planned(found, options))
             raise ResultError("this cannot be met, nothing is split: " + ";\n  ".join(unmet))
         step("simulating")
         trace = simulate_plan(found)
         fields = documents.rates_json(found, trace, Arrivals.POISSON, (), None)
         step("splitting")
-        files = pipeline.split_rates(asked.models, found, fields, out, force=force)
+        files = pipeline.split_rates(models, found, fields, out, force=force)
     if json:
         write_json(json, {**fields, "folder": str(out), "files": list(files)})
     if json == "-":
@@ -168,10 +132,8 @@ def split(asked: Asked, out: Path, force: bool, json: str | None) -> None:
 
 def run(
     path: Path,
-    inputs: Sequence[Path],
-    frames: int,
+    asked: FrameOptions,
     arrivals: Arrivals,
-    seed: int,
     fast: bool,
     out: Path | None,
     json: str | None,
@@ -182,8 +144,8 @@ def run(
     with progress() as step:
         step("loading")
         runner = pipeline.open_rate_runner(folder, fast)
-        given = frames_by_model(folder, inputs, frames, seed)
-        requests = requests_of(demand.rates, [len(each) for each in given], arrivals, seed)
+        given = frames_by_model(folder, asked.inputs or [], asked.frames, asked.seed)
+        requests = requests_of(demand.rates, [len(each) for each in given], arrivals, asked.seed)
         answers: list[Answer] = []
         begin = time.perf_counter()
         with closing(runner.run(paired(requests, given))) as coming:  # type: ignore[type-var]
@@ -214,19 +176,17 @@ def run(
     console.print(f"{len(answers)} requests in {span_ms / 1e3:.2f} s. Busy: {shares}.")
 
 
-def show_simulation(
-    file: Path, requests: int, arrivals: Arrivals, seed: int, json: str | None
-) -> None:
+def show_simulation(file: Path, asked: RequestOptions, json: str | None) -> None:
     """Simulate a plan that was written with --json."""
     read = read_plan(file)
-    trace = read.simulate(requests, arrivals, seed)
+    trace = read.simulate(asked.requests, asked.arrivals, asked.seed)
     if json:
         names = read.demand.names
         write_json(
             json,
             {
                 "backend": "simulation",
-                "arrivals": str(arrivals),
+                "arrivals": str(asked.arrivals),
                 "busy": list(trace.busy),
                 "bus": trace.bus,
                 "models": [
@@ -241,7 +201,7 @@ def show_simulation(
     demand = read.demand
     console.print(
         report.latency_table(
-            demand.names, demand.rates, demand.deadlines_ms, read.predicted, trace, arrivals
+            demand.names, demand.rates, demand.deadlines_ms, read.predicted, trace, asked.arrivals
         )
     )
     console.print(report.busy_line(read.setting, trace.busy, trace.bus), soft_wrap=True)
@@ -249,13 +209,13 @@ def show_simulation(
 
 def _planned(
     graphs: Sequence[PipelineGraph],
-    stages: str,
-    most: int,
+    asked: PipelineOptions,
     options: Options,
     demand: Demand,
     step: Report,
 ) -> RatePlan:
     """The plan for a number of sticks; with `auto` for the fewest that meet the demand."""
+    stages, most = asked.stages, asked.max_sticks
     if stages != "auto":
         if not stages.isdigit() or not 1 <= int(stages) <= 64:
             raise InputError(f"--stages {stages}: a number of sticks, or auto")

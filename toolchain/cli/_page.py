@@ -10,11 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from toolchain.cli._json import write_text
+from toolchain.cli._output import write_text
 from toolchain.cycles.reading import hot_loops
 from toolchain.deployment.compile import Compiled, compiled_json
 from toolchain.deployment.folder import PLAN_FILE, compiled_model
@@ -27,15 +25,6 @@ from toolchain.page.document import Build
 from toolchain.page.render import page
 from toolchain.report.annotate import annotated_json
 
-HtmlOption = Annotated[
-    str | None,
-    typer.Option(
-        "--html",
-        metavar="FILE|-",
-        help="Write the result as a page, too: one HTML file that opens in any browser. Needs the "
-        "extra [report].",
-    ),
-]
 _DISTRIBUTION = "thimble-nn"
 MOST_BUILDS = 2
 """That a page shows side by side."""

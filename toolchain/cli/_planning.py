@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_plan
-from toolchain.cli._json import write_json, write_text
+from toolchain.cli._output import Output, write_json, write_text
 from toolchain.deployment.measurements import cost_model
 from toolchain.memory.firmware_size import check_fit, estimated_need
 from toolchain.planner import plan_choices, plan_model
@@ -17,7 +16,7 @@ from toolchain.planning.splitting import front_rows
 from toolchain.quantise.float_use import float_json
 from toolchain.report.front import front_json, front_table
 from toolchain.report.fronts import format_of
-from toolchain.report.gates import Gate, check
+from toolchain.report.gates import check, gates
 from toolchain.report.latency import latency_line, predict_latency, step_line
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import (
@@ -37,14 +36,12 @@ def show_plan(
     model: Path,
     board: str,
     options: PlanOptions,
-    *,
     pareto: bool,
     plot: str | None,
-    json: str | None,
-    conditions: Sequence[Gate] = (),
+    output: Output,
 ) -> None:
     """Plan, and write what was asked for. Raises DoesNotFitError and GateError after that."""
-    target = find_board(board)
+    conditions, target = gates(output.fail_on), find_board(board)
     written = format_of(plot) if plot else None
     begin = time.perf_counter()
     with progress() as step:
@@ -58,19 +55,19 @@ def show_plan(
         seconds = time.perf_counter() - begin
     need = estimated_need(plan)
     fields = plan_json(plan, need, latency)
-    if json:
+    if output.json:
         if found and pareto:
             fields = {
                 **fields,
                 "pareto": front_json(rows, first),
                 "search_stopped": found.front.stopped,
             }
-        write_json(json, {**fields, **float_json(plan), "seconds": seconds})
+        write_json(output.json, {**fields, **float_json(plan), "seconds": seconds})
     warn_of_plan(plan)
     if found and plot and written:
         title = f"{plan.graph.name} on {board}: RAM against slowdown in {latency.unit}"
         write_text(plot, written(front_rows(found.front), title))
-    if "-" not in (json, plot):
+    if output.has_tables and plot != "-":
         console = output_console()
         console.print(operator_table(plan, latency))
         if found and pareto:

@@ -20,38 +20,6 @@ FORMATS = (
     ".npy, .npz (arrays by input name), .png, .jpg, .bmp, .wav, .csv, or raw bytes; a folder or a "
     "'*' pattern means its files"
 )
-RangeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--range",
-        metavar="LOW..HIGH",
-        help="What the least and greatest that a pixel or a sound sample can be mean to the model: "
-        "0..1, -1..1 or 0..255, as it was trained.",
-    ),
-]
-MeanOption = Annotated[
-    str | None,
-    typer.Option(
-        "--mean",
-        metavar="NUMBERS",
-        help="Subtracted after --range (without it, from what is stored, 0 to 255): one number, or "
-        "one for each channel (0.485,0.456,0.406).",
-    ),
-]
-StdOption = Annotated[
-    str | None,
-    typer.Option("--std", metavar="NUMBERS", help="Divides after --mean: one, or one a channel."),
-]
-RealOption = Annotated[
-    bool,
-    typer.Option(
-        "--real",
-        help="The numbers of arrays and tables are real values: quantise them as the input says.",
-    ),
-]
-ResizeOption = Annotated[
-    bool, typer.Option("--resize", help="Scale images to the input's size (bilinear).")
-]
 LabelsOption = Annotated[
     Path | None,
     typer.Option(
@@ -65,19 +33,57 @@ _TOP = 5
 _MOST_CLASSES = 1 << 16
 
 
-def scaling(
-    bounds: str | None, mean: str | None, std: str | None, real: bool, resize: bool
-) -> Scaling:
-    """The options' value. Raises InputError for what is no range or no list of numbers."""
-    found = Scaling(
-        None if bounds is None else _bounds(bounds),
-        _numbers("--mean", mean),
-        _numbers("--std", std),
-        real,
-        resize,
-    )
-    found.check()
-    return found
+@dataclass(frozen=True)
+class SampleOptions:
+    """What samples mean: images, sounds, tables."""
+
+    bounds: Annotated[
+        str | None,
+        typer.Option(
+            "--range",
+            metavar="LOW..HIGH",
+            help="What the least and greatest that a pixel or a sound sample can be mean to the "
+            "model: 0..1, -1..1 or 0..255, as it was trained.",
+        ),
+    ] = None
+    mean: Annotated[
+        str | None,
+        typer.Option(
+            "--mean",
+            metavar="NUMBERS",
+            help="Subtracted after --range (without it, from what is stored, 0 to 255): one "
+            "number, or one for each channel (0.485,0.456,0.406).",
+        ),
+    ] = None
+    std: Annotated[
+        str | None,
+        typer.Option(
+            "--std", metavar="NUMBERS", help="Divides after --mean: one, or one a channel."
+        ),
+    ] = None
+    real: Annotated[
+        bool,
+        typer.Option(
+            "--real",
+            help="The numbers of arrays and tables are real values: quantise them as the input "
+            "says.",
+        ),
+    ] = False
+    resize: Annotated[
+        bool, typer.Option("--resize", help="Scale images to the input's size (bilinear).")
+    ] = False
+
+    def scaling(self) -> Scaling:
+        """Raises InputError for what is no range or no list of numbers."""
+        found = Scaling(
+            None if self.bounds is None else _bounds(self.bounds),
+            _numbers("--mean", self.mean),
+            _numbers("--std", self.std),
+            self.real,
+            self.resize,
+        )
+        found.check()
+        return found
 
 
 def _bounds(text: str) -> tuple[float, float]:

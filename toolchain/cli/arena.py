@@ -14,22 +14,25 @@ from toolchain import arena
 from toolchain.arena.exact import DEFAULT_TIME_LIMIT_SECONDS
 from toolchain.cli._collector import collector_paused
 from toolchain.cli._console import error_console, output_console, progress
-from toolchain.cli._json import JsonOption, write_json, write_text
-from toolchain.cli._options import AllocatorOption
+from toolchain.cli._groups import grouped, only
+from toolchain.cli._output import JsonOption, write_json, write_text
 from toolchain.errors import InputError, ResultError
 from toolchain.frontends.minimalloc import BufferFile, offsets_csv, read_buffers
 from toolchain.ir import Placement
 from toolchain.ir.arena import check_placement
+from toolchain.planning.options import PlanOptions
 
 _SECONDS_A_BUFFER = 1.1e-5
 """What reading a buffer, checking its offset and writing it take."""
 
 
+@grouped
 def command(
     file: Annotated[
         Path,
         typer.Argument(metavar="FILE.csv", help="Buffers: id,lower,upper,size[,alignment]."),
     ],
+    *,
     capacity: Annotated[
         int | None,
         typer.Option(
@@ -48,7 +51,7 @@ def command(
         bool,
         typer.Option("--check", help="Only check the offsets in the file."),
     ] = False,
-    allocator: AllocatorOption = arena.DEFAULT,
+    options: Annotated[PlanOptions, only("allocator")],
     time_limit: Annotated[
         float | None,
         typer.Option(
@@ -81,7 +84,7 @@ def command(
         raise InputError(
             f"{file} gives offsets already; --check checks them, without that column they are found"
         )
-    method = arena.allocator(allocator)
+    method = arena.allocator(options.allocator)
     limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit is None else time_limit
     with progress() as step:
         step(f"placing {len(buffers.problem.blocks)} buffers")

@@ -23,7 +23,7 @@ from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
 from toolchain.cli._command import Command
 from toolchain.cli._console import note, output_console, progress
-from toolchain.cli._json import JsonOption, write_json
+from toolchain.cli._output import JsonOption, write_json
 from toolchain.errors import InputError
 from toolchain.files import write_file
 from toolchain.report.text import round_size

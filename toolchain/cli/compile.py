@@ -12,50 +12,14 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from toolchain import arena, schedule
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress, warn_of_plan
-from toolchain.cli._gate import FailOnOption
-from toolchain.cli._json import JsonOption, check_apart, write_json
-from toolchain.cli._options import (
-    FULL,
-    AllocatorOption,
-    BoardOption,
-    ChoiceOption,
-    CmsisNnOption,
-    DecodeOption,
-    DetectionsOption,
-    EffortOption,
-    FlashOption,
-    FloatOption,
-    ForceOption,
-    InputShapeOption,
-    IouThresholdOption,
-    KeepChannelsOption,
-    KernelsOption,
-    LabelsOption,
-    NoSplitOption,
-    OneBankOption,
-    OptimiseOption,
-    PortOption,
-    PreprocessOption,
-    RamOption,
-    SchedulerOption,
-    ScoreThresholdOption,
-    SlowdownOption,
-    SplitSecondsOption,
-    SplitterOption,
-    StreamedOption,
-    StreamOption,
-    WeightsAddressOption,
-    WeightsOption,
-    decode_option,
-    external_weights,
-    plan_options,
-)
-from toolchain.cli._page import HtmlOption, compiled_findings, write_findings
+from toolchain.cli._groups import grouped
+from toolchain.cli._options import BoardOption, CodeOptions, PortOption
+from toolchain.cli._output import Output, write_json
+from toolchain.cli._page import compiled_findings, write_findings
 from toolchain.deployment.compile import (
     Compiled,
     SharedCompiled,
@@ -67,9 +31,7 @@ from toolchain.deployment.compile import (
     known_latency,
 )
 from toolchain.errors import InputError
-from toolchain.ops.preference import Preference
-from toolchain.partition import splitters
-from toolchain.planning.options import DEFAULT_BOARD, Optimise
+from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.report.gates import check, gates
 from toolchain.report.latency import latency_line, step_line
 from toolchain.report.plan import (
@@ -89,6 +51,7 @@ from toolchain.timing.tuning import Tuning
 from toolchain.timing.tuning import tune as tune_model
 
 
+@grouped
 def command(
     models: Annotated[
         list[Path],
@@ -99,6 +62,7 @@ def command(
         ),
     ],
     board: BoardOption = DEFAULT_BOARD,
+    *,
     out: Annotated[
         Path,
         typer.Option(
@@ -129,9 +93,6 @@ def command(
             "Default: made from the model file's name.",
         ),
     ] = "",
-    labels: LabelsOption = None,
-    scheduler: SchedulerOption = schedule.DEFAULT,
-    allocator: AllocatorOption = arena.DEFAULT,
     tune: Annotated[
         bool,
         typer.Option(
@@ -141,34 +102,9 @@ def command(
         ),
     ] = False,
     port: PortOption = None,
-    ram: RamOption = None,
-    flash: FlashOption = None,
-    optimise: OptimiseOption = Optimise.BALANCED,
-    max_slowdown: SlowdownOption = None,
-    splitter: SplitterOption = splitters.DEFAULT,
-    no_split: NoSplitOption = False,
-    stream_input: StreamOption = False,
-    streamed_input: StreamedOption = "",
-    effort: EffortOption = FULL,
-    choice: ChoiceOption = None,
-    split_seconds: SplitSecondsOption = None,
-    one_bank: OneBankOption = False,
-    allow_float: FloatOption = False,
-    input_shape: InputShapeOption = None,
-    decode: DecodeOption = None,
-    score_threshold: ScoreThresholdOption = None,
-    iou_threshold: IouThresholdOption = None,
-    max_detections: DetectionsOption = None,
-    kernels: KernelsOption = Preference.AUTO,
-    keep_dead_channels: KeepChannelsOption = False,
-    weights: WeightsOption = "code",
-    weights_address: WeightsAddressOption = None,
-    preprocess: PreprocessOption = None,
-    cmsis_nn: CmsisNnOption = None,
-    force: ForceOption = False,
-    fail_on: FailOnOption = None,
-    json: JsonOption = None,
-    html: HtmlOption = None,
+    options: PlanOptions,
+    code: CodeOptions,
+    output: Output,
 ) -> None:
     """Generate C for a model and build firmware for a board.
 
@@ -186,74 +122,58 @@ def command(
     """
     if len(models) > 1 and not share_arena:
         raise InputError(f"{len(models)} models: --share-arena puts them into one firmware")
-    options = plan_options(
-        scheduler,
-        allocator,
-        ram,
-        max_slowdown,
-        one_bank,
-        splitter,
-        split_seconds,
-        allow_float,
-        kernels,
-        keep_dead_channels,
-        input_shape=input_shape,
-        decode=decode_option(decode, score_threshold, iou_threshold, max_detections),
-        flash=flash,
-        optimise=optimise,
-        no_split=no_split,
-        stream_input=stream_input,
-        streamed_input=streamed_input,
-        effort=effort,
-        choice=choice,
-        labels=labels,
-        preprocess=preprocess,
-    )
-    external = external_weights(weights, weights_address)
+    external = code.external()
     if external is not None and share_arena:
         raise InputError("--weights external is for one model: leave out --share-arena")
-    if preprocess and share_arena:
+    if options.preprocess and share_arena:
         raise InputError("--preprocess is for one model: leave out --share-arena")
     if name and share_arena:
         raise InputError("--name names one model: leave out --share-arena, or rename the files")
-    if labels and share_arena:
+    if options.labels and share_arena:
         raise InputError("--labels names the classes of one model: leave out --share-arena")
-    conditions = gates(fail_on)
-    check_apart(json, out)
-    check_apart(html, out, "--html")
+    conditions = gates(output.fail_on)
+    output.check_apart(out)
     target = find_board(board)
     begin = time.perf_counter()
     tuning = None
     if share_arena:
-        if html:
+        if output.html:
             raise InputError("--html shows one model: leave out --share-arena")
         if tune:
             raise InputError("--tune works on one model at a time: leave out --share-arena")
         with progress() as step:
             shared = compile_shared(
-                models, board, out, options, cmsis_nn, step, library=library, force=force
+                models, board, out, options, code.cmsis_nn, step, library=library, force=code.force
             )
         for made in shared.models:
             warn_of_plan(made.plan)
-        check(conditions, _report_shared(shared, board, json, time.perf_counter() - begin))
+        check(conditions, _report_shared(shared, board, output.json, time.perf_counter() - begin))
         return
     (model,) = models
     with progress() as step:
         if tune:
-            tuning = tune_model(model, board, options, port, cmsis_nn, report=step)
+            tuning = tune_model(model, board, options, port, code.cmsis_nn, report=step)
         make = compile_library if library else compile_model
         compiled = make(
-            model, board, out, options, cmsis_nn, step, force=force, name=name, external=external
+            model,
+            board,
+            out,
+            options,
+            code.cmsis_nn,
+            step,
+            force=code.force,
+            name=name,
+            external=external,
         )
     warn_of_plan(compiled.plan)
     fields = compiled_json(compiled.plan, compiled.sizes)
-    if json:
+    if output.json:
         tuned = {"tuning": asdict(tuning)} if tuning else {}
         seconds = time.perf_counter() - begin
-        write_json(json, {**fields, **tuned, "seconds": seconds, "folder": str(out)})
-    if html:
-        write_findings(html, compiled_findings(compiled, model))
-    if "-" not in (json, html):
+        write_json(output.json, {**fields, **tuned, "seconds": seconds, "folder": str(out)})
+    if output.html:
+        write_findings(output.html, compiled_findings(compiled, model))
+    if output.has_tables:
         _report(compiled, out, target, tuning)
     check(conditions, fields)
 

@@ -13,8 +13,8 @@ from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
 from toolchain.cli._command import Command
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import CmsisNnOption, PortOption
+from toolchain.cli._output import JsonOption, write_json
 from toolchain.cost.database import Database
 from toolchain.timing.cost_check import Check, check_models, emulated_boards
 

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolchain.cli._console import output_console
-from toolchain.cli._json import JsonOption, write_json
+from toolchain.cli._output import JsonOption, write_json
 from toolchain.device.doctor import Finding, examine
 from toolchain.edgetpu.run.interpreters import KNOWN, Combination
 from toolchain.edgetpu.run.interpreters import finding as edge_tpu

@@ -17,10 +17,10 @@ from toolchain.cli import _edgetpu_options as opts
 from toolchain.cli import _edgetpu_rates as of_rates
 from toolchain.cli._command import Command
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._gate import FailOnOption
-from toolchain.cli._json import JsonOption, check_apart, write_json, write_text
+from toolchain.cli._groups import grouped, without
 from toolchain.cli._options import ForceOption
-from toolchain.cli._page import HtmlOption, command_line
+from toolchain.cli._output import JsonOption, Output, check_apart, write_json, write_text
+from toolchain.cli._page import command_line
 from toolchain.edgetpu import pipeline
 from toolchain.edgetpu.plan import demand as objectives
 from toolchain.edgetpu.plan.demand import Options
@@ -47,22 +47,18 @@ group = typer.Typer(
 
 
 def _planned(
-    models: list[Path],
-    stages: str,
-    most: int,
-    options: Options,
-    step: Report,
+    models: list[Path], asked: opts.PipelineOptions, options: Options, step: Report
 ) -> tuple[PipelinePlan, tuple[PipelinePlan, ...]]:
     """The plan, and those for other numbers of sticks where `stages` is `auto`."""
     step("reading")
     graphs = pipeline.read_graphs(models)
-    if stages == "auto":
-        plans = plans_up_to(graphs, most, options, step)
+    if asked.stages == "auto":
+        plans = plans_up_to(graphs, asked.max_sticks, options, step)
         return best_of(plans), plans
-    if not stages.isdigit() or int(stages) < 1:
-        raise InputError(f"--stages {stages}: a number of sticks, or auto")
+    if not asked.stages.isdigit() or int(asked.stages) < 1:
+        raise InputError(f"--stages {asked.stages}: a number of sticks, or auto")
     step("planning")
-    return make_plan(graphs, int(stages), options), ()
+    return make_plan(graphs, int(asked.stages), options), ()
 
 
 def _without_host(
@@ -74,31 +70,22 @@ def _without_host(
 
 
 @group.command("plan", cls=Command)
+@grouped
 def plan_command(
     models: opts.Models,
-    stages: opts.Stages = "auto",
-    max_sticks: opts.MaxSticks = 8,
-    objective: opts.RateObjective = None,
-    balance_by: opts.BalanceBy = "file",
-    slack: opts.Slack = "0%",
-    same_stage_children: opts.Together = False,
-    cache_mib: opts.CacheMib = opts.DEFAULT_CACHE_MIB,
-    seconds: opts.Seconds = 60.0,
-    profile: opts.ProfileFile = None,
-    host: opts.HostSpeed = None,
-    mcu: of_mcu.McuOption = None,
-    link: of_mcu.LinkOption = None,
-    mcu_stage: of_mcu.McuStageOption = None,
-    rate: of_rates.RateOption = None,
-    deadline: of_rates.DeadlineOption = None,
-    arrivals: of_rates.ArrivalsOption = Arrivals.POISSON,
-    requests: of_rates.RequestsOption = 20_000,
+    *,
+    asked: opts.PipelineOptions,
+    arrivals: opts.ArrivalsOption = Arrivals.POISSON,
+    requests: Annotated[
+        int,
+        typer.Option(
+            "--requests", min=100, max=1_000_000, help="With --rate: requests that are simulated."
+        ),
+    ] = 20_000,
     picture: Annotated[
         Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the plan.")
     ] = None,
-    fail_on: FailOnOption = None,
-    json: JsonOption = None,
-    html: HtmlOption = None,
+    output: Output,
 ) -> None:
     """Assign operators to stages, one stick each, and say what is proved about the result.
 
@@ -108,42 +95,35 @@ def plan_command(
     Example: `thimble edgetpu plan model.tflite --stages 4 --objective params,spill,comm`; or
     `thimble edgetpu plan a.tflite b.tflite --devices 3 --rate a=15,b=30 --deadline a=100ms,b=50ms`
     """
-    conditions = gates(fail_on)
-    goal = objective or (objectives.DEFAULT if rate is None else objectives.RATE_OBJECTIVES[0])
-    options = opts.options_of(
-        goal, balance_by, slack, same_stage_children, cache_mib, seconds, profile, host
-    )
-    of_mcu.check_options(mcu, link, mcu_stage, rate)
-    if rate is not None:
+    conditions, options = gates(output.fail_on), asked.options()
+    asked.check()
+    if asked.rate is not None:
         if picture is not None or options.slack:
             raise InputError("--rate: --picture and --slack are for plans of a period")
-        asked = of_rates.Asked(models, stages, max_sticks, options, rate, deadline, goal)
-        of_rates.show_rates(asked, arrivals, requests, json, html, conditions)
+        of_rates.show_rates(models, asked, options, arrivals, requests, output)
         return
-    if deadline is not None:
-        raise InputError("--deadline: give the rates of requests, too, as --rate 10")
     with progress() as step:
         plans: tuple[PipelinePlan, ...] = ()
-        if mcu is not None:
-            found = of_mcu.planned(models, stages, options, mcu, link, mcu_stage, step)
+        if asked.mcu is not None:
+            found = of_mcu.planned(models, asked, asked.mcu, options, step)
         else:
-            found, plans = _planned(models, stages, max_sticks, options, step)
+            found, plans = _planned(models, asked, options, step)
         free = None
-        if same_stage_children:
+        if options.same_stage_children:
             step("comparing with children in any stage")
             free = make_plan(
                 found.graphs, found.stages, replace(options, same_stage_children=False)
             )
         without_host = None
-        if host is not None and mcu is None:
+        if options.host is not None and asked.mcu is None:
             step("comparing with sticks alone")
-            without_host = _without_host(found, plans, stages, options)
+            without_host = _without_host(found, plans, asked.stages, options)
         separate = None
-        if len(models) > 1 and goal == objectives.DEFAULT:
+        if len(models) > 1 and asked.goal == objectives.DEFAULT:
             step("comparing with sticks of their own")
             separate = apart(found.graphs, found.stages, options)
     fields = documents.plan_json(found)
-    if json or conditions:
+    if output.json or conditions:
         if plans:
             fields["sticks"] = [
                 {"stages": p.stages, "period_ms": p.totals.period_ms} for p in plans
@@ -157,16 +137,16 @@ def plan_command(
                 "sticks": list(separate.sticks),
                 "period_ms": separate.period_ms,
             }
-    if json:
-        write_json(json, fields)
+    if output.json:
+        write_json(output.json, fields)
     if picture is not None:
         drawn = pictures.sticks_svg(plans, found) if plans else pictures.stages_svg(found)
         write_file(picture, drawn)
-    if html:
-        write_text(html, pipeline_page(of_plan(found, plans, command_line())))
-    if "-" not in (json, html):
+    if output.html:
+        write_text(output.html, pipeline_page(of_plan(found, plans, command_line())))
+    if output.has_tables:
         _print_plan(found, plans, free, without_host, separate)
-        if mcu is not None:
+        if asked.mcu is not None:
             output_console().print(report.mcu_line(found), soft_wrap=True)
     check(conditions, fields)
 
@@ -196,24 +176,12 @@ def _print_plan(
 
 
 @group.command("split", cls=Command)
+@grouped
 def split_command(
     models: opts.Models,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where to write.")],
-    stages: opts.Stages = "auto",
-    max_sticks: opts.MaxSticks = 8,
-    objective: opts.RateObjective = None,
-    balance_by: opts.BalanceBy = "file",
-    slack: opts.Slack = "0%",
-    same_stage_children: opts.Together = False,
-    cache_mib: opts.CacheMib = opts.DEFAULT_CACHE_MIB,
-    seconds: opts.Seconds = 60.0,
-    profile: opts.ProfileFile = None,
-    host: opts.HostSpeed = None,
-    mcu: of_mcu.McuOption = None,
-    link: of_mcu.LinkOption = None,
-    mcu_stage: of_mcu.McuStageOption = None,
-    rate: of_rates.RateOption = None,
-    deadline: of_rates.DeadlineOption = None,
+    *,
+    asked: opts.PipelineOptions,
     emit: Annotated[
         opts.Emit | None,
         typer.Option(
@@ -233,29 +201,23 @@ def split_command(
 
     Example: `thimble edgetpu split model.tflite --stages 3 -o stages`
     """
-    goal = objective or (objectives.DEFAULT if rate is None else objectives.RATE_OBJECTIVES[0])
-    options = opts.options_of(
-        goal, balance_by, slack, same_stage_children, cache_mib, seconds, profile, host
-    )
+    options = asked.options()
     check_apart(json, out)
     check_folder(out, force=force, inputs=models)
-    of_mcu.check_options(mcu, link, mcu_stage, rate)
-    if rate is not None:
+    asked.check()
+    if asked.rate is not None:
         if emit is not None or options.slack:
             raise InputError("--rate: --emit c and --slack are for plans of a period")
-        asked = of_rates.Asked(models, stages, max_sticks, options, rate, deadline, goal)
-        of_rates.split(asked, out, force, json)
+        of_rates.split(models, asked, options, out, force, json)
         return
-    if deadline is not None:
-        raise InputError("--deadline: give the rates of requests, too, as --rate 10")
     if emit is not None:
-        emit_c.check_emit(len(models), mcu is not None)
+        emit_c.check_emit(len(models), asked.mcu is not None)
     console = output_console()
     with progress() as step:
-        if mcu is not None:
-            found = of_mcu.planned(models, stages, options, mcu, link, mcu_stage, step)
+        if asked.mcu is not None:
+            found = of_mcu.planned(models, asked, asked.mcu, options, step)
         else:
-            found, _ = _planned(models, stages, max_sticks, options, step)
+            found, _ = _planned(models, asked, options, step)
         step("splitting")
         reports: list[tuple[compiler.CompilerReport, ...]] = []
         refusals: list[ResultError] = []
@@ -301,22 +263,13 @@ def split_command(
 
 
 @group.command("run", cls=Command)
+@grouped
 def run_command(
     folder: opts.Folder,
-    inputs: opts.Inputs = None,
-    frames: Annotated[int, typer.Option(min=1, help="Number of random frames.")] = 32,
-    seed: Annotated[int, typer.Option(help="For random frames.")] = 0,
-    backend: opts.Backend = "auto",
-    device: opts.Device = None,
-    queue: Annotated[int, typer.Option(min=1, help="Frames that wait before a stage.")] = 1,
-    fast: Annotated[
-        bool, typer.Option("--fast", help="On the CPU: optimised kernels instead of reference.")
-    ] = False,
-    port: Annotated[
-        str | None,
-        typer.Option(help="Serial line of the microcontroller; an emulated board needs none."),
-    ] = None,
-    arrivals: of_rates.ArrivalsOption = Arrivals.POISSON,
+    *,
+    given: opts.FrameOptions,
+    runner: opts.RunnerOptions,
+    arrivals: opts.ArrivalsOption = Arrivals.POISSON,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE.npz", help="Save all outputs.")
     ] = None,
@@ -330,19 +283,19 @@ def run_command(
     Example: `thimble edgetpu run stages --input frames.npy --out results.npz`
     """
     if (folder / RATES).is_file():
-        if backend not in ("auto", "cpu") or device is not None or port is not None:
+        if runner.backend not in ("auto", "cpu") or runner.device or runner.port:
             raise InputError(f"{folder}: the stages of a plan for rates run on the CPU alone")
-        of_rates.run(folder, inputs or [], frames, arrivals, seed, fast, out, json)
+        of_rates.run(folder, given, arrivals, runner.fast, out, json)
         return
     read = read_folder(folder)
     with progress() as step:
         step("loading")
         kept: list[tuple[np.ndarray, ...]] = []
         done = 0
-        with closing(pipeline.open_runner(read, backend, device, queue, fast, port)) as runner:
-            given, total = pipeline.frames_of(read, inputs or [], frames, seed)
+        with closing(runner.open(read)) as running:
+            frames, total = pipeline.frames_of(read, given.inputs or [], given.frames, given.seed)
             begin = time.perf_counter()
-            for result in pipeline.run_all(runner, given):
+            for result in pipeline.run_all(running, frames):
                 done += 1
                 step(f"frame {done}", done, total)
                 if out is not None:
@@ -350,13 +303,13 @@ def run_command(
         span_ms = 1e3 * (time.perf_counter() - begin)
     if out is not None:
         _save(out, read, kept)
-    fields = documents.run_json(runner.backend.name, runner.times, done, span_ms)
+    fields = documents.run_json(running.backend.name, running.times, done, span_ms)
     if json:
-        write_json(json, {**fields, "why": runner.backend.why})
+        write_json(json, {**fields, "why": running.backend.why})
     if json == "-":
         return
     console = output_console()
-    console.print(f"Ran on {runner.backend.name} ({runner.backend.why}).", soft_wrap=True)
+    console.print(f"Ran on {running.backend.name} ({running.backend.why}).", soft_wrap=True)
     console.print(report.run_table(fields))
     period, latency = fields["period_ms"], fields["latency_ms"]
     latency_text = "" if latency is None else f", latency {latency:.3f} ms"
@@ -378,6 +331,7 @@ def _save(path: Path, folder: PipelineFolder, results: list[tuple[np.ndarray, ..
 
 
 @group.command("simulate", cls=Command)
+@grouped
 def simulate_command(
     folder: Annotated[
         Path,
@@ -386,44 +340,38 @@ def simulate_command(
             help="Folder of `thimble edgetpu split`, or what `plan --rate --json FILE` wrote.",
         ),
     ],
+    *,
     frames: Annotated[int, typer.Option(min=2, max=100_000, help="Frames to simulate.")] = 200,
     queue: Annotated[int, typer.Option(min=1, help="Frames that an inner queue holds.")] = 1,
     arrival_ms: Annotated[
         float, typer.Option(min=0.0, help="Time between frames; 0: as fast as they are taken.")
     ] = 0.0,
-    arrivals: Annotated[
-        Arrivals, typer.Option(help="Of FILE: requests at random, or one every period.")
-    ] = Arrivals.POISSON,
-    requests: Annotated[
-        int, typer.Option(min=100, max=1_000_000, help="Of FILE: requests to simulate.")
-    ] = 100_000,
-    seed: Annotated[int, typer.Option(help="Of FILE: for the arrivals.")] = 1,
+    of_file: opts.RequestOptions,
     picture: Annotated[
         Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the timeline.")
     ] = None,
-    json: JsonOption = None,
-    html: HtmlOption = None,
+    output: Annotated[Output, without("fail_on")],
 ) -> None:
     """Predict the pipeline's timing event by event under the cost model, without sticks.
 
     Example: `thimble edgetpu simulate stages --picture timeline.svg`
     """
     if folder.is_file() or (folder / RATES).is_file():
-        if picture is not None or html:
+        if picture is not None or output.html:
             raise InputError("--picture and --html: simulate a folder of `thimble edgetpu split`")
         folder = folder if folder.is_file() else folder / RATES
-        of_rates.show_simulation(folder, requests, arrivals, seed, json)
+        of_rates.show_simulation(folder, of_file, output.json)
         return
     read = read_folder(folder)
     simulation = pipeline.simulate_folder(read, frames, queue, arrival_ms)
-    if json:
-        write_json(json, documents.simulation_json(simulation))
+    if output.json:
+        write_json(output.json, documents.simulation_json(simulation))
     if picture is not None:
         title = ", ".join(model.name for model in read.models)
         write_file(picture, pictures.timeline_svg(simulation, title))
-    if html:
-        write_text(html, pipeline_page(of_simulation(read, simulation, command_line())))
-    if "-" in (json, html):
+    if output.html:
+        write_text(output.html, pipeline_page(of_simulation(read, simulation, command_line())))
+    if not output.has_tables:
         return
     console = output_console()
     console.print(report.simulation_table(simulation))
@@ -437,15 +385,15 @@ def simulate_command(
 
 
 @group.command("profile", cls=Command)
+@grouped
 def profile_command(
     folder: opts.Folder,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write the profile.")
     ],
+    *,
     frames: Annotated[int, typer.Option(min=1, help="Frames to measure.")] = 32,
-    backend: opts.Backend = "auto",
-    device: opts.Device = None,
-    fast: Annotated[bool, typer.Option("--fast", help="On the CPU: optimised kernels.")] = False,
+    runner: Annotated[opts.RunnerOptions, without("queue", "port")],
     json: JsonOption = None,
 ) -> None:
     """Measure the stages, and write operator times for `plan --profile` and `split --profile`.
@@ -453,30 +401,30 @@ def profile_command(
     Example: `thimble edgetpu profile stages -o times.json`
     """
     read = read_folder(folder)
-    if backend == "pycoral":
+    if runner.backend == "pycoral":
         raise InputError("PipelinedModelRunner reports no stage times; use --backend delegate")
     if read.mcu is not None:
         raise InputError(f"{folder}: stage {read.mcu} is on a microcontroller; split without --mcu")
     with progress() as step:
         step("loading")
-        runner = pipeline.open_runner(read, backend, device, 1, fast)
-        if runner.times is None:
-            runner = pipeline.open_runner(read, "delegate", device, 1, fast)
+        running = runner.open(read)
+        if running.times is None:
+            running = replace(runner, backend="delegate").open(read)
         given, total = pipeline.frames_of(read, [], frames)
-        for done, _ in enumerate(pipeline.run_all(runner, given), 1):
+        for done, _ in enumerate(pipeline.run_all(running, given), 1):
             step(f"frame {done}", done, total)
-    times = runner.times
+    times = running.times
     if times is None or not times.frames:
         raise MissingToolError("nothing was measured")
     stages_ms = [stage.busy_ms / stage.frames for stage in times.stages]
-    measured = profile_json(profile_of(read, runner.backend.name, stages_ms))
+    measured = profile_json(profile_of(read, running.backend.name, stages_ms))
     write_json(str(out), measured)
     if json:
         write_json(json, measured)
     if json == "-":
         return
     console = output_console()
-    console.print(f"Measured on {runner.backend.name} ({runner.backend.why}).", soft_wrap=True)
+    console.print(f"Measured on {running.backend.name} ({running.backend.why}).", soft_wrap=True)
     for number, stage_ms in enumerate(stages_ms):
         console.print(f"stage {number}: {stage_ms:.3f} ms a frame")
     console.print(f"{out} written; plan again with --profile {out}.")

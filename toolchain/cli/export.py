@@ -9,51 +9,20 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from toolchain import arena, schedule
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress, warn_of_plan
-from toolchain.cli._json import JsonOption, check_apart, write_json
-from toolchain.cli._options import (
-    FULL,
-    AllocatorOption,
-    BoardOption,
-    CmsisNnOption,
-    DecodeOption,
-    DetectionsOption,
-    EffortOption,
-    FlashOption,
-    FloatOption,
-    ForceOption,
-    InputShapeOption,
-    IouThresholdOption,
-    KeepChannelsOption,
-    KernelsOption,
-    LabelsOption,
-    NoSplitOption,
-    OneBankOption,
-    OptimiseOption,
-    PreprocessOption,
-    RamOption,
-    SchedulerOption,
-    ScoreThresholdOption,
-    SlowdownOption,
-    SplitSecondsOption,
-    SplitterOption,
-    StreamedOption,
-    StreamOption,
-    decode_option,
-    plan_options,
-)
+from toolchain.cli._groups import grouped, without
+from toolchain.cli._options import BoardOption, CodeOptions
+from toolchain.cli._output import JsonOption, check_apart, write_json
 from toolchain.deployment.compile import known_latency
 from toolchain.errors import InputError
 from toolchain.export import exporters
 from toolchain.export.exporting import export_models
-from toolchain.ops.preference import Preference
-from toolchain.partition import splitters
-from toolchain.planning.options import Optimise
+from toolchain.planning.options import PlanOptions
 from toolchain.report.time import time_text
 
 
+@grouped
 def command(
     models: Annotated[
         list[Path] | None,
@@ -63,6 +32,7 @@ def command(
             autocompletion=completion.models,
         ),
     ] = None,
+    *,
     target: Annotated[
         str,
         typer.Option(
@@ -95,31 +65,8 @@ def command(
         bool,
         typer.Option("--share-arena", help="One arena for models that run one at a time."),
     ] = False,
-    labels: LabelsOption = None,
-    scheduler: SchedulerOption = schedule.DEFAULT,
-    allocator: AllocatorOption = arena.DEFAULT,
-    ram: RamOption = None,
-    flash: FlashOption = None,
-    optimise: OptimiseOption = Optimise.BALANCED,
-    max_slowdown: SlowdownOption = None,
-    splitter: SplitterOption = splitters.DEFAULT,
-    no_split: NoSplitOption = False,
-    stream_input: StreamOption = False,
-    streamed_input: StreamedOption = "",
-    effort: EffortOption = FULL,
-    split_seconds: SplitSecondsOption = None,
-    one_bank: OneBankOption = False,
-    allow_float: FloatOption = False,
-    input_shape: InputShapeOption = None,
-    decode: DecodeOption = None,
-    score_threshold: ScoreThresholdOption = None,
-    iou_threshold: IouThresholdOption = None,
-    max_detections: DetectionsOption = None,
-    kernels: KernelsOption = Preference.AUTO,
-    keep_dead_channels: KeepChannelsOption = False,
-    preprocess: PreprocessOption = None,
-    cmsis_nn: CmsisNnOption = None,
-    force: ForceOption = False,
+    options: Annotated[PlanOptions, without("choice")],
+    code: Annotated[CodeOptions, without("weights", "weights_address")],
     json: JsonOption = None,
 ) -> None:
     """Write models as a package for another build system, with everything that it needs.
@@ -138,30 +85,8 @@ def command(
         raise InputError(f"--for names the build system: one of {', '.join(exporters())}")
     if not models:
         raise InputError("name the models to export")
-    if labels and len(models) > 1:
+    if options.labels and len(models) > 1:
         raise InputError("--labels names the classes of one model: export that one alone")
-    options = plan_options(
-        scheduler,
-        allocator,
-        ram,
-        max_slowdown,
-        one_bank,
-        splitter,
-        split_seconds,
-        allow_float,
-        kernels,
-        keep_dead_channels,
-        input_shape=input_shape,
-        decode=decode_option(decode, score_threshold, iou_threshold, max_detections),
-        flash=flash,
-        optimise=optimise,
-        no_split=no_split,
-        stream_input=stream_input,
-        streamed_input=streamed_input,
-        effort=effort,
-        labels=labels,
-        preprocess=preprocess,
-    )
     check_apart(json, out)
     with progress() as step:
         made = export_models(
@@ -170,11 +95,11 @@ def command(
             out,
             board,
             options,
-            cmsis_nn,
+            code.cmsis_nn,
             step,
             name=name,
             share_arena=share_arena,
-            force=force,
+            force=code.force,
         )
     for model in made.models:
         warn_of_plan(model.plan)

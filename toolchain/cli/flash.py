@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._json import JsonOption, write_json
+from toolchain.cli._output import JsonOption, write_json
 from toolchain.deployment.folder import compiled_board
 from toolchain.device.firmware import load_firmware
 from toolchain.device.flash import bank_beside, choose, flash

@@ -12,7 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from toolchain.cli._console import output_console
-from toolchain.cli._json import JsonOption, write_json, write_text
+from toolchain.cli._output import JsonOption, write_json, write_text
 from toolchain.errors import InputError
 from toolchain.frontends import tflite
 from toolchain.frontends.onnx import operators as onnx

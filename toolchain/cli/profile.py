@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,15 +12,15 @@ import typer
 
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._json import JsonOption, write_json
-from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption, TimeoutOption
-from toolchain.cli._page import HtmlOption, profiled_findings, write_page
+from toolchain.cli._groups import grouped, without
+from toolchain.cli._options import BoardOption, CmsisNnOption, LineOptions
+from toolchain.cli._output import Output, write_json
+from toolchain.cli._page import profiled_findings, write_page
 from toolchain.cli._profiles import print_comparison, print_profile
 from toolchain.cost.basis import CYCLES
 from toolchain.cycles.reading import hot_loops
 from toolchain.deployment.profile import profile_json
 from toolchain.deployment.profiling import DEFAULT_RUNS, profile_readings, record
-from toolchain.device.patience import RUN_SECONDS
 from toolchain.device.session import open_board
 from toolchain.errors import InputError
 from toolchain.page.build import build
@@ -30,18 +31,10 @@ from toolchain.timing.kernel_timing import Timing, read_kernels, time_kernels
 _MEASURED = "its cycles are measured on the board"
 
 
-def command(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR", help="Folder of `thimble compile`; with --kernels a model or shapes."
-        ),
-    ],
-    port: PortOption = None,
-    timeout: TimeoutOption = RUN_SECONDS,
-    runs: Annotated[int, typer.Option(min=1, help="Runs; median and spread are shown.")] = (
-        DEFAULT_RUNS
-    ),
+@dataclass(frozen=True)
+class KernelOptions:
+    """Whether and how each kernel is timed separately."""
+
     kernels: Annotated[
         bool,
         typer.Option(
@@ -49,18 +42,34 @@ def command(
             help="DIR is a MODEL or a JSON file of SHAPES: time each of its kernels separately on "
             "--board, and store the measurements for the planner.",
         ),
-    ] = False,
-    board: BoardOption = DEFAULT_BOARD,
+    ] = False
+    board: BoardOption = DEFAULT_BOARD
     again: Annotated[
         bool, typer.Option("--again", help="With --kernels: measure everything again.")
-    ] = False,
+    ] = False
     flash: Annotated[
         bool,
         typer.Option(
             "--flash/--no-flash",
             help="With --kernels on a real board: flash the kernels' firmware.",
         ),
-    ] = True,
+    ] = True
+
+
+@grouped
+def command(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Folder of `thimble compile`; with --kernels a model or shapes."
+        ),
+    ],
+    *,
+    line: LineOptions,
+    runs: Annotated[int, typer.Option(min=1, help="Runs; median and spread are shown.")] = (
+        DEFAULT_RUNS
+    ),
+    separate: KernelOptions,
     read_as: Annotated[
         list[str] | None,
         typer.Option(
@@ -81,8 +90,7 @@ def command(
         ),
     ] = None,
     cmsis_nn: CmsisNnOption = None,
-    json: JsonOption = None,
-    html: HtmlOption = None,
+    output: Annotated[Output, without("fail_on")],
 ) -> None:
     """Time each operator and function of a compiled model, in several runs on its board.
 
@@ -98,31 +106,32 @@ def command(
 
     Example: `thimble profile out --as nucleo-h743zi --annotate 3`
     """
-    if kernels:
-        if html:
+    if separate.kernels:
+        if output.html:
             raise InputError("--html shows a compiled model: leave out --kernels")
         if annotate or len(read_as or ()) > 1:
             raise InputError("with --kernels, --annotate does not work, and --as takes one board")
-        _kernels(folder, board, read_as, port, timeout, runs, again, flash, cmsis_nn, json)
+        chip = "".join(read_as or ())
+        _kernels(folder, separate, chip, line, runs, cmsis_nn, output.json)
         return
     with progress() as step:
-        profiles = profile_readings(folder, read_as or [""], port, runs, step, timeout)
+        profiles = profile_readings(folder, read_as or [""], line.port, runs, step, line.timeout)
         for profile in profiles:
             record(profile, folder)
     names = {i: part.name for i, part in enumerate(profiles[0].operators)}
     loops = [hot_loops(p.reading, annotate) if p.reading and annotate else () for p in profiles]
     if annotate and not any(p.reading for p in profiles):
         raise InputError(f"--annotate needs a trace: {profiles[0].no_cycles or _MEASURED}")
-    if json:
+    if output.json:
         readings = [
             {**profile_json(profile), "loops": annotated_json(found, names)}
             for profile, found in zip(profiles, loops, strict=True)
         ]
         several = {"readings": readings} if len(readings) > 1 else {}
-        write_json(json, {**readings[0], **several})
-    if html:
-        write_page(html, [build(found) for found in profiled_findings(folder, profiles)])
-    if "-" in (json, html):
+        write_json(output.json, {**readings[0], **several})
+    if output.html:
+        write_page(output.html, [build(found) for found in profiled_findings(folder, profiles)])
+    if not output.has_tables:
         return
     console = output_console()
     for profile, found in zip(profiles, loops, strict=True):
@@ -136,22 +145,19 @@ def command(
 
 def _kernels(
     source: Path,
-    board: str,
-    read_as: list[str] | None,
-    port: str | None,
-    timeout: float,
+    asked: KernelOptions,
+    read_as: str,
+    line: LineOptions,
     runs: int,
-    again: bool,
-    flash: bool,
     cmsis_nn: Path | None,
     json: str | None,
 ) -> None:
     with progress() as step:
-        found = read_kernels(source, "".join(read_as or ()) or board)
+        found = read_kernels(source, read_as or asked.board)
         timing = time_kernels(
-            found, board, read_as="".join(read_as or ()), port=port, runs=runs, again=again,
-            flash=flash, cmsis_nn_folder=cmsis_nn, report=step,
-            opener=partial(open_board, limit_seconds=timeout),
+            found, asked.board, read_as=read_as, port=line.port, runs=runs, again=asked.again,
+            flash=asked.flash, cmsis_nn_folder=cmsis_nn, report=step,
+            opener=partial(open_board, limit_seconds=line.timeout),
         )  # fmt: skip
     if json:
         write_json(json, _timing_json(timing))

@@ -10,16 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._gate import FailOnOption
-from toolchain.cli._json import JsonOption, write_json
-from toolchain.cli._samples import (
-    FORMATS,
-    MeanOption,
-    RangeOption,
-    ResizeOption,
-    StdOption,
-    scaling,
-)
+from toolchain.cli._groups import grouped, without
+from toolchain.cli._output import Output, write_json
+from toolchain.cli._samples import FORMATS, SampleOptions
 from toolchain.errors import InputError
 from toolchain.files.samples import files_of
 from toolchain.quantise.post_training import METHODS, Quantised, as_json, quantise_model
@@ -30,9 +23,11 @@ from toolchain.report.text import size
 _SHOWN = 15
 
 
+@grouped
 def command(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A float ONNX or TFLite model.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help="File to write.")],
+    *,
     data: Annotated[
         list[Path] | None,
         typer.Option(
@@ -54,12 +49,8 @@ def command(
     per_tensor: Annotated[
         bool, typer.Option("--per-tensor", help="One scale for all of an operator's weights.")
     ] = False,
-    bounds: RangeOption = None,
-    mean: MeanOption = None,
-    std: StdOption = None,
-    resize: ResizeOption = False,
-    fail_on: FailOnOption = None,
-    json: JsonOption = None,
+    samples: Annotated[SampleOptions, without("real")],
+    output: Annotated[Output, without("html")],
 ) -> None:
     """Quantise a float ONNX or TFLite model to int8, and report the loss.
 
@@ -80,8 +71,8 @@ def command(
     if chosen is None:
         raise InputError(f"--method {method!r} is unknown: it is one of {', '.join(METHODS)}")
     files = files_of((*(data or ()), *(more or ())))
-    conditions = gates(fail_on)
-    asked = scaling(bounds, mean, std, False, resize)
+    conditions = gates(output.fail_on)
+    asked = samples.scaling()
     is_tflite = model.suffix in SUFFIXES
     if is_tflite and chosen != METHODS[0]:
         raise InputError(f"--method {method} is for ONNX models; TFLite ones have {METHODS[0]}")
@@ -100,9 +91,9 @@ def command(
                 scaling=asked,
                 report=step,
             )
-    if json:
-        write_json(json, as_json(result, out))
-    if json != "-":
+    if output.json:
+        write_json(output.json, as_json(result, out))
+    if output.has_tables:
         _print(result, out)
     check(conditions, as_json(result, out))
 

@@ -8,43 +8,17 @@ from typing import Annotated
 
 import typer
 
-from toolchain import arena, schedule
 from toolchain.cli._builds import Asked, growing_build, subject_pairs
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._json import JsonOption, write_json
-from toolchain.cli._options import (
-    FULL,
-    ChoiceOption,
-    DecodeOption,
-    DetectionsOption,
-    EffortOption,
-    FlashOption,
-    FloatOption,
-    InputShapeOption,
-    IouThresholdOption,
-    KeepChannelsOption,
-    KernelsOption,
-    NoSplitOption,
-    OneBankOption,
-    OptimiseOption,
-    RamOption,
-    ScoreThresholdOption,
-    SlowdownOption,
-    SplitSecondsOption,
-    SplitterOption,
-    StreamedOption,
-    StreamOption,
-    decode_option,
-    plan_options,
-)
+from toolchain.cli._groups import grouped, without
+from toolchain.cli._output import JsonOption, write_json
 from toolchain.cli._page import write_page
-from toolchain.ops.preference import Preference
 from toolchain.page.charts import version
 from toolchain.page.document import Build
-from toolchain.partition import splitters
-from toolchain.planning.options import Optimise
+from toolchain.planning.options import PlanOptions
 
 
+@grouped
 def command(
     subjects: Annotated[
         list[Path],
@@ -54,6 +28,7 @@ def command(
             "are shown side by side.",
         ),
     ],
+    *,
     boards: Annotated[
         list[str] | None,
         typer.Option(
@@ -95,26 +70,7 @@ def command(
             help="What `thimble quantize --json FILE` wrote: show the loss of each layer.",
         ),
     ] = None,
-    ram: RamOption = None,
-    flash: FlashOption = None,
-    optimise: OptimiseOption = Optimise.BALANCED,
-    max_slowdown: SlowdownOption = None,
-    splitter: SplitterOption = splitters.DEFAULT,
-    no_split: NoSplitOption = False,
-    stream_input: StreamOption = False,
-    streamed_input: StreamedOption = "",
-    effort: EffortOption = FULL,
-    choice: ChoiceOption = None,
-    split_seconds: SplitSecondsOption = None,
-    one_bank: OneBankOption = False,
-    allow_float: FloatOption = False,
-    input_shape: InputShapeOption = None,
-    decode: DecodeOption = None,
-    score_threshold: ScoreThresholdOption = None,
-    iou_threshold: IouThresholdOption = None,
-    max_detections: DetectionsOption = None,
-    kernels: KernelsOption = Preference.AUTO,
-    keep_dead_channels: KeepChannelsOption = False,
+    options: Annotated[PlanOptions, without("labels", "scheduler", "allocator", "preprocess")],
     json: JsonOption = None,
 ) -> None:
     """Write a page that shows a build: one HTML file that opens in any browser, without a network.
@@ -129,27 +85,6 @@ def command(
     Example: `thimble report model.tflite --board nucleo-f446re --pareto -o report.html`
     """
     version()
-    options = plan_options(
-        schedule.DEFAULT,
-        arena.DEFAULT,
-        ram,
-        max_slowdown,
-        one_bank,
-        splitter,
-        split_seconds,
-        allow_float,
-        kernels,
-        keep_dead_channels,
-        input_shape=input_shape,
-        decode=decode_option(decode, score_threshold, iou_threshold, max_detections),
-        flash=flash,
-        optimise=optimise,
-        no_split=no_split,
-        stream_input=stream_input,
-        streamed_input=streamed_input,
-        effort=effort,
-        choice=choice,
-    )
     asked = Asked(options, pareto, profile or bool(read_as), read_as, verify, quantised)
     with progress() as step:
         found = [

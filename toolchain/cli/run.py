@@ -13,33 +13,24 @@ from rich.table import Table
 
 from toolchain.cli._boxes import box_table, found_boxes
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._json import JsonOption, write_json
-from toolchain.cli._options import PortOption, TimeoutOption
-from toolchain.cli._samples import (
-    FORMATS,
-    LabelsOption,
-    MeanOption,
-    RangeOption,
-    RealOption,
-    ResizeOption,
-    StdOption,
-    labels_for,
-    scaling,
-    top_classes,
-)
+from toolchain.cli._groups import grouped
+from toolchain.cli._options import LineOptions
+from toolchain.cli._output import JsonOption, write_json
+from toolchain.cli._samples import FORMATS, LabelsOption, SampleOptions, labels_for, top_classes
 from toolchain.deployment.folder import compiled_model
 from toolchain.deployment.modelled_time import NoReader, Reader, find_reader
 from toolchain.deployment.run import Deployment, deployed
 from toolchain.device.firmware import load_firmware
-from toolchain.device.patience import RUN_SECONDS
 from toolchain.files.arrays import Array
 from toolchain.files.samples import read_samples
 from toolchain.report.text import shape, share
 from toolchain.report.time import time_text
 
 
+@grouped
 def command(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `thimble compile`.")],
+    *,
     inputs: Annotated[
         list[Path] | None,
         typer.Option(
@@ -50,15 +41,10 @@ def command(
             "Data for several inferences run as a sequence. Default: random data.",
         ),
     ] = None,
-    bounds: RangeOption = None,
-    mean: MeanOption = None,
-    std: StdOption = None,
-    real: RealOption = False,
-    resize: ResizeOption = False,
+    samples: SampleOptions,
     labels: LabelsOption = None,
     seed: Annotated[int, typer.Option(help="For random inputs.")] = 0,
-    port: PortOption = None,
-    timeout: TimeoutOption = RUN_SECONDS,
+    line: LineOptions,
     operators: Annotated[
         bool, typer.Option("--operators", help="Also print the time of each operator.")
     ] = False,
@@ -88,12 +74,12 @@ def command(
     Example: `thimble run out --input sample.npy --operators`; or
     `thimble run out --input cat.jpg --resize --range 0..1 --labels labels.txt`
     """
-    asked = scaling(bounds, mean, std, real, resize)
+    asked = samples.scaling()
     with progress() as step:
         step("starting")
-        reader = _reader(folder, port)
+        reader = _reader(folder, line.port)
         traced = None if isinstance(reader, NoReader) else reader
-        with deployed(folder, port, traced, weights, timeout) as deployment:
+        with deployed(folder, line.port, traced, weights, line.timeout) as deployment:
             step("running")
             given = read_samples(inputs, deployment.inputs, asked) if inputs else None
             frames = given or [_random(deployment, seed)]

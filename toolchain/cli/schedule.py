@@ -13,18 +13,20 @@ from rich.table import Table
 from toolchain import passes, schedule
 from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._json import JsonOption, write_json
-from toolchain.cli._options import BoardOption, SchedulerOption
+from toolchain.cli._groups import grouped, only
+from toolchain.cli._options import BoardOption
+from toolchain.cli._output import JsonOption, write_json
 from toolchain.errors import InputError, ResultError
 from toolchain.frontends import load_model
 from toolchain.frontends.neutral import is_neutral, read_neutral
 from toolchain.ir import MemoryProblem
 from toolchain.memory.off_chip import off_chip_traffic
 from toolchain.ops.lowering import lower
-from toolchain.planning.options import DEFAULT_BOARD
+from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.planning.ordering import choose_views
 
 
+@grouped
 def command(
     graph: Annotated[
         Path,
@@ -32,7 +34,8 @@ def command(
             metavar="GRAPH_OR_MODEL", help="A neutral .json graph, or an int8 .tflite or .onnx."
         ),
     ],
-    scheduler: SchedulerOption = schedule.DEFAULT,
+    *,
+    options: Annotated[PlanOptions, only("scheduler")],
     budget: Annotated[
         int | None,
         typer.Option(
@@ -72,7 +75,7 @@ def command(
     for name, value in (("budget", budget), ("time-limit", time_limit), ("on-chip", on_chip)):
         if value is not None and value < 0:
             raise InputError(f"--{name} is {value}; it cannot be negative")
-    method = schedule.scheduler(scheduler)
+    method = schedule.scheduler(options.scheduler)
     with progress() as step:
         step(f"reading {graph}")
         title, problem, names = _problem(graph, board)

@@ -12,45 +12,42 @@ from typing import Annotated, Any
 
 import typer
 
-from toolchain.arena import DEFAULT as ALLOCATOR
 from toolchain.bench.bench_file import Bench, read_bench
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import Steps, note, output_console, progress
-from toolchain.cli._gate import FailOnOption
-from toolchain.cli._json import JsonOption, write_json, write_text
-from toolchain.cli._options import plan_options
+from toolchain.cli._groups import grouped
+from toolchain.cli._output import Output, write_json, write_text
 from toolchain.cli._page import command_line
-from toolchain.decode.option import decoding
 from toolchain.errors import InputError, ResultError
 from toolchain.files.records import read_toml, record
+from toolchain.planning.option import options_of
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.report.gates import broken, check_rows, gates
 from toolchain.report.sweep import SweepRow, junit, sweep_table
-from toolchain.schedule import DEFAULT as SCHEDULER
 from toolchain.sweep.changes import figures, pareto
 from toolchain.sweep.cluster import DaskPool
 from toolchain.sweep.jobs import Pool
 from toolchain.sweep.local import LocalPool
 from toolchain.sweep.store import Row, Store
-from toolchain.sweep.sweep import UNFIT, Request, Swept, options_of, planned
+from toolchain.sweep.sweep import UNFIT, Request, Swept, combined, planned
 from toolchain.sweep.sweep import sweep as run_sweep
 
 _SHOWN = 40
 _CHANGES_SHOWN = 12
 _SAY_SECONDS = 10.0
-_TEXTS = (
-    "scheduler",
-    "allocator",
-    "ram",
-    "flash",
-    "optimise",
-    "max-slowdown",
-    "splitter",
-    "kernels",
+_NOT_COMBINED = (
+    "labels",
+    "stream_input",
+    "streamed_input",
+    "choice",
+    "input_shapes",
+    "preprocess",
 )
-_FLAGS = ("no-split", "one-bank", "keep-dead-channels", "float")
-_OTHER_NAMES = {"float": "allow_float", "plan": "effort"}
-_OPTIONS = (*_TEXTS, *_FLAGS, "plan", "split-seconds", "decode")
+_OPTIONS = {
+    known.option.name.removeprefix("--"): known.option
+    for known in options_of(PlanOptions)
+    if known.field not in _NOT_COMBINED
+}
 """The options of `thimble plan` that a sweep combines, by the names that they have there."""
 
 
@@ -74,6 +71,88 @@ def _listed(name: str, example: str, text: str) -> Any:
     return typer.Option(name, metavar=example, help=text)
 
 
+@dataclass(frozen=True)
+class AskedOptions:
+    """What is combined, in place of what a sweep.toml says."""
+
+    boards: Annotated[
+        str | None,
+        typer.Option(
+            "--boards", "--board", "-b", metavar="NAME,...", help="Boards, as --board of plan."
+        ),
+    ] = None
+    do: Annotated[
+        str | None, _listed("--do", "plan,compile,verify,profile", "What to do. Default: plan.")
+    ] = None
+    ram: Annotated[str | None, _listed("--ram", "BYTES,...", "As of plan; none: no limit.")] = None
+    flash: Annotated[str | None, _listed("--flash", "BYTES,...", "As of plan.")] = None
+    optimise: Annotated[str | None, _listed("--optimise", "GOAL,...", "As of plan.")] = None
+    kernels: Annotated[str | None, _listed("--kernels", "WHOSE,...", "As of plan.")] = None
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="NAME=VALUE,...",
+            help=f"Any of {', '.join(_OPTIONS)}, as of plan; true or false of those without a "
+            "value. May be repeated.",
+        ),
+    ] = None
+    runs: Annotated[
+        int | None, typer.Option("--runs", min=0, help="Runs of verify and profile.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """Who computes."""
+
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Worker processes here. Default: one a core."),
+    ] = None
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            metavar="tcp://HOST:PORT",
+            help="Use the workers of this Dask cluster instead. Needs the extra [dask].",
+        ),
+    ] = None
+    bench: Annotated[
+        Path | None,
+        typer.Option(
+            "--bench",
+            metavar="FILE",
+            help="bench.toml with real boards: each runs one task at a time; labgrid's places are "
+            "reserved meanwhile.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class SweepOutput(Output):
+    """Also as JUnit's XML."""
+
+    html: Annotated[
+        str | None,
+        typer.Option(
+            "--html",
+            metavar="FILE|-",
+            help="Write a page: a table with filters, the Pareto front, what changed. Needs the "
+            "extra [report].",
+        ),
+    ] = None
+    junit: Annotated[
+        str | None,
+        typer.Option("--junit", metavar="FILE|-", help="Write JUnit's XML for a CI server."),
+    ] = None
+
+    @property
+    def has_tables(self) -> bool:
+        return super().has_tables and self.junit != "-"
+
+
+@grouped
 def command(
     models: Annotated[
         list[str],
@@ -84,73 +163,16 @@ def command(
             autocompletion=completion.models,
         ),
     ],
-    boards: Annotated[
-        str | None,
-        typer.Option(
-            "--boards", "--board", "-b", metavar="NAME,...", help="Boards, as --board of plan."
-        ),
-    ] = None,
-    do: Annotated[
-        str | None, _listed("--do", "plan,compile,verify,profile", "What to do. Default: plan.")
-    ] = None,
-    ram: Annotated[str | None, _listed("--ram", "BYTES,...", "As of plan; none: no limit.")] = None,
-    flash: Annotated[str | None, _listed("--flash", "BYTES,...", "As of plan.")] = None,
-    optimise: Annotated[str | None, _listed("--optimise", "GOAL,...", "As of plan.")] = None,
-    kernels: Annotated[str | None, _listed("--kernels", "WHOSE,...", "As of plan.")] = None,
-    options: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option",
-            metavar="NAME=VALUE,...",
-            help=f"Any of {', '.join(_OPTIONS)}, as of plan; true or false of those without a "
-            "value. May be repeated.",
-        ),
-    ] = None,
-    runs: Annotated[
-        int | None, typer.Option("--runs", min=0, help="Runs of verify and profile.")
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, help="Worker processes here. Default: one a core."),
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            "--dask",
-            metavar="tcp://HOST:PORT",
-            help="Use the workers of this Dask cluster instead. Needs the extra [dask].",
-        ),
-    ] = None,
-    bench: Annotated[
-        Path | None,
-        typer.Option(
-            "--bench",
-            metavar="FILE",
-            help="bench.toml with real boards: each runs one task at a time; labgrid's places are "
-            "reserved meanwhile.",
-        ),
-    ] = None,
+    *,
+    asked: AskedOptions,
+    workers: WorkerOptions,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="The SQLite file of all rows.")
     ] = Path("sweep.sqlite"),
     again: Annotated[
         bool, typer.Option("--again", help="Compute everything, also what FILE has.")
     ] = False,
-    fail_on: FailOnOption = None,
-    junit_file: Annotated[
-        str | None,
-        typer.Option("--junit", metavar="FILE|-", help="Write JUnit's XML for a CI server."),
-    ] = None,
-    html: Annotated[
-        str | None,
-        typer.Option(
-            "--html",
-            metavar="FILE|-",
-            help="Write a page: a table with filters, the Pareto front, what changed. Needs the "
-            "extra [report].",
-        ),
-    ] = None,
-    json: JsonOption = None,
+    output: SweepOutput,
 ) -> None:
     """Plan, compile, verify or profile every combination of models, boards and options.
 
@@ -164,13 +186,12 @@ def command(
 
     Example: `thimble sweep models/*.tflite --boards nucleo-u575zi-q,nucleo-h743zi --ram 64K,128K`
     """
-    conditions = gates(fail_on)
-    given = {"ram": ram, "flash": flash, "optimise": optimise, "kernels": kernels}
-    request = _request(models, boards, do, given, options or (), runs)
+    conditions = gates(output.fail_on)
+    request = _request(models, asked)
     begin = time.perf_counter()
-    on_bench = None if bench is None else read_bench(bench)
+    on_bench = None if workers.bench is None else read_bench(workers.bench)
     wanted = planned(request, on_bench)
-    with Store(out) as store, progress() as step, _pool(dask, jobs, on_bench, step) as pool:
+    with Store(out) as store, progress() as step, _pool(workers, on_bench, step) as pool:
         watch = _Watch(step, len(wanted.cases))
         found = run_sweep(wanted, store, pool, command_line(), watch, again=again)
     shown = sweep_rows(found.rows)
@@ -181,7 +202,7 @@ def command(
         "cached": found.cached,
     }
     named = [(row.case.name, row.as_json()) for row in found.rows]
-    if json:
+    if output.json:
         fields = {
             "rows": [row for _, row in named],
             **whole,
@@ -189,12 +210,12 @@ def command(
             "file": str(out),
             "seconds": time.perf_counter() - begin,
         }
-        write_json(json, fields)
-    if junit_file:
-        write_text(junit_file, junit(shown, broken(conditions, named)).decode())
-    if html:
-        write_text(html, sweep_page(shown, found, out))
-    if "-" not in (json, junit_file, html):
+        write_json(output.json, fields)
+    if output.junit:
+        write_text(output.junit, junit(shown, broken(conditions, named)).decode())
+    if output.html:
+        write_text(output.html, sweep_page(shown, found, out))
+    if output.has_tables:
         _print(shown, found, out)
     if found.failed:
         raise ResultError(_failure(found))
@@ -276,28 +297,21 @@ class _Watch:
 
 
 @contextmanager
-def _pool(dask: str | None, jobs: int | None, bench: Bench | None, step: Steps) -> Iterator[Pool]:
-    if dask is not None and jobs is not None:
+def _pool(asked: WorkerOptions, bench: Bench | None, step: Steps) -> Iterator[Pool]:
+    if asked.dask is not None and asked.jobs is not None:
         raise InputError(
             "--jobs is the number of processes here, --dask uses others: leave out one"
         )
     with ExitStack() as stack:
         if bench is not None:
             stack.enter_context(bench.reserved())
-        if dask is not None:
-            yield stack.enter_context(DaskPool(dask, step))
+        if asked.dask is not None:
+            yield stack.enter_context(DaskPool(asked.dask, step))
         else:
-            yield stack.enter_context(LocalPool(jobs or os.cpu_count() or 1))
+            yield stack.enter_context(LocalPool(asked.jobs or os.cpu_count() or 1))
 
 
-def _request(
-    models: Sequence[str],
-    boards: str | None,
-    do: str | None,
-    given: Mapping[str, str | None],
-    options: Sequence[str],
-    runs: int | None,
-) -> Request:
+def _request(models: Sequence[str], asked: AskedOptions) -> Request:
     """What the file says, and over it what the command line says."""
     named = [Path(name) for name in models if name.endswith(".toml")]
     if named and len(models) > 1:
@@ -307,8 +321,9 @@ def _request(
     else:
         file, folder = SweepFile(tuple(models)), Path()
     axes = {name: _texts(value) for name, value in file.options.items()}
+    given = {name: getattr(asked, name) for name in ("ram", "flash", "optimise", "kernels")}
     axes |= {name: _values(text) for name, text in given.items() if text is not None}
-    for text in options:
+    for text in asked.options or ():
         name, equals, values = text.partition("=")
         if not equals:
             raise InputError(f"--option {text!r} has no value; write it as kernels=auto,cmsis-nn")
@@ -320,10 +335,10 @@ def _request(
             raise InputError(f"the option {name!r} of a sweep has no values")
     return Request(
         files=tuple(dict.fromkeys(path for name in file.models for path in _files(folder, name))),
-        boards=file.boards if boards is None else _values(boards),
-        works=file.do if do is None else _values(do),
-        options=tuple(options_of(axes, _plan_options)),
-        runs=file.runs if runs is None else runs,
+        boards=file.boards if asked.boards is None else _values(asked.boards),
+        works=file.do if asked.do is None else _values(asked.do),
+        options=tuple(combined(axes, _plan_options)),
+        runs=file.runs if asked.runs is None else asked.runs,
         seed=file.seed,
     )
 
@@ -351,24 +366,21 @@ def _values(text: str) -> tuple[str, ...]:
 
 
 def _plan_options(words: Mapping[str, str]) -> PlanOptions:
-    """Raises InputError as `plan_options`, and for a flag that is neither true nor false."""
-    named: dict[str, Any] = {"scheduler": SCHEDULER, "allocator": ALLOCATOR}
-    for name, text in words.items():
-        key = _OTHER_NAMES.get(name, name.replace("-", "_"))
-        if name in _FLAGS:
-            if text not in ("true", "false"):
-                raise InputError(f"{name} is {text!r}: it is true or false")
-            named[key] = text == "true"
-        elif name == "split-seconds":
-            try:
-                named[key] = float(text)
-            except ValueError:
-                raise InputError(f"split-seconds is {text!r}, no number") from None
-        elif name == "decode":
-            named[key] = decoding(text)
-        else:
-            named[key] = text
-    return plan_options(**named)
+    """Raises InputError as `PlanOptions.of`, and for a word that is not of an option's type."""
+    return PlanOptions.of({_OPTIONS[name].key: _given(name, text) for name, text in words.items()})
+
+
+def _given(name: str, text: str) -> Any:
+    """What the command line has where this is typed."""
+    takes = _OPTIONS[name].takes
+    if takes is bool:
+        if text not in ("true", "false"):
+            raise InputError(f"{name} is {text!r}: it is true or false")
+        return text == "true"
+    try:
+        return takes(text)
+    except ValueError:
+        raise InputError(f"{name} is {text!r}, no number") from None
 
 
 def _print(shown: Sequence[SweepRow], found: Swept, out: Path) -> None:

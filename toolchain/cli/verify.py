@@ -8,55 +8,12 @@ from typing import Annotated
 
 import typer
 
-from toolchain import arena, schedule
 from toolchain.cli._console import output_console, progress, warn_of_plan
-from toolchain.cli._gate import FailOnOption
-from toolchain.cli._json import JsonOption, check_apart, write_json
-from toolchain.cli._options import (
-    FULL,
-    AllocatorOption,
-    BoardOption,
-    CmsisNnOption,
-    DecodeOption,
-    DetectionsOption,
-    EffortOption,
-    FlashOption,
-    FloatOption,
-    ForceOption,
-    InputShapeOption,
-    IouThresholdOption,
-    KeepChannelsOption,
-    KernelsOption,
-    ModelArgument,
-    NoSplitOption,
-    OneBankOption,
-    OptimiseOption,
-    PortOption,
-    RamOption,
-    SchedulerOption,
-    ScoreThresholdOption,
-    SlowdownOption,
-    SplitSecondsOption,
-    SplitterOption,
-    StreamedOption,
-    StreamOption,
-    TimeoutOption,
-    WeightsAddressOption,
-    WeightsOption,
-    decode_option,
-    external_weights,
-    plan_options,
-)
-from toolchain.cli._page import HtmlOption, compiled_findings, write_findings
-from toolchain.cli._samples import (
-    FORMATS,
-    MeanOption,
-    RangeOption,
-    RealOption,
-    ResizeOption,
-    StdOption,
-    scaling,
-)
+from toolchain.cli._groups import grouped, without
+from toolchain.cli._options import BoardOption, CodeOptions, LineOptions, ModelArgument
+from toolchain.cli._output import Output, write_json
+from toolchain.cli._page import compiled_findings, write_findings
+from toolchain.cli._samples import FORMATS, SampleOptions
 from toolchain.cost.basis import INSTRUCTIONS
 from toolchain.deployment.decoded import Decoding
 from toolchain.deployment.verification import (
@@ -65,12 +22,9 @@ from toolchain.deployment.verification import (
     verification_json,
     verify_model,
 )
-from toolchain.device.patience import RUN_SECONDS
 from toolchain.errors import NotJudgedError, ResultError
 from toolchain.files.samples import files_of, read_samples
-from toolchain.ops.preference import Preference
-from toolchain.partition import splitters
-from toolchain.planning.options import DEFAULT_BOARD, Optimise
+from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.report.gates import check, gates
 from toolchain.report.plan import copied_lines, kernel_lines, spent_lines, split_lines
 from toolchain.report.text import size
@@ -80,9 +34,11 @@ from toolchain.report.verification import difference_table
 _SHOWN = 20
 
 
+@grouped
 def command(
     model: ModelArgument,
     board: BoardOption = DEFAULT_BOARD,
+    *,
     runs: Annotated[int, typer.Option(min=0, help="Number of random inputs.")] = 20,
     seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
     inputs: Annotated[
@@ -95,44 +51,14 @@ def command(
             "several in sequence. May be repeated; the state is reset before each file.",
         ),
     ] = None,
-    bounds: RangeOption = None,
-    mean: MeanOption = None,
-    std: StdOption = None,
-    real: RealOption = False,
-    resize: ResizeOption = False,
+    samples: SampleOptions,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Keep the build here.")
     ] = None,
-    port: PortOption = None,
-    timeout: TimeoutOption = RUN_SECONDS,
-    scheduler: SchedulerOption = schedule.DEFAULT,
-    allocator: AllocatorOption = arena.DEFAULT,
-    ram: RamOption = None,
-    flash: FlashOption = None,
-    optimise: OptimiseOption = Optimise.BALANCED,
-    max_slowdown: SlowdownOption = None,
-    splitter: SplitterOption = splitters.DEFAULT,
-    no_split: NoSplitOption = False,
-    stream_input: StreamOption = False,
-    streamed_input: StreamedOption = "",
-    effort: EffortOption = FULL,
-    split_seconds: SplitSecondsOption = None,
-    one_bank: OneBankOption = False,
-    allow_float: FloatOption = False,
-    input_shape: InputShapeOption = None,
-    decode: DecodeOption = None,
-    score_threshold: ScoreThresholdOption = None,
-    iou_threshold: IouThresholdOption = None,
-    max_detections: DetectionsOption = None,
-    kernels: KernelsOption = Preference.AUTO,
-    keep_dead_channels: KeepChannelsOption = False,
-    weights: WeightsOption = "code",
-    weights_address: WeightsAddressOption = None,
-    cmsis_nn: CmsisNnOption = None,
-    force: ForceOption = False,
-    fail_on: FailOnOption = None,
-    json: JsonOption = None,
-    html: HtmlOption = None,
+    line: LineOptions,
+    options: Annotated[PlanOptions, without("labels", "choice", "preprocess")],
+    code: CodeOptions,
+    output: Output,
 ) -> None:
     """Compile, run on the board, and compare every output byte with the reference.
 
@@ -156,30 +82,10 @@ def command(
 
     Example: `thimble verify model.tflite --board mps2-an500 --runs 100`
     """
-    options = plan_options(
-        scheduler,
-        allocator,
-        ram,
-        max_slowdown,
-        one_bank,
-        splitter,
-        split_seconds,
-        allow_float,
-        kernels,
-        keep_dead_channels,
-        input_shape=input_shape,
-        decode=decode_option(decode, score_threshold, iou_threshold, max_detections),
-        flash=flash,
-        optimise=optimise,
-        no_split=no_split,
-        stream_input=stream_input,
-        streamed_input=streamed_input,
-        effort=effort,
-    )
-    conditions = gates(fail_on)
-    asked, files = scaling(bounds, mean, std, real, resize), files_of(inputs or ())
+    conditions = gates(output.fail_on)
+    asked, files = samples.scaling(), files_of(inputs or ())
     if out is not None:
-        check_apart(json, out)
+        output.check_apart(out)
     with progress() as step:
         result = verify_model(
             model,
@@ -187,22 +93,22 @@ def command(
             runs=runs,
             seed=seed,
             given=lambda ends: [read_samples([file], ends, asked) for file in files],
-            port=port,
+            port=line.port,
             options=options,
             out=out,
-            cmsis_nn_folder=cmsis_nn,
-            force=force,
-            external=external_weights(weights, weights_address),
+            cmsis_nn_folder=code.cmsis_nn,
+            force=code.force,
+            external=code.external(),
             report=step,
-            limit_seconds=timeout,
+            limit_seconds=line.timeout,
         )
     warn_of_plan(result.compiled.plan)
-    if json:
-        write_json(json, verification_json(result))
-    if html:
+    if output.json:
+        write_json(output.json, verification_json(result))
+    if output.html:
         verified = verification_json(result)
-        write_findings(html, compiled_findings(result.compiled, model, verified=verified))
-    if "-" not in (json, html):
+        write_findings(output.html, compiled_findings(result.compiled, model, verified=verified))
+    if output.has_tables:
         _print(result)
     if not result.passed:
         raise ResultError(_mismatch(result))

@@ -10,32 +10,25 @@ from typing import Annotated
 
 import typer
 
-from toolchain import arena, schedule
 from toolchain.cli._builds import Asked, growing_build, subject_pairs
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._options import (
-    FlashOption,
-    NoSplitOption,
-    RamOption,
-    SlowdownOption,
-    SplitSecondsOption,
-    StreamedOption,
-    StreamOption,
-    plan_options,
-)
+from toolchain.cli._groups import grouped, only
 from toolchain.cli._page import command_line
 from toolchain.page.build import document
 from toolchain.page.document import Build
 from toolchain.page.live import LivePage
 from toolchain.page.render import page, waiting_page
+from toolchain.planning.options import PlanOptions
 from toolchain.progress import Found
 
 
+@grouped
 def command(
     subjects: Annotated[
         list[Path],
         typer.Argument(metavar="MODEL|DIR", help="As of `thimble report`: one or two."),
     ],
+    *,
     boards: Annotated[
         list[str] | None,
         typer.Option("--board", "-b", help="Board name; twice for one model on two boards."),
@@ -52,13 +45,18 @@ def command(
     verify: Annotated[
         int, typer.Option("--verify", metavar="RUNS", min=0, help="Compare so many runs, too.")
     ] = 0,
-    ram: RamOption = None,
-    flash: FlashOption = None,
-    max_slowdown: SlowdownOption = None,
-    no_split: NoSplitOption = False,
-    stream_input: StreamOption = False,
-    streamed_input: StreamedOption = "",
-    split_seconds: SplitSecondsOption = None,
+    options: Annotated[
+        PlanOptions,
+        only(
+            "ram_bytes",
+            "flash_bytes",
+            "max_slowdown",
+            "nearly_free",
+            "stream_input",
+            "streamed_input",
+            "split_seconds",
+        ),
+    ],
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0: a free one.")
     ] = 0,
@@ -74,17 +72,6 @@ def command(
 
     Example: `thimble view model.tflite --board nucleo-f446re --pareto`
     """
-    options = plan_options(
-        schedule.DEFAULT,
-        arena.DEFAULT,
-        ram,
-        max_slowdown,
-        split_seconds=split_seconds,
-        flash=flash,
-        no_split=no_split,
-        stream_input=stream_input,
-        streamed_input=streamed_input,
-    )
     asked = Asked(options, pareto, profile or bool(read_as), read_as, verify)
     pairs, line = subject_pairs(subjects, boards or []), command_line()
     title = " and ".join(str(path) for path in dict.fromkeys(subjects))

@@ -9,8 +9,8 @@ import typer
 
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import CmsisNnOption
+from toolchain.cli._output import JsonOption, write_json
 from toolchain.deployment.weights import check_weights, new_weights
 from toolchain.errors import InputError
 from toolchain.files import write_file

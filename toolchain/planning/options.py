@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
+from typing import Any
 
 from toolchain import arena, partition, schedule
 from toolchain.boards import Board
 from toolchain.decode.option import Decode, decoding
 from toolchain.errors import InputError
+from toolchain.files.labels import read_labels
 from toolchain.frontends import Reading
 from toolchain.memory.firmware_size import ram_bytes
 from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.ops.preference import Preference, preference
 from toolchain.partition import splitters
+from toolchain.planning.option import Option, amount, option, option_words, per_cent, read_options
 from toolchain.preprocess.option import Preprocess
 from toolchain.preprocess.option import preprocess as read_preprocess
 
@@ -22,6 +28,9 @@ _SECONDS, _FAST_SECONDS = 1.0, 0.2
 """Work limit of the search for these, and of placing them; in fast plans of each search."""
 _SHARE, _SPEED_SHARE = 12, 15
 """Sixteenths of the flash. The size of code is an estimate, and firmware grows."""
+_FULL, _FAST = _EFFORTS = "full", "fast"
+_SPLITTING = {"ram": "--ram", "max_slowdown": "--max-slowdown"}
+"""The options that ask for splits, by their keys."""
 
 
 class Optimise(StrEnum):
@@ -47,70 +56,328 @@ def goal(name: str) -> Optimise:
         raise InputError(f"--optimise {name!r} is unknown; there are: {known}") from None
 
 
+def _known(find: Callable[[str], object]) -> Callable[[str, str], str]:
+    """A reader of names: those that `find` raises no InputError for."""
+
+    def read(name: str, _: str) -> str:
+        find(name)
+        return name
+
+    return read
+
+
+def _effort(text: str, name: str) -> bool:
+    if text not in _EFFORTS:
+        raise InputError(f"{name} {text!r}: it is one of {', '.join(_EFFORTS)}")
+    return text == _FAST
+
+
+def _shapes(texts: Sequence[str], name: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """`image=1x3x192x192`, each. A name may hold `=`."""
+    found = []
+    for text in texts:
+        called, _, sizes = text.rpartition("=")
+        if not called or not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", sizes):
+            raise InputError(f"{name} {text!r}: write it as NAME=1x3x192x192")
+        found.append((called, tuple(map(int, sizes.split("x")))))
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class PlanOptions:
-    """How to plan. Limits in seconds count work that takes about so long on one core.
+    """How to plan. Each field has its option of the command line, whose help says what it does.
 
-    No clock changes a plan.
-
-    time_limit_seconds  limit for the scheduler and for the allocator, each.
-    rewrite      partition concatenations where that lowers the peak. Convolutions that sum in parts
-                 take about three times the instructions.
-    ram_bytes    split operators, if needed, until arena, data and stack fit into this RAM, at the
-                 least cost.
-    flash_bytes  flash for all code and constants. By default three quarters of the board's may be
-                 spent on quicker kernels, 15 sixteenths with Optimise.SPEED.
-    optimise     what to spend flash and RAM on.
-    max_slowdown  split for the smallest arena that costs no more than this fraction of the
-                 latency.
-    nearly_free  take splits that cost at most NEARLY_FREE of the latency and save memory worth
-                 having (`planning.nearly_free`). Not looked for where one of the two above is set,
-                 or a scheduler or allocator other than the default (a method that is named gives
-                 what it gives alone), nor with Optimise.SPEED.
-    fast         limit each search to a fifth of a second's worth of work.
-    choice       the plan of this number among those to choose from, from 1 (`planning.choices`).
-    splitter     the search for ways to split, limited by `split_seconds`; None: 30, or 1 for what
-                 is nearly free.
-    allow_float  accept models that compute in float32 throughout. Single float operators in a
-                 quantised model are always accepted.
-    kernels      whose kernels to take: CMSIS-NN's, Thimble's, or the quicker for each operator.
-    dead_channels  remove channels that cannot change an output.
-    one_bank     keep the arena in one piece, even if it then lies in a slow bank or fits none.
-    labels       names of the classes of the outputs that have so many. By default the model file's.
-    copy_constants  let the start-up copy constants and code to RAM that is read sooner than flash
-                 (`planning.copies`). Never with Optimise.SIZE.
-    stream_input  one input arrives by rows and takes no RAM (`planning.rows`): the only one that
-                 has rows, or the one named `streamed_input`.
-    input_shapes  pairs of an input's name and its shape, for what an ONNX file leaves open.
-    preprocess   also generate what makes the model's input from sound or from a camera's frame. It
-                 changes no plan.
-    decode       also compute boxes, classes and scores from the heads that the model's outputs are.
+    Limits in seconds count work that takes about so long on one core: no clock changes a plan.
     """
 
-    scheduler: str = schedule.DEFAULT
-    allocator: str = arena.DEFAULT
+    labels: tuple[str, ...] = option(
+        (),
+        Option(
+            "--labels",
+            "Names of the classes, one a line, for the outputs that have so many. Default: those "
+            "in the model file (TFLite metadata, ONNX `names`), if there are any.",
+            unit="FILE",
+            takes=Path,
+            read=lambda file, _: read_labels(file),
+            write=None,
+        ),
+    )
+    scheduler: str = option(
+        schedule.DEFAULT,
+        Option(
+            "--scheduler",
+            f"Method that orders the operators: {', '.join(schedule.names())}.",
+            read=_known(schedule.scheduler),
+            values=schedule.names(),
+        ),
+    )
+    allocator: str = option(
+        arena.DEFAULT,
+        Option(
+            "--allocator",
+            f"Method that places the tensors: {', '.join(arena.names())}.",
+            read=_known(arena.allocator),
+            values=arena.names(),
+        ),
+    )
+    ram_bytes: int | None = option(
+        None,
+        Option(
+            "--ram",
+            "Split operators until all RAM (arena, data, stack) is at most this, e.g. 96K.",
+            unit="BYTES",
+            read=amount,
+        ),
+    )
+    """Split at the least cost, and only if needed."""
+    flash_bytes: int | None = option(
+        None,
+        Option(
+            "--flash",
+            "All flash (code and constants) is at most this, e.g. 256K, of which quicker kernels "
+            "take what is left. Default: three quarters of the board's.",
+            unit="BYTES",
+            read=amount,
+        ),
+    )
+    """By default 15 sixteenths of the board's with Optimise.SPEED."""
+    optimise: Optimise = option(
+        Optimise.BALANCED,
+        Option(
+            "--optimise",
+            "What flash and RAM are spent on. balanced: kernels that are quicker because their "
+            "constants take more flash, in an arena no larger than the unsplit network has without "
+            "them; constants copied to three quarters of tightly coupled RAM. speed: these even if "
+            "the arena grows, up to the board's RAM and 15/16 of its flash, and copies of "
+            "constants and code in all RAM that is quicker than flash. size: none of these.",
+            unit="|".join(Optimise),
+            values=tuple(Optimise),
+        ),
+    )
+    max_slowdown: float | None = option(
+        None,
+        Option(
+            "--max-slowdown",
+            "Split operators for the smallest arena, with at most this much more cycles "
+            "(predicted, where not measured or modelled from a trace): 5% or 5; below 1 with its "
+            "sign, 0.5%.",
+            unit="PERCENT",
+            read=per_cent,
+            write=lambda share: f"{100 * share:.10g}%",
+        ),
+    )
+    """A fraction of the latency: 0.05 for 5%."""
+    splitter: str = option(
+        splitters.DEFAULT,
+        Option(
+            "--splitter",
+            f"Search for ways to split: {', '.join(splitters.names())}.",
+            read=_known(splitters.splitter),
+        ),
+    )
+    nearly_free: bool = option(
+        True,
+        Option(
+            "--no-split",
+            "Keep every operator whole. Default: operators are split into blocks where that costs "
+            "at most 1% of the cycles, as predicted, and saves at least 5% of the arena and 1 KiB; "
+            "--max-slowdown sets another limit, or 0% for what costs nothing. Not done beside "
+            "--ram, --optimise speed, or a --scheduler or --allocator other than the default.",
+            takes=bool,
+            read=lambda whole, _: not whole,
+        ),
+    )
+    """Take splits that cost at most NEARLY_FREE (`planning.nearly_free`). A method that is named
+    gives what it gives alone."""
+    stream_input: bool = option(
+        False,
+        Option(
+            "--stream-input",
+            "The input arrives by rows (of an image, of a spectrogram) and is in RAM only as far "
+            "as rows are still needed: the C has <name>_push_rows(arena, rows, n) in place of "
+            "<name>_run, and computes what the rows allow as they come.",
+            takes=bool,
+        ),
+    )
+    streamed_input: str = option(
+        "",
+        Option(
+            "--streamed-input",
+            "The input that --stream-input means, where several have rows.",
+            unit="NAME",
+        ),
+    )
+    fast: bool = option(
+        False,
+        Option(
+            "--plan",
+            "fast: limit each search (for an order, for places, for splits that are nearly free) "
+            "to a fifth of a second's worth of work. The arena may be larger.",
+            unit="|".join(_EFFORTS),
+            read=_effort,
+            write=lambda fast: _FAST if fast else _FULL,
+        ),
+    )
+    choice: int | None = option(
+        None,
+        Option(
+            "--choice",
+            "Take this row of those that --pareto lists, exactly: the same search, then its plan. "
+            "Needs the other options that the list was made with.",
+            unit="NUMBER",
+            takes=int,
+            least=1,
+        ),
+    )
+    split_seconds: float | None = option(
+        None,
+        Option(
+            "--split-seconds",
+            "Work limit of that search, in seconds that it takes on one core of a desktop "
+            "computer; by default 30, and 1 for splits that are nearly free. No clock is read: the "
+            "plan is the same on every machine. Ctrl-C ends a search that --ram, --max-slowdown or "
+            "--pareto asked for, and keeps the best result.",
+            takes=float,
+            least=0.0,
+        ),
+    )
+    one_bank: bool = option(
+        False,
+        Option(
+            "--one-bank",
+            "Keep the arena in one piece. Default: spread it over RAM banks if none holds all "
+            "of it, or a faster one can hold a part.",
+            takes=bool,
+        ),
+    )
+    """In one piece even if it then lies in a slow bank or fits none."""
+    allow_float: bool = option(
+        False,
+        Option(
+            "--float",
+            "Accept a model that computes in float32; a warning says what int8 would save. "
+            "Single float operators in a quantised model do not need this option.",
+            takes=bool,
+        ),
+    )
+    input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = option(
+        (),
+        Option(
+            "--input-shape",
+            "The shape of an input whose dimensions the ONNX file leaves open; give it again for "
+            "further inputs.",
+            unit="NAME=1x3x192x192",
+            takes=list,
+            read=_shapes,
+            write=lambda shape: f"{shape[0]}={'x'.join(map(str, shape[1]))}",
+        ),
+    )
+    """Pairs of an input's name and its shape."""
+    decode: Decode | None = option(
+        None,
+        Option(
+            "--decode",
+            "Also compute the boxes that a detector leaves to the host: four more outputs, for "
+            "boxes, classes, scores and their number, behind the model's own, which must be the "
+            "raw heads. As in ssd:anchors=anchors.npy,scores=sigmoid, or yolo (v8, v11), or "
+            "yolo:anchors.toml (v3, v5, v7).",
+            unit="ssd|yolo[:FILE.toml][,NAME=VALUE,...]",
+            read=lambda text, _, **thresholds: decoding(text, **thresholds),
+            parts=(
+                Option(
+                    "--score-threshold",
+                    "With --decode: boxes of a lower score are dropped. Default: 0.25, of ssd 0.3.",
+                    unit="SCORE",
+                    takes=float,
+                ),
+                Option(
+                    "--iou-threshold",
+                    "With --decode: a box that shares more than this with a better one is dropped. "
+                    "Default: 0.45, of ssd 0.6.",
+                    unit="SHARE",
+                    takes=float,
+                ),
+                Option(
+                    "--max-detections",
+                    "With --decode: boxes to report at most. Default: 20.",
+                    unit="BOXES",
+                    takes=int,
+                ),
+            ),
+        ),
+    )
+    kernels: Preference = option(
+        Preference.AUTO,
+        Option(
+            "--kernels",
+            "Whose kernels to use. auto: the quicker one for each operator. cmsis-nn: CMSIS-NN's "
+            "function wherever it takes the operator, Thimble's for the rest. thimble: Thimble's "
+            "wherever there is one. The report lists operators that got another than asked for, "
+            "with the reason, and those whose bytes may differ from the reference's: CMSIS-NN "
+            "rounds fully connected layers otherwise than LiteRT.",
+            unit="|".join(Preference),
+            values=tuple(Preference),
+        ),
+    )
+    dead_channels: bool = option(
+        True,
+        Option(
+            "--keep-dead-channels",
+            "Compute channels that cannot change an output, too. Default: a channel whose weights "
+            "are all zero is folded into the biases that read it, and removed; outputs stay the "
+            "same.",
+            takes=bool,
+            read=lambda kept, _: not kept,
+        ),
+    )
+    """Remove channels that cannot change an output."""
+    preprocess: Preprocess | None = option(
+        None,
+        Option(
+            "--preprocess",
+            "Also write C that makes the model's input. audio: samples of sound to the features "
+            "of TensorFlow Lite Micro's micro front end (*_audio.h), as in "
+            "audio:step_ms=20,stride=2. image: a camera's frame, cut, resized, converted and "
+            "quantised (*_image.h), as in image:width=320,height=240,format=rgb565be.",
+            unit="KIND[:NAME=VALUE,...]",
+            write=None,
+        ),
+    )
+    """Changes no plan."""
     time_limit_seconds: float | None = None
+    """Limit for the scheduler and for the allocator, each."""
     rewrite: bool = True
-    ram_bytes: int | None = None
-    max_slowdown: float | None = None
-    flash_bytes: int | None = None
-    optimise: Optimise = Optimise.BALANCED
-    nearly_free: bool = True
-    fast: bool = False
-    choice: int | None = None
-    splitter: str = splitters.DEFAULT
-    split_seconds: float | None = None
-    one_bank: bool = False
-    allow_float: bool = False
-    kernels: Preference = Preference.AUTO
-    dead_channels: bool = True
+    """Partition concatenations where that lowers the peak. Convolutions that sum in parts take
+    about three times the instructions."""
     copy_constants: bool = True
-    labels: tuple[str, ...] = ()
-    stream_input: bool = False
-    streamed_input: str = ""
-    input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    preprocess: Preprocess | None = None
-    decode: Decode | None = None
+    """Let the start-up copy constants and code to RAM that is read sooner than flash
+    (`planning.copies`). Never with Optimise.SIZE."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> PlanOptions:
+        """What is given for the options, by their keys (`max_slowdown` of `--max-slowdown`).
+
+        Raises InputError for an unknown name, an invalid number, and options that contradict each
+        other.
+        """
+        whole = ["--no-split"] if given.get("no_split") else []
+        splits = [name for key, name in _SPLITTING.items() if given.get(key)]
+        if whole and splits:
+            raise InputError(
+                f"--no-split keeps every operator whole, {splits[0]} splits: leave out one"
+            )
+        if given.get("choice") is not None and (whole or splits):
+            asked = (whole + splits)[0]
+            raise InputError(f"--choice says what is split, and so does {asked}: leave out one")
+        if whole and given.get("stream_input"):
+            raise InputError(
+                "--no-split keeps the input whole, --stream-input cuts it: leave out one"
+            )
+        if given.get("streamed_input") and not given.get("stream_input"):
+            raise InputError(
+                "--streamed-input names the input of --stream-input, which is not given"
+            )
+        return cls(**read_options(cls, given))
 
     def __post_init__(self) -> None:
         """A name such as "cmsis-nn" or the texts of `--preprocess` and `--decode` will do. Raises
@@ -124,6 +391,13 @@ class PlanOptions:
             object.__setattr__(self, "decode", decoding(self.decode))
         if self.fast and self.time_limit_seconds is None:
             object.__setattr__(self, "time_limit_seconds", _FAST_SECONDS)
+
+    @property
+    def words(self) -> list[str]:
+        """The words of a command line that ask for this; `choice` alone says what is split."""
+        if self.choice is None:
+            return option_words(self)
+        return option_words(replace(self, ram_bytes=None, max_slowdown=None, nearly_free=True))
 
     @property
     def reading(self) -> Reading:

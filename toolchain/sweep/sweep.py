@@ -162,7 +162,7 @@ def _check_board(name: str, do: str, places: Mapping[str, tuple[Place, ...]]) ->
         )
 
 
-def options_of(
+def combined(
     axes: Mapping[str, Sequence[str]], options: Callable[[Mapping[str, str]], PlanOptions]
 ) -> Iterator[tuple[PlanOptions, Words]]:
     """Every combination of the values of `axes`. `options` makes a value of one, and raises

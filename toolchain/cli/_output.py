@@ -1,4 +1,7 @@
-"""`--json FILE|-`: the same result for programs. Files are written completely or not at all."""
+"""Where results go: `--json FILE|-`, `--html FILE|-`, and `--fail-on` what they say.
+
+Files are written completely or not at all.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +27,43 @@ JsonOption = Annotated[
         help="Write the result as JSON to FILE, or to standard output (-) instead of the tables.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a result goes beside the tables, and the conditions on which the command fails."""
+
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="CONDITION",
+            help="Exit with 3 if this holds of the result: a field of --json, or arena, ram, "
+            "flash, weights, ms, cycles, slowdown, differing, agreement, noise; then > >= < <= == "
+            'or !=; then a number, in the field\'s unit (K, M, %, ms, dB). As "arena > 20K". May '
+            "be repeated.",
+        ),
+    ] = None
+    json: JsonOption = None
+    html: Annotated[
+        str | None,
+        typer.Option(
+            "--html",
+            metavar="FILE|-",
+            help="Write the result as a page, too: one HTML file that opens in any browser. Needs "
+            "the extra [report].",
+        ),
+    ] = None
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether standard output is free for the tables."""
+        return "-" not in (self.json, self.html)
+
+    def check_apart(self, folder: Path) -> None:
+        """Raise InputError if a file of these lies in `folder`, which is replaced as a whole."""
+        check_apart(self.json, folder)
+        check_apart(self.html, folder, "--html")
 
 
 def check_apart(target: str | None, folder: Path, option: str = "--json") -> None:
