@@ -98,4 +98,4 @@ if not TYPE_CHECKING:  # else any name would be known to type checkers
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted(__all__)

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("name", toolchain.__all__)
 def test_both_packages_have_a_name(name: str) -> None:
     assert getattr(thimble, name) is getattr(toolchain, name)
-    assert name in dir(thimble)
-    assert name in dir(toolchain)
+
+
+def test_a_package_shows_its_public_names_and_nothing_else() -> None:
+    assert dir(thimble) == dir(toolchain) == sorted(toolchain.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
