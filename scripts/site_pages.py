@@ -19,6 +19,8 @@ from mkdocs.structure.pages import Page
 
 import toolchain
 from toolchain.cli._commands import COMMANDS, load
+from toolchain.planning.option import options_of
+from toolchain.planning.options import PlanOptions
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = "## Three recipes"
@@ -141,4 +143,12 @@ def names() -> str:
         "Everything here is imported from `thimble`; [the overview](index.md#from-python) has "
         "an example. All of it has types.\n\n"
         + "\n".join(f"::: toolchain.{name}\n" for name in functions + classes)
+        + "\n## Fields of PlanOptions\n\n| field | option | what it does |\n|---|---|---|\n"
+        + "\n".join(_fields_of_options())
     )
+
+
+def _fields_of_options() -> Iterator[str]:
+    for told in options_of(PlanOptions):
+        written = f"{told.option.name} {told.option.unit}".rstrip().replace("|", "\\|")
+        yield f"| `{told.field}` | `{written}` | {told.option.help.replace('<', '&lt;')} |"

@@ -23,7 +23,7 @@ from toolchain.device.session import Session, open_board
 from toolchain.errors import InputError, LinkError
 from toolchain.report.profile import bar, flame
 from toolchain.timing.cost_check import check_model
-from toolchain.timing.kernel_timing import copies_kernel, read_kernels, time_kernels
+from toolchain.timing.kernel_timing import Wire, copies_kernel, read_kernels, time_kernels
 from toolchain.timing.tuning import tune
 
 pytestmark = pytest.mark.skipif(
@@ -276,7 +276,8 @@ def test_a_pulled_cable_costs_nothing_that_was_measured(database: Database) -> N
         return session
 
     with pytest.raises(LinkError, match="the cable is out"):
-        time_kernels(kernels, BOARD, runs=2, database=database, opener=opener, replug_seconds=0.01)
+        wire = Wire(opener=opener, replug_seconds=0.01)
+        time_kernels(kernels, BOARD, wire=wire, runs=2, database=database)
     kept = database.rows(BOARD)
     assert len(kept) == 3
     rest = time_kernels(kernels, BOARD, runs=2, database=database)

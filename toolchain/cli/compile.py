@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,6 +51,36 @@ from toolchain.timing.tuning import Tuning
 from toolchain.timing.tuning import tune as tune_model
 
 
+@dataclass(frozen=True)
+class FormOptions:
+    """What is written: the C alone, several models, under which name."""
+
+    library: Annotated[
+        bool,
+        typer.Option(
+            "--library",
+            help="Write only sources, the list of CMSIS-NN files they need, and a CMakeLists.txt.",
+        ),
+    ] = False
+    share_arena: Annotated[
+        bool,
+        typer.Option(
+            "--share-arena",
+            help="Put models that run one at a time into one firmware with one arena. "
+            "Each gets a folder in DIR.",
+        ),
+    ] = False
+    name: Annotated[
+        str,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="Name of the model in C: prefix of its functions, and of its files. "
+            "Default: made from the model file's name.",
+        ),
+    ] = ""
+
+
 @grouped
 def command(
     models: Annotated[
@@ -69,30 +99,7 @@ def command(
             "--out", "-o", metavar="DIR", help="Folder to write, completely or not at all."
         ),
     ] = Path("build/model"),
-    library: Annotated[
-        bool,
-        typer.Option(
-            "--library",
-            help="Write only sources, the list of CMSIS-NN files they need, and a CMakeLists.txt.",
-        ),
-    ] = False,
-    share_arena: Annotated[
-        bool,
-        typer.Option(
-            "--share-arena",
-            help="Put models that run one at a time into one firmware with one arena. "
-            "Each gets a folder in DIR.",
-        ),
-    ] = False,
-    name: Annotated[
-        str,
-        typer.Option(
-            "--name",
-            metavar="NAME",
-            help="Name of the model in C: prefix of its functions, and of its files. "
-            "Default: made from the model file's name.",
-        ),
-    ] = "",
+    form: FormOptions,
     tune: Annotated[
         bool,
         typer.Option(
@@ -120,30 +127,37 @@ def command(
     Example: `thimble compile model.tflite --board nucleo-f446re -o out`; with
     `thimble compile wake.tflite words.tflite --share-arena -o out`, `thimble run out/words`.
     """
-    if len(models) > 1 and not share_arena:
+    if len(models) > 1 and not form.share_arena:
         raise InputError(f"{len(models)} models: --share-arena puts them into one firmware")
     external = code.external()
-    if external is not None and share_arena:
+    if external is not None and form.share_arena:
         raise InputError("--weights external is for one model: leave out --share-arena")
-    if options.preprocess and share_arena:
+    if options.preprocess and form.share_arena:
         raise InputError("--preprocess is for one model: leave out --share-arena")
-    if name and share_arena:
+    if form.name and form.share_arena:
         raise InputError("--name names one model: leave out --share-arena, or rename the files")
-    if options.labels and share_arena:
+    if options.labels and form.share_arena:
         raise InputError("--labels names the classes of one model: leave out --share-arena")
     conditions = gates(output.fail_on)
     output.check_apart(out)
     target = find_board(board)
     begin = time.perf_counter()
     tuning = None
-    if share_arena:
+    if form.share_arena:
         if output.html:
             raise InputError("--html shows one model: leave out --share-arena")
         if tune:
             raise InputError("--tune works on one model at a time: leave out --share-arena")
         with progress() as step:
             shared = compile_shared(
-                models, board, out, options, code.cmsis_nn, step, library=library, force=code.force
+                models,
+                board,
+                out,
+                options,
+                code.cmsis_nn,
+                step,
+                library=form.library,
+                force=code.force,
             )
         for made in shared.models:
             warn_of_plan(made.plan)
@@ -153,7 +167,7 @@ def command(
     with progress() as step:
         if tune:
             tuning = tune_model(model, board, options, port, code.cmsis_nn, report=step)
-        make = compile_library if library else compile_model
+        make = compile_library if form.library else compile_model
         compiled = make(
             model,
             board,
@@ -162,7 +176,7 @@ def command(
             code.cmsis_nn,
             step,
             force=code.force,
-            name=name,
+            name=form.name,
             external=external,
         )
     warn_of_plan(compiled.plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,22 @@ from toolchain.planning.options import PlanOptions
 from toolchain.report.time import time_text
 
 
+@dataclass(frozen=True)
+class TargetOptions:
+    """The build system."""
+
+    target: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="TARGET",
+            help="The build system; --list describes each.",
+            autocompletion=completion.export_targets,
+        ),
+    ] = ""
+    list_targets: Annotated[bool, typer.Option("--list", help="List the targets and stop.")] = False
+
+
 @grouped
 def command(
     models: Annotated[
@@ -33,18 +50,7 @@ def command(
         ),
     ] = None,
     *,
-    target: Annotated[
-        str,
-        typer.Option(
-            "--for",
-            metavar="TARGET",
-            help="The build system; --list describes each.",
-            autocompletion=completion.export_targets,
-        ),
-    ] = "",
-    list_targets: Annotated[
-        bool, typer.Option("--list", help="List the targets and stop.")
-    ] = False,
+    build_system: TargetOptions,
     board: BoardOption = "",
     out: Annotated[
         Path,
@@ -78,9 +84,10 @@ def command(
 
     Example: `thimble export wake.tflite words.tflite --for cmake --chip STM32U575ZI -o models`.
     """
-    if list_targets:
+    if build_system.list_targets:
         _list(json)
         return
+    target = build_system.target
     if not target:
         raise InputError(f"--for names the build system: one of {', '.join(exporters())}")
     if not models:

@@ -26,7 +26,7 @@ from toolchain.errors import InputError
 from toolchain.page.build import build
 from toolchain.planning.options import DEFAULT_BOARD
 from toolchain.report.annotate import annotated, annotated_json
-from toolchain.timing.kernel_timing import Timing, read_kernels, time_kernels
+from toolchain.timing.kernel_timing import Timing, Wire, read_kernels, time_kernels
 
 _MEASURED = "its cycles are measured on the board"
 
@@ -154,11 +154,17 @@ def _kernels(
 ) -> None:
     with progress() as step:
         found = read_kernels(source, read_as or asked.board)
+        opener = partial(open_board, limit_seconds=line.timeout)
         timing = time_kernels(
-            found, asked.board, read_as=read_as, port=line.port, runs=runs, again=asked.again,
-            flash=asked.flash, cmsis_nn_folder=cmsis_nn, report=step,
-            opener=partial(open_board, limit_seconds=line.timeout),
-        )  # fmt: skip
+            found,
+            asked.board,
+            read_as=read_as,
+            wire=Wire(line.port, asked.flash, opener),
+            runs=runs,
+            again=asked.again,
+            cmsis_nn_folder=cmsis_nn,
+            report=step,
+        )
     if json:
         write_json(json, _timing_json(timing))
     if json == "-":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,47 @@ from toolchain.cli._page import write_page
 from toolchain.page.charts import version
 from toolchain.page.document import Build
 from toolchain.planning.options import PlanOptions
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """What the page holds besides the plan."""
+
+    pareto: Annotated[
+        bool,
+        typer.Option("--pareto", help="Search ways to split operators, and show RAM, flash, time."),
+    ] = False
+    profile: Annotated[
+        bool,
+        typer.Option("--profile", help="Build the firmware, and time it where it is emulated."),
+    ] = False
+    read_as: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            metavar="BOARD|CHIP",
+            help="With --profile: read what the emulated board executes as this one would.",
+        ),
+    ] = ""
+    verify: Annotated[
+        int,
+        typer.Option(
+            "--verify", metavar="RUNS", min=0, help="Compare so many runs with the reference."
+        ),
+    ] = 0
+    quantised: Annotated[
+        Path | None,
+        typer.Option(
+            "--quantised",
+            metavar="FILE",
+            help="What `thimble quantize --json FILE` wrote: show the loss of each layer.",
+        ),
+    ] = None
+
+    def asked(self, options: PlanOptions) -> Asked:
+        """With --as, a profile is wanted."""
+        profile = self.profile or bool(self.read_as)
+        return Asked(options, self.pareto, profile, self.read_as, self.verify, self.quantised)
 
 
 @grouped
@@ -40,36 +82,7 @@ def command(
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE|-", help="The page to write.")
     ] = "report.html",
-    pareto: Annotated[
-        bool,
-        typer.Option("--pareto", help="Search ways to split operators, and show RAM, flash, time."),
-    ] = False,
-    profile: Annotated[
-        bool,
-        typer.Option("--profile", help="Build the firmware, and time it where it is emulated."),
-    ] = False,
-    read_as: Annotated[
-        str,
-        typer.Option(
-            "--as",
-            metavar="BOARD|CHIP",
-            help="With --profile: read what the emulated board executes as this one would.",
-        ),
-    ] = "",
-    verify: Annotated[
-        int,
-        typer.Option(
-            "--verify", metavar="RUNS", min=0, help="Compare so many runs with the reference."
-        ),
-    ] = 0,
-    quantised: Annotated[
-        Path | None,
-        typer.Option(
-            "--quantised",
-            metavar="FILE",
-            help="What `thimble quantize --json FILE` wrote: show the loss of each layer.",
-        ),
-    ] = None,
+    shown: PageOptions,
     options: Annotated[PlanOptions, without("labels", "scheduler", "allocator", "preprocess")],
     json: JsonOption = None,
 ) -> None:
@@ -85,7 +98,7 @@ def command(
     Example: `thimble report model.tflite --board nucleo-f446re --pareto -o report.html`
     """
     version()
-    asked = Asked(options, pareto, profile or bool(read_as), read_as, verify, quantised)
+    asked = shown.asked(options)
     with progress() as step:
         found = [
             _last(growing_build(path, board, asked, step))

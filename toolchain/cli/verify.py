@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -34,13 +35,12 @@ from toolchain.report.verification import difference_table
 _SHOWN = 20
 
 
-@grouped
-def command(
-    model: ModelArgument,
-    board: BoardOption = DEFAULT_BOARD,
-    *,
-    runs: Annotated[int, typer.Option(min=0, help="Number of random inputs.")] = 20,
-    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
+@dataclass(frozen=True)
+class RunOptions:
+    """What is run."""
+
+    runs: Annotated[int, typer.Option(min=0, help="Number of random inputs.")] = 20
+    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0
     inputs: Annotated[
         list[Path] | None,
         typer.Option(
@@ -50,7 +50,15 @@ def command(
             help=f"Inputs to run first: {FORMATS}; for several inputs .npz. A file may hold "
             "several in sequence. May be repeated; the state is reset before each file.",
         ),
-    ] = None,
+    ] = None
+
+
+@grouped
+def command(
+    model: ModelArgument,
+    board: BoardOption = DEFAULT_BOARD,
+    *,
+    asked: RunOptions,
     samples: SampleOptions,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Keep the build here.")
@@ -83,16 +91,16 @@ def command(
     Example: `thimble verify model.tflite --board mps2-an500 --runs 100`
     """
     conditions = gates(output.fail_on)
-    asked, files = samples.scaling(), files_of(inputs or ())
+    scaling, files = samples.scaling(), files_of(asked.inputs or ())
     if out is not None:
         output.check_apart(out)
     with progress() as step:
         result = verify_model(
             model,
             board,
-            runs=runs,
-            seed=seed,
-            given=lambda ends: [read_samples([file], ends, asked) for file in files],
+            runs=asked.runs,
+            seed=asked.seed,
+            given=lambda ends: [read_samples([file], ends, scaling) for file in files],
             port=line.port,
             options=options,
             out=out,

@@ -141,7 +141,7 @@ class Built:
         return "\n".join(lines)
 
 
-def compile_torch(
+def compile_torch(  # noqa: PLR0913 - the public interface: a keyword each
     model: Any,
     samples: Any,
     board: str = DEFAULT_BOARD,

@@ -190,7 +190,7 @@ class Verification:
         return found is not None and found.max_difference <= self.tolerance
 
 
-def verify_model(
+def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
     model: str | Path,
     board: str = DEFAULT_BOARD,
     runs: int = 20,

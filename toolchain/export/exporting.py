@@ -37,7 +37,7 @@ class Exported:
     models: tuple[CarriedModel, ...]
 
 
-def export_models(
+def export_models(  # noqa: PLR0913 - the public interface: a keyword each
     models: Sequence[str | Path],
     target: str,
     out: str | Path,

@@ -85,7 +85,24 @@ def _shapes(texts: Sequence[str], name: str) -> tuple[tuple[str, tuple[int, ...]
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """How to plan. Each field has its option of the command line, whose help says what it does.
+    """How to plan. A field tells its option of the command line, whose help says what it does.
+
+    In Python these are:
+    labels        the names of the classes.
+    ram_bytes, flash_bytes  numbers.
+    max_slowdown  a fraction of the latency: 0.05 for 5%.
+    nearly_free   False for --no-split.
+    fast          True for --plan fast.
+    input_shapes  pairs of an input's name and its shape.
+    dead_channels  False for --keep-dead-channels.
+    kernels, optimise, decode, preprocess  values, or the words of their options.
+
+    These have no option:
+    time_limit_seconds  for the scheduler and for the allocator, each.
+    rewrite       partition concatenations where that lowers the peak. Convolutions that sum in
+                  parts take about three times the instructions.
+    copy_constants  let the start-up copy constants and code to RAM that is read sooner than flash
+                  (`planning.copies`). Never with Optimise.SIZE.
 
     Limits in seconds count work that takes about so long on one core: no clock changes a plan.
     """
@@ -129,7 +146,6 @@ class PlanOptions:
             read=amount,
         ),
     )
-    """Split at the least cost, and only if needed."""
     flash_bytes: int | None = option(
         None,
         Option(
@@ -140,7 +156,6 @@ class PlanOptions:
             read=amount,
         ),
     )
-    """By default 15 sixteenths of the board's with Optimise.SPEED."""
     optimise: Optimise = option(
         Optimise.BALANCED,
         Option(
@@ -166,7 +181,6 @@ class PlanOptions:
             write=lambda share: f"{100 * share:.10g}%",
         ),
     )
-    """A fraction of the latency: 0.05 for 5%."""
     splitter: str = option(
         splitters.DEFAULT,
         Option(
@@ -187,8 +201,6 @@ class PlanOptions:
             read=lambda whole, _: not whole,
         ),
     )
-    """Take splits that cost at most NEARLY_FREE (`planning.nearly_free`). A method that is named
-    gives what it gives alone."""
     stream_input: bool = option(
         False,
         Option(
@@ -250,7 +262,6 @@ class PlanOptions:
             takes=bool,
         ),
     )
-    """In one piece even if it then lies in a slow bank or fits none."""
     allow_float: bool = option(
         False,
         Option(
@@ -272,7 +283,6 @@ class PlanOptions:
             write=lambda shape: f"{shape[0]}={'x'.join(map(str, shape[1]))}",
         ),
     )
-    """Pairs of an input's name and its shape."""
     decode: Decode | None = option(
         None,
         Option(
@@ -330,7 +340,6 @@ class PlanOptions:
             read=lambda kept, _: not kept,
         ),
     )
-    """Remove channels that cannot change an output."""
     preprocess: Preprocess | None = option(
         None,
         Option(
@@ -343,15 +352,9 @@ class PlanOptions:
             write=None,
         ),
     )
-    """Changes no plan."""
     time_limit_seconds: float | None = None
-    """Limit for the scheduler and for the allocator, each."""
     rewrite: bool = True
-    """Partition concatenations where that lowers the peak. Convolutions that sum in parts take
-    about three times the instructions."""
     copy_constants: bool = True
-    """Let the start-up copy constants and code to RAM that is read sooner than flash
-    (`planning.copies`). Never with Optimise.SIZE."""
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> PlanOptions:

@@ -69,6 +69,23 @@ class Opener(Protocol):
     ) -> Session: ...
 
 
+@dataclass(frozen=True)
+class Wire:
+    """How the board is reached.
+
+    flash           write the firmware to a real board
+    replug_seconds  a line that breaks is opened again for so long
+    """
+
+    port: str | None = None
+    flash: bool = True
+    opener: Opener = open_board
+    replug_seconds: float = REPLUG_SECONDS
+
+
+_WIRE = Wire()
+
+
 def read_kernels(source: Path, board: str) -> tuple[Kernel, ...]:
     """The distinct kernels of a model file, or of a JSON file of shapes (kernel_shapes)."""
     core = find_board(board).core
@@ -137,23 +154,19 @@ def time_kernels(
     board: str,
     *,
     read_as: str = "",
-    port: str | None = None,
+    wire: Wire = _WIRE,
     runs: int = 5,
     again: bool = False,
-    flash: bool = True,
     cmsis_nn_folder: Path | None = None,
     database: Database | None = None,
-    opener: Opener = open_board,
-    replug_seconds: float = REPLUG_SECONDS,
     report: Report = silent,
 ) -> Timing:
     """Time what the database lacks (everything, if `again`), `runs` times each: in cycles, unless
     an emulated board's cannot be modelled here.
 
-    A broken line is reopened for up to `replug_seconds`. Then LinkError is raised, and the next
-    call continues where this one stopped. `flash`: write the firmware to a real board. `read_as`:
-    another board, as whose time what an emulated one executes is read and stored; errors are those
-    of `find_reader`.
+    If the line stays broken, LinkError is raised, and the next call continues where this one
+    stopped. `read_as`: another board, as whose time what an emulated one executes is read and
+    stored; errors are those of `find_reader`.
     """
     target = find_board(board)
     if target.is_host or target.counter is None:
@@ -163,7 +176,7 @@ def time_kernels(
     build = current_build(root)
     if build is None:
         raise MissingToolError("there is no cross compiler: `thimble doctor` says how to get it")
-    unit, basis = timed_unit(target, port), basis_of(target)
+    unit, basis = timed_unit(target, wire.port), basis_of(target)
     store = database or Database()
     rows = () if again else known_rows(store, timed.name, build)
     have = {row.key for row in rows if (row.unit, row.basis) == (unit, basis)}
@@ -175,11 +188,11 @@ def time_kernels(
         with scratch_folder() as scratch:
             report("compiling kernels", done, len(lacking))
             firmware = firmware_of(batch, target, root, scratch)
-            if target.emulator is None and flash:
+            if target.emulator is None and wire.flash:
                 report(f"flashing {board}", done, len(lacking))
                 flash_board(firmware)
-            reader = find_reader(firmware, port, read_as)
-            with _Line(firmware, port, opener, replug_seconds, reader) as line:
+            reader = find_reader(firmware, wire.port, read_as)
+            with _Line(firmware, wire, reader) as line:
                 for index, (kernel, plan) in enumerate(batch):
                     report(f"timing on {board}", done, len(lacking))
                     done += 1
@@ -193,7 +206,7 @@ def time_kernels(
                     store.put([entry])
                     measured.append(entry)
     known = len(kernels) - len(lacking)
-    why = no_cycles(target, port)
+    why = no_cycles(target, wire.port)
     return Timing(timed.name, unit, basis, why, tuple(measured), known, tuple(skipped))
 
 
@@ -206,17 +219,9 @@ def _estimate(kernel: Kernel, plan: Plan, target: Board) -> Cost:
 class _Line:
     """A session that is opened anew where the line breaks."""
 
-    def __init__(
-        self,
-        firmware: Firmware,
-        port: str | None,
-        opener: Opener,
-        patience_seconds: float,
-        reader: Reader | NoReader,
-    ) -> None:
-        self._opener, self._firmware, self._port = opener, firmware, port
+    def __init__(self, firmware: Firmware, wire: Wire, reader: Reader | NoReader) -> None:
+        self._firmware, self._wire = firmware, wire
         self._reader = None if isinstance(reader, NoReader) else reader
-        self._patience = patience_seconds
         self._session: Session | None = None
 
     def __enter__(self) -> _Line:
@@ -246,7 +251,7 @@ class _Line:
             try:
                 if self._session is None:
                     memory = self._reader.memory if self._reader else None
-                    self._session = self._opener(self._firmware, self._port, trace=memory)
+                    self._session = self._wire.opener(self._firmware, self._wire.port, trace=memory)
                 return self._session.time_kernel(index)
             except BoardFaultError:
                 self._close()
@@ -254,7 +259,7 @@ class _Line:
             except LinkError:
                 self._close()
                 now = time.monotonic()
-                deadline = deadline or now + self._patience
+                deadline = deadline or now + self._wire.replug_seconds
                 if now > deadline:
                     raise
-                time.sleep(min(_RETRY_SECONDS, self._patience))
+                time.sleep(min(_RETRY_SECONDS, self._wire.replug_seconds))

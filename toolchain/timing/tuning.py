@@ -16,7 +16,7 @@ from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.report.latency import predict_latency
 from toolchain.timing.kernel_firmware import Kernel
-from toolchain.timing.kernel_timing import plan_kernels, time_kernels, timed_unit
+from toolchain.timing.kernel_timing import Wire, plan_kernels, time_kernels, timed_unit
 
 _ROUNDS = 8
 
@@ -85,7 +85,7 @@ def tune(
             time_kernels(
                 lacking,
                 board,
-                port=port,
+                wire=Wire(port),
                 cmsis_nn_folder=cmsis_nn_folder,
                 database=store,
                 report=report,
