@@ -1,4 +1,4 @@
-"""docs/ and README: every page is in the site's navigation, every link leads somewhere."""
+"""docs/, README, CONTRIBUTING: every page is in the navigation, every link leads somewhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(listed) == sorted({page.name for page in PAGES} | made)
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name
+)
 def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     for target, anchor in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
         file = page.parent / target if target else page
