@@ -1,4 +1,4 @@
-# Thimble: `make demo` shows it, `make test` checks it, `make quick` checks most of it in a minute.
+# Thimble: `make demo` shows it, `make test` checks it, `make quick` checks most of it in less than two.
 # All set up what is missing first.
 
 PYTHON := .venv/bin/python
@@ -20,7 +20,7 @@ help:
 	@echo "make demo    the bundled model, compiled for an STM32F405 and run in QEMU on real samples"
 	@echo "make test    lint, types, import contract, the site, the tests, the bench of three boards in QEMU"
 	@echo "make test-long  what make test samples, in full: all boards, models and benchmarks (docs/tests.md)"
-	@echo "make quick   lint, types, import contract, and the tests in Python that are quick (a minute)"
+	@echo "make quick   lint, types, import contract, and the tests in Python that are quick (a minute and a half)"
 	@echo "make docs    the site of the documentation in build/site; a link that leads nowhere is an error"
 	@echo "make format  lay out Python and C"
 	@echo "make clean   remove what was built (not .venv)"

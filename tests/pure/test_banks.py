@@ -55,6 +55,7 @@ def test_checker_names_what_is_wrong(wrong: dict[str, tuple[int, ...]], message:
         check_spread(TWO_AT_ONCE, replace(GOOD, **wrong))
 
 
+@pytest.mark.slow
 def test_the_hottest_lies_in_the_fastest_bank_and_moves_when_it_cools() -> None:
     blocks = ArenaProblem((Block("a", 0, 2, 36, 4), Block("b", 0, 2, 36, 4)))
     for hot, heat in ((0, (900, 300)), (1, (300, 900))):

@@ -91,6 +91,7 @@ def test_another_wheel_is_refused(index: Path, real_content: dict[str, bytes]) -
     assert cmsis_nn.installed() is None
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("index")
 def test_no_wheel_says_what_to_do() -> None:
     with pytest.raises(MissingToolError, match="CMSIS_NN_DIR"):

@@ -18,6 +18,8 @@ from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
 from toolchain.reference.process import Runtime, RuntimeProcess, open_model
 
+pytestmark = pytest.mark.slow
+
 PATH = Path("compressed.tflite")
 RNG = np.random.default_rng(8)
 X = RNG.integers(-128, 128, (1, 4)).astype(np.int8)

@@ -144,6 +144,7 @@ def tight(count: int, seed: int, lives: int = 12) -> ArenaProblem:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", arena.names())
 def test_an_arena(name: str) -> None:
     problem = tight(300, 1, lives=60)

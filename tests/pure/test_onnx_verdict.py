@@ -32,6 +32,7 @@ def drifted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OnnxRuntime, "run", moved)
 
 
+@pytest.mark.slow
 def test_equal_outputs_need_no_other_comparison(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*WORDS, "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -23,6 +23,8 @@ from toolchain.reference.judges import rule_of, tolerance_of
 from toolchain.reference.process import Runtime, RuntimeProcess, open_model
 from toolchain.reference.unwritten import filled
 
+pytestmark = pytest.mark.slow
+
 KINDS = sorted(kind for kind, spec in forms().items() if spec.tflite is not None)
 
 
@@ -119,7 +121,6 @@ def test_written_operator_is_read_back(kind: str) -> None:
             assert tensor.quantisation == graph.tensors[name].quantisation
 
 
-@pytest.mark.slow
 def test_softmax_of_int16_multiplies_scale_and_beta_in_float32(process: RuntimeProcess) -> None:
     """A product in double precision is off by 1 in some ten of these 1.4 million elements."""
     beta, shape = float(np.float32(3.8805224895477295)), (60_000, 24)

@@ -137,6 +137,7 @@ def test_operators_that_moved_are_listed() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_layers_that_lose_most_by_quantisation_come_first() -> None:
     layer = {"operator": "Conv", "max_error": 0.5}
     layers = [

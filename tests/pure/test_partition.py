@@ -85,6 +85,7 @@ BLOCKED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BLOCKED)
 def test_blocks_of_a_sample_compute_the_same(kind: str) -> None:
     rng = np.random.default_rng(3)

@@ -29,6 +29,8 @@ from toolchain.ops.check import check
 from toolchain.ops.lowering import lower
 from toolchain.passes import prepare
 
+pytestmark = pytest.mark.slow
+
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 KINDS = sorted(kind for kind, spec in forms().items() if spec.tflite is not None)
 SLOWEST_SECONDS = 60.0
@@ -50,7 +52,6 @@ def read_or_refuse(data: bytes) -> None:
     assert time.process_time() - start < SLOWEST_SECONDS
 
 
-@pytest.mark.slow
 def test_damaged_bytes() -> None:
     rng = random.Random(1)
     data = DIGITS.read_bytes()
@@ -67,7 +68,6 @@ def test_damaged_fields_of_one_operator(kind: str, files: int) -> None:
         read_or_refuse(damaged_fields(tflite_bytes(forms()[kind].sample(numbers)), rng))
 
 
-@pytest.mark.slow
 def test_damaged_fields_of_a_model() -> None:
     rng = random.Random(2)
     data = DIGITS.read_bytes()
