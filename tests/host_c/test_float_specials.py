@@ -19,7 +19,9 @@ from toolchain.ops.arithmetic.activation import Activation
 KINDS = sorted(
     kind
     for kind, spec in forms().items()
-    if spec.dtypes == {DType.FLOAT32} and not kind.startswith("dynamic_")  # their weights are int8
+    if spec.dtypes == {DType.FLOAT32}
+    and not kind.startswith("dynamic_")  # their weights are int8, as those of hybrid forms
+    and spec.weights is not DType.INT8
 )
 SPECIALS = np.array(
     [0, -0.0, 1, -1, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 1e-40, 2.5, -7], np.float32
