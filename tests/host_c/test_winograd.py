@@ -25,6 +25,7 @@ from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
 from toolchain.ops.convolution.winograd import FORMS, winograd_conv2d
+from toolchain.ops.operator import operator_of
 from toolchain.ops.window import Padding
 
 TILES = tuple(FORMS)
@@ -92,7 +93,7 @@ def test_tiles_of_images_whose_lines_lie_apart(tile: int) -> None:
 def test_the_output_may_follow_the_input_as_near_as_claimed(tile: int, most: int) -> None:
     rng = np.random.default_rng(tile)
     graphs = convolutions(12, rng, tile)
-    kernels = [winograd_conv2d(graph.ops[0], graph, tile, most) for graph in graphs]
+    kernels = [winograd_conv2d(operator_of(graph.ops[0], graph), tile, most) for graph in graphs]
     overlaps = [claim for kernel in kernels if kernel is not None for claim in kernel.overlaps]
     assert len(overlaps) == len(graphs)
     sizes = [

@@ -20,6 +20,7 @@ from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.winograd import FORMS, winograd_conv2d
 from toolchain.ops.lowering import lower
+from toolchain.ops.operator import operator_of
 from toolchain.ops.weighted import constant_of
 from toolchain.ops.window import Padding
 
@@ -131,13 +132,13 @@ def test_it_is_taken_where_it_applies_and_is_asked_for(tile: int) -> None:
     assert kernel.scratch_bytes == form.scratch_bytes(16, shape, 2)
     assert [k.scratch_bytes for k in kernel.roomier()] in ([], [form.scratch_bytes(16, shape, 3)])
     onnx = _changed(rounding=Rounding.ONNX)
-    assert winograd_conv2d(onnx.ops[0], onnx, tile) is not None
+    assert winograd_conv2d(operator_of(onnx.ops[0], onnx), tile) is not None
     for other in (_changed(stride=(2, 2)), _changed(dilation=(2, 1))):
-        assert winograd_conv2d(other.ops[0], other, tile) is None
+        assert winograd_conv2d(operator_of(other.ops[0], other), tile) is None
     rng = np.random.default_rng(3)
     for depth, channels in ((12, 4), (16, 3)):
         other = convolution((6, 5), depth, channels, rng)
-        assert winograd_conv2d(other.ops[0], other, tile) is None
+        assert winograd_conv2d(operator_of(other.ops[0], other), tile) is None
 
 
 @pytest.mark.parametrize("tile", TILES)
@@ -157,7 +158,7 @@ def test_sums_that_would_overrun_are_left_to_other_kernels(tile: int) -> None:
             graph.inputs,
             graph.outputs,
         )
-        assert (winograd_conv2d(changed.ops[0], changed, tile) is not None) == taken
+        assert (winograd_conv2d(operator_of(changed.ops[0], changed), tile) is not None) == taken
 
 
 @pytest.mark.parametrize("tile", TILES)
@@ -172,4 +173,4 @@ def test_channels_without_a_fast_form_are_left_to_other_kernels(tile: int) -> No
         graph.inputs,
         graph.outputs,
     )
-    assert winograd_conv2d(changed.ops[0], changed, tile) is None
+    assert winograd_conv2d(operator_of(changed.ops[0], changed), tile) is None

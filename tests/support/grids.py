@@ -15,6 +15,7 @@ from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.operator import operator_of
 from toolchain.ops.pooling.common import Pool2D, infer_pool
 from toolchain.ops.window import Padding, Window, same_padding
 
@@ -140,7 +141,8 @@ def _pool(
     x = Tensor("x", (batches, *size, channels), DType.INT8, Q)
     y = Tensor("y", (), DType.INT8, Q)
     try:
-        shape = infer_pool(op, Graph.build("grid", [x, y], [op], ["x"], ["y"]))[0].shape
+        graph = Graph.build("grid", [x, y], [op], ["x"], ["y"])
+        shape = infer_pool(operator_of(op, graph))[0].shape
     except ValueError:
         return []
     return [_single(op, x.shape, shape)]

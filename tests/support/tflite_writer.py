@@ -15,6 +15,7 @@ from flatbuffers import flexbuffers
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ir.names import fresh_name
 from toolchain.ops import spec_of
+from toolchain.ops.operator import operator_of
 from toolchain.ops.spec import WrittenOp
 
 _TYPES = {
@@ -128,7 +129,7 @@ def _written(op: Op, graph: Graph) -> WrittenOp:
     # Of legacy files the tensors are uint8, and int8 writes them.
     form = spec.form(op, graph) if known else spec.forms[0]
     assert form.tflite is not None, f"{op.kind} has no TFLite binding"
-    written: WrittenOp = form.tflite.write(*form.given(op, graph))
+    written: WrittenOp = form.tflite.write(operator_of(op, graph))
     return written
 
 

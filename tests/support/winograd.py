@@ -15,6 +15,7 @@ from toolchain.ops.convolution.common import random_bias, random_quantisation
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.winograd import FORMS, winograd_conv2d
 from toolchain.ops.lowering import Forms
+from toolchain.ops.operator import operator_of
 from toolchain.ops.window import Padding, Window
 
 
@@ -90,7 +91,7 @@ def convolutions(count: int, rng: np.random.Generator, tile: int) -> list[Graph]
             activation=activation,
             rounding=rounding,
         )
-        if winograd_conv2d(graph.ops[0], graph, tile) is not None:
+        if winograd_conv2d(operator_of(graph.ops[0], graph), tile) is not None:
             graphs.append(graph)
     return graphs
 

@@ -16,6 +16,7 @@ from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.fixed_point import ScaleError
 from toolchain.ops.forms import Choice, Form, OpSpec, Select
 from toolchain.ops.kernel import Kernel
+from toolchain.ops.operator import Operator, operator_of
 from toolchain.ops.preference import NoKernelError, Preference
 
 
@@ -65,23 +66,23 @@ def kernel_of(op: Op, graph: Graph, core: Core, preference: Preference = Prefere
             f"{op.kind} {op.name!r}: {error}; quantise the model", operator=op.name
         ) from error
     try:
-        return _preferred(form.select, (*form.given(op, graph), core), preference)
+        return _preferred(form.select, operator_of(op, graph), core, preference)
     except ScaleError as error:
         raise UnsupportedError(f"{op.kind} {op.name!r}: {error}", operator=op.name) from error
 
 
-def _preferred(select: Select, given: tuple[Any, ...], preference: Preference) -> Kernel:
+def _preferred(select: Select, op: Operator[Any], core: Core, preference: Preference) -> Kernel:
     if preference is Preference.AUTO:
-        return select(*given)
+        return select(op, core)
     own = (select.own or select.quicker) if isinstance(select, Choice) else select
     why = "there is no other"
     if preference is Preference.CMSIS_NN:
         why = "no function of CMSIS-NN's is called for it"
         if isinstance(select, Choice):
             try:
-                return select.cmsis_nn(*given)
+                return select.cmsis_nn(op, core)
             except (NoKernelError, ScaleError) as error:
                 why = str(error)
-    found = own(*given)
+    found = own(op, core)
     wanted = found.of_cmsis_nn == (preference is Preference.CMSIS_NN)
     return found if wanted or not found.calls else replace(found, instead=why)

@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from toolchain.ir import Attributes, Graph, Op
+from toolchain.ir import Attributes
+from toolchain.ops.operator import AnyOperator
 from toolchain.ops.spec import Axis, Part, Reach
 from toolchain.ops.window import Padding, Window
 
 
-def elementwise_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def elementwise_axes(op: AnyOperator) -> tuple[Axis, ...]:
     """Every axis of the output. An operand that broadcasts along an axis is read whole."""
-    y = graph.output(op)
+    y = op.y
     result = []
     for axis, size in enumerate(y.shape):
         reaches: list[Reach | None] = []
-        for x in graph.input_tensors(op):
+        for x in op.inputs:
             own = axis - (len(y.shape) - len(x.shape)) if x is not None else -1
             moves = x is not None and own >= 0 and x.shape[own] == size
             reaches.append(Reach(own) if moves else None)
@@ -28,14 +29,14 @@ def elementwise_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     return tuple(result)
 
 
-def leading_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def leading_axes(op: AnyOperator) -> tuple[Axis, ...]:
     """Every axis but the last one, along which the operator reduces."""
-    last = len(graph.output(op).shape) - 1
-    return tuple(axis for axis in elementwise_axes(op, graph) if axis.axis != last)
+    last = len(op.y.shape) - 1
+    return tuple(axis for axis in elementwise_axes(op) if axis.axis != last)
 
 
 def window_axes(
-    op: Op, window: Window, padded: Callable[[Padding], Attributes]
+    op: AnyOperator, window: Window, padded: Callable[[Padding], Attributes]
 ) -> tuple[Axis, Axis]:
     """Rows and columns of a window that slides over NHWC images.
 

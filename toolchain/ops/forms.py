@@ -36,7 +36,7 @@ def _no_axes(op: Operator[Attributes]) -> tuple[Axis, ...]:
     return ()
 
 
-def no_reductions(*op: Any) -> tuple[Reduction, ...]:
+def no_reductions(op: Operator[Attributes]) -> tuple[Reduction, ...]:
     return ()
 
 
@@ -56,7 +56,7 @@ def _all_bytes(op: Operator[Attributes]) -> tuple[tuple[int, int], ...]:
     return tuple((0, 0 if x is None else x.size_bytes) for x in op.inputs)
 
 
-Select: TypeAlias = Callable[..., Kernel]
+Select: TypeAlias = Callable[[Operator[Any], Core], Kernel]
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Choice:
     cmsis_nn: Select
     own: Select | None = None
 
-    def __call__(self, *given: Any) -> Kernel:
-        return self.quicker(*given)
+    def __call__(self, op: Operator[Any], core: Core) -> Kernel:
+        return self.quicker(op, core)
 
 
 @dataclass(frozen=True)
@@ -137,10 +137,6 @@ class Form(Generic[A]):
     def dtypes(self) -> frozenset[DType]:
         """Element types that its activations may have; the front ends refuse others."""
         return self.types or frozenset({self.dtype or DType.INT8})
-
-    def given(self, op: Op, graph: Graph) -> tuple[Any, ...]:
-        """What its callbacks take of an operator."""
-        return (operator_of(op, graph),)
 
     def takes(self, types: Sequence[DType | None]) -> bool:
         """Whether it is for inputs of these element types; None for one that is absent."""
@@ -212,59 +208,25 @@ class OpSpec:
         return next((form for form in taking if form.weights is not None), taking[0])
 
     def infer(self, op: Op, graph: Graph) -> tuple[TensorType, ...]:
-        form = self.form(op, graph)
-        return form.infer(*form.given(op, graph))
+        return self.form(op, graph).infer(operator_of(op, graph))
 
     def reference(self, op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        form = self.form(op, graph)
-        given: tuple[Any, ...] = (*form.given(op, graph), inputs)
-        return form.reference(*given)
+        return self.form(op, graph).reference(operator_of(op, graph), inputs)
 
     def macs(self, op: Op, graph: Graph) -> int:
-        form = self.form(op, graph)
-        return form.macs(*form.given(op, graph))
+        return self.form(op, graph).macs(operator_of(op, graph))
 
     def aliases(self, op: Op, graph: Graph) -> tuple[Alias, ...]:
-        form = self.form(op, graph)
-        return form.aliases(*form.given(op, graph))
+        return self.form(op, graph).aliases(operator_of(op, graph))
 
     def strided_views(self, op: Op, graph: Graph) -> tuple[StridedView, ...]:
-        form = self.form(op, graph)
-        return form.strided_views(*form.given(op, graph))
+        return self.form(op, graph).strided_views(operator_of(op, graph))
 
     def reads(self, op: Op, graph: Graph) -> tuple[tuple[int, int], ...]:
-        form = self.form(op, graph)
-        return form.reads(*form.given(op, graph))
+        return self.form(op, graph).reads(operator_of(op, graph))
 
     def axes(self, op: Op, graph: Graph) -> tuple[Axis, ...]:
-        form = self.form(op, graph)
-        return form.axes(*form.given(op, graph))
+        return self.form(op, graph).axes(operator_of(op, graph))
 
     def reductions(self, op: Op, graph: Graph) -> tuple[Reduction, ...]:
-        form = self.form(op, graph)
-        return form.reductions(*form.given(op, graph))
-
-
-@dataclass(frozen=True)
-class OldForm(Form[Any]):
-    """A form whose callbacks take an operator and its graph instead of an `Operator`."""
-
-    infer: Callable[..., tuple[TensorType, ...]]
-    reference: Callable[..., tuple[Array, ...]]
-    select: Select
-    macs: Callable[..., int] = lambda op, graph: 0
-    aliases: Callable[..., tuple[Alias, ...]] = lambda op, graph: ()
-    strided_views: Callable[..., tuple[StridedView, ...]] = lambda op, graph: ()
-    reads: Callable[..., tuple[tuple[int, int], ...]] = lambda op, graph: tuple(
-        (0, 0 if x is None else x.size_bytes) for x in graph.input_tensors(op)
-    )
-    axes: Callable[..., tuple[Axis, ...]] = lambda op, graph: ()
-    reductions: Callable[..., tuple[Reduction, ...]] = no_reductions
-
-    def given(self, op: Op, graph: Graph) -> tuple[Any, ...]:
-        return (op, graph)
-
-
-def viewed(old: Callable[..., Any]) -> Callable[..., Any]:
-    """A callback that takes an operator and its graph, for a form whose callbacks take a view."""
-    return lambda op, *rest: old(op.op, op.graph, *rest)
+        return self.form(op, graph).reductions(operator_of(op, graph))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ir import Attributes, DType, Op, Quantisation, Tensor
+from toolchain.ops.operator import Operator
 
 Array = NDArray[np.generic]
 Index = TypeVar("Index", int, NDArray[np.int64])
@@ -128,7 +129,7 @@ class TfliteBinding:
 
     builtins: tuple[str, ...]
     read: Callable[[TfliteNode], ReadOp]
-    write: Callable[..., WrittenOp]
+    write: Callable[[Operator[Any]], WrittenOp]
 
 
 @dataclass(frozen=True)

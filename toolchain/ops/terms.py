@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.kernel import Terms
 
 SELDOM = ("slow", "float", "summed")
 """Parts of the names of terms that few models have. They are fitted last, with the others known."""
@@ -22,7 +21,7 @@ _LEAST_SLOW = 0.5
 """From this factor on a sum takes no right shift (`convolution.packing.shift_code`)."""
 
 
-def runs_of_four(size: int, times: int = 1, path: str = "") -> Terms:
+def runs_of_four(size: int, times: int = 1, path: str = "") -> kit.Terms:
     """Terms of a loop that takes four elements at a time, and of the loop over the rest.
 
     `size` elements are walked `times` times; `path` is appended to the names.
@@ -64,20 +63,20 @@ def along(
     return Along(windows, taps, whole, last)
 
 
-def is_narrow(op: Op, graph: Graph) -> bool:
+def is_narrow(op: kit.AnyOperator) -> bool:
     """Whether the kernel clamps its outputs to less than the whole range of int8."""
     activation = getattr(op.attributes, "activation", Activation.NONE)
-    return clamp_range(activation, graph.output(op)) != (-128, 127)
+    return clamp_range(activation, op.y) != (-128, 127)
 
 
-def slow_channels(op: Op, graph: Graph, once: bool = False) -> tuple[str, NDArray[np.bool_]]:
+def slow_channels(op: kit.AnyOperator, once: bool = False) -> tuple[str, NDArray[np.bool_]]:
     """The slow path's name, and a mask of the output channels that take it.
 
     A channel takes it if no quick right shift scales its sums: with TFLite's rounding if its factor
     is 0.5 or more (path "slow"), with ONNX's always (path "float"). With `once` the kernel has a
     quick ending for nearly all of those, too: one rounding or, in assembly, the FPU.
     """
-    x, weights, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+    x, weights, y = op.x, op.input(1), op.y
     channels = y.shape[-1]
     if getattr(op.attributes, "rounding", Rounding.TFLITE) is Rounding.ONNX:
         return "float", np.full(channels, not once, np.bool_)

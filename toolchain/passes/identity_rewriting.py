@@ -28,6 +28,7 @@ from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
 from toolchain.ops.convolution.reductions import convolution_ending
 from toolchain.ops.movement.concat import Concat
+from toolchain.ops.operator import operator_of
 from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, constant_of
 from toolchain.passes._rewrite import live_ops
 
@@ -133,7 +134,7 @@ def _channel_wise(
             )
         )
         sums = total.name
-    ending = convolution_ending(op, graph, attributes.activation, attributes.rounding)
+    ending = convolution_ending(operator_of(op, graph), attributes.activation, attributes.rounding)
     ops.append(Op("requantise_sums", op.name, (sums,), (y.name,), ending))
     return ops, tensors
 

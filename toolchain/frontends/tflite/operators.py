@@ -27,6 +27,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tens
 from toolchain.ir.names import Names
 from toolchain.ops import specs
 from toolchain.ops.forms import Form
+from toolchain.ops.operator import operator_of
 from toolchain.ops.spec import Array, ReadOp, TensorType
 from toolchain.ops.unary.dequantize import dequantized
 
@@ -242,7 +243,7 @@ class OperatorReader:
         )
         self._tensors.update({tensor.name: tensor for tensor in outputs})
         seen = Graph("", MappingProxyType(self._tensors), (), (), ())
-        derived = form.infer(*form.given(result, seen))[: len(outputs)]
+        derived = form.infer(operator_of(result, seen))[: len(outputs)]
         for index, output, inferred in zip(op.outputs, outputs, derived, strict=True):
             found = replace(file_tensors[index], tensor=output)
             settled = settled_as(found, inferred, op)

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.arithmetic.fixed_point import (
     Int32,
     quantize_multipliers,
 )
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.spec import ReadOp, TfliteNode, WrittenOp
 from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, present_inputs
 from toolchain.ops.window import (
     UNPADDED,
@@ -32,7 +31,7 @@ from toolchain.ops.window import (
 
 
 @dataclass(frozen=True)
-class Windowed(Attributes):
+class Windowed(kit.Attributes):
     """Attributes of a window that slides over an image. Pairs are (height, width), in pixels."""
 
     stride: tuple[int, int] = (1, 1)
@@ -48,22 +47,15 @@ class Convolution(Windowed):
     rounding: Rounding = Rounding.TFLITE
 
 
-def convolution_of(op: Op) -> Convolution:
-    """The operator's attributes."""
-    assert isinstance(op.attributes, Convolution)
-    return op.attributes
-
-
-def window_of(op: Op, graph: Graph) -> Window:
+def window_of(op: kit.Operator[Windowed]) -> Window:
     """The window of an operator whose weights have the shape [_, height, width, _]."""
-    assert isinstance(op.attributes, Windowed)
-    _, height, width, _ = graph.input(op, WEIGHTS).shape
+    _, height, width, _ = op.input(WEIGHTS).shape
     attributes = op.attributes
     return Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
 
 
 def read_padding(
-    node: TfliteNode,
+    node: kit.TfliteNode,
     size: tuple[int, int],
     kernel: tuple[int, int],
     stride: tuple[int, int],
@@ -86,12 +78,12 @@ def read_padding(
 
 
 def check_operands(
-    node: TfliteNode,
+    node: kit.TfliteNode,
     weights_rank: int,
     order: Sequence[int] = (INPUT, WEIGHTS, BIAS),
     *,
     computed: bool = False,
-) -> Tensor:
+) -> kit.Tensor:
     """Check types and quantisation of input, weights and bias; return the weights.
 
     `order` gives their indices among the file's inputs. `computed`: weights may be computed at run
@@ -100,18 +92,18 @@ def check_operands(
     """
     roles = dict(zip(("input", "weights", "bias"), order, strict=False))
     activations = node.outputs[0].dtype
-    bias = DType.INT64 if activations is DType.INT16 else DType.INT32
-    wanted = {"input": activations, "weights": DType.INT8, "bias": bias}
-    if activations is DType.FLOAT32:
-        wanted = dict.fromkeys(roles, DType.FLOAT32)
-    found: dict[str, Tensor] = {}
+    bias = kit.DType.INT64 if activations is kit.DType.INT16 else kit.DType.INT32
+    wanted = {"input": activations, "weights": kit.DType.INT8, "bias": bias}
+    if activations is kit.DType.FLOAT32:
+        wanted = dict.fromkeys(roles, kit.DType.FLOAT32)
+    found: dict[str, kit.Tensor] = {}
     for role, index in roles.items():
         tensor = node.inputs[index] if index < len(node.inputs) else None
         if tensor is None:
             continue
         if tensor.dtype is not wanted[role]:
-            wide = role == "bias" and activations is DType.INT16
-            if activations is DType.FLOAT32:
+            wide = role == "bias" and activations is kit.DType.INT16
+            if activations is kit.DType.FLOAT32:
                 raise node.unsupported(
                     f"{role} is {tensor.dtype.value} beside float32 (dynamic-range quantisation)",
                     "quantise activations too, with a representative_dataset, or convert to float",
@@ -130,7 +122,7 @@ def check_operands(
     x, weights = found["input"], found["weights"]
     if len(weights.shape) != weights_rank or len(x.shape) < 1:
         raise node.unsupported(f"weights of shape {weights.shape}")
-    if activations is DType.FLOAT32:
+    if activations is kit.DType.FLOAT32:
         return weights
     for tensor in (x, weights, node.outputs[0]):
         if tensor.quantisation is None:
@@ -146,12 +138,12 @@ def check_operands(
     return weights
 
 
-def weight_zero_point(weights: Tensor) -> int:
+def weight_zero_point(weights: kit.Tensor) -> int:
     """The zero point of all weights. Only legacy uint8 models have one other than 0."""
     return weights.q.zero_point
 
 
-def read_convolution(node: TfliteNode, attributes: type[Convolution]) -> ReadOp:
+def read_convolution(node: kit.TfliteNode, attributes: type[Convolution]) -> kit.ReadOp:
     """The attributes of a TFLite CONV_2D or DEPTHWISE_CONV_2D."""
     weights, options, x = check_operands(node, 4), node.options, node.inputs[INPUT]
     assert x is not None
@@ -162,46 +154,45 @@ def read_convolution(node: TfliteNode, attributes: type[Convolution]) -> ReadOp:
     dilation = (int(options.dilationHFactor), int(options.dilationWFactor))
     padding = read_padding(node, (x.shape[1], x.shape[2]), kernel, stride, dilation)
     walk = attributes(stride, dilation, padding, read_activation(node))
-    return ReadOp(walk, present_inputs(node))
+    return kit.ReadOp(walk, present_inputs(node))
 
 
 def write_convolution(
-    op: Op, graph: Graph, builtin: str, options_type: str, **options: int
-) -> WrittenOp:
+    op: kit.Operator[Convolution], builtin: str, options_type: str, **options: int
+) -> kit.WrittenOp:
     """The TFLite operator `builtin`, inverse of `read_convolution`. Raises as `write_window`."""
-    activation = convolution_of(op).activation
-    return write_window(op, graph, activation, builtin, options_type, version=3, **options)
+    activation = op.attributes.activation
+    return write_window(op, activation, builtin, options_type, version=3, **options)
 
 
 def write_window(
-    op: Op,
-    graph: Graph,
+    op: kit.Operator[Windowed],
     activation: Activation,
     builtin: str,
     options_type: str,
     *,
     version: int,
     **options: int,
-) -> WrittenOp:
+) -> kit.WrittenOp:
     """The TFLite operator `builtin` of a window over an image.
 
     Raises ValueError if the padding is neither SAME nor VALID.
     """
-    attributes, x = op.attributes, graph.input(op, INPUT)
+    attributes, x = op.attributes, op.input(INPUT)
     assert isinstance(attributes, Windowed)
     shared = {
-        "padding": padding_scheme(window_of(op, graph), (x.shape[1], x.shape[2])),
+        "padding": padding_scheme(window_of(op), (x.shape[1], x.shape[2])),
         "strideH": attributes.stride[0],
         "strideW": attributes.stride[1],
         "dilationHFactor": attributes.dilation[0],
         "dilationWFactor": attributes.dilation[1],
         "fusedActivationFunction": activation,
     }
-    return WrittenOp(builtin, options_type, shared | options, version=version)
+    return kit.WrittenOp(builtin, options_type, shared | options, version=version)
 
 
 def channel_requantisation(
-    x: Tensor, weights: Tensor, y: Tensor, channels: int
+    x: kit.Tensor, weights: kit.Tensor, y: kit.Tensor, channels: int
 ) -> tuple[Int32, Int32]:
     """Multiplier (Q0.31) and left shift of each output channel.
 
@@ -217,32 +208,34 @@ def channel_requantisation(
 
 def random_quantisation(
     rng: np.random.Generator, channels: int, depth: int
-) -> tuple[Quantisation, Quantisation, Quantisation]:
+) -> tuple[kit.Quantisation, kit.Quantisation, kit.Quantisation]:
     """Random quantisation of a sample's input, weights and output.
 
     Weights are quantised per channel in three of four cases. The output's scale suits sums of
     `depth` products, so most outputs lie within int8 and some beyond.
     """
-    x = Quantisation((_float32(2.0 ** rng.uniform(-8, -2)),), (int(rng.integers(-128, 128)),))
+    x = kit.Quantisation((_float32(2.0 ** rng.uniform(-8, -2)),), (int(rng.integers(-128, 128)),))
     if rng.random() < 0.75:
         scales = tuple(_float32(s) for s in 2.0 ** rng.uniform(-11, -5, channels))
-        weights = Quantisation(scales, (0,) * channels, None if channels == 1 else 0)
+        weights = kit.Quantisation(scales, (0,) * channels, None if channels == 1 else 0)
     else:
-        weights = Quantisation((_float32(2.0 ** rng.uniform(-10, -5)),), (0,))
+        weights = kit.Quantisation((_float32(2.0 ** rng.uniform(-10, -5)),), (0,))
     spread = 2.0 ** rng.uniform(-2, 2) * 90 * np.sqrt(depth)
     typical = float(np.exp(np.mean(np.log(weights.scales))))
-    y = Quantisation((_float32(x.scale * typical * spread),), (int(rng.integers(-128, 128)),))
+    y = kit.Quantisation((_float32(x.scale * typical * spread),), (int(rng.integers(-128, 128)),))
     return x, weights, y
 
 
 def random_bias(
-    rng: np.random.Generator, x: Quantisation, weights: Quantisation, channels: int
-) -> Tensor:
+    rng: np.random.Generator, x: kit.Quantisation, weights: kit.Quantisation, channels: int
+) -> kit.Tensor:
     """A random bias, quantised as TFLite does: int32 with scale input scale * weight scale."""
     scales = tuple(_float32(x.scale * s) for s in weights.scales)
     zeros = (0,) * len(scales)
     data = rng.integers(-20000, 20000, channels).astype(np.int32)
-    return Tensor("bias", (channels,), DType.INT32, Quantisation(scales, zeros, weights.axis), data)
+    return kit.Tensor(
+        "bias", (channels,), kit.DType.INT32, kit.Quantisation(scales, zeros, weights.axis), data
+    )
 
 
 def _float32(value: float) -> float:

@@ -6,58 +6,54 @@ scheme), with sums in int64: `reference_integer_ops::ConvPerChannel`.
 
 from __future__ import annotations
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import convolution_of, window_of
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution, window_of
 from toolchain.ops.convolution.conv2d_f32 import F32
 from toolchain.ops.convolution.conv2d_s8 import S8
 from toolchain.ops.convolution.conv2d_s8 import Conv2D as Conv2D
 from toolchain.ops.convolution.kernels import thimble_convolve_s16
 from toolchain.ops.convolution.kernels.cmsis_nn import arm_convolve_fast_s16, arm_convolve_s16
 from toolchain.ops.convolution.kernels.int16 import held, rows_of
-from toolchain.ops.forms import Choice, OpSpec
 from toolchain.ops.hybrid.convolutions import hybrid_conv2d
-from toolchain.ops.kernel import Kernel
-from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.weighted import INPUT, WEIGHTS
 
 
-def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select_s16(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """CMSIS-NN's function; for groups, and for sums that it does not hold, Thimble's own."""
-    own = _groups(op, graph) or not held(op, graph, rows_of(op, graph))
-    return (_own_s16 if own else _cmsis_nn_s16)(op, graph, core)
+    own = _groups(op) or not held(op, rows_of(op))
+    return (_own_s16 if own else _cmsis_nn_s16)(op, core)
 
 
-def _groups(op: Op, graph: Graph) -> bool:
-    return graph.input(op, INPUT).shape[3] != graph.input(op, WEIGHTS).shape[3]
+def _groups(op: kit.AnyOperator) -> bool:
+    return op.input(INPUT).shape[3] != op.input(WEIGHTS).shape[3]
 
 
-def _cmsis_nn_s16(op: Op, graph: Graph, core: Core) -> Kernel:
+def _cmsis_nn_s16(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """The function that `arm_convolve_wrapper_s16` would choose.
 
     Raises NoKernelError for groups and for sums that it does not hold.
     """
-    if _groups(op, graph):
-        raise NoKernelError("CMSIS-NN's convolutions have no groups")
-    if not held(op, graph, rows_of(op, graph)):
-        raise NoKernelError("arm_convolve_s16 does not hold the sums")
-    window = window_of(op, graph)
-    if arm_convolve_fast_s16.takes(op, graph, core, window):
-        return arm_convolve_fast_s16.kernel(op, graph, window)
-    return arm_convolve_s16.kernel(op, graph, window)
+    if _groups(op):
+        raise kit.NoKernelError("CMSIS-NN's convolutions have no groups")
+    if not held(op, rows_of(op)):
+        raise kit.NoKernelError("arm_convolve_s16 does not hold the sums")
+    window = window_of(op)
+    if arm_convolve_fast_s16.takes(op, core, window):
+        return arm_convolve_fast_s16.kernel(op, window)
+    return arm_convolve_s16.kernel(op, window)
 
 
-def _own_s16(op: Op, graph: Graph, core: Core) -> Kernel:
+def _own_s16(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """Thimble's kernel, which takes groups, too."""
-    window, activation = window_of(op, graph), convolution_of(op).activation
-    return thimble_convolve_s16.kernel(op, graph, window, activation)
+    window, activation = window_of(op), op.attributes.activation
+    return thimble_convolve_s16.kernel(op, window, activation)
 
 
 _S16 = int16_form(
     S8,
     "int16 with constant int8 weights and int64 bias; any stride, dilation, groups",
-    Choice(_select_s16, _cmsis_nn_s16, _own_s16),
+    kit.Choice(_select_s16, _cmsis_nn_s16, _own_s16),
 )
 
-SPEC = OpSpec((S8, _S16, F32, hybrid_conv2d(F32)))
+SPEC = kit.OpSpec((S8, _S16, F32, hybrid_conv2d(F32)))

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.convolution import cmsis_nn
-from toolchain.ops.convolution.common import weight_zero_point, window_of
+from toolchain.ops.convolution.common import Convolution, weight_zero_point, window_of
 from toolchain.ops.convolution.kernel_parts import PLAIN, quicker
 from toolchain.ops.convolution.kernels import (
     thimble_convolve_1x1_s4,
@@ -25,8 +24,6 @@ from toolchain.ops.convolution.kernels import (
     thimble_convolve_s8,
 )
 from toolchain.ops.convolution.packing import Int8, fit_nibbles
-from toolchain.ops.extents import round_up
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.weighted import (
     INPUT,
     WEIGHTS,
@@ -40,71 +37,71 @@ the cycles of those of eight bits, on a Cortex-M4, M33 and M7 and the slowest fl
 and channels, what each window takes more is not spread."""
 
 
-def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
+def select_conv2d(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """The quicker kernel of an int8 conv2d: Thimble's, but on Helium CMSIS-NN's where Thimble's for
     vectors does not take the operator.
     """
-    if _takes_lanes(op, graph, core):
-        return own_conv2d(op, graph, core)
-    return quicker(cmsis_nn.conv2d, own_conv2d, op, graph, core)
+    if _takes_lanes(op, core):
+        return own_conv2d(op, core)
+    return quicker(cmsis_nn.conv2d, own_conv2d, op, core)
 
 
-def own_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
+def own_conv2d(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """Thimble's kernel of an int8 conv2d, which takes any."""
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
-    window, depth = window_of(op, graph), weights.shape[3]
+    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    window, depth = window_of(op), weights.shape[3]
     filters = constant_of(weights).astype(np.int8, copy=False)
-    if _takes_lanes(op, graph, core):
-        return _lanes_conv2d(op, graph, window, filters)
+    if _takes_lanes(op, core):
+        return _lanes_conv2d(op, window, filters)
     plain = depth == x.shape[3] and weight_zero_point(weights) == 0
-    four_bits = _four_bits_pay(op, graph)
+    four_bits = _four_bits_pay(op)
     if core.multiplies_alone and plain and not four_bits:
-        return thimble_convolve_packed_s8.kernel(op, graph, window)
+        return thimble_convolve_packed_s8.kernel(op, window)
     pointwise = window.kernel == PLAIN and window.padding == UNPADDED
     if pointwise and window.stride == PLAIN and plain and depth % 4 == 0:
         alone = thimble_convolve_1x1_s4.kernel if four_bits else thimble_convolve_1x1_s8.kernel
-        return alone(op, graph, window)
+        return alone(op, window)
     runs = window.kernel[1] == 1 or window.dilation[1] == 1
     words = window.kernel[1] * depth % 4 == 0 and x.shape[0] == 1
     if runs and words and plain and window.padding == UNPADDED:
         inside = (
             thimble_convolve_inside_s4.kernel if four_bits else thimble_convolve_inside_s8.kernel
         )
-        return inside(op, graph, window)
+        return inside(op, window)
     anywhere = thimble_convolve_s4.kernel if four_bits else thimble_convolve_s8.kernel
-    return anywhere(op, graph, window, filters)
+    return anywhere(op, window, filters)
 
 
-def one_channel_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
+def one_channel_conv2d(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """Thimble's kernel for the depthwise convolution of an image of one channel, which is an
     ordinary one.
     """
-    weights, window = graph.input(op, WEIGHTS), window_of(op, graph)
+    weights, window = op.input(WEIGHTS), window_of(op)
     filters = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
     if core.mve:
-        return _lanes_conv2d(op, graph, window, filters)
-    return thimble_convolve_s8.kernel(op, graph, window, filters)
+        return _lanes_conv2d(op, window, filters)
+    return thimble_convolve_s8.kernel(op, window, filters)
 
 
-def _takes_lanes(op: Op, graph: Graph, core: Core) -> bool:
+def _takes_lanes(op: kit.AnyOperator, core: kit.Core) -> bool:
     """Whether the kernel for vectors of Helium takes a convolution."""
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    x, weights = op.input(INPUT), op.input(WEIGHTS)
     return core.mve and weights.shape[3] == x.shape[3]
 
 
-def _lanes_conv2d(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel:
+def _lanes_conv2d(op: kit.Operator[Convolution], window: Window, filters: Int8) -> kit.Kernel:
     """`filters` are [channels, height, width, depth]."""
-    if weight_zero_point(graph.input(op, WEIGHTS)):
-        return thimble_convolve_offset_lanes_s8.kernel(op, graph, window, filters)
-    return thimble_convolve_lanes_s8.kernel(op, graph, window, filters)
+    if weight_zero_point(op.input(WEIGHTS)):
+        return thimble_convolve_offset_lanes_s8.kernel(op, window, filters)
+    return thimble_convolve_lanes_s8.kernel(op, window, filters)
 
 
-def _four_bits_pay(op: Op, graph: Graph) -> bool:
+def _four_bits_pay(op: kit.AnyOperator) -> bool:
     """Whether weights fit four bits, and packing them saves flash and costs little time."""
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    x, weights = op.input(INPUT), op.input(WEIGHTS)
     if weight_zero_point(weights):
         return False
-    taps = round_up(weights.elements // weights.shape[0], 4)
+    taps = kit.round_up(weights.elements // weights.shape[0], 4)
     channels = weights.shape[0] * weights.shape[3] // x.shape[3]  # of a group
     if taps < _FOUR_BIT_TAPS or channels < _FOUR_BIT_CHANNELS:
         return False

@@ -6,40 +6,37 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import convolution_of, window_of
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution, window_of
 from toolchain.ops.convolution.conv2d_s8 import S8
 from toolchain.ops.convolution.kernels import thimble_convolve_f32
 from toolchain.ops.convolution.window_f32 import window_f32
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import (
     float32_form,
     image_patches,
     with_bias_and_activation,
 )
-from toolchain.ops.spec import Array
 from toolchain.ops.weighted import INPUT, WEIGHTS
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
     channels, depth = weights.shape[0], weights.shape[3]
     group = channels // (x.shape[3] // depth)
     filters = inputs[WEIGHTS].astype(np.float32)
     image = inputs[INPUT].astype(np.float32)
     sums = np.zeros(y.shape, np.float32)
     first = np.arange(channels) // group * depth
-    for row, patches in enumerate(image_patches(image, window_of(op, graph), y.shape)):
+    for row, patches in enumerate(image_patches(image, window_of(op), y.shape)):
         for column, seen in enumerate(patches):
             for index in range(depth):
                 sums = sums + seen[..., first + index] * filters[:, row, column, index]
-    return (with_bias_and_activation(sums, op, inputs, convolution_of(op).activation),)
+    return (with_bias_and_activation(sums, op, inputs, op.attributes.activation),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    window, activation = window_of(op, graph), convolution_of(op).activation
+def _select(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    window, activation = window_of(op), op.attributes.activation
     return thimble_convolve_f32.kernel(
         window_f32(x.shape, y.shape, window, activation, weights.shape[3])
     )

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
@@ -22,8 +21,8 @@ from toolchain.ops.axes import window_axes
 from toolchain.ops.convolution import cmsis_nn
 from toolchain.ops.convolution.common import (
     Convolution,
+    Windowed,
     channel_requantisation,
-    convolution_of,
     random_bias,
     random_quantisation,
     read_convolution,
@@ -35,8 +34,6 @@ from toolchain.ops.convolution.conv2d_choice import own_conv2d, select_conv2d
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D
 from toolchain.ops.convolution.reductions import convolution_reductions
 from toolchain.ops.convolution.winograd import winograd_forms
-from toolchain.ops.forms import Choice, OldForm
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.onnx import (
     add_bias,
     image_axes,
@@ -44,20 +41,6 @@ from toolchain.ops.readers.onnx import (
     onnx_bias,
     stored_weights,
     window,
-)
-from toolchain.ops.spec import (
-    WEIGHTED,
-    Array,
-    Axis,
-    OnnxBinding,
-    OnnxNode,
-    Reach,
-    ReadOp,
-    Reduction,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
 )
 from toolchain.ops.weighted import (
     BIAS,
@@ -73,8 +56,8 @@ class Conv2D(Convolution):
     """Attributes of conv2d. The number of groups follows from the weights' shape."""
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
+    x, weights = op.input(INPUT), op.input(WEIGHTS)
     if len(x.shape) != 4 or len(weights.shape) != 4:
         raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
     batches, height, width, depth = x.shape
@@ -83,17 +66,17 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
         raise ValueError(
             f"{depth} input channels and {channels} filters of depth {group_depth} form no groups"
         )
-    if has_bias(op):
-        bias = graph.input(op, BIAS)
+    if has_bias(op.op):
+        bias = op.input(BIAS)
         if bias.elements != channels:
             raise ValueError(f"{bias.elements} bias values for {channels} channels")
-    out_h, out_w = window_of(op, graph).output_size(height, width)
-    return (TensorType((batches, out_h, out_w, channels), x.dtype),)
+    out_h, out_w = window_of(op).output_size(height, width)
+    return (kit.TensorType((batches, out_h, out_w, channels), x.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    window, (_, out_h, out_w, channels) = window_of(op, graph), y.shape
+def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    window, (_, out_h, out_w, channels) = window_of(op), y.shape
     pad, (stride_h, stride_w) = window.padding, window.stride
     image = np.pad(
         inputs[INPUT].astype(np.float64) - x.q.zero_point,
@@ -117,57 +100,57 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
                 part = seen[..., group * group_depth : (group + 1) * group_depth]
                 total[..., group, :] += part @ filters[group, :, row, column].T
     sums = total.reshape(y.shape).astype(np.int64)
-    if has_bias(op):
+    if has_bias(op.op):
         sums = sums + inputs[BIAS].astype(np.int64).reshape(-1)
-    low, high = clamp_range(convolution_of(op).activation, y)
-    if convolution_of(op).rounding is Rounding.ONNX:
+    low, high = clamp_range(op.attributes.activation, y)
+    if op.attributes.rounding is Rounding.ONNX:
         return (requantise_onnx(sums, x, weights, y, (low, high)),)
     multiplier, shift = channel_requantisation(x, weights, y, channels)
     return (requantise(sums, multiplier, shift, y, low, high),)
 
 
-def _macs(op: Op, graph: Graph) -> int:
-    _, height, width, depth = graph.input(op, WEIGHTS).shape
-    return graph.output(op).elements * height * width * depth
+def _macs(op: kit.AnyOperator) -> int:
+    _, height, width, depth = op.input(WEIGHTS).shape
+    return op.y.elements * height * width * depth
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[Convolution]) -> tuple[kit.Axis, ...]:
     """Rows, columns, and, without groups, output channels: each has filters of its own."""
-    attributes = convolution_of(op)
-    image = window_axes(op, window_of(op, graph), lambda pad: replace(attributes, padding=pad))
-    if graph.input(op, WEIGHTS).shape[3] != graph.input(op, INPUT).shape[3]:
+    attributes = op.attributes
+    image = window_axes(op, window_of(op), lambda pad: replace(attributes, padding=pad))
+    if op.input(WEIGHTS).shape[3] != op.input(INPUT).shape[3]:
         return image
-    own = (Reach(0),) * (len(op.inputs) - 1)
-    return (*image, Axis(3, (None, *own), lambda part: attributes))
+    own = (kit.Reach(0),) * (len(op.inputs) - 1)
+    return (*image, kit.Axis(3, (None, *own), lambda part: attributes))
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return _with_forms(select_conv2d(op, graph, core), op, graph, core)
+def _select(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
+    return _with_forms(select_conv2d(op, core), op, core)
 
 
-def _own(op: Op, graph: Graph, core: Core) -> Kernel:
-    return _with_forms(own_conv2d(op, graph, core), op, graph, core)
+def _own(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
+    return _with_forms(own_conv2d(op, core), op, core)
 
 
-def _with_forms(kernel: Kernel, op: Op, graph: Graph, core: Core) -> Kernel:
+def _with_forms(kernel: kit.Kernel, op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """Helium's vectors are quicker than Winograd's algorithm, which has no kernel for them."""
-    return kernel if core.mve else replace(kernel, forms=lambda: winograd_forms(op, graph))
+    return kernel if core.mve else replace(kernel, forms=lambda: winograd_forms(op))
 
 
-def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
-    attributes, window = convolution_of(op), window_of(op, graph)
-    return convolution_reductions(op, graph, window, attributes.activation, attributes.rounding)
+def _reductions(op: kit.Operator[Convolution]) -> tuple[kit.Reduction, ...]:
+    attributes, window = op.attributes, window_of(op)
+    return convolution_reductions(op, window, attributes.activation, attributes.rounding)
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     return read_convolution(node, Conv2D)
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    return write_convolution(op, graph, "CONV_2D", "Conv2DOptions")
+def _write(op: kit.Operator[Convolution]) -> kit.WrittenOp:
+    return write_convolution(op, "CONV_2D", "Conv2DOptions")
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     pointwise = rng.random() < 0.3
     kernel = (1, 1) if pointwise else (int(rng.integers(1, 6)), int(rng.integers(1, 5)))
     stride = (1, 1) if rng.random() < 0.5 else (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
@@ -184,19 +167,19 @@ def _sample(rng: np.random.Generator) -> Graph:
     w_shape = (channels, *kernel, group_depth)
     weights = rng.integers(-127, 128, w_shape).astype(np.int8)
     tensors = [
-        Tensor("x", (1, *size, depth), DType.INT8, x_q),
-        Tensor("weights", w_shape, DType.INT8, w_q, weights),
-        Tensor("y", (1, *window.output_size(*size), channels), DType.INT8, y_q),
+        kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q),
+        kit.Tensor("weights", w_shape, kit.DType.INT8, w_q, weights),
+        kit.Tensor("y", (1, *window.output_size(*size), channels), kit.DType.INT8, y_q),
     ]
     tensors.append(random_bias(rng, x_q, w_q, channels))  # LiteRT refuses CONV_2D without one
     inputs = ["x", "weights", "bias"]
     activation = rng.choice(np.array(list(Activation), dtype=object))
     attributes = Conv2D(stride, dilation, padding, activation)
-    op = Op("conv2d", "conv", tuple(inputs), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    op = kit.Op("conv2d", "conv", tuple(inputs), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """Conv, one- or two-dimensional; depthwise where every group has one input channel."""
     axes, channels_in = image_axes(node), node.shape(0)[1]
     weights = stored_weights(node, WEIGHTS, axis=0)
@@ -224,19 +207,19 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit(kind, attributes, inputs, q, axes, image_shape(node.output_shape()))
 
 
-S8 = OldForm(
-    quantised=WEIGHTED,
+S8 = kit.Form(
+    quantised=kit.WEIGHTED,
     kind="conv2d",
     attributes=Conv2D,
     infer=_infer,
     reference=_reference,
-    select=Choice(_select, cmsis_nn.conv2d, _own),
+    select=kit.Choice(_select, cmsis_nn.conv2d, _own),
     sample=_sample,
     macs=_macs,
     axes=_axes,
     reductions=_reductions,
-    tflite=TfliteBinding(("CONV_2D",), _read, _write),
-    onnx=OnnxBinding(("Conv",), _read_onnx),
-    dtype=DType.INT8,
+    tflite=kit.TfliteBinding(("CONV_2D",), _read, _write),
+    onnx=kit.OnnxBinding(("Conv",), _read_onnx),
+    dtype=kit.DType.INT8,
     limits="int8 or legacy uint8; constant weights, int4 too; any stride, dilation, groups",
 )

@@ -11,33 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.convolution.common import check_operands
-from toolchain.ops.extents import Extents, whole, window_reach
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import (
-    Call,
-    Input,
-    Kernel,
-    Output,
-    Struct,
-    Touched,
-    numbers,
-)
+from toolchain.ops.extents import window_reach
 from toolchain.ops.readers.float32 import range_of, with_bias_and_activation
-from toolchain.ops.spec import (
-    Array,
-    Axis,
-    Part,
-    Reach,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 from toolchain.ops.terms import along
 from toolchain.ops.weighted import (
     BIAS,
@@ -54,7 +32,7 @@ _DILATIONS = ("dilationDFactor", "dilationHFactor", "dilationWFactor")
 
 
 @dataclass(frozen=True)
-class Conv3D(Attributes):
+class Conv3D(kit.Attributes):
     """Triples are by plane, row and column, in voxels: `before` and `after` are the padding."""
 
     stride: Triple = (1, 1, 1)
@@ -62,11 +40,6 @@ class Conv3D(Attributes):
     before: Triple = (0, 0, 0)
     after: Triple = (0, 0, 0)
     activation: Activation = Activation.NONE
-
-
-def _attributes(op: Op) -> Conv3D:
-    assert isinstance(op.attributes, Conv3D)
-    return op.attributes
 
 
 def _extent(taps: int, dilation: int) -> int:
@@ -85,15 +58,15 @@ def _three(values: Sequence[int]) -> Triple:
     return planes, rows, columns
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, weights, own = graph.input(op, INPUT), graph.input(op, WEIGHTS), _attributes(op)
+def _infer(op: kit.Operator[Conv3D]) -> tuple[kit.TensorType, ...]:
+    x, weights, own = op.input(INPUT), op.input(WEIGHTS), op.attributes
     if len(x.shape) != 5 or len(weights.shape) != 5:
         raise ValueError(f"needs NDHWC input and DHWIO weights, got {x.shape} and {weights.shape}")
     *taps, depth, channels = weights.shape
     if depth != x.shape[4]:
         raise ValueError(f"filters of depth {depth} for {x.shape[4]} channels")
-    if has_bias(op) and graph.input(op, BIAS).elements != channels:
-        raise ValueError(f"{graph.input(op, BIAS).elements} bias values for {channels} channels")
+    if has_bias(op.op) and op.input(BIAS).elements != channels:
+        raise ValueError(f"{op.input(BIAS).elements} bias values for {channels} channels")
     if min(*taps, *own.stride, *own.dilation) < 1 or min(*own.before, *own.after) < 0:
         raise ValueError(f"stride, dilation, kernel or padding out of range: {own}, {taps}")
     sizes = []
@@ -103,15 +76,17 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
         if rest < 0:
             raise ValueError(f"a window of {extent} does not fit the padded axis {1 + axis}")
         sizes.append(rest // own.stride[axis] + 1)
-    return (TensorType((x.shape[0], *sizes, channels), x.dtype),)
+    return (kit.TensorType((x.shape[0], *sizes, channels), x.dtype),)
 
 
-def _taps(op: Op, graph: Graph, volume: Array) -> Iterator[tuple[NDArray[np.float32], Triple]]:
+def _taps(
+    op: kit.Operator[Conv3D], volume: kit.Array
+) -> Iterator[tuple[NDArray[np.float32], Triple]]:
     """What each tap sees of the volume, 0 outside of it, in the order of the taps."""
-    own, y = _attributes(op), graph.output(op)
+    own, y = op.attributes, op.y
     pads = ((0, 0), *zip(own.before, own.after, strict=True), (0, 0))
     wide = np.pad(volume.astype(np.float32), pads)
-    for tap in np.ndindex(*graph.input(op, WEIGHTS).shape[:3]):
+    for tap in np.ndindex(*op.input(WEIGHTS).shape[:3]):
         seen = [
             slice(place * dilation, place * dilation + (size - 1) * stride + 1, stride)
             for place, dilation, size, stride in zip(
@@ -121,76 +96,76 @@ def _taps(op: Op, graph: Graph, volume: Array) -> Iterator[tuple[NDArray[np.floa
         yield wide[(slice(None), *seen)], _three(tap)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.Operator[Conv3D], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     filters = inputs[WEIGHTS].astype(np.float32)
-    sums = np.zeros(graph.output(op).shape, np.float32)
-    for seen, tap in _taps(op, graph, inputs[INPUT]):
+    sums = np.zeros(op.y.shape, np.float32)
+    for seen, tap in _taps(op, inputs[INPUT]):
         for channel in range(filters.shape[3]):
             sums = sums + seen[..., channel, None] * filters[tap][channel]
-    return (with_bias_and_activation(sums, op, inputs, _attributes(op).activation),)
+    return (with_bias_and_activation(sums, op, inputs, op.attributes.activation),)
 
 
-def _macs(op: Op, graph: Graph) -> int:
-    weights = graph.input(op, WEIGHTS)
-    return graph.output(op).elements * weights.elements // weights.shape[4]
+def _macs(op: kit.AnyOperator) -> int:
+    weights = op.input(WEIGHTS)
+    return op.y.elements * weights.elements // weights.shape[4]
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[Conv3D]) -> tuple[kit.Axis, ...]:
     """Planes, rows, columns, and output channels: each has filters of its own."""
-    own, taps = _attributes(op), graph.input(op, WEIGHTS).shape
+    own, taps = op.attributes, op.input(WEIGHTS).shape
     rest = (None,) * (len(op.inputs) - 1)
 
-    def along_axis(axis: int) -> Axis:
-        def block(part: Part) -> Attributes:
+    def along_axis(axis: int) -> kit.Axis:
+        def block(part: kit.Part) -> kit.Attributes:
             before, after = list(own.before), list(own.after)
             before[axis], after[axis] = part.before, part.after
             return replace(own, before=_three(before), after=_three(after))
 
         extent = _extent(taps[axis], own.dilation[axis])
-        reach = Reach(1 + axis, own.stride[axis], extent, own.before[axis])
-        return Axis(1 + axis, (reach, *rest), block)
+        reach = kit.Reach(1 + axis, own.stride[axis], extent, own.before[axis])
+        return kit.Axis(1 + axis, (reach, *rest), block)
 
-    filters = (None, Reach(4), Reach(0))[: len(op.inputs)]
-    return (*(along_axis(axis) for axis in range(3)), Axis(4, filters, lambda part: own))
+    filters = (None, kit.Reach(4), kit.Reach(0))[: len(op.inputs)]
+    return (*(along_axis(axis) for axis in range(3)), kit.Axis(4, filters, lambda part: own))
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    own = _attributes(op)
+def _select(op: kit.Operator[Conv3D], core: kit.Core) -> kit.Kernel:
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    own = op.attributes
     low, high = range_of(own.activation)
-    window = Struct(
+    window = kit.Struct(
         "thimble_volume_f32",
         {
             "batches": x.shape[0],
-            "input": numbers(x.shape[1:4]),
+            "input": kit.numbers(x.shape[1:4]),
             "input_c": x.shape[4],
-            "output": numbers(y.shape[1:4]),
+            "output": kit.numbers(y.shape[1:4]),
             "output_c": y.shape[4],
-            "kernel": numbers(weights.shape[:3]),
-            "stride": numbers(own.stride),
-            "dilation": numbers(own.dilation),
-            "pad": numbers(own.before),
+            "kernel": kit.numbers(weights.shape[:3]),
+            "stride": kit.numbers(own.stride),
+            "dilation": kit.numbers(own.dilation),
+            "pad": kit.numbers(own.before),
             "min": low,
             "max": high,
         },
     )
-    call = Call(
+    call = kit.Call(
         "thimble_convolve_3d_f32",
         {
             "window": window,
-            "input": Input(INPUT),
-            "filters": Input(WEIGHTS),
-            "bias": Input(BIAS),
-            "output": Output(0),
+            "input": kit.Input(INPUT),
+            "filters": kit.Input(WEIGHTS),
+            "bias": kit.Input(BIAS),
+            "output": kit.Output(0),
         },
     )
-    return Kernel((call,), _extents, find_terms=lambda: _terms(op, graph))
+    return kit.Kernel((call,), _extents, find_terms=lambda: _terms(op))
 
 
-def _terms(op: Op, graph: Graph) -> dict[str, float]:
+def _terms(op: kit.Operator[Conv3D]) -> dict[str, float]:
     """Turns of the kernel's loops: four channels of a voxel are summed at once."""
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    own, inside = _attributes(op), 1
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    own, inside = op.attributes, 1
     for axis in range(3):
         inside *= along(
             x.shape[1 + axis],
@@ -214,7 +189,7 @@ def _terms(op: Op, graph: Graph) -> dict[str, float]:
     }
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     window = {
         name: call.row(f"window.{name}")
@@ -229,22 +204,22 @@ def _extents(touched: Touched) -> Extents:
         return planes * rows * columns
 
     read = {
-        INPUT: whole(batches * volume(window["input"]) * depth, 4),
-        WEIGHTS: whole(volume(window["kernel"]) * depth * channels, 4),
+        INPUT: kit.whole(batches * volume(window["input"]) * depth, 4),
+        WEIGHTS: kit.whole(volume(window["kernel"]) * depth * channels, 4),
     }
     if touched.has(BIAS):
-        read[BIAS] = whole(channels, 4)
+        read[BIAS] = kit.whole(channels, 4)
     steps = zip(
         *(window[name] for name in ("output", "stride", "kernel", "dilation", "pad")), strict=True
     )
-    return Extents(
+    return kit.Extents(
         read,
-        {0: whole(batches * volume(window["output"]) * channels, 4)},
+        {0: kit.whole(batches * volume(window["output"]) * channels, 4)},
         largest=window_reach(steps),
     )
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     weights, x, options = check_operands(node, 5), node.inputs[INPUT], node.options
     assert x is not None
     if len(x.shape) != 5:
@@ -259,11 +234,11 @@ def _read(node: TfliteNode) -> ReadOp:
         pads = map(_same, x.shape[1:4], taps, stride, dilation)
         before, after = map(list, zip(*pads, strict=True))
     attributes = Conv3D(stride, dilation, _three(before), _three(after), read_activation(node))
-    return ReadOp(attributes, present_inputs(node))
+    return kit.ReadOp(attributes, present_inputs(node))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    own, x, taps = _attributes(op), graph.input(op, INPUT), graph.input(op, WEIGHTS).shape[:3]
+def _write(op: kit.Operator[Conv3D]) -> kit.WrittenOp:
+    own, x, taps = op.attributes, op.input(INPUT), op.input(WEIGHTS).shape[:3]
     same = tuple(map(_same, x.shape[1:4], taps, own.stride, own.dilation))
     pads = tuple(zip(own.before, own.after, strict=True))
     if any(map(any, pads)) and pads != same:
@@ -274,10 +249,10 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
         **dict(zip(_OPTIONS, own.stride, strict=True)),
         **dict(zip(_DILATIONS, own.dilation, strict=True)),
     }
-    return WrittenOp("CONV_3D", "Conv3DOptions", options)
+    return kit.WrittenOp("CONV_3D", "Conv3DOptions", options)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     def three(least: int, most: int) -> Triple:
         return _three([int(value) for value in rng.integers(least, most + 1, 3)])
 
@@ -295,29 +270,29 @@ def _sample(rng: np.random.Generator) -> Graph:
     weights = rng.normal(0, 0.3, (*taps, depth, channels)).astype(np.float32)
     bias = rng.normal(0, 3, channels).astype(np.float32)
     tensors = [
-        Tensor("x", (batches, *sizes, depth), DType.FLOAT32),
-        Tensor("weights", weights.shape, DType.FLOAT32, None, weights),
-        Tensor("y", (batches, *outputs, channels), DType.FLOAT32),
-        Tensor("bias", (channels,), DType.FLOAT32, None, bias),
+        kit.Tensor("x", (batches, *sizes, depth), kit.DType.FLOAT32),
+        kit.Tensor("weights", weights.shape, kit.DType.FLOAT32, None, weights),
+        kit.Tensor("y", (batches, *outputs, channels), kit.DType.FLOAT32),
+        kit.Tensor("bias", (channels,), kit.DType.FLOAT32, None, bias),
     ]
     activation = list(Activation)[int(rng.integers(len(Activation)))]
     attributes = Conv3D(stride, dilation, before, after, activation)
     names = ("x", "weights", "bias")[: int(rng.integers(2, 4))]
     kept = [tensor for tensor in tensors if tensor.name in (*names, "y")]
-    op = Op("conv3d", "conv", names, ("y",), attributes)
-    return Graph.build("sample", kept, [op], ["x"], ["y"])
+    op = kit.Op("conv3d", "conv", names, ("y",), attributes)
+    return kit.Graph.build("sample", kept, [op], ["x"], ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="conv3d",
     attributes=Conv3D,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("CONV_3D",), _read, _write),
+    tflite=kit.TfliteBinding(("CONV_3D",), _read, _write),
     macs=_macs,
     axes=_axes,
-    dtype=DType.FLOAT32,
+    dtype=kit.DType.FLOAT32,
     limits="float32, constant weights; any stride, dilation, padding",
 )

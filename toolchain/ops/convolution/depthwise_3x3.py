@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.endings import channel_endings
 from toolchain.ops.convolution.kernel_parts import PLAIN
 from toolchain.ops.convolution.kernels import (
@@ -24,7 +25,6 @@ from toolchain.ops.convolution.kernels.thimble_depthwise_3x3_band_s8 import (
 )
 from toolchain.ops.convolution.kernels.walks import Walk, ended
 from toolchain.ops.convolution.structs import transposed_window
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.window import Window
 
 _LINES_BYTES = 448
@@ -36,44 +36,42 @@ class _Way:
     """A kernel that is made when it is wanted."""
 
     scratch_bytes: int
-    kernel: Callable[[], Kernel]
+    kernel: Callable[[], kit.Kernel]
 
 
-def depthwise_3x3(op: Op, graph: Graph, window: Window, blocks: bool) -> Kernel:
+def depthwise_3x3(op: kit.Operator[Convolution], window: Window, blocks: bool) -> kit.Kernel:
     """Channel by channel, from lines in scratch: a band of short ones, the quicker the more rows it
     has, or three long ones by turns. `blocks`: whether the kernel for blocks of four channels takes
     the operator; with a stride of 2 it often takes the least scratch.
     """
-    output, endings = graph.output(op).shape, ended(op, graph, channel_endings)
+    output, endings = op.y.shape, ended(op, channel_endings)
     bands = (thimble_depthwise_3x3_band_s8, thimble_depthwise_3x3_band_step_2_s8)
     band_kernel = bands[window.stride[1] - 1].kernel
     in_turn = _Way(
         thimble_depthwise_3x3_s8.scratch_bytes(output[2], window.stride[1]),
-        lambda: thimble_depthwise_3x3_s8.kernel(op, graph, window, endings),
+        lambda: thimble_depthwise_3x3_s8.kernel(op, window, endings),
     )
 
     def by_bands(walk: Walk) -> _Way:
-        return _Way(
-            scratch_bytes(walk, output), lambda: band_kernel(op, graph, window, walk, endings)
-        )
+        return _Way(scratch_bytes(walk, output), lambda: band_kernel(op, window, walk, endings))
 
-    ways = (*map(by_bands, _bands(op, graph, window, blocks)), in_turn)
+    ways = (*map(by_bands, _bands(op, window, blocks)), in_turn)
     first = next((way for way in ways if way.scratch_bytes <= _LINES_BYTES), in_turn)
     lean = first.kernel()
     if blocks and first is in_turn:
-        least = thimble_depthwise_conv_blocks_s8.kernel(op, graph, window)
+        least = thimble_depthwise_conv_blocks_s8.kernel(op, window)
         lean = least if least.scratch_bytes < lean.scratch_bytes else lean
     more = [way for way in ways if way.scratch_bytes > lean.scratch_bytes]
     return replace(lean, roomier=cache(lambda: tuple(way.kernel() for way in more)))
 
 
-def _bands(op: Op, graph: Graph, window: Window, blocks: bool) -> Iterator[Walk]:
+def _bands(op: kit.AnyOperator, window: Window, blocks: bool) -> Iterator[Walk]:
     """The ways over an image by bands of short lines, quickest first: those that make lines of four
     channels at once, if channels come in `blocks` of four, then the others.
 
     Rows and columns change places where that makes rows longer, but not too long for a band.
     """
-    _, rows, columns, _ = graph.output(op).shape
+    _, rows, columns, _ = op.y.shape
     for at_once in (FOURS, 0) if blocks else (0,):
         transposed = rows > columns and window.stride == PLAIN
         if transposed and line_of(rows, 1, at_once) is None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.convolution import cmsis_nn
-from toolchain.ops.convolution.common import weight_zero_point, window_of
+from toolchain.ops.convolution.common import Convolution, Windowed, weight_zero_point, window_of
 from toolchain.ops.convolution.conv2d_choice import one_channel_conv2d
 from toolchain.ops.convolution.depthwise_3x3 import depthwise_3x3
 from toolchain.ops.convolution.kernel_parts import PLAIN, quicker
@@ -15,7 +14,6 @@ from toolchain.ops.convolution.kernels import (
     thimble_depthwise_lanes_s8,
     thimble_depthwise_windows_lanes_s8,
 )
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.weighted import INPUT, WEIGHTS
 from toolchain.ops.window import Window
 
@@ -32,19 +30,19 @@ _COLUMNS_BY_LANES = 12
 a time, takes fewer cycles than CMSIS-NN's. By the model of a Cortex-M55."""
 
 
-def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
+def select_depthwise(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """The quicker kernel of an int8 depthwise_conv2d: Thimble's, but on Helium CMSIS-NN's function
     for four channels at a time where it takes the operator and Thimble's for vectors does not, or
     would be the slower.
     """
-    window, columns = window_of(op, graph), graph.output(op).shape[2]
+    window, columns = window_of(op), op.y.shape[2]
     quick = _fits_vector(window) or columns >= _COLUMNS_BY_LANES
-    if quick and _takes_depthwise_lanes(op, graph, core):
-        return own_depthwise(op, graph, core)
-    return quicker(cmsis_nn.blocked_depthwise, own_depthwise, op, graph, core)
+    if quick and _takes_depthwise_lanes(op, core):
+        return own_depthwise(op, core)
+    return quicker(cmsis_nn.blocked_depthwise, own_depthwise, op, core)
 
 
-def own_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
+def own_depthwise(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """Thimble's kernel of an int8 depthwise_conv2d.
 
     An image of one channel goes to the kernel of an ordinary convolution, which is quicker. Windows
@@ -53,36 +51,36 @@ def own_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     blocks of four channels, which reads the image in place. Other numbers of channels are computed
     channel by channel, from rows that are copied to scratch; so are images one pixel wide.
     """
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    window, channels = window_of(op, graph), weights.shape[3]
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    window, channels = window_of(op), weights.shape[3]
     if x.shape[3] == 1:
-        return one_channel_conv2d(op, graph, core)
-    if _takes_depthwise_lanes(op, graph, core):
+        return one_channel_conv2d(op, core)
+    if _takes_depthwise_lanes(op, core):
         if _fits_vector(window):
-            return thimble_depthwise_windows_lanes_s8.kernel(op, graph, window)
-        return thimble_depthwise_lanes_s8.kernel(op, graph, window)
+            return thimble_depthwise_windows_lanes_s8.kernel(op, window)
+        return thimble_depthwise_lanes_s8.kernel(op, window)
     blocks = channels == x.shape[3] and channels % 4 == 0 and weight_zero_point(weights) == 0
     if window.kernel == (3, 3) and window.dilation == PLAIN and window.stride[1] <= 2:
-        return depthwise_3x3(op, graph, window, blocks)
+        return depthwise_3x3(op, window, blocks)
     column = y.shape[2] == 1 and y.shape[1] >= _least_column(window, core)
     lines = window.stride == window.dilation == PLAIN and column
     if blocks and not lines:
-        return thimble_depthwise_conv_blocks_s8.kernel(op, graph, window)
-    return thimble_depthwise_conv_s8.kernel(op, graph, window)
+        return thimble_depthwise_conv_blocks_s8.kernel(op, window)
+    return thimble_depthwise_conv_s8.kernel(op, window)
 
 
-def _least_column(window: Window, core: Core) -> int:
+def _least_column(window: Window, core: kit.Core) -> int:
     """Rows from which images one pixel wide are computed row by row."""
     rows = window.kernel[0]
     odd = core.dsp and rows % 2 == 1 and rows <= _ODD_ROWS
     return _ODD_COLUMN_BY_LINES if odd else _COLUMN_BY_LINES
 
 
-def _takes_depthwise_lanes(op: Op, graph: Graph, core: Core) -> bool:
+def _takes_depthwise_lanes(op: kit.Operator[Windowed], core: kit.Core) -> bool:
     """Whether the kernel for vectors of Helium takes a depthwise convolution."""
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    x, weights = op.input(INPUT), op.input(WEIGHTS)
     fours = weights.shape[3] == x.shape[3] and x.shape[3] % 4 == 0
-    plain = window_of(op, graph).dilation == PLAIN and weight_zero_point(weights) == 0
+    plain = window_of(op).dilation == PLAIN and weight_zero_point(weights) == 0
     return core.mve and fours and plain
 
 

@@ -6,9 +6,8 @@ int8 is in `depthwise_conv2d_s8`, float32 in `depthwise_conv2d_f32`. int16 image
 
 from __future__ import annotations
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import convolution_of, window_of
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution, window_of
 from toolchain.ops.convolution.depthwise_conv2d_f32 import F32
 from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D as DepthwiseConv2D
@@ -18,24 +17,22 @@ from toolchain.ops.convolution.kernels.cmsis_nn import (
     arm_depthwise_conv_s16,
 )
 from toolchain.ops.convolution.kernels.int16 import held
-from toolchain.ops.forms import OpSpec
 from toolchain.ops.hybrid.convolutions import hybrid_depthwise
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.weighted import WEIGHTS, constant_of
 
 
-def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select_s16(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """The function that `arm_depthwise_conv_wrapper_s16` would choose; for sums that it does not
     hold, Thimble's own with groups of one channel.
     """
-    weights, window = constant_of(graph.input(op, WEIGHTS)), window_of(op, graph)
-    if not held(op, graph, weights.reshape(-1, weights.shape[3]).T):
-        activation = convolution_of(op).activation
-        return thimble_convolve_s16.depthwise(op, graph, window, activation)
-    if arm_depthwise_conv_fast_s16.takes(op, graph, core, window):
-        return arm_depthwise_conv_fast_s16.kernel(op, graph, core, window)
-    return arm_depthwise_conv_s16.kernel(op, graph, window)
+    weights, window = constant_of(op.input(WEIGHTS)), window_of(op)
+    if not held(op, weights.reshape(-1, weights.shape[3]).T):
+        activation = op.attributes.activation
+        return thimble_convolve_s16.depthwise(op, window, activation)
+    if arm_depthwise_conv_fast_s16.takes(op, core, window):
+        return arm_depthwise_conv_fast_s16.kernel(op, core, window)
+    return arm_depthwise_conv_s16.kernel(op, window)
 
 
 _S16 = int16_form(
@@ -44,4 +41,4 @@ _S16 = int16_form(
     _select_s16,
 )
 
-SPEC = OpSpec((S8, _S16, F32, hybrid_depthwise(F32)))
+SPEC = kit.OpSpec((S8, _S16, F32, hybrid_depthwise(F32)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
@@ -20,8 +20,8 @@ from toolchain.ops.axes import window_axes
 from toolchain.ops.convolution import cmsis_nn
 from toolchain.ops.convolution.common import (
     Convolution,
+    Windowed,
     channel_requantisation,
-    convolution_of,
     random_bias,
     random_quantisation,
     read_convolution,
@@ -30,18 +30,6 @@ from toolchain.ops.convolution.common import (
     write_convolution,
 )
 from toolchain.ops.convolution.depthwise_choice import own_depthwise, select_depthwise
-from toolchain.ops.forms import Choice, OldForm
-from toolchain.ops.spec import (
-    WEIGHTED,
-    Array,
-    Axis,
-    Reach,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 from toolchain.ops.weighted import (
     BIAS,
     INPUT,
@@ -56,25 +44,25 @@ class DepthwiseConv2D(Convolution):
     """Attributes of depthwise_conv2d. Output channel c reads input channel c // multiplier."""
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
+    x, weights = op.input(INPUT), op.input(WEIGHTS)
     if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[0] != 1:
         raise ValueError(f"needs NHWC input and 1HWC weights, got {x.shape} and {weights.shape}")
     batches, height, width, depth = x.shape
     channels = weights.shape[3]
     if channels % depth:
         raise ValueError(f"{channels} filters are no multiple of {depth} input channels")
-    if has_bias(op):
-        bias = graph.input(op, BIAS)
+    if has_bias(op.op):
+        bias = op.input(BIAS)
         if bias.elements != channels:
             raise ValueError(f"{bias.elements} bias values for {channels} channels")
-    out_h, out_w = window_of(op, graph).output_size(height, width)
-    return (TensorType((batches, out_h, out_w, channels), x.dtype),)
+    out_h, out_w = window_of(op).output_size(height, width)
+    return (kit.TensorType((batches, out_h, out_w, channels), x.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    window, (_, out_h, out_w, channels) = window_of(op, graph), y.shape
+def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    window, (_, out_h, out_w, channels) = window_of(op), y.shape
     pad, (stride_h, stride_w) = window.padding, window.stride
     image = np.pad(
         inputs[INPUT].astype(np.int64) - x.q.zero_point,
@@ -92,41 +80,41 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
                 left : left + (out_w - 1) * stride_w + 1 : stride_w,
             ]
             total += seen * filters[0, row, column]
-    if has_bias(op):
+    if has_bias(op.op):
         total = total + inputs[BIAS].astype(np.int64).reshape(-1)
-    low, high = clamp_range(convolution_of(op).activation, y)
-    if convolution_of(op).rounding is Rounding.ONNX:
+    low, high = clamp_range(op.attributes.activation, y)
+    if op.attributes.rounding is Rounding.ONNX:
         return (requantise_onnx(total, x, weights, y, (low, high)),)
     multiplier, shift = channel_requantisation(x, weights, y, channels)
     return (requantise(total, multiplier, shift, y, low, high),)
 
 
-def _macs(op: Op, graph: Graph) -> int:
-    _, height, width, _ = graph.input(op, WEIGHTS).shape
-    return graph.output(op).elements * height * width
+def _macs(op: kit.AnyOperator) -> int:
+    _, height, width, _ = op.input(WEIGHTS).shape
+    return op.y.elements * height * width
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[Convolution]) -> tuple[kit.Axis, ...]:
     """Rows, columns, and channels where each has one filter."""
-    attributes = convolution_of(op)
-    image = window_axes(op, window_of(op, graph), lambda pad: replace(attributes, padding=pad))
-    if graph.input(op, WEIGHTS).shape[3] != graph.input(op, INPUT).shape[3]:
+    attributes = op.attributes
+    image = window_axes(op, window_of(op), lambda pad: replace(attributes, padding=pad))
+    if op.input(WEIGHTS).shape[3] != op.input(INPUT).shape[3]:
         return image
-    own = (Reach(3), Reach(3), Reach(0))[: len(op.inputs)]
-    return (*image, Axis(3, own, lambda part: attributes))
+    own = (kit.Reach(3), kit.Reach(3), kit.Reach(0))[: len(op.inputs)]
+    return (*image, kit.Axis(3, own, lambda part: attributes))
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     return read_convolution(node, DepthwiseConv2D)
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    multiplier = graph.input(op, WEIGHTS).shape[3] // graph.input(op, INPUT).shape[3]
+def _write(op: kit.Operator[Convolution]) -> kit.WrittenOp:
+    multiplier = op.input(WEIGHTS).shape[3] // op.input(INPUT).shape[3]
     options = "DepthwiseConv2DOptions"
-    return write_convolution(op, graph, "DEPTHWISE_CONV_2D", options, depthMultiplier=multiplier)
+    return write_convolution(op, "DEPTHWISE_CONV_2D", options, depthMultiplier=multiplier)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     usual = rng.random() < 0.5
     kernel = (3, 3) if usual else (int(rng.integers(1, 8)), int(rng.integers(1, 8)))
     stride = int(rng.integers(1, 4))
@@ -141,36 +129,36 @@ def _sample(rng: np.random.Generator) -> Graph:
     channels = depth * multiplier
     x_q, w_q, y_q = random_quantisation(rng, channels, kernel[0] * kernel[1])
     if w_q.per_channel:
-        w_q = Quantisation(w_q.scales, w_q.zero_points, 3)
+        w_q = kit.Quantisation(w_q.scales, w_q.zero_points, 3)
     w_shape = (1, *kernel, channels)
     weights = rng.integers(-127, 128, w_shape).astype(np.int8)
     tensors = [
-        Tensor("x", (1, *size, depth), DType.INT8, x_q),
-        Tensor("weights", w_shape, DType.INT8, w_q, weights),
-        Tensor("y", (1, *window.output_size(*size), channels), DType.INT8, y_q),
+        kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q),
+        kit.Tensor("weights", w_shape, kit.DType.INT8, w_q, weights),
+        kit.Tensor("y", (1, *window.output_size(*size), channels), kit.DType.INT8, y_q),
     ]
     inputs = ["x", "weights"]
     if rng.random() < 0.8:
-        bias_q = Quantisation(w_q.scales, w_q.zero_points, 0 if w_q.per_channel else None)
+        bias_q = kit.Quantisation(w_q.scales, w_q.zero_points, 0 if w_q.per_channel else None)
         tensors.append(random_bias(rng, x_q, bias_q, channels))
         inputs.append("bias")
     activation = rng.choice(np.array(list(Activation), dtype=object))
     attributes = DepthwiseConv2D(strides, dilation, padding, activation)
-    op = Op("depthwise_conv2d", "depthwise", tuple(inputs), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    op = kit.Op("depthwise_conv2d", "depthwise", tuple(inputs), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-S8 = OldForm(
-    quantised=WEIGHTED,
+S8 = kit.Form(
+    quantised=kit.WEIGHTED,
     kind="depthwise_conv2d",
     attributes=DepthwiseConv2D,
     infer=_infer,
     reference=_reference,
-    select=Choice(select_depthwise, cmsis_nn.depthwise, own_depthwise),
+    select=kit.Choice(select_depthwise, cmsis_nn.depthwise, own_depthwise),
     sample=_sample,
     macs=_macs,
     axes=_axes,
-    tflite=TfliteBinding(("DEPTHWISE_CONV_2D",), _read, _write),
-    dtype=DType.INT8,
+    tflite=kit.TfliteBinding(("DEPTHWISE_CONV_2D",), _read, _write),
+    dtype=kit.DType.INT8,
     limits="int8 or legacy uint8; constant weights, int4 too; any stride and dilation",
 )

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import Int32, check_sums
 from toolchain.ops.arithmetic.onnx_rounding import onnx_factors, onnx_scaling
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
+    Convolution,
     channel_requantisation,
-    convolution_of,
     weight_zero_point,
 )
 from toolchain.ops.convolution.endings import lane_endings
 from toolchain.ops.convolution.packing import Ending, Int8, Scaling, scaling, sums_of
 from toolchain.ops.convolution.structs import requant
-from toolchain.ops.kernel import Kernel, Struct
-from toolchain.ops.preference import NoKernelError
 from toolchain.ops.weighted import (
     INPUT,
     WEIGHTS,
@@ -33,26 +31,25 @@ PLAIN = (1, 1)
 
 
 def quicker(
-    helium: Callable[[Op, Graph, Core], Kernel],
-    own: Callable[[Op, Graph, Core], Kernel],
-    op: Op,
-    graph: Graph,
-    core: Core,
-) -> Kernel:
+    helium: Callable[[kit.Operator[Any], kit.Core], kit.Kernel],
+    own: Callable[[kit.Operator[Any], kit.Core], kit.Kernel],
+    op: kit.AnyOperator,
+    core: kit.Core,
+) -> kit.Kernel:
     """`helium` on cores that have it, where that takes the operator; else `own`."""
     if core.mve:
-        with suppress(NoKernelError):
-            return helium(op, graph, core)
-    return own(op, graph, core)
+        with suppress(kit.NoKernelError):
+            return helium(op, core)
+    return own(op, core)
 
 
-def strided_image(op: Op, graph: Graph) -> frozenset[str]:
+def strided_image(op: kit.AnyOperator) -> frozenset[str]:
     """The operands that may be strided views: those of one image, if the kernel is one of
     Thimble's.
     """
-    if graph.input(op, INPUT).shape[0] != 1:
+    if op.input(INPUT).shape[0] != 1:
         return frozenset()
-    return frozenset((op.inputs[INPUT], op.outputs[0]))
+    return frozenset((op.op.inputs[INPUT], op.op.outputs[0]))
 
 
 def packed_comment(filters: str, shape: Sizes, function: str) -> str:
@@ -62,8 +59,7 @@ def packed_comment(filters: str, shape: Sizes, function: str) -> str:
 
 
 def channel_scaling(
-    op: Op,
-    graph: Graph,
+    op: kit.AnyOperator,
     activation: Activation,
     rounding: Rounding,
     filters: Int8,
@@ -76,13 +72,13 @@ def channel_scaling(
     With `partial` the kernel itself subtracts the input's zero point and skips taps outside the
     image. Raises ScaleError at once as `check_sums` does, or if its float factor is absurd.
     """
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    bias = bias_of(op, graph, len(filters))
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    bias = bias_of(op.op, op.graph, len(filters))
     return tensor_scaling((x, weights, y), bias, activation, rounding, filters, partial=partial)
 
 
 def tensor_scaling(
-    tensors: tuple[Tensor, Tensor, Tensor],
+    tensors: tuple[kit.Tensor, kit.Tensor, kit.Tensor],
     bias: Int32,
     activation: Activation,
     rounding: Rounding,
@@ -112,19 +108,19 @@ def tensor_scaling(
     )
 
 
-def scaled(op: Op, graph: Graph, filters: Int8) -> Callable[[], Scaling]:
+def scaled(op: kit.Operator[Convolution], filters: Int8) -> Callable[[], Scaling]:
     """`channel_scaling` by the operator's activation and rounding. `filters`: [channels, taps]."""
-    attributes = convolution_of(op)
-    return channel_scaling(op, graph, attributes.activation, attributes.rounding, filters)
+    attributes = op.attributes
+    return channel_scaling(op, attributes.activation, attributes.rounding, filters)
 
 
-def own_requant(op: Op, graph: Graph) -> Struct:
+def own_requant(op: kit.Operator[Convolution]) -> kit.Struct:
     """The `thimble_requant` of the operator's output and activation."""
-    return requant(graph.output(op), convolution_of(op).activation)
+    return requant(op.y, op.attributes.activation)
 
 
-def own_lane_endings(op: Op, graph: Graph, scales: Scaling) -> Ending:
+def own_lane_endings(op: kit.Operator[Convolution], scales: Scaling) -> Ending:
     """`lane_endings` by the operator's output and activation."""
-    y, zero_point = graph.output(op), weight_zero_point(graph.input(op, WEIGHTS))
-    activation = clamp_range(convolution_of(op).activation, y)
+    y, zero_point = op.y, weight_zero_point(op.input(WEIGHTS))
+    activation = clamp_range(op.attributes.activation, y)
     return lane_endings(scales, y.q.zero_point, activation, zero_point)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.convolution.common import (
     Windowed,
@@ -29,9 +28,6 @@ from toolchain.ops.convolution.kernels import (
     thimble_partial_conv_s8,
 )
 from toolchain.ops.convolution.kernels.sums import SUMS
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import WEIGHTED, Array, TensorType
 from toolchain.ops.weighted import (
     BIAS,
     INPUT,
@@ -50,25 +46,25 @@ def is_pointwise(window: Window) -> bool:
     return window.kernel == window.stride == (1, 1) and window.padding == UNPADDED
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
+    x, weights = op.input(INPUT), op.input(WEIGHTS)
     if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[3] != x.shape[3]:
         raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
     if len(op.inputs) != SUMS + 1:
         raise ValueError("needs an image, weights, a bias or none, and sums or none")
-    size = window_of(op, graph).output_size(x.shape[1], x.shape[2])
+    size = window_of(op).output_size(x.shape[1], x.shape[2])
     shape = (x.shape[0], *size, weights.shape[0])
-    if op.inputs[BIAS] and graph.input(op, BIAS).elements != shape[3]:
-        raise ValueError(f"{graph.input(op, BIAS).elements} bias values for {shape[3]} channels")
-    if op.inputs[SUMS]:
-        sums = graph.input(op, SUMS)
-        if (sums.shape, sums.dtype) != (shape, DType.INT32):
+    if op.inputs[BIAS] is not None and op.input(BIAS).elements != shape[3]:
+        raise ValueError(f"{op.input(BIAS).elements} bias values for {shape[3]} channels")
+    if op.inputs[SUMS] is not None:
+        sums = op.input(SUMS)
+        if (sums.shape, sums.dtype) != (shape, kit.DType.INT32):
             raise ValueError(f"{sums} cannot be added to int32{list(shape)}")
-    return (TensorType(shape, DType.INT32),)
+    return (kit.TensorType(shape, kit.DType.INT32),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, y, window = graph.input(op, INPUT), graph.output(op), window_of(op, graph)
+def _reference(op: kit.Operator[Windowed], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    x, y, window = op.input(INPUT), op.y, window_of(op)
     pad, (stride_h, stride_w) = window.padding, window.stride
     _, out_h, out_w, _ = y.shape
     image = np.pad(
@@ -86,28 +82,28 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
                 left : left + (out_w - 1) * stride_w + 1 : stride_w,
             ]
             total += seen @ filters[:, row, column].T
-    if op.inputs[BIAS]:
+    if op.inputs[BIAS] is not None:
         total = total + inputs[BIAS].astype(np.int64).reshape(-1)
-    if op.inputs[SUMS]:
+    if op.inputs[SUMS] is not None:
         total = total + inputs[SUMS].astype(np.int64)
     return (wrap_int32(total).astype(np.int32),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    window = window_of(op, graph)
+def _select(op: kit.Operator[Windowed], core: kit.Core) -> kit.Kernel:
+    window = window_of(op)
     if core.mve:
-        return thimble_partial_conv_lanes_s8.kernel(op, graph, window)
-    if is_pointwise(window) and graph.input(op, INPUT).shape[3] % 4 == 0:
-        return thimble_partial_conv_1x1_s8.kernel(op, graph, window)
-    return thimble_partial_conv_s8.kernel(op, graph, window)
+        return thimble_partial_conv_lanes_s8.kernel(op, window)
+    if is_pointwise(window) and op.input(INPUT).shape[3] % 4 == 0:
+        return thimble_partial_conv_1x1_s8.kernel(op, window)
+    return thimble_partial_conv_s8.kernel(op, window)
 
 
-def _macs(op: Op, graph: Graph) -> int:
-    _, height, width, depth = graph.input(op, WEIGHTS).shape
-    return graph.output(op).elements * height * width * depth
+def _macs(op: kit.AnyOperator) -> int:
+    _, height, width, depth = op.input(WEIGHTS).shape
+    return op.y.elements * height * width * depth
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     kernel = (int(rng.integers(1, 5)), int(rng.integers(1, 4)))
     stride = (int(rng.integers(1, 4)), int(rng.integers(1, 3)))
     dilation = (1, 2) if stride == (1, 1) else (1, 1)
@@ -120,24 +116,24 @@ def _sample(rng: np.random.Generator) -> Graph:
     y_shape = (1, *Window(kernel, stride, dilation, padding).output_size(*size), channels)
     weights = rng.integers(-127, 128, w_shape).astype(np.int8)
     tensors = [
-        Tensor("x", (1, *size, depth), DType.INT8, x_q),
-        Tensor("weights", w_shape, DType.INT8, w_q, weights),
-        Tensor("y", y_shape, DType.INT32),
+        kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q),
+        kit.Tensor("weights", w_shape, kit.DType.INT8, w_q, weights),
+        kit.Tensor("y", y_shape, kit.DType.INT32),
     ]
     bias, sums = "", ""
     if rng.random() < 0.5:
         tensors.append(random_bias(rng, x_q, w_q, channels))
         bias = "bias"
     if rng.random() < 0.7:
-        tensors.append(Tensor("sums", y_shape, DType.INT32))
+        tensors.append(kit.Tensor("sums", y_shape, kit.DType.INT32))
         sums = "sums"
     attributes = PartialConv2D(stride, dilation, padding)
-    op = Op("partial_conv2d", "partial", ("x", "weights", bias, sums), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x", sums] if sums else ["x"], ["y"])
+    op = kit.Op("partial_conv2d", "partial", ("x", "weights", bias, sums), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x", sums] if sums else ["x"], ["y"])
 
 
-SPEC = OldForm(
-    quantised=WEIGHTED,
+SPEC = kit.Form(
+    quantised=kit.WEIGHTED,
     kind="partial_conv2d",
     attributes=PartialConv2D,
     infer=_infer,
@@ -145,7 +141,7 @@ SPEC = OldForm(
     select=_select,
     sample=_sample,
     macs=_macs,
-    types=frozenset({DType.INT8, DType.INT32}),
+    types=frozenset({kit.DType.INT8, kit.DType.INT32}),
     made_by_passes=True,
     limits="int8 image, int32 sums; made by rewriting only",
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import check_sums
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE, onnx_factors
@@ -16,7 +16,6 @@ from toolchain.ops.convolution.common import channel_requantisation, weight_zero
 from toolchain.ops.convolution.packing import shift_code, sums_of
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
 from toolchain.ops.reduction.requantise_sums import RequantiseSums
-from toolchain.ops.spec import Reach, Reduction
 from toolchain.ops.weighted import (
     INPUT,
     WEIGHTS,
@@ -27,17 +26,17 @@ from toolchain.ops.window import Window
 
 
 def convolution_ending(
-    op: Op, graph: Graph, activation: Activation, rounding: Rounding
+    op: kit.AnyOperator, activation: Activation, rounding: Rounding
 ) -> RequantiseSums:
     """The operator that turns the int32 sums of a convolution into its output."""
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
     channels = y.shape[-1]
     if rounding is Rounding.ONNX:
         factors = np.ascontiguousarray(np.broadcast_to(onnx_factors(x, weights, y), channels))
         multipliers, codes = factors.view(np.int32).tolist(), [FLOAT_CODE] * channels
     else:
         filters = constant_of(weights).reshape(channels, -1).astype(np.int8)
-        sums = sums_of(bias_of(op, graph, channels), filters, x.q.zero_point, partial=True)
+        sums = sums_of(bias_of(op.op, op.graph, channels), filters, x.q.zero_point, partial=True)
         found = channel_requantisation(x, weights, y, channels)
         check_sums(sums.lowest, sums.highest, *found, y.q.zero_point)
         multipliers, shifts = (array.tolist() for array in found)
@@ -52,15 +51,15 @@ def convolution_ending(
 
 
 def convolution_reductions(
-    op: Op, graph: Graph, window: Window, activation: Activation, rounding: Rounding
-) -> tuple[Reduction, ...]:
+    op: kit.AnyOperator, window: Window, activation: Activation, rounding: Rounding
+) -> tuple[kit.Reduction, ...]:
     """The reduced axes: input channels; rows (or columns), if the kernel covers the image's whole
     height (or width).
     """
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    x, weights = op.input(INPUT), op.input(WEIGHTS)
     if weights.shape[3] != x.shape[3] or weight_zero_point(weights) != 0:
         return ()
-    if not all(graph.tensors[name].is_constant for name in op.present_inputs()[1:]):
+    if not all(op.graph.tensors[name].is_constant for name in op.op.present_inputs()[1:]):
         return ()
     attributes = PartialConv2D(window.stride, window.dilation, window.padding)
     pad = window.padding
@@ -72,19 +71,19 @@ def convolution_reductions(
         3: True,
     }
     return tuple(
-        Reduction(
+        kit.Reduction(
             x.shape[axis],
-            (Reach(axis), Reach(axis), None),
+            (kit.Reach(axis), kit.Reach(axis), None),
             "partial_conv2d",
             attributes,
-            lambda: convolution_ending(op, graph, activation, rounding),
+            lambda: convolution_ending(op, activation, rounding),
         )
         for axis, whole in covered.items()
         if whole
     )
 
 
-def run_of_rows(shape: tuple[int, ...], depth: int) -> tuple[int, Reach] | None:
+def run_of_rows(shape: tuple[int, ...], depth: int) -> tuple[int, kit.Reach] | None:
     """How to split `shape`, read as rows of `depth` elements, into more than one part.
 
     Returns the first axis that divides the rows, with what one of its indices reads of a matrix
@@ -96,6 +95,6 @@ def run_of_rows(shape: tuple[int, ...], depth: int) -> tuple[int, Reach] | None:
         if inner * shape[axis] >= depth:
             if inner * shape[axis] != depth or shape[axis] == 1:
                 return None
-            return axis, Reach(1, inner, inner)
+            return axis, kit.Reach(1, inner, inner)
         inner *= shape[axis]
     return None

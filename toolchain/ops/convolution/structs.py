@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.requant import requant as ending
 from toolchain.ops.cmsis_structs import context, dims, limits, tile
 from toolchain.ops.convolution.common import weight_zero_point
-from toolchain.ops.kernel import Argument, Input, Output, Packed, Scratch, Struct
 from toolchain.ops.weighted import INPUT, WEIGHTS
 from toolchain.ops.window import Padding, Window
 
@@ -15,8 +14,7 @@ Shape = tuple[int, ...]
 
 
 def conv_shape(
-    op: Op,
-    graph: Graph,
+    op: kit.AnyOperator,
     window: Window,
     depth: int,
     *,
@@ -24,7 +22,7 @@ def conv_shape(
     band: int = 0,
     at_once: int = 0,
     transposed: bool = False,
-) -> Struct:
+) -> kit.Struct:
     """A `thimble_conv_shape` (`runtime_c/include/thimble_conv.h`).
 
     `depth` is the number of input channels that a filter reads. `lines` are the bytes from row to
@@ -33,9 +31,9 @@ def conv_shape(
     ordinary one expands together, or of channels whose lines a depthwise one makes together. If
     `transposed`, height and width are swapped, in `window` too.
     """
-    x, y = graph.input(op, INPUT), graph.output(op)
+    x, y = op.input(INPUT), op.y
     rows, columns = (2, 1) if transposed else (1, 2)
-    members: dict[str, Argument] = {
+    members: dict[str, kit.Argument] = {
         "batches": x.shape[0],
         "input_h": x.shape[rows],
         "input_w": x.shape[columns],
@@ -55,7 +53,7 @@ def conv_shape(
         "input_zero_point": x.q.zero_point,
     }
     optional = {
-        "weight_zero_point": weight_zero_point(graph.input(op, WEIGHTS)),
+        "weight_zero_point": weight_zero_point(op.input(WEIGHTS)),
         "transposed": int(transposed),
         "band": band,
         "at_once": at_once,
@@ -63,47 +61,46 @@ def conv_shape(
         "output_line": lines[1],
     }
     shown = {name: value for name, value in optional.items() if value}
-    return Struct("thimble_conv_shape", {**members, **shown})
+    return kit.Struct("thimble_conv_shape", {**members, **shown})
 
 
-def requant(y: Tensor, activation: Activation) -> Struct:
+def requant(y: kit.Tensor, activation: Activation) -> kit.Struct:
     """A `thimble_requant`: the output's zero point, and the range that results are clamped to."""
     return ending(y.q.zero_point, *clamp_range(activation, y))
 
 
-def own_arguments(shape: Struct, requantised: Struct) -> dict[str, Argument]:
+def own_arguments(shape: kit.Struct, requantised: kit.Struct) -> dict[str, kit.Argument]:
     """The arguments of Thimble's int8 convolutions."""
     return {
         "shape": shape,
         "requant": requantised,
-        "input": Input(0),
-        "parameters": Packed("parameters"),
-        "scratch": Scratch(),
-        "output": Output(0),
+        "input": kit.Input(0),
+        "parameters": kit.Packed("parameters"),
+        "scratch": kit.Scratch(),
+        "output": kit.Output(0),
     }
 
 
 def cmsis_arguments(
-    op: Op,
-    graph: Graph,
+    op: kit.AnyOperator,
     window: Window,
     activation: Activation,
     scratch_bytes: int,
     *,
-    filters: tuple[Shape, Argument],
-    bias: Argument,
+    filters: tuple[Shape, kit.Argument],
+    bias: kit.Argument,
     multiplicity: int = 0,
-) -> dict[str, Argument]:
+) -> dict[str, kit.Argument]:
     """The arguments of CMSIS-NN's convolutions, int8 and int16.
 
     `filters` gives the filters' dimensions and where they lie. For a depthwise convolution
     `multiplicity` is the number of filters of each input channel.
     """
-    x, y = graph.input(op, INPUT), graph.output(op)
+    x, y = op.input(INPUT), op.y
     low, high = clamp_range(activation, y)
     depthwise = {"ch_mult": multiplicity} if multiplicity else {}
     name = "dw_conv_params" if multiplicity else "conv_params"
-    params: dict[str, Argument] = {
+    params: dict[str, kit.Argument] = {
         "input_offset": -x.q.zero_point,
         "output_offset": y.q.zero_point,
         **depthwise,
@@ -112,23 +109,23 @@ def cmsis_arguments(
         "dilation": tile(*window.dilation),
         "activation": limits(low, high),
     }
-    factors: dict[str, Argument] = {
-        "multiplier": Packed("multiplier", writable=True),
-        "shift": Packed("shift", writable=True),
+    factors: dict[str, kit.Argument] = {
+        "multiplier": kit.Packed("multiplier", writable=True),
+        "shift": kit.Packed("shift", writable=True),
     }
     shape, weights = filters
     return {
         "ctx": context(scratch_bytes),
-        name: Struct(f"cmsis_nn_{name}", params),
-        "quant_params": Struct("cmsis_nn_per_channel_quant_params", factors),
+        name: kit.Struct(f"cmsis_nn_{name}", params),
+        "quant_params": kit.Struct("cmsis_nn_per_channel_quant_params", factors),
         "input_dims": dims(*x.shape),
-        "input_data": Input(0),
+        "input_data": kit.Input(0),
         "filter_dims": dims(*shape),
         "filter_data": weights,
         "bias_dims": dims(c=y.shape[3]),
         "bias_data": bias,
         "output_dims": dims(*y.shape),
-        "output_data": Output(0),
+        "output_data": kit.Output(0),
     }
 
 

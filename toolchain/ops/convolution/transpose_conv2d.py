@@ -6,20 +6,17 @@ int8 is in `transpose_conv2d_s8`, float32 in `transpose_conv2d_f32`. int16 image
 
 from __future__ import annotations
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.convolution.kernels import thimble_transpose_conv_s16
 from toolchain.ops.convolution.transpose_conv2d_f32 import F32
-from toolchain.ops.convolution.transpose_conv2d_s8 import S8, forward_window, transposed_of
+from toolchain.ops.convolution.transpose_conv2d_s8 import S8, forward_window
 from toolchain.ops.convolution.transpose_conv2d_s8 import TransposeConv2D as TransposeConv2D
-from toolchain.ops.forms import OpSpec
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.int16 import int16_form
 
 
-def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
-    window, activation = forward_window(op, graph), transposed_of(op).activation
-    return thimble_transpose_conv_s16.kernel(op, graph, window, activation)
+def _select_s16(op: kit.Operator[TransposeConv2D], core: kit.Core) -> kit.Kernel:
+    window, activation = forward_window(op), op.attributes.activation
+    return thimble_transpose_conv_s16.kernel(op, window, activation)
 
 
 _S16 = int16_form(
@@ -28,4 +25,4 @@ _S16 = int16_form(
     _select_s16,
 )
 
-SPEC = OpSpec((S8, _S16, F32))
+SPEC = kit.OpSpec((S8, _S16, F32))

@@ -6,20 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.convolution.kernels import thimble_transpose_conv_f32
-from toolchain.ops.convolution.transpose_conv2d_s8 import S8, forward_window, transposed_of
+from toolchain.ops.convolution.transpose_conv2d_s8 import (
+    S8,
+    TransposeConv2D,
+    forward_window,
+)
 from toolchain.ops.convolution.window_f32 import window_f32
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import float32_form, with_bias_and_activation
-from toolchain.ops.spec import Array
 from toolchain.ops.weighted import INPUT, WEIGHTS
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(
+    op: kit.Operator[TransposeConv2D], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
     """Each input pixel in turn adds its channels, one after another, to what it reaches."""
-    attributes, y = transposed_of(op), graph.output(op)
+    attributes, y = op.attributes, op.y
     image, filters = (inputs[i].astype(np.float32) for i in (INPUT, WEIGHTS))
     _, height, width, depth = image.shape
     _, kernel_h, kernel_w, _ = filters.shape
@@ -38,9 +41,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (with_bias_and_activation(sums, op, inputs, attributes.activation),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    window, activation = forward_window(op, graph), transposed_of(op).activation
+def _select(op: kit.Operator[TransposeConv2D], core: kit.Core) -> kit.Kernel:
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    window, activation = forward_window(op), op.attributes.activation
     return thimble_transpose_conv_f32.kernel(
         window_f32(x.shape, y.shape, window, activation, weights.shape[3])
     )

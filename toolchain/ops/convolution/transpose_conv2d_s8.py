@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
@@ -30,8 +29,6 @@ from toolchain.ops.convolution.kernels import (
     thimble_transpose_conv_s8,
 )
 from toolchain.ops.convolution.kernels.cmsis_nn import arm_transpose_conv_s8
-from toolchain.ops.forms import Choice, OldForm
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.onnx import (
     StoredWeights,
     add_bias,
@@ -41,20 +38,6 @@ from toolchain.ops.readers.onnx import (
     int8_weights,
     onnx_bias,
     weight_quantisation,
-)
-from toolchain.ops.spec import (
-    WEIGHTED,
-    Array,
-    Axis,
-    OnnxBinding,
-    OnnxNode,
-    Part,
-    Reach,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
 )
 from toolchain.ops.weighted import (
     BIAS,
@@ -77,7 +60,7 @@ _MOST_SPREAD = 1 << 26
 
 
 @dataclass(frozen=True)
-class TransposeConv2D(Attributes):
+class TransposeConv2D(kit.Attributes):
     """Attributes of transpose_conv2d. Pairs are (height, width), in pixels.
 
     `size` is the output's. Input row i reaches output row y through kernel row y + padding.top - i
@@ -91,29 +74,25 @@ class TransposeConv2D(Attributes):
     rounding: Rounding = Rounding.TFLITE
 
 
-def transposed_of(op: Op) -> TransposeConv2D:
-    """The operator's attributes."""
-    assert isinstance(op.attributes, TransposeConv2D)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, weights, attributes = graph.input(op, INPUT), graph.input(op, WEIGHTS), transposed_of(op)
+def _infer(op: kit.Operator[TransposeConv2D]) -> tuple[kit.TensorType, ...]:
+    x, weights, attributes = op.input(INPUT), op.input(WEIGHTS), op.attributes
     if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[3] != x.shape[3]:
         raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
     pad = attributes.padding
     if min(attributes.size) < 1 or min(attributes.stride) < 1 or min(pad.top, pad.left) < 0:
         raise ValueError(f"size, stride and padding do not make sense: {attributes}")
-    if has_bias(op):
-        bias = graph.input(op, BIAS)
+    if has_bias(op.op):
+        bias = op.input(BIAS)
         if bias.elements != weights.shape[0]:
             raise ValueError(f"{bias.elements} bias values for {weights.shape[0]} channels")
-    return (TensorType((x.shape[0], *attributes.size, weights.shape[0]), x.dtype),)
+    return (kit.TensorType((x.shape[0], *attributes.size, weights.shape[0]), x.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    attributes = transposed_of(op)
+def _reference(
+    op: kit.Operator[TransposeConv2D], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    attributes = op.attributes
     batches, height, width, _ = x.shape
     channels, kernel_h, kernel_w, _ = weights.shape
     image = inputs[INPUT].astype(np.int64) - x.q.zero_point
@@ -126,7 +105,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
             for ky in range(max(0, -top), min(kernel_h, attributes.size[0] - top)):
                 for kx in range(max(0, -left), min(kernel_w, attributes.size[1] - left)):
                     total[:, top + ky, left + kx] += image[:, row, column] @ filters[:, ky, kx].T
-    if has_bias(op):
+    if has_bias(op.op):
         total = total + inputs[BIAS].astype(np.int64).reshape(-1)
     low, high = clamp_range(attributes.activation, y)
     if attributes.rounding is Rounding.ONNX:
@@ -135,55 +114,53 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (requantise(total, multiplier, shift, y, low, high),)
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[TransposeConv2D]) -> tuple[kit.Axis, ...]:
     """Rows, columns and channels.
 
     Output row y gets input rows from ceil((y + top - kernel + 1) / stride) to
     floor((y + top) / stride); a kernel smaller than the stride counts as one of that size.
     """
-    attributes, window = transposed_of(op), forward_window(op, graph)
+    attributes, window = op.attributes, forward_window(op)
     pads, whole = (window.padding.top, window.padding.left), (None,) * (len(op.inputs) - 1)
 
-    def along(side: int) -> Axis:
+    def along(side: int) -> kit.Axis:
         stride = window.stride[side]
         kernel = max(window.kernel[side], stride)
         own = kernel - stride - pads[side]
 
-        def block(part: Part) -> TransposeConv2D:
+        def block(part: kit.Part) -> TransposeConv2D:
             top = kernel - stride - part.before
             padding = replace(attributes.padding, **{("top", "left")[side]: top})
             sizes = list(attributes.size)
             sizes[side] = part.length
             return replace(attributes, size=(sizes[0], sizes[1]), padding=padding)
 
-        return Axis(side + 1, (Reach(side + 1, 1, kernel, own, stride), *whole), block)
+        return kit.Axis(side + 1, (kit.Reach(side + 1, 1, kernel, own, stride), *whole), block)
 
-    filters = tuple(Reach(0) if name else None for name in op.inputs[WEIGHTS:])
-    return (along(0), along(1), Axis(3, (None, *filters), lambda part: attributes))
+    filters = tuple(kit.Reach(0) if name else None for name in op.op.inputs[WEIGHTS:])
+    return (along(0), along(1), kit.Axis(3, (None, *filters), lambda part: attributes))
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select(op: kit.Operator[TransposeConv2D], core: kit.Core) -> kit.Kernel:
     """Thimble's own kernel: CMSIS-NN's needs an int32 for every tap of every pixel."""
-    attributes, window = transposed_of(op), forward_window(op, graph)
-    given = (op, graph, window, attributes.activation, attributes.rounding)
+    attributes, window = op.attributes, forward_window(op)
+    given = (op, window, attributes.activation, attributes.rounding)
     if core.mve:
         return thimble_transpose_conv_lanes_s8.kernel(*given)
     return thimble_transpose_conv_s8.kernel(*given)
 
 
-def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
-    attributes, window = transposed_of(op), forward_window(op, graph)
-    return arm_transpose_conv_s8.kernel(
-        op, graph, window, attributes.activation, attributes.rounding
-    )
+def _cmsis_nn(op: kit.Operator[TransposeConv2D], core: kit.Core) -> kit.Kernel:
+    attributes, window = op.attributes, forward_window(op)
+    return arm_transpose_conv_s8.kernel(op, window, attributes.activation, attributes.rounding)
 
 
-def _macs(op: Op, graph: Graph) -> int:
-    channels, height, width, _ = graph.input(op, WEIGHTS).shape
-    return graph.input(op, INPUT).elements * channels * height * width
+def _macs(op: kit.AnyOperator) -> int:
+    channels, height, width, _ = op.input(WEIGHTS).shape
+    return op.input(INPUT).elements * channels * height * width
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     present = len(node.inputs) > _FILE_BIAS and node.inputs[_FILE_BIAS] is not None
     order = (_FILE_INPUT, _FILE_WEIGHTS, *((_FILE_BIAS,) if present else ()))
     weights = check_operands(node, 4, order)
@@ -191,32 +168,34 @@ def _read(node: TfliteNode) -> ReadOp:
     if len(shape) != 4:
         raise node.unsupported(f"output shape {shape}")
     options, size = node.options, (shape[1], shape[2])
-    if node.outputs[0].dtype is DType.INT16 and options.quantizedBiasType == "INT32":
+    if node.outputs[0].dtype is kit.DType.INT16 and options.quantizedBiasType == "INT32":
         raise node.unsupported(
             "its quantized_bias_type is INT32, so LiteRT adds in 32 bits, not in 64",
             "convert with 64-bit biases, the 16x8 scheme's default",
         )
     stride = (int(options.strideH), int(options.strideW))
     padding = read_padding(node, size, (weights.shape[1], weights.shape[2]), stride)
-    return ReadOp(TransposeConv2D(size, stride, padding, read_activation(node)), order)
+    return kit.ReadOp(TransposeConv2D(size, stride, padding, read_activation(node)), order)
 
 
-def forward_window(op: Op, graph: Graph) -> Window:
+def forward_window(op: kit.Operator[TransposeConv2D]) -> Window:
     """The window of the forward convolution whose gradient this operator is."""
-    attributes = transposed_of(op)
-    _, height, width, _ = graph.input(op, WEIGHTS).shape
+    attributes = op.attributes
+    _, height, width, _ = op.input(WEIGHTS).shape
     return Window((height, width), attributes.stride, (1, 1), attributes.padding)
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    attributes, y = transposed_of(op), graph.output(op)
-    shape = Tensor("output_shape", (4,), DType.INT32, None, np.array(y.shape, dtype=np.int32))
+def _write(op: kit.Operator[TransposeConv2D]) -> kit.WrittenOp:
+    attributes, y = op.attributes, op.y
+    shape = kit.Tensor(
+        "output_shape", (4,), kit.DType.INT32, None, np.array(y.shape, dtype=np.int32)
+    )
     own = len(op.inputs)
-    return WrittenOp(
+    return kit.WrittenOp(
         "TRANSPOSE_CONV",
         "TransposeConvOptions",
         {
-            "padding": padding_scheme(forward_window(op, graph), attributes.size),
+            "padding": padding_scheme(forward_window(op), attributes.size),
             "strideH": attributes.stride[0],
             "strideW": attributes.stride[1],
             "fusedActivationFunction": attributes.activation,
@@ -227,7 +206,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     )
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     kernel = (int(rng.integers(1, 6)), int(rng.integers(1, 6)))
     stride = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
     depth, channels = int(rng.integers(1, 12)), int(rng.integers(1, 9))
@@ -242,20 +221,22 @@ def _sample(rng: np.random.Generator) -> Graph:
     x_q, w_q, y_q = random_quantisation(rng, channels, taps * depth)
     w_shape = (channels, *kernel, depth)
     tensors = [
-        Tensor("x", (1, rows, columns, depth), DType.INT8, x_q),
-        Tensor("weights", w_shape, DType.INT8, w_q, rng.integers(-127, 128, w_shape, np.int8)),
-        Tensor("y", (1, *size, channels), DType.INT8, y_q),
+        kit.Tensor("x", (1, rows, columns, depth), kit.DType.INT8, x_q),
+        kit.Tensor(
+            "weights", w_shape, kit.DType.INT8, w_q, rng.integers(-127, 128, w_shape, np.int8)
+        ),
+        kit.Tensor("y", (1, *size, channels), kit.DType.INT8, y_q),
     ]
     inputs = ["x", "weights"]
     if rng.random() < 0.8:
         tensors.append(random_bias(rng, x_q, w_q, channels))
         inputs.append("bias")
     attributes = TransposeConv2D(size, stride, padding)
-    op = Op("transpose_conv2d", "transposed", tuple(inputs), ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    op = kit.Op("transpose_conv2d", "transposed", tuple(inputs), ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-def _onnx_padding(node: OnnxNode, extent: tuple[int, int], stride: tuple[int, int]) -> Padding:
+def _onnx_padding(node: kit.OnnxNode, extent: tuple[int, int], stride: tuple[int, int]) -> Padding:
     """Padding at the top and left; the output's size gives the other sides."""
     rank = len(node.shape(INPUT)) - 2
     source, target = image_shape(node.shape(INPUT)), image_shape(node.output_shape())
@@ -276,7 +257,7 @@ def _onnx_padding(node: OnnxNode, extent: tuple[int, int], stride: tuple[int, in
     return Padding(top=begin[0], left=begin[1])
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """ConvTranspose; groups and dilation become zeros in the filters."""
     axes = image_axes(node)
     weights, scales = int8_weights(node, WEIGHTS, axis=1)
@@ -322,18 +303,18 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("transpose_conv2d", attributes, operands, q, axes, size)
 
 
-S8 = OldForm(
-    quantised=WEIGHTED,
+S8 = kit.Form(
+    quantised=kit.WEIGHTED,
     kind="transpose_conv2d",
     attributes=TransposeConv2D,
     infer=_infer,
     reference=_reference,
-    select=Choice(_select, _cmsis_nn),
+    select=kit.Choice(_select, _cmsis_nn),
     sample=_sample,
     macs=_macs,
     axes=_axes,
-    tflite=TfliteBinding(("TRANSPOSE_CONV",), _read, _write),
-    onnx=OnnxBinding(("ConvTranspose",), _read_onnx),
-    dtype=DType.INT8,
+    tflite=kit.TfliteBinding(("TRANSPOSE_CONV",), _read, _write),
+    onnx=kit.OnnxBinding(("ConvTranspose",), _read_onnx),
+    dtype=kit.DType.INT8,
     limits="int8, constant weights, per channel or per tensor; any stride and output size",
 )

@@ -5,9 +5,9 @@ Each of the functions below reads such an argument back, to say which bytes a ca
 
 from __future__ import annotations
 
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.extents import Extent, whole, window_reach
-from toolchain.ops.kernel import Call, Struct
+from toolchain.ops.extents import window_reach
 from toolchain.ops.readers.float32 import range_of
 from toolchain.ops.window import Window
 
@@ -21,13 +21,13 @@ def window_f32(
     window: Window,
     activation: Activation,
     depth: int = 0,
-) -> Struct:
+) -> kit.Struct:
     """The struct for a window over an NHWC image of shape `x` that makes one of shape `y`.
 
     `depth` is the number of channels that a filter reads; by default all of them.
     """
     low, high = range_of(activation)
-    return Struct(
+    return kit.Struct(
         "thimble_window_f32",
         {
             "batches": x[0],
@@ -52,27 +52,27 @@ def window_f32(
     )
 
 
-def image_f32(call: Call, end: str) -> Extent:
+def image_f32(call: kit.Call, end: str) -> kit.Extent:
     """The extent of a call's `input` or `output`."""
     sizes = (call[f"window.{end}_{size}"] for size in "hwc")
     elements = call["window.batches"]
     for size in sizes:
         elements *= size
-    return whole(elements, _WIDTH)
+    return kit.whole(elements, _WIDTH)
 
 
-def filters_f32(call: Call, depth: int) -> Extent:
+def filters_f32(call: kit.Call, depth: int) -> kit.Extent:
     """The extent of the filters: one per output channel, of `depth` channels."""
     taps = call["window.kernel_h"] * call["window.kernel_w"]
-    return whole(call["window.output_c"] * taps * depth, _WIDTH)
+    return kit.whole(call["window.output_c"] * taps * depth, _WIDTH)
 
 
-def bias_f32(call: Call) -> Extent:
+def bias_f32(call: kit.Call) -> kit.Extent:
     """The extent of the bias: one float32 per output channel."""
-    return whole(call["window.output_c"], _WIDTH)
+    return kit.whole(call["window.output_c"], _WIDTH)
 
 
-def reach_f32(call: Call) -> int:
+def reach_f32(call: kit.Call) -> int:
     """The largest coordinate that the kernel computes (`Extents.largest`)."""
     return window_reach(
         (

@@ -4,15 +4,15 @@
 
 from __future__ import annotations
 
+from toolchain.ops import kit
 from toolchain.ops.elementwise.addition import read_sum, sum_spec
 from toolchain.ops.elementwise.addition_s16 import int16_sum_spec
 from toolchain.ops.elementwise.binary_f32 import float_form
 from toolchain.ops.elementwise.binary_s32 import int32_form, int64_form
-from toolchain.ops.forms import OpSpec
 
 _INT8 = sum_spec("add", 1)
 
-SPEC = OpSpec(
+SPEC = kit.OpSpec(
     (
         _INT8,
         int16_sum_spec("add", 1),

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.affine_form import (
     INT8_LEVELS,
@@ -38,17 +37,14 @@ from toolchain.ops.elementwise.common import (
     scalar_constant,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel, unary_kernel
-from toolchain.ops.forms import Choice, OldForm
-from toolchain.ops.kernel import Argument, Kernel, Struct
 from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
-from toolchain.ops.spec import Array, OnnxBinding, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 LEFT_SHIFT = 20
 TOO_FAR_APART = "so far apart that TFLite stops, or shifts in a way that C leaves undefined"
 
 
 @dataclass(frozen=True)
-class Sum(Attributes):
+class Sum(kit.Attributes):
     """Attributes of add and sub."""
 
     activation: Activation = Activation.NONE
@@ -113,9 +109,8 @@ def _form(arithmetic: _Arithmetic) -> AffineForm | None:
     )
 
 
-def _arithmetic(op: Op, graph: Graph, sign: int) -> _Arithmetic:
-    assert isinstance(op.attributes, Sum)
-    one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+def _arithmetic(op: kit.Operator[Sum], sign: int) -> _Arithmetic:
+    one, two, y = op.x, op.input(1), op.y
     low, high = clamp_range(op.attributes.activation, y)
     return _Arithmetic(
         (one.q.scale, two.q.scale, y.q.scale),
@@ -126,19 +121,18 @@ def _arithmetic(op: Op, graph: Graph, sign: int) -> _Arithmetic:
     )
 
 
-def _select(op: Op, graph: Graph, core: Core, sign: int) -> Kernel:
-    require_types(op, graph, DType.INT8)
-    arithmetic = _arithmetic(op, graph, sign)
+def _select(op: kit.Operator[Sum], core: kit.Core, sign: int) -> kit.Kernel:
+    require_types(op, kit.DType.INT8)
+    arithmetic = _arithmetic(op, sign)
     try:
         multipliers = arithmetic.multipliers()
     except ValueError as error:
-        raise UnsupportedError(f"{op.kind} {op.name!r}: {error}") from None
-    scalar = scalar_constant(op, graph)
+        raise op.refused(f"{error}") from None
+    scalar = scalar_constant(op)
     if scalar is not None:
         operand, value = scalar
         return unary_kernel(
             op,
-            graph,
             lambda stored: arithmetic.apply_to(operand, stored, value),
             arithmetic.line(operand, value),
             operand,
@@ -154,8 +148,8 @@ def _select(op: Op, graph: Graph, core: Core, sign: int) -> Kernel:
             "rounding": form.rounding,
             "shift": form.shift,
         }
-        weighted = Struct("thimble_weighted_sum_params", params | bounds)
-        return broadcast_kernel(op, graph, core, "thimble_weighted_sum_s8", weighted)
+        weighted = kit.Struct("thimble_weighted_sum_params", params | bounds)
+        return broadcast_kernel(op, core, "thimble_weighted_sum_s8", weighted)
     params = {"left_shift": LEFT_SHIFT, "sign_2": sign}
     for number, (multiplier, shift) in enumerate(multipliers[:2], start=1):
         params[f"offset_{number}"] = -arithmetic.zero_points[number - 1]
@@ -163,21 +157,21 @@ def _select(op: Op, graph: Graph, core: Core, sign: int) -> Kernel:
         params[f"shift_{number}"] = shift
     params["output_offset"] = arithmetic.zero_points[2]
     params["output_multiplier"], params["output_shift"] = multipliers[2]
-    added = Struct("thimble_add_params", params | bounds)
-    return broadcast_kernel(op, graph, core, "thimble_add_s8", added)
+    added = kit.Struct("thimble_add_params", params | bounds)
+    return broadcast_kernel(op, core, "thimble_add_s8", added)
 
 
-def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+def _cmsis_nn(op: kit.Operator[Sum], core: kit.Core) -> kit.Kernel:
     """`arm_elementwise_add_s8`. Raises NoKernelError for operands that broadcast."""
-    require_types(op, graph, DType.INT8)
-    arithmetic = _arithmetic(op, graph, 1)
+    require_types(op, kit.DType.INT8)
+    arithmetic = _arithmetic(op, 1)
     try:
         multipliers, zero_points = arithmetic.multipliers(), arithmetic.zero_points
     except ValueError as error:
-        raise UnsupportedError(f"{op.kind} {op.name!r}: {error}") from None
+        raise op.refused(f"{error}") from None
     bounds = (arithmetic.low, arithmetic.high)
     scaling = cmsis_sum(multipliers, zero_points, LEFT_SHIFT, *bounds)
-    return same_shape_kernel(op, graph, core, "arm_elementwise_add_s8", *scaling)
+    return same_shape_kernel(op, core, "arm_elementwise_add_s8", *scaling)
 
 
 def cmsis_sum(
@@ -186,11 +180,11 @@ def cmsis_sum(
     left_shift: int,
     low: int,
     high: int,
-) -> tuple[dict[str, Argument], dict[str, Argument]]:
+) -> tuple[dict[str, kit.Argument], dict[str, kit.Argument]]:
     """The arguments of CMSIS-NN's additions before and after the output. Multipliers and zero
     points are those of the first operand, the second and the output.
     """
-    before: dict[str, Argument] = {}
+    before: dict[str, kit.Argument] = {}
     for number, ((multiplier, shift), zero) in enumerate(
         zip(multipliers[:2], zero_points[:2], strict=True), start=1
     ):
@@ -207,53 +201,52 @@ def cmsis_sum(
     }
 
 
-def read_sum(node: TfliteNode) -> Sum:
+def read_sum(node: kit.TfliteNode) -> Sum:
     """The attributes of an operator in a file."""
     return Sum(read_activation(node))
 
 
-def sum_spec(kind: str, sign: int) -> OldForm:
+def sum_spec(kind: str, sign: int) -> kit.Form[Any]:
     """The int8 spec of `add` (sign 1) or `sub` (sign -1)."""
     builtin, options = kind.upper(), f"{kind.capitalize()}Options"
 
-    def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    def reference(op: kit.Operator[Sum], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
         a, b = (values.astype(np.int64) for values in inputs)
-        return (_arithmetic(op, graph, sign).apply(a, b).astype(np.int8),)
+        return (_arithmetic(op, sign).apply(a, b).astype(np.int8),)
 
-    def select(op: Op, graph: Graph, core: Core) -> Kernel:
-        return _select(op, graph, core, sign)
+    def select(op: kit.Operator[Sum], core: kit.Core) -> kit.Kernel:
+        return _select(op, core, sign)
 
-    def read(node: TfliteNode) -> ReadOp:
-        check_node(node, DType.INT8)
-        return ReadOp(read_sum(node), (0, 1))
+    def read(node: kit.TfliteNode) -> kit.ReadOp:
+        check_node(node, kit.DType.INT8)
+        return kit.ReadOp(read_sum(node), (0, 1))
 
-    def write(op: Op, graph: Graph) -> WrittenOp:
-        assert isinstance(op.attributes, Sum)
+    def write(op: kit.Operator[Sum]) -> kit.WrittenOp:
         fields = {"fusedActivationFunction": op.attributes.activation}
-        return WrittenOp(builtin, options, fields, version=2)
+        return kit.WrittenOp(builtin, options, fields, version=2)
 
-    return OldForm(
+    return kit.Form(
         kind=kind,
         attributes=Sum,
         infer=infer_broadcast,
         reference=reference,
-        select=Choice(select, _cmsis_nn) if sign == 1 else select,
+        select=kit.Choice(select, _cmsis_nn) if sign == 1 else select,
         sample=_sampler(kind),
         axes=elementwise_axes,
-        tflite=TfliteBinding((builtin,), read, write),
-        onnx=OnnxBinding(
+        tflite=kit.TfliteBinding((builtin,), read, write),
+        onnx=kit.OnnxBinding(
             (kind.capitalize(),), read_binary(kind, Sum), plain=read_plain(kind, Sum())
         ),
-        dtype=DType.INT8,
+        dtype=kit.DType.INT8,
         limits="int8, any broadcast, fused activation",
     )
 
 
-def _sampler(kind: str) -> Callable[[np.random.Generator], Graph]:
-    def sample(rng: np.random.Generator) -> Graph:
+def _sampler(kind: str) -> Callable[[np.random.Generator], kit.Graph]:
+    def sample(rng: np.random.Generator) -> kit.Graph:
         activation = rng.choice(np.array(list(Activation), dtype=object))
         names = ("a", "b")
-        op = Op(kind, kind, names, ("y",), Sum(activation))
+        op = kit.Op(kind, kind, names, ("y",), Sum(activation))
         return sample_binary(rng, op, 1.0 if rng.random() < 0.2 else float(rng.uniform(0.3, 4)))
 
     return sample

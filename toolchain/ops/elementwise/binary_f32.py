@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.elementwise.common import expression_of
 from toolchain.ops.elementwise.kernels import broadcast_kernel, expressed
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import (
     check_float_node,
     clamped,
@@ -26,7 +24,6 @@ from toolchain.ops.readers.float32 import (
     range_of,
     smaller,
 )
-from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
 @dataclass(frozen=True)
@@ -57,13 +54,13 @@ FUNCTIONS: Mapping[str, _Function] = MappingProxyType(
 """By the kind that they are the float32 form of (`expression_of`)."""
 
 
-def _activation(op: Op) -> Activation:
+def _activation(op: kit.AnyOperator) -> Activation:
     activation = getattr(op.attributes, "activation", Activation.NONE)
     assert isinstance(activation, Activation)
     return activation
 
 
-def _clamps(op: Op) -> bool:
+def _clamps(op: kit.AnyOperator) -> bool:
     """Whether the result is clamped.
 
     TFLite clamps ADD, SUB, MUL and DIV without an activation, too: to finite numbers
@@ -75,18 +72,18 @@ def _clamps(op: Op) -> bool:
     return hasattr(op.attributes, "activation") and rounding is Rounding.TFLITE
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     a, b = (values.astype(np.float32) for values in inputs)
     with np.errstate(all="ignore"):
         values = FUNCTIONS[expression_of(op)].apply(a, b)
     if _clamps(op):
         values = clamped(values, _activation(op))
-    return (values.astype(np.float32).reshape(graph.output(op).shape),)
+    return (values.astype(np.float32).reshape(op.y.shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     """Loops around the function's expression."""
-    loops = broadcast_kernel(op, graph, core, "")
+    loops = broadcast_kernel(op, core, "")
     if not _clamps(op):
         name = expression_of(op)
         return expressed(loops, "binary_f32", name, FUNCTIONS[name].calls)
@@ -96,18 +93,19 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
 
 
 def float_form(
-    base: OldForm, read: Callable[[TfliteNode], Attributes] = lambda node: Attributes()
-) -> OldForm:
+    base: kit.Form[Any],
+    read: Callable[[kit.TfliteNode], kit.Attributes] = lambda node: kit.Attributes(),
+) -> kit.Form[Any]:
     """The float32 form of an int8 kind `base`. `read` makes the attributes of a TFLite operator."""
     assert base.tflite is not None
     binding = base.tflite
 
-    def read_float(node: TfliteNode) -> ReadOp:
+    def read_float(node: kit.TfliteNode) -> kit.ReadOp:
         check_float_node(node)
-        return ReadOp(read(node), (0, 1))
+        return kit.ReadOp(read(node), (0, 1))
 
-    def write(op: Op, graph: Graph) -> WrittenOp:
-        return replace(binding.write(op, graph), version=1)
+    def write(op: kit.AnyOperator) -> kit.WrittenOp:
+        return replace(binding.write(op), version=1)
 
     activation = ", fused activation" if hasattr(base.attributes(), "activation") else ""
     return replace(
@@ -115,8 +113,8 @@ def float_form(
         reference=_reference,
         select=_select,
         sample=float32_elementwise_sample(base.sample),
-        tflite=TfliteBinding(binding.builtins, read_float, write),
+        tflite=kit.TfliteBinding(binding.builtins, read_float, write),
         onnx=None,
-        dtype=DType.FLOAT32,
+        dtype=kit.DType.FLOAT32,
         limits=f"float32, any broadcast{activation}",
     )

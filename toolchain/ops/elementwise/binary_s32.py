@@ -9,26 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.elementwise.common import expression_of
 from toolchain.ops.elementwise.kernels import broadcast_kernel, expressed
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import (
-    STORED,
-    Array,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 Int64 = NDArray[np.int64]
 
@@ -100,10 +89,10 @@ _CALLED = MappingProxyType({"pow": "thimble_pow_s32", "pow_multiplied": "thimble
 """The C function in an expression, where there is one."""
 
 
-def _range(op: Op, graph: Graph) -> tuple[int, int] | None:
+def _range(op: kit.AnyOperator) -> tuple[int, int] | None:
     """What the activation holds results in; None for all that the type has."""
     low, high = _RANGES[getattr(op.attributes, "activation", Activation.NONE)]
-    info = np.iinfo(graph.output(op).dtype.value)
+    info = np.iinfo(op.y.dtype.value)
     return None if low is None else (low, int(info.max) if high is None else high)
 
 
@@ -111,7 +100,7 @@ def _range(op: Op, graph: Graph) -> tuple[int, int] | None:
 class _Limited:
     """What the second operand, a constant, must be: elsewhere TFLite stops."""
 
-    holds: Callable[[Array], bool]
+    holds: Callable[[kit.Array], bool]
     wrong: str
     named: str
 
@@ -130,48 +119,50 @@ def _limited(kind: str) -> _Limited | None:
     return _DIVISOR if kind in _DIVISIONS else _EXPONENT if kind == "pow" else None
 
 
-def _second(op: Op, graph: Graph) -> Array | None:
-    return graph.input(op, 1).constant
+def _second(op: kit.AnyOperator) -> kit.Array | None:
+    return op.input(1).constant
 
 
 def _infer_limited(
-    base: OldForm, limited: _Limited
-) -> Callable[[Op, Graph], tuple[TensorType, ...]]:
+    base: kit.Form[Any], limited: _Limited
+) -> Callable[[kit.Operator[Any]], tuple[kit.TensorType, ...]]:
     """As `base`'s, but that the second operand must be a constant within its limits."""
 
-    def infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-        data = _second(op, graph)
+    def infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+        data = _second(op)
         if data is None or not limited.holds(data):
-            raise ValueError(f"the {limited.named} {op.inputs[1]!r} is no constant that it may be")
-        return base.infer(op, graph)
+            raise ValueError(
+                f"the {limited.named} {op.op.inputs[1]!r} is no constant that it may be"
+            )
+        return base.infer(op)
 
     return infer
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    y = graph.output(op)
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    y = op.y
     a, b = (values.astype(np.int64) for values in inputs)
     with np.errstate(over="ignore"):
         values = FUNCTIONS[expression_of(op)](a, b).astype(y.dtype.numpy)
-    limits = _range(op, graph)
+    limits = _range(op)
     if limits is not None:
         values = np.clip(values, *limits).astype(y.dtype.numpy)
     return (values.reshape(y.shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     ends = _RANGES[getattr(op.attributes, "activation", Activation.NONE)]
     limits = {n: v for n, v in zip(("low", "high"), ends, strict=True) if v is not None}
-    template = f"binary_s{8 * graph.output(op).dtype.size_bytes}"
+    template = f"binary_s{8 * op.y.dtype.size_bytes}"
     expression = expression_of(op)
-    loops = broadcast_kernel(op, graph, core, "")
+    loops = broadcast_kernel(op, core, "")
     return expressed(loops, template, expression, _CALLED.get(expression, ""), limits)
 
 
-def _sample(base: OldForm, dtype: DType) -> Callable[[np.random.Generator], Graph]:
+def _sample(base: kit.Form[Any], dtype: kit.DType) -> Callable[[np.random.Generator], kit.Graph]:
     """The samples of the int8 kind with plain integers."""
 
-    def sample(rng: np.random.Generator) -> Graph:
+    def sample(rng: np.random.Generator) -> kit.Graph:
         while True:
             graph = base.sample(rng)
             (op,) = graph.ops
@@ -185,34 +176,38 @@ def _sample(base: OldForm, dtype: DType) -> Callable[[np.random.Generator], Grap
                     if op.kind == "pow":
                         data = np.abs(data) % 8
                 tensors.append(replace(tensor, dtype=dtype, quantisation=None, constant=data))
-            made = Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
-            if _limited(op.kind) is None or _second(op, made) is not None:
+            made = kit.Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
+            if _limited(op.kind) is None or _second(kit.operator_of(op, made)) is not None:
                 return made
 
     return sample
 
 
 def int32_form(
-    base: OldForm, read: Callable[[TfliteNode], Attributes] = lambda node: Attributes()
-) -> OldForm:
+    base: kit.Form[Any],
+    read: Callable[[kit.TfliteNode], kit.Attributes] = lambda node: kit.Attributes(),
+) -> kit.Form[Any]:
     """The int32 form of an int8 kind `base`. `read` makes the attributes of a TFLite operator."""
-    return _form(base, DType.INT32, read)
+    return _form(base, kit.DType.INT32, read)
 
 
 def int64_form(
-    base: OldForm, read: Callable[[TfliteNode], Attributes] = lambda node: Attributes()
-) -> OldForm:
+    base: kit.Form[Any],
+    read: Callable[[kit.TfliteNode], kit.Attributes] = lambda node: kit.Attributes(),
+) -> kit.Form[Any]:
     """The same for int64."""
-    return _form(base, DType.INT64, read)
+    return _form(base, kit.DType.INT64, read)
 
 
-def _form(base: OldForm, dtype: DType, read: Callable[[TfliteNode], Attributes]) -> OldForm:
+def _form(
+    base: kit.Form[Any], dtype: kit.DType, read: Callable[[kit.TfliteNode], kit.Attributes]
+) -> kit.Form[Any]:
     assert base.tflite is not None
     binding = base.tflite
 
     limited = _limited(base.kind)
 
-    def read_plain(node: TfliteNode) -> ReadOp:
+    def read_plain(node: kit.TfliteNode) -> kit.ReadOp:
         for index, tensor in enumerate(node.inputs):
             if tensor is not None and tensor.dtype is not dtype:
                 raise node.unsupported(
@@ -220,10 +215,10 @@ def _form(base: OldForm, dtype: DType, read: Callable[[TfliteNode], Attributes])
                 )
         if limited is not None and not limited.holds(node.constant(1)):
             raise node.unsupported(limited.wrong)
-        return ReadOp(read(node), (0, 1))
+        return kit.ReadOp(read(node), (0, 1))
 
-    def write(op: Op, graph: Graph) -> WrittenOp:
-        return replace(binding.write(op, graph), version=1)
+    def write(op: kit.AnyOperator) -> kit.WrittenOp:
+        return replace(binding.write(op), version=1)
 
     activation = ", fused activation" if hasattr(base.attributes(), "activation") else ""
     constant = "" if limited is None else f", constant {limited.named}"
@@ -233,9 +228,9 @@ def _form(base: OldForm, dtype: DType, read: Callable[[TfliteNode], Attributes])
         reference=_reference,
         select=_select,
         sample=_sample(base, dtype),
-        tflite=TfliteBinding(binding.builtins, read_plain, write),
+        tflite=kit.TfliteBinding(binding.builtins, read_plain, write),
         onnx=None,
         dtype=dtype,
-        quantised=STORED,
+        quantised=kit.STORED,
         limits=f"{dtype.value} without scales, any broadcast{activation}{constant}",
     )

@@ -11,11 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.kernel import SafeOverlap
-from toolchain.ops.spec import Array, TensorType, TfliteNode
+from toolchain.ir import DType
+from toolchain.ops import kit
 
 Int64 = NDArray[np.int64]
 _BEYOND_FLOAT32 = 2.0**200
@@ -84,7 +81,7 @@ def broadcast(shape_1: tuple[int, ...], shape_2: tuple[int, ...]) -> Broadcast:
 
 
 @dataclass(frozen=True)
-class Pow(Attributes):
+class Pow(kit.Attributes):
     """`multiplied`: the power is a row of multiplications wherever the exponent is a whole number,
     as LiteRT computes it where one exponent serves all bases of another shape (`BroadcastPow4D`).
     """
@@ -97,76 +94,72 @@ class Pow(Attributes):
         return Pow(math.prod(exponents) == 1 and bases != exponents)
 
 
-def expression_of(op: Op) -> str:
+def expression_of(op: kit.AnyOperator) -> str:
     """What an operator of two operands computes, by its name in the tables of functions."""
     multiplied = isinstance(op.attributes, Pow) and op.attributes.multiplied
     return f"{op.kind}_multiplied" if multiplied else op.kind
 
 
-def infer_unary(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+def infer_unary(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
     """Shape rule of a function of one operand: the input's shape and type."""
-    x = graph.input(op, 0)
-    return (TensorType(x.shape, x.dtype),)
+    x = op.x
+    return (kit.TensorType(x.shape, x.dtype),)
 
 
-def infer_broadcast(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+def infer_broadcast(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
     """Shape rule of two operands. Raises ValueError if their types differ or their shapes do not
     broadcast.
     """
-    one, two = graph.input(op, 0), graph.input(op, 1)
+    one, two = op.x, op.input(1)
     if one.dtype is not two.dtype:
         raise ValueError(f"operands differ in type: {one} and {two}")
     try:
         shape = np.broadcast_shapes(one.shape, two.shape)
     except ValueError:
         raise ValueError(f"shapes do not broadcast: {one} and {two}") from None
-    return (TensorType(tuple(int(d) for d in shape), one.dtype),)
+    return (kit.TensorType(tuple(int(d) for d in shape), one.dtype),)
 
 
-def infer_of_one_shape(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+def infer_of_one_shape(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
     """Shape rule of two operands of a kind that LiteRT does not broadcast: it refuses other ranks,
     and reads beyond the end of the second operand where other sizes let it (`Atan2Prepare`).
 
     Raises ValueError if their types or shapes differ.
     """
-    one, two = graph.input(op, 0), graph.input(op, 1)
+    one, two = op.x, op.input(1)
     if one.shape != two.shape:
         raise ValueError(
             f"operands differ in shape, and LiteRT does not broadcast them: {one} and {two}; "
             "broadcast them before it, with BROADCAST_TO"
         )
-    return infer_broadcast(op, graph)
+    return infer_broadcast(op)
 
 
-def overlaps_same_shape(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+def overlaps_same_shape(op: kit.AnyOperator, core: kit.Core) -> tuple[kit.SafeOverlap, ...]:
     """The safe overlaps of an elementwise kernel: any operand with the output's shape and type."""
-    y = graph.output(op)
+    y = op.y
     return tuple(
-        SafeOverlap(index)
-        for index, x in enumerate(graph.input_tensors(op))
+        kit.SafeOverlap(index)
+        for index, x in enumerate(op.inputs)
         if x is not None and x.elements == y.elements and x.dtype is y.dtype
     )
 
 
-def require_types(op: Op, graph: Graph, *types: DType) -> None:
+def require_types(op: kit.AnyOperator, *types: DType) -> None:
     """Raise UnsupportedError unless all operands and results are quantised per tensor and have one
     of `types`.
     """
-    for tensor in (*graph.input_tensors(op), graph.output(op)):
+    for tensor in (*op.inputs, op.y):
         if tensor is None:
             continue
         if tensor.dtype not in types:
             names = " or ".join(t.value for t in types)
-            raise UnsupportedError(
-                f"{op.kind} {op.name!r}: tensor {tensor} is not {names}; quantise the model to int8"
-            )
+            raise op.refused(f"tensor {tensor} is not {names}; quantise the model to int8")
         if tensor.quantisation is None or tensor.quantisation.per_channel:
-            raise UnsupportedError(
-                f"{op.kind} {op.name!r}: tensor {tensor} needs one scale and zero point"
-            )
+            raise op.refused(f"tensor {tensor} needs one scale and zero point")
 
 
-def check_node(node: TfliteNode, *types: DType) -> None:
+def check_node(node: kit.TfliteNode, *types: DType) -> None:
     """`require_types` for an operator in a TFLite file."""
     for tensor in (*node.inputs, *node.outputs):
         if tensor is None:
@@ -193,7 +186,9 @@ def ratio_float32(*factors: float, divisor: float) -> float:
     return math.copysign(_BEYOND_FLOAT32, ratio) if math.isinf(ratio) else ratio
 
 
-def table_of(function: Callable[[Int64], Int64], source: DType, target: DType) -> NDArray[np.int8]:
+def table_of(
+    function: Callable[[Int64], Int64], source: kit.DType, target: kit.DType
+) -> NDArray[np.int8]:
     """The results of `function` for all 256 stored values, in the order of their
     bytes as unsigned.
     """
@@ -211,33 +206,33 @@ class Line:
     high: int = 127
 
 
-def rescaling(x: Tensor, y: Tensor, low: int = -128, high: int = 127) -> Line:
+def rescaling(x: kit.Tensor, y: kit.Tensor, low: int = -128, high: int = 127) -> Line:
     """The line that converts one int8 quantisation to another."""
     slope = x.q.scale / y.q.scale
     return Line(slope, y.q.zero_point - slope * x.q.zero_point, low, high)
 
 
-def scalar_constant(op: Op, graph: Graph) -> tuple[int, int] | None:
+def scalar_constant(op: kit.AnyOperator) -> tuple[int, int] | None:
     """If one of two operands is a constant scalar: the index of the other operand, and the
     constant.
     """
     for index in (0, 1):
-        x, other = graph.input(op, index), graph.input(op, 1 - index)
-        whole = not x.is_constant and x.elements == graph.output(op).elements
+        x, other = op.input(index), op.input(1 - index)
+        whole = not x.is_constant and x.elements == op.y.elements
         if whole and other.constant is not None and other.elements == 1:
             return index, int(other.constant.reshape(-1)[0])
     return None
 
 
 def reference_unary(
-    op: Op, graph: Graph, inputs: Sequence[Array], function: Callable[[Int64], Int64]
-) -> tuple[Array, ...]:
+    op: kit.AnyOperator, inputs: Sequence[kit.Array], function: Callable[[Int64], Int64]
+) -> tuple[kit.Array, ...]:
     """The outputs of an operator that is `function` of each stored value."""
-    y = graph.output(op)
+    y = op.y
     return (function(inputs[0].astype(np.int64)).astype(y.dtype.numpy).reshape(y.shape),)
 
 
-def reach(tensor: Tensor) -> int:
+def reach(tensor: kit.Tensor) -> int:
     """The greatest magnitude of a stored value less the zero point; of a constant, its own."""
     zero_point, info = tensor.q.zero_point, np.iinfo(tensor.dtype.value)
     stored = np.array([info.min, info.max]) if tensor.constant is None else tensor.constant
@@ -276,22 +271,24 @@ def sample_broadcast_shapes(
 
 
 def sample_quantisation(
-    rng: np.random.Generator, dtype: DType = DType.INT8, scale: float | None = None
-) -> Quantisation:
+    rng: np.random.Generator, dtype: kit.DType = kit.DType.INT8, scale: float | None = None
+) -> kit.Quantisation:
     """A random quantisation. The scale is between 2**-9 and 2 unless given; zero points at the ends
     of the range are common. int16 and int32 have zero point 0.
     """
     info = np.iinfo(dtype.value)
     ends = (int(info.min), int(info.max), int(info.min) + 128)
     zero = int(rng.choice(ends)) if rng.random() < 0.4 else int(rng.integers(info.min, info.max))
-    zero = 0 if dtype in (DType.INT16, DType.INT32) else zero
+    zero = 0 if dtype in (kit.DType.INT16, kit.DType.INT32) else zero
     chosen = scale if scale is not None else math.exp2(rng.uniform(-9, 1))
     if scale is None and rng.random() < 0.2:
         chosen = math.exp2(round(math.log2(chosen)))
-    return Quantisation((float(np.float32(chosen)),), (zero,))
+    return kit.Quantisation((float(np.float32(chosen)),), (zero,))
 
 
-def sample_unary(rng: np.random.Generator, op: Op, output: Quantisation | None = None) -> Graph:
+def sample_unary(
+    rng: np.random.Generator, op: kit.Op, output: kit.Quantisation | None = None
+) -> kit.Graph:
     """A graph of the int8 operator `op` from 'x' to 'y', of random shape, usually with related
     scales.
     """
@@ -300,11 +297,11 @@ def sample_unary(rng: np.random.Generator, op: Op, output: Quantisation | None =
     if output is None:
         related = q.scale * math.exp2(rng.uniform(-3, 3)) if rng.random() < 0.8 else q.scale
         output = sample_quantisation(rng, scale=related)
-    x, y = (Tensor(n, shape, DType.INT8, quant) for n, quant in (("x", q), ("y", output)))
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    x, y = (kit.Tensor(n, shape, kit.DType.INT8, quant) for n, quant in (("x", q), ("y", output)))
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-def sample_binary(rng: np.random.Generator, op: Op, output_scale: float) -> Graph:
+def sample_binary(rng: np.random.Generator, op: kit.Op, output_scale: float) -> kit.Graph:
     """A graph of the int8 operator `op` from 'a' and 'b' to 'y', with broadcasting. Either may be
     constant.
 
@@ -323,9 +320,9 @@ def sample_binary(rng: np.random.Generator, op: Op, output_scale: float) -> Grap
         data = None
         if index == constant:
             data = rng.integers(-128, 128, shape).astype(np.int8)
-        operands.append(Tensor(name, shape, DType.INT8, quant, data))
+        operands.append(kit.Tensor(name, shape, kit.DType.INT8, quant, data))
     shape = tuple(int(d) for d in np.broadcast_shapes(*shapes))
     scale = math.exp2(max(logs) + log_output)
-    y = Tensor("y", shape, DType.INT8, sample_quantisation(rng, scale=scale))
+    y = kit.Tensor("y", shape, kit.DType.INT8, sample_quantisation(rng, scale=scale))
     inputs = [t.name for t in operands if not t.is_constant]
-    return Graph.build("sample", [*operands, y], [op], inputs, ["y"])
+    return kit.Graph.build("sample", [*operands, y], [op], inputs, ["y"])

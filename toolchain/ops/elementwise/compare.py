@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -29,20 +28,7 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.onnx_elementwise import output_axes
-from toolchain.ops.spec import (
-    STORED,
-    Array,
-    OnnxBinding,
-    OnnxNode,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 _LEFT_SHIFT = 8
 ONNX_RELATIONS = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
@@ -60,43 +46,41 @@ class Relation(Enum):
 
 
 @dataclass(frozen=True)
-class Compare(Attributes):
+class Compare(kit.Attributes):
     """The relation that is tested."""
 
     relation: Relation
 
 
-def _relation(op: Op) -> Relation:
-    assert isinstance(op.attributes, Compare)
+def _relation(op: kit.Operator[Compare]) -> Relation:
     return op.attributes.relation
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    (output,) = infer_broadcast(op, graph)
-    return (TensorType(output.shape, DType.BOOL),)
+def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+    (output,) = infer_broadcast(op)
+    return (kit.TensorType(output.shape, kit.DType.BOOL),)
 
 
-def _scaled(tensor: Tensor, stored: Int64) -> Int64:
+def _scaled(tensor: kit.Tensor, stored: Int64) -> Int64:
     raised = (stored - tensor.q.zero_point) << _LEFT_SHIFT
     return multiply_by_quantized_multiplier(raised, *quantize_multiplier(tensor.q.scale))
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.Operator[Compare], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     one, two = (
-        _scaled(graph.input(op, index), values.astype(np.int64))
-        for index, values in enumerate(inputs)
+        _scaled(op.input(index), values.astype(np.int64)) for index, values in enumerate(inputs)
     )
     bit = np.array(1) << (1 + np.sign(one - two))
     return ((bit & _relation(op).value) != 0,)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    one, two = graph.input(op, 0), graph.input(op, 1)
+def _select(op: kit.Operator[Compare], core: kit.Core) -> kit.Kernel:
+    one, two = op.x, op.input(1)
     params: dict[str, int] = {"relation": _relation(op).value}
     for number, tensor in enumerate((one, two), 1):
         multiplier, shift = quantize_multiplier(tensor.q.scale)
         if shift > 0:
-            raise UnsupportedError(
+            raise kit.UnsupportedError(
                 f"compare {op.name!r}: {tensor.name!r} has the scale {tensor.q.scale:g}; from 1 on "
                 "TFLite shifts right by a negative number, which C leaves undefined; requantise "
                 "the model"
@@ -106,26 +90,26 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             f"multiplier_{number}": multiplier,
             f"shift_{number}": shift,
         }
-    struct = Struct("thimble_compare_params", params)
-    return broadcast_kernel(op, graph, core, "thimble_compare_s8", struct)
+    struct = kit.Struct("thimble_compare_params", params)
+    return broadcast_kernel(op, core, "thimble_compare_s8", struct)
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     for tensor in node.inputs:
-        if tensor is None or tensor.dtype is not DType.INT8 or tensor.quantisation is None:
+        if tensor is None or tensor.dtype is not kit.DType.INT8 or tensor.quantisation is None:
             raise node.unsupported("an operand that is not int8", "quantise the model to int8")
         if tensor.quantisation.per_channel:
             raise node.unsupported("a per-channel operand", "quantise it per tensor")
-    return ReadOp(Compare(Relation[node.builtin]), (0, 1))
+    return kit.ReadOp(Compare(Relation[node.builtin]), (0, 1))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
+def _write(op: kit.Operator[Compare]) -> kit.WrittenOp:
     name = _relation(op).name
     title = "".join(part.capitalize() for part in name.split("_"))
-    return WrittenOp(name, f"{title}Options", version=2)
+    return kit.WrittenOp(name, f"{title}Options", version=2)
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """Of float32, and of plain integers and bools."""
     if not (node.in_float or node.plain):
         raise node.left_in_float("ONNX Runtime has no quantised form of it")
@@ -133,28 +117,28 @@ def _read_onnx(node: OnnxNode) -> None:
     operands = [node.operand(index, axes) for index in (0, 1)]
     words = re.findall("[A-Z][a-z]*", node.operator)
     relation = Relation["_".join(word.upper() for word in words if word != "Or")]
-    node.emit("compare", Compare(relation), operands, None, axes, dtype=DType.BOOL)
+    node.emit("compare", Compare(relation), operands, None, axes, dtype=kit.DType.BOOL)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     """Often alike in scale, and then often equal."""
     shapes = sample_broadcast_shapes(rng, 4)
     first = sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-9, -0.1)))
     second = sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-9, -0.1)))
-    q: list[Quantisation] = [first, first if rng.random() < 0.4 else second]
+    q: list[kit.Quantisation] = [first, first if rng.random() < 0.4 else second]
     constant = int(rng.integers(4))
     operands = []
     for index, (name, shape) in enumerate(zip("ab", shapes, strict=True)):
         data = rng.integers(-128, 128, shape).astype(np.int8) if index == constant else None
-        operands.append(Tensor(name, shape, DType.INT8, q[index], data))
-    y = Tensor("y", tuple(int(d) for d in np.broadcast_shapes(*shapes)), DType.BOOL)
+        operands.append(kit.Tensor(name, shape, kit.DType.INT8, q[index], data))
+    y = kit.Tensor("y", tuple(int(d) for d in np.broadcast_shapes(*shapes)), kit.DType.BOOL)
     relation = list(Relation)[int(rng.integers(6))]
-    op = Op("compare", "compare", ("a", "b"), ("y",), Compare(relation))
+    op = kit.Op("compare", "compare", ("a", "b"), ("y",), Compare(relation))
     inputs = [t.name for t in operands if not t.is_constant]
-    return Graph.build("sample", [*operands, y], [op], inputs, ["y"])
+    return kit.Graph.build("sample", [*operands, y], [op], inputs, ["y"])
 
 
-_INT8 = OldForm(
+_INT8 = kit.Form(
     kind="compare",
     attributes=Compare,
     infer=_infer,
@@ -162,10 +146,10 @@ _INT8 = OldForm(
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    tflite=TfliteBinding(tuple(r.name for r in Relation), _read, _write),
-    onnx=OnnxBinding(ONNX_RELATIONS, _read_onnx, plain=_read_onnx),
-    types=frozenset({DType.INT8, DType.BOOL}),
-    dtype=DType.INT8,
+    tflite=kit.TfliteBinding(tuple(r.name for r in Relation), _read, _write),
+    onnx=kit.OnnxBinding(ONNX_RELATIONS, _read_onnx, plain=_read_onnx),
+    types=frozenset({kit.DType.INT8, kit.DType.BOOL}),
+    dtype=kit.DType.INT8,
     limits="int8 of scales below 1, any broadcast; gives bool",
 )
 _RELATIONS = MappingProxyType(
@@ -180,76 +164,81 @@ _RELATIONS = MappingProxyType(
 )
 _SUFFIXES = MappingProxyType(
     {
-        DType.FLOAT32: "f32",
-        DType.INT16: "s16",
-        DType.INT32: "s32",
-        DType.INT64: "s64",
-        DType.BOOL: "u8",
+        kit.DType.FLOAT32: "f32",
+        kit.DType.INT16: "s16",
+        kit.DType.INT32: "s32",
+        kit.DType.INT64: "s64",
+        kit.DType.BOOL: "u8",
     }
 )
 _TESTED = MappingProxyType(
     {
-        DType.BOOL: (Relation.EQUAL, Relation.NOT_EQUAL),
-        DType.INT16: tuple(relation for relation in Relation if relation is not Relation.NOT_EQUAL),
+        kit.DType.BOOL: (Relation.EQUAL, Relation.NOT_EQUAL),
+        kit.DType.INT16: tuple(
+            relation for relation in Relation if relation is not Relation.NOT_EQUAL
+        ),
     }
 )
 """What TFLite tests of these types, if not every relation."""
 
 
-def _plain_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _plain_reference(
+    op: kit.Operator[Compare], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
     return (np.asarray(_RELATIONS[_relation(op)](inputs[0], inputs[1])),)
 
 
-def _plain_select(op: Op, graph: Graph, core: Core) -> Kernel:
-    struct = Struct("thimble_relation_params", {"relation": _relation(op).value})
-    function = f"thimble_compare_{_SUFFIXES[graph.input(op, 0).dtype]}"
-    return broadcast_kernel(op, graph, core, function, struct)
+def _plain_select(op: kit.Operator[Compare], core: kit.Core) -> kit.Kernel:
+    struct = kit.Struct("thimble_relation_params", {"relation": _relation(op).value})
+    function = f"thimble_compare_{_SUFFIXES[op.x.dtype]}"
+    return broadcast_kernel(op, core, function, struct)
 
 
-def _plain_form(dtype: DType) -> OldForm:
+def _plain_form(dtype: kit.DType) -> kit.Form[Any]:
     """Of values as they are stored; TFLite tests bool for equality alone."""
     relations = _TESTED.get(dtype, tuple(Relation))
 
-    def read(node: TfliteNode) -> ReadOp:
-        if dtype is DType.INT16 and Relation[node.builtin] not in relations:
+    def read(node: kit.TfliteNode) -> kit.ReadOp:
+        if dtype is kit.DType.INT16 and Relation[node.builtin] not in relations:
             raise node.unsupported(
                 "LiteRT leaves its output unwritten", "use EQUAL and LOGICAL_NOT"
             )
         for tensor in node.inputs:
             if tensor is None or tensor.dtype is not dtype:
                 raise node.unsupported(f"an operand that is not {dtype.value}")
-        return ReadOp(Compare(Relation[node.builtin]), (0, 1))
+        return kit.ReadOp(Compare(Relation[node.builtin]), (0, 1))
 
-    def write(op: Op, graph: Graph) -> WrittenOp:
-        return replace(_write(op, graph), version=1)
+    def write(op: kit.Operator[Compare]) -> kit.WrittenOp:
+        return replace(_write(op), version=1)
 
-    def sample(rng: np.random.Generator) -> Graph:
+    def sample(rng: np.random.Generator) -> kit.Graph:
         """Few values, so that many are equal."""
         graph = _sample(rng)
         (op,) = graph.ops
-        if _relation(op) not in relations:
+        assert isinstance(op.attributes, Compare)
+        if op.attributes.relation not in relations:
             relation = relations[int(rng.integers(len(relations)))]
             op = replace(op, attributes=Compare(relation))
         tensors = []
         for tensor in graph.tensors.values():
             data = tensor.constant
             if data is not None:
-                data = (data % 2 if dtype is DType.BOOL else data).astype(dtype.numpy)
+                data = (data % 2 if dtype is kit.DType.BOOL else data).astype(dtype.numpy)
             own = tensor.dtype if tensor.name == "y" else dtype
             tensors.append(replace(tensor, dtype=own, quantisation=None, constant=data))
-        return Graph.build(graph.name, tensors, [op], graph.inputs, graph.outputs)
+        return kit.Graph.build(graph.name, tensors, [op], graph.inputs, graph.outputs)
 
     return replace(
         _INT8,
         reference=_plain_reference,
         select=_plain_select,
         sample=sample,
-        tflite=TfliteBinding(tuple(r.name for r in Relation), read, write),
+        tflite=kit.TfliteBinding(tuple(r.name for r in Relation), read, write),
         dtype=dtype,
-        types=frozenset({dtype, DType.BOOL}),
-        quantised=STORED,
+        types=frozenset({dtype, kit.DType.BOOL}),
+        quantised=kit.STORED,
         limits=f"{dtype.value}, any broadcast; gives bool",
     )
 
 
-SPEC = OpSpec((_INT8, *(_plain_form(dtype) for dtype in _SUFFIXES)))
+SPEC = kit.OpSpec((_INT8, *(_plain_form(dtype) for dtype in _SUFFIXES)))

@@ -13,9 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -37,19 +35,8 @@ from toolchain.ops.elementwise.common import (
     scalar_constant,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.int16 import as_int16, int16_form
 from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
-from toolchain.ops.spec import (
-    Array,
-    OnnxBinding,
-    OnnxNode,
-    ReadOp,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 from toolchain.ops.unary.lookup import Lookup
 
 _WORD_BITS = 64
@@ -57,7 +44,7 @@ _WORD_BITS = 64
 
 
 @dataclass(frozen=True)
-class Div(Attributes):
+class Div(kit.Attributes):
     """Attributes of div."""
 
     activation: Activation = Activation.NONE
@@ -71,12 +58,12 @@ def _reciprocals(most: int) -> tuple[Int64, Int64]:
     return np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
 
 
-def _most_right_shift(two: Tensor) -> int:
+def _most_right_shift(two: kit.Tensor) -> int:
     """Of the quotient of 0, which has 31 bits of headroom, by the largest divisor."""
     return 31 + reciprocal(max(reach(two), 1))[1]
 
 
-def _least_right_shift(one: Tensor, two: Tensor) -> int:
+def _least_right_shift(one: kit.Tensor, two: kit.Tensor) -> int:
     """Of a quotient: the bits of headroom of the largest dividend, and what the reciprocal of the
     smallest divisor is shifted by. A longer left shift leaves TFLite's kernel a negative right one,
     which C does not define, and on which processors differ.
@@ -120,21 +107,20 @@ class _Arithmetic:
         return clamped
 
 
-def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
-    assert isinstance(op.attributes, Div)
-    one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+def _arithmetic(op: kit.Operator[Div]) -> _Arithmetic:
+    one, two, y = op.x, op.input(1), op.y
     multiplier, shift = quantize_multiplier(one.q.scale / (two.q.scale * y.q.scale))
-    wide = y.dtype is DType.INT16
+    wide = y.dtype is kit.DType.INT16
     if shift > _least_right_shift(one, two):
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: scales {one.q.scale:g}, {two.q.scale:g} and {y.q.scale:g} lie "
+        raise op.refused(
+            f"scales {one.q.scale:g}, {two.q.scale:g} and {y.q.scale:g} lie "
             "so far apart that TFLite shifts right by a negative number, which C leaves undefined; "
             "requantise the model with a representative data set"
         )
     wraps = op.attributes.rounding is Rounding.TFLITE
     if wraps and _most_right_shift(two) - shift >= _WORD_BITS:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: scales {one.q.scale:g}, {two.q.scale:g} and {y.q.scale:g} lie "
+        raise op.refused(
+            f"scales {one.q.scale:g}, {two.q.scale:g} and {y.q.scale:g} lie "
             "so far apart that TFLite shifts right by 64 bits or more, which C leaves undefined; "
             "requantise the model with a representative data set"
         )
@@ -143,16 +129,16 @@ def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
     return _Arithmetic(zero_points, multiplier, shift, *limits, wraps, wide)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.Operator[Div], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     a, b = (values.astype(np.int64) for values in inputs)
-    return (_arithmetic(op, graph).apply(a, b).astype(graph.output(op).dtype.numpy),)
+    return (_arithmetic(op).apply(a, b).astype(op.y.dtype.numpy),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    dtype = graph.output(op).dtype
-    require_types(op, graph, dtype)
-    arithmetic = _arithmetic(op, graph)
-    scalar = scalar_constant(op, graph) if dtype is DType.INT8 else None
+def _select(op: kit.Operator[Div], core: kit.Core) -> kit.Kernel:
+    dtype = op.y.dtype
+    require_types(op, dtype)
+    arithmetic = _arithmetic(op)
+    scalar = scalar_constant(op) if dtype is kit.DType.INT8 else None
     if scalar is not None:
         operand, value = scalar
 
@@ -160,8 +146,8 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             other = np.full_like(stored, value)
             return arithmetic.apply(*((stored, other) if operand == 0 else (other, stored)))
 
-        return unary_kernel(op, graph, of_one, None, operand)
-    struct = Struct(
+        return unary_kernel(op, of_one, None, operand)
+    struct = kit.Struct(
         "thimble_div_params",
         {
             "offset_1": -arithmetic.zero_points[0],
@@ -174,21 +160,20 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "wraps": int(arithmetic.wraps),
         },
     )
-    return broadcast_kernel(op, graph, core, f"thimble_div_s{8 * dtype.size_bytes}", struct)
+    return broadcast_kernel(op, core, f"thimble_div_s{8 * dtype.size_bytes}", struct)
 
 
-def _read(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT8)
-    return ReadOp(Div(read_activation(node)), (0, 1))
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT8)
+    return kit.ReadOp(Div(read_activation(node)), (0, 1))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    assert isinstance(op.attributes, Div)
+def _write(op: kit.Operator[Div]) -> kit.WrittenOp:
     fields = {"fusedActivationFunction": op.attributes.activation}
-    return WrittenOp("DIV", "DivOptions", fields, version=2)
+    return kit.WrittenOp("DIV", "DivOptions", fields, version=2)
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     if not node.in_float and node.is_constant(1) and node.constant(1).data.size == 1:
         divisor = float(node.constant(1).real.reshape(()))
         if divisor == 0:
@@ -200,10 +185,10 @@ def _read_onnx(node: OnnxNode) -> None:
     read_binary("div", lambda activation: Div(activation, Rounding.ONNX))(node)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     """The divisor is constant, and never zero: LiteRT stops there."""
     activation = rng.choice(np.array(list(Activation), dtype=object))
-    op = Op("div", "div", ("a", "b"), ("y",), Div(activation))
+    op = kit.Op("div", "div", ("a", "b"), ("y",), Div(activation))
     while True:
         graph = sample_binary(rng, op, float(2.0 ** rng.uniform(-1, 10)))
         divisor = graph.tensors["b"]
@@ -213,14 +198,14 @@ def _sample(rng: np.random.Generator) -> Graph:
             return graph
 
 
-def _read_onnx_plain(node: OnnxNode) -> None:
+def _read_onnx_plain(node: kit.OnnxNode) -> None:
     """By constants other than 0, since a kernel stops at no other divisor."""
     if not node.constant(1).data.all():
         raise node.unsupported("it divides integers by 0")
     read_plain("div", Div())(node)
 
 
-_INT8 = OldForm(
+_INT8 = kit.Form(
     kind="div",
     attributes=Div,
     infer=infer_broadcast,
@@ -228,38 +213,38 @@ _INT8 = OldForm(
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    tflite=TfliteBinding(("DIV",), _read, _write),
-    onnx=OnnxBinding(("Div",), _read_onnx, plain=_read_onnx_plain),
-    dtype=DType.INT8,
+    tflite=kit.TfliteBinding(("DIV",), _read, _write),
+    onnx=kit.OnnxBinding(("Div",), _read_onnx, plain=_read_onnx_plain),
+    dtype=kit.DType.INT8,
     limits="int8, any broadcast, fused activation; a division by zero saturates",
 )
 
 
-def _read_s16(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT16)
-    return ReadOp(Div(read_activation(node)), (0, 1))
+def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT16)
+    return kit.ReadOp(Div(read_activation(node)), (0, 1))
 
 
-def _sample_s16(rng: np.random.Generator) -> Graph:
+def _sample_s16(rng: np.random.Generator) -> kit.Graph:
     graph = as_int16(_sample(rng))
     a, b, y = (graph.tensors[name] for name in "aby")
     scale = float(np.float32(a.q.scale / b.q.scale * 2.0 ** rng.uniform(-13, 4)))
-    fine = replace(y, quantisation=Quantisation((scale,), (0,)))
+    fine = replace(y, quantisation=kit.Quantisation((scale,), (0,)))
     return replace(graph, tensors={**graph.tensors, "y": fine})
 
 
 _INT16 = replace(
     int16_form(_INT8, "int16, any broadcast, fused activation; a division by zero saturates"),
     sample=_sample_s16,
-    tflite=TfliteBinding(("DIV",), _read_s16, _write),
+    tflite=kit.TfliteBinding(("DIV",), _read_s16, _write),
 )
 
 
-def _read_plain(node: TfliteNode) -> Div:
+def _read_plain(node: kit.TfliteNode) -> Div:
     return Div(read_activation(node))
 
 
-SPEC = OpSpec(
+SPEC = kit.OpSpec(
     (
         _INT8,
         _INT16,

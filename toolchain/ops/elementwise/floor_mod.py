@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from toolchain.ir import Attributes, DType
+from toolchain.ops import kit
 from toolchain.ops.elementwise.plain import plain_spec
 from toolchain.ops.readers.onnx_elementwise import output_axes
-from toolchain.ops.spec import OnnxBinding, OnnxNode
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """Of plain integers, by constants other than 0."""
     if not node.plain or node.attribute("fmod", 0):
         raise node.unsupported("its remainders have the sign of the dividend", "export fmod=0")
@@ -16,14 +15,14 @@ def _read_onnx(node: OnnxNode) -> None:
         raise node.unsupported("it divides integers by 0")
     axes = output_axes(node)
     operands = [node.operand(index, axes) for index in (0, 1)]
-    node.emit("floor_mod", Attributes(), operands, None, axes, dtype=node.plain_dtype(0))
+    node.emit("floor_mod", kit.Attributes(), operands, None, axes, dtype=node.plain_dtype(0))
 
 
 SPEC = plain_spec(
     "floor_mod",
     "FloorModOptions",
-    DType.FLOAT32,
-    DType.INT32,
-    DType.INT64,
-    onnx=OnnxBinding(("Mod",), _read_onnx, plain=_read_onnx),
+    kit.DType.FLOAT32,
+    kit.DType.INT32,
+    kit.DType.INT64,
+    onnx=kit.OnnxBinding(("Mod",), _read_onnx, plain=_read_onnx),
 )

@@ -8,8 +8,7 @@ from enum import Enum
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     infer_broadcast,
@@ -17,19 +16,7 @@ from toolchain.ops.elementwise.common import (
     sample_broadcast_shapes,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.onnx_elementwise import output_axes
-from toolchain.ops.spec import (
-    Array,
-    OnnxBinding,
-    OnnxNode,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 
 class Connective(Enum):
@@ -42,68 +29,69 @@ class Connective(Enum):
 
 
 @dataclass(frozen=True)
-class Logical(Attributes):
+class Logical(kit.Attributes):
     """`NOT` has one operand, which the kernel reads as both."""
 
     connective: Connective
 
 
-def _connective(op: Op) -> Connective:
-    assert isinstance(op.attributes, Logical)
+def _connective(op: kit.Operator[Logical]) -> Connective:
     return op.attributes.connective
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    for tensor in graph.input_tensors(op):
-        if tensor is None or tensor.dtype is not DType.BOOL:
+def _infer(op: kit.Operator[Logical]) -> tuple[kit.TensorType, ...]:
+    for tensor in op.inputs:
+        if tensor is None or tensor.dtype is not kit.DType.BOOL:
             raise ValueError(f"{tensor} is not bool")
     if len(op.inputs) != (1 if _connective(op) is Connective.NOT else 2):
         raise ValueError(f"{len(op.inputs)} operands")
-    return infer_unary(op, graph) if len(op.inputs) == 1 else infer_broadcast(op, graph)
+    return infer_unary(op) if len(op.inputs) == 1 else infer_broadcast(op)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.Operator[Logical], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     one, two = inputs[0].astype(np.int64), inputs[-1].astype(np.int64)
     return (((_connective(op).value >> (2 * one + two)) & 1).astype(np.bool_),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    struct = Struct("thimble_logical_params", {"table": _connective(op).value})
-    return broadcast_kernel(op, graph, core, "thimble_logical", struct)
+def _select(op: kit.Operator[Logical], core: kit.Core) -> kit.Kernel:
+    struct = kit.Struct("thimble_logical_params", {"table": _connective(op).value})
+    return broadcast_kernel(op, core, "thimble_logical", struct)
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     connective = Connective[node.builtin.removeprefix("LOGICAL_")]
-    return ReadOp(Logical(connective), tuple(range(len(node.inputs))))
+    return kit.ReadOp(Logical(connective), tuple(range(len(node.inputs))))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
+def _write(op: kit.Operator[Logical]) -> kit.WrittenOp:
     name = _connective(op).name
-    return WrittenOp(f"LOGICAL_{name}", f"Logical{name.capitalize()}Options")
+    return kit.WrittenOp(f"LOGICAL_{name}", f"Logical{name.capitalize()}Options")
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """And, Or, Not and Xor of bools."""
     if not node.plain:
         raise node.unsupported("its operands are not bool")
     axes = output_axes(node)
     operands = [node.operand(index, axes) for index in range(node.inputs)]
     attributes = Logical(Connective[node.operator.upper()])
-    node.emit("logical", attributes, operands, None, axes, dtype=DType.BOOL)
+    node.emit("logical", attributes, operands, None, axes, dtype=kit.DType.BOOL)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     connective = list(Connective)[int(rng.integers(3))]
     shapes = sample_broadcast_shapes(rng, 4)
     names = "a" if connective is Connective.NOT else "ab"
-    operands = [Tensor(name, shape, DType.BOOL) for name, shape in zip(names, shapes, strict=False)]
+    operands = [
+        kit.Tensor(name, shape, kit.DType.BOOL) for name, shape in zip(names, shapes, strict=False)
+    ]
     out = np.broadcast_shapes(*(t.shape for t in operands))
-    y = Tensor("y", tuple(int(d) for d in out), DType.BOOL)
-    op = Op("logical", "logical", tuple(names), ("y",), Logical(connective))
-    return Graph.build("sample", [*operands, y], [op], list(names), ["y"])
+    y = kit.Tensor("y", tuple(int(d) for d in out), kit.DType.BOOL)
+    op = kit.Op("logical", "logical", tuple(names), ("y",), Logical(connective))
+    return kit.Graph.build("sample", [*operands, y], [op], list(names), ["y"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="logical",
     attributes=Logical,
     infer=_infer,
@@ -111,10 +99,10 @@ SPEC = OldForm(
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    tflite=TfliteBinding(
+    tflite=kit.TfliteBinding(
         tuple(f"LOGICAL_{c.name}" for c in Connective if c is not Connective.XOR), _read, _write
     ),
-    onnx=OnnxBinding(("And", "Or", "Not", "Xor"), _read_onnx, plain=_read_onnx),
-    dtype=DType.BOOL,
+    onnx=kit.OnnxBinding(("And", "Or", "Not", "Xor"), _read_onnx, plain=_read_onnx),
+    dtype=kit.DType.BOOL,
     limits="bool, any broadcast",
 )

@@ -11,8 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.affine_form import INT8_LEVELS, fitting_bias
 from toolchain.ops.arithmetic.fixed_point import (
@@ -38,15 +37,11 @@ from toolchain.ops.elementwise.common import (
     scalar_constant,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel, unary_kernel
-from toolchain.ops.forms import Choice, OldForm
-from toolchain.ops.kernel import Argument, Kernel, Struct
-from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
-from toolchain.ops.spec import Array, OnnxBinding, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
 @dataclass(frozen=True)
-class Mul(Attributes):
+class Mul(kit.Attributes):
     """Attributes of mul."""
 
     activation: Activation = Activation.NONE
@@ -90,9 +85,8 @@ class _Arithmetic:
         return Line(slope, offset, self.low, self.high)
 
 
-def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
-    assert isinstance(op.attributes, Mul)
-    one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+def _arithmetic(op: kit.Operator[Mul]) -> _Arithmetic:
+    one, two, y = op.x, op.input(1), op.y
     real = ratio_float32(one.q.scale, two.q.scale, divisor=y.q.scale)
     zero_points = (one.q.zero_point, two.q.zero_point, y.q.zero_point)
     limits = clamp_range(op.attributes.activation, y)
@@ -106,9 +100,9 @@ def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
     return arithmetic
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.Operator[Mul], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     a, b = (values.astype(np.int64) for values in inputs)
-    return (_arithmetic(op, graph).apply(a, b).astype(np.int8),)
+    return (_arithmetic(op).apply(a, b).astype(np.int8),)
 
 
 @lru_cache(maxsize=256)
@@ -143,81 +137,79 @@ def _params(arithmetic: _Arithmetic) -> Mapping[str, int]:
     }
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT8)
-    arithmetic = _arithmetic(op, graph)
-    scalar = scalar_constant(op, graph)
+def _select(op: kit.Operator[Mul], core: kit.Core) -> kit.Kernel:
+    require_types(op, kit.DType.INT8)
+    arithmetic = _arithmetic(op)
+    scalar = scalar_constant(op)
     if scalar is not None:
         operand, value = scalar
         return unary_kernel(
             op,
-            graph,
             lambda stored: arithmetic.apply_to(operand, stored, value),
             arithmetic.line(operand, value),
             operand,
         )
-    struct = Struct("thimble_mul_params", _params(arithmetic))
-    return broadcast_kernel(op, graph, core, "thimble_mul_s8", struct)
+    struct = kit.Struct("thimble_mul_params", _params(arithmetic))
+    return broadcast_kernel(op, core, "thimble_mul_s8", struct)
 
 
-def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+def _cmsis_nn(op: kit.Operator[Mul], core: kit.Core) -> kit.Kernel:
     """`arm_elementwise_mul_s8`. Raises NoKernelError for operands that broadcast, ONNX's rounding,
     and products that wrap once they are shifted left.
     """
-    require_types(op, graph, DType.INT8)
-    arithmetic = _arithmetic(op, graph)
+    require_types(op, kit.DType.INT8)
+    arithmetic = _arithmetic(op)
     if arithmetic.once:
-        raise NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
+        raise kit.NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
     if arithmetic.largest << max(arithmetic.shift, 0) > INT32_MAX:
-        raise NoKernelError("its products, shifted left, may wrap, which it leaves undefined")
+        raise kit.NoKernelError("its products, shifted left, may wrap, which it leaves undefined")
     zero_1, zero_2, zero_out = arithmetic.zero_points
-    offsets: dict[str, Argument] = {"input_1_offset": -zero_1, "input_2_offset": -zero_2}
-    ending: dict[str, Argument] = {
+    offsets: dict[str, kit.Argument] = {"input_1_offset": -zero_1, "input_2_offset": -zero_2}
+    ending: dict[str, kit.Argument] = {
         "out_offset": zero_out,
         "out_mult": arithmetic.multiplier,
         "out_shift": arithmetic.shift,
         "out_activation_min": arithmetic.low,
         "out_activation_max": arithmetic.high,
     }
-    return same_shape_kernel(op, graph, core, "arm_elementwise_mul_s8", offsets, ending)
+    return same_shape_kernel(op, core, "arm_elementwise_mul_s8", offsets, ending)
 
 
-def read_mul(node: TfliteNode) -> Mul:
+def read_mul(node: kit.TfliteNode) -> Mul:
     """The attributes of an operator in a file."""
     return Mul(read_activation(node))
 
 
-def _read(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT8)
-    return ReadOp(read_mul(node), (0, 1))
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT8)
+    return kit.ReadOp(read_mul(node), (0, 1))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    assert isinstance(op.attributes, Mul)
+def _write(op: kit.Operator[Mul]) -> kit.WrittenOp:
     fields = {"fusedActivationFunction": op.attributes.activation}
-    return WrittenOp("MUL", "MulOptions", fields, version=2)
+    return kit.WrittenOp("MUL", "MulOptions", fields, version=2)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     activation = rng.choice(np.array(list(Activation), dtype=object))
-    op = Op("mul", "mul", ("a", "b"), ("y",), Mul(activation))
+    op = kit.Op("mul", "mul", ("a", "b"), ("y",), Mul(activation))
     return sample_binary(rng, op, float(2.0 ** rng.uniform(-8, 6)))
 
 
-MUL = OldForm(
+MUL = kit.Form(
     kind="mul",
     attributes=Mul,
     infer=infer_broadcast,
     reference=_reference,
-    select=Choice(_select, _cmsis_nn),
+    select=kit.Choice(_select, _cmsis_nn),
     sample=_sample,
     axes=elementwise_axes,
-    tflite=TfliteBinding(("MUL",), _read, _write),
-    onnx=OnnxBinding(
+    tflite=kit.TfliteBinding(("MUL",), _read, _write),
+    onnx=kit.OnnxBinding(
         ("Mul",),
         read_binary("mul", lambda activation: Mul(activation, Rounding.ONNX)),
         plain=read_plain("mul", Mul()),
     ),
-    dtype=DType.INT8,
+    dtype=kit.DType.INT8,
     limits="int8, any broadcast, fused activation",
 )

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -31,19 +30,7 @@ from toolchain.ops.elementwise.common import (
     sample_shape,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.int16 import as_int16, int16_form
-from toolchain.ops.spec import (
-    Array,
-    OnnxBinding,
-    OnnxNode,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.ops.unary.lookup import Lookup
 
@@ -52,16 +39,16 @@ _NAMES = ("input", "step_input", "alpha", "step_alpha")
 """The kernel's parameters."""
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, alpha = graph.input(op, INPUT), graph.input(op, ALPHA)
-    (output,) = infer_broadcast(op, graph)
+def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+    x, alpha = op.input(INPUT), op.input(ALPHA)
+    (output,) = infer_broadcast(op)
     if output.shape != x.shape:
         raise ValueError(f"{alpha} does not broadcast to {x}")
     return (output,)
 
 
-def _multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
-    x, alpha, y = graph.input(op, INPUT), graph.input(op, ALPHA), graph.output(op)
+def _multipliers(op: kit.AnyOperator) -> tuple[tuple[int, int], tuple[int, int]]:
+    x, alpha, y = op.input(INPUT), op.input(ALPHA), op.y
     slope = ratio_float32(x.q.scale, alpha.q.scale, divisor=y.q.scale)
     return (
         quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale)),
@@ -69,9 +56,9 @@ def _multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]
     )
 
 
-def _apply(op: Op, graph: Graph, stored: Int64, stored_alpha: Int64) -> Int64:
-    x, alpha, y = graph.input(op, INPUT), graph.input(op, ALPHA), graph.output(op)
-    identity, negative = _multipliers(op, graph)
+def _apply(op: kit.AnyOperator, stored: Int64, stored_alpha: Int64) -> Int64:
+    x, alpha, y = op.input(INPUT), op.input(ALPHA), op.y
+    identity, negative = _multipliers(op)
     centred = stored - x.q.zero_point
     product = centred * (stored_alpha - alpha.q.zero_point)
     scaled = np.where(
@@ -83,18 +70,18 @@ def _apply(op: Op, graph: Graph, stored: Int64, stored_alpha: Int64) -> Int64:
     return clamped
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     x, alpha = (values.astype(np.int64) for values in inputs)
-    return (_apply(op, graph, x, alpha).astype(np.int8),)
+    return (_apply(op, x, alpha).astype(np.int8),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT8)
-    x, alpha, y = graph.input(op, INPUT), graph.input(op, ALPHA), graph.output(op)
-    identity, negative = _multipliers(op, graph)
+def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+    require_types(op, kit.DType.INT8)
+    x, alpha, y = op.input(INPUT), op.input(ALPHA), op.y
+    identity, negative = _multipliers(op)
     if alpha.constant is not None and alpha.elements == 1:
         shared = alpha.constant.reshape(()).astype(np.int64)
-        return unary_kernel(op, graph, lambda stored: _apply(op, graph, stored, shared))
+        return unary_kernel(op, lambda stored: _apply(op, stored, shared))
     largest = max(127 - x.q.zero_point, 128 + x.q.zero_point)
     positive = merged_rounding(identity[1], y.q.zero_point, largest)
     largest *= max(127 - alpha.q.zero_point, 128 + alpha.q.zero_point)
@@ -112,34 +99,34 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         "alpha_negative_bias": scaled.negative_bias,
         "alpha_shift": scaled.shift,
     }
-    struct = Struct("thimble_prelu_params", params)
-    return broadcast_kernel(op, graph, core, "thimble_prelu_s8", struct, _NAMES)
+    struct = kit.Struct("thimble_prelu_params", params)
+    return broadcast_kernel(op, core, "thimble_prelu_s8", struct, _NAMES)
 
 
-def _read(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT8)
-    return ReadOp(Attributes(), (INPUT, ALPHA))
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT8)
+    return kit.ReadOp(kit.Attributes(), (INPUT, ALPHA))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    return WrittenOp("PRELU")
+def _write(op: kit.AnyOperator) -> kit.WrittenOp:
+    return kit.WrittenOp("PRELU")
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = sample_shape(rng)
     forms = (shape[-1:], (1,) * (len(shape) - 1) + shape[-1:], shape[1:], (1,), shape)
     alpha_shape = forms[int(rng.integers(len(forms)))]
     data = rng.integers(-128, 128, alpha_shape).astype(np.int8) if rng.random() < 0.8 else None
-    x = Tensor("x", shape, DType.INT8, sample_quantisation(rng))
-    alpha = Tensor("alpha", alpha_shape, DType.INT8, sample_quantisation(rng), data)
+    x = kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng))
+    alpha = kit.Tensor("alpha", alpha_shape, kit.DType.INT8, sample_quantisation(rng), data)
     scale = x.q.scale * float(2.0 ** rng.uniform(-3, 3))
-    y = Tensor("y", shape, DType.INT8, sample_quantisation(rng, scale=scale))
-    op = Op("prelu", "prelu", ("x", "alpha"), ("y",))
+    y = kit.Tensor("y", shape, kit.DType.INT8, sample_quantisation(rng, scale=scale))
+    op = kit.Op("prelu", "prelu", ("x", "alpha"), ("y",))
     inputs = ["x"] if data is not None else ["x", "alpha"]
-    return Graph.build("sample", [x, alpha, y], [op], inputs, ["y"])
+    return kit.Graph.build("sample", [x, alpha, y], [op], inputs, ["y"])
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """PRelu; one slope for all is a function of one operand."""
     q = node.output_quantisation()
     if np.broadcast_shapes(node.shape(INPUT), node.shape(ALPHA)) != node.shape(INPUT):
@@ -159,7 +146,7 @@ def _read_onnx(node: OnnxNode) -> None:
         _check_real_slopes(node, q)
     axes = node.axes(INPUT)
     inputs = [node.operand(INPUT, axes), node.operand(ALPHA, axes)]
-    node.emit("prelu", Attributes(), inputs, q, axes)
+    node.emit("prelu", kit.Attributes(), inputs, q, axes)
 
 
 _MOST_LOST = 1.0
@@ -167,7 +154,7 @@ _MOST_LOST = 1.0
 both roundings included, are within 1 of ONNX Runtime's."""
 
 
-def _check_real_slopes(node: OnnxNode, output: Quantisation) -> None:
+def _check_real_slopes(node: kit.OnnxNode, output: kit.Quantisation) -> None:
     """Raise UnsupportedError where real slopes, stored as multiples of one scale, lose too much."""
     slopes = node.constant(ALPHA)
     if node.in_float or slopes.quantisation is not None:
@@ -183,30 +170,30 @@ def _check_real_slopes(node: OnnxNode, output: Quantisation) -> None:
         )
 
 
-_INT8 = OldForm(
+_INT8 = kit.Form(
     kind="prelu",
-    attributes=Attributes,
+    attributes=kit.Attributes,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    tflite=TfliteBinding(("PRELU",), _read, _write),
-    onnx=OnnxBinding(("PRelu",), _read_onnx),
-    dtype=DType.INT8,
+    tflite=kit.TfliteBinding(("PRELU",), _read, _write),
+    onnx=kit.OnnxBinding(("PRelu",), _read_onnx),
+    dtype=kit.DType.INT8,
     limits="int8, alpha of any shape that broadcasts to the input",
 )
 
 
-def _infer_s16(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, alpha = graph.input(op, INPUT), graph.input(op, ALPHA)
-    if alpha.dtype is not DType.INT8 or np.broadcast_shapes(x.shape, alpha.shape) != x.shape:
+def _infer_s16(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+    x, alpha = op.input(INPUT), op.input(ALPHA)
+    if alpha.dtype is not kit.DType.INT8 or np.broadcast_shapes(x.shape, alpha.shape) != x.shape:
         raise ValueError(f"{alpha} is no int8 that broadcasts to {x}")
-    return (TensorType(x.shape, x.dtype),)
+    return (kit.TensorType(x.shape, x.dtype),)
 
 
-def _multipliers_s16(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
-    x, alpha, y = graph.input(op, INPUT), graph.input(op, ALPHA), graph.output(op)
+def _multipliers_s16(op: kit.AnyOperator) -> tuple[tuple[int, int], tuple[int, int]]:
+    x, alpha, y = op.input(INPUT), op.input(ALPHA), op.y
     slope = ratio_float32(x.q.scale, alpha.q.scale, divisor=y.q.scale)
     return (
         quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale)),
@@ -214,10 +201,10 @@ def _multipliers_s16(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, 
     )
 
 
-def _reference_s16(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference_s16(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     x, alpha = (values.astype(np.int64) for values in inputs)
-    identity, negative = _multipliers_s16(op, graph)
-    product = x * (alpha - graph.input(op, ALPHA).q.zero_point)
+    identity, negative = _multipliers_s16(op)
+    product = x * (alpha - op.input(ALPHA).q.zero_point)
     scaled = np.where(
         x >= 0,
         multiply_by_quantized_multiplier(x, *identity),
@@ -226,25 +213,25 @@ def _reference_s16(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array
     return (np.clip(scaled, -32768, 32767).astype(np.int16),)
 
 
-def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
-    (multiplier, shift), (alpha_multiplier, alpha_shift) = _multipliers_s16(op, graph)
+def _select_s16(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+    (multiplier, shift), (alpha_multiplier, alpha_shift) = _multipliers_s16(op)
     params = {
         "multiplier": multiplier,
         "shift": shift,
-        "alpha_offset": -graph.input(op, ALPHA).q.zero_point,
+        "alpha_offset": -op.input(ALPHA).q.zero_point,
         "alpha_multiplier": alpha_multiplier,
         "alpha_shift": alpha_shift,
     }
-    struct = Struct("thimble_prelu_s16_params", params)
-    return broadcast_kernel(op, graph, core, "thimble_prelu_s16", struct, _NAMES)
+    struct = kit.Struct("thimble_prelu_s16_params", params)
+    return broadcast_kernel(op, core, "thimble_prelu_s16", struct, _NAMES)
 
 
-def _read_s16(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT16, DType.INT8)
-    return ReadOp(Attributes(), (INPUT, ALPHA))
+def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT16, kit.DType.INT8)
+    return kit.ReadOp(kit.Attributes(), (INPUT, ALPHA))
 
 
-def _sample_s16(rng: np.random.Generator) -> Graph:
+def _sample_s16(rng: np.random.Generator) -> kit.Graph:
     sample = _sample(rng)
     wide = as_int16(sample)
     return replace(wide, tensors={**wide.tensors, "alpha": sample.tensors["alpha"]})
@@ -256,9 +243,9 @@ _INT16 = replace(
     reference=_reference_s16,
     select=_select_s16,
     sample=_sample_s16,
-    tflite=TfliteBinding(("PRELU",), _read_s16, _write),
-    dtype=DType.INT16,
-    types=frozenset({DType.INT16, DType.INT8}),
+    tflite=kit.TfliteBinding(("PRELU",), _read_s16, _write),
+    dtype=kit.DType.INT16,
+    types=frozenset({kit.DType.INT16, kit.DType.INT8}),
 )
 
-SPEC = OpSpec((_INT8, _INT16, float_form(_INT8)))
+SPEC = kit.OpSpec((_INT8, _INT16, float_form(_INT8)))

@@ -11,33 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import sample_shape
-from toolchain.ops.extents import Extent, Extents, Pointer
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Call, Input, Kernel, Loop, Output, SafeOverlap, Struct, Touched
 from toolchain.ops.readers.onnx_elementwise import output_axes, read_plain
-from toolchain.ops.samples import sample_type
-from toolchain.ops.spec import (
-    ALIKE,
-    Array,
-    Axis,
-    OnnxBinding,
-    OnnxNode,
-    ReadOp,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 _CONDITION, _YES, _NO = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class Select(Attributes):
+class Select(kit.Attributes):
     """With `rows` a condition of one dimension chooses whole rows (SELECT); otherwise shapes
     broadcast.
     """
@@ -54,35 +37,34 @@ class _Loop:
     steps: tuple[int, int, int, int]
 
 
-def _rows(op: Op, graph: Graph) -> bool:
-    assert isinstance(op.attributes, Select)
+def _rows(op: kit.Operator[Select]) -> bool:
     return op.attributes.rows
 
 
-def _shapes(op: Op, graph: Graph) -> list[tuple[int, ...]]:
+def _shapes(op: kit.Operator[Select]) -> list[tuple[int, ...]]:
     """Of condition, yes and no, all of the output's rank."""
-    shapes = [graph.input(op, index).shape for index in (_CONDITION, _YES, _NO)]
-    if _rows(op, graph):
+    shapes = [op.input(index).shape for index in (_CONDITION, _YES, _NO)]
+    if _rows(op):
         shapes[0] = shapes[0] + (1,) * (len(shapes[1]) - len(shapes[0]))
     rank = max(len(shape) for shape in shapes)
     return [(1,) * (rank - len(shape)) + shape for shape in shapes]
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    condition, yes, no = (graph.input(op, index) for index in (_CONDITION, _YES, _NO))
-    if condition.dtype is not DType.BOOL or yes.dtype is not no.dtype:
+def _infer(op: kit.Operator[Select]) -> tuple[kit.TensorType, ...]:
+    condition, yes, no = (op.input(index) for index in (_CONDITION, _YES, _NO))
+    if condition.dtype is not kit.DType.BOOL or yes.dtype is not no.dtype:
         raise ValueError(f"a condition {condition} chooses between {yes} and {no}")
     try:
-        shape = np.broadcast_shapes(*_shapes(op, graph))
+        shape = np.broadcast_shapes(*_shapes(op))
     except ValueError:
         raise ValueError(f"shapes do not broadcast: {condition}, {yes} and {no}") from None
-    return (TensorType(tuple(int(d) for d in shape), yes.dtype),)
+    return (kit.TensorType(tuple(int(d) for d in shape), yes.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    shapes = _shapes(op, graph)
+def _reference(op: kit.Operator[Select], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    shapes = _shapes(op)
     given = [values.reshape(shape) for values, shape in zip(inputs, shapes, strict=True)]
-    y = graph.output(op)
+    y = op.y
     return (np.where(given[0], given[1], given[2]).astype(y.dtype.numpy).reshape(y.shape),)
 
 
@@ -110,79 +92,79 @@ def _walk(shapes: Sequence[tuple[int, ...]]) -> tuple[list[_Loop], int, tuple[in
     return loops, size, tuple(int(moving) for moving in moves)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    loops, size, steps = _walk(_shapes(op, graph))
+def _select(op: kit.Operator[Select], core: kit.Core) -> kit.Kernel:
+    loops, size, steps = _walk(_shapes(op))
     moved = [
         tuple((loop.variable, loop.steps[operand]) for loop in loops if loop.steps[operand])
         for operand in range(4)
     ]
     params = {
         "size": size,
-        "run_bytes": graph.output(op).dtype.size_bytes,
+        "run_bytes": op.y.dtype.size_bytes,
         "step_condition": steps[_CONDITION],
         "step_yes": steps[_YES],
         "step_no": steps[_NO],
     }
-    call = Call(
+    call = kit.Call(
         "thimble_select",
         {
-            "params": Struct("thimble_select_params", params),
-            "condition": Input(_CONDITION, steps=moved[_CONDITION]),
-            "yes": Input(_YES, steps=moved[_YES]),
-            "no": Input(_NO, steps=moved[_NO]),
-            "output": Output(0, steps=moved[3]),
+            "params": kit.Struct("thimble_select_params", params),
+            "condition": kit.Input(_CONDITION, steps=moved[_CONDITION]),
+            "yes": kit.Input(_YES, steps=moved[_YES]),
+            "no": kit.Input(_NO, steps=moved[_NO]),
+            "output": kit.Output(0, steps=moved[3]),
         },
-        tuple(Loop(loop.variable, loop.count) for loop in loops),
+        tuple(kit.Loop(loop.variable, loop.count) for loop in loops),
     )
-    return Kernel((call,), _extents, find_overlaps=lambda: _overlaps(op, graph))
+    return kit.Kernel((call,), _extents, find_overlaps=lambda: _overlaps(op))
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     """Pointers are moved by elements, the kernel inside by runs of bytes."""
     call, run_bytes = touched.call, touched.call["params.run_bytes"]
 
-    def reach(name: str, pointer: Pointer | None, step: int, run: int) -> Extent:
+    def reach(name: str, pointer: kit.Pointer | None, step: int, run: int) -> kit.Extent:
         operand = call.arguments[name]
-        assert isinstance(operand, Input | Output) and pointer is not None
+        assert isinstance(operand, kit.Input | kit.Output) and pointer is not None
         steps = dict(operand.steps)
         outer = sum((loop.count - 1) * steps.get(loop.variable, 0) for loop in call.loops)
         inner = (call["params.size"] - 1) * step * run
-        return Extent(0, outer * pointer.element_bytes + inner + run)
+        return kit.Extent(0, outer * pointer.element_bytes + inner + run)
 
     runs = (("condition", 1), ("yes", run_bytes), ("no", run_bytes))
     read = {
         index: reach(name, touched.inputs[index], call[f"params.step_{name}"], run)
         for index, (name, run) in enumerate(runs)
     }
-    return Extents(read, {0: reach("output", touched.outputs[0], 1, run_bytes)})
+    return kit.Extents(read, {0: reach("output", touched.outputs[0], 1, run_bytes)})
 
 
-def _overlaps(op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
+def _overlaps(op: kit.AnyOperator) -> tuple[kit.SafeOverlap, ...]:
     """In place over an operand as large as the output."""
-    y = graph.output(op)
+    y = op.y
     return tuple(
-        SafeOverlap(index) for index in (_YES, _NO) if graph.input(op, index).elements == y.elements
+        kit.SafeOverlap(index) for index in (_YES, _NO) if op.input(index).elements == y.elements
     )
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
-    return () if _rows(op, graph) else elementwise_axes(op, graph)
+def _axes(op: kit.Operator[Select]) -> tuple[kit.Axis, ...]:
+    return () if _rows(op) else elementwise_axes(op)
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     condition, yes = node.inputs[_CONDITION], node.inputs[_YES]
     rows = node.builtin == "SELECT" and condition is not None and yes is not None
     whole = rows and condition is not None and yes is not None and condition.shape != yes.shape
-    return ReadOp(Select(rows=whole), (_CONDITION, _YES, _NO))
+    return kit.ReadOp(Select(rows=whole), (_CONDITION, _YES, _NO))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    if _rows(op, graph):
-        return WrittenOp("SELECT", "SelectOptions")
-    return WrittenOp("SELECT_V2", "SelectV2Options")
+def _write(op: kit.Operator[Select]) -> kit.WrittenOp:
+    if _rows(op):
+        return kit.WrittenOp("SELECT", "SelectOptions")
+    return kit.WrittenOp("SELECT_V2", "SelectV2Options")
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """ONNX Where."""
     rank = len(node.output_shape())
     axes = output_axes(node)
@@ -197,9 +179,9 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("select", Select(), [condition, *operands], q, axes)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = sample_shape(rng)
-    dtype, quantisation = sample_type(rng)
+    dtype, quantisation = kit.sample_type(rng)
     rows = bool(rng.random() < 0.25) and len(shape) > 1
 
     def other() -> tuple[int, ...]:
@@ -208,24 +190,24 @@ def _sample(rng: np.random.Generator) -> Graph:
         return tuple(1 if rng.random() < 0.4 else d for d in shape)[int(rng.integers(2)) :]
 
     shapes = [shape[:1], shape, shape] if rows else [other(), other(), other()]
-    q: Quantisation | None = quantisation
+    q: kit.Quantisation | None = quantisation
     y_shape = shape if rows else tuple(int(d) for d in np.broadcast_shapes(*shapes))
     constant = None
     if rng.random() < 0.3:
         constant = rng.integers(-100, 100, shapes[2]).astype(dtype.numpy)
     tensors = [
-        Tensor("condition", shapes[0], DType.BOOL),
-        Tensor("yes", shapes[1], dtype, q),
-        Tensor("no", shapes[2], dtype, q, constant),
-        Tensor("y", y_shape, dtype, q),
+        kit.Tensor("condition", shapes[0], kit.DType.BOOL),
+        kit.Tensor("yes", shapes[1], dtype, q),
+        kit.Tensor("no", shapes[2], dtype, q, constant),
+        kit.Tensor("y", y_shape, dtype, q),
     ]
-    op = Op("select", "select", ("condition", "yes", "no"), ("y",), Select(rows))
+    op = kit.Op("select", "select", ("condition", "yes", "no"), ("y",), Select(rows))
     given = ["condition", "yes"] + (["no"] if constant is None else [])
-    return Graph.build("sample", tensors, [op], given, ["y"])
+    return kit.Graph.build("sample", tensors, [op], given, ["y"])
 
 
-SPEC = OldForm(
-    quantised=ALIKE,
+SPEC = kit.Form(
+    quantised=kit.ALIKE,
     kind="select",
     attributes=Select,
     infer=_infer,
@@ -233,10 +215,10 @@ SPEC = OldForm(
     select=_select,
     sample=_sample,
     axes=_axes,
-    tflite=TfliteBinding(("SELECT", "SELECT_V2"), _read, _write),
-    onnx=OnnxBinding(
+    tflite=kit.TfliteBinding(("SELECT", "SELECT_V2"), _read, _write),
+    onnx=kit.OnnxBinding(
         ("Where",), _read_onnx, plain=read_plain("select", Select(), operands=3, typed_by=1)
     ),
-    types=frozenset(DType),
+    types=frozenset(kit.DType),
     limits="any type, any broadcast; operands quantised alike",
 )

@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -30,10 +28,7 @@ from toolchain.ops.elementwise.common import (
     scalar_constant,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.int16 import as_int16, int16_form
-from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 LEFT_SHIFT = 7
 
@@ -45,7 +40,7 @@ class _Arithmetic:
     zero_points: tuple[int, int, int]
     multipliers: tuple[tuple[int, int], ...]
     left_shift: int
-    dtype: DType
+    dtype: kit.DType
 
     def apply(self, a: Int64, b: Int64) -> Int64:
         first, second, out = self.multipliers
@@ -59,10 +54,10 @@ class _Arithmetic:
         return clamped
 
 
-def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
+def _arithmetic(op: kit.AnyOperator) -> _Arithmetic:
     """Raises UnsupportedError for scales with which TFLite aborts."""
-    one, two, out = (t.q for t in (graph.input(op, 0), graph.input(op, 1), graph.output(op)))
-    twice, wide = 2 * max(one.scale, two.scale), graph.output(op).dtype is DType.INT16
+    one, two, out = (t.q for t in (op.x, op.input(1), op.y))
+    twice, wide = 2 * max(one.scale, two.scale), op.y.dtype is kit.DType.INT16
     left_shift = 0 if wide else LEFT_SHIFT
     reals = (
         one.scale / twice,
@@ -70,25 +65,25 @@ def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
         twice * twice / (out.scale * 4**left_shift),
     )
     if not all(0 < real < 1 for real in reals):
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: scales {one.scale:g}, {two.scale:g} and {out.scale:g} lie too "
+        raise op.refused(
+            f"scales {one.scale:g}, {two.scale:g} and {out.scale:g} lie too "
             "far apart; requantise the model with a representative data set"
         )
     zero_points = (one.zero_point, two.zero_point, out.zero_point)
     multipliers = tuple(quantize_multiplier(real) for real in reals)
-    return _Arithmetic(zero_points, multipliers, left_shift, graph.output(op).dtype)
+    return _Arithmetic(zero_points, multipliers, left_shift, op.y.dtype)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     a, b = (values.astype(np.int64) for values in inputs)
-    return (_arithmetic(op, graph).apply(a, b).astype(graph.output(op).dtype.numpy),)
+    return (_arithmetic(op).apply(a, b).astype(op.y.dtype.numpy),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    dtype = graph.output(op).dtype
-    require_types(op, graph, dtype)
-    arithmetic = _arithmetic(op, graph)
-    scalar = scalar_constant(op, graph) if dtype is DType.INT8 else None
+def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+    dtype = op.y.dtype
+    require_types(op, dtype)
+    arithmetic = _arithmetic(op)
+    scalar = scalar_constant(op) if dtype is kit.DType.INT8 else None
     if scalar is not None:  # the order of the operands does not matter, up to their scales
         operand, value = scalar
 
@@ -96,8 +91,8 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             other = np.full_like(stored, value)
             return arithmetic.apply(*((stored, other) if operand == 0 else (other, stored)))
 
-        return unary_kernel(op, graph, of_one, None, operand)
-    wide = dtype is DType.INT16
+        return unary_kernel(op, of_one, None, operand)
+    wide = dtype is kit.DType.INT16
     params = {} if wide else {"left_shift": LEFT_SHIFT, "output_offset": arithmetic.zero_points[2]}
     for number in (1, 2):
         if not wide:
@@ -106,57 +101,57 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         params |= {f"multiplier_{number}": multiplier, f"shift_{number}": shift}
     params["output_multiplier"], params["output_shift"] = arithmetic.multipliers[2]
     name = "thimble_squared_difference_s16_params" if wide else "thimble_squared_difference_params"
-    struct = Struct(name, params)
+    struct = kit.Struct(name, params)
     function = f"thimble_squared_difference_s{8 * dtype.size_bytes}"
-    return broadcast_kernel(op, graph, core, function, struct)
+    return broadcast_kernel(op, core, function, struct)
 
 
-def _read(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT8)
-    return ReadOp(Attributes(), (0, 1))
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT8)
+    return kit.ReadOp(kit.Attributes(), (0, 1))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    return WrittenOp("SQUARED_DIFFERENCE", "SquaredDifferenceOptions", version=2)
+def _write(op: kit.AnyOperator) -> kit.WrittenOp:
+    return kit.WrittenOp("SQUARED_DIFFERENCE", "SquaredDifferenceOptions", version=2)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
-    op = Op("squared_difference", "squared_difference", ("a", "b"), ("y",))
+def _sample(rng: np.random.Generator) -> kit.Graph:
+    op = kit.Op("squared_difference", "squared_difference", ("a", "b"), ("y",))
     return sample_binary(rng, op, float(2.0 ** rng.uniform(-2, 8)))
 
 
-_INT8 = OldForm(
+_INT8 = kit.Form(
     kind="squared_difference",
-    attributes=Attributes,
+    attributes=kit.Attributes,
     infer=infer_broadcast,
     reference=_reference,
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    tflite=TfliteBinding(("SQUARED_DIFFERENCE",), _read, _write),
-    dtype=DType.INT8,
+    tflite=kit.TfliteBinding(("SQUARED_DIFFERENCE",), _read, _write),
+    dtype=kit.DType.INT8,
     limits="int8, any broadcast",
 )
 
 
-def _read_s16(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT16)
-    return ReadOp(Attributes(), (0, 1))
+def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT16)
+    return kit.ReadOp(kit.Attributes(), (0, 1))
 
 
-def _sample_s16(rng: np.random.Generator) -> Graph:
+def _sample_s16(rng: np.random.Generator) -> kit.Graph:
     """Squares of int16 are 2^16 times as large as those of int8, in the operands' steps."""
     graph = as_int16(_sample(rng))
     y = graph.tensors["y"]
     scale = float(np.float32(y.q.scale * 2.0 ** rng.uniform(8, 20)))
-    coarse = replace(y, quantisation=Quantisation((scale,), (0,)))
+    coarse = replace(y, quantisation=kit.Quantisation((scale,), (0,)))
     return replace(graph, tensors={**graph.tensors, "y": coarse})
 
 
 _INT16 = replace(
     int16_form(_INT8, "int16, any broadcast"),
     sample=_sample_s16,
-    tflite=TfliteBinding(("SQUARED_DIFFERENCE",), _read_s16, _write),
+    tflite=kit.TfliteBinding(("SQUARED_DIFFERENCE",), _read_s16, _write),
 )
 
-SPEC = OpSpec((_INT8, _INT16, float_form(_INT8), int32_form(_INT8)))
+SPEC = kit.OpSpec((_INT8, _INT16, float_form(_INT8), int32_form(_INT8)))

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.arithmetic.dynamic_range import Int64, Range
 from toolchain.ops.convolution.common import (
+    Convolution,
     Windowed,
-    convolution_of,
     read_padding,
     window_of,
     write_window,
 )
 from toolchain.ops.convolution.window_f32 import window_f32
-from toolchain.ops.forms import OldForm, no_reductions
 from toolchain.ops.hybrid.kernels import convolution_kernel, depthwise_kernel
 from toolchain.ops.hybrid.sums import (
     centred,
@@ -34,9 +33,7 @@ from toolchain.ops.hybrid.sums import (
     real_weights,
     with_bias,
 )
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import image_patches
-from toolchain.ops.spec import Array, Axis, Reach, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 from toolchain.ops.weighted import INPUT, WEIGHTS, present_inputs
 
 
@@ -48,26 +45,21 @@ class HybridConvolution(Windowed):
     range: Range = Range.ASYMMETRIC
 
     @classmethod
-    def of(cls, op: Op, chosen: Range = Range.ASYMMETRIC) -> HybridConvolution:
+    def of(cls, op: kit.Op, chosen: Range = Range.ASYMMETRIC) -> HybridConvolution:
         """Those of a convolution, with another range."""
-        a = convolution_of(op)
+        a = op.attributes
+        assert isinstance(a, Convolution)
         return cls(a.stride, a.dilation, a.padding, a.activation, chosen)
 
 
-def _of(op: Op) -> HybridConvolution:
-    """The operator's attributes."""
-    assert isinstance(op.attributes, HybridConvolution)
-    return op.attributes
-
-
-def _sums(op: Op, graph: Graph, image: Int64, filters: Int64) -> Int64:
+def _sums(op: kit.Operator[Windowed], image: Int64, filters: Int64) -> Int64:
     """int64 sums of filters [channels, height, width, depth]."""
-    y = graph.output(op)
+    y = op.y
     channels, _, _, depth = filters.shape
     group = channels // (image.shape[3] // depth)
     first = np.arange(channels) // group * depth
     sums = np.zeros(y.shape, np.int64)
-    for row, patches in enumerate(image_patches(image, window_of(op, graph), y.shape)):
+    for row, patches in enumerate(image_patches(image, window_of(op), y.shape)):
         for column, seen in enumerate(patches):
             for index in range(depth):
                 sums += seen[..., first + index] * filters[:, row, column, index]
@@ -75,44 +67,50 @@ def _sums(op: Op, graph: Graph, image: Int64, filters: Int64) -> Int64:
 
 
 def _result(
-    op: Op, graph: Graph, inputs: Sequence[Array], filters: Int64, *, in_turn: bool
-) -> tuple[Array, ...]:
+    op: kit.Operator[HybridConvolution],
+    inputs: Sequence[kit.Array],
+    filters: Int64,
+    *,
+    in_turn: bool,
+) -> tuple[kit.Array, ...]:
     """A sum is multiplied by its filter's scale and then by the image's where `in_turn`, else by
     their product.
     """
-    image, steps = centred(inputs[INPUT].astype(np.float32), _of(op).range)
-    sums = in_float32(_sums(op, graph, image, filters))
-    scales = np.array(graph.input(op, WEIGHTS).q.scales, np.float32)
+    image, steps = centred(inputs[INPUT].astype(np.float32), op.attributes.range)
+    sums = in_float32(_sums(op, image, filters))
+    scales = np.array(op.input(WEIGHTS).q.scales, np.float32)
     own = steps.reshape(-1, 1, 1, 1)
     scaled = sums * scales * own if in_turn else sums * (scales * own)
-    return (with_bias(scaled, op, inputs, _of(op).activation),)
+    return (with_bias(scaled, op, inputs, op.attributes.activation),)
 
 
-def _in_turn(op: Op) -> bool:
-    return _of(op).range is Range.ASYMMETRIC
+def _in_turn(op: kit.Operator[HybridConvolution]) -> bool:
+    return op.attributes.range is Range.ASYMMETRIC
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    filters = real_weights(op, graph, inputs[WEIGHTS])
-    return _result(op, graph, inputs, filters, in_turn=_in_turn(op))
+def _reference(
+    op: kit.Operator[HybridConvolution], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    filters = real_weights(op, inputs[WEIGHTS])
+    return _result(op, inputs, filters, in_turn=_in_turn(op))
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    a, depth = _of(op), graph.input(op, WEIGHTS).shape[3]
-    shapes = graph.input(op, INPUT).shape, graph.output(op).shape
-    window = window_f32(*shapes, window_of(op, graph), a.activation, depth)
-    return convolution_kernel(op, graph, core, window, a.range, in_turn=_in_turn(op))
+def _select(op: kit.Operator[HybridConvolution], core: kit.Core) -> kit.Kernel:
+    a, depth = op.attributes, op.input(WEIGHTS).shape[3]
+    shapes = op.input(INPUT).shape, op.y.shape
+    window = window_f32(*shapes, window_of(op), a.activation, depth)
+    return convolution_kernel(op, core, window, a.range, in_turn=_in_turn(op))
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
     """Without groups, output channels: each has filters of its own."""
-    if graph.input(op, WEIGHTS).shape[3] != graph.input(op, INPUT).shape[3]:
+    if op.input(WEIGHTS).shape[3] != op.input(INPUT).shape[3]:
         return ()
-    own = (Reach(0),) * (len(op.inputs) - 1)
-    return (Axis(3, (None, *own), lambda part: op.attributes),)
+    own = (kit.Reach(0),) * (len(op.inputs) - 1)
+    return (kit.Axis(3, (None, *own), lambda part: op.attributes),)
 
 
-def _read_window(node: TfliteNode, axis: int) -> Windowed:
+def _read_window(node: kit.TfliteNode, axis: int) -> Windowed:
     check_hybrid_node(node, 4, axis)
     x, weights, options = node.inputs[INPUT], node.inputs[WEIGHTS], node.options
     assert x is not None and weights is not None
@@ -125,7 +123,7 @@ def _read_window(node: TfliteNode, axis: int) -> Windowed:
     return Windowed(stride, dilation, read_padding(node, size, kernel, stride, dilation))
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     walk = _read_window(node, 0)
     x, weights = node.inputs[INPUT], node.inputs[WEIGHTS]
     assert x is not None and weights is not None
@@ -134,31 +132,33 @@ def _read(node: TfliteNode) -> ReadOp:
     activation = read_activation(node)
     walked = (walk.stride, walk.dilation, walk.padding)
     chosen = _range_of(x, weights)
-    return ReadOp(HybridConvolution(*walked, activation, chosen), present_inputs(node))
+    return kit.ReadOp(HybridConvolution(*walked, activation, chosen), present_inputs(node))
 
 
-def _range_of(x: Tensor, weights: Tensor) -> Range:
+def _range_of(x: kit.Tensor, weights: kit.Tensor) -> Range:
     """LiteRT's: with a zero point where filters have scales of their own, or in groups."""
     alike = len(set(weights.q.scales)) == 1 and x.shape[3] == weights.shape[3]
     return Range.SYMMETRIC if alike else Range.ASYMMETRIC
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    return write_window(op, graph, _of(op).activation, "CONV_2D", "Conv2DOptions", version=5)
+def _write(op: kit.Operator[HybridConvolution]) -> kit.WrittenOp:
+    return write_window(op, op.attributes.activation, "CONV_2D", "Conv2DOptions", version=5)
 
 
-def _depthwise_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    filters = real_weights(op, graph, inputs[WEIGHTS]).transpose(3, 1, 2, 0)
-    return _result(op, graph, inputs, filters, in_turn=False)
+def _depthwise_reference(
+    op: kit.Operator[HybridConvolution], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    filters = real_weights(op, inputs[WEIGHTS]).transpose(3, 1, 2, 0)
+    return _result(op, inputs, filters, in_turn=False)
 
 
-def _depthwise_select(op: Op, graph: Graph, core: Core) -> Kernel:
-    shapes = graph.input(op, INPUT).shape, graph.output(op).shape
-    window = window_f32(*shapes, window_of(op, graph), _of(op).activation, 1)
-    return depthwise_kernel(op, graph, window, _of(op).range)
+def _depthwise_select(op: kit.Operator[HybridConvolution], core: kit.Core) -> kit.Kernel:
+    shapes = op.input(INPUT).shape, op.y.shape
+    window = window_f32(*shapes, window_of(op), op.attributes.activation, 1)
+    return depthwise_kernel(op, window, op.attributes.range)
 
 
-def _depthwise_read(node: TfliteNode) -> ReadOp:
+def _depthwise_read(node: kit.TfliteNode) -> kit.ReadOp:
     walk = _read_window(node, 3)
     weights = node.inputs[WEIGHTS]
     assert weights is not None
@@ -167,31 +167,32 @@ def _depthwise_read(node: TfliteNode) -> ReadOp:
             "filters without a scale of each, beyond which LiteRT reads", "convert the model again"
         )
     walked = (walk.stride, walk.dilation, walk.padding)
-    return ReadOp(HybridConvolution(*walked, read_activation(node)), present_inputs(node))
+    return kit.ReadOp(HybridConvolution(*walked, read_activation(node)), present_inputs(node))
 
 
-def _depthwise_write(op: Op, graph: Graph) -> WrittenOp:
-    multiplier = graph.output(op).shape[3] // graph.input(op, INPUT).shape[3]
+def _depthwise_write(op: kit.Operator[HybridConvolution]) -> kit.WrittenOp:
+    multiplier = op.y.shape[3] // op.input(INPUT).shape[3]
     builtin = "DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions"
-    chosen = _of(op).activation
-    return write_window(op, graph, chosen, *builtin, version=6, depthMultiplier=multiplier)
+    chosen = op.attributes.activation
+    return write_window(op, chosen, *builtin, version=6, depthMultiplier=multiplier)
 
 
-def hybrid_conv2d(plain: OldForm) -> OldForm:
+def hybrid_conv2d(plain: kit.Form[Any]) -> kit.Form[Any]:
     """The form of a float `conv2d` whose filters are int8."""
 
-    def attributes(op: Op, rng: np.random.Generator) -> HybridConvolution:
+    def attributes(op: kit.Op, rng: np.random.Generator) -> HybridConvolution:
         return HybridConvolution.of(op)
 
-    def sample(rng: np.random.Generator) -> Graph:
+    def sample(rng: np.random.Generator) -> kit.Graph:
         graph = hybrid_sample(plain.sample, 0, attributes)(rng)
         (op,), x, weights = graph.ops, graph.tensors["x"], graph.tensors["weights"]
         if rng.random() < 0.2:
             alike = (weights.q.scales[0],) * len(weights.q.scales)
             weights = replace(weights, quantisation=replace(weights.q, scales=alike))
-        chosen = replace(op, attributes=replace(_of(op), range=_range_of(x, weights)))
+        assert isinstance(op.attributes, HybridConvolution)
+        chosen = replace(op, attributes=replace(op.attributes, range=_range_of(x, weights)))
         tensors = [weights if t.name == "weights" else t for t in graph.tensors.values()]
-        return Graph.build(graph.name, tensors, [chosen], graph.inputs, graph.outputs)
+        return kit.Graph.build(graph.name, tensors, [chosen], graph.inputs, graph.outputs)
 
     return replace(
         plain,
@@ -200,18 +201,18 @@ def hybrid_conv2d(plain: OldForm) -> OldForm:
         select=_select,
         sample=sample,
         axes=_axes,
-        reductions=no_reductions,
-        tflite=TfliteBinding(("CONV_2D",), _read, _write),
-        weights=DType.INT8,
+        reductions=kit.no_reductions,
+        tflite=kit.TfliteBinding(("CONV_2D",), _read, _write),
+        weights=kit.DType.INT8,
         name="hybrid",
         limits="float32 with constant int8 weights, as LiteRT's hybrid kernels",
     )
 
 
-def hybrid_depthwise(plain: OldForm) -> OldForm:
+def hybrid_depthwise(plain: kit.Form[Any]) -> kit.Form[Any]:
     """The form of a float `depthwise_conv2d` whose filters are int8."""
 
-    def attributes(op: Op, rng: np.random.Generator) -> HybridConvolution:
+    def attributes(op: kit.Op, rng: np.random.Generator) -> HybridConvolution:
         return HybridConvolution.of(op)
 
     return replace(
@@ -220,10 +221,10 @@ def hybrid_depthwise(plain: OldForm) -> OldForm:
         reference=_depthwise_reference,
         select=_depthwise_select,
         sample=hybrid_sample(plain.sample, 3, attributes),
-        axes=lambda op, graph: (),
-        reductions=no_reductions,
-        tflite=TfliteBinding(("DEPTHWISE_CONV_2D",), _depthwise_read, _depthwise_write),
-        weights=DType.INT8,
+        axes=lambda op: (),
+        reductions=kit.no_reductions,
+        tflite=kit.TfliteBinding(("DEPTHWISE_CONV_2D",), _depthwise_read, _depthwise_write),
+        weights=kit.DType.INT8,
         name="hybrid",
         limits="float32 with constant int8 weights, as LiteRT's hybrid kernels",
     )

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Attributes, Graph, Op, Quantisation
-from toolchain.ops.forms import OldForm
+from toolchain.ops import kit
 from toolchain.ops.hybrid.sums import hybrid_sample
 from toolchain.ops.readers.float32 import float32_sample
-from toolchain.ops.spec import OnnxNode
 from toolchain.ops.weighted import WEIGHTS
 
 ZERO_POINTS, SCALES, OPERANDS = 3, 4, 5
@@ -40,8 +39,10 @@ class DynamicWeights:
     scales: tuple[float, ...]
     zero_points: tuple[int, ...]
 
-    def quantisation(self, axis: int) -> Quantisation:
-        return Quantisation(self.scales, self.zero_points, axis if len(self.scales) > 1 else None)
+    def quantisation(self, axis: int) -> kit.Quantisation:
+        return kit.Quantisation(
+            self.scales, self.zero_points, axis if len(self.scales) > 1 else None
+        )
 
     def for_each(self, count: int) -> DynamicWeights:
         """The same with so many scales."""
@@ -50,7 +51,7 @@ class DynamicWeights:
         return DynamicWeights(self.data, self.scales * count, self.zero_points * count)
 
 
-def dynamic_weights(node: OnnxNode, axis: int) -> DynamicWeights:
+def dynamic_weights(node: kit.OnnxNode, axis: int) -> DynamicWeights:
     """The constant weights, with scales along dimension `axis`.
 
     Raises UnsupportedError where they are not known before the model runs.
@@ -91,13 +92,13 @@ def dynamic_weights(node: OnnxNode, axis: int) -> DynamicWeights:
 
 
 def dynamic_sample(
-    plain: OldForm,
+    plain: kit.Form[Any],
     kind: str,
     axis: int,
-    attributes: Callable[[Op, np.random.Generator], Attributes],
+    attributes: Callable[[kit.Op, np.random.Generator], kit.Attributes],
     *,
     alike: bool = False,
-) -> Callable[[np.random.Generator], Graph]:
+) -> Callable[[np.random.Generator], kit.Graph]:
     """Samples of `kind`, made of those of the int8 kind `plain`: some of several images, some with
     zero points (`alike`: the same for all channels), some with one scale.
     """
@@ -116,13 +117,13 @@ def dynamic_sample(
         zero_points=zero_points,
     )
 
-    def made(rng: np.random.Generator) -> Graph:
+    def made(rng: np.random.Generator) -> kit.Graph:
         graph = of_one(rng)
         batches = int(rng.choice([1, 1, 2, 3]))
         tensors = [
             replace(t, shape=(batches * t.shape[0], *t.shape[1:])) if t.name in ("x", "y") else t
             for t in graph.tensors.values()
         ]
-        return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
+        return kit.Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
 
     return made

@@ -10,19 +10,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import Attributes, DType, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.conv2d_s8 import S8
 from toolchain.ops.hybrid.convolutions import HybridConvolution, hybrid_conv2d
 from toolchain.ops.hybrid.dynamic import LIMITS, OPERANDS, dynamic_sample, dynamic_weights
 from toolchain.ops.readers.onnx import image_axes, image_shape, onnx_bias, window
-from toolchain.ops.spec import OnnxBinding, OnnxNode
 from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Padding
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """ConvInteger, one- or two-dimensional; depthwise where every group has one input channel."""
     if not node.in_float:
         raise node.left_in_float("it computes on floats")
@@ -51,7 +50,7 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit(kind, HybridConvolution(*walked), inputs, node.output_quantisation(), axes, shape)
 
 
-def _attributes(op: Op, rng: np.random.Generator) -> Attributes:
+def _attributes(op: kit.Op, rng: np.random.Generator) -> kit.Attributes:
     return HybridConvolution.of(op, Range.ONNX)
 
 
@@ -60,8 +59,8 @@ SPEC = replace(
     kind="dynamic_conv2d",
     sample=dynamic_sample(S8, "dynamic_conv2d", 0, _attributes),
     tflite=None,
-    onnx=OnnxBinding(("ConvInteger",), _read_onnx),
-    dtype=DType.FLOAT32,
+    onnx=kit.OnnxBinding(("ConvInteger",), _read_onnx),
+    dtype=kit.DType.FLOAT32,
     weights=None,
     name="",
     limits=f"{LIMITS}; any stride, dilation, groups",

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import Attributes, DType, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
 from toolchain.ops.hybrid.convolutions import HybridConvolution, hybrid_depthwise
 from toolchain.ops.hybrid.dynamic import LIMITS, dynamic_sample
 
 
-def _attributes(op: Op, rng: np.random.Generator) -> Attributes:
+def _attributes(op: kit.Op, rng: np.random.Generator) -> kit.Attributes:
     return HybridConvolution.of(op, Range.ONNX)
 
 
@@ -27,7 +27,7 @@ SPEC = replace(
     tflite=None,
     onnx=None,
     made_by_passes=True,
-    dtype=DType.FLOAT32,
+    dtype=kit.DType.FLOAT32,
     weights=None,
     name="",
     limits=f"{LIMITS}; made of a ConvInteger whose groups have one channel",

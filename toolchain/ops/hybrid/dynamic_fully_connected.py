@@ -13,12 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.window_f32 import window_f32
-from toolchain.ops.forms import OpSpec
 from toolchain.ops.hybrid.dense import HybridDense, hybrid_dense
 from toolchain.ops.hybrid.dynamic import (
     LIMITS,
@@ -29,15 +27,13 @@ from toolchain.ops.hybrid.dynamic import (
 )
 from toolchain.ops.hybrid.kernels import rows_kernel
 from toolchain.ops.hybrid.sums import in_float32, real_weights, with_bias
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.fully_connected import INT8
 from toolchain.ops.readers.onnx import onnx_bias
-from toolchain.ops.spec import Array, OnnxBinding, OnnxNode
 from toolchain.ops.weighted import INPUT, WEIGHTS
 from toolchain.ops.window import Window
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     """MatMulInteger by a constant matrix, and the bias that is added."""
     if not node.in_float and not node.attribute(ROWS_ARE_STORED, 0):
         raise node.left_in_float("it computes on floats")
@@ -60,44 +56,41 @@ def _read_onnx(node: OnnxNode) -> None:
         "dynamic_fully_connected",
         HybridDense(activation, range=Range.ONNX),
         inputs,
-        Quantisation((1.0,), (0,)),
+        kit.Quantisation((1.0,), (0,)),
         tuple(range(len(shape))),
         (math.prod(shape[:-1]), units),
-        DType.FLOAT32,
+        kit.DType.FLOAT32,
     )
 
 
-def _of(op: Op) -> HybridDense:
-    assert isinstance(op.attributes, HybridDense)
-    return op.attributes
-
-
-def _stored_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+def _stored_reference(
+    op: kit.Operator[HybridDense], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    x, weights = op.input(INPUT), op.input(WEIGHTS)
     rows = inputs[INPUT].reshape(-1, weights.shape[1]).astype(np.int64) - x.q.zero_point
-    sums = in_float32(rows @ real_weights(op, graph, inputs[WEIGHTS]).T)
+    sums = in_float32(rows @ real_weights(op, inputs[WEIGHTS]).T)
     scaled = sums * np.array(weights.q.scales, np.float32)
-    return (with_bias(scaled, op, inputs, _of(op).activation).reshape(graph.output(op).shape),)
+    return (with_bias(scaled, op, inputs, op.attributes.activation).reshape(op.y.shape),)
 
 
-def _stored_select(op: Op, graph: Graph, core: Core) -> Kernel:
-    units, depth = graph.input(op, WEIGHTS).shape
-    rows = graph.input(op, INPUT).elements // depth
+def _stored_select(op: kit.Operator[HybridDense], core: kit.Core) -> kit.Kernel:
+    units, depth = op.input(WEIGHTS).shape
+    rows = op.input(INPUT).elements // depth
     shapes = (1, 1, rows, depth), (1, 1, rows, units)
-    return rows_kernel(op, graph, core, window_f32(*shapes, Window((1, 1)), _of(op).activation))
+    return rows_kernel(op, core, window_f32(*shapes, Window((1, 1)), op.attributes.activation))
 
 
-def _stored_sample(rng: np.random.Generator) -> Graph:
+def _stored_sample(rng: np.random.Generator) -> kit.Graph:
     graph = _FLOAT32.sample(rng)
     zero = int(rng.integers(-128, 128))
     stored = replace(
-        graph.tensors["x"], dtype=DType.INT8, quantisation=Quantisation((1.0,), (zero,))
+        graph.tensors["x"], dtype=kit.DType.INT8, quantisation=kit.Quantisation((1.0,), (zero,))
     )
     tensors = {**graph.tensors, "x": stored}.values()
-    return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
+    return kit.Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
 
 
-def _attributes(op: Op, rng: np.random.Generator) -> Attributes:
+def _attributes(op: kit.Op, rng: np.random.Generator) -> kit.Attributes:
     return HybridDense(getattr(op.attributes, "activation", Activation.NONE), range=Range.ONNX)
 
 
@@ -106,8 +99,8 @@ _FLOAT32 = replace(
     kind="dynamic_fully_connected",
     sample=dynamic_sample(INT8, "dynamic_fully_connected", 0, _attributes),
     tflite=None,
-    onnx=OnnxBinding(("MatMulInteger",), _read_onnx),
-    dtype=DType.FLOAT32,
+    onnx=kit.OnnxBinding(("MatMulInteger",), _read_onnx),
+    dtype=kit.DType.FLOAT32,
     weights=None,
     name="",
     limits=LIMITS,
@@ -117,7 +110,7 @@ _STORED = replace(
     reference=_stored_reference,
     select=_stored_select,
     sample=_stored_sample,
-    dtype=DType.INT8,
+    dtype=kit.DType.INT8,
     limits="int8 rows of a table, to float32",
 )
-SPEC = OpSpec((_FLOAT32, _STORED))
+SPEC = kit.OpSpec((_FLOAT32, _STORED))

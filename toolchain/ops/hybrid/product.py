@@ -8,19 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.dynamic_range import Range
-from toolchain.ops.extents import Extents, joined
-from toolchain.ops.forms import OldForm, no_reductions
 from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
 from toolchain.ops.hybrid.sums import centred, in_float32, random_range, range_asked
-from toolchain.ops.kernel import Call, Constant, Input, Kernel, Output, Scratch, Touched
 from toolchain.ops.matmul.common import BatchMatMul
-from toolchain.ops.spec import Array, Axis, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 from toolchain.ops.weighted import constant_of
 
 X, Y = 0, 1
@@ -34,34 +30,35 @@ class HybridMatMul(BatchMatMul):
     range: Range = Range.SYMMETRIC
 
 
-def _of(op: Op) -> HybridMatMul:
-    assert isinstance(op.attributes, HybridMatMul)
-    return op.attributes
-
-
-def _columns(op: Op, graph: Graph) -> Tensor:
+def _columns(op: kit.Operator[HybridMatMul]) -> kit.Tensor:
     """The matrices as [batches, columns, depth], with scales of the columns or one."""
-    y = graph.input(op, Y)
+    y = op.input(Y)
     data = constant_of(y)
-    data = data if _of(op).adjoint_y else np.swapaxes(data, -1, -2)
+    data = data if op.attributes.adjoint_y else np.swapaxes(data, -1, -2)
     data = np.ascontiguousarray(data).reshape(-1, *data.shape[-2:])
     axis = 1 if y.q.per_channel else None
-    q = Quantisation(y.q.scales, y.q.zero_points, axis)
+    q = kit.Quantisation(y.q.scales, y.q.zero_points, axis)
     return replace(y, shape=data.shape, constant=data, quantisation=q)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, y, adjoint = inputs[X].astype(np.float32), inputs[Y].astype(np.int64), _of(op).adjoint_y
-    stored, steps = centred(x.reshape(-1, x.shape[-1]), _of(op).range)
+def _reference(
+    op: kit.Operator[HybridMatMul], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    x, y, adjoint = (
+        inputs[X].astype(np.float32),
+        inputs[Y].astype(np.int64),
+        op.attributes.adjoint_y,
+    )
+    stored, steps = centred(x.reshape(-1, x.shape[-1]), op.attributes.range)
     right = np.swapaxes(y, -1, -2) if adjoint else y
     sums = in_float32(stored.reshape(x.shape) @ right)
-    scales = np.array(graph.input(op, Y).q.scales, np.float32)
+    scales = np.array(op.input(Y).q.scales, np.float32)
     return (sums * (steps.reshape(*x.shape[:-1], 1) * scales),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select(op: kit.Operator[HybridMatMul], core: kit.Core) -> kit.Kernel:
     """A call for all rows, or for those that meet each matrix."""
-    x, z, matrices = graph.input(op, X), graph.output(op), _columns(op, graph)
+    x, z, matrices = op.input(X), op.y, _columns(op)
     (rows, depth), columns = x.shape[-2:], z.shape[-1]
     batch = z.shape[:-2]
 
@@ -71,7 +68,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         own = np.arange(count).reshape(shape[:-2])
         return [int(number) for number in np.broadcast_to(own, batch).reshape(-1)]
 
-    def matrix(number: int) -> Tensor:
+    def matrix(number: int) -> kit.Tensor:
         data = constant_of(matrices)[number]
         return replace(
             matrices,
@@ -80,25 +77,25 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             quantisation=replace(matrices.q, axis=None if matrices.q.axis is None else 0),
         )
 
-    parts = list(zip(numbers(x.shape), numbers(graph.input(op, Y).shape), strict=True))
+    parts = list(zip(numbers(x.shape), numbers(op.input(Y).shape), strict=True))
     if matrices.shape[0] == 1:
         rows, parts = rows * len(parts), [(0, 0)]
-    calls: list[Call] = []
-    constants: dict[int, tuple[Constant, ...]] = {}
+    calls: list[kit.Call] = []
+    constants: dict[int, tuple[kit.Constant, ...]] = {}
     for place, (own, number) in enumerate(parts):
         name = "" if len(parts) == 1 else f"_{number}"
         images = Images(
             rows,
-            _of(op).range,
-            Output(0, at=place * rows * columns),
-            Input(X, at=own * rows * depth),
-            Scratch(),
+            op.attributes.range,
+            kit.Output(0, at=place * rows * columns),
+            kit.Input(X, at=own * rows * depth),
+            kit.Scratch(),
             name,
         )
         weights = matrix(number)
         calls.append(images_call(op, weights, core, images))
         constants.setdefault(number, images_constants(weights, core, name))
-    return Kernel(
+    return kit.Kernel(
         tuple(calls),
         _extents,
         tuple(one for group in constants.values() for one in group),
@@ -106,27 +103,27 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     )
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     found = [images_extents(replace(touched, calls=(call,))) for call in touched.calls]
     constants: dict[str, int] = {}
     for one in found:
         constants |= one.constants
-    return Extents(
-        joined(pair for one in found for pair in one.inputs.items()),
-        joined(pair for one in found for pair in one.outputs.items()),
+    return kit.Extents(
+        kit.joined(pair for one in found for pair in one.inputs.items()),
+        kit.joined(pair for one in found for pair in one.outputs.items()),
         constants,
         scratch=max(one.scratch for one in found),
         largest=max(one.largest for one in found),
     )
 
 
-def _no_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _no_axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
     return ()
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     x, y = node.inputs[X], node.inputs[Y]
-    if x is None or y is None or x.dtype is not DType.FLOAT32 or y.quantisation is None:
+    if x is None or y is None or x.dtype is not kit.DType.FLOAT32 or y.quantisation is None:
         raise node.unsupported("an operand that is not float32 beside int8 matrices", _REMEDY)
     node.constant(Y)
     options = node.options
@@ -147,22 +144,22 @@ def _read(node: TfliteNode) -> ReadOp:
                 "reshape them to one",
             )
     attributes = HybridMatMul(adjoint_y=bool(options.adjY), range=range_asked(node))
-    return ReadOp(attributes, (X, Y))
+    return kit.ReadOp(attributes, (X, Y))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
+def _write(op: kit.Operator[HybridMatMul]) -> kit.WrittenOp:
     options = {
-        "adjX": _of(op).adjoint_x,
-        "adjY": _of(op).adjoint_y,
-        "asymmetricQuantizeInputs": _of(op).range is Range.ASYMMETRIC,
+        "adjX": op.attributes.adjoint_x,
+        "adjY": op.attributes.adjoint_y,
+        "asymmetricQuantizeInputs": op.attributes.range is Range.ASYMMETRIC,
     }
-    return WrittenOp("BATCH_MATMUL", "BatchMatMulOptions", options, version=4)
+    return kit.WrittenOp("BATCH_MATMUL", "BatchMatMulOptions", options, version=4)
 
 
 def _sample(
-    sample: Callable[[np.random.Generator], Graph],
-) -> Callable[[np.random.Generator], Graph]:
-    def made(rng: np.random.Generator) -> Graph:
+    sample: Callable[[np.random.Generator], kit.Graph],
+) -> Callable[[np.random.Generator], kit.Graph]:
+    def made(rng: np.random.Generator) -> kit.Graph:
         graph = sample(rng)
         (op,) = graph.ops
         assert isinstance(op.attributes, BatchMatMul)
@@ -176,8 +173,10 @@ def _sample(
         count = columns if rng.random() < 0.5 else 1
         scales = tuple(float(np.float32(one)) for one in rng.uniform(0.001, 0.02, count))
         axis = len(shape) - (2 if adjoint else 1) if count > 1 else None
-        q = Quantisation(scales, (0,) * count, axis)
-        y = Tensor("y", shape, DType.INT8, q, rng.integers(-127, 128, shape).astype(np.int8))
+        q = kit.Quantisation(scales, (0,) * count, axis)
+        y = kit.Tensor(
+            "y", shape, kit.DType.INT8, q, rng.integers(-127, 128, shape).astype(np.int8)
+        )
         tensors = [
             replace(x, shape=(*batch, rows, depth)),
             y,
@@ -185,12 +184,12 @@ def _sample(
         ]
         attributes = HybridMatMul(adjoint_y=adjoint, range=random_range(rng))
         plain = replace(op, attributes=attributes)
-        return Graph.build("sample", tensors, [plain], ["x"], ["z"])
+        return kit.Graph.build("sample", tensors, [plain], ["x"], ["z"])
 
     return made
 
 
-def hybrid_matmul(plain: OldForm) -> OldForm:
+def hybrid_matmul(plain: kit.Form[Any]) -> kit.Form[Any]:
     """The form of a float `batch_matmul` whose second operand is int8."""
     return replace(
         plain,
@@ -199,9 +198,9 @@ def hybrid_matmul(plain: OldForm) -> OldForm:
         select=_select,
         sample=_sample(plain.sample),
         axes=_no_axes,
-        reductions=no_reductions,
-        tflite=TfliteBinding(("BATCH_MATMUL",), _read, _write),
-        weights=DType.INT8,
+        reductions=kit.no_reductions,
+        tflite=kit.TfliteBinding(("BATCH_MATMUL",), _read, _write),
+        weights=kit.DType.INT8,
         name="hybrid",
         limits="float32 with constant int8 matrices, as LiteRT's hybrid kernel",
     )

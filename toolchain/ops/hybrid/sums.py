@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Float32, Int64, Range, quantised
 from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.readers.float32 import clamped
-from toolchain.ops.spec import Array, TfliteNode
 from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS
 
 _REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
@@ -30,9 +29,9 @@ def centred(images: Float32, chosen: Range) -> tuple[Int64, Float32]:
     return stored.reshape(images.shape), np.broadcast_to(scales, len(images))
 
 
-def real_weights(op: Op, graph: Graph, weights: Array) -> Int64:
+def real_weights(op: kit.AnyOperator, weights: kit.Array) -> Int64:
     """Weights around 0, in steps of their scales (int64)."""
-    q = graph.input(op, WEIGHTS).q
+    q = op.input(WEIGHTS).q
     along = [1] * weights.ndim
     if q.axis is not None:
         along[q.axis] = -1
@@ -44,14 +43,16 @@ def in_float32(sums: Int64) -> Float32:
     return wrap_int32(sums).astype(np.float32)
 
 
-def with_bias(scaled: Float32, op: Op, inputs: Sequence[Array], activation: Activation) -> Float32:
+def with_bias(
+    scaled: Float32, op: kit.AnyOperator, inputs: Sequence[kit.Array], activation: Activation
+) -> Float32:
     """Scaled sums with the bias, held within the activation's range."""
-    if len(op.inputs) > BIAS and op.inputs[BIAS]:
+    if op.given(BIAS) is not None:
         scaled = scaled + inputs[BIAS].astype(np.float32).reshape(-1)
     return clamped(scaled, activation)
 
 
-def range_asked(node: TfliteNode) -> Range:
+def range_asked(node: kit.TfliteNode) -> Range:
     """How LiteRT quantises rows for an operator that chooses it."""
     return Range.ASYMMETRIC if node.options.asymmetricQuantizeInputs else Range.SYMMETRIC
 
@@ -61,11 +62,11 @@ def random_range(rng: np.random.Generator) -> Range:
     return Range.ASYMMETRIC if rng.random() < 0.5 else Range.SYMMETRIC
 
 
-def check_floats(node: TfliteNode, indices: Sequence[int]) -> None:
+def check_floats(node: kit.TfliteNode, indices: Sequence[int]) -> None:
     """Raise UnsupportedError where one of these inputs is there and is not float32."""
     for index in indices:
         tensor = node.inputs[index] if index < len(node.inputs) else None
-        if tensor is not None and tensor.dtype is not DType.FLOAT32:
+        if tensor is not None and tensor.dtype is not kit.DType.FLOAT32:
             raise node.unsupported(
                 f"input {index} ({tensor.name!r}) is {tensor.dtype.value} beside int8 weights of "
                 "floats",
@@ -73,16 +74,16 @@ def check_floats(node: TfliteNode, indices: Sequence[int]) -> None:
             )
 
 
-def check_hybrid_node(node: TfliteNode, weights_rank: int, axis: int) -> None:
+def check_hybrid_node(node: kit.TfliteNode, weights_rank: int, axis: int) -> None:
     """Raise UnsupportedError for operands that no hybrid kernel takes.
 
     Weights have zero points 0, and one scale, or one for each index of `axis`.
     """
     weights, x = node.inputs[WEIGHTS], node.inputs[INPUT]
     bias = node.inputs[BIAS] if len(node.inputs) > BIAS else None
-    if x is None or weights is None or x.dtype is not DType.FLOAT32:
+    if x is None or weights is None or x.dtype is not kit.DType.FLOAT32:
         raise node.unsupported("its input is not float32", _REMEDY)
-    if bias is not None and bias.dtype is not DType.FLOAT32:
+    if bias is not None and bias.dtype is not kit.DType.FLOAT32:
         raise node.unsupported(f"its bias is {bias.dtype.value} beside float32 inputs", _REMEDY)
     for index in (WEIGHTS, BIAS)[: 1 if bias is None else 2]:
         node.constant(index)
@@ -97,21 +98,21 @@ def check_hybrid_node(node: TfliteNode, weights_rank: int, axis: int) -> None:
 
 
 def hybrid_sample(
-    sample: Callable[[np.random.Generator], Graph],
+    sample: Callable[[np.random.Generator], kit.Graph],
     axis: int,
-    attributes: Callable[[Op, np.random.Generator], Attributes],
+    attributes: Callable[[kit.Op, np.random.Generator], kit.Attributes],
     *,
     per_channel: Callable[[np.random.Generator], bool] = lambda rng: True,
     zero_points: Callable[[np.random.Generator, int], tuple[int, ...]] = lambda rng, count: (
         (0,) * count
     ),
-) -> Callable[[np.random.Generator], Graph]:
+) -> Callable[[np.random.Generator], kit.Graph]:
     """The samples of a float kind with int8 weights, whose scales run along `axis`.
 
     `zero_points` draws so many.
     """
 
-    def made(rng: np.random.Generator) -> Graph:
+    def made(rng: np.random.Generator) -> kit.Graph:
         graph = sample(rng)
         (op,), weights = graph.ops, graph.tensors["weights"]
         count = weights.shape[axis] if per_channel(rng) else 1
@@ -119,13 +120,13 @@ def hybrid_sample(
         zeros = zero_points(rng, count)
         stored = replace(
             weights,
-            dtype=DType.INT8,
-            quantisation=Quantisation(scales, zeros, axis if count > 1 else None),
+            dtype=kit.DType.INT8,
+            quantisation=kit.Quantisation(scales, zeros, axis if count > 1 else None),
             constant=rng.integers(-127, 128, weights.shape).astype(np.int8),
         )
         tensors = [stored if t is weights else t for t in graph.tensors.values()]
         ops = [replace(op, attributes=attributes(op, rng))]
         given = [name for name in graph.inputs if name != "weights"]
-        return Graph.build(graph.name, tensors, ops, given, graph.outputs)
+        return kit.Graph.build(graph.name, tensors, ops, given, graph.outputs)
 
     return made

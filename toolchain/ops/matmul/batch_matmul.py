@@ -12,20 +12,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import check_sums, quantize_multiplier, requantise
 from toolchain.ops.arithmetic.onnx_rounding import onnx_multiplier, requantise_onnx
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.packing import shift_code
 from toolchain.ops.elementwise.common import check_node, require_types
-from toolchain.ops.forms import OldForm, OpSpec
 from toolchain.ops.hybrid.product import hybrid_matmul
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.common import (
     BatchMatMul,
     infer_matmul,
-    matmul_attributes,
     matmul_depth,
     matmul_macs,
     matmul_reach,
@@ -40,138 +36,128 @@ from toolchain.ops.matmul.kernels import (
 from toolchain.ops.readers import int16
 from toolchain.ops.readers.float32 import check_float_node, float32_form
 from toolchain.ops.reduction.requantise_sums import RequantiseSums
-from toolchain.ops.spec import (
-    Array,
-    Axis,
-    OnnxNode,
-    Quantised,
-    Reach,
-    ReadOp,
-    Reduction,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[BatchMatMul]) -> tuple[kit.Axis, ...]:
     """Rows of the first operand, columns of the second, and matrices of a batch."""
-    x, y, attributes = graph.input(op, 0), graph.input(op, 1), matmul_attributes(op)
-    shape = graph.output(op).shape
+    x, y, attributes = op.x, op.input(1), op.attributes
+    shape = op.y.shape
     rank, whole = len(shape), attributes
-    row = Reach(len(x.shape) - (1 if attributes.adjoint_x else 2))
-    column = Reach(len(y.shape) - (2 if attributes.adjoint_y else 1))
+    row = kit.Reach(len(x.shape) - (1 if attributes.adjoint_x else 2))
+    column = kit.Reach(len(y.shape) - (2 if attributes.adjoint_y else 1))
 
-    def batch(operand: Tensor, axis: int) -> Reach | None:
+    def batch(operand: kit.Tensor, axis: int) -> kit.Reach | None:
         own = axis - (rank - len(operand.shape))
-        return Reach(own) if own >= 0 and operand.shape[own] == shape[axis] else None
+        return kit.Reach(own) if own >= 0 and operand.shape[own] == shape[axis] else None
 
     return (
         *(
-            Axis(axis, (batch(x, axis), batch(y, axis)), lambda part: whole)
+            kit.Axis(axis, (batch(x, axis), batch(y, axis)), lambda part: whole)
             for axis in range(rank - 2)
         ),
-        Axis(rank - 2, (row, None), lambda part: whole),
-        Axis(rank - 1, (None, column), lambda part: whole),
+        kit.Axis(rank - 2, (row, None), lambda part: whole),
+        kit.Axis(rank - 1, (None, column), lambda part: whole),
     )
 
 
-def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
+def _requantisation(op: kit.AnyOperator) -> tuple[int, int]:
     """`GetQuantizedConvolutionMultipler`: the product of the input scales is taken in float32."""
-    x, y = graph.input(op, 0), graph.input(op, 1)
+    x, y = op.x, op.input(1)
     product = float(np.float32(x.q.scale) * np.float32(y.q.scale))
-    return quantize_multiplier(product / graph.output(op).q.scale)
+    return quantize_multiplier(product / op.y.q.scale)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    total = matmul_sums(op, graph, inputs)
-    if matmul_attributes(op).rounding is Rounding.ONNX:
-        x, y = graph.input(op, 0), graph.input(op, 1)
-        return (requantise_onnx(total, x, y, graph.output(op), (-128, 127)),)
-    multiplier, shift = _requantisation(op, graph)
-    info = np.iinfo(graph.output(op).dtype.value)
-    return (requantise(total, multiplier, shift, graph.output(op), info.min, info.max),)
+def _reference(op: kit.Operator[BatchMatMul], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    total = matmul_sums(op, inputs)
+    if op.attributes.rounding is Rounding.ONNX:
+        x, y = op.x, op.input(1)
+        return (requantise_onnx(total, x, y, op.y, (-128, 127)),)
+    multiplier, shift = _requantisation(op)
+    info = np.iinfo(op.y.dtype.value)
+    return (requantise(total, multiplier, shift, op.y, info.min, info.max),)
 
 
-def _float_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    attributes = matmul_attributes(op)
+def _float_reference(
+    op: kit.Operator[BatchMatMul], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    attributes = op.attributes
     left, right = (values.astype(np.float32) for values in inputs)
     left = np.swapaxes(left, -1, -2) if attributes.adjoint_x else left
     right = np.swapaxes(right, -1, -2) if attributes.adjoint_y else right
-    total = np.zeros(graph.output(op).shape, np.float32)
+    total = np.zeros(op.y.shape, np.float32)
     for index in range(left.shape[-1]):
         total = total + left[..., :, index, None] * right[..., None, index, :]
     return (total,)
 
 
-def _code(op: Op, graph: Graph) -> tuple[int, int]:
+def _code(op: kit.Operator[BatchMatMul]) -> tuple[int, int]:
     """Multiplier and shift code. Raises ScaleError as `check_sums` does."""
-    if matmul_attributes(op).rounding is Rounding.ONNX:
-        return onnx_multiplier(graph.input(op, 0), graph.input(op, 1), graph.output(op))
-    multiplier, shift = _requantisation(op, graph)
-    lowest, highest = (np.array([end], np.int64) for end in matmul_reach(op, graph))
-    check_sums(lowest, highest, multiplier, shift, graph.output(op).q.zero_point)
-    depth = matmul_depth(op, graph)
+    if op.attributes.rounding is Rounding.ONNX:
+        return onnx_multiplier(op.x, op.input(1), op.y)
+    multiplier, shift = _requantisation(op)
+    lowest, highest = (np.array([end], np.int64) for end in matmul_reach(op))
+    check_sums(lowest, highest, multiplier, shift, op.y.q.zero_point)
+    depth = matmul_depth(op)
     return multiplier, shift_code(multiplier, shift, depth * 255 * 255)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return thimble_batch_matmul_s8.kernel(op, graph, _code(op, graph))
+def _select(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
+    return thimble_batch_matmul_s8.kernel(op, _code(op))
 
 
-def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT16)
-    multiplier, shift = _requantisation(op, graph)
-    int16.check_sums(op, matmul_depth(op, graph) * 2.0**30, multiplier * 2.0 ** (shift - 31))
-    return thimble_batch_matmul_s16.kernel(op, graph, (multiplier, shift))
+def _select_int16(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
+    require_types(op, kit.DType.INT16)
+    multiplier, shift = _requantisation(op)
+    int16.check_sums(op, matmul_depth(op) * 2.0**30, multiplier * 2.0 ** (shift - 31))
+    return thimble_batch_matmul_s16.kernel(op, (multiplier, shift))
 
 
-def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
-    return thimble_batch_matmul_f32.kernel(op, graph)
+def _select_float32(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
+    return thimble_batch_matmul_f32.kernel(op)
 
 
-def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
+def _reductions(op: kit.Operator[BatchMatMul]) -> tuple[kit.Reduction, ...]:
     """The inner dimension."""
-    attributes = matmul_attributes(op)
-    x, y = (len(graph.input(op, index).shape) for index in (0, 1))
-    left = Reach(x - (2 if attributes.adjoint_x else 1))
-    right = Reach(y - (1 if attributes.adjoint_y else 2))
+    attributes = op.attributes
+    x, y = (len(op.input(index).shape) for index in (0, 1))
+    left = kit.Reach(x - (2 if attributes.adjoint_x else 1))
+    right = kit.Reach(y - (1 if attributes.adjoint_y else 2))
 
     def ending() -> RequantiseSums:
-        multiplier, code = _code(op, graph)
-        zero_point = graph.output(op).q.zero_point
+        multiplier, code = _code(op)
+        zero_point = op.y.q.zero_point
         return RequantiseSums(multipliers=(multiplier,), codes=(code,), offset=zero_point)
 
-    depth = matmul_depth(op, graph)
-    return (Reduction(depth, (left, right), "partial_matmul", attributes, ending),)
+    depth = matmul_depth(op)
+    return (kit.Reduction(depth, (left, right), "partial_matmul", attributes, ending),)
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     for tensor in (*node.inputs[:2], *node.outputs):
-        if tensor is None or tensor.dtype is not DType.INT8 or tensor.quantisation is None:
+        if tensor is None or tensor.dtype is not kit.DType.INT8 or tensor.quantisation is None:
             raise node.unsupported("an operand that is not int8", "quantise the model to int8")
         if tensor.quantisation.per_channel:
             raise node.unsupported("a per-channel operand", "quantise it per tensor")
     return _read_options(node)
 
 
-def _read_int16(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT16)
+def _read_int16(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT16)
     return _read_options(node)
 
 
-def _read_float32(node: TfliteNode) -> ReadOp:
+def _read_float32(node: kit.TfliteNode) -> kit.ReadOp:
     check_float_node(node)
     return _read_options(node)
 
 
-def _read_options(node: TfliteNode) -> ReadOp:
-    return ReadOp(BatchMatMul(bool(node.options.adjX), bool(node.options.adjY)), (0, 1))
+def _read_options(node: kit.TfliteNode) -> kit.ReadOp:
+    return kit.ReadOp(BatchMatMul(bool(node.options.adjX), bool(node.options.adjY)), (0, 1))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    attributes = matmul_attributes(op)
-    return WrittenOp(
+def _write(op: kit.Operator[BatchMatMul]) -> kit.WrittenOp:
+    attributes = op.attributes
+    return kit.WrittenOp(
         "BATCH_MATMUL",
         "BatchMatMulOptions",
         {"adjX": attributes.adjoint_x, "adjY": attributes.adjoint_y},
@@ -179,7 +165,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     )
 
 
-def read_batched(node: OnnxNode) -> None:
+def read_batched(node: kit.OnnxNode) -> None:
     """Reads ONNX MatMul of two activations. An operand that is stored transposed is not copied."""
     ranks = [len(node.shape(index)) for index in (0, 1)]
     if min(ranks) < 2:
@@ -204,7 +190,7 @@ def read_batched(node: OnnxNode) -> None:
 
 
 _BUILTINS = ("BATCH_MATMUL",)
-_INT8 = OldForm(
+_INT8 = kit.Form(
     kind="batch_matmul",
     attributes=BatchMatMul,
     infer=infer_matmul,
@@ -214,15 +200,15 @@ _INT8 = OldForm(
     macs=matmul_macs,
     axes=_axes,
     reductions=_reductions,
-    tflite=TfliteBinding(_BUILTINS, _read, _write),
-    dtype=DType.INT8,
+    tflite=kit.TfliteBinding(_BUILTINS, _read, _write),
+    dtype=kit.DType.INT8,
     limits="int8, per-tensor, up to three batch dimensions, constant or computed operands",
 )
 _INT16 = replace(
     int16.int16_form(
         _INT8, "int16, up to three batch dimensions, constant or computed operands", _select_int16
     ),
-    tflite=TfliteBinding(_BUILTINS, _read_int16, _write),
+    tflite=kit.TfliteBinding(_BUILTINS, _read_int16, _write),
 )
 _FLOAT32 = replace(
     float32_form(
@@ -231,7 +217,7 @@ _FLOAT32 = replace(
         _float_reference,
         _select_float32,
     ),
-    quantised=Quantised(per_channel=(1,)),
-    tflite=TfliteBinding(_BUILTINS, _read_float32, _write),
+    quantised=kit.Quantised(per_channel=(1,)),
+    tflite=kit.TfliteBinding(_BUILTINS, _read_float32, _write),
 )
-SPEC = OpSpec((_INT8, _INT16, _FLOAT32, hybrid_matmul(_FLOAT32)))
+SPEC = kit.OpSpec((_INT8, _INT16, _FLOAT32, hybrid_matmul(_FLOAT32)))

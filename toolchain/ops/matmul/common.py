@@ -9,17 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.kernels.runtime_c import defined
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.spec import Array, TensorType
 
 _BATCH_DIMS = defined("include/thimble_matmul.h", "THIMBLE_MATMUL_BATCH_DIMS")
 
 
 @dataclass(frozen=True)
-class BatchMatMul(Attributes):
+class BatchMatMul(kit.Attributes):
     """`adjoint_x` and `adjoint_y`: the operand's last two dimensions are swapped before the
     product.
     """
@@ -29,20 +27,14 @@ class BatchMatMul(Attributes):
     rounding: Rounding = Rounding.TFLITE
 
 
-def matmul_attributes(op: Op) -> BatchMatMul:
-    """The operator's attributes."""
-    assert isinstance(op.attributes, BatchMatMul)
-    return op.attributes
-
-
 def _matrix(shape: tuple[int, ...], adjoint: bool) -> tuple[int, int]:
     rows, columns = shape[-2:]
     return (columns, rows) if adjoint else (rows, columns)
 
 
-def infer_matmul(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+def infer_matmul(op: kit.Operator[BatchMatMul]) -> tuple[kit.TensorType, ...]:
     """Shape rule. Raises ValueError if the operands' shapes do not match."""
-    x, y, attributes = graph.input(op, 0), graph.input(op, 1), matmul_attributes(op)
+    x, y, attributes = op.x, op.input(1), op.attributes
     if min(len(x.shape), len(y.shape)) < 2:
         raise ValueError(f"needs matrices, got {x.shape} and {y.shape}")
     rows, depth = _matrix(x.shape, attributes.adjoint_x)
@@ -50,7 +42,7 @@ def infer_matmul(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     if depth != other_depth:
         raise ValueError(f"inner dimensions {depth} and {other_depth} differ")
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    return (TensorType((*batch, rows, columns), x.dtype),)
+    return (kit.TensorType((*batch, rows, columns), x.dtype),)
 
 
 def _batch_steps(shape: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
@@ -63,9 +55,9 @@ def _batch_steps(shape: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, .
     return tuple(steps)
 
 
-def matmul_sums(op: Op, graph: Graph, inputs: Sequence[Array]) -> NDArray[np.int64]:
+def matmul_sums(op: kit.Operator[BatchMatMul], inputs: Sequence[kit.Array]) -> NDArray[np.int64]:
     """The sums of products in int64, zero points subtracted."""
-    x, y, attributes = graph.input(op, 0), graph.input(op, 1), matmul_attributes(op)
+    x, y, attributes = op.x, op.input(1), op.attributes
     left = inputs[0].astype(np.int64) - x.q.zero_point
     right = inputs[1].astype(np.int64) - y.q.zero_point
     if attributes.adjoint_x:
@@ -75,12 +67,12 @@ def matmul_sums(op: Op, graph: Graph, inputs: Sequence[Array]) -> NDArray[np.int
     return left @ right
 
 
-def matmul_reach(op: Op, graph: Graph) -> tuple[int, int]:
+def matmul_reach(op: kit.Operator[BatchMatMul]) -> tuple[int, int]:
     """The least and greatest sum of int8 operands, before it wraps: by an operand's values, where
     they are constant.
     """
-    attributes = matmul_attributes(op)
-    x, y = (graph.input(op, index) for index in (0, 1))
+    attributes = op.attributes
+    x, y = (op.input(index) for index in (0, 1))
     known, other, swapped = y, x, not attributes.adjoint_y
     if y.constant is None and x.constant is not None:
         known, other, swapped = x, y, attributes.adjoint_x
@@ -88,7 +80,7 @@ def matmul_reach(op: Op, graph: Graph) -> tuple[int, int]:
     if known.constant is None:
         ends = -128 - known.q.zero_point, 127 - known.q.zero_point
         products = [end * value for end in ends for value in (low, high)]
-        depth = matmul_depth(op, graph)
+        depth = matmul_depth(op)
         return depth * min(products), depth * max(products)
     rows = known.constant.astype(np.int64) - known.q.zero_point
     rows = np.swapaxes(rows, -1, -2) if swapped else rows
@@ -96,9 +88,9 @@ def matmul_reach(op: Op, graph: Graph) -> tuple[int, int]:
     return int(least.sum(axis=-1).min()), int(greatest.sum(axis=-1).max())
 
 
-def matmul_depth(op: Op, graph: Graph) -> int:
+def matmul_depth(op: kit.Operator[BatchMatMul]) -> int:
     """The inner dimension, over which the product sums."""
-    return _matrix(graph.input(op, 0).shape, matmul_attributes(op).adjoint_x)[1]
+    return _matrix(op.x.shape, op.attributes.adjoint_x)[1]
 
 
 @dataclass(frozen=True)
@@ -126,14 +118,14 @@ class ProductShape:
     y: Matrix
 
 
-def product_shape(op: Op, graph: Graph) -> ProductShape:
+def product_shape(op: kit.Operator[BatchMatMul]) -> ProductShape:
     """The product's sizes and strides. Raises UnsupportedError for more than three batch
     dimensions.
     """
-    x, y, z = graph.input(op, 0), graph.input(op, 1), graph.output(op)
-    attributes = matmul_attributes(op)
+    x, y, z = op.x, op.input(1), op.y
+    attributes = op.attributes
     if len(z.shape) > 2 + _BATCH_DIMS:
-        raise UnsupportedError(
+        raise kit.UnsupportedError(
             f"operator {op.name!r}: {len(z.shape) - 2} batch dimensions, at most {_BATCH_DIMS}; "
             "reshape the operands"
         )
@@ -153,12 +145,12 @@ def product_shape(op: Op, graph: Graph) -> ProductShape:
     )
 
 
-def matmul_macs(op: Op, graph: Graph) -> int:
+def matmul_macs(op: kit.Operator[BatchMatMul]) -> int:
     """Multiply-accumulates: one per output and index of the inner dimension."""
-    return graph.output(op).elements * matmul_depth(op, graph)
+    return op.y.elements * matmul_depth(op)
 
 
-def sample_matmul(rng: np.random.Generator) -> Graph:
+def sample_matmul(rng: np.random.Generator) -> kit.Graph:
     """A random int8 product: either operand transposed, batches broadcast."""
     rows, depth, columns = (int(v) for v in rng.integers(1, 20, 3))
     batch = tuple(int(v) for v in rng.integers(1, 4, int(rng.integers(0, 3))))
@@ -170,13 +162,13 @@ def sample_matmul(rng: np.random.Generator) -> Graph:
     spread = 90 * np.sqrt(depth) * 2.0 ** rng.uniform(-1, 2)
     scales.append(float(np.float32(scales[0] * scales[1] * spread)))
     zeros = [int(v) for v in rng.integers(-128, 128, 3)]
-    q = [Quantisation((s,), (z,)) for s, z in zip(scales, zeros, strict=True)]
+    q = [kit.Quantisation((s,), (z,)) for s, z in zip(scales, zeros, strict=True)]
     constant = rng.integers(-128, 128, y_batch + y_shape, np.int8) if rng.random() < 0.4 else None
     tensors = [
-        Tensor("x", batch + x_shape, DType.INT8, q[0]),
-        Tensor("y", y_batch + y_shape, DType.INT8, q[1], constant),
-        Tensor("z", (*batch, rows, columns), DType.INT8, q[2]),
+        kit.Tensor("x", batch + x_shape, kit.DType.INT8, q[0]),
+        kit.Tensor("y", y_batch + y_shape, kit.DType.INT8, q[1], constant),
+        kit.Tensor("z", (*batch, rows, columns), kit.DType.INT8, q[2]),
     ]
-    op = Op("batch_matmul", "matmul", ("x", "y"), ("z",), attributes)
+    op = kit.Op("batch_matmul", "matmul", ("x", "y"), ("z",), attributes)
     inputs = ["x"] if constant is not None else ["x", "y"]
-    return Graph.build("sample", tensors, [op], inputs, ["z"])
+    return kit.Graph.build("sample", tensors, [op], inputs, ["z"])

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.fixed_point import round_half_away, wrap_int32
 from toolchain.ops.arithmetic.rounding import Rounding
@@ -31,9 +30,7 @@ from toolchain.ops.convolution.kernels import thimble_convolve_f32
 from toolchain.ops.convolution.packing import fit_nibbles
 from toolchain.ops.convolution.reductions import run_of_rows
 from toolchain.ops.convolution.window_f32 import window_f32
-from toolchain.ops.forms import Choice, OldForm, OpSpec
 from toolchain.ops.hybrid.dense import hybrid_dense
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.batch_matmul import read_batched
 from toolchain.ops.matmul.kernels import (
     thimble_fully_connected_computed_s8,
@@ -57,170 +54,153 @@ from toolchain.ops.readers.float32 import float32_form, with_bias_and_activation
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx import StoredWeights, add_bias, onnx_bias, stored_weights
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
-from toolchain.ops.spec import (
-    WEIGHTED,
-    Array,
-    Axis,
-    OnnxBinding,
-    OnnxNode,
-    Reach,
-    ReadOp,
-    Reduction,
-    TensorType,
-    TfliteBinding,
-    TfliteNode,
-    WrittenOp,
-)
 from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, present_inputs
 from toolchain.ops.window import Window
 
 
 @dataclass(frozen=True)
-class FullyConnected(Attributes):
+class FullyConnected(kit.Attributes):
     """`keep_dims`: the output keeps the input's leading dimensions instead of being [n, o]."""
 
     activation: Activation = Activation.NONE
     keep_dims: bool = False
 
 
-def _attributes(op: Op) -> FullyConnected:
-    assert isinstance(op.attributes, FullyConnected)
-    return op.attributes
-
-
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
-    rows, units = leading_dimensions(x, weights, _attributes(op).keep_dims), weights.shape[0]
+def _infer(op: kit.Operator[FullyConnected]) -> tuple[kit.TensorType, ...]:
+    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    rows, units = leading_dimensions(x, weights, op.attributes.keep_dims), weights.shape[0]
     scales = 1 if weights.quantisation is None else len(weights.q.scales)
     if scales not in (1, units):
         raise ValueError(f"{scales} weight scales for {units} outputs")
-    if len(op.inputs) > BIAS and op.inputs[BIAS] and graph.input(op, BIAS).elements != units:
-        raise ValueError(f"bias {graph.input(op, BIAS)} for {units} outputs")
-    return (TensorType((*rows, units), x.dtype),)
+    if op.given(BIAS) is not None and op.input(BIAS).elements != units:
+        raise ValueError(f"bias {op.input(BIAS)} for {units} outputs")
+    return (kit.TensorType((*rows, units), x.dtype),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+def _reference(
+    op: kit.Operator[FullyConnected], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
     depth = weights.shape[1]
     rows = inputs[INPUT].reshape(-1, depth).astype(np.int64) - x.q.zero_point
     zero_point = 0 if weights.q.per_channel else weights.q.zero_point
     total = rows @ (inputs[WEIGHTS].astype(np.int64) - zero_point).T
-    if len(op.inputs) > BIAS and op.inputs[BIAS]:
+    if op.given(BIAS) is not None:
         total = total + inputs[BIAS].astype(np.int64)
-    total = total if y.dtype is DType.INT16 else wrap_int32(total)
-    scaled = round_half_away(total.astype(np.float64) * sum_factors(op, graph)) + y.q.zero_point
-    low, high = clamp_range(_attributes(op).activation, y)
+    total = total if y.dtype is kit.DType.INT16 else wrap_int32(total)
+    scaled = round_half_away(total.astype(np.float64) * sum_factors(op)) + y.q.zero_point
+    low, high = clamp_range(op.attributes.activation, y)
     return (np.clip(scaled, low, high).astype(y.dtype.numpy).reshape(y.shape),)
 
 
-def _float_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    units, depth = graph.input(op, WEIGHTS).shape
+def _float_reference(
+    op: kit.Operator[FullyConnected], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    units, depth = op.input(WEIGHTS).shape
     x, filters = (inputs[i].astype(np.float32) for i in (INPUT, WEIGHTS))
     rows = x.reshape(-1, depth)
     sums = np.zeros((len(rows), units), np.float32)
     for index in range(depth):
         sums = sums + rows[:, index, None] * filters[:, index]
-    y = graph.output(op)
-    return (
-        with_bias_and_activation(sums, op, inputs, _attributes(op).activation).reshape(y.shape),
-    )
+    y = op.y
+    return (with_bias_and_activation(sums, op, inputs, op.attributes.activation).reshape(y.shape),)
 
 
-def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def _axes(op: kit.Operator[FullyConnected]) -> tuple[kit.Axis, ...]:
     """Outputs, each with weights of its own; rows where input and output agree on them."""
-    attributes, x, y = _attributes(op), graph.input(op, INPUT), graph.output(op)
-    own = (Reach(0),) * (len(op.inputs) - 1)
-    outputs = Axis(len(y.shape) - 1, (None, *own), lambda part: attributes)
+    attributes, x, y = op.attributes, op.input(INPUT), op.y
+    own = (kit.Reach(0),) * (len(op.inputs) - 1)
+    outputs = kit.Axis(len(y.shape) - 1, (None, *own), lambda part: attributes)
     if x.shape[:-1] != y.shape[:-1]:
         return (outputs,)
     whole = (None,) * len(own)
     rows = (
-        Axis(axis, (Reach(axis), *whole), lambda part: attributes)
+        kit.Axis(axis, (kit.Reach(axis), *whole), lambda part: attributes)
         for axis in range(len(y.shape) - 1)
     )
     return (*rows, outputs)
 
 
-def _ending(op: Op, graph: Graph) -> RequantiseSums:
-    scales = dense_scaling(op, graph, _attributes(op).activation)
-    distinct = slice(1 if len(sum_factors(op, graph)) == 1 else None)
+def _ending(op: kit.Operator[FullyConnected]) -> RequantiseSums:
+    scales = dense_scaling(op, op.attributes.activation)
+    distinct = slice(1 if len(sum_factors(op)) == 1 else None)
     return RequantiseSums(
         Law.ONCE,
         tuple(scales.multiplier[distinct].tolist()),
         tuple(scales.code[distinct].tolist()),
         tuple(scales.low[distinct].tolist()),
-        offset=graph.output(op).q.zero_point,
-        activation=_attributes(op).activation,
+        offset=op.y.q.zero_point,
+        activation=op.attributes.activation,
     )
 
 
-def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
+def _reductions(op: kit.Operator[FullyConnected]) -> tuple[kit.Reduction, ...]:
     """The inputs, in runs of whole indices of one axis."""
-    x = graph.input(op, INPUT)
-    run = run_of_rows(x.shape, graph.input(op, WEIGHTS).shape[1])
+    x = op.input(INPUT)
+    run = run_of_rows(x.shape, op.input(WEIGHTS).shape[1])
     if (
         run is None
-        or any(graph.input(op, WEIGHTS).q.zero_points)
-        or not all(graph.tensors[n].is_constant for n in op.present_inputs()[1:])
+        or any(op.input(WEIGHTS).q.zero_points)
+        or not all(op.graph.tensors[n].is_constant for n in op.op.present_inputs()[1:])
     ):
         return ()
     axis, read = run
     return (
-        Reduction(
+        kit.Reduction(
             x.shape[axis],
-            (Reach(axis), read, None),
+            (kit.Reach(axis), read, None),
             "partial_fully_connected",
-            PartialFullyConnected(_attributes(op).keep_dims),
-            lambda: _ending(op, graph),
+            PartialFullyConnected(op.attributes.keep_dims),
+            lambda: _ending(op),
         ),
     )
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select(op: kit.Operator[FullyConnected], core: kit.Core) -> kit.Kernel:
     """Thimble's kernel on every core. Units are joined where an instruction has two products.
 
     Raises UnsupportedError if no integers scale the sums as LiteRT does.
     """
-    activation, weights = _attributes(op).activation, graph.input(op, WEIGHTS)
+    activation, weights = op.attributes.activation, op.input(WEIGHTS)
     filters = known_filters(weights)
     if filters is None:
-        return thimble_fully_connected_computed_s8.kernel(op, graph, activation)
+        return thimble_fully_connected_computed_s8.kernel(op, activation)
     if weights.shape[1] > 4 and fit_nibbles(filters):
         if core.mve:
-            return thimble_fully_connected_lanes_s4.kernel(op, graph, activation)
-        return thimble_fully_connected_s4.kernel(op, graph, activation)
+            return thimble_fully_connected_lanes_s4.kernel(op, activation)
+        return thimble_fully_connected_s4.kernel(op, activation)
     if core.mve:
-        return thimble_fully_connected_lanes_s8.kernel(op, graph, activation)
-    if not core.multiplies_alone and thimble_fully_connected_joined_s8.takes(op, graph):
-        return thimble_fully_connected_joined_s8.kernel(op, graph, activation)
-    return thimble_fully_connected_s8.kernel(op, graph, activation)
+        return thimble_fully_connected_lanes_s8.kernel(op, activation)
+    if not core.multiplies_alone and thimble_fully_connected_joined_s8.takes(op):
+        return thimble_fully_connected_joined_s8.kernel(op, activation)
+    return thimble_fully_connected_s8.kernel(op, activation)
 
 
-def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
-    return arm_fully_connected_s8.kernel(op, graph, _attributes(op).activation, core)
+def _cmsis_nn(op: kit.Operator[FullyConnected], core: kit.Core) -> kit.Kernel:
+    return arm_fully_connected_s8.kernel(op, op.attributes.activation, core)
 
 
-def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
-    return thimble_fully_connected_s16.kernel(op, graph, _attributes(op).activation)
+def _select_int16(op: kit.Operator[FullyConnected], core: kit.Core) -> kit.Kernel:
+    return thimble_fully_connected_s16.kernel(op, op.attributes.activation)
 
 
-def _cmsis_nn_int16(op: Op, graph: Graph, core: Core) -> Kernel:
-    return arm_fully_connected_s16.kernel(op, graph, _attributes(op).activation)
+def _cmsis_nn_int16(op: kit.Operator[FullyConnected], core: kit.Core) -> kit.Kernel:
+    return arm_fully_connected_s16.kernel(op, op.attributes.activation)
 
 
-def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select_float32(op: kit.Operator[FullyConnected], core: kit.Core) -> kit.Kernel:
     """A convolution of a line of pixels, each a row of inputs."""
-    rows, depth, units = sizes_of(op, graph).values()
-    images, activation = ((1, 1, rows, depth), (1, 1, rows, units)), _attributes(op).activation
+    rows, depth, units = sizes_of(op).values()
+    images, activation = ((1, 1, rows, depth), (1, 1, rows, units)), op.attributes.activation
     note = "A fully connected layer is a convolution of a line of pixels: each row is a pixel."
     return thimble_convolve_f32.kernel(window_f32(*images, Window((1, 1)), activation), note)
 
 
-def _macs(op: Op, graph: Graph) -> int:
-    return graph.output(op).elements * graph.input(op, WEIGHTS).shape[1]
+def _macs(op: kit.AnyOperator) -> int:
+    return op.y.elements * op.input(WEIGHTS).shape[1]
 
 
-def _check_bias_scale(node: TfliteNode) -> None:
+def _check_bias_scale(node: kit.TfliteNode) -> None:
     """LiteRT takes no other scale than the product's (`GetQuantizedConvolutionMultipler`). Where
     weights have a scale for each channel it does not look at the bias's.
     """
@@ -238,20 +218,20 @@ def _check_bias_scale(node: TfliteNode) -> None:
         )
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     options = node.options
     if options.weightsFormat != "DEFAULT":
         raise node.unsupported("shuffled weights", "convert without the shuffled weights format")
-    narrow = node.outputs[0].dtype in (DType.INT8, DType.FLOAT32)
+    narrow = node.outputs[0].dtype in (kit.DType.INT8, kit.DType.FLOAT32)
     check_operands(node, 2, computed=narrow)
     _check_bias_scale(node)
     attributes = FullyConnected(read_activation(node), bool(options.keepNumDims))
-    return ReadOp(attributes, present_inputs(node))
+    return kit.ReadOp(attributes, present_inputs(node))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    attributes = _attributes(op)
-    return WrittenOp(
+def _write(op: kit.Operator[FullyConnected]) -> kit.WrittenOp:
+    attributes = op.attributes
+    return kit.WrittenOp(
         "FULLY_CONNECTED",
         "FullyConnectedOptions",
         {
@@ -262,25 +242,25 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     )
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     rows, depth, outputs = (int(rng.integers(1, high)) for high in (4, 70, 20))
     x_q, w_q, y_q = random_quantisation(rng, outputs, depth)
     weights = rng.integers(-127, 128, (outputs, depth)).astype(np.int8)
     tensors = [
-        Tensor("x", (rows, depth), DType.INT8, x_q),
-        Tensor("weights", (outputs, depth), DType.INT8, w_q, weights),
-        Tensor("y", (rows, outputs), DType.INT8, y_q),
+        kit.Tensor("x", (rows, depth), kit.DType.INT8, x_q),
+        kit.Tensor("weights", (outputs, depth), kit.DType.INT8, w_q, weights),
+        kit.Tensor("y", (rows, outputs), kit.DType.INT8, y_q),
     ]
     inputs = ["x", "weights"]
     if rng.random() < 0.8:
         tensors.append(random_bias(rng, x_q, w_q, outputs))
         inputs.append("bias")
     activation = rng.choice(np.array(list(Activation), dtype=object))
-    op = Op("fully_connected", "fc", tuple(inputs), ("y",), FullyConnected(activation))
-    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+    op = kit.Op("fully_connected", "fc", tuple(inputs), ("y",), FullyConnected(activation))
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-def _sample_any(rng: np.random.Generator) -> Graph:
+def _sample_any(rng: np.random.Generator) -> kit.Graph:
     """Some with weights that are computed, or have a zero point."""
     graph = _sample(rng)
     if rng.random() < 0.6:
@@ -293,18 +273,18 @@ def _sample_any(rng: np.random.Generator) -> Graph:
         constant = (rng.integers(-60, 61, weights.shape) + zero_point).astype(np.int8)
     other = replace(
         weights,
-        quantisation=Quantisation((max(weights.q.scales),), (zero_point,)),
+        quantisation=kit.Quantisation((max(weights.q.scales),), (zero_point,)),
         constant=None if computed else constant,
     )
     tensors = {**graph.tensors, "weights": other}
     if "bias" in tensors:
         scale = float(np.float32(tensors["x"].q.scale) * np.float32(other.q.scale))
-        tensors["bias"] = replace(tensors["bias"], quantisation=Quantisation((scale,), (0,)))
+        tensors["bias"] = replace(tensors["bias"], quantisation=kit.Quantisation((scale,), (0,)))
     given = ["x", "weights"] if computed else ["x"]
-    return Graph.build("sample", tensors.values(), graph.ops, given, ["y"])
+    return kit.Graph.build("sample", tensors.values(), graph.ops, given, ["y"])
 
 
-def _read_gemm(node: OnnxNode) -> None:
+def _read_gemm(node: kit.OnnxNode) -> None:
     """Gemm: alpha * A * B + beta * C with constant B and C."""
     column = 0 if node.attribute("transB", 0) else 1
     weights = stored_weights(node, WEIGHTS, axis=column)
@@ -328,7 +308,7 @@ def _read_gemm(node: OnnxNode) -> None:
     _emit_onnx(node, x, StoredWeights(filters, scales, weights.zero_point), bias)
 
 
-def _read_matmul(node: OnnxNode) -> None:
+def _read_matmul(node: kit.OnnxNode) -> None:
     """MatMul by a constant matrix, and the bias that is added to it; any other is batched."""
     matrix = node.is_constant(WEIGHTS) and sum(size != 1 for size in node.shape(WEIGHTS)[:-2]) == 0
     if not matrix or node.is_constant(INPUT) or len(node.shape(WEIGHTS)) < 2:
@@ -342,7 +322,7 @@ def _read_matmul(node: OnnxNode) -> None:
 
 
 def _emit_onnx(
-    node: OnnxNode, x: str, weights: StoredWeights, bias: NDArray[np.float64] | None
+    node: kit.OnnxNode, x: str, weights: StoredWeights, bias: NDArray[np.float64] | None
 ) -> None:
     """Weights with a zero point: a convolution of pixels, whose kernel knows such."""
     q, shape = node.output_quantisation(), node.output_shape()
@@ -351,7 +331,7 @@ def _emit_onnx(
     activation = Activation(node.fused_activation())
     filters, quantisation = weights.data, weights.quantisation(0)
     kind, stored = "fully_connected", tuple[int, ...]((rows, units))
-    attributes: Attributes = FullyConnected(activation)
+    attributes: kit.Attributes = FullyConnected(activation)
     if weights.zero_point:
         pixels = (1, rows, 1, depth)
         x = node.intermediate("reshape", Reshape(pixels), [x], pixels, node.quantisation(INPUT))
@@ -364,33 +344,33 @@ def _emit_onnx(
     node.emit(kind, attributes, inputs, q, tuple(range(len(shape))), stored)
 
 
-def _read_onnx(node: OnnxNode) -> None:
+def _read_onnx(node: kit.OnnxNode) -> None:
     (_read_gemm if node.operator == "Gemm" else _read_matmul)(node)
 
 
-INT8 = OldForm(
-    quantised=WEIGHTED,
+INT8 = kit.Form(
+    quantised=kit.WEIGHTED,
     kind="fully_connected",
     attributes=FullyConnected,
     infer=_infer,
     reference=_reference,
-    select=Choice(_select, _cmsis_nn),
+    select=kit.Choice(_select, _cmsis_nn),
     sample=_sample_any,
     macs=_macs,
     axes=_axes,
     reductions=_reductions,
-    tflite=TfliteBinding(("FULLY_CONNECTED",), _read, _write),
-    onnx=OnnxBinding(("Gemm", "MatMul"), _read_onnx),
-    dtype=DType.INT8,
+    tflite=kit.TfliteBinding(("FULLY_CONNECTED",), _read, _write),
+    onnx=kit.OnnxBinding(("Gemm", "MatMul"), _read_onnx),
+    dtype=kit.DType.INT8,
     limits="int8 or legacy uint8; constant weights, int4 too, per channel or per tensor; int8 "
     "weights with a zero point, or computed",
 )
 _INT16 = int16_form(
     replace(INT8, sample=_sample),
     "int16 with constant int8 weights and int64 bias",
-    Choice(_select_int16, _cmsis_nn_int16),
+    kit.Choice(_select_int16, _cmsis_nn_int16),
 )
 _FLOAT32 = float32_form(
     INT8, "float32, constant or computed weights", _float_reference, _select_float32
 )
-SPEC = OpSpec((INT8, _INT16, _FLOAT32, hybrid_dense(_FLOAT32)))
+SPEC = kit.OpSpec((INT8, _INT16, _FLOAT32, hybrid_dense(_FLOAT32)))

@@ -10,29 +10,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.convolution.common import random_bias, random_quantisation
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.kernels import (
     thimble_partial_fully_connected_lanes_s8,
     thimble_partial_fully_connected_s8,
 )
 from toolchain.ops.matmul.kernels.unit_sums import SUMS
-from toolchain.ops.spec import WEIGHTED, Array, TensorType
 from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS
 
 
 @dataclass(frozen=True)
-class PartialFullyConnected(Attributes):
+class PartialFullyConnected(kit.Attributes):
     """`keep_dims`: the output keeps the input's leading dimensions instead of being [n, o]."""
 
     keep_dims: bool = False
 
 
-def leading_dimensions(x: Tensor, weights: Tensor, keep_dims: bool) -> tuple[int, ...]:
+def leading_dimensions(x: kit.Tensor, weights: kit.Tensor, keep_dims: bool) -> tuple[int, ...]:
     """The output's dimensions before its units. Raises ValueError if the weights do not fit x.
 
     As in LiteRT's `fully_connected.cc`, with `keep_dims` x's last dimension is the weights' depth.
@@ -47,63 +43,62 @@ def leading_dimensions(x: Tensor, weights: Tensor, keep_dims: bool) -> tuple[int
     return x.shape[:-1] if keep_dims else (x.elements // depth,)
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+def _infer(op: kit.Operator[PartialFullyConnected]) -> tuple[kit.TensorType, ...]:
     if len(op.inputs) != SUMS + 1:
         raise ValueError("needs rows, weights, a bias or none, and sums or none")
-    assert isinstance(op.attributes, PartialFullyConnected)
-    weights = graph.input(op, WEIGHTS)
-    rows = leading_dimensions(graph.input(op, INPUT), weights, op.attributes.keep_dims)
+    weights = op.input(WEIGHTS)
+    rows = leading_dimensions(op.input(INPUT), weights, op.attributes.keep_dims)
     units = weights.shape[0]
-    if op.inputs[SUMS] and graph.input(op, SUMS).shape != (*rows, units):
-        raise ValueError(f"{graph.input(op, SUMS)} cannot be added to int32{[*rows, units]}")
-    return (TensorType((*rows, units), DType.INT32),)
+    if op.inputs[SUMS] is not None and op.input(SUMS).shape != (*rows, units):
+        raise ValueError(f"{op.input(SUMS)} cannot be added to int32{[*rows, units]}")
+    return (kit.TensorType((*rows, units), kit.DType.INT32),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, y = graph.input(op, INPUT), graph.output(op)
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    x, y = op.input(INPUT), op.y
     weights = inputs[WEIGHTS].astype(np.int64)
     rows = inputs[INPUT].reshape(-1, weights.shape[1]).astype(np.int64) - x.q.zero_point
     total = (rows @ weights.T).reshape(y.shape)
     for index in (BIAS, SUMS):
-        if op.inputs[index]:
+        if op.inputs[index] is not None:
             total = total + inputs[index].astype(np.int64)
     return (wrap_int32(total).astype(np.int32),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     if core.mve:
-        return thimble_partial_fully_connected_lanes_s8.kernel(op, graph)
-    return thimble_partial_fully_connected_s8.kernel(op, graph)
+        return thimble_partial_fully_connected_lanes_s8.kernel(op)
+    return thimble_partial_fully_connected_s8.kernel(op)
 
 
-def _macs(op: Op, graph: Graph) -> int:
-    return graph.output(op).elements * graph.input(op, WEIGHTS).shape[1]
+def _macs(op: kit.AnyOperator) -> int:
+    return op.y.elements * op.input(WEIGHTS).shape[1]
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     rows, units, depth = (int(n) for n in rng.integers(1, 12, 3))
     x_q, w_q, _ = random_quantisation(rng, units, depth)
     weights = rng.integers(-127, 128, (units, depth)).astype(np.int8)
     tensors = [
-        Tensor("x", (rows, depth), DType.INT8, x_q),
-        Tensor("weights", weights.shape, DType.INT8, w_q, weights),
-        Tensor("y", (rows, units), DType.INT32),
+        kit.Tensor("x", (rows, depth), kit.DType.INT8, x_q),
+        kit.Tensor("weights", weights.shape, kit.DType.INT8, w_q, weights),
+        kit.Tensor("y", (rows, units), kit.DType.INT32),
     ]
     bias, sums = "", ""
     if rng.random() < 0.5:
         tensors.append(random_bias(rng, x_q, w_q, units))
         bias = "bias"
     if rng.random() < 0.7:
-        tensors.append(Tensor("sums", (rows, units), DType.INT32))
+        tensors.append(kit.Tensor("sums", (rows, units), kit.DType.INT32))
         sums = "sums"
     inputs = ("x", "weights", bias, sums)
     attributes = PartialFullyConnected(bool(rng.random() < 0.5))
-    op = Op("partial_fully_connected", "partial", inputs, ("y",), attributes)
-    return Graph.build("sample", tensors, [op], ["x", sums] if sums else ["x"], ["y"])
+    op = kit.Op("partial_fully_connected", "partial", inputs, ("y",), attributes)
+    return kit.Graph.build("sample", tensors, [op], ["x", sums] if sums else ["x"], ["y"])
 
 
-SPEC = OldForm(
-    quantised=WEIGHTED,
+SPEC = kit.Form(
+    quantised=kit.WEIGHTED,
     kind="partial_fully_connected",
     attributes=PartialFullyConnected,
     infer=_infer,
@@ -111,7 +106,7 @@ SPEC = OldForm(
     select=_select,
     sample=_sample,
     macs=_macs,
-    types=frozenset({DType.INT8, DType.INT32}),
+    types=frozenset({kit.DType.INT8, kit.DType.INT32}),
     made_by_passes=True,
     limits="int8 rows, int32 sums; made by splitting only",
 )

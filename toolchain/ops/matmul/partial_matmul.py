@@ -10,11 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import wrap_int32
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.common import (
     BatchMatMul,
     infer_matmul,
@@ -24,43 +21,42 @@ from toolchain.ops.matmul.common import (
 )
 from toolchain.ops.matmul.kernels import thimble_partial_matmul_s8
 from toolchain.ops.matmul.kernels.thimble_partial_matmul_s8 import SUMS
-from toolchain.ops.spec import Array, TensorType
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    (made,) = infer_matmul(op, graph)
+def _infer(op: kit.Operator[BatchMatMul]) -> tuple[kit.TensorType, ...]:
+    (made,) = infer_matmul(op)
     if len(op.inputs) != SUMS + 1:
         raise ValueError("needs two matrices, and sums or none")
-    if op.inputs[SUMS] and graph.input(op, SUMS).shape != made.shape:
-        raise ValueError(f"{graph.input(op, SUMS)} cannot be added to int32{list(made.shape)}")
-    return (TensorType(made.shape, DType.INT32),)
+    if op.inputs[SUMS] is not None and op.input(SUMS).shape != made.shape:
+        raise ValueError(f"{op.input(SUMS)} cannot be added to int32{list(made.shape)}")
+    return (kit.TensorType(made.shape, kit.DType.INT32),)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    total = matmul_sums(op, graph, inputs)
-    if op.inputs[SUMS]:
+def _reference(op: kit.Operator[BatchMatMul], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    total = matmul_sums(op, inputs)
+    if op.inputs[SUMS] is not None:
         total = total + inputs[SUMS].astype(np.int64)
     return (wrap_int32(total).astype(np.int32),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return thimble_partial_matmul_s8.kernel(op, graph)
+def _select(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
+    return thimble_partial_matmul_s8.kernel(op)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     graph = sample_matmul(rng)
     (op,) = graph.ops
-    z = Tensor("z", graph.output(op).shape, DType.INT32)
+    z = kit.Tensor("z", graph.output(op).shape, kit.DType.INT32)
     tensors, sums = [t for t in graph.tensors.values() if t.name != "z"] + [z], ""
     if rng.random() < 0.7:
-        tensors.append(Tensor("sums", z.shape, DType.INT32))
+        tensors.append(kit.Tensor("sums", z.shape, kit.DType.INT32))
         sums = "sums"
     op = replace(op, kind="partial_matmul", inputs=(*op.inputs, sums))
     given = [*graph.inputs, sums] if sums else graph.inputs
-    return Graph.build("sample", tensors, [op], given, ["z"])
+    return kit.Graph.build("sample", tensors, [op], given, ["z"])
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="partial_matmul",
     attributes=BatchMatMul,
     infer=_infer,
@@ -68,7 +64,7 @@ SPEC = OldForm(
     select=_select,
     sample=_sample,
     macs=matmul_macs,
-    types=frozenset({DType.INT8, DType.INT32}),
+    types=frozenset({kit.DType.INT8, kit.DType.INT32}),
     made_by_passes=True,
     limits="int8 matrices, int32 sums; made by splitting only",
 )

@@ -90,7 +90,7 @@ def _strided_views(op: kit.Operator[Concat]) -> tuple[kit.StridedView, ...]:
 def _axes(op: kit.Operator[Concat]) -> tuple[kit.Axis, ...]:
     """Every axis but the one along which the inputs are joined."""
     joined = _axis(op)
-    return tuple(axis for axis in elementwise_axes(op.op, op.graph) if axis.axis != joined)
+    return tuple(axis for axis in elementwise_axes(op) if axis.axis != joined)
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:

@@ -21,7 +21,6 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
-from toolchain.ops.forms import viewed
 from toolchain.ops.normalisation.rows import row_extents
 
 
@@ -54,7 +53,7 @@ def _reference(op: kit.Operator[BatchNorm], inputs: Sequence[kit.Array]) -> tupl
 
 
 def _select(op: kit.Operator[BatchNorm], core: kit.Core) -> kit.Kernel:
-    require_types(op.op, op.graph, kit.DType.INT8)
+    require_types(op, kit.DType.INT8)
     x, y = op.x, op.y
     gain, offset = _reals(op)
     params = kit.Struct(
@@ -81,7 +80,7 @@ def _select(op: kit.Operator[BatchNorm], core: kit.Core) -> kit.Kernel:
             lambda t: dict.fromkeys(("gain", "offset"), 4 * t.call["params.channels"]),
         ),
         constants=(kit.constant("gain", gain), kit.constant("offset", offset)),
-        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op, core),
     )
 
 
@@ -121,7 +120,7 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=viewed(leading_axes),
+    axes=leading_axes,
     onnx=kit.OnnxBinding(("BatchNormalization",), _read_onnx),
     limits="int8, for inference; computed in float32",
 )

@@ -25,7 +25,6 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
-from toolchain.ops.forms import viewed
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.readers.float32 import (
     check_float_node,
@@ -50,7 +49,7 @@ def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Ar
 
 
 def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-    require_types(op.op, op.graph, kit.DType.INT8)
+    require_types(op, kit.DType.INT8)
     x, y = op.x, op.y
     if not x.shape or x.shape[-1] > _LONGEST:
         raise op.refused(f"rows of {x.shape[-1:]} elements; 1 to {_LONGEST} are supported")
@@ -72,7 +71,7 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     return kit.Kernel(
         (call,),
         row_extents("rows", "columns"),
-        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op, core),
     )
 
 
@@ -127,7 +126,7 @@ def _select_float(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     return kit.Kernel(
         (call,),
         row_extents("rows", "columns"),
-        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op, core),
     )
 
 
@@ -141,11 +140,11 @@ def _read_float(node: kit.TfliteNode) -> kit.ReadOp:
 _INT8 = kit.Form(
     kind="l2_normalization",
     attributes=kit.Attributes,
-    infer=viewed(infer_unary),
+    infer=infer_unary,
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=viewed(leading_axes),
+    axes=leading_axes,
     tflite=kit.TfliteBinding(("L2_NORMALIZATION",), _read, _write),
     dtype=kit.DType.INT8,
     limits="int8, last dimension, output scale 1/128",

@@ -139,7 +139,7 @@ def _tables(touched: kit.Touched) -> dict[str, int]:
 def _axes(op: kit.Operator[LayerNorm]) -> tuple[kit.Axis, ...]:
     """The dimensions ahead of those that are normalised, and of those that have gains."""
     first = _row(op)[0] - int(_by_channel(op))
-    return tuple(axis for axis in elementwise_axes(op.op, op.graph) if axis.axis < first)
+    return tuple(axis for axis in elementwise_axes(op) if axis.axis < first)
 
 
 def _read(node: kit.OnnxNode) -> None:

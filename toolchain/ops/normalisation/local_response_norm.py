@@ -17,7 +17,6 @@ from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.axes import leading_axes
 from toolchain.ops.elementwise.common import infer_unary, sample_shape
-from toolchain.ops.forms import viewed
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.readers.float32 import check_float_node
 
@@ -43,7 +42,7 @@ def _infer(op: kit.Operator[LocalResponseNorm]) -> tuple[kit.TensorType, ...]:
     """Raises ValueError for a scalar, or a radius below 0."""
     if not op.x.shape or op.attributes.radius < 0:
         raise ValueError(f"{op.x} has no neighbours within {op.attributes.radius}")
-    return infer_unary(op.op, op.graph)
+    return infer_unary(op)
 
 
 def _reference(
@@ -135,7 +134,7 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=viewed(leading_axes),
+    axes=leading_axes,
     tflite=kit.TfliteBinding(("LOCAL_RESPONSE_NORMALIZATION",), _read, _write),
     dtype=kit.DType.FLOAT32,
     limits="float32, last dimension",

@@ -46,7 +46,7 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     return kit.Kernel(
         (kit.Call("thimble_log_softmax_f32", arguments),),
         row_extents("rows", "columns"),
-        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op, core),
         find_terms=lambda: {"call": 1.0, "row": rows, "element": x.elements},
     )
 

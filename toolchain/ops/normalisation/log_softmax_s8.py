@@ -28,7 +28,6 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
-from toolchain.ops.forms import viewed
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import (
     MOST_COLUMNS,
@@ -101,7 +100,7 @@ def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[
 
 
 def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
-    require_types(op.op, op.graph, kit.DType.INT8)
+    require_types(op, kit.DType.INT8)
     x, y = op.x, op.y
     columns = x.shape[-1] if x.shape else 0
     if not 0 < columns <= MOST_COLUMNS:
@@ -143,7 +142,7 @@ def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
         constants=(
             kit.constant("exponentials", table[:entries], "exp(-i * scale), Q0.31", len(table)),
         ),
-        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op, core),
     )
 
 
@@ -164,11 +163,11 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
 LOG_SOFTMAX_S8 = kit.Form(
     kind="log_softmax",
     attributes=Softmax,
-    infer=viewed(infer_unary),
+    infer=infer_unary,
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=viewed(leading_axes),
+    axes=leading_axes,
     tflite=kit.TfliteBinding(
         ("LOG_SOFTMAX",),
         _read,

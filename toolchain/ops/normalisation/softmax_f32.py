@@ -43,7 +43,7 @@ def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
     return kit.Kernel(
         (call,),
         row_extents("rows", "columns"),
-        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op, core),
     )
 
 

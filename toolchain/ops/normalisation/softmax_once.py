@@ -23,7 +23,6 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
-from toolchain.ops.forms import viewed
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.readers.onnx import resolve_axes
@@ -60,7 +59,7 @@ def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Ar
 
 
 def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-    require_types(op.op, op.graph, kit.DType.INT8)
+    require_types(op, kit.DType.INT8)
     x, y, table = op.x, op.y, _exponentials(op)
     if not x.shape:
         raise kit.UnsupportedError(f"softmax {op.name!r}: the input is a scalar")
@@ -87,7 +86,7 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
             lambda t: {"exponentials": 4 * t.call["params.entries"]},
         ),
         constants=(kit.constant("exponentials", table, "exp(-i * scale)", _MOST_ENTRIES),),
-        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op, core),
     )
 
 
@@ -136,11 +135,11 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
 SPEC = kit.Form(
     kind="softmax_once",
     attributes=kit.Attributes,
-    infer=viewed(infer_unary),
+    infer=infer_unary,
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=viewed(leading_axes),
+    axes=leading_axes,
     onnx=kit.OnnxBinding(("Softmax",), _read_onnx),
     limits="int8, one dimension, any output scale; computed in float32",
 )

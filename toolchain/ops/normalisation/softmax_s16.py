@@ -98,7 +98,7 @@ def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[
 
 
 def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
-    require_types(op.op, op.graph, kit.DType.INT16)
+    require_types(op, kit.DType.INT16)
     x, y = op.x, op.y
     if not x.shape:
         raise op.refused("the input is a scalar")
@@ -131,7 +131,7 @@ def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
             kit.Constant("exponentials", _exponentials, "exp(x), x from -10 to 0, Q0.15"),
             kit.Constant("reciprocals", _reciprocals, "1 / (1 + x), x from 0 to 1, Q0.15"),
         ),
-        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op, core),
     )
 
 

@@ -33,7 +33,6 @@ from toolchain.ops.elementwise.common import (
     require_types,
     sample_shape,
 )
-from toolchain.ops.forms import viewed
 from toolchain.ops.normalisation.rows import row_extents
 
 _DIFF_INTEGER_BITS = 5
@@ -122,7 +121,7 @@ def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[
 
 
 def _check_output(op: kit.AnyOperator) -> None:
-    require_types(op.op, op.graph, *_OUTPUTS)
+    require_types(op, *_OUTPUTS)
     x, y = op.x, op.y
     scale, zero = _OUTPUTS[y.dtype]
     if not x.shape:
@@ -166,7 +165,7 @@ def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
                 "exponentials", table[:entries], "exp(-i * scale * beta), Q0.31", len(table)
             ),
         ),
-        find_overlaps=lambda: overlaps_same_shape(op.op, op.graph, core),
+        find_overlaps=lambda: overlaps_same_shape(op, core),
         find_terms=(lambda: _terms(rows, columns, entries)) if narrow else None,
     )
 
@@ -251,7 +250,7 @@ SOFTMAX_S8 = kit.Form(
     reference=_reference,
     select=kit.Choice(_select, _cmsis_nn),
     sample=_sample,
-    axes=viewed(leading_axes),
+    axes=leading_axes,
     tflite=kit.TfliteBinding(("SOFTMAX",), _read, _write),
     types=frozenset(_OUTPUTS),
     dtype=kit.DType.INT8,

@@ -10,15 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import clamp_range
-from toolchain.ops.forms import Choice, OldForm, OpSpec
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.pooling.common import (
     Pool2D,
     infer_pool,
-    pool_attributes,
     pool_axes,
     read_pool,
     sample_pool,
@@ -27,69 +23,69 @@ from toolchain.ops.pooling.common import (
 )
 from toolchain.ops.pooling.kernels import thimble_average_pool_f32, thimble_average_pool_s8
 from toolchain.ops.pooling.kernels.cmsis_nn import arm_avgpool_s8, arm_avgpool_s16
-from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers.float32 import clamped, float32_form
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_average_pool
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
-from toolchain.ops.spec import Array, OnnxBinding, Reach, Reduction, TfliteBinding
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    y, lift = graph.output(op), pool_attributes(op).lift
+def _reference(op: kit.Operator[Pool2D], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    y, lift = op.y, op.attributes.lift
     result = np.empty(y.shape, np.int64)
-    for at in windows(op, graph):
+    for at in windows(op):
         part = inputs[0][:, at.rows, at.columns].astype(np.int64)
         count = part.shape[1] * part.shape[2]
         total = part.sum(axis=(1, 2)) + lift * count
         average = np.sign(total) * ((np.abs(total) + count // 2) // count)
         result[:, at.row, at.column] = average - lift
-    low, high = clamp_range(pool_attributes(op).activation, y)
+    low, high = clamp_range(op.attributes.activation, y)
     return (np.clip(result, low, high).astype(y.dtype.numpy),)
 
 
-def _float_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    result = np.empty(graph.output(op).shape, np.float32)
-    for at in windows(op, graph):
+def _float_reference(
+    op: kit.Operator[Pool2D], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    result = np.empty(op.y.shape, np.float32)
+    for at in windows(op):
         part = inputs[0].astype(np.float32)[:, at.rows, at.columns]
         taps = part.reshape(len(part), -1, part.shape[3])
         total = np.zeros((len(part), part.shape[3]), np.float32)
         for index in range(taps.shape[1]):
             total = total + taps[:, index]
         result[:, at.row, at.column] = total / np.float32(taps.shape[1])
-    return (clamped(result, pool_attributes(op).activation),)
+    return (clamped(result, op.attributes.activation),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
     """CMSIS-NN's kernel on Helium, except for legacy uint8 models. Elsewhere Thimble's, which takes
     fewer instructions and no scratch.
     """
-    cmsis_nn = core.mve and not pool_attributes(op).lift
-    return _cmsis_nn(op, graph, core) if cmsis_nn else _own(op, graph, core)
+    cmsis_nn = core.mve and not op.attributes.lift
+    return _cmsis_nn(op, core) if cmsis_nn else _own(op, core)
 
 
-def _own(op: Op, graph: Graph, core: Core) -> Kernel:
-    return thimble_average_pool_s8.kernel(op, graph)
+def _own(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
+    return thimble_average_pool_s8.kernel(op)
 
 
-def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
-    if pool_attributes(op).lift:
-        raise NoKernelError("a legacy uint8 average rounds about another zero")
-    return arm_avgpool_s8.kernel(op, graph, core)
+def _cmsis_nn(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
+    if op.attributes.lift:
+        raise kit.NoKernelError("a legacy uint8 average rounds about another zero")
+    return arm_avgpool_s8.kernel(op, core)
 
 
-def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
-    return arm_avgpool_s16.kernel(op, graph, core)
+def _select_int16(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
+    return arm_avgpool_s16.kernel(op, core)
 
 
-def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
-    return thimble_average_pool_f32.kernel(op, graph)
+def _select_float32(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
+    return thimble_average_pool_f32.kernel(op)
 
 
-def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
+def _reductions(op: kit.Operator[Pool2D]) -> tuple[kit.Reduction, ...]:
     """Rows and columns, if a single window covers the whole image."""
-    attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
+    attributes, x, y = op.attributes, op.x, op.y
     _, rows, columns, _ = x.shape
     pad = attributes.padding
     tall = y.shape[1] == 1 and attributes.filter_height - pad.top >= rows
@@ -106,27 +102,27 @@ def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
     )
     partial = Reduce((1, 2), keep_dims=True)
     return tuple(
-        Reduction(x.shape[axis], (Reach(axis),), "partial_sum", partial, lambda: ending)
+        kit.Reduction(x.shape[axis], (kit.Reach(axis),), "partial_sum", partial, lambda: ending)
         for axis in (1, 2)
     )
 
 
-_INT8 = OldForm(
+_INT8 = kit.Form(
     kind="average_pool2d",
     attributes=Pool2D,
     infer=infer_pool,
     reference=_reference,
-    select=Choice(_select, _cmsis_nn, _own),
+    select=kit.Choice(_select, _cmsis_nn, _own),
     sample=lambda rng: sample_pool(rng, "average_pool2d"),
-    tflite=TfliteBinding(
-        ("AVERAGE_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "AVERAGE_POOL_2D")
+    tflite=kit.TfliteBinding(
+        ("AVERAGE_POOL_2D",), read_pool, lambda op: write_pool(op, "AVERAGE_POOL_2D")
     ),
     axes=pool_axes,
     reductions=_reductions,
-    onnx=OnnxBinding(("AveragePool",), read_average_pool),
-    dtype=DType.INT8,
+    onnx=kit.OnnxBinding(("AveragePool",), read_average_pool),
+    dtype=kit.DType.INT8,
     limits="int8, NHWC; padding is not counted",
 )
 _INT16 = int16_form(_INT8, "int16, NHWC; padding is not counted", _select_int16)
 _FLOAT32 = float32_form(_INT8, "float32, NHWC", _float_reference, _select_float32)
-SPEC = OpSpec((_INT8, _INT16, _FLOAT32))
+SPEC = kit.OpSpec((_INT8, _INT16, _FLOAT32))

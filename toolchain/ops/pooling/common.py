@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.axes import elementwise_axes, window_axes
-from toolchain.ops.samples import sample_quantisation
-from toolchain.ops.spec import Axis, ReadOp, TensorType, TfliteNode, WrittenOp
 from toolchain.ops.window import (
     UNPADDED,
     Padding,
@@ -23,7 +21,7 @@ from toolchain.ops.window import (
 
 
 @dataclass(frozen=True)
-class Pool2D(Attributes):
+class Pool2D(kit.Attributes):
     """Sizes in pixels. Padding takes part neither in a maximum nor in the count of an average.
 
     `lift` is added to the stored values before an average rounds, and taken off afterwards: 128
@@ -49,15 +47,9 @@ class ClippedWindow:
     columns: slice
 
 
-def pool_attributes(op: Op) -> Pool2D:
-    """The operator's attributes."""
-    assert isinstance(op.attributes, Pool2D)
-    return op.attributes
-
-
-def pool_window(op: Op) -> Window:
+def pool_window(op: kit.Operator[Pool2D]) -> Window:
     """The window that slides over the image."""
-    attributes = pool_attributes(op)
+    attributes = op.attributes
     return Window(
         (attributes.filter_height, attributes.filter_width),
         (attributes.stride_height, attributes.stride_width),
@@ -65,18 +57,18 @@ def pool_window(op: Op) -> Window:
     )
 
 
-def infer_pool(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+def infer_pool(op: kit.Operator[Pool2D]) -> tuple[kit.TensorType, ...]:
     """Shape rule. Raises ValueError for a window that covers no input at all."""
-    attributes, x = pool_attributes(op), graph.input(op, 0)
+    attributes, x = op.attributes, op.x
     if len(x.shape) != 4:
         raise ValueError(f"pooling needs a 4-dimensional NHWC input, not {list(x.shape)}")
-    if x.dtype not in (DType.INT8, DType.INT16, DType.FLOAT32):
+    if x.dtype not in (kit.DType.INT8, kit.DType.INT16, kit.DType.FLOAT32):
         raise ValueError(f"pooling needs int8, int16 or float32 data, not {x.dtype.value}")
     batches, height, width, channels = x.shape
     window, pad = pool_window(op), attributes.padding
     out_height = _positions(height, window.kernel[0], window.stride[0], pad.top, pad.bottom)
     out_width = _positions(width, window.kernel[1], window.stride[1], pad.left, pad.right)
-    return (TensorType((batches, out_height, out_width, channels), x.dtype),)
+    return (kit.TensorType((batches, out_height, out_width, channels), x.dtype),)
 
 
 def _positions(size: int, window: int, stride: int, before: int, after: int) -> int:
@@ -92,20 +84,20 @@ def _positions(size: int, window: int, stride: int, before: int, after: int) -> 
     return count
 
 
-def pool_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+def pool_axes(op: kit.Operator[Pool2D]) -> tuple[kit.Axis, ...]:
     """Rows, columns and channels."""
-    attributes = pool_attributes(op)
+    attributes = op.attributes
 
     def padded(pad: Padding) -> Pool2D:
         return replace(attributes, padding=pad)
 
-    channels = [axis for axis in elementwise_axes(op, graph) if axis.axis == 3]
+    channels = [axis for axis in elementwise_axes(op) if axis.axis == 3]
     return (*window_axes(op, pool_window(op), padded), *channels)
 
 
-def windows(op: Op, graph: Graph) -> Iterator[ClippedWindow]:
+def windows(op: kit.Operator[Pool2D]) -> Iterator[ClippedWindow]:
     """Every output position in row-major order, with its window clipped to the input."""
-    attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
+    attributes, x, y = op.attributes, op.x, op.y
     pad = attributes.padding
     for row in range(y.shape[1]):
         y0 = row * attributes.stride_height - pad.top
@@ -116,16 +108,16 @@ def windows(op: Op, graph: Graph) -> Iterator[ClippedWindow]:
             yield ClippedWindow(row, column, rows, columns)
 
 
-def pool_lead_bytes(op: Op, graph: Graph, *, reads_first: bool) -> int:
+def pool_lead_bytes(op: kit.Operator[Pool2D], *, reads_first: bool) -> int:
     """How many bytes the output must begin before the input if both share memory (see `ops.walks`).
 
     Outputs are written pixel by pixel. No write may reach a pixel that the current window or a
     later one still reads. With `reads_first` the kernel reads a channel's whole window before it
     writes the result, so an output pixel may lie on the first pixel of its own window.
     """
-    x, y = graph.input(op, 0), graph.output(op)
+    x, y = op.x, op.y
     batches, height, width, channels = x.shape
-    stride, pad = pool_window(op).stride, pool_attributes(op).padding
+    stride, pad = pool_window(op).stride, op.attributes.padding
     rows = np.maximum(np.arange(y.shape[1]) * stride[0] - pad.top, 0)
     columns = np.maximum(np.arange(y.shape[2]) * stride[1] - pad.left, 0)
     image = (rows[:, None] * width + columns).reshape(1, -1)
@@ -139,7 +131,7 @@ def pool_lead_bytes(op: Op, graph: Graph, *, reads_first: bool) -> int:
     return max(lead, 0) * channels * x.dtype.size_bytes
 
 
-def read_pool(node: TfliteNode) -> ReadOp:
+def read_pool(node: kit.TfliteNode) -> kit.ReadOp:
     """The attributes of a TFLite pool. Raises UnsupportedError for those no kernel can compute."""
     options, x = node.options, node.inputs[0]
     assert x is not None
@@ -154,12 +146,12 @@ def read_pool(node: TfliteNode) -> ReadOp:
         padding = same_padding((x.shape[1], x.shape[2]), window, stride)
         check_16_bits(node, "padding", (padding.top, padding.left))
     lift = 128 if node.legacy and node.builtin == "AVERAGE_POOL_2D" else 0
-    return ReadOp(Pool2D(*window, *stride, padding, read_activation(node), lift), (0,))
+    return kit.ReadOp(Pool2D(*window, *stride, padding, read_activation(node), lift), (0,))
 
 
-def write_pool(op: Op, graph: Graph, builtin: str) -> WrittenOp:
+def write_pool(op: kit.Operator[Pool2D], builtin: str) -> kit.WrittenOp:
     """The TFLite operator `builtin`. Raises ValueError if its padding is neither SAME nor VALID."""
-    attributes, x = pool_attributes(op), graph.input(op, 0)
+    attributes, x = op.attributes, op.x
     options = {
         "padding": padding_scheme(pool_window(op), (x.shape[1], x.shape[2])),
         "filterHeight": attributes.filter_height,
@@ -168,10 +160,10 @@ def write_pool(op: Op, graph: Graph, builtin: str) -> WrittenOp:
         "strideW": attributes.stride_width,
         "fusedActivationFunction": attributes.activation,
     }
-    return WrittenOp(builtin, "Pool2DOptions", options, version=2)
+    return kit.WrittenOp(builtin, "Pool2DOptions", options, version=2)
 
 
-def sample_pool(rng: np.random.Generator, kind: str) -> Graph:
+def sample_pool(rng: np.random.Generator, kind: str) -> kit.Graph:
     """A random pool: odd sizes, every activation; with padding SAME also windows
     beyond the input.
     """
@@ -184,11 +176,12 @@ def sample_pool(rng: np.random.Generator, kind: str) -> Graph:
     padding = UNPADDED
     if rng.random() < 0.6 or window[0] > height or window[1] > width:
         padding = same_padding((height, width), window, stride)
-    quantisation: Quantisation = sample_quantisation(rng)
+    quantisation: kit.Quantisation = kit.sample_quantisation(rng)
     activation = rng.choice(np.array(list(Activation), dtype=object))
-    op = Op(kind, "pool", ("x",), ("y",), Pool2D(*window, *stride, padding, activation))
-    x = Tensor("x", (batches, height, width, channels), DType.INT8, quantisation)
-    hollow = Tensor("y", (), DType.INT8, quantisation)
-    shape = infer_pool(op, Graph.build("shape", [x, hollow], [op], ["x"], ["y"]))[0].shape
-    y = Tensor("y", shape, DType.INT8, quantisation)
-    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    op = kit.Op(kind, "pool", ("x",), ("y",), Pool2D(*window, *stride, padding, activation))
+    x = kit.Tensor("x", (batches, height, width, channels), kit.DType.INT8, quantisation)
+    hollow = kit.Tensor("y", (), kit.DType.INT8, quantisation)
+    hollowed = kit.Graph.build("shape", [x, hollow], [op], ["x"], ["y"])
+    shape = infer_pool(kit.operator_of(op, hollowed))[0].shape
+    y = kit.Tensor("y", shape, kit.DType.INT8, quantisation)
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])

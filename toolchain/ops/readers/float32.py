@@ -14,11 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.float_math import Float32
-from toolchain.ops.forms import Form, Select, no_reductions
-from toolchain.ops.spec import Array, TfliteNode
 from toolchain.ops.weighted import BIAS
 from toolchain.ops.window import Window
 
@@ -32,7 +30,7 @@ _BOUNDS: Mapping[Activation, tuple[float, float]] = MappingProxyType(
         Activation.RELU_N1_TO_1: (-1.0, 1.0),
     }
 )
-F = TypeVar("F", bound=Form[Any])
+F = TypeVar("F", bound=kit.Form[Any])
 
 
 def range_of(activation: Activation) -> tuple[float, float]:
@@ -72,63 +70,65 @@ def smaller(a: Float32, b: Float32 | np.float32) -> Float32:
     return np.where(a < b, a, b)
 
 
-def check_float_node(node: TfliteNode) -> None:
+def check_float_node(node: kit.TfliteNode) -> None:
     """Raise UnsupportedError if an input of a TFLite operator is not float32."""
     for index, tensor in enumerate(node.inputs):
-        if tensor is not None and tensor.dtype is not DType.FLOAT32:
+        if tensor is not None and tensor.dtype is not kit.DType.FLOAT32:
             raise node.unsupported(
                 f"input {index} ({tensor.name!r}) is {tensor.dtype.value} beside float32",
                 "quantise the model fully to int8, or not at all",
             )
 
 
-def with_bias_and_activation(sums: Float32, op: Op, inputs: Any, activation: Activation) -> Float32:
+def with_bias_and_activation(
+    sums: Float32, op: kit.AnyOperator, inputs: Any, activation: Activation
+) -> Float32:
     """Sums plus the bias, if the operator has one, clamped to the activation's range."""
-    if len(op.inputs) > BIAS and op.inputs[BIAS]:
+    if op.given(BIAS) is not None:
         sums = sums + inputs[BIAS].reshape(-1)
     return clamped(sums, activation)
 
 
 def float32_sample(
-    sample: Callable[[np.random.Generator], Graph], kind: str
-) -> Callable[[np.random.Generator], Graph]:
+    sample: Callable[[np.random.Generator], kit.Graph], kind: str
+) -> Callable[[np.random.Generator], kit.Graph]:
     """The samples of an int8 kind with float32 tensors. Constants are multiplied by
     a small scale.
     """
 
-    def floated(tensor: Tensor) -> Tensor:
+    def floated(tensor: kit.Tensor) -> kit.Tensor:
         data = tensor.constant
         if data is not None:
             spread = 1 / 64 if tensor.name == "weights" else 1 / 4096
             data = (data.astype(np.float32) * np.float32(spread)).astype(np.float32)
-        return replace(tensor, dtype=DType.FLOAT32, quantisation=None, constant=data)
+        return replace(tensor, dtype=kit.DType.FLOAT32, quantisation=None, constant=data)
 
-    def made(rng: np.random.Generator) -> Graph:
+    def made(rng: np.random.Generator) -> kit.Graph:
         graph = sample(rng)
         tensors = [floated(tensor) for tensor in graph.tensors.values()]
         ops = [replace(op, kind=kind) for op in graph.ops]
-        return Graph.build(graph.name, tensors, ops, graph.inputs, graph.outputs)
+        return kit.Graph.build(graph.name, tensors, ops, graph.inputs, graph.outputs)
 
     return made
 
 
 def float32_elementwise_sample(
-    sample: Callable[[np.random.Generator], Graph],
-) -> Callable[[np.random.Generator], Graph]:
+    sample: Callable[[np.random.Generator], kit.Graph],
+) -> Callable[[np.random.Generator], kit.Graph]:
     """The samples of an elementwise int8 kind with float32 tensors. Constants are normally
     distributed.
     """
 
-    def made(rng: np.random.Generator) -> Graph:
+    def made(rng: np.random.Generator) -> kit.Graph:
         graph = sample(rng)
         tensors = []
         for tensor in graph.tensors.values():
             data = None
             if tensor.is_constant:
                 data = rng.normal(0, 2, tensor.shape).astype(np.float32)
-            real = replace(tensor, dtype=DType.FLOAT32, quantisation=None, constant=data)
+            real = replace(tensor, dtype=kit.DType.FLOAT32, quantisation=None, constant=data)
             tensors.append(real)
-        return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
+        return kit.Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
 
     return made
 
@@ -136,8 +136,8 @@ def float32_elementwise_sample(
 def float32_form(
     base: F,
     limits: str,
-    reference: Callable[..., tuple[Array, ...]],
-    select: Select,
+    reference: Callable[..., tuple[kit.Array, ...]],
+    select: kit.Select,
 ) -> F:
     """The float32 form of an int8 kind `base`: another reference and other kernels.
 
@@ -150,8 +150,8 @@ def float32_form(
         select=select,
         sample=float32_sample(base.sample, base.kind),
         onnx=None,
-        reductions=no_reductions,
-        dtype=DType.FLOAT32,
+        reductions=kit.no_reductions,
+        dtype=kit.DType.FLOAT32,
         limits=limits,
     )
 

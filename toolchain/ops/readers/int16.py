@@ -13,9 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.errors import UnsupportedError
-from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.forms import Form, Select, no_reductions
+from toolchain.ops import kit
 
 _SUMS_IN_REFERENCE = 1 << 48
 """Sums times 16 bits of a factor are held in int64 by LiteRT's `MultiplyByQuantizedMultiplier`."""
@@ -25,7 +23,7 @@ _FACTORS_IN_REFERENCE = 2.0**14 * (1 - 2.0**-32)
 """
 _DOUBLED = 1 << 30
 """`arm_nn_requantize_s64` holds twice the scaled sum in int32."""
-F = TypeVar("F", bound=Form[Any])
+F = TypeVar("F", bound=kit.Form[Any])
 
 
 def power_of_two(scale: float) -> int | None:
@@ -44,20 +42,20 @@ def largest_sums(weights: NDArray[np.int64], bias: NDArray[np.int64]) -> NDArray
 
 
 def check_sums(
-    op: Op, largest: NDArray[np.float64] | float, factors: NDArray[np.float64] | float
+    op: kit.AnyOperator, largest: NDArray[np.float64] | float, factors: NDArray[np.float64] | float
 ) -> None:
     """Raise UnsupportedError where LiteRT's scaling of sums is undefined.
 
     Scaled sums that int32 does not hold wrap, in LiteRT and in Thimble's kernels.
     """
     if np.max(largest) >= _SUMS_IN_REFERENCE:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: sums of up to {np.max(largest):.3g} overrun the int64 in "
+        raise op.refused(
+            f"sums of up to {np.max(largest):.3g} overrun the int64 in "
             "which LiteRT scales them; quantise the model again"
         )
     if np.max(factors) >= _FACTORS_IN_REFERENCE:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: its output scale is {np.max(factors):g} times too small for "
+        raise op.refused(
+            f"its output scale is {np.max(factors):g} times too small for "
             "the sums it holds, and LiteRT's scaling ends at 2**14; quantise the model with a "
             "representative data set"
         )
@@ -68,21 +66,21 @@ def held_by_cmsis_nn(largest: NDArray[np.float64], factors: NDArray[np.float64])
     return bool((largest * factors).max() < _DOUBLED)
 
 
-def bias_of(op: Op, graph: Graph, index: int, units: int) -> NDArray[np.int64]:
+def bias_of(op: kit.AnyOperator, index: int, units: int) -> NDArray[np.int64]:
     """The bias as int64; zeros if there is none, because CMSIS-NN scales differently without a
     bias.
 
     Raises UnsupportedError for a bias that is computed at run time.
     """
-    tensor = graph.input(op, index) if len(op.inputs) > index and op.inputs[index] else None
+    tensor = op.given(index)
     if tensor is None:
         return np.zeros(units, np.int64)
     if tensor.constant is None:
-        raise UnsupportedError(f"{op.kind} {op.name!r}: its bias is computed at run time")
+        raise op.refused("its bias is computed at run time")
     return tensor.constant.reshape(-1).astype(np.int64)
 
 
-def as_int16(graph: Graph, finer: int = 256) -> Graph:
+def as_int16(graph: kit.Graph, finer: int = 256) -> kit.Graph:
     """An int8 sample with int16 activations and an int64 bias. Zero points become 0.
 
     The scales of outputs are divided by 256, those of operands by `finer`.
@@ -91,17 +89,17 @@ def as_int16(graph: Graph, finer: int = 256) -> Graph:
         _as_int16(tensor, 256 if tensor.name in graph.outputs else finer)
         for tensor in graph.tensors.values()
     ]
-    return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
+    return kit.Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
 
 
 def int16_sample(
-    sample: Callable[[np.random.Generator], Graph], finer: int = 256
-) -> Callable[[np.random.Generator], Graph]:
+    sample: Callable[[np.random.Generator], kit.Graph], finer: int = 256
+) -> Callable[[np.random.Generator], kit.Graph]:
     """The samples of an int8 kind, made int16 by `as_int16`."""
     return lambda rng: as_int16(sample(rng), finer)
 
 
-def int16_form(base: F, limits: str, select: Select | None = None) -> F:
+def int16_form(base: F, limits: str, select: kit.Select | None = None) -> F:
     """The int16 form of an int8 kind `base`, which differs in its kernels alone.
 
     The reference and the shape rule of `base` must hold for int16, too. `select` chooses the kernel
@@ -113,24 +111,24 @@ def int16_form(base: F, limits: str, select: Select | None = None) -> F:
         select=select or base.select,
         sample=int16_sample(base.sample),
         onnx=None,
-        reductions=no_reductions,
-        dtype=DType.INT16,
+        reductions=kit.no_reductions,
+        dtype=kit.DType.INT16,
         limits=limits,
     )
 
 
-def _as_int16(tensor: Tensor, finer: int) -> Tensor:
+def _as_int16(tensor: kit.Tensor, finer: int) -> kit.Tensor:
     bias = tensor.name == "bias"
-    if tensor.dtype is DType.INT8 and tensor.name != "weights":
+    if tensor.dtype is kit.DType.INT8 and tensor.name != "weights":
         scale = float(np.float32(tensor.q.scale / finer))
         data = tensor.constant
         if data is not None:
             data = data.astype(np.int16) * 256 + 77
-        q = Quantisation((scale,), (0,))
-        return replace(tensor, dtype=DType.INT16, quantisation=q, constant=data)
+        q = kit.Quantisation((scale,), (0,))
+        return replace(tensor, dtype=kit.DType.INT16, quantisation=q, constant=data)
     if bias and tensor.constant is not None and tensor.quantisation is not None:
         scales = tuple(float(np.float32(scale / finer)) for scale in tensor.q.scales)
         q = replace(tensor.quantisation, scales=scales)
         data = tensor.constant.astype(np.int64) * 256 + 7
-        return replace(tensor, dtype=DType.INT64, quantisation=q, constant=data)
+        return replace(tensor, dtype=kit.DType.INT64, quantisation=q, constant=data)
     return tensor

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Quantisation
-from toolchain.ops.spec import OnnxNode
+from toolchain.ops import kit
 from toolchain.ops.window import check_16_bits
 
 SYMMETRIC_WEIGHTS = (
@@ -37,7 +36,7 @@ class OnnxWindow:
         return any(self.begin) or any(self.end)
 
 
-def image_axes(node: OnnxNode) -> tuple[int, ...]:
+def image_axes(node: kit.OnnxNode) -> tuple[int, ...]:
     """The axes of an NHWC image, as dimensions of the ONNX tensor. Raises UnsupportedError for 3-D
     images.
     """
@@ -55,7 +54,7 @@ def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
 
 
 def check_window(
-    node: OnnxNode, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+    node: kit.OnnxNode, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> None:
     """Raise UnsupportedError for a size below 1, and for steps beyond what kernels hold.
 
@@ -68,7 +67,7 @@ def check_window(
     check_16_bits(node, "dilations", dilation)
 
 
-def window(node: OnnxNode, kernel: tuple[int, ...]) -> OnnxWindow:
+def window(node: kit.OnnxNode, kernel: tuple[int, ...]) -> OnnxWindow:
     """The window that the attributes strides, dilations, pads, auto_pad and ceil_mode describe."""
     rank = len(kernel)
     stride = tuple(node.attribute("strides", [1] * rank))
@@ -125,11 +124,11 @@ class StoredWeights:
     scales: NDArray[np.float32]
     zero_point: int = 0
 
-    def quantisation(self, axis: int) -> Quantisation:
+    def quantisation(self, axis: int) -> kit.Quantisation:
         return weight_quantisation(self.scales, axis, self.zero_point)
 
 
-def stored_weights(node: OnnxNode, index: int, axis: int) -> StoredWeights:
+def stored_weights(node: kit.OnnxNode, index: int, axis: int) -> StoredWeights:
     """The constant weights of an input, with the zero point subtracted if the result still fits
     int8.
 
@@ -167,7 +166,7 @@ def stored_weights(node: OnnxNode, index: int, axis: int) -> StoredWeights:
 
 
 def int8_weights(
-    node: OnnxNode, index: int, axis: int
+    node: kit.OnnxNode, index: int, axis: int
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """`stored_weights` with zero point 0. Raises UnsupportedError for any other."""
     found = stored_weights(node, index, axis)
@@ -187,7 +186,7 @@ _FARTHEST = 255
 
 
 def add_bias(
-    node: OnnxNode,
+    node: kit.OnnxNode,
     real: NDArray[np.float64],
     x_scale: float,
     weights: StoredWeights,
@@ -215,7 +214,7 @@ def add_bias(
             f"its bias loses up to {lost:.3g} steps of the output in steps of input times weights",
             "quantise with a representative data set",
         )
-    q = Quantisation(
+    q = kit.Quantisation(
         tuple(float(s) for s in scales), (0,) * scales.size, 0 if scales.size > 1 else None
     )
     return node.add_constant("bias", stored.astype(np.int32), q)
@@ -223,15 +222,17 @@ def add_bias(
 
 def weight_quantisation(
     scales: NDArray[np.float32], axis: int, zero_point: int = 0
-) -> Quantisation:
-    return Quantisation(
+) -> kit.Quantisation:
+    return kit.Quantisation(
         tuple(float(s) for s in scales),
         (zero_point,) * scales.size,
         axis if scales.size > 1 else None,
     )
 
 
-def onnx_bias(node: OnnxNode, index: int, channels: int, axis: int) -> NDArray[np.float64] | None:
+def onnx_bias(
+    node: kit.OnnxNode, index: int, channels: int, axis: int
+) -> NDArray[np.float64] | None:
     """The bias in input `index`, in an Add after the node along output dimension `axis`, or the sum
     of both.
 
@@ -249,14 +250,14 @@ def onnx_bias(node: OnnxNode, index: int, channels: int, axis: int) -> NDArray[n
     return following if real is None else real + following
 
 
-def resolve_axes(node: OnnxNode, axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+def resolve_axes(node: kit.OnnxNode, axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     """Axes as indices from 0. Raises UnsupportedError if one is out of range."""
     if any(not -rank <= axis < rank for axis in axes):
         raise node.unsupported(f"axes {list(axes)} of a tensor of {rank} dimensions")
     return tuple(axis % rank for axis in axes)
 
 
-def axes_argument(node: OnnxNode, index: int = 1) -> tuple[int, ...] | None:
+def axes_argument(node: kit.OnnxNode, index: int = 1) -> tuple[int, ...] | None:
     """The axes of an operator: an attribute in old opsets, an input in new ones."""
     if node.has(index):
         return node.integers(index)

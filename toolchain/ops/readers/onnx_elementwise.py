@@ -6,20 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from toolchain.ir import Attributes
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.spec import OnnxNode
 from toolchain.ops.unary.lookup import Lookup
 
 
 def read_binary(
-    kind: str, attributes: Callable[[Activation], Attributes]
-) -> Callable[[OnnxNode], None]:
+    kind: str, attributes: Callable[[Activation], kit.Attributes]
+) -> Callable[[kit.OnnxNode], None]:
     """The reader of an operator that becomes `kind`. Operands and result may have
     different scales.
     """
 
-    def read(node: OnnxNode) -> None:
+    def read(node: kit.OnnxNode) -> None:
         axes = output_axes(node)
         q = node.output_quantisation()
         for index in (0, 1):
@@ -30,10 +29,10 @@ def read_binary(
     return read
 
 
-def read_extremum(kind: str) -> Callable[[OnnxNode], None]:
+def read_extremum(kind: str) -> Callable[[kit.OnnxNode], None]:
     """Reads Min and Max. All operands are requantised to the scale of the result."""
 
-    def read(node: OnnxNode) -> None:
+    def read(node: kit.OnnxNode) -> None:
         axes, q = output_axes(node), node.output_quantisation()
         operands = [node.operand(i, axes, quantisation=q) for i in range(node.inputs)]
         if len(operands) == 1:
@@ -44,38 +43,38 @@ def read_extremum(kind: str) -> Callable[[OnnxNode], None]:
         for operand, shape in zip(operands[1:-1], shapes[1:-1], strict=True):
             whole = tuple(int(d) for d in np.broadcast_shapes(whole, shape))
             stored = tuple(whole[axis] for axis in axes)
-            total = node.intermediate(kind, Attributes(), [total, operand], stored, q)
-        node.emit(kind, Attributes(), [total, operands[-1]], q, axes)
+            total = node.intermediate(kind, kit.Attributes(), [total, operand], stored, q)
+        node.emit(kind, kit.Attributes(), [total, operands[-1]], q, axes)
 
     return read
 
 
 def read_plain(
-    kind: str, attributes: Attributes | None = None, operands: int = 2, typed_by: int = 0
-) -> Callable[[OnnxNode], None]:
+    kind: str, attributes: kit.Attributes | None = None, operands: int = 2, typed_by: int = 0
+) -> Callable[[kit.OnnxNode], None]:
     """Reads `kind` on bools and integers without a scale. Sums and products wrap, as in ONNX
     Runtime. `typed_by`: the operand whose type the result has.
     """
 
-    def read(node: OnnxNode) -> None:
+    def read(node: kit.OnnxNode) -> None:
         if node.inputs != operands:
             raise node.unsupported(f"{node.inputs} operands", "export it as several operators")
         axes = output_axes(node)
         inputs = [node.operand(index, axes) for index in range(operands)]
-        found = attributes or Attributes()
+        found = attributes or kit.Attributes()
         node.emit(kind, found, inputs, None, axes, dtype=node.plain_dtype(typed_by))
 
     return read
 
 
-def output_axes(node: OnnxNode) -> tuple[int, ...]:
+def output_axes(node: kit.OnnxNode) -> tuple[int, ...]:
     """The order of the result's dimensions: that of the largest operand, new ones first."""
     axes, rank = node.axes(*range(node.inputs)), len(node.output_shape())
     missing = rank - len(axes)
     return (*range(missing), *(axis + missing for axis in axes))
 
 
-def check_float_constant(node: OnnxNode, index: int, scale: float, *, multiplies: bool) -> None:
+def check_float_constant(node: kit.OnnxNode, index: int, scale: float, *, multiplies: bool) -> None:
     """Check a constant operand that the model keeps in float and that becomes int8.
 
     Raises UnsupportedError if rounding it would move a sum by more than half a step of `scale`.

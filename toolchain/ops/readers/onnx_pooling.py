@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import Quantisation
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import ScaleError, check_reach
 from toolchain.ops.arithmetic.rounding import Rounding
@@ -23,7 +23,6 @@ from toolchain.ops.readers.onnx import (
     window,
 )
 from toolchain.ops.reduction.common import Reduce
-from toolchain.ops.spec import OnnxNode
 from toolchain.ops.unary.lookup import Lookup
 from toolchain.ops.window import Padding
 
@@ -35,7 +34,7 @@ _LARGEST_RATIO = 2.0
 """
 
 
-def _pool_window(node: OnnxNode) -> OnnxWindow:
+def _pool_window(node: kit.OnnxNode) -> OnnxWindow:
     if node.operator.startswith("Global"):
         kernel = node.shape(0)[2:]
     else:
@@ -53,7 +52,7 @@ def _attributes(walk: OnnxWindow, activation: Activation = Activation.NONE) -> P
     return Pool2D(*walk.kernel, *walk.stride, padding, activation)
 
 
-def read_max_pool(node: OnnxNode) -> None:
+def read_max_pool(node: kit.OnnxNode) -> None:
     """Reads MaxPool and GlobalMaxPool. The result keeps the input's scale."""
     axes = image_axes(node)
     if node.outputs > 1:
@@ -64,7 +63,7 @@ def read_max_pool(node: OnnxNode) -> None:
     node.emit("max_pool2d", attributes, [x], node.quantisation(0), axes, shape)
 
 
-def read_average_pool(node: OnnxNode) -> None:
+def read_average_pool(node: kit.OnnxNode) -> None:
     """Reads AveragePool.
 
     If the output's scale differs from the input's, the pool becomes a mean (one window), a
@@ -103,7 +102,7 @@ def read_average_pool(node: OnnxNode) -> None:
     node.emit("lookup", Lookup("Identity"), [mean], q, axes, shape)
 
 
-def _emit_sum(node: OnnxNode, x: str, walk: OnnxWindow, q: Quantisation) -> None:
+def _emit_sum(node: kit.OnnxNode, x: str, walk: OnnxWindow, q: kit.Quantisation) -> None:
     """An average that changes the scale: a depthwise convolution by ones rounds only once."""
     try:
         check_reach(node.quantisation(0).scale / q.scale, _STEPS)
@@ -113,20 +112,20 @@ def _emit_sum(node: OnnxNode, x: str, walk: OnnxWindow, q: Quantisation) -> None
     height, width = walk.kernel
     part = float(np.float32(1 / (height * width)))
     ones = np.ones((1, height, width, channels), dtype=np.int8)
-    weights = node.add_constant("ones", ones, Quantisation((part,), (0,)))
+    weights = node.add_constant("ones", ones, kit.Quantisation((part,), (0,)))
     activation = Activation(node.fused_activation())
     attributes = DepthwiseConv2D(walk.stride, activation=activation, rounding=Rounding.ONNX)
     shape = image_shape(node.output_shape())
     node.emit("depthwise_conv2d", attributes, [x, weights], q, axes, shape)
 
 
-def read_global_average_pool(node: OnnxNode) -> None:
+def read_global_average_pool(node: kit.OnnxNode) -> None:
     """Reads GlobalAveragePool: a mean over all dimensions after the first two."""
     rank = len(node.shape(0))
     _emit_mean(node, tuple(range(2, rank)), keep_dims=True)
 
 
-def read_mean(node: OnnxNode) -> None:
+def read_mean(node: kit.OnnxNode) -> None:
     """Reads GlobalAveragePool and ReduceMean."""
     if node.operator.startswith("Global"):
         read_global_average_pool(node)
@@ -140,16 +139,16 @@ def read_mean(node: OnnxNode) -> None:
     _emit_mean(node, resolve_axes(node, axes, rank), bool(node.attribute("keepdims", 1)))
 
 
-def _reduce(node: OnnxNode, axes: tuple[int, ...], keep_dims: bool) -> Reduce:
+def _reduce(node: kit.OnnxNode, axes: tuple[int, ...], keep_dims: bool) -> Reduce:
     return Reduce(axes, keep_dims, Rounding.ONNX)
 
 
 def read_reduction_of(
-    kind: str, attributes: Callable[[OnnxNode, tuple[int, ...], bool], Reduce] = _reduce
-) -> Callable[[OnnxNode], None]:
+    kind: str, attributes: Callable[[kit.OnnxNode, tuple[int, ...], bool], Reduce] = _reduce
+) -> Callable[[kit.OnnxNode], None]:
     """The reader of ReduceSum, or of ReduceMax and ReduceMin, which keep the input's scale."""
 
-    def read(node: OnnxNode) -> None:
+    def read(node: kit.OnnxNode) -> None:
         rank = len(node.shape(0))
         axes = axes_argument(node) or tuple(range(rank))
         reduced, keep_dims = resolve_axes(node, axes, rank), bool(node.attribute("keepdims", 1))
@@ -160,19 +159,19 @@ def read_reduction_of(
     return read
 
 
-def _emit_mean(node: OnnxNode, reduced: tuple[int, ...], keep_dims: bool) -> None:
+def _emit_mean(node: kit.OnnxNode, reduced: tuple[int, ...], keep_dims: bool) -> None:
     q = node.output_quantisation(node.quantisation(0))
     _emit_reduction(node, "mean", _reduce(node, _places(node, reduced), keep_dims), reduced, q)
 
 
-def _places(node: OnnxNode, reduced: tuple[int, ...]) -> tuple[int, ...]:
+def _places(node: kit.OnnxNode, reduced: tuple[int, ...]) -> tuple[int, ...]:
     """Where the reduced dimensions lie."""
     order = node.axes(0)
     return tuple(sorted(order.index(axis) for axis in reduced))
 
 
 def _emit_reduction(
-    node: OnnxNode, kind: str, attributes: Reduce, reduced: tuple[int, ...], q: Quantisation
+    node: kit.OnnxNode, kind: str, attributes: Reduce, reduced: tuple[int, ...], q: kit.Quantisation
 ) -> None:
     """Dimensions that stay lie in the order of the input's."""
     order = node.axes(0)

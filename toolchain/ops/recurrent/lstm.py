@@ -7,8 +7,8 @@ values from run to run, as LiteRT's variable tensors do.
 
 from __future__ import annotations
 
-from toolchain.ops.forms import OpSpec
+from toolchain.ops import kit
 from toolchain.ops.recurrent.lstm_float import LSTM_F32, LSTM_HYBRID
 from toolchain.ops.recurrent.lstm_s8 import LSTM_S8
 
-SPEC = OpSpec((LSTM_S8, LSTM_F32, LSTM_HYBRID))
+SPEC = kit.OpSpec((LSTM_S8, LSTM_F32, LSTM_HYBRID))

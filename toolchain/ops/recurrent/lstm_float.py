@@ -162,7 +162,7 @@ def _hybrid_kernel(op: kit.Operator[FloatLstm], core: Core) -> kit.Kernel:
     assert chosen is not None
     for first in _MATRICES.values():
         for matrix in of_gates(op, first):
-            check_sums(op.op, matrix, chosen)
+            check_sums(op, matrix, chosen)
     members: dict[str, kit.Argument] = {
         **walk.members,
         "asymmetric": int(chosen is Range.ASYMMETRIC),

@@ -7,8 +7,8 @@ of each feature filter and moves by one in each run.
 
 from __future__ import annotations
 
-from toolchain.ops.forms import OpSpec
+from toolchain.ops import kit
 from toolchain.ops.recurrent.svdf_float import SVDF_F32, SVDF_HYBRID
 from toolchain.ops.recurrent.svdf_integer import SVDF_S8, SVDF_S16
 
-SPEC = OpSpec((SVDF_S16, SVDF_S8, SVDF_F32, SVDF_HYBRID))
+SPEC = kit.OpSpec((SVDF_S16, SVDF_S8, SVDF_F32, SVDF_HYBRID))

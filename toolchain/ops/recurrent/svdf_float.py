@@ -125,7 +125,7 @@ def _hybrid_kernel(
         "output": kit.Output(0),
     }
     return kit.Kernel(
-        (images_call(op.op, features, core, images), kit.Call("thimble_svdf_hybrid_s8", arguments)),
+        (images_call(op, features, core, images), kit.Call("thimble_svdf_hybrid_s8", arguments)),
         _hybrid_extents,
         images_constants(features, core),
         scratch_bytes=newest_bytes + sizes.depth,

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.elementwise.common import infer_unary, sample_quantisation
-from toolchain.ops.forms import viewed
 from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.reduction.fine_sums import parameters, settled
 
@@ -129,7 +128,7 @@ def _form(dtype: kit.DType) -> kit.Form[CumSum]:
     return kit.Form(
         kind="cumsum",
         attributes=CumSum,
-        infer=viewed(infer_unary),
+        infer=infer_unary,
         reference=_reference,
         select=_select,
         sample=lambda rng: _sample(rng, dtype),

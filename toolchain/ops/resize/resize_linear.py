@@ -145,7 +145,7 @@ def _reference(
 
 
 def _select(op: kit.Operator[ResizeLinear], core: kit.Core) -> kit.Kernel:
-    require_types(op.op, op.graph, kit.DType.INT8)
+    require_types(op, kit.DType.INT8)
     x, y = op.x, op.y
     if max(*x.shape[1:3], *y.shape[1:3]) > _LARGEST_SIDE:
         raise op.refused("an image above 32767 pixels a side")

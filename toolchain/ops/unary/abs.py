@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -21,16 +20,13 @@ from toolchain.ops.elementwise.common import (
     sample_unary,
 )
 from toolchain.ops.elementwise.kernels import sized_kernel
-from toolchain.ops.forms import OpSpec
-from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.int16 import int16_sample
-from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode
 from toolchain.ops.unary.float_table import table_spec
 from toolchain.ops.unary.unary_f32 import float_form
 
 
-def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
-    x, y = graph.input(op, 0).q, graph.output(op).q
+def _apply(op: kit.AnyOperator, stored: Int64) -> Int64:
+    x, y = op.x.q, op.y.q
     size = np.abs(stored - x.zero_point)
     if x.scale != y.scale:
         multiplier, shift = quantize_multiplier(ratio_float32(x.scale, divisor=y.scale))
@@ -42,28 +38,28 @@ def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
 _INT8 = table_spec("abs", _apply, sample_unary)
 
 
-def _scaling_s16(op: Op, graph: Graph) -> tuple[int, int]:
+def _scaling_s16(op: kit.AnyOperator) -> tuple[int, int]:
     """Multiplier and left shift; 1 where the scales are one."""
-    x, y = graph.input(op, 0).q.scale, graph.output(op).q.scale
+    x, y = op.x.q.scale, op.y.q.scale
     return quantize_multiplier(1.0 if x == y else ratio_float32(x, divisor=y))
 
 
-def _reference_s16(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def _reference_s16(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     size = np.abs(inputs[0].astype(np.int64))
-    scaled = multiply_by_quantized_multiplier(size, *_scaling_s16(op, graph))
+    scaled = multiply_by_quantized_multiplier(size, *_scaling_s16(op))
     return (np.clip(scaled, -32768, 32767).astype(np.int16),)
 
 
-def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT16)
-    multiplier, shift = _scaling_s16(op, graph)
-    params = Struct("thimble_abs_s16_params", {"multiplier": multiplier, "shift": shift})
-    return sized_kernel(op, graph, "thimble_abs_s16", {"params": params})
+def _select_s16(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+    require_types(op, kit.DType.INT16)
+    multiplier, shift = _scaling_s16(op)
+    params = kit.Struct("thimble_abs_s16_params", {"multiplier": multiplier, "shift": shift})
+    return sized_kernel(op, "thimble_abs_s16", {"params": params})
 
 
-def _read_s16(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT16)
-    return ReadOp(Attributes(), (0,))
+def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT16)
+    return kit.ReadOp(kit.Attributes(), (0,))
 
 
 assert _INT8.tflite is not None
@@ -72,9 +68,9 @@ _INT16 = replace(
     reference=_reference_s16,
     select=_select_s16,
     sample=int16_sample(_INT8.sample),
-    tflite=TfliteBinding(("ABS",), _read_s16, _INT8.tflite.write),
-    dtype=DType.INT16,
+    tflite=kit.TfliteBinding(("ABS",), _read_s16, _INT8.tflite.write),
+    dtype=kit.DType.INT16,
     limits="int16",
 )
 
-SPEC = OpSpec((_INT8, _INT16, float_form(_INT8)))
+SPEC = kit.OpSpec((_INT8, _INT16, float_form(_INT8)))

@@ -10,26 +10,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
 from toolchain.ops.elementwise.kernels import sized_kernel
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import Array, ReadOp, TensorType, TfliteBinding, TfliteNode, WrittenOp
 
-_SUFFIXES = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16"}
+_SUFFIXES = {kit.DType.INT8: "s8", kit.DType.UINT8: "u8", kit.DType.INT16: "s16"}
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    return (TensorType(graph.input(op, 0).shape, DType.FLOAT32),)
+def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+    return (kit.TensorType(op.x.shape, kit.DType.FLOAT32),)
 
 
-def dequantized(x: Tensor, stored: Array) -> Array:
+def dequantized(x: kit.Tensor, stored: kit.Array) -> kit.Array:
     """The real values of a tensor in float32. Those of a float32 tensor stay as they are."""
-    if x.dtype is DType.FLOAT32:
+    if x.dtype is kit.DType.FLOAT32:
         return stored
     shape = [1] * len(x.shape)
     if x.q.axis is not None:
@@ -39,22 +34,22 @@ def dequantized(x: Tensor, stored: Array) -> Array:
     return centred * np.array(x.q.scales, np.float32).reshape(shape)
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    return (dequantized(graph.input(op, 0), inputs[0]).reshape(graph.output(op).shape),)
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    return (dequantized(op.x, inputs[0]).reshape(op.y.shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    x = graph.input(op, 0)
+def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+    x = op.x
     if x.dtype not in _SUFFIXES or x.quantisation is None or x.quantisation.per_channel:
-        raise UnsupportedError(
+        raise kit.UnsupportedError(
             f"dequantize {op.name!r}: tensor {x} is not int8, uint8 or int16 with one scale"
         )
     function = f"thimble_dequantize_{_SUFFIXES[x.dtype]}_f32"
     arguments = {"scale": np.float32(x.q.scale).item(), "zero_point": x.q.zero_point}
-    return sized_kernel(op, graph, function, arguments, lead_bytes=_lead_bytes(x))
+    return sized_kernel(op, function, arguments, lead_bytes=_lead_bytes(x))
 
 
-def _lead_bytes(x: Tensor) -> int:
+def _lead_bytes(x: kit.Tensor) -> int:
     """Element i, of s bytes, is read at s i and written at bytes 4i..4i+3, ascending.
 
     So the input starts (4 - s) (n - 1) bytes or more above the output.
@@ -62,37 +57,39 @@ def _lead_bytes(x: Tensor) -> int:
     return (4 - x.dtype.size_bytes) * (x.elements - 1)
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     x = node.inputs[0]
     if x is None or x.dtype not in _SUFFIXES:
         kind = "nothing" if x is None else x.dtype.value
         raise node.unsupported(f"conversion of {kind} to float", "quantise the model to int8")
     if x.quantisation is None or x.quantisation.per_channel:
         raise node.unsupported(f"tensor {x.name!r} has not one scale and zero point")
-    return ReadOp(Attributes(), (0,))
+    return kit.ReadOp(kit.Attributes(), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    return WrittenOp("DEQUANTIZE", "DequantizeOptions", version=2)
+def _write(op: kit.AnyOperator) -> kit.WrittenOp:
+    return kit.WrittenOp("DEQUANTIZE", "DequantizeOptions", version=2)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     dtype = tuple(_SUFFIXES)[int(rng.integers(3))]
     shape = sample_shape(rng)
-    x = Tensor("x", shape, dtype, sample_quantisation(rng, dtype))
-    op = Op("dequantize", "dequantize", ("x",), ("y",))
-    return Graph.build("sample", [x, Tensor("y", shape, DType.FLOAT32)], [op], ["x"], ["y"])
+    x = kit.Tensor("x", shape, dtype, sample_quantisation(rng, dtype))
+    op = kit.Op("dequantize", "dequantize", ("x",), ("y",))
+    return kit.Graph.build(
+        "sample", [x, kit.Tensor("y", shape, kit.DType.FLOAT32)], [op], ["x"], ["y"]
+    )
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="dequantize",
-    attributes=Attributes,
+    attributes=kit.Attributes,
     infer=_infer,
     reference=_reference,
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    types=frozenset({DType.FLOAT32, *_SUFFIXES}),
-    tflite=TfliteBinding(("DEQUANTIZE",), _read, _write),
+    types=frozenset({kit.DType.FLOAT32, *_SUFFIXES}),
+    tflite=kit.TfliteBinding(("DEQUANTIZE",), _read, _write),
     limits="int8, uint8 or int16 to float32, per tensor; constants per channel or of float16, too",
 )

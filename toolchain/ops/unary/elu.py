@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.tanhf import expm1f
-from toolchain.ops.forms import OpSpec
 from toolchain.ops.unary.float_table import Float32, float_table_spec
 from toolchain.ops.unary.unary_f32 import float_form
 
@@ -16,4 +16,4 @@ def _elu(x: Float32) -> Float32:
 
 _INT8 = float_table_spec("elu", _elu, version=1)
 
-SPEC = OpSpec((_INT8, float_form(_INT8)))
+SPEC = kit.OpSpec((_INT8, float_form(_INT8)))

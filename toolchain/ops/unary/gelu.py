@@ -12,26 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from toolchain.ir import Attributes, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.libm import erfcf
 from toolchain.ops.arithmetic.tanhf import tanhf
 from toolchain.ops.elementwise.common import sample_unary
-from toolchain.ops.forms import OpSpec
-from toolchain.ops.spec import TfliteNode
 from toolchain.ops.unary.float_table import Float32, Options, float_table, table_spec
 from toolchain.ops.unary.float_table_s16 import float_table_s16_spec
 from toolchain.ops.unary.unary_f32 import FloatFunction, float_form
 
 
 @dataclass(frozen=True)
-class Gelu(Attributes):
+class Gelu(kit.Attributes):
     """`approximate`: by tanh."""
 
     approximate: bool = False
 
 
-def _gelu(op: Op, x: Float32) -> Float32:
-    assert isinstance(op.attributes, Gelu)
+def _gelu(op: kit.Operator[Gelu], x: Float32) -> Float32:
     half, one = np.float32(0.5), np.float32(1)
     if op.attributes.approximate:
         root = np.float32(math.sqrt(2 / math.pi))
@@ -43,17 +40,16 @@ def _gelu(op: Op, x: Float32) -> Float32:
     return exact
 
 
-def _read(node: TfliteNode) -> Gelu:
+def _read(node: kit.TfliteNode) -> Gelu:
     return Gelu(bool(node.has_options and node.options.approximate))
 
 
-def _written(attributes: Attributes) -> Mapping[str, Any]:
+def _written(attributes: kit.Attributes) -> Mapping[str, Any]:
     assert isinstance(attributes, Gelu)
     return {"approximate": attributes.approximate}
 
 
-def _float_function(op: Op) -> FloatFunction:
-    assert isinstance(op.attributes, Gelu)
+def _float_function(op: kit.Operator[Gelu]) -> FloatFunction:
     return FloatFunction("gelu_tanh" if op.attributes.approximate else "gelu")
 
 
@@ -66,10 +62,10 @@ _INT8 = table_spec(
     ),
 )
 
-SPEC = OpSpec(
+SPEC = kit.OpSpec(
     (
         _INT8,
-        float_table_s16_spec(_INT8, lambda op, graph, x: _gelu(op, x), _read),
+        float_table_s16_spec(_INT8, lambda op, x: _gelu(op, x), _read),
         float_form(_INT8, _float_function, _read),
     )
 )

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import quantize_multiplier, rounding_divide_by_pot
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
@@ -25,9 +23,6 @@ from toolchain.ops.elementwise.common import (
     sample_unary,
 )
 from toolchain.ops.elementwise.kernels import unary_kernel
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 from toolchain.ops.unary.unary_f32 import float_form
 
 _INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
@@ -43,14 +38,14 @@ class _Scaling:
     reluish_shift: int
 
 
-def _scaling(op: Op, graph: Graph) -> _Scaling:
-    x, y = graph.input(op, 0), graph.output(op)
+def _scaling(op: kit.AnyOperator) -> _Scaling:
+    x, y = op.x, op.y
     hires = ratio_float32(x.q.scale, divisor=128.0)
     output, output_shift = quantize_multiplier(ratio_float32(hires, divisor=y.q.scale))
     third = ratio_float32(3.0, divisor=32768.0)
     reluish, reluish_shift = quantize_multiplier(ratio_float32(hires, divisor=third))
     if output_shift > 0:  # LiteRT's Prepare refuses it
-        raise UnsupportedError(
+        raise kit.UnsupportedError(
             f"hard_swish {op.name!r}: the output scale {y.q.scale:g} is below 1/128 of its "
             "input's; requantise the model with a representative data set"
         )
@@ -87,9 +82,9 @@ def _saturating_left_shift(value: Int64, amount: int) -> Int64:
     return saturated
 
 
-def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
-    x, y = graph.input(op, 0), graph.output(op)
-    scaling = _scaling(op, graph)
+def _apply(op: kit.AnyOperator, stored: Int64) -> Int64:
+    x, y = op.x, op.y
+    scaling = _scaling(op)
     hires = (stored - x.q.zero_point) << 7
     preshift = _rounding_high_mul(hires, scaling.output_multiplier)
     reluish = hires
@@ -108,39 +103,39 @@ def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     return clamped
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    return reference_unary(op, graph, inputs, lambda stored: _apply(op, graph, stored))
+def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    return reference_unary(op, inputs, lambda stored: _apply(op, stored))
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT8)
-    return unary_kernel(op, graph, lambda stored: _apply(op, graph, stored))
+def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+    require_types(op, kit.DType.INT8)
+    return unary_kernel(op, lambda stored: _apply(op, stored))
 
 
-def _read(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT8)
-    return ReadOp(Attributes(), (0,))
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT8)
+    return kit.ReadOp(kit.Attributes(), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    return WrittenOp("HARD_SWISH", "HardSwishOptions")
+def _write(op: kit.AnyOperator) -> kit.WrittenOp:
+    return kit.WrittenOp("HARD_SWISH", "HardSwishOptions")
 
 
-def _sample(rng: np.random.Generator) -> Graph:
-    return sample_unary(rng, Op("hard_swish", "hard_swish", ("x",), ("y",)))
+def _sample(rng: np.random.Generator) -> kit.Graph:
+    return sample_unary(rng, kit.Op("hard_swish", "hard_swish", ("x",), ("y",)))
 
 
-_INT8 = OldForm(
+_INT8 = kit.Form(
     kind="hard_swish",
-    attributes=Attributes,
+    attributes=kit.Attributes,
     infer=infer_unary,
     reference=_reference,
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    tflite=TfliteBinding(("HARD_SWISH",), _read, _write),
-    dtype=DType.INT8,
+    tflite=kit.TfliteBinding(("HARD_SWISH",), _read, _write),
+    dtype=kit.DType.INT8,
     limits="int8",
 )
 
-SPEC = OpSpec((_INT8, float_form(_INT8)))
+SPEC = kit.OpSpec((_INT8, float_form(_INT8)))

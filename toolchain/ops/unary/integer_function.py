@@ -6,17 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import infer_unary, sample_shape
 from toolchain.ops.elementwise.kernels import expressed, sized_kernel
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import STORED, Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
 class Function(Enum):
@@ -30,25 +27,26 @@ class Function(Enum):
 _VERSIONS: Mapping[Function, int] = MappingProxyType(
     {Function.ABS: 5, Function.NEG: 1, Function.SIGN: 2}
 )
-_IN_TFLITE: Mapping[DType, tuple[Function, ...]] = MappingProxyType(
-    {DType.INT32: tuple(Function), DType.INT64: (Function.NEG,)}
+_IN_TFLITE: Mapping[kit.DType, tuple[Function, ...]] = MappingProxyType(
+    {kit.DType.INT32: tuple(Function), kit.DType.INT64: (Function.NEG,)}
 )
 
 
 @dataclass(frozen=True)
-class IntegerFunction(Attributes):
+class IntegerFunction(kit.Attributes):
     """The least integer is its own negative and absolute value."""
 
     function: Function
 
 
-def _function(op: Op) -> Function:
-    assert isinstance(op.attributes, IntegerFunction)
+def _function(op: kit.Operator[IntegerFunction]) -> Function:
     return op.attributes.function
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    y = graph.output(op)
+def _reference(
+    op: kit.Operator[IntegerFunction], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    y = op.y
     x = inputs[0].astype(y.dtype.numpy)
     with np.errstate(over="ignore"):
         match _function(op):
@@ -59,31 +57,31 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.sign(x),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    template = f"unary_s{8 * graph.output(op).dtype.size_bytes}"
-    return expressed(sized_kernel(op, graph, ""), template, _function(op).value, "")
+def _select(op: kit.Operator[IntegerFunction], core: kit.Core) -> kit.Kernel:
+    template = f"unary_s{8 * op.y.dtype.size_bytes}"
+    return expressed(sized_kernel(op, ""), template, _function(op).value, "")
 
 
-def _read(node: TfliteNode) -> ReadOp:
-    return ReadOp(IntegerFunction(Function[node.builtin]), (0,))
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    return kit.ReadOp(IntegerFunction(Function[node.builtin]), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
+def _write(op: kit.Operator[IntegerFunction]) -> kit.WrittenOp:
     function = _function(op)
-    return WrittenOp(function.name, version=_VERSIONS[function])
+    return kit.WrittenOp(function.name, version=_VERSIONS[function])
 
 
-def _form(dtype: DType) -> OldForm:
+def _form(dtype: kit.DType) -> kit.Form[Any]:
     functions = _IN_TFLITE[dtype]
 
-    def sample(rng: np.random.Generator) -> Graph:
+    def sample(rng: np.random.Generator) -> kit.Graph:
         shape = sample_shape(rng)
         attributes = IntegerFunction(functions[int(rng.integers(len(functions)))])
-        op = Op("integer_function", "function", ("x",), ("y",), attributes)
-        tensors = [Tensor(name, shape, dtype) for name in ("x", "y")]
-        return Graph.build("sample", tensors, [op], ["x"], ["y"])
+        op = kit.Op("integer_function", "function", ("x",), ("y",), attributes)
+        tensors = [kit.Tensor(name, shape, dtype) for name in ("x", "y")]
+        return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
-    return OldForm(
+    return kit.Form(
         kind="integer_function",
         attributes=IntegerFunction,
         infer=infer_unary,
@@ -91,11 +89,11 @@ def _form(dtype: DType) -> OldForm:
         select=_select,
         sample=sample,
         axes=elementwise_axes,
-        tflite=TfliteBinding(tuple(function.name for function in functions), _read, _write),
+        tflite=kit.TfliteBinding(tuple(function.name for function in functions), _read, _write),
         dtype=dtype,
-        quantised=STORED,
+        quantised=kit.STORED,
         limits=f"{dtype.value} without scales",
     )
 
 
-SPEC = OpSpec(tuple(_form(dtype) for dtype in _IN_TFLITE))
+SPEC = kit.OpSpec(tuple(_form(dtype) for dtype in _IN_TFLITE))

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -27,32 +26,28 @@ from toolchain.ops.elementwise.common import (
     sample_unary,
 )
 from toolchain.ops.elementwise.kernels import sized_kernel, unary_kernel
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.int16 import int16_sample
-from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 from toolchain.ops.unary.unary_f32 import FloatFunction, float_form
 
 
 @dataclass(frozen=True)
-class LeakyRelu(Attributes):
+class LeakyRelu(kit.Attributes):
     """`alpha` is an exact float32. It may be negative or above 1."""
 
     alpha: float = 0.01
 
 
-def _multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int], int]:
+def _multipliers(op: kit.Operator[LeakyRelu]) -> tuple[tuple[int, int], tuple[int, int], int]:
     """Of the positive side, of the negative side's magnitude, and alpha's sign."""
-    assert isinstance(op.attributes, LeakyRelu)
-    x, y = graph.input(op, 0).q.scale, graph.output(op).q.scale
+    x, y = op.x.q.scale, op.y.q.scale
     slope = ratio_float32(x, op.attributes.alpha, divisor=y)
     identity = quantize_multiplier(ratio_float32(x, divisor=y))
     return identity, quantize_multiplier(abs(slope)), -1 if slope < 0 else 1
 
 
-def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
-    x, y = graph.input(op, 0), graph.output(op)
-    identity, alpha, sign = _multipliers(op, graph)
+def _apply(op: kit.Operator[LeakyRelu], stored: Int64) -> Int64:
+    x, y = op.x, op.y
+    identity, alpha, sign = _multipliers(op)
     centred = stored - x.q.zero_point
     positive = multiply_by_quantized_multiplier(centred, *identity)
     negative = sign * multiply_by_quantized_multiplier(centred, *alpha)
@@ -61,37 +56,38 @@ def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     return clamped
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    return reference_unary(op, graph, inputs, lambda stored: _apply(op, graph, stored))
+def _reference(op: kit.Operator[LeakyRelu], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    return reference_unary(op, inputs, lambda stored: _apply(op, stored))
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT8)
-    return unary_kernel(op, graph, lambda stored: _apply(op, graph, stored))
+def _select(op: kit.Operator[LeakyRelu], core: kit.Core) -> kit.Kernel:
+    require_types(op, kit.DType.INT8)
+    return unary_kernel(op, lambda stored: _apply(op, stored))
 
 
-def _read_attributes(node: TfliteNode) -> LeakyRelu:
+def _read_attributes(node: kit.TfliteNode) -> LeakyRelu:
     return LeakyRelu(float(node.options.alpha))
 
 
-def _read(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT8)
-    return ReadOp(_read_attributes(node), (0,))
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT8)
+    return kit.ReadOp(_read_attributes(node), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    assert isinstance(op.attributes, LeakyRelu)
-    return WrittenOp("LEAKY_RELU", "LeakyReluOptions", {"alpha": op.attributes.alpha}, version=2)
+def _write(op: kit.Operator[LeakyRelu]) -> kit.WrittenOp:
+    return kit.WrittenOp(
+        "LEAKY_RELU", "LeakyReluOptions", {"alpha": op.attributes.alpha}, version=2
+    )
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     alphas = (0.01, 0.1, 0.2, 0.3, 1.0, 0.0, float(rng.uniform(0, 2)), float(rng.uniform(-1, 0)))
     alpha = float(np.float32(alphas[int(rng.integers(len(alphas)))]))
-    op = Op("leaky_relu", "leaky_relu", ("x",), ("y",), LeakyRelu(alpha))
+    op = kit.Op("leaky_relu", "leaky_relu", ("x",), ("y",), LeakyRelu(alpha))
     return sample_unary(rng, op)
 
 
-_INT8 = OldForm(
+_INT8 = kit.Form(
     kind="leaky_relu",
     attributes=LeakyRelu,
     infer=infer_unary,
@@ -99,40 +95,41 @@ _INT8 = OldForm(
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    tflite=TfliteBinding(("LEAKY_RELU",), _read, _write),
-    dtype=DType.INT8,
+    tflite=kit.TfliteBinding(("LEAKY_RELU",), _read, _write),
+    dtype=kit.DType.INT8,
     limits="int8, any alpha",
 )
 
 
-def _reference_s16(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    positive, negative, sign = _multipliers(op, graph)
+def _reference_s16(
+    op: kit.Operator[LeakyRelu], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    positive, negative, sign = _multipliers(op)
     x = inputs[0].astype(np.int64)
     below = sign * multiply_by_quantized_multiplier(x, *negative)
     scaled = np.where(x >= 0, multiply_by_quantized_multiplier(x, *positive), below)
     return (np.clip(scaled, -32768, 32767).astype(np.int16),)
 
 
-def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT16)
-    positive, negative, sign = _multipliers(op, graph)
+def _select_s16(op: kit.Operator[LeakyRelu], core: kit.Core) -> kit.Kernel:
+    require_types(op, kit.DType.INT16)
+    positive, negative, sign = _multipliers(op)
     params = {
         "multiplier": positive[0],
         "shift": positive[1],
         "negative_multiplier": sign * negative[0],
         "negative_shift": negative[1],
     }
-    arguments = {"params": Struct("thimble_leaky_relu_s16_params", params)}
-    return sized_kernel(op, graph, "thimble_leaky_relu_s16", arguments)
+    arguments = {"params": kit.Struct("thimble_leaky_relu_s16_params", params)}
+    return sized_kernel(op, "thimble_leaky_relu_s16", arguments)
 
 
-def _read_s16(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT16)
-    return ReadOp(_read_attributes(node), (0,))
+def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT16)
+    return kit.ReadOp(_read_attributes(node), (0,))
 
 
-def _float_function(op: Op) -> FloatFunction:
-    assert isinstance(op.attributes, LeakyRelu)
+def _float_function(op: kit.Operator[LeakyRelu]) -> FloatFunction:
     return FloatFunction("leaky_relu", op.attributes.alpha)
 
 
@@ -141,9 +138,9 @@ _INT16 = replace(
     reference=_reference_s16,
     select=_select_s16,
     sample=int16_sample(_sample),
-    tflite=TfliteBinding(("LEAKY_RELU",), _read_s16, _write),
-    dtype=DType.INT16,
+    tflite=kit.TfliteBinding(("LEAKY_RELU",), _read_s16, _write),
+    dtype=kit.DType.INT16,
     limits="int16, any alpha",
 )
 
-SPEC = OpSpec((_INT8, _INT16, float_form(_INT8, _float_function, _read_attributes)))
+SPEC = kit.OpSpec((_INT8, _INT16, float_form(_INT8, _float_function, _read_attributes)))

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.libm import logf
-from toolchain.ops.forms import OpSpec
 from toolchain.ops.unary.float_table import Float32, float_table_spec
 from toolchain.ops.unary.float_table_s16 import float_table_s16_spec
 from toolchain.ops.unary.unary_f32 import float_form
@@ -19,11 +18,11 @@ def _log(x: Float32) -> Float32:
     return logf(x)
 
 
-def _log_s16(op: Op, graph: Graph, x: Float32) -> Float32:
-    lowest = np.float32(graph.output(op).q.scale) * np.float32(-32768)
+def _log_s16(op: kit.AnyOperator, x: Float32) -> Float32:
+    lowest = np.float32(op.y.q.scale) * np.float32(-32768)
     return np.where(x > 0, _log(x), lowest).astype(np.float32)
 
 
 _INT8 = float_table_spec("log", _log)
 
-SPEC = OpSpec((_INT8, float_table_s16_spec(_INT8, _log_s16), float_form(_INT8)))
+SPEC = kit.OpSpec((_INT8, float_table_s16_spec(_INT8, _log_s16), float_form(_INT8)))

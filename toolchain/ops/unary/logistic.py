@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ir import Quantisation
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.libm import expf
-from toolchain.ops.forms import OpSpec
 from toolchain.ops.unary.float_table import Float32, float_table_spec
 from toolchain.ops.unary.sigmoid_s16 import sigmoid_spec
 from toolchain.ops.unary.unary_f32 import float_form
@@ -18,11 +17,11 @@ def _logistic(x: Float32) -> Float32:
     return result
 
 
-def _output(rng: np.random.Generator) -> Quantisation:
+def _output(rng: np.random.Generator) -> kit.Quantisation:
     zero = -128 if rng.random() < 0.8 else int(rng.integers(-128, 128))
-    return Quantisation((1 / 256,), (zero,))
+    return kit.Quantisation((1 / 256,), (zero,))
 
 
 _INT8 = float_table_spec("logistic", _logistic, _output, output_scale=1 / 256)
 
-SPEC = OpSpec((_INT8, sigmoid_spec("logistic", 9, 0x7FFF << 10, (0,)), float_form(_INT8)))
+SPEC = kit.OpSpec((_INT8, sigmoid_spec("logistic", 9, 0x7FFF << 10, (0,)), float_form(_INT8)))

@@ -15,8 +15,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
+from toolchain.ops import kit
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
@@ -28,9 +27,6 @@ from toolchain.ops.elementwise.common import (
     sample_unary,
 )
 from toolchain.ops.elementwise.kernels import unary_kernel
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import Array, OnnxBinding, OnnxNode
 
 Real = NDArray[np.float64]
 _ERF = np.vectorize(math.erf, otypes=[np.float64])
@@ -104,18 +100,18 @@ _DEFAULTS: Mapping[str, tuple[tuple[str, float], ...]] = MappingProxyType(
 )
 _NATURAL = MappingProxyType(
     {
-        "Sigmoid": Quantisation((1 / 256,), (-128,)),
-        "HardSigmoid": Quantisation((1 / 256,), (-128,)),
-        "Tanh": Quantisation((1 / 128,), (0,)),
-        "Erf": Quantisation((1 / 128,), (0,)),
-        "Softsign": Quantisation((1 / 128,), (0,)),
+        "Sigmoid": kit.Quantisation((1 / 256,), (-128,)),
+        "HardSigmoid": kit.Quantisation((1 / 256,), (-128,)),
+        "Tanh": kit.Quantisation((1 / 128,), (0,)),
+        "Erf": kit.Quantisation((1 / 128,), (0,)),
+        "Softsign": kit.Quantisation((1 / 128,), (0,)),
     }
 )
 """For results that the model leaves in float: the range of the function, as TFLite stores it."""
 
 
 @dataclass(frozen=True)
-class Lookup(Attributes):
+class Lookup(kit.Attributes):
     """`function` is a name in FUNCTIONS, which takes the operand and then
     `parameters`; or TABLE.
     """
@@ -132,10 +128,9 @@ its results.
 """
 
 
-def _value(op: Op, graph: Graph, stored: Int64) -> NDArray[np.float32]:
+def _value(op: kit.Operator[Lookup], stored: Int64) -> NDArray[np.float32]:
     """The real result."""
-    assert isinstance(op.attributes, Lookup)
-    x = graph.input(op, 0).q
+    x = op.x.q
     if op.attributes.function == TABLE:
         return np.array(op.attributes.parameters, np.float32)[stored + 128]
     real = np.float32(x.scale) * (stored - x.zero_point).astype(np.float32)
@@ -143,24 +138,23 @@ def _value(op: Op, graph: Graph, stored: Int64) -> NDArray[np.float32]:
     return function(real.astype(np.float64), *op.attributes.parameters).astype(np.float32)
 
 
-def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
-    y = graph.output(op).q
+def _apply(op: kit.Operator[Lookup], stored: Int64) -> Int64:
+    y = op.y.q
     with np.errstate(all="ignore"):
-        value = _value(op, graph, stored)
+        value = _value(op, stored)
         quotient = value / np.float32(y.scale)
     scaled = np.nan_to_num(quotient, nan=-1e9, posinf=1e9, neginf=-1e9)  # NaN as on x86
     result: Int64 = np.clip(np.rint(scaled) + y.zero_point, -128, 127).astype(np.int64)
     return result
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    return reference_unary(op, graph, inputs, lambda stored: _apply(op, graph, stored))
+def _reference(op: kit.Operator[Lookup], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    return reference_unary(op, inputs, lambda stored: _apply(op, stored))
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT8)
-    assert isinstance(op.attributes, Lookup)
-    x, y = graph.input(op, 0), graph.output(op)
+def _select(op: kit.Operator[Lookup], core: kit.Core) -> kit.Kernel:
+    require_types(op, kit.DType.INT8)
+    x, y = op.x, op.y
     line = None
     if op.attributes.function == "Identity":
         line = rescaling(x, y)
@@ -173,10 +167,10 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             for bound in op.attributes.parameters
         )
         line = rescaling(x, y, low, high)
-    return unary_kernel(op, graph, lambda stored: _apply(op, graph, stored), line)
+    return unary_kernel(op, lambda stored: _apply(op, stored), line)
 
 
-def _read(node: OnnxNode) -> None:
+def _read(node: kit.OnnxNode) -> None:
     function, parameters = (
         node.operator,
         tuple(
@@ -201,7 +195,7 @@ def _read(node: OnnxNode) -> None:
     node.emit_like(0, "lookup", Lookup(function, parameters), node.output_quantisation(natural))
 
 
-def _bound(node: OnnxNode, index: int, default: float) -> float:
+def _bound(node: kit.OnnxNode, index: int, default: float) -> float:
     if node.has(index):
         real = node.constant(index).real
         if real.size != 1:
@@ -210,16 +204,16 @@ def _bound(node: OnnxNode, index: int, default: float) -> float:
     return default
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     names = sorted(FUNCTIONS.keys() - {"Pow", "Clip", "Celu", "Div"})
     name = str(rng.choice(names))
     parameters = tuple(value for _, value in _DEFAULTS.get(name, ()))
     if rng.random() < 0.3:
         name, parameters = "Clip", (float(-rng.uniform(0, 2)), float(rng.uniform(0, 9)))
-    return sample_unary(rng, Op("lookup", "lookup", ("x",), ("y",), Lookup(name, parameters)))
+    return sample_unary(rng, kit.Op("lookup", "lookup", ("x",), ("y",), Lookup(name, parameters)))
 
 
-SPEC = OldForm(
+SPEC = kit.Form(
     kind="lookup",
     attributes=Lookup,
     infer=infer_unary,
@@ -227,7 +221,7 @@ SPEC = OldForm(
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    onnx=OnnxBinding(
+    onnx=kit.OnnxBinding(
         ("Relu", TABLE_OPERATOR, *sorted(FUNCTIONS.keys() - {"Div", "GeluTanh", "Identity"})),
         _read,
     ),

@@ -14,9 +14,7 @@ from enum import Enum
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     check_reach,
     multiply_by_quantized_multiplier,
@@ -34,10 +32,7 @@ from toolchain.ops.elementwise.common import (
     sample_unary,
 )
 from toolchain.ops.elementwise.kernels import sized_kernel, unary_kernel
-from toolchain.ops.forms import OldForm, OpSpec
-from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.int16 import as_int16
-from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 from toolchain.ops.unary.unary_f32 import FloatFunction, float_form
 
 
@@ -68,15 +63,14 @@ _UNVERSIONED = (Bounds.RELU_N1_TO_1, Bounds.RELU_0_TO_1)
 
 
 @dataclass(frozen=True)
-class Relu(Attributes):
+class Relu(kit.Attributes):
     """The bounds that values are clamped to."""
 
     bounds: Bounds = Bounds.RELU
 
 
-def _clamp(op: Op, graph: Graph) -> tuple[int, int]:
-    assert isinstance(op.attributes, Relu)
-    q = graph.output(op).q
+def _clamp(op: kit.Operator[Relu]) -> tuple[int, int]:
+    q = op.y.q
 
     def stored(real: float) -> int:
         ratio = ratio_float32(real, divisor=q.scale)
@@ -84,56 +78,55 @@ def _clamp(op: Op, graph: Graph) -> tuple[int, int]:
         return q.zero_point + int(math.copysign(math.floor(abs(ratio) + 0.5), ratio))
 
     low, high = op.attributes.bounds.real
-    info = np.iinfo(graph.output(op).dtype.value)
+    info = np.iinfo(op.y.dtype.value)
     highest = int(info.max)
     return max(int(info.min), stored(low)), (
         highest if math.isinf(high) else min(highest, stored(high))
     )
 
 
-def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
-    x, y = graph.input(op, 0), graph.output(op)
+def _requantisation(op: kit.AnyOperator) -> tuple[int, int]:
+    x, y = op.x, op.y
     return quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale))
 
 
-def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
-    x, y = graph.input(op, 0), graph.output(op)
-    scaled = multiply_by_quantized_multiplier(stored - x.q.zero_point, *_requantisation(op, graph))
-    low, high = _clamp(op, graph)
+def _apply(op: kit.Operator[Relu], stored: Int64) -> Int64:
+    x, y = op.x, op.y
+    scaled = multiply_by_quantized_multiplier(stored - x.q.zero_point, *_requantisation(op))
+    low, high = _clamp(op)
     # TFLite takes the maximum first: where the bounds cross, the upper one wins.
     clamped: Int64 = np.minimum(np.maximum(scaled + y.q.zero_point, low), high)
     return clamped
 
 
-def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    return reference_unary(op, graph, inputs, lambda stored: _apply(op, graph, stored))
+def _reference(op: kit.Operator[Relu], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    return reference_unary(op, inputs, lambda stored: _apply(op, stored))
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT8)
-    low, high = _clamp(op, graph)
-    ends = (graph.input(op, 0), graph.output(op))
+def _select(op: kit.Operator[Relu], core: kit.Core) -> kit.Kernel:
+    require_types(op, kit.DType.INT8)
+    low, high = _clamp(op)
+    ends = (op.x, op.y)
     line = rescaling(*ends, low, high) if low <= high else None
-    return unary_kernel(op, graph, lambda stored: _apply(op, graph, stored), line)
+    return unary_kernel(op, lambda stored: _apply(op, stored), line)
 
 
-def _read(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT8)
-    return ReadOp(Relu(Bounds(node.builtin)), (0,))
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT8)
+    return kit.ReadOp(Relu(Bounds(node.builtin)), (0,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    assert isinstance(op.attributes, Relu)
+def _write(op: kit.Operator[Relu]) -> kit.WrittenOp:
     bounds = op.attributes.bounds
-    return WrittenOp(bounds.value, version=1 if bounds in _UNVERSIONED else 2)
+    return kit.WrittenOp(bounds.value, version=1 if bounds in _UNVERSIONED else 2)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     bounds = rng.choice(np.array(list(Bounds), dtype=object))
-    return sample_unary(rng, Op("relu", "relu", ("x",), ("y",), Relu(bounds)))
+    return sample_unary(rng, kit.Op("relu", "relu", ("x",), ("y",), Relu(bounds)))
 
 
-_INT8 = OldForm(
+_INT8 = kit.Form(
     kind="relu",
     attributes=Relu,
     infer=infer_unary,
@@ -141,8 +134,8 @@ _INT8 = OldForm(
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    tflite=TfliteBinding(tuple(b.value for b in Bounds), _read, _write),
-    dtype=DType.INT8,
+    tflite=kit.TfliteBinding(tuple(b.value for b in Bounds), _read, _write),
+    dtype=kit.DType.INT8,
     limits="int8; ReLU, ReLU6, [-1, 1] and [0, 1]; any requantisation",
 )
 
@@ -150,13 +143,13 @@ _INT8 = OldForm(
 _WIDE_BOUNDS = (Bounds.RELU, Bounds.RELU6)
 
 
-def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
-    require_types(op, graph, DType.INT16)
-    multiplier, shift = _requantisation(op, graph)
-    low, high = _clamp(op, graph)
+def _select_s16(op: kit.Operator[Relu], core: kit.Core) -> kit.Kernel:
+    require_types(op, kit.DType.INT16)
+    multiplier, shift = _requantisation(op)
+    low, high = _clamp(op)
     if low > high:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: the output scale {graph.output(op).q.scale:g} is too fine; "
+        raise op.refused(
+            f"the output scale {op.y.q.scale:g} is too fine; "
             "requantise the model with a representative data set"
         )
     params = {
@@ -167,28 +160,26 @@ def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
         "min": low,
         "max": high,
     }
-    arguments = {"params": Struct("thimble_requantize_params", params)}
-    return sized_kernel(op, graph, "thimble_requantize_s16_s16", arguments)
+    arguments = {"params": kit.Struct("thimble_requantize_params", params)}
+    return sized_kernel(op, "thimble_requantize_s16_s16", arguments)
 
 
-def _read_s16(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT16)
-    return ReadOp(Relu(Bounds(node.builtin)), (0,))
+def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT16)
+    return kit.ReadOp(Relu(Bounds(node.builtin)), (0,))
 
 
-def _write_s16(op: Op, graph: Graph) -> WrittenOp:
-    assert isinstance(op.attributes, Relu)
-    return WrittenOp(op.attributes.bounds.value, version=2)
+def _write_s16(op: kit.Operator[Relu]) -> kit.WrittenOp:
+    return kit.WrittenOp(op.attributes.bounds.value, version=2)
 
 
-def _sample_s16(rng: np.random.Generator) -> Graph:
+def _sample_s16(rng: np.random.Generator) -> kit.Graph:
     bounds = _WIDE_BOUNDS[int(rng.integers(len(_WIDE_BOUNDS)))]
-    op = Op("relu", "relu", ("x",), ("y",), Relu(bounds))
+    op = kit.Op("relu", "relu", ("x",), ("y",), Relu(bounds))
     return as_int16(sample_unary(rng, op))
 
 
-def _float_function(op: Op) -> FloatFunction:
-    assert isinstance(op.attributes, Relu)
+def _float_function(op: kit.Operator[Relu]) -> FloatFunction:
     return FloatFunction(op.attributes.bounds.value.lower())
 
 
@@ -196,11 +187,11 @@ _INT16 = replace(
     _INT8,
     select=_select_s16,
     sample=_sample_s16,
-    tflite=TfliteBinding(tuple(b.value for b in _WIDE_BOUNDS), _read_s16, _write_s16),
-    dtype=DType.INT16,
+    tflite=kit.TfliteBinding(tuple(b.value for b in _WIDE_BOUNDS), _read_s16, _write_s16),
+    dtype=kit.DType.INT16,
     limits="int16; ReLU and ReLU6; any requantisation",
 )
 
-SPEC = OpSpec(
+SPEC = kit.OpSpec(
     (_INT8, _INT16, float_form(_INT8, _float_function, lambda node: Relu(Bounds(node.builtin))))
 )

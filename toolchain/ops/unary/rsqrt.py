@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import Graph, Op, Quantisation
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     ScaleError,
     inverse_square_root,
@@ -19,7 +19,6 @@ from toolchain.ops.arithmetic.fixed_point import (
     quantize_multiplier,
 )
 from toolchain.ops.elementwise.common import Int64, sample_unary
-from toolchain.ops.forms import OpSpec
 from toolchain.ops.unary.float_table import Float32, table_spec
 from toolchain.ops.unary.float_table_s16 import float_table_s16_spec
 from toolchain.ops.unary.unary_f32 import float_form
@@ -27,8 +26,8 @@ from toolchain.ops.unary.unary_f32 import float_form
 _EXTRA_BITS = 20
 
 
-def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
-    x, y = graph.input(op, 0).q, graph.output(op).q
+def _apply(op: kit.AnyOperator, stored: Int64) -> Int64:
+    x, y = op.x.q, op.y.q
     factor = 1.0 / (math.sqrt(np.float32(x.scale)) * np.float32(y.scale))
     whole = float(np.float32(factor))
     multiplier, shift = quantize_multiplier(whole / 2**_EXTRA_BITS)
@@ -48,12 +47,12 @@ def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     return result
 
 
-def _sample(rng: np.random.Generator, op: Op) -> Graph:
+def _sample(rng: np.random.Generator, op: kit.Op) -> kit.Graph:
     """Nothing negative: LiteRT stops there."""
     graph = sample_unary(rng, op)
     tensors = dict(graph.tensors)
     tensors["x"] = replace(
-        tensors["x"], quantisation=Quantisation((tensors["x"].q.scale,), (-128,))
+        tensors["x"], quantisation=kit.Quantisation((tensors["x"].q.scale,), (-128,))
     )
     return replace(graph, tensors=tensors)
 
@@ -61,10 +60,10 @@ def _sample(rng: np.random.Generator, op: Op) -> Graph:
 _INT8 = table_spec("rsqrt", _apply, _sample)
 
 
-def _root_s16(op: Op, graph: Graph, x: Float32) -> Float32:
-    highest = np.float32(32767) * np.float32(graph.output(op).q.scale)
+def _root_s16(op: kit.AnyOperator, x: Float32) -> Float32:
+    highest = np.float32(32767) * np.float32(op.y.q.scale)
     roots = np.float32(1) / np.sqrt(np.where(x > 0, x, np.float32(1)))
     return np.where(x > 0, roots, highest).astype(np.float32)
 
 
-SPEC = OpSpec((_INT8, float_table_s16_spec(_INT8, _root_s16), float_form(_INT8)))
+SPEC = kit.OpSpec((_INT8, float_table_s16_spec(_INT8, _root_s16), float_form(_INT8)))

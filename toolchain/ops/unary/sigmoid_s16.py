@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import ScaleError, wrap_int32
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
@@ -26,10 +25,7 @@ from toolchain.ops.elementwise.common import (
     sample_shape,
 )
 from toolchain.ops.elementwise.kernels import sized_kernel
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Constant, Kernel
 from toolchain.ops.readers.int16 import power_of_two
-from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 OUTPUT_SCALE = 1 / 32768
 _FRACTION_BITS = 12
@@ -83,13 +79,13 @@ class _Function:
 
 def sigmoid_spec(
     kind: str, bits: int, largest: int, power_of_two_shifts: tuple[int, ...]
-) -> OldForm:
+) -> kit.Form[Any]:
     """The spec of `logistic` or `tanh` of int16."""
     function = _Function(kind, bits, largest, power_of_two_shifts)
     is_tanh, builtin = kind == "tanh", kind.upper()
 
-    def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        multiplier, shift = function.scaling(graph.input(op, 0).q.scale)
+    def reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+        multiplier, shift = function.scaling(op.x.q.scale)
         half = 1 << (shift - 1) if shift else 0
         data = wrap_int32(inputs[0].astype(np.int64) * multiplier + half) >> shift
         size = np.abs(data)
@@ -102,48 +98,48 @@ def sigmoid_spec(
             value = np.where(data >= 0, value + (1 << 7), -value + (1 << 7) - 1) >> 8
         else:
             value = np.where(data >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1) >> 10
-        return (value.astype(np.int16).reshape(graph.output(op).shape),)
+        return (value.astype(np.int16).reshape(op.y.shape),)
 
-    def select(op: Op, graph: Graph, core: Core) -> Kernel:
-        require_types(op, graph, DType.INT16)
-        x, y = graph.input(op, 0), graph.output(op)
+    def select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+        require_types(op, kit.DType.INT16)
+        x, y = op.x, op.y
         if y.q.scale != OUTPUT_SCALE:
-            raise UnsupportedError(
+            raise kit.UnsupportedError(
                 f"{kind} {op.name!r}: the output scale is {y.q.scale:g}, TFLite's kernels need "
                 "1/32768; convert with TFLite's 16x8 quantiser"
             )
         multiplier, shift = function.scaling(x.q.scale)
-        above = Constant(
+        above = kit.Constant(
             "table",
             lambda: (table() - 32768).astype(np.int16),
             "logistic(i / 24) - 1/2, Q0.16",
         )
         arguments = {"multiplier": multiplier, "shift": shift}
-        return sized_kernel(op, graph, f"thimble_{kind}_table_s16", arguments, above)
+        return sized_kernel(op, f"thimble_{kind}_table_s16", arguments, above)
 
-    def read(node: TfliteNode) -> ReadOp:
-        check_node(node, DType.INT16)
-        return ReadOp(Attributes(), (0,))
+    def read(node: kit.TfliteNode) -> kit.ReadOp:
+        check_node(node, kit.DType.INT16)
+        return kit.ReadOp(kit.Attributes(), (0,))
 
-    def sample(rng: np.random.Generator) -> Graph:
+    def sample(rng: np.random.Generator) -> kit.Graph:
         shape = sample_shape(rng, 4, 20)
         exponent = rng.uniform(-17, -9)
         if rng.random() < 0.3:
             exponent = round(exponent)
-        q = Quantisation((float(np.float32(2.0**exponent)),), (0,))
-        x = Tensor("x", shape, DType.INT16, q)
-        y = Tensor("y", shape, DType.INT16, Quantisation((OUTPUT_SCALE,), (0,)))
-        return Graph.build("sample", [x, y], [Op(kind, kind, ("x",), ("y",))], ["x"], ["y"])
+        q = kit.Quantisation((float(np.float32(2.0**exponent)),), (0,))
+        x = kit.Tensor("x", shape, kit.DType.INT16, q)
+        y = kit.Tensor("y", shape, kit.DType.INT16, kit.Quantisation((OUTPUT_SCALE,), (0,)))
+        return kit.Graph.build("sample", [x, y], [kit.Op(kind, kind, ("x",), ("y",))], ["x"], ["y"])
 
-    return OldForm(
+    return kit.Form(
         kind=kind,
-        attributes=Attributes,
+        attributes=kit.Attributes,
         infer=infer_unary,
         reference=reference,
         select=select,
         sample=sample,
         axes=elementwise_axes,
-        tflite=TfliteBinding((builtin,), read, lambda op, graph: WrittenOp(builtin, version=3)),
-        dtype=DType.INT16,
+        tflite=kit.TfliteBinding((builtin,), read, lambda op: kit.WrittenOp(builtin, version=3)),
+        dtype=kit.DType.INT16,
         limits="int16, output scale 1/32768",
     )

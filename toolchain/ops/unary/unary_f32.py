@@ -9,22 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.elementwise.kernels import expressed, sized_kernel
-from toolchain.ops.forms import OldForm
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import (
     check_float_node,
     clip,
     float32_elementwise_sample,
 )
-from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 _ZERO, _ONE, _THREE, _SIX = (np.float32(value) for value in (0, 1, 3, 6))
 
@@ -90,11 +87,11 @@ FUNCTIONS: Mapping[str, _Function] = MappingProxyType(
 )
 
 
-def _of_kind(op: Op) -> FloatFunction:
+def _of_kind(op: kit.AnyOperator) -> FloatFunction:
     return FloatFunction(op.kind)
 
 
-def float_reference(function: FloatFunction, x: Array) -> Float32:
+def float_reference(function: FloatFunction, x: kit.Array) -> Float32:
     """The function of each element."""
     alpha = np.float32(function.alpha or 0.0)
     with np.errstate(all="ignore"):
@@ -102,42 +99,42 @@ def float_reference(function: FloatFunction, x: Array) -> Float32:
     return values.astype(np.float32)
 
 
-def float_kernel(op: Op, graph: Graph, function: FloatFunction) -> Kernel:
+def float_kernel(op: kit.AnyOperator, function: FloatFunction) -> kit.Kernel:
     """A loop over the function's expression."""
     numbers = {} if function.alpha is None else {"alpha": function.alpha}
     calls = FUNCTIONS[function.name].calls
-    return expressed(sized_kernel(op, graph, ""), "unary_f32", function.name, calls, numbers)
+    return expressed(sized_kernel(op, ""), "unary_f32", function.name, calls, numbers)
 
 
 def float_form(
-    base: OldForm,
-    function: Callable[[Op], FloatFunction] = _of_kind,
-    read: Callable[[TfliteNode], Attributes] = lambda node: Attributes(),
-) -> OldForm:
+    base: kit.Form[Any],
+    function: Callable[[kit.Operator[Any]], FloatFunction] = _of_kind,
+    read: Callable[[kit.TfliteNode], kit.Attributes] = lambda node: kit.Attributes(),
+) -> kit.Form[Any]:
     """The float32 form of an int8 kind `base`. `read` makes the attributes of a TFLite operator."""
     assert base.tflite is not None
     binding = base.tflite
 
-    def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        return (float_reference(function(op), inputs[0]).reshape(graph.output(op).shape),)
+    def reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+        return (float_reference(function(op), inputs[0]).reshape(op.y.shape),)
 
-    def select(op: Op, graph: Graph, core: Core) -> Kernel:
-        return float_kernel(op, graph, function(op))
+    def select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+        return float_kernel(op, function(op))
 
-    def read_float(node: TfliteNode) -> ReadOp:
+    def read_float(node: kit.TfliteNode) -> kit.ReadOp:
         check_float_node(node)
-        return ReadOp(read(node), (0,))
+        return kit.ReadOp(read(node), (0,))
 
-    def write(op: Op, graph: Graph) -> WrittenOp:
-        return replace(binding.write(op, graph), version=1)
+    def write(op: kit.AnyOperator) -> kit.WrittenOp:
+        return replace(binding.write(op), version=1)
 
     return replace(
         base,
         reference=reference,
         select=select,
         sample=float32_elementwise_sample(base.sample),
-        tflite=TfliteBinding(binding.builtins, read_float, write),
+        tflite=kit.TfliteBinding(binding.builtins, read_float, write),
         onnx=None,
-        dtype=DType.FLOAT32,
+        dtype=kit.DType.FLOAT32,
         limits="float32",
     )

@@ -7,15 +7,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
 from toolchain.kernels.runtime_c import defined
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import clamp_range
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.common import convolution_of, weight_zero_point
+from toolchain.ops.convolution.common import Convolution, weight_zero_point
 from toolchain.ops.convolution.endings import block_endings
 from toolchain.ops.convolution.kernel_parts import packed_comment, scaled, strided_image
 from toolchain.ops.convolution.kernels.windows import Counts
@@ -32,8 +33,6 @@ from toolchain.ops.convolution.packing import (
     nibble_turns,
     pair_words,
 )
-from toolchain.ops.extents import Extents
-from toolchain.ops.kernel import Call, Constant, Kernel, SafeOverlap, Terms, Touched
 from toolchain.ops.terms import is_narrow, slow_channels
 from toolchain.ops.weighted import INPUT, WEIGHTS
 from toolchain.ops.window import Window
@@ -59,7 +58,7 @@ class Gathered:
 class Form:
     """A kernel for so many windows at once: its calls for line strides, and its scratch."""
 
-    calls: Callable[[int, int], tuple[Call, ...]]
+    calls: Callable[[int, int], tuple[kit.Call, ...]]
     scratch_bytes: int
 
 
@@ -78,14 +77,14 @@ class Width:
     lanes: int
     at_once: tuple[int, ...]
     filters: str
-    pack: Callable[[Op, Graph, Int8, Ending, int], Int32]
+    pack: Callable[[kit.Operator[Any], Int8, Ending, int], Int32]
     parameter_bytes: Callable[[int, int], int]
-    terms: Callable[[Op, Graph, Gathered, int, int], Terms]
+    terms: Callable[[kit.Operator[Any], Gathered, int, int], kit.Terms]
 
 
-def _pack_pairs(op: Op, graph: Graph, filters: Int8, ending: Ending, groups: int) -> Int32:
+def _pack_pairs(op: kit.AnyOperator, filters: Int8, ending: Ending, groups: int) -> Int32:
     """The code of a channel that fills up a pair says that the pair has no fast form."""
-    wide = with_window_sums(filters, weight_zero_point(graph.input(op, WEIGHTS)))
+    wide = with_window_sums(filters, weight_zero_point(op.input(WEIGHTS)))
     parts = []
     for own in _groups(len(filters), groups):
         parts.append(
@@ -106,14 +105,16 @@ def _pair_bytes(channels: int, taps: int) -> int:
     return 4 * -(-channels // 2) * (2 + 2 * taps // 4 + 5)
 
 
-def _pair_terms(op: Op, graph: Graph, gathered: Gathered, groups: int, at_once: int) -> Terms:
+def _pair_terms(
+    op: kit.Operator[Convolution], gathered: Gathered, groups: int, at_once: int
+) -> kit.Terms:
     """The last windows, if they are fewer than `at_once`, are computed as if they were as many,
     but one alone.
     """
     times, pixels, words = gathered.times, gathered.pixels, gathered.words
-    filters = graph.output(op).shape[3] // groups
+    filters = op.y.shape[3] // groups
     lone = filters % 2
-    path, slow = slow_channels(op, graph, once=True)
+    path, slow = slow_channels(op, once=True)
     beside = slow.reshape(groups, filters)[:, : filters - lone].reshape(-1, 2).any(axis=1)
     slow_blocks = int(beside.sum()) / groups
     blocks = filters // 2 - slow_blocks
@@ -133,9 +134,9 @@ def _pair_terms(op: Op, graph: Graph, gathered: Gathered, groups: int, at_once: 
         "last pixel block word": times * odd * blocks * words,
         "last pixel lone channel": times * odd * lone,
         "last pixel lone channel word": times * odd * lone * words,
-        f"block rounded twice{of}": times * runs * blocks * _rounded_twice(op, graph),
-        f"narrow block{of}": times * runs * blocks * is_narrow(op, graph),
-        "narrow last pixel block": times * odd * blocks * is_narrow(op, graph),
+        f"block rounded twice{of}": times * runs * blocks * _rounded_twice(op),
+        f"narrow block{of}": times * runs * blocks * is_narrow(op),
+        "narrow last pixel block": times * odd * blocks * is_narrow(op),
     }
 
 
@@ -148,14 +149,14 @@ _ONCE, _PART_ONCE, _TWICE, _ANYHOW = (
 """How the sums of four channels end."""
 
 
-def _pack_fours(op: Op, graph: Graph, filters: Int8, ending: Ending, groups: int) -> Int32:
+def _pack_fours(op: kit.AnyOperator, filters: Int8, ending: Ending, groups: int) -> Int32:
     whole_blocks = len(filters) // groups // 4
     parts = []
     for own in _groups(len(filters), groups):
         bias, code = by_blocks(ending.bias[own], 4), ending.code[own]
         whole = np.arange(len(bias)) < whole_blocks
         once = by_blocks(code >= SHIFT_ONCE, 4, fill=1).all(axis=1)
-        quick = whole & (by_blocks(code, 4).min(axis=1) >= 0) & (not is_narrow(op, graph))
+        quick = whole & (by_blocks(code, 4).min(axis=1) >= 0) & (not is_narrow(op))
         ends = np.where(once, np.where(whole, _ONCE, _PART_ONCE), np.where(quick, _TWICE, _ANYHOW))
         parts.append(
             joined(
@@ -177,22 +178,24 @@ def _four_bytes(channels: int, taps: int) -> int:
     return 4 * -(-channels // 4) * (4 + 2 * taps // 4 + _FOUR_SCALING)
 
 
-def _four_terms(op: Op, graph: Graph, gathered: Gathered, groups: int, at_once: int) -> Terms:
+def _four_terms(
+    op: kit.Operator[Convolution], gathered: Gathered, groups: int, at_once: int
+) -> kit.Terms:
     """The last block of a group may be smaller than four channels."""
     times, pixels, words = gathered.times, gathered.pixels, gathered.words
-    channels = graph.output(op).shape[3] // groups
+    channels = op.y.shape[3] // groups
     pairs, odd, lone = pixels // 2, pixels % 2, channels % 4
-    path, slow = slow_channels(op, graph, once=True)
+    path, slow = slow_channels(op, once=True)
     beside = slow.reshape(groups, channels)[:, : channels - lone].reshape(-1, 4).any(axis=1)
     slow_blocks = int(beside.sum()) / groups
     blocks = -(-channels // 4)
-    narrow = (channels // 4 - slow_blocks) * is_narrow(op, graph)
+    narrow = (channels // 4 - slow_blocks) * is_narrow(op)
     return gathered.terms | {
         "pixel": times * pixels,
         "pair of pixels": times * pairs,
         "pair of pixels word": times * pairs * words,
         "block": times * pairs * blocks,
-        "block rounded twice": times * pairs * blocks * _rounded_twice(op, graph),
+        "block rounded twice": times * pairs * blocks * _rounded_twice(op),
         "block word": times * pairs * blocks * words,
         "narrow block": times * pairs * narrow,
         "lone channel": times * pairs * lone,
@@ -213,10 +216,10 @@ def _groups(channels: int, groups: int) -> list[slice]:
     return [slice(group * each, (group + 1) * each) for group in range(groups)]
 
 
-def _rounded_twice(op: Op, graph: Graph) -> bool:
+def _rounded_twice(op: kit.Operator[Convolution]) -> bool:
     """Whether most sums are: TFLite's rounding, of outputs that may be below their zero point."""
-    tflite = convolution_of(op).rounding is Rounding.TFLITE
-    return tflite and graph.output(op).q.zero_point > _LEAST_INT8
+    tflite = op.attributes.rounding is Rounding.TFLITE
+    return tflite and op.y.q.zero_point > _LEAST_INT8
 
 
 def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
@@ -234,8 +237,7 @@ def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
 
 
 def blocked_kernel(
-    op: Op,
-    graph: Graph,
+    op: kit.Operator[Convolution],
     function: str,
     window: Window,
     filters: Int8,
@@ -243,42 +245,42 @@ def blocked_kernel(
     *,
     form: Callable[[int], Form],
     gathered: Callable[[], Gathered],
-    extents: Callable[[Touched], Extents],
+    extents: Callable[[kit.Touched], kit.Extents],
     batches_join: bool = False,
-) -> Kernel:
+) -> kit.Kernel:
     """A kernel that takes `filters` [channels, height, width, depth] by blocks of channels.
 
     `form` is called with how many windows are expanded at once. With `batches_join` the windows of
     all batches are one run.
     """
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
     depth = filters.shape[3]
-    groups, scales = x.shape[3] // depth, scaled(op, graph, filters.reshape(len(filters), -1))
+    groups, scales = x.shape[3] // depth, scaled(op, filters.reshape(len(filters), -1))
 
     def packed() -> Int32:
         found, zero_point = scales(), weight_zero_point(weights)
-        clamp = clamp_range(convolution_of(op).activation, y)
+        clamp = clamp_range(op.attributes.activation, y)
         ending = block_endings(found, y.q.zero_point, clamp, zero_point, groups, width.lanes)
-        return width.pack(op, graph, found.filters, ending, groups)
+        return width.pack(op, found.filters, ending, groups)
 
     comment = packed_comment(width.filters, weights.shape, function)
-    constants = (Constant("parameters", packed, comment),)
+    constants = (kit.Constant("parameters", packed, comment),)
 
-    def overlaps(at_once: int) -> tuple[SafeOverlap, ...]:
+    def overlaps(at_once: int) -> tuple[kit.SafeOverlap, ...]:
         """None for groups, which each read the whole image."""
-        return () if groups > 1 else gathered_overlap(op, graph, window, at_once, batches_join)
+        return () if groups > 1 else gathered_overlap(op, window, at_once, batches_join)
 
-    def kernel(at_once: int) -> Kernel:
+    def kernel(at_once: int) -> kit.Kernel:
         chosen = form(at_once)
-        return Kernel(
+        return kit.Kernel(
             chosen.calls(0, 0),
             extents,
             constants=constants,
             scratch_bytes=chosen.scratch_bytes,
-            strided=strided_image(op, graph),
+            strided=strided_image(op),
             calls_with_gaps=chosen.calls,
             find_overlaps=lambda: overlaps(at_once),
-            find_terms=lambda: width.terms(op, graph, gathered(), groups, at_once),
+            find_terms=lambda: width.terms(op, gathered(), groups, at_once),
             form=f"{at_once} at once" if at_once > width.at_once[-1] else "",
         )
 

@@ -4,9 +4,8 @@ touches.
 
 from __future__ import annotations
 
+from toolchain.ops import kit
 from toolchain.ops.convolution.window_f32 import bias_f32, filters_f32, image_f32, reach_f32
-from toolchain.ops.extents import Extents
-from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Struct, Touched
 from toolchain.ops.weighted import (
     BIAS,
     INPUT,
@@ -15,27 +14,27 @@ from toolchain.ops.weighted import (
 
 
 def float_kernel(
-    function: str, window: Struct, *, depthwise: bool = False, note: str = ""
-) -> Kernel:
+    function: str, window: kit.Struct, *, depthwise: bool = False, note: str = ""
+) -> kit.Kernel:
     """A call of `function` with a `thimble_window_f32`, of an operator with filters and a bias or
     none.
     """
-    arguments: dict[str, Argument] = {
+    arguments: dict[str, kit.Argument] = {
         "window": window,
-        "input": Input(INPUT),
-        "filters": Input(WEIGHTS),
-        "bias": Input(BIAS),
-        "output": Output(0),
+        "input": kit.Input(INPUT),
+        "filters": kit.Input(WEIGHTS),
+        "bias": kit.Input(BIAS),
+        "output": kit.Output(0),
     }
-    return Kernel(
-        (Call(function, arguments, note=note),), lambda touched: _extents(touched, depthwise)
+    return kit.Kernel(
+        (kit.Call(function, arguments, note=note),), lambda touched: _extents(touched, depthwise)
     )
 
 
-def _extents(touched: Touched, depthwise: bool) -> Extents:
+def _extents(touched: kit.Touched, depthwise: bool) -> kit.Extents:
     call = touched.call
     read = {INPUT: image_f32(call, "input")}
     read[WEIGHTS] = filters_f32(call, 1 if depthwise else call["window.depth"])
     if touched.has(BIAS):
         read[BIAS] = bias_f32(call)
-    return Extents(read, {0: image_f32(call, "output")}, largest=reach_f32(call))
+    return kit.Extents(read, {0: image_f32(call, "output")}, largest=reach_f32(call))

@@ -9,24 +9,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.convolution.common import channel_requantisation
 from toolchain.ops.convolution.kernels.shape import image, input_shape, output_shape, reach, taps
 from toolchain.ops.convolution.structs import conv_shape
-from toolchain.ops.extents import Extent, Extents, whole
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Constant,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    Struct,
-    Touched,
-    constant,
-)
 from toolchain.ops.readers.int16 import bias_of, check_sums, held_by_cmsis_nn, largest_sums
 from toolchain.ops.weighted import (
     BIAS,
@@ -41,44 +28,44 @@ FAST_TAPS = 512
 fewer. Its other kernels sum in int64."""
 
 
-def rows_of(op: Op, graph: Graph) -> NDArray[np.generic]:
+def rows_of(op: kit.AnyOperator) -> NDArray[np.generic]:
     """The weights of an ordinary or transposed convolution, a row each output channel."""
-    weights = graph.input(op, WEIGHTS)
+    weights = op.input(WEIGHTS)
     return constant_of(weights).reshape(weights.shape[0], -1)
 
 
-def held(op: Op, graph: Graph, rows: NDArray[np.generic]) -> bool:
+def held(op: kit.AnyOperator, rows: NDArray[np.generic]) -> bool:
     """Whether CMSIS-NN's kernels hold every sum of the filters, a row each channel."""
-    return held_by_cmsis_nn(*_sums(op, graph, rows))
+    return held_by_cmsis_nn(*_sums(op, rows))
 
 
 def _sums(
-    op: Op, graph: Graph, rows: NDArray[np.generic]
+    op: kit.AnyOperator, rows: NDArray[np.generic]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The largest magnitude of each channel's sum, and the factor that scales it."""
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
     factors = x.q.scale * np.array(weights.q.scales) / y.q.scale
-    bias = bias_of(op, graph, BIAS, len(rows))
+    bias = bias_of(op, BIAS, len(rows))
     return largest_sums(rows.astype(np.int64), bias), np.broadcast_to(factors, len(rows))
 
 
 def per_channel(
-    op: Op, graph: Graph, rows: NDArray[np.generic], spare: int = 0
-) -> tuple[Constant, ...]:
+    op: kit.AnyOperator, rows: NDArray[np.generic], spare: int = 0
+) -> tuple[kit.Constant, ...]:
     """Bias and requantisation of each channel, then `spare` channels of nothing.
 
     Raises UnsupportedError where LiteRT's scaling of a sum is undefined.
     """
     channels = len(rows)
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    bias = bias_of(op, graph, BIAS, channels)
-    check_sums(op, *_sums(op, graph, rows))
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    bias = bias_of(op, BIAS, channels)
+    check_sums(op, *_sums(op, rows))
     multiplier, shift = channel_requantisation(x, weights, y, channels)
     wanted = "requantisation factor of each channel, Q0.31"
     return (
-        constant("bias", np.pad(bias, (0, spare)), "int64"),
-        constant("multiplier", np.pad(multiplier, (0, spare)), wanted),
-        constant("shift", np.pad(shift, (0, spare)), "left shift of each channel"),
+        kit.constant("bias", np.pad(bias, (0, spare)), "int64"),
+        kit.constant("multiplier", np.pad(multiplier, (0, spare)), wanted),
+        kit.constant("shift", np.pad(shift, (0, spare)), "left shift of each channel"),
     )
 
 
@@ -88,62 +75,61 @@ def per_channel_bytes(channels: int) -> dict[str, int]:
 
 
 def own_kernel(
-    op: Op, graph: Graph, function: str, window: Window, activation: Activation
-) -> Kernel:
+    op: kit.AnyOperator, function: str, window: Window, activation: Activation
+) -> kit.Kernel:
     """One of Thimble's kernels, which sum in int64: for grouped and for transposed convolutions."""
-    depth = graph.input(op, WEIGHTS).shape[3]
-    call = own_call(op, graph, function, window, activation, depth, Input(WEIGHTS))
-    return Kernel((call,), _extents, constants=per_channel(op, graph, rows_of(op, graph)))
+    depth = op.input(WEIGHTS).shape[3]
+    call = own_call(op, function, window, activation, depth, kit.Input(WEIGHTS))
+    return kit.Kernel((call,), _extents, constants=per_channel(op, rows_of(op)))
 
 
 def own_call(
-    op: Op,
-    graph: Graph,
+    op: kit.AnyOperator,
     function: str,
     window: Window,
     activation: Activation,
     depth: int,
-    filters: Argument,
-) -> Call:
+    filters: kit.Argument,
+) -> kit.Call:
     """A call of one of Thimble's kernels. `depth`: the input channels that a filter reads."""
-    low, high = clamp_range(activation, graph.output(op))
-    scaling = Struct(
+    low, high = clamp_range(activation, op.y)
+    scaling = kit.Struct(
         "thimble_conv_s16_scaling",
         {
-            "bias": Packed("bias"),
-            "multiplier": Packed("multiplier"),
-            "shift": Packed("shift"),
+            "bias": kit.Packed("bias"),
+            "multiplier": kit.Packed("multiplier"),
+            "shift": kit.Packed("shift"),
             "min": low,
             "max": high,
         },
     )
-    return Call(
+    return kit.Call(
         function,
         {
-            "shape": conv_shape(op, graph, window, depth),
+            "shape": conv_shape(op, window, depth),
             "scaling": scaling,
-            "input": Input(INPUT),
+            "input": kit.Input(INPUT),
             "filters": filters,
-            "output": Output(0),
+            "output": kit.Output(0),
         },
     )
 
 
-def _extents(touched: Touched) -> Extents:
-    return own_extents(touched, {WEIGHTS: whole(filter_bytes(touched.call))}, {})
+def _extents(touched: kit.Touched) -> kit.Extents:
+    return own_extents(touched, {WEIGHTS: kit.whole(filter_bytes(touched.call))}, {})
 
 
-def filter_bytes(call: Call) -> int:
+def filter_bytes(call: kit.Call) -> int:
     """Of all filters that a call of Thimble's reads."""
     return call["shape.output_c"] * taps(call)
 
 
 def own_extents(
-    touched: Touched, filters: Mapping[int, Extent], constants: Mapping[str, int]
-) -> Extents:
+    touched: kit.Touched, filters: Mapping[int, kit.Extent], constants: Mapping[str, int]
+) -> kit.Extents:
     """Of a call of Thimble's, whose filters are an input, or one of the constants."""
     call = touched.call
-    return Extents(
+    return kit.Extents(
         {INPUT: image(input_shape(call), 2), **filters},
         {0: image(output_shape(call), 2)},
         {**per_channel_bytes(call["shape.output_c"]), **constants},

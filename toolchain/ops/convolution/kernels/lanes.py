@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Graph, Op
 from toolchain.kernels.runtime_c import defined
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.convolution.kernels.windows import walked
 from toolchain.ops.convolution.packing import (
@@ -19,8 +19,6 @@ from toolchain.ops.convolution.packing import (
     joined,
     vector_turns,
 )
-from toolchain.ops.extents import round_up
-from toolchain.ops.kernel import Terms
 from toolchain.ops.terms import is_narrow, slow_channels
 from toolchain.ops.window import Window
 
@@ -30,7 +28,7 @@ LANE_SCALING = defined("source/convolution/thimble_requantize_lanes.h", "THIMBLE
 
 def column_bytes(taps: int) -> int:
     """Scratch of two windows of a kernel for vectors, whose last vectors are read whole."""
-    return round_up(taps, 4) + round_up(taps, VECTOR_BYTES)
+    return kit.round_up(taps, 4) + kit.round_up(taps, VECTOR_BYTES)
 
 
 def pack_fours(filters: Int8, ending: Ending) -> Int32:
@@ -56,12 +54,12 @@ def lane_scaling(ending: Ending) -> NDArray[np.int32]:
     return np.concatenate([*parts, as_words(codes.reshape(-1, 4))], axis=1).astype(np.int32)
 
 
-def window_terms(op: Op, graph: Graph, window: Window) -> dict[str, float]:
+def window_terms(op: kit.AnyOperator, window: Window) -> dict[str, float]:
     """Windows copied as bytes, two at a time, times four channels in vectors."""
-    batches, out_h, out_w, channels = graph.output(op).shape
-    x, pixels = graph.input(op, 0).shape, out_h * out_w
+    batches, out_h, out_w, channels = op.y.shape
+    x, pixels = op.x.shape, out_h * out_w
     kernel_h, kernel_w = window.kernel
-    rows, columns = walked(op, graph, window)
+    rows, columns = walked(op, window)
     inside = rows.whole * columns.whole if kernel_w == 1 or window.dilation[1] == 1 else 0
     taps, run = kernel_h * kernel_w * x[3], -(-kernel_w * x[3] // VECTOR_BYTES)
     pairs, blocks = batches * (pixels // 2 + pixels % 2), -(-channels // 4)
@@ -78,11 +76,11 @@ def window_terms(op: Op, graph: Graph, window: Window) -> dict[str, float]:
     }
 
 
-def ending_terms(op: Op, graph: Graph, pixels: int) -> Terms:
+def ending_terms(op: kit.AnyOperator, pixels: int) -> kit.Terms:
     """Fours of channels whose sums are not rounded once, or not scaled by a quick right shift."""
-    path, slow = slow_channels(op, graph, once=True)
+    path, slow = slow_channels(op, once=True)
     slow_blocks = int(slow.reshape(-1, 4).any(axis=1).sum())
-    twice = graph.output(op).q.zero_point > -128 or is_narrow(op, graph)
+    twice = op.y.q.zero_point > -128 or is_narrow(op)
     return {
         "twice four": pixels * (len(slow) // 4 - slow_blocks) * twice,
         f"{path} four": pixels * slow_blocks,

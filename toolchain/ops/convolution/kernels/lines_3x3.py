@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
 from toolchain.kernels.runtime_c import defined
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.endings import CODE_ONCE
 from toolchain.ops.convolution.kernels.shape import extents_of_images
 from toolchain.ops.convolution.kernels.walks import (
@@ -23,8 +24,6 @@ from toolchain.ops.convolution.kernels.walks import (
 from toolchain.ops.convolution.kernels.windows import Counts
 from toolchain.ops.convolution.overlaps import line_overlaps
 from toolchain.ops.convolution.packing import Ending, Int8, Scaling, as_words, joined
-from toolchain.ops.extents import Extents
-from toolchain.ops.kernel import Call, Kernel, Terms, Touched
 from toolchain.ops.terms import is_narrow
 from toolchain.ops.window import Window
 
@@ -41,19 +40,18 @@ def line_bytes(columns: int, stride: int) -> int:
 
 
 def lines_kernel(
-    op: Op,
-    graph: Graph,
+    op: kit.Operator[Convolution],
     function: str,
     window: Window,
     walk: Walk,
     endings: Callable[[], tuple[Scaling, Ending]],
     *,
     scratch_bytes: int,
-    scratch_touched: Callable[[Call], int],
-    line_terms: Callable[[Call, int, int], Counts],
+    scratch_touched: Callable[[kit.Call], int],
+    line_terms: Callable[[kit.Call, int, int], Counts],
     bands: int = 1,
     form: str = "",
-) -> Kernel:
+) -> kit.Kernel:
     """A call of `function`, which walks the image `bands` times for each channel.
 
     `endings` is as `walks.ended` gives it, the same for all forms. `scratch_touched` tells the
@@ -66,15 +64,15 @@ def lines_kernel(
         scales, ending = endings()
         return _packed(along_walk(scales.filters, window, transposed), ending)
 
-    def extents(touched: Touched) -> Extents:
+    def extents(touched: kit.Touched) -> kit.Extents:
         call = touched.call
         return extents_of_images(touched, 20 * call["shape.output_c"], scratch_touched(call))
 
-    found = walked_depthwise(op, graph, function, walk, packed, scratch_bytes, extents)
+    found = walked_depthwise(op, function, walk, packed, scratch_bytes, extents)
     return replace(
         found,
-        find_overlaps=lambda: line_overlaps(op, graph, window, transposed),
-        find_terms=lambda: _terms(op, graph, found.calls[0], endings()[1], bands, line_terms),
+        find_overlaps=lambda: line_overlaps(op, window, transposed),
+        find_terms=lambda: _terms(op, found.calls[0], endings()[1], bands, line_terms),
         form=form,
     )
 
@@ -94,25 +92,24 @@ def _packed(taps: Int8, ending: Ending) -> Int32:
     )
 
 
-def pairs_of(call: Call) -> int:
+def pairs_of(call: kit.Call) -> int:
     """Words of a line in scratch that hold pixels."""
     return -(-call["shape.output_w"] // 2) * call["shape.stride_w"] + 1
 
 
 def _terms(
-    op: Op,
-    graph: Graph,
-    call: Call,
+    op: kit.Operator[Convolution],
+    call: kit.Call,
     ending: Ending,
     bands: int,
-    line_terms: Callable[[Call, int, int], Counts],
-) -> Terms:
+    line_terms: Callable[[kit.Call, int, int], Counts],
+) -> kit.Terms:
     """Channels end in three ways: rounded once, rounded twice, and by a slow path."""
     path, slow = slow_endings(op, ending)
     ends_once = int((ending.code == CODE_ONCE).sum())
     ends_slowly = int(slow.sum())
     ends_twice = len(slow) - ends_once - ends_slowly
-    batches, channels = graph.output(op).shape[0], graph.output(op).shape[3]
+    batches, channels = op.y.shape[0], op.y.shape[3]
     out_h, out_w = call["shape.output_h"], call["shape.output_w"]
     inside = min(max(2 * pairs_of(call) - call["shape.pad_left"], 0), call["shape.input_w"])
     at = " at stride 2" if call["shape.stride_w"] == 2 else ""
@@ -123,7 +120,7 @@ def _terms(
         "channel rounded twice": batches * ends_twice * bands,
         "row": batches * quick * out_h,
         "row of several fours": batches * quick * out_h * (out_w >= 2 * FOUR),
-        "narrow four": batches * channels * out_h * out_w / 4 * is_narrow(op, graph),
+        "narrow four": batches * channels * out_h * out_w / 4 * is_narrow(op),
     }
     terms |= line_terms(call, batches * channels, inside)
     for how, count in (("", ends_once), (" rounded twice", ends_twice)):

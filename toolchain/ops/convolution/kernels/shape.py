@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import math
 
-from toolchain.ops.extents import Extent, Extents, whole, window_reach
-from toolchain.ops.kernel import Call, Touched
+from toolchain.ops import kit
+from toolchain.ops.extents import window_reach
 
 Shape = tuple[int, int, int, int]
 
 
-def image(shape: Shape, width: int = 1, line: int = 0, *, transposed: int = 0) -> Extent:
+def image(shape: Shape, width: int = 1, line: int = 0, *, transposed: int = 0) -> kit.Extent:
     """An NHWC image of elements of `width` bytes; `line`: bytes from line to line, where there are
     gaps. `transposed`: height and width are swapped in `shape`."""
     batches, height, columns, channels = shape
     if transposed:
         height, columns = columns, height
     if not line:
-        return whole(math.prod(shape), width)
-    return Extent(0, columns * channels * width, line, batches * height)
+        return kit.whole(math.prod(shape), width)
+    return kit.Extent(0, columns * channels * width, line, batches * height)
 
 
-def input_shape(call: Call) -> Shape:
+def input_shape(call: kit.Call) -> Shape:
     """The input's, as the call has it."""
     names = ("batches", "input_h", "input_w", "input_c")
     batches, height, width, channels = (call[f"shape.{name}"] for name in names)
     return batches, height, width, channels
 
 
-def output_shape(call: Call) -> Shape:
+def output_shape(call: kit.Call) -> Shape:
     """The output's, as the call has it."""
     names = ("batches", "output_h", "output_w", "output_c")
     batches, height, width, channels = (call[f"shape.{name}"] for name in names)
     return batches, height, width, channels
 
 
-def reach(call: Call) -> int:
+def reach(call: kit.Call) -> int:
     """The largest coordinate that a walk over the image computes."""
     return window_reach(
         (
@@ -49,18 +49,20 @@ def reach(call: Call) -> int:
     )
 
 
-def taps(call: Call) -> int:
+def taps(call: kit.Call) -> int:
     """Weights of a filter."""
     return call["shape.kernel_h"] * call["shape.kernel_w"] * call["shape.depth"]
 
 
-def extents_of_images(touched: Touched, parameter_bytes: int, scratch_bytes: int) -> Extents:
+def extents_of_images(
+    touched: kit.Touched, parameter_bytes: int, scratch_bytes: int
+) -> kit.Extents:
     """Of a kernel that touches both images whole, and so many bytes of its constant `parameters`
     and of scratch.
     """
     call = touched.call
     transposed = call.get("shape.transposed")
-    return Extents(
+    return kit.Extents(
         {0: image(input_shape(call), line=touched.input_line(), transposed=transposed)},
         {0: image(output_shape(call), line=touched.output_line, transposed=transposed)},
         {"parameters": parameter_bytes},
@@ -69,14 +71,16 @@ def extents_of_images(touched: Touched, parameter_bytes: int, scratch_bytes: int
     )
 
 
-def groups_of(call: Call) -> tuple[int, int]:
+def groups_of(call: kit.Call) -> tuple[int, int]:
     """The groups of filters, and the filters of each."""
     depth, filters = call["shape.depth"], call["shape.output_c"]
     groups = call["shape.input_c"] // depth if depth else 0
     return groups, filters // groups if groups else 0
 
 
-def extents_of_groups(touched: Touched, parameter_bytes: int, scratch_bytes: int) -> Extents:
+def extents_of_groups(
+    touched: kit.Touched, parameter_bytes: int, scratch_bytes: int
+) -> kit.Extents:
     """As `extents_of_images`, of a kernel that takes one group of filters after the other, each
     with so many bytes of parameters. Taps outside the image are not read.
     """
@@ -84,8 +88,8 @@ def extents_of_groups(touched: Touched, parameter_bytes: int, scratch_bytes: int
     groups, channels = groups_of(call)
     written = image(output_shape(call), line=touched.output_line)
     if groups * channels != call["shape.output_c"]:  # the rest is left as it was
-        written = Extent(0, written.end, written.pitch, written.lines, touched=0)
-    return Extents(
+        written = kit.Extent(0, written.end, written.pitch, written.lines, touched=0)
+    return kit.Extents(
         {0: image(input_shape(call), line=touched.input_line())},
         {0: written},
         {"parameters": groups * parameter_bytes},

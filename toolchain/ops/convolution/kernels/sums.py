@@ -9,24 +9,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.convolution.kernels.windows import Counts
 from toolchain.ops.convolution.packing import Int8, by_blocks, folded_bias, joined, pair_words
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Constant,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    SafeOverlap,
-    Scratch,
-    Terms,
-    Touched,
-)
 from toolchain.ops.weighted import (
     INPUT,
     WEIGHTS,
@@ -38,38 +24,37 @@ SUMS = 3
 
 
 def sums_kernel(
-    op: Op,
-    graph: Graph,
+    op: kit.AnyOperator,
     function: str,
-    sizes: Mapping[str, Argument],
+    sizes: Mapping[str, kit.Argument],
     *,
     pack: Callable[[Int8, Int32], Int32],
     scratch_bytes: int,
-    extents: Callable[[Touched], Extents],
-    terms: Callable[[], Terms],
-) -> Kernel:
+    extents: Callable[[kit.Touched], kit.Extents],
+    terms: Callable[[], kit.Terms],
+) -> kit.Kernel:
     """A call of `function` with these sizes, whose parameters `pack` makes of the filters
     [channels, taps] and their biases.
     """
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    x, weights = op.input(INPUT), op.input(WEIGHTS)
     filters = constant_of(weights).astype(np.int8, copy=False).reshape(weights.shape[0], -1)
-    bias = bias_of(op, graph, len(filters))
-    arguments: dict[str, Argument] = {
+    bias = bias_of(op.op, op.graph, len(filters))
+    arguments: dict[str, kit.Argument] = {
         **sizes,
-        "input": Input(INPUT),
-        "parameters": Packed("parameters"),
-        "scratch": Scratch(),
-        "sums": Input(SUMS),
-        "output": Output(0),
+        "input": kit.Input(INPUT),
+        "parameters": kit.Packed("parameters"),
+        "scratch": kit.Scratch(),
+        "sums": kit.Input(SUMS),
+        "output": kit.Output(0),
     }
     kernel = "x".join(map(str, weights.shape))
     # Sums of two pixels are read just before they are written.
-    overlaps = (SafeOverlap(SUMS, exact=True),) if op.inputs[SUMS] else ()
-    return Kernel(
-        (Call(function, arguments),),
+    overlaps = (kit.SafeOverlap(SUMS, exact=True),) if op.inputs[SUMS] is not None else ()
+    return kit.Kernel(
+        (kit.Call(function, arguments),),
         extents,
         constants=(
-            Constant(
+            kit.Constant(
                 "parameters",
                 lambda: pack(filters, folded_bias(bias, filters, x.q.zero_point)),
                 f"biases and filters [{kernel}], packed for {function}",
@@ -91,25 +76,30 @@ def pair_bytes(channels: int, taps: int) -> int:
     return 4 * -(-channels // 2) * (2 + 2 * taps // 4)
 
 
-def pair_terms(op: Op, graph: Graph, gathered: Counts, pairs: int, words: int) -> Terms:
+def pair_terms(op: kit.AnyOperator, gathered: Counts, pairs: int, words: int) -> kit.Terms:
     """Of a kernel that multiplies so many `pairs` of windows of so many words by two channels at a
     time, after what `gathered` counts.
     """
-    channels = graph.output(op).shape[3]
+    channels = op.y.shape[3]
     blocks = pairs * -(-channels // 2)
     return gathered | {
         "pair of pixels": pairs,
         "block": blocks,
         "block word": blocks * words,
-        "block added": blocks * bool(op.inputs[SUMS]),
+        "block added": blocks * (op.inputs[SUMS] is not None),
         "lone channel": pairs * (channels % 2),
     }
 
 
 def extents_of_sums(
-    touched: Touched, read: int, written: int, parameter_bytes: int, scratch_bytes: int, reach: int
-) -> Extents:
+    touched: kit.Touched,
+    read: int,
+    written: int,
+    parameter_bytes: int,
+    scratch_bytes: int,
+    reach: int,
+) -> kit.Extents:
     """Of a kernel that reads so many bytes of the image and writes so many sums."""
-    sums = whole(written, 4)
-    inputs = {INPUT: whole(read)} | ({SUMS: sums} if touched.has(SUMS) else {})
-    return Extents(inputs, {0: sums}, {"parameters": parameter_bytes}, scratch_bytes, reach)
+    sums = kit.whole(written, 4)
+    inputs = {INPUT: kit.whole(read)} | ({SUMS: sums} if touched.has(SUMS) else {})
+    return kit.Extents(inputs, {0: sums}, {"parameters": parameter_bytes}, scratch_bytes, reach)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernel_parts import own_requant
 from toolchain.ops.convolution.kernels.blocks import (
     EIGHT_BITS,
@@ -16,53 +17,43 @@ from toolchain.ops.convolution.kernels.blocks import (
     Width,
     blocked_kernel,
 )
-from toolchain.ops.extents import Extent, Extents, whole
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Input,
-    Kernel,
-    Loop,
-    Output,
-    Packed,
-    Scratch,
-    Touched,
-)
 from toolchain.ops.weighted import WEIGHTS, constant_of
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_convolve_1x1_s8"
 
 
-def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
     """Of an operator without groups, strides and padding."""
-    return of_width(FUNCTION, EIGHT_BITS, op, graph, window)
+    return of_width(FUNCTION, EIGHT_BITS, op, window)
 
 
-def of_width(function: str, width: Width, op: Op, graph: Graph, window: Window) -> Kernel:
+def of_width(
+    function: str, width: Width, op: kit.Operator[Convolution], window: Window
+) -> kit.Kernel:
     """The kernel of weights so wide."""
-    x, y = graph.input(op, 0).shape, graph.output(op).shape
+    x, y = op.x.shape, op.y.shape
 
     def form(at_once: int) -> Form:
-        def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+        def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
             lined = bool(input_line or output_line)
             steps = (
                 (("y", input_line or x[2] * x[3]),),
                 (("y", output_line or y[2] * y[3]),),
             )
-            arguments: dict[str, Argument] = {
+            arguments: dict[str, kit.Argument] = {
                 "pixels": y[2] if lined else y[0] * y[1] * y[2],
                 "depth": x[3],
                 "channels": y[3],
                 "at_once": at_once,
-                "requant": own_requant(op, graph),
-                "input": Input(0, steps=steps[0] if lined else ()),
-                "parameters": Packed("parameters"),
-                "scratch": Scratch(),
-                "output": Output(0, steps=steps[1] if lined else ()),
+                "requant": own_requant(op),
+                "input": kit.Input(0, steps=steps[0] if lined else ()),
+                "parameters": kit.Packed("parameters"),
+                "scratch": kit.Scratch(),
+                "output": kit.Output(0, steps=steps[1] if lined else ()),
             }
-            loops = (Loop("y", y[1]),) if lined else ()
-            return (Call(function, arguments, loops),)
+            loops = (kit.Loop("y", y[1]),) if lined else ()
+            return (kit.Call(function, arguments, loops),)
 
         return Form(calls, 2 * at_once * x[3])
 
@@ -72,10 +63,9 @@ def of_width(function: str, width: Width, op: Op, graph: Graph, window: Window) 
 
     return blocked_kernel(
         op,
-        graph,
         function,
         window,
-        constant_of(graph.input(op, WEIGHTS)).astype(np.int8, copy=False),
+        constant_of(op.input(WEIGHTS)).astype(np.int8, copy=False),
         width,
         form=form,
         gathered=gathered,
@@ -84,21 +74,21 @@ def of_width(function: str, width: Width, op: Op, graph: Graph, window: Window) 
     )
 
 
-def _extents(touched: Touched, width: Width) -> Extents:
+def _extents(touched: kit.Touched, width: Width) -> kit.Extents:
     call = touched.call
     pixels, depth, channels = call["pixels"], call["depth"], call["channels"]
     constants = {"parameters": width.parameter_bytes(channels, depth)}
     scratch = 2 * call["at_once"] * depth
-    read, written = whole(pixels * depth), whole(pixels * channels)
+    read, written = kit.whole(pixels * depth), kit.whole(pixels * channels)
     for loop in call.loops:
-        read = Extent(0, read.end, _step(call, "input"), loop.count)
-        written = Extent(0, written.end, _step(call, "output"), loop.count)
-    return Extents({0: read}, {0: written}, constants, scratch)
+        read = kit.Extent(0, read.end, _step(call, "input"), loop.count)
+        written = kit.Extent(0, written.end, _step(call, "output"), loop.count)
+    return kit.Extents({0: read}, {0: written}, constants, scratch)
 
 
-def _step(call: Call, name: str) -> int:
+def _step(call: kit.Call, name: str) -> int:
     """How far the only loop around a call moves a pointer on."""
     pointer = call.arguments[name]
-    assert isinstance(pointer, Input | Output)
+    assert isinstance(pointer, kit.Input | kit.Output)
     ((_, elements),) = pointer.steps
     return elements

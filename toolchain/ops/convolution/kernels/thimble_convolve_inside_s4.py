@@ -4,15 +4,15 @@ channels and two windows.
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import thimble_convolve_inside_s8
 from toolchain.ops.convolution.kernels.blocks import FOUR_BITS
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_convolve_inside_s4"
 
 
-def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
     """Of one image, without groups and padding."""
-    return thimble_convolve_inside_s8.of_width(FUNCTION, FOUR_BITS, op, graph, window)
+    return thimble_convolve_inside_s8.of_width(FUNCTION, FOUR_BITS, op, window)

@@ -9,34 +9,35 @@ import math
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernel_parts import own_requant
 from toolchain.ops.convolution.kernels.blocks import EIGHT_BITS, Form, Width, blocked_kernel
 from toolchain.ops.convolution.kernels.shape import image
 from toolchain.ops.convolution.kernels.thimble_convolve_s8 import gathered_windows
 from toolchain.ops.convolution.structs import own_arguments
-from toolchain.ops.extents import Extent, Extents
-from toolchain.ops.kernel import Argument, Call, Kernel, Struct, Touched
 from toolchain.ops.weighted import WEIGHTS, constant_of
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_convolve_inside_s8"
 
 
-def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
     """Of one image, without groups and padding."""
-    return of_width(FUNCTION, EIGHT_BITS, op, graph, window)
+    return of_width(FUNCTION, EIGHT_BITS, op, window)
 
 
-def of_width(function: str, width: Width, op: Op, graph: Graph, window: Window) -> Kernel:
+def of_width(
+    function: str, width: Width, op: kit.Operator[Convolution], window: Window
+) -> kit.Kernel:
     """The kernel of weights so wide."""
-    x, y = graph.input(op, 0).shape, graph.output(op).shape
+    x, y = op.x.shape, op.y.shape
     row_bytes = window.kernel[1] * x[3]
 
     def form(at_once: int) -> Form:
-        def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+        def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
             line = input_line or x[2] * x[3]
-            shape: dict[str, Argument] = {
+            shape: dict[str, kit.Argument] = {
                 "output_h": y[1],
                 "output_w": y[2],
                 "output_c": y[3],
@@ -48,25 +49,24 @@ def of_width(function: str, width: Width, op: Op, graph: Graph, window: Window) 
                 "output_step": output_line or y[2] * y[3],
                 "at_once": at_once,
             }
-            struct = Struct("thimble_inside_shape", shape)
-            return (Call(function, own_arguments(struct, own_requant(op, graph))),)
+            struct = kit.Struct("thimble_inside_shape", shape)
+            return (kit.Call(function, own_arguments(struct, own_requant(op))),)
 
         return Form(calls, 2 * at_once * window.kernel[0] * row_bytes)
 
     return blocked_kernel(
         op,
-        graph,
         function,
         window,
-        constant_of(graph.input(op, WEIGHTS)).astype(np.int8, copy=False),
+        constant_of(op.input(WEIGHTS)).astype(np.int8, copy=False),
         width,
         form=form,
-        gathered=lambda: gathered_windows(op, graph, window, x[3]),
+        gathered=lambda: gathered_windows(op, window, x[3]),
         extents=lambda touched: _extents(touched, width),
     )
 
 
-def _extents(touched: Touched, width: Width) -> Extents:
+def _extents(touched: kit.Touched, width: Width) -> kit.Extents:
     call = touched.call
     shape = {
         name: call[f"shape.{name}"]
@@ -80,8 +80,8 @@ def _extents(touched: Touched, width: Width) -> Extents:
     line = touched.input_line() or math.gcd(down, steps["row_step"], steps["line_step"])
     taps = 4 * shape["kernel_h"] * shape["row_words"]
     one = (1, shape["output_h"], shape["output_w"], shape["output_c"])
-    return Extents(
-        {0: Extent(0, run, line, down // line + 1)},
+    return kit.Extents(
+        {0: kit.Extent(0, run, line, down // line + 1)},
         {0: image(one, line=touched.output_line)},
         {"parameters": width.parameter_bytes(shape["output_c"], taps)},
         2 * call["shape.at_once"] * taps,

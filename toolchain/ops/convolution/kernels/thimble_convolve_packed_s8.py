@@ -7,8 +7,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernel_parts import (
     own_requant,
     packed_comment,
@@ -26,8 +27,6 @@ from toolchain.ops.convolution.packing import (
     filled_up,
 )
 from toolchain.ops.convolution.structs import conv_shape, own_arguments
-from toolchain.ops.extents import Extents, round_up
-from toolchain.ops.kernel import Call, Constant, Kernel, Terms, Touched
 from toolchain.ops.terms import is_narrow, slow_channels
 from toolchain.ops.weighted import WEIGHTS, constant_of
 from toolchain.ops.window import Window
@@ -39,27 +38,27 @@ _HEAD_WORDS = 9
 """Of a block: biases, multipliers and shift codes."""
 
 
-def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
     """Of an operator without groups and a zero point of its weights."""
-    weights = graph.input(op, WEIGHTS)
+    weights = op.input(WEIGHTS)
     channels, height, width, depth = weights.shape
     filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
-    scales = scaled(op, graph, filters)
+    scales = scaled(op, filters)
 
-    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
-        shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line))
-        return (Call(FUNCTION, own_arguments(shape, own_requant(op, graph))),)
+    def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
+        shape = conv_shape(op, window, depth, lines=(input_line, output_line))
+        return (kit.Call(FUNCTION, own_arguments(shape, own_requant(op))),)
 
     comment = packed_comment("filters", weights.shape, FUNCTION)
-    return Kernel(
+    return kit.Kernel(
         calls(0, 0),
         _extents,
-        constants=(Constant("parameters", lambda: _packed(scales()), comment),),
-        scratch_bytes=8 * height * width * depth + round_up(depth, 4),
-        strided=strided_image(op, graph),
+        constants=(kit.Constant("parameters", lambda: _packed(scales()), comment),),
+        scratch_bytes=8 * height * width * depth + kit.round_up(depth, 4),
+        strided=strided_image(op),
         calls_with_gaps=calls,
-        find_overlaps=lambda: gathered_overlap(op, graph, window, 4),
-        find_terms=lambda: _terms(op, graph, window, filters),
+        find_overlaps=lambda: gathered_overlap(op, window, 4),
+        find_terms=lambda: _terms(op, window, filters),
     )
 
 
@@ -91,7 +90,7 @@ def _packed(scales: Scaling) -> Int32:
     return np.concatenate(parts).astype(np.int32)
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     """The parameters say themselves how long they are."""
     call = touched.call
     words = _packed_words(touched.constants["parameters"], call["shape.output_c"], taps(call))
@@ -111,21 +110,21 @@ def _packed_words(parameters: NDArray[np.generic], channels: int, taps: int) -> 
     return at
 
 
-def _terms(op: Op, graph: Graph, window: Window, filters: Int8) -> Terms:
+def _terms(op: kit.AnyOperator, window: Window, filters: Int8) -> kit.Terms:
     """Of `filters` [channels, taps] there are as many runs as the largest sum of magnitudes in a
     block needs, and as the longest runs leave; more than these where sums do not come out even.
     """
-    batches, out_h, out_w, channels = graph.output(op).shape
-    taps, depth = filters.shape[1], graph.input(op, WEIGHTS).shape[3]
+    batches, out_h, out_w, channels = op.y.shape
+    taps, depth = filters.shape[1], op.input(WEIGHTS).shape[3]
     sums = np.abs(filters.astype(np.int16)).sum(axis=1, dtype=np.int64)
     largest = np.maximum.reduceat(sums, np.arange(0, channels, 4))
     runs = float(np.maximum(largest / LARGEST_SUM, taps / MOST_TAPS).sum())
     fours = batches * -(-out_h * out_w // 4)
     outputs = batches * out_h * out_w * channels
     blocks = -(-channels // 4)
-    path, slow = slow_channels(op, graph)
+    path, slow = slow_channels(op)
     slow_outputs = batches * out_h * out_w * int(slow.sum())
-    rows, columns = walked(op, graph, window)
+    rows, columns = walked(op, window)
     whole_rows = window.dilation[1] == 1 or window.kernel[1] == 1
     whole = columns.whole * rows.taps if whole_rows else 0
     pieces = whole + (rows.windows * columns.windows * window.kernel[0] - whole) * window.kernel[1]
@@ -140,5 +139,5 @@ def _terms(op: Op, graph: Graph, window: Window, filters: Int8) -> Terms:
         "block tap": fours * blocks * taps,
         "output": outputs - slow_outputs,
         f"{path} output": slow_outputs,
-        "narrow output": outputs * is_narrow(op, graph),
+        "narrow output": outputs * is_narrow(op),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.convolution.kernels.int16 import (
     filter_bytes,
@@ -11,30 +11,28 @@ from toolchain.ops.convolution.kernels.int16 import (
     own_kernel,
     per_channel,
 )
-from toolchain.ops.extents import Extents
-from toolchain.ops.kernel import Kernel, Packed, Touched, constant
 from toolchain.ops.weighted import WEIGHTS, constant_of
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_convolve_s16"
 
 
-def kernel(op: Op, graph: Graph, window: Window, activation: Activation) -> Kernel:
+def kernel(op: kit.AnyOperator, window: Window, activation: Activation) -> kit.Kernel:
     """Of a conv2d. Raises as `per_channel`."""
-    return own_kernel(op, graph, FUNCTION, window, activation)
+    return own_kernel(op, FUNCTION, window, activation)
 
 
-def depthwise(op: Op, graph: Graph, window: Window, activation: Activation) -> Kernel:
+def depthwise(op: kit.AnyOperator, window: Window, activation: Activation) -> kit.Kernel:
     """Of a depthwise_conv2d: groups of one channel, whose filters are packed."""
-    weights = constant_of(graph.input(op, WEIGHTS))
+    weights = constant_of(op.input(WEIGHTS))
     rows = weights.reshape(-1, weights.shape[3]).T
     constants = (
-        constant("weights", rows.reshape(-1), "filters, channel x height x width"),
-        *per_channel(op, graph, rows),
+        kit.constant("weights", rows.reshape(-1), "filters, channel x height x width"),
+        *per_channel(op, rows),
     )
-    call = own_call(op, graph, FUNCTION, window, activation, 1, Packed("weights"))
-    return Kernel((call,), _packed_extents, constants=constants)
+    call = own_call(op, FUNCTION, window, activation, 1, kit.Packed("weights"))
+    return kit.Kernel((call,), _packed_extents, constants=constants)
 
 
-def _packed_extents(touched: Touched) -> Extents:
+def _packed_extents(touched: kit.Touched) -> kit.Extents:
     return own_extents(touched, {}, {"weights": filter_bytes(touched.call)})

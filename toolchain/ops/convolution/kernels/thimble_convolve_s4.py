@@ -4,16 +4,16 @@ windows.
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import thimble_convolve_s8
 from toolchain.ops.convolution.kernels.blocks import FOUR_BITS
 from toolchain.ops.convolution.packing import Int8
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_convolve_s4"
 
 
-def kernel(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel:
+def kernel(op: kit.Operator[Convolution], window: Window, filters: Int8) -> kit.Kernel:
     """`filters` are [channels, height, width, depth], and fit four bits."""
-    return thimble_convolve_s8.of_width(FUNCTION, FOUR_BITS, op, graph, window, filters)
+    return thimble_convolve_s8.of_width(FUNCTION, FOUR_BITS, op, window, filters)

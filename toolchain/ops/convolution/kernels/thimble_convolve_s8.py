@@ -7,8 +7,8 @@ take quicker paths than those at its edges.
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import weight_zero_point
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution, weight_zero_point
 from toolchain.ops.convolution.kernel_parts import own_requant
 from toolchain.ops.convolution.kernels.blocks import (
     EIGHT_BITS,
@@ -22,52 +22,48 @@ from toolchain.ops.convolution.kernels.shape import extents_of_groups, groups_of
 from toolchain.ops.convolution.kernels.windows import Counts, gathered_terms
 from toolchain.ops.convolution.packing import Int8
 from toolchain.ops.convolution.structs import conv_shape, own_arguments
-from toolchain.ops.extents import Extents, round_up
-from toolchain.ops.kernel import Call, Kernel, Touched
 from toolchain.ops.weighted import WEIGHTS
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_convolve_s8"
 
 
-def kernel(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel:
+def kernel(op: kit.Operator[Convolution], window: Window, filters: Int8) -> kit.Kernel:
     """`filters` are [channels, height, width, depth]."""
-    words = _rows_are_words(op, graph, window, filters.shape[3])
-    return of_width(FUNCTION, EIGHT_BITS, op, graph, window, filters, rows_are_words=words)
+    words = _rows_are_words(op, window, filters.shape[3])
+    return of_width(FUNCTION, EIGHT_BITS, op, window, filters, rows_are_words=words)
 
 
 def of_width(
     function: str,
     width: Width,
-    op: Op,
-    graph: Graph,
+    op: kit.Operator[Convolution],
     window: Window,
     filters: Int8,
     *,
     rows_are_words: bool = False,
-) -> Kernel:
+) -> kit.Kernel:
     """The kernel of weights so wide. `rows_are_words`: it reads each row of a window as a word."""
     depth, rows = filters.shape[3], filters.reshape(len(filters), -1)
-    zero_point = weight_zero_point(graph.input(op, WEIGHTS))
+    zero_point = weight_zero_point(op.input(WEIGHTS))
     lanes = -(-rows.shape[1] // (4 * SUMMED_TAPS)) if zero_point else 0
 
     def form(at_once: int) -> Form:
-        def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+        def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
             lines = (input_line, output_line)
-            shape = conv_shape(op, graph, window, depth, lines=lines, at_once=at_once)
-            return (Call(function, own_arguments(shape, own_requant(op, graph))),)
+            shape = conv_shape(op, window, depth, lines=lines, at_once=at_once)
+            return (kit.Call(function, own_arguments(shape, own_requant(op))),)
 
         return Form(calls, column_bytes(window.kernel, depth, at_once) + 8 * at_once * lanes)
 
     return blocked_kernel(
         op,
-        graph,
         function,
         window,
         filters,
         width,
         form=form,
-        gathered=lambda: gathered_windows(op, graph, window, depth, rows_are_words=rows_are_words),
+        gathered=lambda: gathered_windows(op, window, depth, rows_are_words=rows_are_words),
         extents=lambda touched: _extents(touched, width),
     )
 
@@ -76,25 +72,25 @@ def column_bytes(kernel: tuple[int, int], depth: int, columns: int) -> int:
     """Scratch in bytes for `columns` columns of taps in int16, and room to gather pixels whose
     channels are not whole words: one window or, of four columns, four.
     """
-    taps, row = round_up(kernel[0] * kernel[1] * depth, 4), kernel[1] * depth
+    taps, row = kit.round_up(kernel[0] * kernel[1] * depth, 4), kernel[1] * depth
     if depth % 4 == 0:
         return 2 * columns * taps
     windows = 4 if columns == 4 else 1
     return 2 * columns * taps + (row if row % 4 == 0 else windows * taps + 4)
 
 
-def _extents(touched: Touched, width: Width) -> Extents:
+def _extents(touched: kit.Touched, width: Width) -> kit.Extents:
     call = touched.call
     _, channels = groups_of(call)
     # Of a filter: whole words, and the factors of the lanes that hold window sums.
-    weighted = round_up(taps(call), 4)
+    weighted = kit.round_up(taps(call), 4)
     if call.get("shape.weight_zero_point"):
         weighted += 4 * -(-taps(call) // (4 * SUMMED_TAPS))
     scratch = column_scratch(call, weighted, call["shape.at_once"])
     return extents_of_groups(touched, width.parameter_bytes(channels, weighted), scratch)
 
 
-def column_scratch(call: Call, taps: int, columns: int) -> int:
+def column_scratch(call: kit.Call, taps: int, columns: int) -> int:
     """Columns of `taps` int16; room to gather pixels that are not whole words, of four columns for
     four windows. As the header says.
     """
@@ -102,23 +98,23 @@ def column_scratch(call: Call, taps: int, columns: int) -> int:
     if call["shape.depth"] % 4 == 0:
         return 2 * columns * taps
     return 2 * columns * taps + (
-        row if row % 4 == 0 else windows * round_up(call["shape.kernel_h"] * row, 4) + 4
+        row if row % 4 == 0 else windows * kit.round_up(call["shape.kernel_h"] * row, 4) + 4
     )
 
 
 def gathered_windows(
-    op: Op, graph: Graph, window: Window, depth: int, *, rows_are_words: bool = False
+    op: kit.AnyOperator, window: Window, depth: int, *, rows_are_words: bool = False
 ) -> Gathered:
     """How often windows are gathered, each of which reads `depth` channels."""
-    x, weights = graph.input(op, 0), graph.input(op, WEIGHTS)
-    batches, out_h, out_w, _ = graph.output(op).shape
+    x, weights = op.x, op.input(WEIGHTS)
+    batches, out_h, out_w, _ = op.y.shape
     pixels, times = out_h * out_w, batches * (x.shape[3] // depth)
     words = -(-window.kernel[0] * window.kernel[1] * depth // 4)
     terms: Counts = {"call": 1.0}
     if rows_are_words:
         terms |= {"word window": times * pixels, "word row": times * pixels * window.kernel[0]}
     else:
-        terms |= gathered_terms(op, graph, window, depth, times)
+        terms |= gathered_terms(op, window, depth, times)
     terms["group"] = times
     if weight_zero_point(weights):
         terms["summed column"] = times * pixels
@@ -127,8 +123,8 @@ def gathered_windows(
     return Gathered(terms, times, pixels, words)
 
 
-def _rows_are_words(op: Op, graph: Graph, window: Window, depth: int) -> bool:
+def _rows_are_words(op: kit.AnyOperator, window: Window, depth: int) -> bool:
     """Whether each row of a window is one word, of several pixels."""
-    x = graph.input(op, 0)
+    x = op.x
     runs = window.dilation[1] == 1 and depth == x.shape[3] and x.shape[2] * depth >= 4
     return runs and depth < 4 and window.kernel[1] * depth == 4

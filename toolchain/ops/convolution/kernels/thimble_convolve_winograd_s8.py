@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.winograd import Form, winograd_kernel
-from toolchain.ops.kernel import Kernel
 
 FUNCTION = "thimble_convolve_winograd_s8"
 _BY_COLUMNS = tuple((row, column) for column in (1, 2, 0, 3) for row in (1, 2, 0))
@@ -21,6 +21,6 @@ FORM = Form(
 )
 
 
-def kernel(op: Op, graph: Graph, most: int) -> Kernel | None:
+def kernel(op: kit.Operator[Convolution], most: int) -> kit.Kernel | None:
     """With `most` tiles together, 2 or 3; None where it does not apply."""
-    return winograd_kernel(FORM, op, graph, most)
+    return winograd_kernel(FORM, op, most)

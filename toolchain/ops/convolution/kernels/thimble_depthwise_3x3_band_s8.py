@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from toolchain.ir import Graph, Op
 from toolchain.kernels.runtime_c import defined
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.lines_3x3 import (
     FOUR,
     LINES,
@@ -18,7 +19,6 @@ from toolchain.ops.convolution.kernels.lines_3x3 import (
 from toolchain.ops.convolution.kernels.walks import Walk
 from toolchain.ops.convolution.kernels.windows import Counts
 from toolchain.ops.convolution.packing import Ending, Scaling
-from toolchain.ops.kernel import Call, Kernel
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_depthwise_3x3_band_s8"
@@ -35,36 +35,33 @@ FOURS_LINE_BYTES = (
 
 
 def kernel(
-    op: Op,
-    graph: Graph,
+    op: kit.Operator[Convolution],
     window: Window,
     walk: Walk,
     endings: Callable[[], tuple[Scaling, Ending]],
-) -> Kernel:
+) -> kit.Kernel:
     """Of a stride of 1 along rows. `endings` is as in `lines_kernel`."""
-    return band_kernel(FUNCTION, op, graph, window, walk, endings)
+    return band_kernel(FUNCTION, op, window, walk, endings)
 
 
 def band_kernel(
     function: str,
-    op: Op,
-    graph: Graph,
+    op: kit.Operator[Convolution],
     window: Window,
     walk: Walk,
     endings: Callable[[], tuple[Scaling, Ending]],
-) -> Kernel:
+) -> kit.Kernel:
     """A call of `function`, of whose lines one is long enough."""
     turned = " transposed" if walk.transposed else ""
     fours = " of four channels" if walk.at_once else ""
-    rows = graph.output(op).shape[2 if walk.transposed else 1]
+    rows = op.y.shape[2 if walk.transposed else 1]
     return lines_kernel(
         op,
-        graph,
         function,
         window,
         walk,
         endings,
-        scratch_bytes=scratch_bytes(walk, graph.output(op).shape),
+        scratch_bytes=scratch_bytes(walk, op.y.shape),
         scratch_touched=_scratch_touched,
         line_terms=_lines_of_four if walk.at_once else _lines,
         bands=-(-rows // walk.band),
@@ -89,7 +86,7 @@ def scratch_bytes(walk: Walk, output: tuple[int, ...]) -> int:
     return line * max(walk.at_once, 1) * ((walk.band - 1) * walk.window.stride[0] + LINES)
 
 
-def _scratch_touched(call: Call) -> int:
+def _scratch_touched(call: kit.Call) -> int:
     seen, at_once = line_bytes(call["shape.output_w"], call["shape.stride_w"]), 1
     lengths = LINE_BYTES
     if call.get("shape.at_once"):
@@ -98,7 +95,9 @@ def _scratch_touched(call: Call) -> int:
     return line * ((call["shape.band"] - 1) * call["shape.stride_h"] + LINES)
 
 
-def _bands(call: Call, channels: int, lengths: tuple[int, ...], at_once: int) -> tuple[int, Counts]:
+def _bands(
+    call: kit.Call, channels: int, lengths: tuple[int, ...], at_once: int
+) -> tuple[int, Counts]:
     """Image rows that are read for a channel, and the terms of the rest that is done with lines.
     `at_once`: channels whose lines lie together, in lines of the first of `lengths` bytes that is
     enough.
@@ -128,7 +127,7 @@ def _bands(call: Call, channels: int, lengths: tuple[int, ...], at_once: int) ->
     }
 
 
-def _lines(call: Call, channels: int, inside: int) -> Counts:
+def _lines(call: kit.Call, channels: int, inside: int) -> Counts:
     """Lines are made channel by channel."""
     lines, terms = _bands(call, channels, LINE_BYTES, 1)
     return terms | {
@@ -140,7 +139,7 @@ def _lines(call: Call, channels: int, inside: int) -> Counts:
     }
 
 
-def _lines_of_four(call: Call, channels: int, inside: int) -> Counts:
+def _lines_of_four(call: kit.Call, channels: int, inside: int) -> Counts:
     """Lines are made of four channels at once."""
     lines, terms = _bands(call, channels, FOURS_LINE_BYTES, FOURS)
     odd = call["shape.pad_left"] % 2 if inside else 0

@@ -6,22 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.thimble_depthwise_3x3_band_s8 import band_kernel
 from toolchain.ops.convolution.kernels.walks import Walk
 from toolchain.ops.convolution.packing import Ending, Scaling
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_depthwise_3x3_band_step_2_s8"
 
 
 def kernel(
-    op: Op,
-    graph: Graph,
+    op: kit.Operator[Convolution],
     window: Window,
     walk: Walk,
     endings: Callable[[], tuple[Scaling, Ending]],
-) -> Kernel:
+) -> kit.Kernel:
     """`endings` is as in `lines_kernel`."""
-    return band_kernel(FUNCTION, op, graph, window, walk, endings)
+    return band_kernel(FUNCTION, op, window, walk, endings)

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.lines_3x3 import (
     FOUR,
     LINES,
@@ -17,24 +18,22 @@ from toolchain.ops.convolution.kernels.lines_3x3 import (
 from toolchain.ops.convolution.kernels.walks import Walk
 from toolchain.ops.convolution.kernels.windows import Counts
 from toolchain.ops.convolution.packing import Ending, Scaling
-from toolchain.ops.kernel import Call, Kernel
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_depthwise_3x3_s8"
 
 
 def kernel(
-    op: Op, graph: Graph, window: Window, endings: Callable[[], tuple[Scaling, Ending]]
-) -> Kernel:
+    op: kit.Operator[Convolution], window: Window, endings: Callable[[], tuple[Scaling, Ending]]
+) -> kit.Kernel:
     """`endings` is as in `lines_kernel`."""
     return lines_kernel(
         op,
-        graph,
         FUNCTION,
         window,
         Walk(window, 1),
         endings,
-        scratch_bytes=scratch_bytes(graph.output(op).shape[2], window.stride[1]),
+        scratch_bytes=scratch_bytes(op.y.shape[2], window.stride[1]),
         scratch_touched=lambda call: scratch_bytes(call["shape.output_w"], call["shape.stride_w"]),
         line_terms=_line_terms,
     )
@@ -45,7 +44,7 @@ def scratch_bytes(columns: int, stride: int) -> int:
     return LINES * line_bytes(columns, stride)
 
 
-def _line_terms(call: Call, channels: int, inside: int) -> Counts:
+def _line_terms(call: kit.Call, channels: int, inside: int) -> Counts:
     odd, pairs = call["shape.pad_left"] % 2 if inside else 0, pairs_of(call)
     tops = (
         row * call["shape.stride_h"] - call["shape.pad_top"]

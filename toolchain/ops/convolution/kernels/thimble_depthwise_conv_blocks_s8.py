@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
 from toolchain.kernels.runtime_c import defined
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.shape import extents_of_images
 from toolchain.ops.convolution.kernels.walks import (
     Walk,
@@ -24,8 +25,6 @@ from toolchain.ops.convolution.kernels.walks import (
 from toolchain.ops.convolution.kernels.windows import Counts, walked
 from toolchain.ops.convolution.overlaps import channel_block_overlaps
 from toolchain.ops.convolution.packing import Ending, Int8, as_words, joined
-from toolchain.ops.extents import Extents
-from toolchain.ops.kernel import Kernel, Terms, Touched
 from toolchain.ops.terms import is_narrow
 from toolchain.ops.window import Window
 
@@ -34,12 +33,12 @@ _EDGE_OUTPUTS = defined(f"source/convolution/{FUNCTION}.c", "EDGE_OUTPUTS")
 """Outputs at an edge whose windows are gathered together."""
 
 
-def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
     """Of a multiple of four channels with one filter each, without a zero point of weights."""
-    y, (height, width) = graph.output(op), window.kernel
+    y, (height, width) = op.y, window.kernel
     band = waiting_rows(y.shape[1], window)
     seen = (min(y.shape[2], _EDGE_OUTPUTS) - 1) * window.stride[1] + window.extent[1]
-    endings = ended(op, graph, raised)
+    endings = ended(op, raised)
 
     def packed() -> Int32:
         scales, ending = endings()
@@ -47,7 +46,6 @@ def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
 
     found = walked_depthwise(
         op,
-        graph,
         FUNCTION,
         Walk(window, band),
         packed,
@@ -56,8 +54,8 @@ def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
     )
     return replace(
         found,
-        find_overlaps=lambda: channel_block_overlaps(op, graph, window, band),
-        find_terms=lambda: _terms(op, graph, window, endings()[1]),
+        find_overlaps=lambda: channel_block_overlaps(op, window, band),
+        find_terms=lambda: _terms(op, window, endings()[1]),
     )
 
 
@@ -74,7 +72,7 @@ def _packed(filters: Int8, ending: Ending) -> Int32:
     )
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     taps = call["shape.kernel_h"] * call["shape.kernel_w"]
     parameters = 4 * (call["shape.output_c"] // 4) * (13 + taps)
@@ -85,10 +83,10 @@ def _extents(touched: Touched) -> Extents:
     return extents_of_images(touched, parameters, scratch)
 
 
-def _terms(op: Op, graph: Graph, window: Window, ending: Ending) -> Terms:
-    batches, out_h, out_w, channels = graph.output(op).shape
+def _terms(op: kit.Operator[Convolution], window: Window, ending: Ending) -> kit.Terms:
+    batches, out_h, out_w, channels = op.y.shape
     (kernel_h, kernel_w), stride_w = window.kernel, window.stride[1]
-    rows, columns = walked(op, graph, window)
+    rows, columns = walked(op, window)
     whole = rows.whole if columns.whole else 0
     left = min(-(-window.padding.left // stride_w), out_w)
     sides = (left, out_w - left - columns.whole)
@@ -109,7 +107,7 @@ def _terms(op: Op, graph: Graph, window: Window, ending: Ending) -> Terms:
         "gathered pixel": each
         * kernel_h
         * (edge * stride_w + runs * (window.extent[1] - stride_w)),
-        "narrow four": outputs * is_narrow(op, graph),
+        "narrow four": outputs * is_narrow(op),
     }
     terms[f"{path} output"] = slow_outputs
     terms[f"{path} tap"] = slow_outputs * kernel_h * kernel_w

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.shape import extents_of_images
 from toolchain.ops.convolution.kernels.walks import (
     Walk,
@@ -23,8 +24,6 @@ from toolchain.ops.convolution.kernels.windows import Counts
 from toolchain.ops.convolution.overlaps import line_overlaps
 from toolchain.ops.convolution.packing import Ending, Int8, as_words, filled_up, joined
 from toolchain.ops.convolution.structs import transposed_window
-from toolchain.ops.extents import Extents, round_up
-from toolchain.ops.kernel import Call, Kernel, Terms, Touched
 from toolchain.ops.terms import is_narrow
 from toolchain.ops.window import Window
 
@@ -33,10 +32,10 @@ _BAND_BYTES = 640
 """Scratch in bytes that it may always take; one output row may need more."""
 
 
-def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
     """Rows and columns change places where that makes the rows the longer."""
-    (height, width), endings = window.kernel, ended(op, graph, raised)
-    _, rows, columns, _ = graph.output(op).shape
+    (height, width), endings = window.kernel, ended(op, raised)
+    _, rows, columns, _ = op.y.shape
     walked, transposed = window, (rows, height) > (columns, width)
     if transposed:
         walked, rows, columns = transposed_window(window), columns, rows
@@ -48,7 +47,6 @@ def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
 
     found = walked_depthwise(
         op,
-        graph,
         FUNCTION,
         Walk(walked, band, transposed),
         packed,
@@ -57,8 +55,8 @@ def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
     )
     return replace(
         found,
-        find_overlaps=lambda: line_overlaps(op, graph, window, transposed),
-        find_terms=lambda: _terms(op, graph, found.calls[0], line, endings()[1]),
+        find_overlaps=lambda: line_overlaps(op, window, transposed),
+        find_terms=lambda: _terms(op, found.calls[0], line, endings()[1]),
     )
 
 
@@ -70,8 +68,8 @@ def _band(window: Window, rows: int, columns: int) -> int:
 
 def _line(window: Window, columns: int) -> int:
     """int16 values of an image line in scratch."""
-    outputs = round_up(columns, 4) if window.stride[1] == 1 else columns
-    return round_up((outputs - 1) * window.stride[1] + window.extent[1], 2) + 2
+    outputs = kit.round_up(columns, 4) if window.stride[1] == 1 else columns
+    return kit.round_up((outputs - 1) * window.stride[1] + window.extent[1], 2) + 2
 
 
 def _line_bytes(window: Window, columns: int, band: int) -> int:
@@ -87,30 +85,30 @@ def _packed(filters: Int8, ending: Ending) -> Int32:
     return joined([heads, as_words(filled_up(taps, 1, 4))])
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     taps = call["shape.kernel_h"] * call["shape.kernel_w"]
     parameters = 4 * call["shape.output_c"] * (3 + -(-(1 + taps) // 4))
     return extents_of_images(touched, parameters, _lines_scratch(call))
 
 
-def _lines_scratch(call: Call) -> int:
+def _lines_scratch(call: kit.Call) -> int:
     """As the header says."""
     band, columns = call["shape.band"], call["shape.output_w"]
     kernel = (call["shape.kernel_h"], call["shape.kernel_w"])
     stride = (call["shape.stride_h"], call["shape.stride_w"])
     dilation = (call["shape.dilation_h"], call["shape.dilation_w"])
     lines = (band - 1) * stride[0] + (kernel[0] - 1) * dilation[0] + 1
-    outputs = round_up(columns, 4) if stride[1] == 1 else columns
+    outputs = kit.round_up(columns, 4) if stride[1] == 1 else columns
     seen = (outputs - 1) * stride[1] + (kernel[1] - 1) * dilation[1] + 1
-    line = round_up(seen, 2) + 2
+    line = kit.round_up(seen, 2) + 2
     taps = 4 * kernel[0] * (kernel[1] // 2 + 1)
     return 2 * (lines * line + taps) + 4 * (band * columns + 1)
 
 
-def _terms(op: Op, graph: Graph, call: Call, line: int, ending: Ending) -> Terms:
+def _terms(op: kit.Operator[Convolution], call: kit.Call, line: int, ending: Ending) -> kit.Terms:
     """`line` is the length of an image row in scratch, in int16 values."""
-    batches, channels = graph.output(op).shape[0], graph.output(op).shape[3]
+    batches, channels = op.y.shape[0], op.y.shape[3]
     in_h, in_w = call["shape.input_h"], call["shape.input_w"]
     out_h, out_w = call["shape.output_h"], call["shape.output_w"]
     kernel_h, kernel_w = call["shape.kernel_h"], call["shape.kernel_w"]
@@ -147,7 +145,7 @@ def _terms(op: Op, graph: Graph, call: Call, line: int, ending: Ending) -> Terms
         "line blank": each * image_lines * (line - inside),
         "blank line": each * (lines - image_lines),
         "blank line pixel": each * (lines - image_lines) * line,
-        "narrow four": each * out_h * out_w / 4 * is_narrow(op, graph),
+        "narrow four": each * out_h * out_w / 4 * is_narrow(op),
         "output": outputs,
         f"{path} output": slow_outputs,
     }

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from toolchain.ir import Graph, Op
 from toolchain.kernels.runtime_c import defined
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernel_parts import own_lane_endings, scaled
 from toolchain.ops.convolution.kernels.lanes import LANE_SCALING, ending_terms, lane_scaling
 from toolchain.ops.convolution.kernels.shape import extents_of_images
@@ -20,8 +21,6 @@ from toolchain.ops.convolution.kernels.walks import (
 )
 from toolchain.ops.convolution.overlaps import channel_block_overlaps
 from toolchain.ops.convolution.packing import Ending, Int8, as_words, joined
-from toolchain.ops.extents import Extents
-from toolchain.ops.kernel import Kernel, Terms, Touched
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_depthwise_lanes_s8"
@@ -29,25 +28,25 @@ _TOGETHER = defined(f"source/convolution/{FUNCTION}.c", "TOGETHER")
 """Outputs of a row that are computed together."""
 
 
-def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
     """Of a multiple of four channels with one filter each, without dilation and zero point of
     weights.
     """
-    y = graph.output(op)
+    y = op.y
     band, columns = waiting_rows(y.shape[1], window), max(y.shape[2], _TOGETHER)
     seen = (columns - 1) * window.stride[1] + window.kernel[1]
-    scales = scaled(op, graph, channel_filters(op, graph))
+    scales = scaled(op, channel_filters(op))
 
     def packed() -> Int32:
         found = scales()
-        return _packed(found.filters, own_lane_endings(op, graph, found))
+        return _packed(found.filters, own_lane_endings(op, found))
 
     scratch = 4 * (window.kernel[0] * seen + band * columns)
     walk = Walk(window, band)
     return replace(
-        walked_depthwise(op, graph, FUNCTION, walk, packed, scratch, _extents),
-        find_overlaps=lambda: channel_block_overlaps(op, graph, window, band),
-        find_terms=lambda: _terms(op, graph, window),
+        walked_depthwise(op, FUNCTION, walk, packed, scratch, _extents),
+        find_overlaps=lambda: channel_block_overlaps(op, window, band),
+        find_terms=lambda: _terms(op, window),
     )
 
 
@@ -57,7 +56,7 @@ def _packed(filters: Int8, ending: Ending) -> Int32:
     return joined([lane_scaling(ending), as_words(blocks).reshape(len(blocks), -1)])
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     taps = call["shape.kernel_h"] * call["shape.kernel_w"]
     columns = max(call["shape.output_w"], _TOGETHER)
@@ -66,8 +65,8 @@ def _extents(touched: Touched) -> Extents:
     return extents_of_images(touched, call["shape.output_c"] * (LANE_SCALING + taps), scratch)
 
 
-def _terms(op: Op, graph: Graph, window: Window) -> Terms:
-    batches, out_h, out_w, channels = graph.output(op).shape
+def _terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
+    batches, out_h, out_w, channels = op.y.shape
     (kernel_h, kernel_w), stride = window.kernel, window.stride
     blocks = batches * channels // 4
     columns = max(out_w, _TOGETHER)
@@ -82,5 +81,5 @@ def _terms(op: Op, graph: Graph, window: Window) -> Terms:
         "four": fours,
         "four row": fours * kernel_h,
         "four tap": fours * kernel_h * kernel_w,
-        **ending_terms(op, graph, batches * out_h * out_w),
+        **ending_terms(op, batches * out_h * out_w),
     }

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from toolchain.ir import Graph, Op
 from toolchain.kernels.runtime_c import defined
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernel_parts import own_lane_endings, scaled
 from toolchain.ops.convolution.kernels.lanes import LANE_SCALING, ending_terms, lane_scaling
 from toolchain.ops.convolution.kernels.shape import extents_of_images
@@ -20,8 +21,6 @@ from toolchain.ops.convolution.kernels.walks import (
 )
 from toolchain.ops.convolution.overlaps import channel_block_overlaps
 from toolchain.ops.convolution.packing import Ending, Int8, as_words, filled_up, joined
-from toolchain.ops.extents import Extents, round_up
-from toolchain.ops.kernel import Kernel, Terms, Touched
 from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
@@ -33,27 +32,27 @@ _STRIP = defined(_SOURCE, "STRIP")
 """Outputs of a row that are computed from the same columns."""
 
 
-def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
     """Of a multiple of four channels with one filter each, without dilation and zero point of
     weights.
     """
-    y = graph.output(op)
+    y = op.y
     band, columns = waiting_rows(y.shape[1], window), y.shape[2]
     at_once = _rows_at_once(window.kernel[0], window.stride[0])
-    scales = scaled(op, graph, channel_filters(op, graph))
+    scales = scaled(op, channel_filters(op))
 
     def packed() -> Int32:
         found = scales()
-        ending = own_lane_endings(op, graph, found)
+        ending = own_lane_endings(op, found)
         return _packed(found.filters.reshape(-1, *window.kernel), ending)
 
     scratch = _column_bytes(columns, window.stride[1]) + 4 * columns * (band + at_once - 1)
     walk = Walk(window, band)
     return replace(
-        walked_depthwise(op, graph, FUNCTION, walk, packed, scratch, _extents),
-        at_words=frozenset((op.inputs[INPUT], op.outputs[0])),
-        find_overlaps=lambda: channel_block_overlaps(op, graph, window, band),
-        find_terms=lambda: _terms(op, graph, window, at_once),
+        walked_depthwise(op, FUNCTION, walk, packed, scratch, _extents),
+        at_words=frozenset((op.op.inputs[INPUT], op.op.outputs[0])),
+        find_overlaps=lambda: channel_block_overlaps(op, window, band),
+        find_terms=lambda: _terms(op, window, at_once),
     )
 
 
@@ -65,7 +64,7 @@ def _rows_at_once(height: int, stride: int) -> int:
 def _column_bytes(columns: int, stride: int) -> int:
     """Bytes of the image columns that are gathered at a time."""
     seen = (min(columns, _STRIP) - 1) * stride + SIDE
-    return 4 * SIDE * round_up(seen, SIDE)
+    return 4 * SIDE * kit.round_up(seen, SIDE)
 
 
 def _packed(filters: Int8, ending: Ending) -> Int32:
@@ -74,7 +73,7 @@ def _packed(filters: Int8, ending: Ending) -> Int32:
     return joined([lane_scaling(ending), columns.reshape(len(filters) // 4, -1)])
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     parameters = call["shape.output_c"] * (LANE_SCALING + SIDE * call["shape.kernel_w"])
     at_once = _rows_at_once(call["shape.kernel_h"], call["shape.stride_h"])
@@ -83,10 +82,10 @@ def _extents(touched: Touched) -> Extents:
     return extents_of_images(touched, parameters, scratch)
 
 
-def _terms(op: Op, graph: Graph, window: Window, at_once: int) -> Terms:
+def _terms(op: kit.AnyOperator, window: Window, at_once: int) -> kit.Terms:
     """`at_once` rows of strips are computed together."""
-    batches, out_h, out_w, channels = graph.output(op).shape
-    width, stride, left = graph.input(op, 0).shape[2], window.stride, window.padding.left
+    batches, out_h, out_w, channels = op.y.shape
+    width, stride, left = op.x.shape[2], window.stride, window.padding.left
     blocks = batches * channels // 4
     pairs = out_h // 2 if at_once == 2 else 0
     turns = pairs + (out_h - 2 * pairs)
@@ -109,5 +108,5 @@ def _terms(op: Op, graph: Graph, window: Window, at_once: int) -> Terms:
         "window": 4 * blocks * out_w * (turns - pairs),
         "two windows": 4 * blocks * out_w * pairs,
         "output": blocks * out_h * out_w,
-        **ending_terms(op, graph, batches * out_h * out_w),
+        **ending_terms(op, batches * out_h * out_w),
     }

@@ -4,7 +4,7 @@ words; two pixels and two channels at a time.
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.convolution.kernels.sums import (
     extents_of_sums,
     pack_pairs,
@@ -13,37 +13,34 @@ from toolchain.ops.convolution.kernels.sums import (
     sums_kernel,
 )
 from toolchain.ops.convolution.kernels.thimble_convolve_s8 import column_bytes
-from toolchain.ops.extents import Extents, round_up
-from toolchain.ops.kernel import Kernel, Terms, Touched
 from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_partial_conv_1x1_s8"
 
 
-def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+def kernel(op: kit.AnyOperator, window: Window) -> kit.Kernel:
     """Of a window of one pixel, without strides and padding."""
-    depth, y = graph.input(op, INPUT).shape[3], graph.output(op).shape
+    depth, y = op.input(INPUT).shape[3], op.y.shape
     return sums_kernel(
         op,
-        graph,
         FUNCTION,
         {"pixels": y[0] * y[1] * y[2], "depth": depth, "channels": y[3]},
         pack=pack_pairs,
         scratch_bytes=column_bytes(window.kernel, depth, 2),
         extents=_extents,
-        terms=lambda: _terms(op, graph),
+        terms=lambda: _terms(op),
     )
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     pixels, depth, channels = call["pixels"], call["depth"], call["channels"]
-    parameters = pair_bytes(channels, round_up(depth, 4))
+    parameters = pair_bytes(channels, kit.round_up(depth, 4))
     return extents_of_sums(touched, pixels * depth, pixels * channels, parameters, 4 * depth, 0)
 
 
-def _terms(op: Op, graph: Graph) -> Terms:
-    batches, out_h, out_w, _ = graph.output(op).shape
-    pairs, words = -(-batches * out_h * out_w // 2), -(-graph.input(op, INPUT).shape[3] // 4)
-    return pair_terms(op, graph, {"call": 1.0, "column word": 2 * pairs * words}, pairs, words)
+def _terms(op: kit.AnyOperator) -> kit.Terms:
+    batches, out_h, out_w, _ = op.y.shape
+    pairs, words = -(-batches * out_h * out_w // 2), -(-op.input(INPUT).shape[3] // 4)
+    return pair_terms(op, {"call": 1.0, "column word": 2 * pairs * words}, pairs, words)

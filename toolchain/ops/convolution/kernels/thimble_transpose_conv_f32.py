@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from toolchain.ops import kit
 from toolchain.ops.convolution.kernels.float32 import float_kernel
-from toolchain.ops.kernel import Kernel, Struct
 
 FUNCTION = "thimble_transpose_conv_f32"
 
 
-def kernel(window: Struct) -> Kernel:
+def kernel(window: kit.Struct) -> kit.Kernel:
     """Of a window as `window_f32` makes it."""
     return float_kernel(FUNCTION, window)

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.arithmetic.rounding import Rounding
@@ -22,8 +22,6 @@ from toolchain.ops.convolution.kernels.thimble_transpose_conv_s8 import (
 )
 from toolchain.ops.convolution.packing import VECTOR_BYTES, Int8
 from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
-from toolchain.ops.extents import Extents, round_up
-from toolchain.ops.kernel import Call, Constant, Kernel, SafeOverlap, Terms, Touched
 from toolchain.ops.walks import lead_bytes, read_after
 from toolchain.ops.weighted import (
     INPUT,
@@ -36,13 +34,13 @@ FUNCTION = "thimble_transpose_conv_lanes_s8"
 
 
 def kernel(
-    op: Op, graph: Graph, window: Window, activation: Activation, rounding: Rounding
-) -> Kernel:
+    op: kit.AnyOperator, window: Window, activation: Activation, rounding: Rounding
+) -> kit.Kernel:
     """`window` is the forward convolution's. Raises ScaleError as `channel_scaling` does."""
-    weights, y = graph.input(op, WEIGHTS), graph.output(op)
+    weights, y = op.input(WEIGHTS), op.y
     filters = constant_of(weights).astype(np.int8, copy=False)
     scales = [
-        channel_scaling(op, graph, activation, rounding, part.reshape(len(filters), -1))
+        channel_scaling(op, activation, rounding, part.reshape(len(filters), -1))
         for part in _parts(filters, window.stride)
     ]
 
@@ -54,17 +52,17 @@ def kernel(
             [pack_fours(one.filters, end) for one, end in zip(found, ends, strict=True)]
         )
 
-    shape = conv_shape(op, graph, window, graph.input(op, INPUT).shape[3])
+    shape = conv_shape(op, window, op.input(INPUT).shape[3])
     taps = math.prod(-(-k // s) for k, s in zip(window.kernel, window.stride, strict=True))
-    return Kernel(
-        (Call(FUNCTION, own_arguments(shape, requant(y, activation))),),
+    return kit.Kernel(
+        (kit.Call(FUNCTION, own_arguments(shape, requant(y, activation))),),
         _extents,
         constants=(
-            Constant("parameters", packed, packed_comment("filters", weights.shape, FUNCTION)),
+            kit.Constant("parameters", packed, packed_comment("filters", weights.shape, FUNCTION)),
         ),
         scratch_bytes=column_bytes(taps * filters.shape[3]),
-        find_overlaps=lambda: _overlaps(op, graph, window),
-        find_terms=lambda: _terms(op, graph, window),
+        find_overlaps=lambda: _overlaps(op, window),
+        find_terms=lambda: _terms(op, window),
     )
 
 
@@ -85,36 +83,36 @@ def _parts(filters: Int8, stride: tuple[int, int]) -> list[Int8]:
     return parts
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     depth, met = call["shape.depth"], [_met(call, axis) for axis in "hw"]
     vectors = sum(
-        round_up(rows * columns * depth, VECTOR_BYTES) for rows in met[0] for columns in met[1]
+        kit.round_up(rows * columns * depth, VECTOR_BYTES) for rows in met[0] for columns in met[1]
     )
     scaled = LANE_SCALING * len(met[0]) * len(met[1])
-    parameters = round_up(call["shape.output_c"], 4) * (vectors + scaled)
+    parameters = kit.round_up(call["shape.output_c"], 4) * (vectors + scaled)
     return extents_of_outputs(touched, parameters, column_bytes(meeting_taps(call) * depth))
 
 
-def _met(call: Call, axis: str) -> list[int]:
+def _met(call: kit.Call, axis: str) -> list[int]:
     """Kernel rows or columns that outputs see, for each place modulo the stride; at least one."""
     kernel, stride = call[f"shape.kernel_{axis}"], call[f"shape.stride_{axis}"]
     return [max(-(-(kernel - first) // stride), 1) for first in range(stride)]
 
 
-def _overlaps(op: Op, graph: Graph, window: Window) -> tuple[SafeOverlap, ...]:
+def _overlaps(op: kit.AnyOperator, window: Window) -> tuple[kit.SafeOverlap, ...]:
     """Outputs of a row are written before others of it are gathered."""
-    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
-    firsts = first_inputs(op, graph, window)
+    x, y = op.input(INPUT).shape, op.y.shape
+    firsts = first_inputs(op, window)
     starts = np.arange(0, len(firsts), y[2])
     lead = lead_bytes((starts + y[2]) * y[3], read_after(firsts * x[3], starts))
-    return (SafeOverlap(INPUT, 0, lead),)
+    return (kit.SafeOverlap(INPUT, 0, lead),)
 
 
-def _terms(op: Op, graph: Graph, window: Window) -> Terms:
+def _terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
     """Pairs of outputs that agree modulo the strides."""
-    batches, out_h, out_w, channels = graph.output(op).shape
-    depth, stride, pads = graph.input(op, 0).shape[3], window.stride, window.padding
+    batches, out_h, out_w, channels = op.y.shape
+    depth, stride, pads = op.x.shape[3], window.stride, window.padding
     fours = -(-channels // 4)
     counts = dict.fromkeys(("run", "pair of pixels", "edge row", "edge vector", "block"), 0.0)
     counts |= {"call": 1.0, "uneven block": 0.0, "block vector": 0.0}

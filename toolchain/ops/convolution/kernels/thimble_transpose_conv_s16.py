@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.convolution.kernels.int16 import own_kernel
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.window import Window
 
 FUNCTION = "thimble_transpose_conv_s16"
 
 
-def kernel(op: Op, graph: Graph, window: Window, activation: Activation) -> Kernel:
+def kernel(op: kit.AnyOperator, window: Window, activation: Activation) -> kit.Kernel:
     """`window` is the forward convolution's. Raises as `per_channel`."""
-    return own_kernel(op, graph, FUNCTION, window, activation)
+    return own_kernel(op, FUNCTION, window, activation)

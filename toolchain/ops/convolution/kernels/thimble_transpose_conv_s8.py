@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.arithmetic.rounding import Rounding
@@ -17,8 +17,6 @@ from toolchain.ops.convolution.kernels.shape import image, input_shape, output_s
 from toolchain.ops.convolution.overlaps import gathered_lead
 from toolchain.ops.convolution.packing import Scaling, as_words, filled_up, joined
 from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
-from toolchain.ops.extents import Extents, round_up
-from toolchain.ops.kernel import Call, Constant, Kernel, SafeOverlap, Touched
 from toolchain.ops.walks import Int64, first_pixels, first_transposed_taps
 from toolchain.ops.weighted import (
     INPUT,
@@ -31,27 +29,27 @@ FUNCTION = "thimble_transpose_conv_s8"
 
 
 def kernel(
-    op: Op, graph: Graph, window: Window, activation: Activation, rounding: Rounding
-) -> Kernel:
+    op: kit.AnyOperator, window: Window, activation: Activation, rounding: Rounding
+) -> kit.Kernel:
     """`window` is the forward convolution's. Raises ScaleError as `channel_scaling` does."""
-    weights, y = graph.input(op, WEIGHTS), graph.output(op)
+    weights, y = op.input(WEIGHTS), op.y
     channels, height, width, depth = weights.shape
     filters = constant_of(weights).reshape(channels, -1).astype(np.int8, copy=False)
-    scales = channel_scaling(op, graph, activation, rounding, filters, partial=True)
-    shape = conv_shape(op, graph, window, graph.input(op, INPUT).shape[3])
+    scales = channel_scaling(op, activation, rounding, filters, partial=True)
+    shape = conv_shape(op, window, op.input(INPUT).shape[3])
     meeting = -(-height // window.stride[0]) * -(-width // window.stride[1])
-    return Kernel(
-        (Call(FUNCTION, own_arguments(shape, requant(y, activation))),),
+    return kit.Kernel(
+        (kit.Call(FUNCTION, own_arguments(shape, requant(y, activation))),),
         _extents,
         constants=(
-            Constant(
+            kit.Constant(
                 "parameters",
                 lambda: _packed(scales(), height * width),
                 packed_comment("filters", weights.shape, FUNCTION),
             ),
         ),
-        scratch_bytes=meeting * (2 * round_up(depth, 4) + 4),
-        find_overlaps=lambda: _overlaps(op, graph, window),
+        scratch_bytes=meeting * (2 * kit.round_up(depth, 4) + 4),
+        find_overlaps=lambda: _overlaps(op, window),
     )
 
 
@@ -63,33 +61,38 @@ def _packed(scales: Scaling, taps: int) -> Int32:
     return joined([heads, filters.reshape(channels, -1)])
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
-    taps, depth = call["shape.kernel_h"] * call["shape.kernel_w"], round_up(call["shape.depth"], 4)
+    taps, depth = (
+        call["shape.kernel_h"] * call["shape.kernel_w"],
+        kit.round_up(call["shape.depth"], 4),
+    )
     parameters = 4 * call["shape.output_c"] * (3 + taps * depth // 4)
     return extents_of_outputs(touched, parameters, meeting_taps(call) * (2 * depth + 4))
 
 
-def meeting_taps(call: Call) -> int:
+def meeting_taps(call: kit.Call) -> int:
     """Taps of a filter that at most add to an output."""
     return math.prod(
         -(-call[f"shape.kernel_{axis}"] // call[f"shape.stride_{axis}"]) for axis in "hw"
     )
 
 
-def extents_of_outputs(touched: Touched, parameter_bytes: int, scratch_bytes: int) -> Extents:
+def extents_of_outputs(
+    touched: kit.Touched, parameter_bytes: int, scratch_bytes: int
+) -> kit.Extents:
     """Of a kernel of transposed convolutions."""
     call = touched.call
     batches, height, width, _ = input_shape(call)
     read = image((batches, height, width, call["shape.depth"]))
     written = image(output_shape(call))
     parameters = {"parameters": parameter_bytes}
-    return Extents({0: read}, {0: written}, parameters, scratch_bytes, reach(call))
+    return kit.Extents({0: read}, {0: written}, parameters, scratch_bytes, reach(call))
 
 
-def first_inputs(op: Op, graph: Graph, window: Window) -> Int64:
+def first_inputs(op: kit.AnyOperator, window: Window) -> Int64:
     """The first input pixel that adds to each output pixel."""
-    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    x, y = op.input(INPUT).shape, op.y.shape
     pads = (window.padding.top, window.padding.left)
     rows, columns = (
         first_transposed_taps(x[1 + a], y[1 + a], window.kernel[a], window.stride[a], pads[a])
@@ -98,9 +101,9 @@ def first_inputs(op: Op, graph: Graph, window: Window) -> Int64:
     return first_pixels((x[1], x[2]), rows, columns, x[0])
 
 
-def _overlaps(op: Op, graph: Graph, window: Window) -> tuple[SafeOverlap, ...]:
+def _overlaps(op: kit.AnyOperator, window: Window) -> tuple[kit.SafeOverlap, ...]:
     """The inputs of an output pixel are gathered before it is written."""
-    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
-    firsts = first_inputs(op, graph, window)
+    x, y = op.input(INPUT).shape, op.y.shape
+    firsts = first_inputs(op, window)
     ends = np.arange(1, len(firsts) + 1)
-    return (SafeOverlap(INPUT, 0, gathered_lead(firsts, ends, x[3], y[3])),)
+    return (kit.SafeOverlap(INPUT, 0, gathered_lead(firsts, ends, x[3], y[3])),)

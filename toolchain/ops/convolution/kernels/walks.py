@@ -11,11 +11,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.common import convolution_of, weight_zero_point
+from toolchain.ops.convolution.common import Convolution, weight_zero_point
 from toolchain.ops.convolution.endings import raised_endings
 from toolchain.ops.convolution.kernel_parts import (
     own_requant,
@@ -26,8 +26,6 @@ from toolchain.ops.convolution.kernel_parts import (
 )
 from toolchain.ops.convolution.packing import Ending, Int8, Scaling
 from toolchain.ops.convolution.structs import conv_shape, own_arguments
-from toolchain.ops.extents import Extents
-from toolchain.ops.kernel import Call, Constant, Kernel, Touched
 from toolchain.ops.weighted import (
     BIAS,
     INPUT,
@@ -60,12 +58,12 @@ class Walk:
     at_once: int = 0
 
 
-def channel_filters(op: Op, graph: Graph) -> Int8:
+def channel_filters(op: kit.AnyOperator) -> Int8:
     """Depthwise filters as [channels, height * width]."""
-    return filters_of(graph.input(op, WEIGHTS))
+    return filters_of(op.input(WEIGHTS))
 
 
-def filters_of(weights: Tensor) -> Int8:
+def filters_of(weights: kit.Tensor) -> Int8:
     """Those of weights [1, height, width, channels]."""
     return constant_of(weights).reshape(-1, weights.shape[3]).T.astype(np.int8, copy=False)
 
@@ -89,20 +87,18 @@ def waiting_rows(rows: int, window: Window) -> int:
 
 
 def walked_depthwise(
-    op: Op,
-    graph: Graph,
+    op: kit.Operator[Convolution],
     function: str,
     walk: Walk,
     pack: Callable[[], Int32],
     scratch_bytes: int,
-    extents: Callable[[Touched], Extents],
-) -> Kernel:
+    extents: Callable[[kit.Touched], kit.Extents],
+) -> kit.Kernel:
     """The kernel of a walk, without overlaps and cost terms; `pack` gives its parameters."""
 
-    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+    def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
         shape = conv_shape(
             op,
-            graph,
             walk.window,
             depth=1,
             lines=(input_line, output_line),
@@ -111,44 +107,44 @@ def walked_depthwise(
             transposed=walk.transposed,
         )
         note = _TRANSPOSED if walk.transposed else ""
-        return (Call(function, own_arguments(shape, own_requant(op, graph)), note=note),)
+        return (kit.Call(function, own_arguments(shape, own_requant(op)), note=note),)
 
-    comment = packed_comment("filters", graph.input(op, WEIGHTS).shape, function)
-    return Kernel(
+    comment = packed_comment("filters", op.input(WEIGHTS).shape, function)
+    return kit.Kernel(
         calls(0, 0),
         extents,
-        constants=(Constant("parameters", pack, comment),),
+        constants=(kit.Constant("parameters", pack, comment),),
         scratch_bytes=scratch_bytes,
-        strided=strided_image(op, graph),
+        strided=strided_image(op),
         calls_with_gaps=calls,
     )
 
 
-def ended(op: Op, graph: Graph, ending: Endings) -> Callable[[], tuple[Scaling, Ending]]:
+def ended(op: kit.Operator[Convolution], ending: Endings) -> Callable[[], tuple[Scaling, Ending]]:
     """The channels' filters [channels, height * width] with their scales, and how their sums end by
     `ending` before the activation, which is the kernel's last step. Computed when the returned
     function is called. Raises ScaleError at once as `check_sums` does.
     """
-    scaled(op, graph, channel_filters(op, graph))
-    attributes, weights = convolution_of(op), graph.input(op, WEIGHTS)
-    bias = graph.input(op, BIAS) if has_bias(op) else None
-    given = (graph.input(op, INPUT).q, graph.output(op).q)
+    scaled(op, channel_filters(op))
+    attributes, weights = op.attributes, op.input(WEIGHTS)
+    bias = op.input(BIAS) if has_bias(op.op) else None
+    given = (op.input(INPUT).q, op.y.q)
     return lambda: _ended(ending, weights, bias, given, attributes.activation, attributes.rounding)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def _ended(
     ending: Endings,
-    weights: Tensor,
-    bias: Tensor | None,
-    given: tuple[Quantisation, Quantisation],
+    weights: kit.Tensor,
+    bias: kit.Tensor | None,
+    given: tuple[kit.Quantisation, kit.Quantisation],
     activation: Activation,
     rounding: Rounding,
 ) -> tuple[Scaling, Ending]:
     """The same for all forms and all blocks of an operator, which read the very same tensors (a
     Tensor is equal to itself alone). `given`: of its input and output.
     """
-    x, y = (Tensor(name, (), DType.INT8, q) for name, q in zip("xy", given, strict=True))
+    x, y = (kit.Tensor(name, (), kit.DType.INT8, q) for name, q in zip("xy", given, strict=True))
     filters = filters_of(weights)
     added = np.zeros(len(filters), np.int32)
     if bias is not None:
@@ -162,7 +158,7 @@ def raised(scales: Scaling, offset: int, weight_zero_point: int) -> Ending:
     return raised_endings(scales, offset, _INT8, weight_zero_point)
 
 
-def slow_endings(op: Op, ending: Ending) -> tuple[str, NDArray[np.bool_]]:
+def slow_endings(op: kit.Operator[Convolution], ending: Ending) -> tuple[str, NDArray[np.bool_]]:
     """The same as `slow_channels`, of parameters whose codes say so by their sign."""
-    path = "float" if convolution_of(op).rounding is Rounding.ONNX else "slow"
+    path = "float" if op.attributes.rounding is Rounding.ONNX else "slow"
     return path, ending.code < 0

@@ -6,23 +6,23 @@ two are counted apart.
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.terms import Along, along
 from toolchain.ops.window import Window
 
 Counts = dict[str, float]
 
 
-def seen_taps(op: Op, graph: Graph, window: Window) -> int:
+def seen_taps(op: kit.AnyOperator, window: Window) -> int:
     """Taps of all windows that lie inside the image."""
-    batches = graph.output(op).shape[0]
-    rows, columns = walked(op, graph, window)
+    batches = op.y.shape[0]
+    rows, columns = walked(op, window)
     return batches * rows.taps * columns.taps
 
 
-def walked(op: Op, graph: Graph, window: Window) -> tuple[Along, Along]:
+def walked(op: kit.AnyOperator, window: Window) -> tuple[Along, Along]:
     """The windows along the rows and along the columns of the image."""
-    x, y, pad = graph.input(op, 0), graph.output(op), window.padding
+    x, y, pad = op.x, op.y, window.padding
     (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
     dilation_h, dilation_w = window.dilation
     return (
@@ -31,14 +31,14 @@ def walked(op: Op, graph: Graph, window: Window) -> tuple[Along, Along]:
     )
 
 
-def gathered_terms(op: Op, graph: Graph, window: Window, depth: int, times: int) -> Counts:
+def gathered_terms(op: kit.AnyOperator, window: Window, depth: int, times: int) -> Counts:
     """Terms of the windows that are copied to columns, widened to int16."""
-    x, y = graph.input(op, 0), graph.output(op)
+    x, y = op.x, op.y
     (kernel_h, kernel_w), dilation_w = window.kernel, window.dilation[1]
     row_bytes = kernel_w * depth
     runs = kernel_w == 1 or (dilation_w == 1 and depth == x.shape[3])
     uneven = row_bytes % 4 != 0
-    rows, columns = walked(op, graph, window)
+    rows, columns = walked(op, window)
     whole = 0
     if runs and x.shape[2] * x.shape[3] >= 4:
         whole = rows.whole * columns.whole

@@ -17,15 +17,16 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.kernels.runtime_c import defined
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.high_word import MOST_ADDED
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE, onnx_scaling
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
+    Convolution,
+    Windowed,
     channel_requantisation,
-    convolution_of,
     weight_zero_point,
     window_of,
 )
@@ -34,8 +35,6 @@ from toolchain.ops.convolution.kernel_parts import packed_comment, strided_image
 from toolchain.ops.convolution.kernels.shape import extents_of_images
 from toolchain.ops.convolution.packing import Int8, Scaling, largest_sums, scaling
 from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
-from toolchain.ops.extents import Extents
-from toolchain.ops.kernel import Call, Constant, Kernel, SafeOverlap, Terms, Touched
 from toolchain.ops.walks import lead_bytes
 from toolchain.ops.weighted import (
     BIAS,
@@ -110,7 +109,7 @@ class Form:
         return 2 * count * seen + max(seen, count * 16 * y[3] if beyond else 0)
 
 
-def winograd_kernel(form: Form, op: Op, graph: Graph, most: int) -> Kernel | None:
+def winograd_kernel(form: Form, op: kit.Operator[Convolution], most: int) -> kit.Kernel | None:
     """The kernel of an int8 conv2d of one image, 3x3 with stride 1; None where it does not apply.
     It computes `most` tiles together, 2 or 3.
 
@@ -119,15 +118,15 @@ def winograd_kernel(form: Form, op: Op, graph: Graph, most: int) -> Kernel | Non
     scaled in float. Weights take 32 bytes for nine, with tiles of 4x4 72 (`Form.flash_bytes`).
     Raises ScaleError as the other kernels do.
     """
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    attributes, window = convolution_of(op), window_of(op, graph)
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    attributes, window = op.attributes, window_of(op)
     depth, channels = x.shape[3], y.shape[3]
     plain = window.kernel == (3, 3) and window.stride == window.dilation == (1, 1)
     whole = x.shape[0] == 1 and weights.shape[3] == depth and weight_zero_point(weights) == 0
     fits = depth % 8 == 0 and depth <= _MOST_CHANNELS and channels % 2 == 0
     if not (plain and whole and fits):
         return None
-    bias = graph.input(op, BIAS) if has_bias(op) else None
+    bias = op.input(BIAS) if has_bias(op.op) else None
     reached, scales = _scaled(weights, bias, x.q, y.q, attributes.activation, attributes.rounding)
     in_float = attributes.rounding is Rounding.ONNX
     if form.kept * reached >= _FITS or (not in_float and scales.code.min() < 0):
@@ -135,27 +134,27 @@ def winograd_kernel(form: Form, op: Op, graph: Graph, most: int) -> Kernel | Non
     low, high = clamp_range(attributes.activation, y)
     narrow = (low, high) != (-128, 127)
 
-    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+    def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
         band = 2 if most == 2 else 0
-        shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line), band=band)
-        return (Call(form.function, own_arguments(shape, requant(y, attributes.activation))),)
+        shape = conv_shape(op, window, depth, lines=(input_line, output_line), band=band)
+        return (kit.Call(form.function, own_arguments(shape, requant(y, attributes.activation))),)
 
     comment = packed_comment("transformed filters", weights.shape, form.function)
-    return Kernel(
+    return kit.Kernel(
         calls(0, 0),
         lambda touched: _extents(form, touched),
         constants=(
-            Constant(
+            kit.Constant(
                 "parameters",
                 lambda: _packed(form, scales, y.q.zero_point, (low, high)),
                 comment,
             ),
         ),
         scratch_bytes=form.scratch_bytes(depth, y.shape, most),
-        strided=strided_image(op, graph),
+        strided=strided_image(op),
         calls_with_gaps=calls,
-        find_overlaps=lambda: _overlaps(form, op, graph, most),
-        find_terms=lambda: _terms(form, op, graph, most, narrow),
+        find_overlaps=lambda: _overlaps(form, op, most),
+        find_terms=lambda: _terms(form, op, most, narrow),
         packed_bytes=form.flash_bytes(depth, channels),
         form="" if most == 2 else "3 tiles at once",
     )
@@ -163,10 +162,10 @@ def winograd_kernel(form: Form, op: Op, graph: Graph, most: int) -> Kernel | Non
 
 @lru_cache(maxsize=_REMEMBERED)
 def _scaled(
-    weights: Tensor,
-    bias: Tensor | None,
-    x: Quantisation,
-    y: Quantisation,
+    weights: kit.Tensor,
+    bias: kit.Tensor | None,
+    x: kit.Quantisation,
+    y: kit.Quantisation,
     activation: Activation,
     rounding: Rounding,
 ) -> tuple[int, Scaling]:
@@ -176,7 +175,7 @@ def _scaled(
     (`raised_endings`).
     """
     filters = constant_of(weights).astype(np.int8, copy=False).reshape(weights.shape[0], -1)
-    read, made = Tensor("x", (), DType.INT8, x), Tensor("y", (), DType.INT8, y)
+    read, made = kit.Tensor("x", (), kit.DType.INT8, x), kit.Tensor("y", (), kit.DType.INT8, y)
     added = np.zeros(len(filters), np.int32)
     if bias is not None:
         added = constant_of(bias).reshape(-1).astype(np.int32)
@@ -216,7 +215,7 @@ def _wrapped(values: Int64) -> Int32:
     return values.astype(np.uint64).astype(np.uint32).view(np.int32)
 
 
-def _extents(form: Form, touched: Touched) -> Extents:
+def _extents(form: Form, touched: kit.Touched) -> kit.Extents:
     call = touched.call
     depth, *y = (
         call[f"shape.{name}"] for name in ("input_c", "batches", "output_h", "output_w", "output_c")
@@ -225,23 +224,23 @@ def _extents(form: Form, touched: Touched) -> Extents:
     return extents_of_images(touched, form.flash_bytes(depth, y[3]), scratch)
 
 
-def _overlaps(form: Form, op: Op, graph: Graph, most: int) -> tuple[SafeOverlap, ...]:
+def _overlaps(form: Form, op: kit.Operator[Windowed], most: int) -> tuple[kit.SafeOverlap, ...]:
     """Two or three tiles are read before their outputs are written, and they come row by row."""
-    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
-    pad, tile = window_of(op, graph).padding, form.tile
+    x, y = op.input(INPUT).shape, op.y.shape
+    pad, tile = window_of(op).padding, form.tile
     rows, columns = np.arange(0, y[1], tile), np.arange(0, y[2], tile)
     first = np.clip(rows - pad.top, 0, x[1])[:, None] * x[2] + np.clip(columns - pad.left, 0, x[2])
     below, right = np.minimum(rows + tile, y[1]), np.minimum(columns + tile, y[2])
     written = np.maximum.accumulate(((below[:, None] - 1) * y[2] + right).reshape(-1)) * y[3]
     later = np.minimum.accumulate(first.reshape(-1)[::-1])[::-1] * x[3]
     ends = np.cumsum(together(first.size, most))[:-1]
-    return (SafeOverlap(INPUT, 0, lead_bytes(written[ends - 1], later[ends])),)
+    return (kit.SafeOverlap(INPUT, 0, lead_bytes(written[ends - 1], later[ends])),)
 
 
-def _terms(form: Form, op: Op, graph: Graph, most: int, narrow: bool) -> Terms:
+def _terms(form: Form, op: kit.Operator[Windowed], most: int, narrow: bool) -> kit.Terms:
     """Tiles are transformed, then for each three tiles all pairs of output channels computed."""
-    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
-    pad, words = window_of(op, graph).padding, x[3] // 4
+    x, y = op.input(INPUT).shape, op.y.shape
+    pad, words = window_of(op).padding, x[3] // 4
     tiles = form.tiles(y[1], y[2])
     inside = _inside(form, x[1], y[1], pad.top) * _inside(form, x[2], y[2], pad.left)
     groups = together(tiles, most)

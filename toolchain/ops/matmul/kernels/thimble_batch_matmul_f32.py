@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
-from toolchain.ops.extents import Extents
-from toolchain.ops.kernel import Call, Kernel, Output, Struct, Touched
-from toolchain.ops.matmul.common import product_shape
+from toolchain.ops import kit
+from toolchain.ops.matmul.common import BatchMatMul, product_shape
 from toolchain.ops.matmul.kernels.products import (
     extents_of_product,
     matrices,
@@ -16,14 +14,14 @@ from toolchain.ops.matmul.kernels.products import (
 FUNCTION = "thimble_batch_matmul_f32"
 
 
-def kernel(op: Op, graph: Graph) -> Kernel:
+def kernel(op: kit.Operator[BatchMatMul]) -> kit.Kernel:
     """Raises UnsupportedError for too many batch dimensions."""
-    shape = product_shape(op, graph)
-    operands = {name: Struct("thimble_matrix_f32", steps_of(shape, name)) for name in "xy"}
-    params = Struct("thimble_matmul_f32_params", sizes_of(shape) | operands)
-    call = Call(FUNCTION, {"params": params, **matrices(), "output": Output(0)})
-    return Kernel((call,), _extents)
+    shape = product_shape(op)
+    operands = {name: kit.Struct("thimble_matrix_f32", steps_of(shape, name)) for name in "xy"}
+    params = kit.Struct("thimble_matmul_f32_params", sizes_of(shape) | operands)
+    call = kit.Call(FUNCTION, {"params": params, **matrices(), "output": kit.Output(0)})
+    return kit.Kernel((call,), _extents)
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     return extents_of_product(touched, "params", 4, 4, 0)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
-from toolchain.ops.extents import Extents
-from toolchain.ops.kernel import Argument, Call, Kernel, Output, Scratch, Touched
+from toolchain.ops import kit
+from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.ops.matmul.kernels.products import (
     column_bytes,
     extents_of_product,
@@ -15,19 +14,19 @@ from toolchain.ops.matmul.kernels.products import (
 FUNCTION = "thimble_batch_matmul_s16"
 
 
-def kernel(op: Op, graph: Graph, factor: tuple[int, int]) -> Kernel:
+def kernel(op: kit.Operator[BatchMatMul], factor: tuple[int, int]) -> kit.Kernel:
     """`factor` is a multiplier and its left shift. Raises UnsupportedError for too many batch
     dimensions.
     """
-    arguments: dict[str, Argument] = {
-        "shape": integer_shape(op, graph, factor),
+    arguments: dict[str, kit.Argument] = {
+        "shape": integer_shape(op, factor),
         **matrices(),
-        "scratch": Scratch(),
-        "output": Output(0),
+        "scratch": kit.Scratch(),
+        "output": kit.Output(0),
     }
-    call = Call(FUNCTION, arguments)
-    return Kernel((call,), _extents, scratch_bytes=column_bytes(call))
+    call = kit.Call(FUNCTION, arguments)
+    return kit.Kernel((call,), _extents, scratch_bytes=column_bytes(call))
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     return extents_of_product(touched, "shape", 2, 2, column_bytes(touched.call))

@@ -6,23 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.requant import requant
 from toolchain.ops.arithmetic.single_rounding import single_rounding
 from toolchain.ops.convolution.packing import once_code
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Input,
-    Kernel,
-    Output,
-    Scratch,
-    Struct,
-    Touched,
-    numbers,
-)
 from toolchain.ops.matmul.kernels.products import column_bytes, product_terms
 from toolchain.ops.matmul.kernels.units import no_multiplier, sizes_of, sum_factors
 from toolchain.ops.weighted import (
@@ -35,14 +23,14 @@ from toolchain.ops.weighted import (
 FUNCTION = "thimble_fully_connected_computed_s8"
 
 
-def kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
+def kernel(op: kit.AnyOperator, activation: Activation) -> kit.Kernel:
     """Of any filters.
 
     Raises UnsupportedError as `dense_scaling` does. Sums wrap, as LiteRT's.
     """
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    sizes, factor = sizes_of(op, graph), float(sum_factors(op, graph)[0])
-    bias = np.abs(bias_of(op, graph, sizes["units"]).astype(np.int64))
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    sizes, factor = sizes_of(op), float(sum_factors(op)[0])
+    bias = np.abs(bias_of(op.op, op.graph, sizes["units"]).astype(np.int64))
     reach = [
         max(127 - operand.q.zero_point, 128 + operand.q.zero_point) for operand in (x, weights)
     ]
@@ -51,8 +39,8 @@ def kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
     fit = single_rounding(factor, largest, *(bound - y.q.zero_point for bound in clamp))
     if fit is None:
         raise no_multiplier(op, factor)
-    shape: dict[str, Argument] = {
-        "batch": numbers((1, 1, 1)),
+    shape: dict[str, kit.Argument] = {
+        "batch": kit.numbers((1, 1, 1)),
         "rows": sizes["rows"],
         "depth": sizes["depth"],
         "columns": sizes["units"],
@@ -60,21 +48,21 @@ def kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
         "code": once_code(fit, largest),
     }
     for name, operand in (("x", x), ("y", weights)):
-        members: dict[str, Argument] = {"outer": sizes["depth"], "inner": 1}
-        members |= {"batch": numbers((0, 0, 0)), "zero_point": operand.q.zero_point}
-        shape[name] = Struct("thimble_matmul_operand", members)
-    arguments: dict[str, Argument] = {
-        "shape": Struct("thimble_matmul_shape", shape),
+        members: dict[str, kit.Argument] = {"outer": sizes["depth"], "inner": 1}
+        members |= {"batch": kit.numbers((0, 0, 0)), "zero_point": operand.q.zero_point}
+        shape[name] = kit.Struct("thimble_matmul_operand", members)
+    arguments: dict[str, kit.Argument] = {
+        "shape": kit.Struct("thimble_matmul_shape", shape),
         "low": fit.low,
         "requant": requant(y.q.zero_point, *clamp),
-        "input": Input(INPUT),
-        "filters": Input(WEIGHTS),
-        "bias": Input(BIAS),
-        "scratch": Scratch(),
-        "output": Output(0),
+        "input": kit.Input(INPUT),
+        "filters": kit.Input(WEIGHTS),
+        "bias": kit.Input(BIAS),
+        "scratch": kit.Scratch(),
+        "output": kit.Output(0),
     }
-    call = Call(FUNCTION, arguments)
-    return Kernel(
+    call = kit.Call(FUNCTION, arguments)
+    return kit.Kernel(
         (call,),
         _extents,
         scratch_bytes=column_bytes(call),
@@ -82,10 +70,10 @@ def kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
     )
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     rows, depth, units = (call[f"shape.{name}"] for name in ("rows", "depth", "columns"))
-    read = {INPUT: whole(rows * depth), WEIGHTS: whole(units * depth)}
+    read = {INPUT: kit.whole(rows * depth), WEIGHTS: kit.whole(units * depth)}
     if touched.has(BIAS):
-        read[BIAS] = whole(units, 4)
-    return Extents(read, {0: whole(rows * units)}, scratch=column_bytes(call))
+        read[BIAS] = kit.whole(units, 4)
+    return kit.Extents(read, {0: kit.whole(rows * units)}, scratch=column_bytes(call))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.convolution.packing import (
     Scaling,
@@ -16,7 +16,6 @@ from toolchain.ops.convolution.packing import (
     filled_up,
     largest_sums,
 )
-from toolchain.ops.kernel import Call, Kernel, Packed, Terms
 from toolchain.ops.matmul.kernels.units import WORDS, block_terms, filters_of, units_kernel
 from toolchain.ops.weighted import INPUT, bias_of
 
@@ -24,20 +23,20 @@ FUNCTION = "thimble_fully_connected_joined_s8"
 _SUM_LIMIT = 1 << 23
 
 
-def takes(op: Op, graph: Graph) -> bool:
+def takes(op: kit.AnyOperator) -> bool:
     """Whether known filters [units, taps], with their largest sums, can be joined."""
-    filters = filters_of(op, graph)
-    bias = bias_of(op, graph, len(filters))
-    largest = largest_sums(bias, filters, graph.input(op, INPUT).q.zero_point, partial=False)
+    filters = filters_of(op)
+    bias = bias_of(op.op, op.graph, len(filters))
+    largest = largest_sums(bias, filters, op.input(INPUT).q.zero_point, partial=False)
     wide = filled_up(filters, 0, 4).astype(np.int64)
     both = 256 * wide[1::2] + wide[::2]
     fits = bool((both >= -(1 << 15)).all() and (both < 1 << 15).all())
     return fits and bool((largest[1::2] < _SUM_LIMIT).all())
 
 
-def kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
+def kernel(op: kit.AnyOperator, activation: Activation) -> kit.Kernel:
     """Of filters that it `takes`. Raises UnsupportedError as `dense_scaling` does."""
-    return units_kernel(op, graph, FUNCTION, activation, WORDS, pack=_packed, terms=_terms)
+    return units_kernel(op, FUNCTION, activation, WORDS, pack=_packed, terms=_terms)
 
 
 def _packed(scales: Scaling) -> list[NDArray[np.generic]]:
@@ -51,10 +50,10 @@ def _packed(scales: Scaling) -> list[NDArray[np.generic]]:
     return [by_blocks(heads.reshape(-1).astype(np.int32), 4), turns]
 
 
-def _terms(op: Op, graph: Graph, call: Call) -> Terms:
-    terms, words = block_terms(op, graph, call), -(-call["depth"] // 4)
+def _terms(op: kit.AnyOperator, call: kit.Call) -> kit.Terms:
+    terms, words = block_terms(op, call), -(-call["depth"] // 4)
     quick = terms["quick block"]
-    even = isinstance(call.arguments["common"], Packed) and not call["depth"] % 4
+    even = isinstance(call.arguments["common"], kit.Packed) and not call["depth"] % 4
     at_once = quick if even else 0
     return {
         **terms,

@@ -7,20 +7,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.convolution.packing import VECTOR_BYTES, Int8, filled_up, vector_turns
-from toolchain.ops.kernel import Call, Kernel, Terms
 from toolchain.ops.matmul.kernels.units import Layout, pack_by, units_kernel, vector_terms
 
 FUNCTION = "thimble_fully_connected_lanes_s4"
 _LAYOUT = Layout(VECTOR_BYTES, VECTOR_BYTES // 2)
 
 
-def kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
+def kernel(op: kit.AnyOperator, activation: Activation) -> kit.Kernel:
     """Of filters that fit four bits. Raises UnsupportedError as `dense_scaling` does."""
     pack = pack_by(_nibble_turns)
-    return units_kernel(op, graph, FUNCTION, activation, _LAYOUT, pack=pack, terms=_terms)
+    return units_kernel(op, FUNCTION, activation, _LAYOUT, pack=pack, terms=_terms)
 
 
 def _nibble_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
@@ -32,5 +31,5 @@ def _nibble_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
     return vector_turns(both, lanes // 2)
 
 
-def _terms(op: Op, graph: Graph, call: Call) -> Terms:
-    return vector_terms(op, graph, call, per_row=-(-call["depth"] // VECTOR_BYTES))
+def _terms(op: kit.AnyOperator, call: kit.Call) -> kit.Terms:
+    return vector_terms(op, call, per_row=-(-call["depth"] // VECTOR_BYTES))

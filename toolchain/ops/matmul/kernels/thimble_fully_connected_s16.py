@@ -7,21 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    Struct,
-    Touched,
-    constant,
-)
 from toolchain.ops.matmul.kernels.units import sizes_of, sum_factors
 from toolchain.ops.readers import int16
 from toolchain.ops.weighted import (
@@ -33,42 +20,42 @@ from toolchain.ops.weighted import (
 FUNCTION = "thimble_fully_connected_s16"
 
 
-def kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
+def kernel(op: kit.AnyOperator, activation: Activation) -> kit.Kernel:
     """Raises UnsupportedError if the output's scale is too small for the sums."""
-    y = graph.output(op)
+    y = op.y
     low, high = clamp_range(activation, y)
-    factors, sizes = sum_factors(op, graph), sizes_of(op, graph)
-    bias = int16.bias_of(op, graph, BIAS, sizes["units"])
+    factors, sizes = sum_factors(op), sizes_of(op)
+    bias = int16.bias_of(op, BIAS, sizes["units"])
     largest = sizes["depth"] * 2.0**22 + np.abs(bias.astype(np.float64))  # 16 bits times 8, each
     if (largest * factors).max() >= 2.0**31:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: the output scale {y.q.scale:g} is too fine; its values may "
+        raise op.refused(
+            f"the output scale {y.q.scale:g} is too fine; its values may "
             "not fit 32 bits, where the reference wraps"
         )
     params = {**sizes, "per_channel": int(len(factors) > 1), "min": low, "max": high}
-    arguments: dict[str, Argument] = {
-        "params": Struct("thimble_fully_connected_s16_params", params),
-        "input": Input(INPUT),
-        "filters": Input(WEIGHTS),
-        "bias": Packed("bias"),
-        "factors": Packed("factors"),
-        "output": Output(0),
+    arguments: dict[str, kit.Argument] = {
+        "params": kit.Struct("thimble_fully_connected_s16_params", params),
+        "input": kit.Input(INPUT),
+        "filters": kit.Input(WEIGHTS),
+        "bias": kit.Packed("bias"),
+        "factors": kit.Packed("factors"),
+        "output": kit.Output(0),
     }
-    return Kernel(
-        (Call(FUNCTION, arguments),),
+    return kit.Kernel(
+        (kit.Call(FUNCTION, arguments),),
         _extents,
         constants=(
-            constant("bias", bias, "int64"),
-            constant("factors", factors.view(np.int64), "bytes of doubles: scale of a sum"),
+            kit.constant("bias", bias, "int64"),
+            kit.constant("factors", factors.view(np.int64), "bytes of doubles: scale of a sum"),
         ),
     )
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     rows, depth, units = (call[f"params.{name}"] for name in ("rows", "depth", "units"))
-    return Extents(
-        {0: whole(rows * depth, 2), 1: whole(units * depth)},
-        {0: whole(rows * units, 2)},
+    return kit.Extents(
+        {0: kit.whole(rows * depth, 2), 1: kit.whole(units * depth)},
+        {0: kit.whole(rows * units, 2)},
         {"bias": 8 * units, "factors": 8 * (units if call["params.per_channel"] else 1)},
     )

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.convolution.packing import vector_turns
-from toolchain.ops.kernel import Call, Kernel, Terms
 from toolchain.ops.matmul.kernels.unit_sums import sums_kernel
 from toolchain.ops.matmul.kernels.units import VECTORS
 
 FUNCTION = "thimble_partial_fully_connected_lanes_s8"
 
 
-def kernel(op: Op, graph: Graph) -> Kernel:
+def kernel(op: kit.AnyOperator) -> kit.Kernel:
     """Of any partial layer."""
-    return sums_kernel(op, graph, FUNCTION, VECTORS, vector_turns, _terms)
+    return sums_kernel(op, FUNCTION, VECTORS, vector_turns, _terms)
 
 
-def _terms(call: Call) -> Terms:
+def _terms(call: kit.Call) -> kit.Terms:
     rows, blocks = call["rows"], call["rows"] * -(-call["units"] // 4)
     return {
         "call": 1.0,

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.convolution.packing import word_turns
-from toolchain.ops.kernel import Call, Kernel, Terms
 from toolchain.ops.matmul.kernels.unit_sums import sums_kernel
 from toolchain.ops.matmul.kernels.units import WORDS
 
 FUNCTION = "thimble_partial_fully_connected_s8"
 
 
-def kernel(op: Op, graph: Graph) -> Kernel:
+def kernel(op: kit.AnyOperator) -> kit.Kernel:
     """Of any partial layer."""
-    return sums_kernel(op, graph, FUNCTION, WORDS, word_turns, _terms)
+    return sums_kernel(op, FUNCTION, WORDS, word_turns, _terms)
 
 
-def _terms(call: Call) -> Terms:
+def _terms(call: kit.Call) -> kit.Terms:
     rows, depth = call["rows"], call["depth"]
     blocks = rows * -(-call["units"] // 4)
     return {

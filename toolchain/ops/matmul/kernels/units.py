@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.arithmetic.requant import requant
@@ -23,20 +23,6 @@ from toolchain.ops.convolution.packing import (
     by_blocks,
     joined,
     single_rounding_scaling,
-)
-from toolchain.ops.extents import Extents, round_up, whole
-from toolchain.ops.kernel import (
-    NULL,
-    Argument,
-    Call,
-    Constant,
-    Input,
-    Kernel,
-    Output,
-    Packed,
-    SafeOverlap,
-    Terms,
-    Touched,
 )
 from toolchain.ops.terms import is_narrow, slow_channels
 from toolchain.ops.walks import lead_bytes
@@ -59,27 +45,27 @@ class Layout:
 
     def parameter_bytes(self, units: int, depth: int) -> int:
         """Biases and filters of units, four at a time."""
-        return round_up(units, 4) * (4 + self.size_bytes * -(-depth // self.taps))
+        return kit.round_up(units, 4) * (4 + self.size_bytes * -(-depth // self.taps))
 
 
 WORDS = Layout(4, 4)
 VECTORS = Layout(VECTOR_BYTES, VECTOR_BYTES)
 
 
-def sizes_of(op: Op, graph: Graph) -> dict[str, int]:
+def sizes_of(op: kit.AnyOperator) -> dict[str, int]:
     """Rows, inputs and outputs of each."""
-    units, depth = graph.input(op, WEIGHTS).shape
-    return {"rows": graph.input(op, INPUT).elements // depth, "depth": depth, "units": units}
+    units, depth = op.input(WEIGHTS).shape
+    return {"rows": op.input(INPUT).elements // depth, "depth": depth, "units": units}
 
 
-def sum_factors(op: Op, graph: Graph) -> NDArray[np.float64]:
+def sum_factors(op: kit.AnyOperator) -> NDArray[np.float64]:
     """The real scale of a sum in steps of the output: one per output, or one for all."""
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
     factors: NDArray[np.float64] = x.q.scale * np.array(weights.q.scales) / y.q.scale
     return factors
 
 
-def known_filters(weights: Tensor) -> NDArray[np.int8] | None:
+def known_filters(weights: kit.Tensor) -> NDArray[np.int8] | None:
     """Filters less their zero point; None where they are computed, or int8 does not hold that."""
     if weights.constant is None:
         return None
@@ -89,18 +75,18 @@ def known_filters(weights: Tensor) -> NDArray[np.int8] | None:
     return centred.astype(np.int8) if fit else None
 
 
-def filters_of(op: Op, graph: Graph) -> NDArray[np.int8]:
+def filters_of(op: kit.AnyOperator) -> NDArray[np.int8]:
     """The filters of a layer where they are known."""
-    found = known_filters(graph.input(op, WEIGHTS))
+    found = known_filters(op.input(WEIGHTS))
     assert found is not None
     return found
 
 
-def dense_scaling(op: Op, graph: Graph, activation: Activation) -> Scaling:
+def dense_scaling(op: kit.AnyOperator, activation: Activation) -> Scaling:
     """How sums are scaled. Raises UnsupportedError if no integers scale them as LiteRT does."""
-    x, y = graph.input(op, INPUT), graph.output(op)
-    filters, factors = filters_of(op, graph), sum_factors(op, graph)
-    bias = bias_of(op, graph, len(filters))
+    x, y = op.input(INPUT), op.y
+    filters, factors = filters_of(op), sum_factors(op)
+    bias = bias_of(op.op, op.graph, len(filters))
     clamp = clamp_range(activation, y)
     scales = single_rounding_scaling(bias, filters, x.q.zero_point, factors, clamp, y.q.zero_point)
     if scales is None:
@@ -108,52 +94,51 @@ def dense_scaling(op: Op, graph: Graph, activation: Activation) -> Scaling:
     return scales
 
 
-def no_multiplier(op: Op, factor: float) -> UnsupportedError:
+def no_multiplier(op: kit.AnyOperator, factor: float) -> kit.UnsupportedError:
     """The refusal of a layer whose sums no integers scale."""
-    return UnsupportedError(
+    return kit.UnsupportedError(
         f"operator {op.name!r}: no integer multiplier rounds as LiteRT's double scale {factor} "
         "does; change the output scale in its last digits"
     )
 
 
 def units_kernel(
-    op: Op,
-    graph: Graph,
+    op: kit.AnyOperator,
     function: str,
     activation: Activation,
     layout: Layout,
     *,
     pack: Callable[[Scaling], list[NDArray[np.generic]]],
-    terms: Callable[[Op, Graph, Call], Terms],
-) -> Kernel:
+    terms: Callable[[kit.Operator[Any], kit.Call], kit.Terms],
+) -> kit.Kernel:
     """A call of `function`. `pack` gives the biases and filters of each four units; the scaling of
     all is a constant of its own where units have the same.
 
     Raises UnsupportedError as `dense_scaling` does.
     """
-    scales, y = dense_scaling(op, graph, activation), graph.output(op)
-    common = len(sum_factors(op, graph)) == 1
-    arguments: dict[str, Argument] = {
-        **sizes_of(op, graph),
+    scales, y = dense_scaling(op, activation), op.y
+    common = len(sum_factors(op)) == 1
+    arguments: dict[str, kit.Argument] = {
+        **sizes_of(op),
         "requant": requant(y.q.zero_point, *clamp_range(activation, y)),
-        "input": Input(INPUT),
-        "parameters": Packed("parameters"),
-        "common": Packed("scaling") if common else NULL,
-        "output": Output(0),
+        "input": kit.Input(INPUT),
+        "parameters": kit.Packed("parameters"),
+        "common": kit.Packed("scaling") if common else kit.NULL,
+        "output": kit.Output(0),
     }
-    call = Call(function, arguments)
+    call = kit.Call(function, arguments)
 
     def packed() -> Int32:
         return joined(pack(scales) + ([] if common else _scaling_of(scales)))
 
-    parameters = Constant("parameters", packed, "biases, filters and requantisation")
-    scaling = Constant("scaling", lambda: _common_scaling(scales), "multipliers and shifts")
-    return Kernel(
+    parameters = kit.Constant("parameters", packed, "biases, filters and requantisation")
+    scaling = kit.Constant("scaling", lambda: _common_scaling(scales), "multipliers and shifts")
+    return kit.Kernel(
         (call,),
         lambda touched: _extents(touched, layout),
         constants=(parameters, scaling) if common else (parameters,),
-        find_overlaps=lambda: (SafeOverlap(INPUT, 0, _lead_bytes(call)),),
-        find_terms=lambda: terms(op, graph, call),
+        find_overlaps=lambda: (kit.SafeOverlap(INPUT, 0, _lead_bytes(call)),),
+        find_terms=lambda: terms(op, call),
     )
 
 
@@ -186,7 +171,7 @@ def _scaling_of(scales: Scaling) -> list[NDArray[np.generic]]:
     ]
 
 
-def _lead_bytes(call: Call) -> int:
+def _lead_bytes(call: kit.Call) -> int:
     """Row by row; four units are written before the row is read again for the next four."""
     units, depth, rows = call["units"], call["depth"], np.arange(call["rows"])
     early = (units - 1) // 4 * 4
@@ -194,25 +179,25 @@ def _lead_bytes(call: Call) -> int:
     return max(lead, lead_bytes(rows * units, rows * depth))
 
 
-def _extents(touched: Touched, layout: Layout) -> Extents:
+def _extents(touched: kit.Touched, layout: Layout) -> kit.Extents:
     call = touched.call
     constants = {"parameters": layout.parameter_bytes(call["units"], call["depth"])}
-    if isinstance(call.arguments["common"], Packed):
+    if isinstance(call.arguments["common"], kit.Packed):
         constants["scaling"] = _SCALING_BYTES
     else:
-        constants["parameters"] += round_up(call["units"], 4) // 4 * _SCALING_BYTES
-    read, written = (whole(call["rows"] * call[size]) for size in ("depth", "units"))
-    return Extents({0: read}, {0: written}, constants)
+        constants["parameters"] += kit.round_up(call["units"], 4) // 4 * _SCALING_BYTES
+    read, written = (kit.whole(call["rows"] * call[size]) for size in ("depth", "units"))
+    return kit.Extents({0: read}, {0: written}, constants)
 
 
-def block_terms(op: Op, graph: Graph, call: Call) -> dict[str, float]:
+def block_terms(op: kit.AnyOperator, call: kit.Call) -> dict[str, float]:
     """Of blocks of four units, those of which all end quickly apart."""
     rows, depth, units = call["rows"], call["depth"], call["units"]
     blocks = rows * -(-units // 4)
-    _, slow = slow_channels(op, graph)
+    _, slow = slow_channels(op)
     fours = slow[: units // 4 * 4].reshape(-1, 4)
     slow_units = 4 * rows * int(fours.any(axis=1).sum())
-    quick = 0 if is_narrow(op, graph) else rows * (units // 4) - slow_units // 4
+    quick = 0 if is_narrow(op) else rows * (units // 4) - slow_units // 4
     return {
         "call": 1.0,
         "row": rows,
@@ -224,11 +209,11 @@ def block_terms(op: Op, graph: Graph, call: Call) -> dict[str, float]:
     }
 
 
-def vector_terms(op: Op, graph: Graph, call: Call, *, per_row: int) -> Terms:
+def vector_terms(op: kit.AnyOperator, call: kit.Call, *, per_row: int) -> kit.Terms:
     """Of blocks of four units in Helium's vectors, so many of which are read once a row."""
     rows, units = call["rows"], call["units"]
     blocks, vectors = rows * -(-units // 4), -(-call["depth"] // VECTOR_BYTES)
-    _, slow = slow_channels(op, graph)
+    _, slow = slow_channels(op)
     slow_units = int(np.repeat(np.logical_or.reduceat(slow, range(0, units, 4)), 4)[:units].sum())
     return {
         "call": 1.0,

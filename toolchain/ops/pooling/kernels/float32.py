@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.convolution.window_f32 import image_f32, reach_f32, window_f32
-from toolchain.ops.extents import Extents
-from toolchain.ops.kernel import Call, Input, Kernel, Output, Touched
-from toolchain.ops.pooling.common import pool_attributes, pool_window
+from toolchain.ops.pooling.common import Pool2D, pool_window
 from toolchain.ops.pooling.kernels.windows import pool_overlaps
 
 
-def float_pool_kernel(op: Op, graph: Graph, function: str) -> Kernel:
+def float_pool_kernel(op: kit.Operator[Pool2D], function: str) -> kit.Kernel:
     """A call of `function`."""
-    x, y, activation = graph.input(op, 0), graph.output(op), pool_attributes(op).activation
+    x, y, activation = op.x, op.y, op.attributes.activation
     window = window_f32(x.shape, y.shape, pool_window(op), activation)
-    call = Call(function, {"window": window, "input": Input(0), "output": Output(0)})
-    return Kernel(
-        (call,), _extents, find_overlaps=lambda: pool_overlaps(op, graph, reads_first=True)
-    )
+    call = kit.Call(function, {"window": window, "input": kit.Input(0), "output": kit.Output(0)})
+    return kit.Kernel((call,), _extents, find_overlaps=lambda: pool_overlaps(op, reads_first=True))
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
-    return Extents(
+    return kit.Extents(
         {0: image_f32(call, "input")}, {0: image_f32(call, "output")}, largest=reach_f32(call)
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
+from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.pooling.kernels.float32 import float_pool_kernel
 
 FUNCTION = "thimble_average_pool_f32"
 
 
-def kernel(op: Op, graph: Graph) -> Kernel:
+def kernel(op: kit.Operator[Pool2D]) -> kit.Kernel:
     """Of any such pool."""
-    return float_pool_kernel(op, graph, FUNCTION)
+    return float_pool_kernel(op, FUNCTION)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
-from toolchain.ops.kernel import Kernel
-from toolchain.ops.pooling.common import pool_attributes
+from toolchain.ops import kit
+from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.pooling.kernels.windows import Counts, block_terms, pool_kernel
 
 FUNCTION = "thimble_average_pool_s8"
 
 
-def kernel(op: Op, graph: Graph) -> Kernel:
+def kernel(op: kit.Operator[Pool2D]) -> kit.Kernel:
     """Of any average_pool2d of int8."""
-    return pool_kernel(op, graph, FUNCTION, _by_blocks, {"lift": pool_attributes(op).lift})
+    return pool_kernel(op, FUNCTION, _by_blocks, {"lift": op.attributes.lift})
 
 
 def _by_blocks(channels: int, pixels: float, lines: int, taps: int) -> Counts:

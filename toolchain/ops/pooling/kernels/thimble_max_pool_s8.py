@@ -4,16 +4,16 @@ compares single bytes.
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
+from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.pooling.kernels.windows import Counts, block_terms, pool_kernel
 
 FUNCTION = "thimble_max_pool_s8"
 
 
-def kernel(op: Op, graph: Graph) -> Kernel:
+def kernel(op: kit.Operator[Pool2D]) -> kit.Kernel:
     """Of any max_pool2d of int8."""
-    return pool_kernel(op, graph, FUNCTION, _by_blocks)
+    return pool_kernel(op, FUNCTION, _by_blocks)
 
 
 def _by_blocks(channels: int, pixels: float, lines: int, taps: int) -> Counts:

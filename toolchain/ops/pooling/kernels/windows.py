@@ -5,41 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import clamp_range
-from toolchain.ops.extents import Extents, whole, window_reach
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Input,
-    Kernel,
-    Output,
-    SafeOverlap,
-    Struct,
-    Terms,
-    Touched,
-)
-from toolchain.ops.pooling.common import pool_attributes, pool_lead_bytes
+from toolchain.ops.extents import window_reach
+from toolchain.ops.pooling.common import Pool2D, pool_lead_bytes
 from toolchain.ops.terms import Along, along
 
 Counts = dict[str, float]
 
 
 def pool_kernel(
-    op: Op,
-    graph: Graph,
+    op: kit.Operator[Pool2D],
     function: str,
     by_blocks: Callable[[int, float, int, int], Counts],
-    more: Mapping[str, Argument] | None = None,
-) -> Kernel:
+    more: Mapping[str, kit.Argument] | None = None,
+) -> kit.Kernel:
     """A call of `function`, one of Thimble's int8 pools, with `more` arguments after the first.
 
     `by_blocks` gives the terms of its channels, from their number, the pixels, and the lines and
     taps of all windows inside the image.
     """
-    attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
+    attributes, x, y = op.attributes, op.x, op.y
     low, high = clamp_range(attributes.activation, y)
-    params: dict[str, Argument] = {
+    params: dict[str, kit.Argument] = {
         "batches": x.shape[0],
         "input_h": x.shape[1],
         "input_w": x.shape[2],
@@ -55,27 +43,27 @@ def pool_kernel(
         "min": low,
         "max": high,
     }
-    arguments: dict[str, Argument] = {
-        "params": Struct("thimble_pool_params", params),
+    arguments: dict[str, kit.Argument] = {
+        "params": kit.Struct("thimble_pool_params", params),
         **(more or {}),
-        "input": Input(0),
-        "output": Output(0),
+        "input": kit.Input(0),
+        "output": kit.Output(0),
     }
-    call = Call(function, arguments)
-    return Kernel(
+    call = kit.Call(function, arguments)
+    return kit.Kernel(
         (call,),
         _extents,
-        find_overlaps=lambda: pool_overlaps(op, graph, reads_first=True),
+        find_overlaps=lambda: pool_overlaps(op, reads_first=True),
         find_terms=lambda: _terms(call, by_blocks),
     )
 
 
-def pool_overlaps(op: Op, graph: Graph, *, reads_first: bool) -> tuple[SafeOverlap, ...]:
+def pool_overlaps(op: kit.Operator[Pool2D], *, reads_first: bool) -> tuple[kit.SafeOverlap, ...]:
     """As `pool_lead_bytes` says."""
-    return (SafeOverlap(0, 0, pool_lead_bytes(op, graph, reads_first=reads_first)),)
+    return (kit.SafeOverlap(0, 0, pool_lead_bytes(op, reads_first=reads_first)),)
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     """Windows are clipped to the image."""
     call = touched.call
     pixels = {
@@ -93,14 +81,14 @@ def _extents(touched: Touched) -> Extents:
         )
         for axis, pad in (("h", "pad_top"), ("w", "pad_left"))
     )
-    return Extents(
-        {0: whole(each * pixels["input"])},
-        {0: whole(each * pixels["output"])},
+    return kit.Extents(
+        {0: kit.whole(each * pixels["input"])},
+        {0: kit.whole(each * pixels["output"])},
         largest=window_reach([rows, columns]),
     )
 
 
-def _terms(call: Call, by_blocks: Callable[[int, float, int, int], Counts]) -> Terms:
+def _terms(call: kit.Call, by_blocks: Callable[[int, float, int, int], Counts]) -> kit.Terms:
     """Pixels, the lines and the taps of their windows inside the image, by blocks of channels."""
     rows, columns = (
         along(

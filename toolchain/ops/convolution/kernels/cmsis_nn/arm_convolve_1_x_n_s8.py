@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.cmsis_nn.products import rows_kernel
-from toolchain.ops.kernel import Kernel
 from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import UNPADDED, Window
 
 FUNCTION = "arm_convolve_1_x_n_s8"
 
 
-def takes(op: Op, graph: Graph, core: Core, window: Window) -> bool:
+def takes(op: kit.AnyOperator, core: kit.Core, window: Window) -> bool:
     """Whether it applies: on Helium, of one row, and without padding at either end, which 5.0.0
     refuses or computes wrongly for some sizes."""
-    x, y = graph.input(op, INPUT), graph.output(op)
+    x, y = op.input(INPUT), op.y
     total = (y.shape[2] - 1) * window.stride[1] + window.kernel[1] - x.shape[2]
     return (
         core.mve
@@ -28,6 +27,6 @@ def takes(op: Op, graph: Graph, core: Core, window: Window) -> bool:
     )
 
 
-def kernel(op: Op, graph: Graph, core: Core, window: Window) -> Kernel:
+def kernel(op: kit.Operator[Convolution], core: kit.Core, window: Window) -> kit.Kernel:
     """Of an operator that it `takes`. Raises as `channel_factors`."""
-    return rows_kernel(op, graph, core, FUNCTION, window)
+    return rows_kernel(op, core, FUNCTION, window)

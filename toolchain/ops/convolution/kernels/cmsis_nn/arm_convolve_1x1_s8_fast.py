@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import math
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.cmsis_nn.products import (
     direct_overlaps,
     helium_terms,
@@ -19,31 +19,28 @@ from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
     dims_of,
 )
 from toolchain.ops.convolution.kernels.shape import image
-from toolchain.ops.extents import Extents, whole
-from toolchain.ops.kernel import Kernel, Touched
 from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "arm_convolve_1x1_s8_fast"
 
 
-def kernel(op: Op, graph: Graph, core: Core, window: Window) -> Kernel:
+def kernel(op: kit.Operator[Convolution], core: kit.Core, window: Window) -> kit.Kernel:
     """Without strides and padding. Raises as `channel_factors`."""
-    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    x, y = op.input(INPUT).shape, op.y.shape
     return conv_kernel(
         op,
-        graph,
         FUNCTION,
         extents=_extents,
-        overlaps=lambda: direct_overlaps(op, graph, core, window, 1),
+        overlaps=lambda: direct_overlaps(op, core, window, 1),
         terms=lambda: (
-            helium_terms(op, graph, window, 1)
+            helium_terms(op, window, 1)
             if core.mve
             else product_terms(1, math.prod(y[:3]), y[3], x[3])
         ),
     )
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     x, y = (dims_of(touched.call, name) for name in ("input", "output"))
-    return conv_extents(touched, image(x), whole(math.prod(x[:3]) * y[3]), 0)
+    return conv_extents(touched, image(x), kit.whole(math.prod(x[:3]) * y[3]), 0)

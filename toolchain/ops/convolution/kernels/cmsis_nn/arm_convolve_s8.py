@@ -4,8 +4,8 @@ on Helium, of two in int16 elsewhere.
 
 from __future__ import annotations
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.cmsis_nn.products import helium_terms
 from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
     HELIUM_PIXELS,
@@ -16,56 +16,53 @@ from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
 from toolchain.ops.convolution.kernels.shape import image
 from toolchain.ops.convolution.kernels.windows import seen_taps
 from toolchain.ops.convolution.overlaps import gathered_overlap
-from toolchain.ops.extents import Extents, round_up
-from toolchain.ops.kernel import Kernel, Terms, Touched
 from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "arm_convolve_s8"
 
 
-def kernel(op: Op, graph: Graph, core: Core, window: Window) -> Kernel:
+def kernel(op: kit.Operator[Convolution], core: kit.Core, window: Window) -> kit.Kernel:
     """Of any window. Raises as `channel_factors`."""
-    taps = window.kernel[0] * window.kernel[1] * graph.input(op, INPUT).shape[3]
+    taps = window.kernel[0] * window.kernel[1] * op.input(INPUT).shape[3]
     terms = _helium_terms if core.mve else _terms
     return conv_kernel(
         op,
-        graph,
         FUNCTION,
         scratch_bytes=_column_bytes(taps, core),
         extents=lambda touched: _extents(touched, core),
-        overlaps=lambda: gathered_overlap(op, graph, window, HELIUM_PIXELS) if core.mve else (),
-        terms=lambda: terms(op, graph, window),
+        overlaps=lambda: gathered_overlap(op, window, HELIUM_PIXELS) if core.mve else (),
+        terms=lambda: terms(op, window),
     )
 
 
-def _column_bytes(taps: int, core: Core) -> int:
+def _column_bytes(taps: int, core: kit.Core) -> int:
     """As `arm_convolve_wrapper_s8_get_buffer_size` gives it."""
-    return 4 * round_up(taps, 8) if core.mve else 4 * round_up(taps, 4)
+    return 4 * kit.round_up(taps, 8) if core.mve else 4 * kit.round_up(taps, 4)
 
 
-def _extents(touched: Touched, core: Core) -> Extents:
+def _extents(touched: kit.Touched, core: kit.Core) -> kit.Extents:
     x, y, kernel = (dims_of(touched.call, name) for name in ("input", "output", "filter"))
     scratch = _column_bytes(kernel[1] * kernel[2] * x[3], core)
     return conv_extents(touched, image(x), image(y), scratch)
 
 
-def _helium_terms(op: Op, graph: Graph, window: Window) -> Terms:
-    batches, out_h, out_w, _ = graph.output(op).shape
-    pixels, seen = batches * out_h * out_w, seen_taps(op, graph, window)
-    return helium_terms(op, graph, window, 1) | {
+def _helium_terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
+    batches, out_h, out_w, _ = op.y.shape
+    pixels, seen = batches * out_h * out_w, seen_taps(op, window)
+    return helium_terms(op, window, 1) | {
         "pixel": pixels,
         "output row": batches * out_h,
         "tap seen": seen,
-        "tap vector seen": seen * -(-graph.input(op, INPUT).shape[3] // 16),
+        "tap vector seen": seen * -(-op.input(INPUT).shape[3] // 16),
         "tap blank": pixels * window.kernel[0] * window.kernel[1] - seen,
     }
 
 
-def _terms(op: Op, graph: Graph, window: Window) -> Terms:
-    batches, out_h, out_w, channels = graph.output(op).shape
-    taps, depth = window.kernel[0] * window.kernel[1], graph.input(op, INPUT).shape[3]
-    seen, pixels = seen_taps(op, graph, window), batches * out_h * out_w
+def _terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
+    batches, out_h, out_w, channels = op.y.shape
+    taps, depth = window.kernel[0] * window.kernel[1], op.input(INPUT).shape[3]
+    seen, pixels = seen_taps(op, window), batches * out_h * out_w
     twos, lone = batches * (out_h * out_w // 2), batches * (out_h * out_w % 2)
     fours, rest = divmod(taps * depth, 4)
     blocks = twos * (channels // 2)

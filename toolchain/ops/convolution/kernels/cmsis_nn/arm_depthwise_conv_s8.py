@@ -4,7 +4,8 @@ image without dilation that has a multiple of four filters a channel.
 
 from __future__ import annotations
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.cmsis_nn.arm_depthwise_conv_3x3_s8 import (
     four_channel_terms,
 )
@@ -13,30 +14,28 @@ from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
     extents_of_lean_depthwise,
 )
 from toolchain.ops.convolution.kernels.windows import seen_taps, walked
-from toolchain.ops.kernel import Kernel, Terms
 from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
 
 FUNCTION = "arm_depthwise_conv_s8"
 
 
-def kernel(op: Op, graph: Graph, window: Window) -> Kernel:
+def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
     """Of any window. Raises as `channel_factors`."""
     return depthwise_kernel(
         op,
-        graph,
         FUNCTION,
         extents=extents_of_lean_depthwise,
-        terms=lambda: _terms(op, graph, window),
+        terms=lambda: _terms(op, window),
     )
 
 
-def _terms(op: Op, graph: Graph, window: Window) -> Terms:
-    batches, out_h, out_w, channels = graph.output(op).shape
-    multiplicity = channels // graph.input(op, INPUT).shape[3]
+def _terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
+    batches, out_h, out_w, channels = op.y.shape
+    multiplicity = channels // op.input(INPUT).shape[3]
     if multiplicity % 4 == 0 and batches == 1 and window.dilation == (1, 1):
-        return four_channel_terms(op, graph, window)
-    rows, columns = walked(op, graph, window)
+        return four_channel_terms(op, window)
+    rows, columns = walked(op, window)
     pixels, dilated = batches * out_h * out_w, sum(step > 1 for step in window.dilation)
     return {
         "call": 1.0,
@@ -45,5 +44,5 @@ def _terms(op: Op, graph: Graph, window: Window) -> Terms:
         "any channel": pixels * channels,
         "any channel dilated": pixels * channels * dilated,
         "any channel row": batches * rows.taps * columns.windows * channels,
-        "any channel tap": seen_taps(op, graph, window) * channels,
+        "any channel tap": seen_taps(op, window) * channels,
     }

@@ -4,8 +4,8 @@ Helium four pixels of blocks of channels at a time, in vectors of four channels.
 
 from __future__ import annotations
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
     HELIUM_PIXELS,
     depthwise_extents,
@@ -14,8 +14,6 @@ from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
 )
 from toolchain.ops.convolution.kernels.windows import seen_taps
 from toolchain.ops.convolution.overlaps import first_seen, gathered_lead, in_whole_pixels
-from toolchain.ops.extents import Extents, round_up
-from toolchain.ops.kernel import Kernel, SafeOverlap, Terms, Touched
 from toolchain.ops.walks import run_ends
 from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
@@ -25,60 +23,59 @@ CHANNELS_AT_ONCE = 124
 """CH_IN_BLOCK_MVE of arm_nnsupportfunctions.h: channels of a block."""
 
 
-def takes_window(op: Op, graph: Graph, window: Window) -> bool:
+def takes_window(op: kit.AnyOperator, window: Window) -> bool:
     """Whether no window lies above or below the image, for which it clears more scratch than it
     has, on cores with DSP."""
-    x, y, top = graph.input(op, INPUT), graph.output(op), window.padding.top
+    x, y, top = op.input(INPUT), op.y, window.padding.top
     last = (y.shape[1] - 1) * window.stride[0] - top
     return top <= window.kernel[0] and last <= x.shape[1]
 
 
-def kernel(op: Op, graph: Graph, core: Core, window: Window) -> Kernel:
+def kernel(op: kit.Operator[Convolution], core: kit.Core, window: Window) -> kit.Kernel:
     """Of one filter a channel, without dilation. On Helium it reads four channels at a time, beyond
     the last one too, and steps from a null bias: its arrays are padded. Raises as
     `channel_factors`.
     """
-    channels = graph.output(op).shape[3]
+    channels = op.y.shape[3]
     elements = channels * window.kernel[0] * window.kernel[1]
     spare, terms = (-channels % 4, _helium_terms) if core.mve else (0, _terms)
     return depthwise_kernel(
         op,
-        graph,
         FUNCTION,
         scratch_bytes=_window_bytes(elements, channels, core),
         extents=lambda touched: _extents(touched, core),
-        overlaps=lambda: _helium_overlaps(op, graph, window) if core.mve else (),
-        terms=lambda: terms(op, graph, window),
+        overlaps=lambda: _helium_overlaps(op, window) if core.mve else (),
+        terms=lambda: terms(op, window),
         spare=spare,
     )
 
 
-def _window_bytes(elements: int, channels: int, core: Core) -> int:
+def _window_bytes(elements: int, channels: int, core: kit.Core) -> int:
     """As `arm_depthwise_conv_wrapper_s8_get_buffer_size` gives it for windows of so many elements,
     on cores with DSP.
     """
     return 4 * CHANNELS_AT_ONCE * (elements // channels) if core.mve else 2 * elements
 
 
-def _extents(touched: Touched, core: Core) -> Extents:
+def _extents(touched: kit.Touched, core: kit.Core) -> kit.Extents:
     y, kernel = (dims_of(touched.call, name) for name in ("output", "filter"))
-    channels = round_up(y[3], 4) if core.mve else y[3]
+    channels = kit.round_up(y[3], 4) if core.mve else y[3]
     elements = kernel[1] * kernel[2] * y[3]
     return depthwise_extents(touched, channels, _window_bytes(elements, y[3], core))
 
 
-def _helium_overlaps(op: Op, graph: Graph, window: Window) -> tuple[SafeOverlap, ...]:
-    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
-    firsts, ends = first_seen(op, graph, window), run_ends(y[1] * y[2], 1, HELIUM_PIXELS)
+def _helium_overlaps(op: kit.AnyOperator, window: Window) -> tuple[kit.SafeOverlap, ...]:
+    x, y = op.input(INPUT).shape, op.y.shape
+    firsts, ends = first_seen(op, window), run_ends(y[1] * y[2], 1, HELIUM_PIXELS)
     lead = gathered_lead(firsts, ends, x[3], x[3])
     if x[3] <= CHANNELS_AT_ONCE:
-        return (SafeOverlap(INPUT, 0, lead),)
+        return (kit.SafeOverlap(INPUT, 0, lead),)
     return in_whole_pixels(lead, x[3])
 
 
-def _helium_terms(op: Op, graph: Graph, window: Window) -> Terms:
-    batches, out_h, out_w, channels = graph.output(op).shape
-    pixels, seen = batches * out_h * out_w, seen_taps(op, graph, window)
+def _helium_terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
+    batches, out_h, out_w, channels = op.y.shape
+    pixels, seen = batches * out_h * out_w, seen_taps(op, window)
     taps = window.kernel[0] * window.kernel[1]
     each = [
         min(CHANNELS_AT_ONCE, channels - first) for first in range(0, channels, CHANNELS_AT_ONCE)
@@ -102,10 +99,10 @@ def _helium_terms(op: Op, graph: Graph, window: Window) -> Terms:
     }
 
 
-def _terms(op: Op, graph: Graph, window: Window) -> Terms:
-    batches, out_h, out_w, channels = graph.output(op).shape
+def _terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
+    batches, out_h, out_w, channels = op.y.shape
     pixels, taps = batches * out_h * out_w, window.kernel[0] * window.kernel[1]
-    seen, (fours, rest) = seen_taps(op, graph, window), divmod(channels, 4)
+    seen, (fours, rest) = seen_taps(op, window), divmod(channels, 4)
     return {
         "call": 1.0,
         "output row": batches * out_h,

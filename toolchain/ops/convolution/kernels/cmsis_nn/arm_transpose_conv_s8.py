@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.cmsis_structs import context, dims, limits, tile
@@ -23,9 +23,6 @@ from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
     require_rounding,
 )
 from toolchain.ops.convolution.kernels.shape import image
-from toolchain.ops.extents import Extent, Extents, whole
-from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Packed, Struct, Touched
-from toolchain.ops.preference import NoKernelError
 from toolchain.ops.weighted import (
     INPUT,
     WEIGHTS,
@@ -37,23 +34,23 @@ FUNCTION = "arm_transpose_conv_s8"
 
 
 def kernel(
-    op: Op, graph: Graph, window: Window, activation: Activation, rounding: Rounding
-) -> Kernel:
+    op: kit.AnyOperator, window: Window, activation: Activation, rounding: Rounding
+) -> kit.Kernel:
     """`window` is the forward convolution's. Raises NoKernelError for ONNX's rounding and for sizes
     that the function does not hold, and as `channel_factors`.
     """
     require_rounding(rounding)
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
     channels, height, width, depth = weights.shape
     if max(*x.shape, *weights.shape, *y.shape) > MOST_SIZE:
-        raise NoKernelError(f"CMSIS-NN's convolutions take no dimension above {MOST_SIZE:,}")
+        raise kit.NoKernelError(f"CMSIS-NN's convolutions take no dimension above {MOST_SIZE:,}")
     column, image = _scratch(x.shape, y.shape, (height, width))
     stride, pad = window.stride, (window.padding.top, window.padding.left)
     beyond = [
         (x.shape[1 + i] - 1) * stride[i] + window.kernel[i] - pad[i] - y.shape[1 + i]
         for i in range(2)
     ]
-    params: dict[str, Argument] = {
+    params: dict[str, kit.Argument] = {
         "input_offset": -x.q.zero_point,
         "output_offset": y.q.zero_point,
         "stride": tile(*stride),
@@ -62,29 +59,29 @@ def kernel(
         "dilation": tile(1, 1),
         "activation": limits(*clamp_range(activation, y)),
     }
-    factors: dict[str, Argument] = {
-        "multiplier": Packed("multiplier", writable=True),
-        "shift": Packed("shift", writable=True),
+    factors: dict[str, kit.Argument] = {
+        "multiplier": kit.Packed("multiplier", writable=True),
+        "shift": kit.Packed("shift", writable=True),
     }
-    arguments: dict[str, Argument] = {
+    arguments: dict[str, kit.Argument] = {
         "ctx": context(column),
         "output_ctx": context(image, column),
-        "transpose_conv_params": Struct("cmsis_nn_transpose_conv_params", params),
-        "quant_params": Struct("cmsis_nn_per_channel_quant_params", factors),
+        "transpose_conv_params": kit.Struct("cmsis_nn_transpose_conv_params", params),
+        "quant_params": kit.Struct("cmsis_nn_per_channel_quant_params", factors),
         "input_dims": dims(*x.shape),
-        "input_data": Input(0),
+        "input_data": kit.Input(0),
         "filter_dims": dims(channels, height, width, depth),
-        "filter_data": Input(1),
+        "filter_data": kit.Input(1),
         "bias_dims": dims(c=channels),
-        "bias_data": Input(2),
+        "bias_data": kit.Input(2),
         "output_dims": dims(*y.shape),
-        "output_data": Output(0),
+        "output_data": kit.Output(0),
     }
     rows = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
-    return Kernel(
-        (Call(FUNCTION, arguments, status=True),),
+    return kit.Kernel(
+        (kit.Call(FUNCTION, arguments, status=True),),
         _extents,
-        constants=channel_factors(op, graph, rows),
+        constants=channel_factors(op, rows),
         scratch_bytes=column + image,
     )
 
@@ -94,7 +91,7 @@ def _scratch(x: tuple[int, ...], y: tuple[int, ...], kernel: tuple[int, int]) ->
     return 4 * math.prod(kernel) * x[1] * x[2] * y[3], 4 * math.prod(y[1:])
 
 
-def _extents(touched: Touched) -> Extents:
+def _extents(touched: kit.Touched) -> kit.Extents:
     """The windows that the output and its paddings hold must be one for each pixel of the input."""
     call = touched.call
     x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
@@ -109,9 +106,9 @@ def _extents(touched: Touched) -> Extents:
     ]
     written = image(y)
     if walked != [x[1], x[2]]:  # sums go astray
-        written = Extent(0, written.end, touched=0)
-    inputs = {0: image(x), 1: whole(math.prod(kernel))}
+        written = kit.Extent(0, written.end, touched=0)
+    inputs = {0: image(x), 1: kit.whole(math.prod(kernel))}
     if touched.has(2):
-        inputs[2] = whole(y[3], 4)
+        inputs[2] = kit.whole(y[3], 4)
     scratch = sum(_scratch(x, y, (kernel[1], kernel[2])))
-    return Extents(inputs, {0: written}, factor_bytes(y[3]), scratch, max(windows))
+    return kit.Extents(inputs, {0: written}, factor_bytes(y[3]), scratch, max(windows))

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
     HELIUM_PIXELS,
     conv_extents,
@@ -17,8 +17,6 @@ from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
 from toolchain.ops.convolution.kernels.shape import image
 from toolchain.ops.convolution.kernels.windows import Counts
 from toolchain.ops.convolution.overlaps import first_seen, gathered_lead
-from toolchain.ops.extents import Extent, Extents
-from toolchain.ops.kernel import Kernel, SafeOverlap, Touched
 from toolchain.ops.walks import Int64, lead_bytes, run_ends
 from toolchain.ops.weighted import INPUT
 from toolchain.ops.window import Window
@@ -26,27 +24,28 @@ from toolchain.ops.window import Window
 _WORD = 4
 
 
-def rows_kernel(op: Op, graph: Graph, core: Core, function: str, window: Window) -> Kernel:
+def rows_kernel(
+    op: kit.Operator[Convolution], core: kit.Core, function: str, window: Window
+) -> kit.Kernel:
     """A call of `function`, which multiplies the pixels of each row of a 1x1 convolution, of all
     images, or on Helium those of windows of one row.
     """
-    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    x, y = op.input(INPUT).shape, op.y.shape
     products = y[0] * y[1]
     return conv_kernel(
         op,
-        graph,
         function,
         extents=_extents_of_rows,
-        overlaps=lambda: direct_overlaps(op, graph, core, window, products),
+        overlaps=lambda: direct_overlaps(op, core, window, products),
         terms=lambda: (
-            helium_terms(op, graph, window, products)
+            helium_terms(op, window, products)
             if core.mve
             else product_terms(products, y[2], y[3], x[3])
         ),
     )
 
 
-def _extents_of_rows(touched: Touched) -> Extents:
+def _extents_of_rows(touched: kit.Touched) -> kit.Extents:
     """It does not check what it reads."""
     call = touched.call
     x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
@@ -54,18 +53,18 @@ def _extents_of_rows(touched: Touched) -> Extents:
     rows = (y[1] - 1) * call["conv_params.stride.h"] + 1
     columns = (y[2] - 1) * call["conv_params.stride.w"] + kernel[2]
     last = (batches - 1) * height * width + (rows - 1) * width + columns
-    return conv_extents(touched, Extent(0, last * depth), image(y), 0)
+    return conv_extents(touched, kit.Extent(0, last * depth), image(y), 0)
 
 
 def direct_overlaps(
-    op: Op, graph: Graph, core: Core, window: Window, products: int
-) -> tuple[SafeOverlap, ...]:
+    op: kit.AnyOperator, core: kit.Core, window: Window, products: int
+) -> tuple[kit.SafeOverlap, ...]:
     """On Helium, of so many products; none elsewhere."""
     if not core.mve:
         return ()
-    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
-    firsts, run = first_seen(op, graph, window), y[0] * y[1] * y[2] // products
-    return (SafeOverlap(INPUT, 0, _direct_lead(firsts, run, products, x[3], y[3])),)
+    x, y = op.input(INPUT).shape, op.y.shape
+    firsts, run = first_seen(op, window), y[0] * y[1] * y[2] // products
+    return (kit.SafeOverlap(INPUT, 0, _direct_lead(firsts, run, products, x[3], y[3])),)
 
 
 def _direct_lead(firsts: Int64, run: int, runs: int, input_bytes: int, output_bytes: int) -> int:
@@ -90,12 +89,12 @@ def _direct_lead(firsts: Int64, run: int, runs: int, input_bytes: int, output_by
     return max(lead, gathered_lead(firsts, steps, input_bytes, output_bytes))
 
 
-def helium_terms(op: Op, graph: Graph, window: Window, products: int) -> Counts:
+def helium_terms(op: kit.AnyOperator, window: Window, products: int) -> Counts:
     """On Helium: vectors of 16 taps. Pixels are multiplied four at a time, in each of so many
     products.
     """
-    batches, out_h, out_w, channels = graph.output(op).shape
-    pixels, depth = batches * out_h * out_w, graph.input(op, INPUT).shape[3]
+    batches, out_h, out_w, channels = op.y.shape
+    pixels, depth = batches * out_h * out_w, op.input(INPUT).shape[3]
     vectors = -(-window.kernel[0] * window.kernel[1] * depth // 16)
     four_pixels = products * (pixels // products // 4)
     rest = products * (pixels // products % 4)

@@ -6,31 +6,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import check_sums
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
+    Convolution,
     channel_requantisation,
-    convolution_of,
     weight_zero_point,
     window_of,
 )
 from toolchain.ops.convolution.kernels.shape import Shape, image
 from toolchain.ops.convolution.packing import Int8, sums_of
 from toolchain.ops.convolution.structs import cmsis_arguments
-from toolchain.ops.extents import Extent, Extents, whole, window_reach
-from toolchain.ops.kernel import (
-    Call,
-    Constant,
-    Input,
-    Kernel,
-    Packed,
-    SafeOverlap,
-    Terms,
-    Touched,
-    constant,
-)
-from toolchain.ops.preference import NoKernelError, require_int32
+from toolchain.ops.extents import window_reach
+from toolchain.ops.preference import require_int32
 from toolchain.ops.weighted import (
     INPUT,
     WEIGHTS,
@@ -44,33 +33,33 @@ HELIUM_PIXELS = 4
 """How many pixels the kernels for Helium compute at once."""
 
 
-def require_plain(op: Op, graph: Graph) -> None:
+def require_plain(op: kit.Operator[Convolution]) -> None:
     """Raise NoKernelError for ONNX's rounding and for weights with a zero point."""
-    require_rounding(convolution_of(op).rounding)
-    if weight_zero_point(graph.input(op, WEIGHTS)):
-        raise NoKernelError("CMSIS-NN's convolutions know no zero point of weights")
+    require_rounding(op.attributes.rounding)
+    if weight_zero_point(op.input(WEIGHTS)):
+        raise kit.NoKernelError("CMSIS-NN's convolutions know no zero point of weights")
 
 
 def require_rounding(rounding: Rounding) -> None:
     """Raise NoKernelError for ONNX's rounding."""
     if rounding is not Rounding.TFLITE:
-        raise NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
+        raise kit.NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
 
 
-def channel_factors(op: Op, graph: Graph, rows: Int8, spare: int = 0) -> tuple[Constant, ...]:
+def channel_factors(op: kit.AnyOperator, rows: Int8, spare: int = 0) -> tuple[kit.Constant, ...]:
     """Multiplier and shift of each channel, whose filters are `rows`; then `spare` more of 0.
 
     Raises ScaleError as `check_sums` does, and NoKernelError as `require_int32` does.
     """
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
     multiplier, shift = channel_requantisation(x, weights, y, len(rows))
-    sums = sums_of(bias_of(op, graph, len(rows)), rows, x.q.zero_point, partial=True)
+    sums = sums_of(bias_of(op.op, op.graph, len(rows)), rows, x.q.zero_point, partial=True)
     check_sums(sums.lowest, sums.highest, multiplier, shift, y.q.zero_point)
     require_int32(sums.largest)
     wanted = "requantisation factor of each channel, Q0.31"
     return (
-        constant("multiplier", np.pad(multiplier, (0, spare)), wanted),
-        constant("shift", np.pad(shift, (0, spare)), "left shift of each channel"),
+        kit.constant("multiplier", np.pad(multiplier, (0, spare)), wanted),
+        kit.constant("shift", np.pad(shift, (0, spare)), "left shift of each channel"),
     )
 
 
@@ -79,13 +68,13 @@ def factor_bytes(channels: int) -> dict[str, int]:
     return {"multiplier": 4 * channels, "shift": 4 * channels}
 
 
-def dims_of(call: Call, name: str) -> Shape:
+def dims_of(call: kit.Call, name: str) -> Shape:
     """The `cmsis_nn_dims` of that name."""
     batches, height, width, channels = (call[f"{name}_dims.{axis}"] for axis in "nhwc")
     return batches, height, width, channels
 
 
-def reach(call: Call, params: str) -> int:
+def reach(call: kit.Call, params: str) -> int:
     """The largest coordinate that a walk over the image computes."""
     return window_reach(
         (
@@ -100,84 +89,84 @@ def reach(call: Call, params: str) -> int:
 
 
 def conv_kernel(
-    op: Op,
-    graph: Graph,
+    op: kit.Operator[Convolution],
     function: str,
     *,
     scratch_bytes: int = 0,
-    extents: Callable[[Touched], Extents],
-    overlaps: Callable[[], tuple[SafeOverlap, ...]],
-    terms: Callable[[], Terms],
-) -> Kernel:
+    extents: Callable[[kit.Touched], kit.Extents],
+    overlaps: Callable[[], tuple[kit.SafeOverlap, ...]],
+    terms: Callable[[], kit.Terms],
+) -> kit.Kernel:
     """A call of `function`, an int8 convolution without groups. Raises as `channel_factors`."""
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    x, weights = op.input(INPUT), op.input(WEIGHTS)
     channels, height, width, _ = weights.shape
     arguments = cmsis_arguments(
         op,
-        graph,
-        window_of(op, graph),
-        convolution_of(op).activation,
+        window_of(op),
+        op.attributes.activation,
         scratch_bytes,
-        filters=((channels, height, width, x.shape[3]), Input(1)),
-        bias=Input(2),
+        filters=((channels, height, width, x.shape[3]), kit.Input(1)),
+        bias=kit.Input(2),
     )
     rows = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
-    return Kernel(
-        (Call(function, arguments, status=True),),
+    return kit.Kernel(
+        (kit.Call(function, arguments, status=True),),
         extents,
-        constants=channel_factors(op, graph, rows),
+        constants=channel_factors(op, rows),
         scratch_bytes=scratch_bytes,
         find_overlaps=overlaps,
         find_terms=terms,
     )
 
 
-def conv_extents(touched: Touched, read: Extent, written: Extent, scratch_bytes: int) -> Extents:
+def conv_extents(
+    touched: kit.Touched, read: kit.Extent, written: kit.Extent, scratch_bytes: int
+) -> kit.Extents:
     """Of what `conv_kernel` gives, by the bytes of its images and scratch."""
     call = touched.call
     x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
-    inputs = {INPUT: read, WEIGHTS: whole(y[3] * kernel[1] * kernel[2] * x[3])}
+    inputs = {INPUT: read, WEIGHTS: kit.whole(y[3] * kernel[1] * kernel[2] * x[3])}
     if touched.has(2):
-        inputs[2] = whole(y[3], 4)
+        inputs[2] = kit.whole(y[3], 4)
     factors, most = factor_bytes(y[3]), reach(call, "conv_params")
-    return Extents(inputs, {0: written}, factors, scratch_bytes, most)
+    return kit.Extents(inputs, {0: written}, factors, scratch_bytes, most)
 
 
 def depthwise_kernel(
-    op: Op,
-    graph: Graph,
+    op: kit.Operator[Convolution],
     function: str,
     *,
     scratch_bytes: int = 0,
-    extents: Callable[[Touched], Extents],
-    overlaps: Callable[[], tuple[SafeOverlap, ...]] = tuple,
-    terms: Callable[[], Terms],
+    extents: Callable[[kit.Touched], kit.Extents],
+    overlaps: Callable[[], tuple[kit.SafeOverlap, ...]] = tuple,
+    terms: Callable[[], kit.Terms],
     spare: int = 0,
-) -> Kernel:
+) -> kit.Kernel:
     """A call of `function`, an int8 depthwise convolution. `spare`: channels that it reads beyond
     the last. Raises as `channel_factors`.
     """
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    x, weights = op.input(INPUT), op.input(WEIGHTS)
     channels = weights.shape[3]
     arguments = cmsis_arguments(
         op,
-        graph,
-        window_of(op, graph),
-        convolution_of(op).activation,
+        window_of(op),
+        op.attributes.activation,
         scratch_bytes,
-        filters=(weights.shape, Packed("weights")),
-        bias=Packed("bias"),
+        filters=(weights.shape, kit.Packed("weights")),
+        bias=kit.Packed("bias"),
         multiplicity=channels // x.shape[3],
     )
     filters = constant_of(weights).reshape(-1).astype(np.int8, copy=False)
     rows = filters.reshape(-1, channels).T
-    return Kernel(
-        (Call(function, arguments, status=True),),
+    return kit.Kernel(
+        (kit.Call(function, arguments, status=True),),
         extents,
         constants=(
-            constant("weights", np.pad(filters, (0, spare)), "filters, height x width x channels"),
-            constant("bias", np.pad(bias_of(op, graph, channels), (0, spare))),
-            *channel_factors(op, graph, rows, spare),
+            kit.constant(
+                "weights", np.pad(filters, (0, spare)), "filters, height x width x channels"
+            ),
+            kit.constant("bias", np.pad(bias_of(op.op, op.graph, channels), (0, spare))),
+            *channel_factors(op, rows, spare),
         ),
         scratch_bytes=scratch_bytes,
         find_overlaps=overlaps,
@@ -185,7 +174,7 @@ def depthwise_kernel(
     )
 
 
-def depthwise_extents(touched: Touched, channels: int, scratch_bytes: int) -> Extents:
+def depthwise_extents(touched: kit.Touched, channels: int, scratch_bytes: int) -> kit.Extents:
     """Of what `depthwise_kernel` gives, which reads the constants of so many channels."""
     call = touched.call
     x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
@@ -194,9 +183,9 @@ def depthwise_extents(touched: Touched, channels: int, scratch_bytes: int) -> Ex
         "bias": 4 * channels,
     }
     most = reach(call, "dw_conv_params")
-    return Extents({0: image(x)}, {0: image(y)}, constants, scratch_bytes, most)
+    return kit.Extents({0: image(x)}, {0: image(y)}, constants, scratch_bytes, most)
 
 
-def extents_of_lean_depthwise(touched: Touched) -> Extents:
+def extents_of_lean_depthwise(touched: kit.Touched) -> kit.Extents:
     """Of one that reads no channels beyond the last, and takes no scratch."""
     return depthwise_extents(touched, dims_of(touched.call, "output")[3], 0)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import quantize_multiplier
 from toolchain.ops.cmsis_structs import context, factor
-from toolchain.ops.kernel import Call, Kernel, Packed, constant
 from toolchain.ops.matmul.kernels.cmsis_nn.layers import layer_arguments, layer_extents
-from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers import int16
 from toolchain.ops.weighted import (
     BIAS,
@@ -22,29 +20,28 @@ from toolchain.ops.weighted import (
 FUNCTION = "arm_fully_connected_s16"
 
 
-def kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
+def kernel(op: kit.AnyOperator, activation: Activation) -> kit.Kernel:
     """Raises NoKernelError for a scale of each unit, and where a sum might overrun it."""
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
     if len(weights.q.scales) > 1:
-        raise NoKernelError(f"{FUNCTION} takes one scale for all units")
+        raise kit.NoKernelError(f"{FUNCTION} takes one scale for all units")
     filters, real = constant_of(weights), x.q.scale * weights.q.scale / y.q.scale
-    bias = int16.bias_of(op, graph, BIAS, len(filters))
+    bias = int16.bias_of(op, BIAS, len(filters))
     largest = int16.largest_sums(filters.astype(np.int64), bias)
     if not int16.held_by_cmsis_nn(largest, np.full(len(filters), real)):
-        raise NoKernelError(f"{FUNCTION} does not hold the sums")
+        raise kit.NoKernelError(f"{FUNCTION} does not hold the sums")
     arguments = layer_arguments(
         op,
-        graph,
         activation,
         buffer=context(0),
         input_offset=0,
         factor=factor(*quantize_multiplier(real)),
-        bias=Packed("bias"),
+        bias=kit.Packed("bias"),
     )
-    call = Call(FUNCTION, arguments, status=True)
-    return Kernel(
+    call = kit.Call(FUNCTION, arguments, status=True)
+    return kit.Kernel(
         (call,),
         lambda touched: layer_extents(touched, 2),
-        constants=(constant("bias", bias, "int64"),),
+        constants=(kit.constant("bias", bias, "int64"),),
         inexact="keeps 16 bits of the factor of the sums, LiteRT all",
     )

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import check_sums, quantize_multiplier
 from toolchain.ops.cmsis_structs import context, factor
 from toolchain.ops.convolution.packing import folded_bias, sums_of
-from toolchain.ops.kernel import NULL, Call, Input, Kernel, Terms, constant
 from toolchain.ops.matmul.kernels.cmsis_nn.layers import layer_arguments, layer_extents
-from toolchain.ops.preference import NoKernelError, require_int32
+from toolchain.ops.preference import require_int32
 from toolchain.ops.weighted import (
     BIAS,
     INPUT,
@@ -30,19 +28,19 @@ _IN_SUMS = "The buffer holds bias and input offset of each unit, which the kerne
 _TWICE = "rounds each sum twice; LiteRT once, in double precision"
 
 
-def kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Kernel:
+def kernel(op: kit.AnyOperator, activation: Activation, core: kit.Core) -> kit.Kernel:
     """Raises NoKernelError for a scale of each unit, and for weights that are computed at run time
     or have a zero point.
     """
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
     if not weights.is_constant or any(weights.q.zero_points):
-        raise NoKernelError(f"{FUNCTION} takes constant weights with zero point 0")
+        raise kit.NoKernelError(f"{FUNCTION} takes constant weights with zero point 0")
     if len(weights.q.scales) > 1:
-        raise NoKernelError(f"{FUNCTION} takes one scale for all units")
+        raise kit.NoKernelError(f"{FUNCTION} takes one scale for all units")
     filters = constant_of(weights).astype(np.int8, copy=False)
     units = len(filters)
     multiplier, shift = quantize_multiplier(x.q.scale * weights.q.scale / y.q.scale)
-    bias = bias_of(op, graph, units)
+    bias = bias_of(op.op, op.graph, units)
     sums = sums_of(bias, filters, x.q.zero_point, partial=True)
     check_sums(sums.lowest, sums.highest, multiplier, shift, y.q.zero_point)
     require_int32(sums.largest)
@@ -50,25 +48,26 @@ def kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Kernel:
     has_bias = len(op.inputs) > BIAS and not core.mve
     arguments = layer_arguments(
         op,
-        graph,
         activation,
         buffer=context(4 * units, kept="sums") if core.mve else context(0),
         input_offset=1 if core.mve else -x.q.zero_point,
         factor=factor(multiplier, shift),
-        bias=Input(BIAS) if has_bias else NULL,
+        bias=kit.Input(BIAS) if has_bias else kit.NULL,
     )
     note = _IN_SUMS if core.mve else ""
-    call = Call(FUNCTION, arguments, status=True, note=note)
-    return Kernel(
+    call = kit.Call(FUNCTION, arguments, status=True, note=note)
+    return kit.Kernel(
         (call,),
         lambda touched: layer_extents(touched, 1),
-        constants=(constant("sums", folded, "bias and offset of each unit"),) if core.mve else (),
+        constants=(kit.constant("sums", folded, "bias and offset of each unit"),)
+        if core.mve
+        else (),
         find_terms=lambda: _terms(call, core),
         inexact=_TWICE,
     )
 
 
-def _terms(call: Call, core: Core) -> Terms:
+def _terms(call: kit.Call, core: kit.Core) -> kit.Terms:
     """`arm_nn_vec_mat_mult_t_s8` for each row: four units at a time on Helium, two with DSP, three
     elsewhere."""
     rows, depth, units = call["input_dims.n"], call["filter_dims.n"], call["output_dims.c"]

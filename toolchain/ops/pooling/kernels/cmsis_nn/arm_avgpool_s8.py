@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
+from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.pooling.kernels.cmsis_nn.pools import (
     VECTOR_CHANNELS,
     cmsis_kernel,
@@ -15,11 +14,10 @@ from toolchain.ops.pooling.kernels.windows import Counts
 FUNCTION = "arm_avgpool_s8"
 
 
-def kernel(op: Op, graph: Graph, core: Core) -> Kernel:
+def kernel(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
     """Of an operator without lift."""
     return cmsis_kernel(
         op,
-        graph,
         core,
         FUNCTION,
         scratch=sums_bytes(core),

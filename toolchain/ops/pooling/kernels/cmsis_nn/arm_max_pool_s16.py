@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
+from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.pooling.kernels.cmsis_nn.pools import cmsis_kernel
 
 FUNCTION = "arm_max_pool_s16"
 
 
-def kernel(op: Op, graph: Graph, core: Core) -> Kernel:
+def kernel(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
     """Of any max_pool2d of int16."""
-    return cmsis_kernel(op, graph, core, FUNCTION, reads_first=False)
+    return cmsis_kernel(op, core, FUNCTION, reads_first=False)

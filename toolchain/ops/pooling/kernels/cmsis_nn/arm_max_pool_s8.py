@@ -4,18 +4,17 @@ the output must not lie on its window.
 
 from __future__ import annotations
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
-from toolchain.ops.kernel import Kernel
+from toolchain.ops import kit
+from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.pooling.kernels.cmsis_nn.pools import VECTOR_CHANNELS, cmsis_kernel
 from toolchain.ops.pooling.kernels.windows import Counts
 
 FUNCTION = "arm_max_pool_s8"
 
 
-def kernel(op: Op, graph: Graph, core: Core) -> Kernel:
+def kernel(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
     """Of any max_pool2d of int8."""
-    return cmsis_kernel(op, graph, core, FUNCTION, reads_first=False, vectors=_vectors)
+    return cmsis_kernel(op, core, FUNCTION, reads_first=False, vectors=_vectors)
 
 
 def _vectors(channels: int, pixels: float, lines: int, taps: int) -> Counts:

@@ -6,13 +6,11 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import clamp_range
 from toolchain.ops.cmsis_structs import context, dims, limits, tile
-from toolchain.ops.extents import Extents, whole, window_reach
-from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Terms, Touched
-from toolchain.ops.pooling.common import pool_attributes
+from toolchain.ops.extents import window_reach
+from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.pooling.kernels.windows import Counts, pool_overlaps, step_terms
 from toolchain.ops.terms import along
 
@@ -21,15 +19,14 @@ VECTOR_CHANNELS = 16
 
 
 def cmsis_kernel(
-    op: Op,
-    graph: Graph,
-    core: Core,
+    op: kit.Operator[Pool2D],
+    core: kit.Core,
     function: str,
     *,
     scratch: Callable[[int], int] | None = None,
     reads_first: bool,
     vectors: Callable[[int, float, int, int], Counts] | None = None,
-) -> Kernel:
+) -> kit.Kernel:
     """A call of `function`.
 
     scratch      bytes for so many channels; None for none.
@@ -37,7 +34,7 @@ def cmsis_kernel(
     vectors      its terms on Helium, from the channels, the pixels, and the lines and taps of all
                  windows; None where there are none, on other cores neither.
     """
-    attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
+    attributes, x, y = op.attributes, op.x, op.y
     low, high = clamp_range(attributes.activation, y)
     scratch_bytes = scratch(y.shape[3]) if scratch else 0
     element_bytes = x.dtype.size_bytes
@@ -46,30 +43,32 @@ def cmsis_kernel(
         "padding": tile(attributes.padding.top, attributes.padding.left),
         "activation": limits(low, high),
     }
-    call = Call(
+    call = kit.Call(
         function,
         {
             "ctx": context(scratch_bytes),
-            "params": Struct("cmsis_nn_pool_params", params),
+            "params": kit.Struct("cmsis_nn_pool_params", params),
             "input_dims": dims(*x.shape),
-            "src": Input(0),
+            "src": kit.Input(0),
             "filter_dims": dims(h=attributes.filter_height, w=attributes.filter_width),
             "output_dims": dims(*y.shape),
-            "dst": Output(0),
+            "dst": kit.Output(0),
         },
         status=True,
     )
     by_core = vectors if core.mve or vectors is None else _by_words
-    return Kernel(
+    return kit.Kernel(
         (call,),
         lambda touched: _extents(touched, element_bytes, scratch),
         scratch_bytes=scratch_bytes,
-        find_overlaps=lambda: pool_overlaps(op, graph, reads_first=reads_first),
+        find_overlaps=lambda: pool_overlaps(op, reads_first=reads_first),
         find_terms=None if by_core is None else partial(_terms, call, by_core),
     )
 
 
-def _extents(touched: Touched, element_bytes: int, scratch: Callable[[int], int] | None) -> Extents:
+def _extents(
+    touched: kit.Touched, element_bytes: int, scratch: Callable[[int], int] | None
+) -> kit.Extents:
     """Windows are clipped to the image. The output has the input's batches and channels."""
     call = touched.call
     batches, channels = call["input_dims.n"], call["input_dims.c"]
@@ -81,15 +80,15 @@ def _extents(touched: Touched, element_bytes: int, scratch: Callable[[int], int]
         )
     )
     image = batches * call["input_dims.h"] * call["input_dims.w"] * channels
-    return Extents(
-        {0: whole(image, element_bytes)},
-        {0: whole(batches * math.prod(sizes) * channels, element_bytes)},
+    return kit.Extents(
+        {0: kit.whole(image, element_bytes)},
+        {0: kit.whole(batches * math.prod(sizes) * channels, element_bytes)},
         scratch=scratch(channels) if scratch else 0,
         largest=window_reach([rows, columns]),
     )
 
 
-def _terms(call: Call, by_core: Callable[[int, float, int, int], Counts]) -> Terms:
+def _terms(call: kit.Call, by_core: Callable[[int, float, int, int], Counts]) -> kit.Terms:
     rows, columns = (
         along(
             call[f"input_dims.{axis}"],
@@ -119,6 +118,6 @@ def _by_words(channels: int, pixels: float, lines: int, taps: int) -> Counts:
     }
 
 
-def sums_bytes(core: Core) -> Callable[[int], int]:
+def sums_bytes(core: kit.Core) -> Callable[[int], int]:
     """The scratch of averages: an int32 for each channel, on cores with DSP, not Helium."""
     return lambda channels: 4 * channels if core.dsp and not core.mve else 0
