@@ -175,8 +175,11 @@ class Graph:
         return tuple(self.tensors[name] if name else None for name in op.inputs)
 
     def input(self, op: Op, index: int) -> Tensor:
-        """The operator's input at `index`, which must be present."""
-        return self.tensors[op.inputs[index]]
+        """The operator's input at `index`. Raises ValueError where it is absent."""
+        name = op.inputs[index]
+        if not name:
+            raise ValueError(f"input {index} is absent")
+        return self.tensors[name]
 
     def output(self, op: Op, index: int = 0) -> Tensor:
         return self.tensors[op.outputs[index]]

@@ -44,8 +44,16 @@ class Operator(Generic[A]):
         return self.graph.input_tensors(self.op)
 
     @property
+    def each(self) -> tuple[Tensor, ...]:
+        """All inputs of a kind without optional ones. Raises ValueError where one is absent."""
+        absent = [index for index, x in enumerate(self.inputs) if x is None]
+        if absent:
+            raise ValueError(f"input {absent[0]} is absent")
+        return self.present
+
+    @property
     def present(self) -> tuple[Tensor, ...]:
-        """The inputs that are there: all, of a kind without optional ones."""
+        """The inputs that are there."""
         return tuple(x for x in self.inputs if x is not None)
 
     @cached_property

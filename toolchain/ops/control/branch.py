@@ -36,7 +36,7 @@ class Branch(kit.Attributes):
 
 
 def _infer(op: kit.Operator[Branch]) -> tuple[kit.TensorType, ...]:
-    flag, *given = op.present
+    flag, *given = op.each
     if flag.dtype is not kit.DType.BOOL or flag.elements != 1:
         raise ValueError(f"{flag} is not one bool")
     then, otherwise = op.attributes.nested

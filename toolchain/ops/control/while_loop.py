@@ -38,7 +38,7 @@ class WhileLoop(kit.Attributes):
 
 
 def _infer(op: kit.Operator[WhileLoop]) -> tuple[kit.TensorType, ...]:
-    given = op.present
+    given = op.each
     condition, body = op.attributes.nested
     flags = check_body("the condition", condition, given)
     if [flag.dtype for flag in flags] != [kit.DType.BOOL] or int(np.prod(flags[0].shape)) != 1:

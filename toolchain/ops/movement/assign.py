@@ -38,7 +38,7 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
 
 
 def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
-    value, state = op.present
+    value, state = op.each
     return (kit.Alias(op.y.name, state.name), kit.Alias(value.name, op.y.name))
 
 

@@ -34,11 +34,11 @@ def _axis(op: kit.Operator[Concat]) -> int:
 
 def _parts(op: kit.Operator[Concat]) -> Parts:
     axis = _axis(op)
-    return parts_along(op.y, axis, [x.shape[axis] for x in op.present])
+    return parts_along(op.y, axis, [x.shape[axis] for x in op.each])
 
 
 def _infer(op: kit.Operator[Concat]) -> tuple[kit.TensorType, ...]:
-    axis, inputs = _axis(op), op.present
+    axis, inputs = _axis(op), op.each
     first = inputs[0]
     for x in inputs:
         if x.dtype is not first.dtype or len(x.shape) != len(first.shape):
@@ -70,7 +70,7 @@ def _aliases(op: kit.Operator[Concat]) -> tuple[kit.Alias, ...]:
     unit = parts.inner * y.dtype.size_bytes
     return tuple(
         kit.Alias(x.name, y.name, offset * unit)
-        for x, offset in zip(op.present, parts.offsets, strict=True)
+        for x, offset in zip(op.each, parts.offsets, strict=True)
     )
 
 

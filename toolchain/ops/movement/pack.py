@@ -33,7 +33,7 @@ def _parts(op: kit.Operator[Pack]) -> Parts:
 
 def _infer(op: kit.Operator[Pack]) -> tuple[kit.TensorType, ...]:
     axis, first = _axis(op), op.x
-    for x in op.present:
+    for x in op.each:
         if (x.dtype, x.shape) != (first.dtype, first.shape):
             raise ValueError(f"{x} cannot be packed with {first}")
     return (
@@ -69,7 +69,7 @@ def _aliases(op: kit.Operator[Pack]) -> tuple[kit.Alias, ...]:
     if not parts.contiguous:
         return ()
     unit = parts.inner * y.dtype.size_bytes
-    return tuple(kit.Alias(x.name, y.name, index * unit) for index, x in enumerate(op.present))
+    return tuple(kit.Alias(x.name, y.name, index * unit) for index, x in enumerate(op.each))
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
