@@ -49,5 +49,5 @@ def allocator(name: str) -> Allocator:
     if name not in names():
         raise InputError(f"no allocator is called {name!r}; there are: {', '.join(names())}")
     module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
-    found: Allocator = module.ALLOCATOR
-    return found
+    chosen: Allocator = module.ALLOCATOR
+    return chosen

@@ -27,7 +27,7 @@ class Fitter:
 
     @cached_property
     def _beside(self) -> list[int]:
-        """Of each block, as bits: itself, and the blocks that its place depends on."""
+        """A bit set for each block: itself, and the blocks that its place depends on."""
         return [
             sum({1 << other for other, _, _ in each}, 1 << index)
             for index, each in enumerate(self._distances)
@@ -47,24 +47,24 @@ class Fitter:
     def fit_again(
         self, order: Sequence[int], moved: int, before: Sequence[int], offsets: Sequence[int]
     ) -> tuple[int, ...]:
-        """As `fit`, with less work: but for `moved`, the order is that of `before`, whose `fit` was
-        `offsets`.
+        """As `fit`, with less work: `order` is `before` with the block `moved` at another place,
+        and `fit(before)` returned `offsets`.
 
         Where the orders begin alike, and where no block beside one has changed, offsets stay.
         """
-        found = self._unplaced.copy()
+        placed = self._unplaced.copy()
         begin = next((i for i, at in enumerate(map(ne, order, before)) if at), 0)
         for index in order[:begin]:
-            found[index] = offsets[index]
+            placed[index] = offsets[index]
         changed = 1 << moved
         for index in order[begin:]:
             if self._beside[index] & changed:
-                found[index] = self._lowest(index, found)
-                if found[index] != offsets[index]:
+                placed[index] = self._lowest(index, placed)
+                if placed[index] != offsets[index]:
                     changed |= 1 << index
             else:
-                found[index] = offsets[index]
-        return tuple(found)
+                placed[index] = offsets[index]
+        return tuple(placed)
 
     def _lowest(self, index: int, offsets: Sequence[int]) -> int:
         """The lowest offset among the blocks that are placed: those whose offset is not -1."""

@@ -25,7 +25,8 @@ _MOST_PAIRS = 3_000_000
 _TRIED = 16
 """Gaps that are large enough but for the alignment, before a block goes on top of all."""
 _NS_A_BLOCK, _NS_A_GAP = 5000, 1
-"""What a heap takes for a block, and for each gap that a list of all of them moves."""
+"""Nanoseconds that a heap takes for a block, and for each gap that an insertion into its list
+moves."""
 _SAFE = 1 << 62
 Order = NDArray[np.intp]
 
@@ -73,9 +74,7 @@ def load_bound(problem: ArenaProblem) -> int:
 
 
 def orders(problem: ArenaProblem) -> Iterator[Order]:
-    """Blocks by birth. Of those born together the largest come first, then the longest, then as
-    given.
-    """
+    """Blocks by birth. Blocks born together: the largest first, then the longest, then as given."""
     blocks = problem.blocks
     starts = np.fromiter((b.start for b in blocks), np.int64, len(blocks))
     sizes = np.fromiter((b.size_bytes for b in blocks), np.int64, len(blocks))
@@ -180,7 +179,7 @@ class _Heap:
             self._begin_of[end] = begin
 
     def _close(self, begin: int) -> int:
-        """Forget the gap there; its begin."""
+        """Forget the gap that ends there, and return where it begins."""
         end = self._end_of.pop(begin)
         del self._begin_of[end]
         del self._by_size[bisect_left(self._by_size, (end - begin, begin))]

@@ -1,9 +1,10 @@
 """A local search over the orders in which a list allocator places the blocks.
 
-What decides the size is a block at the top: it, or one that is live with it, goes to another place
-in the order. An order that needs no more bytes is kept. Where none is found for long, the best one
-is shaken. Unlike the skyline search it does not tie blocks that share bytes, and unlike CP-SAT it
-proves nothing; on chains of operators it mostly meets the bound after some ten orders.
+The block at the top decides the size. The search moves this block, or one that is live with it, to
+another place in the order. An order that needs no more bytes is kept. After `_STALE` orders without
+a smaller arena the best order is shaken. Unlike the skyline search it does not tie blocks that
+share bytes, and unlike CP-SAT it proves nothing; on chains of operators it mostly meets the bound
+after some ten orders.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from toolchain.ir import ArenaProblem
 from toolchain.search import Work
 
 _NS_A_BLOCK, _NS_AN_INTERVAL = 800, 130
-"""What placing a block takes, and each interval that its offset may not fall in."""
+"""Nanoseconds to place a block, and for each interval that its offset may not fall in."""
 _STALE = 400
 """Orders without a smaller arena before the best one is shaken."""
 _SHAKEN = 4
-"""Blocks that go elsewhere then."""
+"""Blocks that are moved when the best order is shaken."""
 FEW = 7
 """Blocks of which every order is tried where none was found for long: 5,040."""
 
@@ -33,7 +34,7 @@ def smaller(
     wanted_bytes: int,
     work: Work,
 ) -> tuple[int, ...]:
-    """The smallest placement that is found, from these orders on; at `wanted_bytes` it ends.
+    """Search from these orders for the smallest placement; end at `wanted_bytes`.
 
     It also ends at what the best order of few blocks needs. That counts as all the work there is,
     which a search without end would have spent: what follows has no more, and gives the same.
@@ -70,13 +71,13 @@ def smaller(
             moved, place = rng.choice(beside), rng.randrange(len(order))
         tried = _moved(order, moved, place)
         work.spend(cost)
-        found = fitter.fit_again(tried, moved, order, offsets)
-        needs = fitter.size_bytes(found)
+        placed = fitter.fit_again(tried, moved, order, offsets)
+        needs = fitter.size_bytes(placed)
         if needs <= size:
-            size, offsets, order = needs, found, tried
+            size, offsets, order = needs, placed, tried
         stale += 1
         if needs < best[0]:
-            best, stale = (needs, found, tried), 0
+            best, stale = (needs, placed, tried), 0
     if best[0] == least > wanted_bytes:
         work.spend_seconds(work.left_seconds)
     return best[1]

@@ -21,7 +21,7 @@ else:
 NS_A_DISTANCE = 24_000
 """Nanoseconds to add the constraint that keeps two blocks apart."""
 _SECONDS_PER_UNIT = 1.0
-"""Of CP-SAT's deterministic time."""
+"""Seconds that one unit of CP-SAT's deterministic time takes."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ def solve(
     bound = max(lower_bytes, round(solver.best_objective_bound))
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Answer(None, bound)
-    found = [0] * len(blocks)
+    placed = [0] * len(blocks)
     for i in live:
-        found[i] = solver.value(offsets[i])
-    return Answer(tuple(found), bound)
+        placed[i] = solver.value(offsets[i])
+    return Answer(tuple(placed), bound)
 
 
 def keep_apart(model: Any, distance: Any, forbidden: Sequence[Interval]) -> None:

@@ -51,7 +51,7 @@ class Separation:
 
 
 def _forbidden(a: Block, b: Block, shared: _At) -> Sequence[Interval]:
-    """Of distances of a from b."""
+    """Open intervals that the distance of `a` from `b` may not fall in."""
     if a.profile or b.profile or shared:
         return _of_runs(a, b, shared)
     return ((-a.size_bytes, b.size_bytes),)
@@ -68,10 +68,10 @@ def _of_runs(a: Block, b: Block, shared: _At) -> Sequence[Interval]:
     runs_a, runs_b = a.runs, b.runs
     at_a = bisect_right(runs_a, first, key=_STEP) - 1
     at_b = bisect_right(runs_b, first, key=_STEP) - 1
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for step in sorted(steps):
         if step in shared:
-            found += shared[step]
+            intervals += shared[step]
             continue
         while at_a + 1 < len(runs_a) and runs_a[at_a + 1].step <= step:
             at_a += 1
@@ -79,10 +79,10 @@ def _of_runs(a: Block, b: Block, shared: _At) -> Sequence[Interval]:
             at_b += 1
         mine, theirs = runs_a[at_a], runs_b[at_b]
         if mine.size_bytes and theirs.size_bytes:
-            found.append(
+            intervals.append(
                 (theirs.bottom_bytes - mine.top_bytes, theirs.top_bytes - mine.bottom_bytes)
             )
-    return _merged(found)
+    return _merged(intervals)
 
 
 def _merged(intervals: Iterable[Interval]) -> list[Interval]:

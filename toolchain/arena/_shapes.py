@@ -43,8 +43,8 @@ class Shape:
 
 @dataclass(frozen=True)
 class Shapes:
-    """What a skyline search places. `rigid`: some shape consists of tied blocks, or varies in
-    time.
+    """The shapes that a skyline search places. `rigid`: some shape consists of tied blocks, or
+    varies in time.
     """
 
     shapes: tuple[Shape, ...]
@@ -154,7 +154,7 @@ def _sections(
 
 
 def _covered(steps: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[int]:
-    """Those of the steps at which something is live."""
+    """Drop the steps at which nothing is live."""
     changes = dict.fromkeys(steps, 0)
     for start, end in spans:
         changes[start] += 1

@@ -211,7 +211,7 @@ class Skyline:
         """
         sections = [k for k in range(part.first, part.last) if self._free[k]]
         self._spent += _NS_TO_ASK * (part.last - part.first)
-        found: list[int] | None = None
+        resting: list[int] | None = None
         for group in self._groups(sections):
             best: tuple[int, ...] | None = None
             for k in group:
@@ -221,13 +221,13 @@ class Skyline:
                 slack = self._capacity - self._floor[k] - self._free[k]
                 claim = (len(rests) + (slack > 0), slack, self._floor[k], k)
                 if best is None or claim < best:
-                    best, section, found = claim, k, rests
+                    best, section, resting = claim, k, rests
             if best is not None:
                 break
-        if found is None:
+        if resting is None:
             section = min((self._floor[k], k) for k in sections)[1]
-            found = self._resting(section)
-        twins = {self._twin[i] + (self._lowest[i],): i for i in reversed(found)}
+            resting = self._resting(section)
+        twins = {self._twin[i] + (self._lowest[i],): i for i in reversed(resting)}
         return section, sorted(twins.values(), key=self._rank)
 
     def _groups(self, sections: list[int]) -> list[list[int]]:
@@ -244,8 +244,8 @@ class Skyline:
 
     def _clean_rests(self, section: int) -> list[int]:
         """Shapes that may rest at a section's floor; none if one of them does not lie flat."""
-        floor, found = self._floor, self._resting(section)
-        for index in found:
+        floor, resting = self._floor, self._resting(section)
+        for index in resting:
             at, shape = self._lowest[index], self._shapes[index]
             under = floor[shape.first : shape.last]
             if self._flat[index]:
@@ -255,7 +255,7 @@ class Skyline:
             self._spent += _NS_RIGID
             if any(at + b != f for b, f in zip(shape.bottoms, under, strict=True)):
                 return []
-        return found
+        return resting
 
     def _resting(self, section: int) -> list[int]:
         """Shapes to come whose lowest offset lets them touch the floor of a section."""
@@ -342,7 +342,8 @@ class Skyline:
         return True
 
     def _split(self, among: list[int], barrier: int, rest: _Pending | None) -> _Pending | None:
-        """What is left of `among` in parts that share no section, the tightest first.
+        """Split the shapes of `among` that are not placed into parts that share no section,
+        tightest first.
 
         `among` is in order of its first sections.
         """

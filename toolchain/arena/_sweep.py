@@ -70,15 +70,17 @@ class _Families:
     def learn(self, placed: Mapping[int, int]) -> None:
         for index, offset in placed.items():
             if index in self.of:
-                own = self.of[index]
-                self.known.setdefault(own.series, {})[own.number] = offset
+                serial = self.of[index]
+                self.known.setdefault(serial.series, {})[serial.number] = offset
 
     def before(self, index: int) -> Iterator[int]:
         """Where earlier ones of the family lie, the likeliest first."""
         if index in self.of:
-            own = self.of[index]
-            known = self.known.get(own.series, {})
-            yield from (known[own.number - ago] for ago in _PERIODS if own.number - ago in known)
+            serial = self.of[index]
+            known = self.known.get(serial.series, {})
+            yield from (
+                known[serial.number - ago] for ago in _PERIODS if serial.number - ago in known
+            )
 
 
 class Sweep:
@@ -96,7 +98,7 @@ class Sweep:
         )
         self._pins = [i for i in live if self._blocks[i].end - self._blocks[i].start > long]
         self._pins.sort(key=self._area)
-        self._serials = {i: own for i in live if (own := self._blocks[i].serial) is not None}
+        self._serials = {i: serial for i in live if (serial := self._blocks[i].serial) is not None}
 
     def _area(self, index: int) -> tuple[int, int]:
         block = self._blocks[index]
@@ -125,8 +127,8 @@ class Sweep:
             offsets, gaps = self._roll(capacity_bytes, pinned, waiting, program)
             gaps = _left(waiting, gaps, offsets, program)
             if not gaps:
-                found = tuple(offsets.get(i, 0) for i in range(len(self._blocks)))
-                return Outcome(Verdict.FOUND, found)
+                everywhere = tuple(offsets.get(i, 0) for i in range(len(self._blocks)))
+                return Outcome(Verdict.FOUND, everywhere)
             for at in gaps:
                 stretch = _stretch(waiting, at, _ALONE)
                 verdict, _ = program.place(stretch, {}, offsets, _ALONE_EFFORT)
@@ -165,7 +167,7 @@ class Sweep:
 
     @cached_property
     def _heavy(self) -> frozenset[int]:
-        """What lives at the steps of the largest load, some way apart."""
+        """Blocks that live at the steps of the largest load, some way apart."""
         changes: dict[int, int] = {}
         for i in self._live:
             before = 0
@@ -194,7 +196,7 @@ class Sweep:
         return self._blocks[index].end, 0
 
     def _pin(self, capacity_bytes: int) -> dict[int, int] | None:
-        """Those that shrink from below hang from the top, the others stand at the bottom."""
+        """Place the pins: blocks that shrink from below at the top, the others at the bottom."""
         placed: dict[int, int] = {}
         for index in self._pins:
             block = self._blocks[index]
@@ -215,20 +217,21 @@ class Sweep:
         waiting: Sequence[int],
         program: Program,
     ) -> tuple[dict[int, int], list[int]]:
-        """Place all that waits, by birth; and where the batches begin that are left out."""
+        """Place all that waits, by birth. Return the offsets, and where the batches begin that are
+        left out."""
         placed = dict(pinned)
         families = _Families(self._serials)
         gaps = []
         for begin in range(0, len(waiting), _BATCH):
             batch = waiting[begin : begin + _BATCH]
-            found = self._list(capacity_bytes, batch, placed, families)
-            if found is None:
-                found = _rearranged(waiting, begin, placed, families, program)
-            if found is None:
+            moved = self._list(capacity_bytes, batch, placed, families)
+            if moved is None:
+                moved = _rearranged(waiting, begin, placed, families, program)
+            if moved is None:
                 gaps.append(begin)
                 continue
-            placed.update(found)
-            families.learn(found)
+            placed.update(moved)
+            families.learn(moved)
         return placed, gaps
 
     def _list(
@@ -238,17 +241,18 @@ class Sweep:
         placed: Mapping[int, int],
         families: _Families,
     ) -> dict[int, int] | None:
-        """Each where one of its family was, if that is free, or else as low as it goes."""
+        """Place each block where one of its family was, if that is free, or else as low as it
+        goes."""
         orders: tuple[Callable[[int], tuple[int, int]], ...] = (
             self._area,
             lambda i: (self._blocks[i].start, -self._blocks[i].size_bytes),
             lambda i: (-self._blocks[i].size_bytes, i),
         )
         for order in orders:
-            found: dict[int, int] = {}
+            chosen: dict[int, int] = {}
             for index in sorted(batch, key=order):
                 block = self._blocks[index]
-                forbidden = self._forbidden(index, placed, found)
+                forbidden = self._forbidden(index, placed, chosen)
                 last = capacity_bytes - block.size_bytes
                 free = (
                     offset
@@ -260,9 +264,9 @@ class Sweep:
                     offset = _lowest(block, forbidden)
                 if offset > last:
                     break
-                found[index] = offset
+                chosen[index] = offset
             else:
-                return found
+                return chosen
         return None
 
     def _forbidden(self, index: int, *placed: Mapping[int, int]) -> list[tuple[int, int]]:
@@ -284,15 +288,15 @@ def _rearranged(
     families: _Families,
     program: Program,
 ) -> dict[int, int] | None:
-    """The batch and ever more of what came before it, anew."""
+    """Place the batch anew, together with ever more of the blocks before it."""
     for back, effort, quick in _BACK:
         chosen = waiting[max(0, begin - back) : begin + _BATCH]
         moved = set(chosen)
         fixed = {i: at for i, at in placed.items() if i not in moved}
         hint = {i: placed[i] if i in placed else next(families.before(i), 0) for i in chosen}
-        verdict, found = program.place(chosen, fixed, hint, effort, restart_often=quick)
+        verdict, answer = program.place(chosen, fixed, hint, effort, restart_often=quick)
         if verdict is Verdict.FOUND:
-            return found
+            return answer
         if (back > begin and verdict is Verdict.IMPOSSIBLE) or program.exhausted:
             break
     return None
@@ -301,16 +305,17 @@ def _rearranged(
 def _left(
     waiting: Sequence[int], gaps: Sequence[int], placed: dict[int, int], program: Program
 ) -> list[int]:
-    """Place what was left out, anew with ever more before and after; what gaps stay."""
+    """Place the batches that were left out, with ever more blocks before and after; return those
+    that still do not fit."""
     left = []
     for begin in gaps:
         for margin, effort, quick in _MARGINS:
             chosen = _stretch(waiting, begin, margin)
             moved = set(chosen)
             fixed = {i: at for i, at in placed.items() if i not in moved}
-            verdict, found = program.place(chosen, fixed, placed, effort, restart_often=quick)
+            verdict, answer = program.place(chosen, fixed, placed, effort, restart_often=quick)
             if verdict is Verdict.FOUND:
-                placed.update(found)
+                placed.update(answer)
                 break
         else:
             left.append(begin)
@@ -331,7 +336,7 @@ def _lowest(block: Block, forbidden: list[tuple[int, int]]) -> int:
 
 
 def _highest(block: Block, forbidden: list[tuple[int, int]], capacity_bytes: int) -> int:
-    """Negative where there is none."""
+    """The highest end; negative where there is none."""
     unit = block.alignment_bytes
     offset = (capacity_bytes - block.size_bytes) // unit * unit
     for low, high in sorted(forbidden, key=lambda r: -r[1]):

@@ -21,7 +21,7 @@ else:
 
 _QUICK_RESTARTS = "PORTFOLIO_WITH_QUICK_RESTART_SEARCH"
 _SECONDS_PER_UNIT, _NS_A_PROGRAM = 2.5, 8_000_000
-"""Of CP-SAT's deterministic time, and for each program beside that."""
+"""Seconds that one unit of CP-SAT's deterministic time takes; nanoseconds to build a program."""
 
 
 class Program:

@@ -63,9 +63,9 @@ _MANY, _FEW_IN_PART = 1000, 100
 _FIRST_SHARE = 0.08
 """How much more than the bound the first sweep may take."""
 _SHARE, _SHARE_ALONE = 0.1, 0.4
-"""Of the work that is left, for the local search: before CP-SAT, and where there is no CP-SAT."""
+"""Shares of the work left that the local search takes: before CP-SAT, and without CP-SAT."""
 _CLOSER, _NEAR = 0.4, 0.01
-"""Each next one keeps so much of what is above the bound; the last, that near, must meet it."""
+"""Each next sweep keeps this share of the bytes above the bound; within _NEAR, one must meet it."""
 
 
 @dataclass
@@ -89,7 +89,8 @@ class _Bounds:
 
     @property
     def closed(self) -> bool:
-        """Proved smallest, or within the capacity, or proved that none is."""
+        """Whether the placement is proved smallest, or fits the capacity, or none is proved to
+        fit."""
         return (
             self.size_bytes <= max(self.lower_bytes, self.capacity_bytes)
             or 0 < self.capacity_bytes < self.lower_bytes
@@ -151,11 +152,11 @@ def _reorder(
     problem: ArenaProblem, bounds: _Bounds, fitter: Fitter, work: Work, share: float
 ) -> None:
     """Offer what a local search over orders finds with a share of the work that is left."""
-    own = Work(work.left_seconds * share)
+    part = Work(work.left_seconds * share)
     orders = [order(problem) for order in (by_size, by_breadth, by_start)]
     wanted = max(bounds.lower_bytes, bounds.capacity_bytes)
-    bounds.offer(smaller(problem, fitter, orders, wanted, own))
-    work.spend(own.spent)
+    bounds.offer(smaller(problem, fitter, orders, wanted, part))
+    work.spend(part.spent)
 
 
 def _heaps(problem: ArenaProblem, work: Work, capacity_bytes: int) -> _Bounds:
@@ -185,13 +186,13 @@ def _placement(name: str, bounds: _Bounds, watch: Stopwatch, work: Work) -> Plac
 
 
 def _shaken(given: Shapes, rng: random.Random) -> Rank:
-    """About the longest first: never twice the same."""
+    """Rank shapes by length with random noise, so that no two rankings are the same."""
     noisy = [-shape.steps * (1 - _NOISE / 2 + _NOISE * rng.random()) for shape in given.shapes]
     return lambda i: (noisy[i], i)
 
 
 def _ranks(given: Shapes) -> tuple[Rank, ...]:
-    """Which shape first: the longest, the largest, in the busiest section, ..."""
+    """Ranks of shapes: by length, by size, by the load of their busiest section, ..."""
     load = [0] * given.sections
     for shape in given.shapes:
         for k in range(shape.first, shape.last):
@@ -210,25 +211,26 @@ def _ranks(given: Shapes) -> tuple[Rank, ...]:
 
 @dataclass
 class _Sweeps:
-    """Sweeps within ever less."""
+    """Sweeps within smaller and smaller capacities."""
 
     problem: ArenaProblem
     bounds: _Bounds
     sweep: Sweep
 
     def search(self, work: Work) -> None:
-        """Within ever more, until a sweep succeeds; then ever closer to what failed or is proved.
+        """Raise the capacity until a sweep succeeds; then close in on the bytes that failed or are
+        proved.
 
-        Where a stretch is proved not to fit, what is enough for it alone is tried next.
+        After a proof that a stretch does not fit, the next capacity is what is enough for it alone.
         """
         bounds = self.bounds
         if bounds.capacity_bytes:
             self._within(max(bounds.capacity_bytes, bounds.lower_bytes))
             return
-        low, share, enough, found = bounds.lower_bytes, _FIRST_SHARE, 0, False
+        low, share, enough, fitted = bounds.lower_bytes, _FIRST_SHARE, 0, False
         while not bounds.closed and not work.over:
             room = bounds.size_bytes - low
-            wanted = _even(low + int(room * _CLOSER if found else min(room, low * share)))
+            wanted = _even(low + int(room * _CLOSER if fitted else min(room, low * share)))
             near = room < low * _NEAR
             if near or low <= enough < bounds.size_bytes:
                 wanted = max(low, enough)
@@ -238,14 +240,15 @@ class _Sweeps:
             if near:
                 break
             if answer is None:
-                found, enough, low = True, 0, max(low, bounds.lower_bytes)
+                fitted, enough, low = True, 0, max(low, bounds.lower_bytes)
             else:
                 low, enough, share = max(bounds.lower_bytes, wanted + 1), answer, 2 * share
 
     def _within(self, wanted_bytes: int) -> int | None:
-        """None if there is a placement. Else what is enough for the stretch that failed, if known.
+        """Sweep within a capacity. None if it succeeds, else the bytes that the failed stretch
+        needs, or 0.
 
-        What is proved about that stretch raises the bound.
+        A proof about that stretch raises the bound.
         """
         bounds = self.bounds
         outcome = self.sweep.within(wanted_bytes)
@@ -261,8 +264,8 @@ class _Sweeps:
 
 
 def _even(size_bytes: int) -> int:
-    """Up to a multiple of a power of two, about a 256th: what hangs from the top and what stands
-    at the bottom then leave even room between them."""
+    """Round up to a multiple of a power of two, about a 256th of the size: blocks at the top and
+    blocks at the bottom then leave even room between them."""
     unit: int = 1 << max(size_bytes.bit_length() - 9, 0)
     return -(-size_bytes // unit) * unit
 
@@ -278,7 +281,8 @@ class _Target:
         self._rules = self._turns()
 
     def _turns(self) -> Iterator[tuple[Choice, Rank, int]]:
-        """Rules and their trials: the plain ones get ever more, the shaken ones are ever new."""
+        """Rules and their trials: plain rules get more each round, shaken rules are new each
+        round."""
         few = trials = _TRIALS_PER_SHAPE * len(self._given.shapes)
         rng = random.Random(1)
         while True:
@@ -313,8 +317,8 @@ class _Target:
 def _search(problem: ArenaProblem, bounds: _Bounds, work: Work) -> None:
     """Close the bounds by skyline searches: at the bound itself, and between it and the best.
 
-    What lies between is tried halfway first, then ever closer to the best. For tied blocks the
-    lower bound stays what it was.
+    Between them it tries the middle first, then ever closer to the best. For tied blocks the lower
+    bound stays what it was.
     """
     given = shapes(problem)
     lower, closer = bounds.lower_bytes, 1

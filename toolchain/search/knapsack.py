@@ -15,31 +15,32 @@ _MOST_STATES = 20_000
 
 @dataclass(frozen=True)
 class Packed:
-    """`choices`: of each item the alternative, or None. `optimal`: no choice is worth more."""
+    """`choices`: for each item the index of its alternative, or None. `optimal`: no choice is worth
+    more."""
 
     choices: tuple[int | None, ...]
     optimal: bool
 
 
 def pack(items: Sequence[Sequence[tuple[int, int]]], budget: int) -> Packed:
-    """Of each item at most one alternative (size, value), for the greatest value whose sizes come
-    to at most `budget`; of several such choices the smallest. Sizes are at least 0.
+    """Choose at most one alternative (size, value) of each item: the greatest total value whose
+    total size is at most `budget`; among equals the smallest size. Sizes are at least 0.
 
     Exact by dynamic programming over choices that no other dominates, as long as these are few;
     then by sizes that are rounded up, which still fit.
     """
     unit = 1
     while True:
-        found = _choices(items, budget, unit)
-        if found is not None:
-            return Packed(found, unit == 1)
+        choices = _choices(items, budget, unit)
+        if choices is not None:
+            return Packed(choices, unit == 1)
         unit *= 2
 
 
 def _choices(
     items: Sequence[Sequence[tuple[int, int]]], budget: int, unit: int
 ) -> tuple[int | None, ...] | None:
-    """None where there are too many states."""
+    """The best choices with sizes rounded up to `unit`; None where there are too many states."""
     sizes, values = np.zeros(1, np.int64), np.zeros(1, np.int64)
     stages: list[tuple[Ints, Ints]] = []
     for item in items:
@@ -57,8 +58,8 @@ def _choices(
         sizes, values = size[kept], value[kept]
         stages.append((which[kept], before[kept]))
     at = len(sizes) - 1
-    found: list[int | None] = []
+    choices: list[int | None] = []
     for which, before in reversed(stages):
-        found.append(int(which[at]) - 1 if which[at] else None)
+        choices.append(int(which[at]) - 1 if which[at] else None)
         at = int(before[at])
-    return tuple(reversed(found))
+    return tuple(reversed(choices))

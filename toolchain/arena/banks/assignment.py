@@ -23,7 +23,7 @@ else:
 _NEARER = 1000
 """How much more a cycle weighs than a byte in a later bank."""
 _SECONDS_PER_UNIT = 1.0
-"""Of CP-SAT's deterministic time."""
+"""Seconds that one unit of CP-SAT's deterministic time takes."""
 _PER_BYTE = 4
 """A byte more of RAM must save so many cycles."""
 
@@ -145,16 +145,16 @@ def place_jointly(
     solver, status = search.solve(model, Work(seconds), _SECONDS_PER_UNIT)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
-    found = [0] * len(blocks)
+    positions = [0] * len(blocks)
     for i in live:
-        found[i] = solver.value(offsets[i])
-    return _banks_of(solver, problem, inside), tuple(found)
+        positions[i] = solver.value(offsets[i])
+    return _banks_of(solver, problem, inside), tuple(positions)
 
 
 def _members(
     model: Any, problem: ArenaProblem, live: Sequence[int], sizes: Sequence[int]
 ) -> dict[int, list[Any]]:
-    """For each block a literal for each bank, exactly one true, none where it is too large."""
+    """A literal for each block and each bank that is large enough for it; exactly one is true."""
     inside = {}
     for i in live:
         inside[i] = [model.new_bool_var("") for _ in sizes]
@@ -166,7 +166,7 @@ def _members(
 
 
 def _banks_of(solver: Any, problem: ArenaProblem, inside: dict[int, list[Any]]) -> tuple[int, ...]:
-    found = [0] * len(problem.blocks)
+    banks = [0] * len(problem.blocks)
     for i, literals in inside.items():
-        found[i] = next(k for k, literal in enumerate(literals) if solver.value(literal))
-    return tuple(found)
+        banks[i] = next(k for k, literal in enumerate(literals) if solver.value(literal))
+    return tuple(banks)

@@ -53,10 +53,10 @@ def spread(
         for k, over in enumerate(excess):
             if over > 0:
                 limits[k] = min(limits[k], _peak(problem, bank_of, k)) - over
-    found = place_jointly(problem, banks, accesses, limit)
-    if found is None:
+    jointly = place_jointly(problem, banks, accesses, limit)
+    if jointly is None:
         return None
-    bank_of, positions = found
+    bank_of, positions = jointly
     ends = [0] * len(banks)
     for i in live:
         ends[bank_of[i]] = max(ends[bank_of[i]], positions[i] + problem.blocks[i].size_bytes)
@@ -64,7 +64,7 @@ def spread(
 
 
 def _bound_bytes(problem: ArenaProblem, live: Sequence[int], count: int) -> int:
-    """Of the bytes in all banks; only the last granule of each may be broken."""
+    """A lower bound on the bytes in all banks; only the last granule of each may be broken."""
     unit = max((problem.blocks[i].alignment_bytes for i in live), default=1)
     return max(0, load_bound_bytes(problem) - count * (unit - 1))
 
