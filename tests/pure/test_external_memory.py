@@ -57,7 +57,7 @@ def test_the_name_is_that_of_a_board_of_its_own() -> None:
 def test_memory_beside_the_chip_is_not_spent_for_time() -> None:
     """Of 1 MB + 16 MB, three quarters of the first: constants there are read much sooner."""
     target = board("f746g-disco")
-    assert target.flash_bytes == 17 * KIB * KIB and target.own_flash_bytes == KIB * KIB
+    assert target.flash_bytes == 17 * KIB * KIB and target.chip_flash_bytes == KIB * KIB
     assert PlanOptions().flash_of(target) == 768 * KIB
 
 

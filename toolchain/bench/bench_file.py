@@ -49,7 +49,7 @@ _WORD = Form(
     r"[A-Za-z0-9/][A-Za-z0-9_./:\[\]+-]{0,119}",
     "letters, digits and _ . / : + -, a letter, digit or / first, 120 at most",
 )
-"""What a port, a probe, a place or a tool may be called: no option, and no parameters of a URL."""
+"""Names that a port, probe, place or tool may have: no option, and no parameters of a URL."""
 
 
 class NotThereError(LinkError):
@@ -122,8 +122,8 @@ def read_bench(file: Path) -> Bench:
     if coordinator:
         _WORD.check(coordinator, f"{file}: coordinator")
     if unknown or not isinstance(entries, list) or not entries:
-        what = f"unknown field {sorted(unknown)[0]!r}" if unknown else "no [[board]]"
-        raise InputError(f"{file}: {what}")
+        problem = f"unknown field {sorted(unknown)[0]!r}" if unknown else "no [[board]]"
+        raise InputError(f"{file}: {problem}")
     boards: list[BenchBoard] = []
     for number, entry in enumerate(entries):
         read = _bench_board(f"{file}: board {number}", entry, boards)
@@ -136,8 +136,8 @@ def _bench_board(where: str, entry: Any, others: list[BenchBoard]) -> BenchBoard
         raise InputError(f"{where}: every field is a text")
     unknown = [name for name in entry if name not in _FIELDS]
     if unknown or "board" not in entry:
-        what = f"unknown field {unknown[0]!r}" if unknown else "the field 'board' is missing"
-        raise InputError(f"{where}: {what}; it takes {', '.join(_FIELDS)}")
+        problem = f"unknown field {unknown[0]!r}" if unknown else "the field 'board' is missing"
+        raise InputError(f"{where}: {problem}; it takes {', '.join(_FIELDS)}")
     if "port" in entry and "place" in entry:
         raise InputError(f"{where}: port and place are both given; labgrid tells a place's port")
     for name, text in entry.items():

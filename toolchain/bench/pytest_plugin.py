@@ -68,8 +68,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _mode(config: pytest.Config) -> BenchMode | None:
-    found: BenchMode | None = config.pluginmanager.get_plugin(_NAME)
-    return found
+    mode: BenchMode | None = config.pluginmanager.get_plugin(_NAME)
+    return mode
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -106,8 +106,8 @@ def _lacks(board: BenchBoard, metafunc: pytest.Metafunc) -> list[pytest.MarkDeco
 @pytest.fixture(scope="session")
 def board(request: pytest.FixtureRequest) -> BenchBoard:
     """The board of the bench that this test runs on."""
-    found: BenchBoard = request.param
-    return found
+    bench_board: BenchBoard = request.param
+    return bench_board
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,13 @@ from toolchain.errors import InputError
 from toolchain.files.records import field_of
 
 _DIVISORS = {1: (16, 0xFFFF), 256: (0x300, 0xFFFFF)}
-"""What BRR of a USART (16-fold oversampling) and of an LPUART may hold, by the kernel clocks per
-bit that one step is a part of: UART_BRR_MIN to LPUART_BRR_MAX, stm32l4xx_hal_uart.c:200 (a9f8b8a).
+"""The least and most that BRR of a USART (16-fold oversampling) and of an LPUART may hold, keyed by
+`brr_factor`, the steps of BRR for one clock: UART_BRR_MIN to LPUART_BRR_MAX,
+stm32l4xx_hal_uart.c:200 (a9f8b8a).
 """
 _ST_LINK = "0483:37"
 _ST_LINK_CLOCK_HZ = 36_000_000
-"""Supposed of the UART in an ST-LINK/V2-1, an STM32F103 at 72 MHz: half of the core's clock."""
+"""Assumed clock of the UART in an ST-LINK/V2-1, an STM32F103 at 72 MHz: half of the core's."""
 _MOST_BAUD_ERROR = 0.02
 """A receiver that samples 16 times a bit bears 3 % and more in all, the two oscillators' errors
 among them (RM0390 25.4.5, RM0351 36.5.5), of which the internal one of these boards takes 1 %."""
@@ -44,15 +45,15 @@ def check_baud(
             f"{place}: THIMBLE_USART_CLOCK_HZ is 1 or more and THIMBLE_USART_BRR_FACTOR one of "
             f"{', '.join(map(str, _DIVISORS))}, not {clock_hz} and {steps}"
         )
-    own = _baud_error(clock_hz, uart.baud, steps)
+    ours = _baud_error(clock_hz, uart.baud, steps)
     linked = any(usb_id.startswith(_ST_LINK) for usb_id in usb_ids)
     other = _baud_error(_ST_LINK_CLOCK_HZ, uart.baud) if linked else 0.0
-    for whose, error in ((f"{uart.name} at {clock_hz:,} Hz", own), ("the ST-LINK's UART", other)):
+    for whose, error in ((f"{uart.name} at {clock_hz:,} Hz", ours), ("the ST-LINK's UART", other)):
         if error is None:
             raise InputError(f"{where}: [uart] baud: {whose} has no divisor for {uart.baud:,}")
-    if own is not None and other is not None and own + other >= _MOST_BAUD_ERROR:
+    if ours is not None and other is not None and ours + other >= _MOST_BAUD_ERROR:
         raise InputError(
             f"{where}: [uart] baud: {uart.name} at {clock_hz:,} Hz misses {uart.baud:,} by "
-            f"{own:.1%}, the adapter by {other:.1%}: together {_MOST_BAUD_ERROR:.0%} or more; "
+            f"{ours:.1%}, the adapter by {other:.1%}: together {_MOST_BAUD_ERROR:.0%} or more; "
             "take a lower speed"
         )

@@ -29,7 +29,7 @@ class Uart:
 
     @property
     def functions(self) -> tuple[int, int]:
-        """Of `tx` and `rx`."""
+        """Alternate functions of `tx` and `rx`."""
         rx = self.function if self.rx_function is None else self.rx_function
         return self.function, rx
 
@@ -116,7 +116,7 @@ class Board:
             )
 
     @property
-    def own_flash_bytes(self) -> int:
+    def chip_flash_bytes(self) -> int:
         """The flash of the chip that the firmware may use."""
         flash = (m for m in self.memories if m.kind is MemoryKind.FLASH and m.holds)
         return sum(m.size_bytes for m in flash if not m.beside)

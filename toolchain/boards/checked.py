@@ -39,9 +39,9 @@ class Checked:
 
 @cache
 def checked() -> Checked:
-    """What `boards/checked.toml` says. Raises InputError if it is damaged."""
-    found: Checked = record(Checked, read_toml(FILE), str(FILE))
-    return found
+    """Read `boards/checked.toml`. Raises InputError if it is damaged."""
+    comparison: Checked = record(Checked, read_toml(FILE), str(FILE))
+    return comparison
 
 
 def header_of(chip: Chip) -> str:

@@ -42,7 +42,8 @@ class Identity:
 
 @dataclass(frozen=True)
 class Energy:
-    """What a chip draws in Run mode, from the front page of its datasheet; `[energy]` of a file.
+    """Current that a chip draws in Run mode, from the front page of its datasheet; `[energy]` of a
+    file.
 
     `run_ua_per_mhz`: supply current in microamperes for each MHz of the core, peripherals off, at
     `supply_volts`. A network's real current depends on its code and memories, so what follows from
@@ -59,7 +60,7 @@ class Energy:
                 raise InputError(f"{where}: {name} is {getattr(self, name)}, not above 0")
 
     def microjoules(self, cycles: float) -> float:
-        """Of so many cycles, at any clock: the time and the current change by the same factor."""
+        """Energy of so many cycles, at any clock: time and current change by the same factor."""
         return self.run_ua_per_mhz * self.supply_volts * cycles / 1e6
 
 

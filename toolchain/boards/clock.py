@@ -20,7 +20,7 @@ CORE = "core"
 SOURCE = "source"
 """The oscillator, as the clock of a UART."""
 VCO = "vco"
-"""What buses can be fractions of; nothing else runs at it."""
+"""The name of the VCO's clock, which buses can be fractions of; nothing else runs at it."""
 _RANGE = re.compile(r"(\d+)(?:\s*\.\.\s*(\d+))?")
 _DIVIDERS = "1, 2, 4, 8, 16"
 
@@ -64,7 +64,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class Clocks:
-    """What runs at which clock, in Hz: of the core, and of each bus and oscillator by name."""
+    """Clocks in Hz: of the core, and of each bus and oscillator by name."""
 
     core_hz: int
     others: Mapping[str, int]
@@ -89,39 +89,39 @@ def clocks(tree: ClockTree, chosen: Factors, most_hz: int, where: str) -> Clocks
     if unknown:
         known = ", ".join(tree.bus) or "none"
         raise InputError(f"{where}: clock.bus: there is no {unknown[0]!r}; the chip has {known}")
-    found = {VCO: vco, CORE: core, SOURCE: Fraction(tree.source_hz)}
-    found |= {name: Fraction(clock_hz) for name, clock_hz in tree.beside.items()}
+    rates = {VCO: vco, CORE: core, SOURCE: Fraction(tree.source_hz)}
+    rates |= {name: Fraction(clock_hz) for name, clock_hz in tree.beside.items()}
     for name, bus in tree.bus.items():
         divider = chosen.bus.get(name, 1)
         _check_factor(divider, bus.dividers, f"{where}: clock.bus.{name}")
-        if bus.of not in found:
+        if bus.of not in rates:
             raise InputError(f"{where}: the chip's clock.bus.{name}: of: no {bus.of!r} before it")
-        found[name] = found[bus.of] / divider
-        _check_range(found[name], (1, bus.most_hz), f"{where}: clock.bus.{name}: {name}")
-    del found[VCO]
-    for name, clock in found.items():
+        rates[name] = rates[bus.of] / divider
+        _check_range(rates[name], (1, bus.most_hz), f"{where}: clock.bus.{name}: {name}")
+    del rates[VCO]
+    for name, clock in rates.items():
         if clock.denominator != 1:
             raise InputError(f"{where}: clock: {name} runs at {float(clock):,.3f} Hz, not whole Hz")
-    whole = {name: int(clock) for name, clock in found.items()}
+    whole = {name: int(clock) for name, clock in rates.items()}
     return Clocks(whole.pop(CORE), whole)
 
 
-def _check_range(clock: Fraction, limits: tuple[int, ...], what: str) -> None:
+def _check_range(clock: Fraction, limits: tuple[int, ...], field: str) -> None:
     if limits and not limits[0] <= clock <= limits[-1]:
         raise InputError(
-            f"{what} runs at {float(clock):,.0f} Hz, not at {limits[0]:,} to {limits[-1]:,} Hz"
+            f"{field} runs at {float(clock):,.0f} Hz, not at {limits[0]:,} to {limits[-1]:,} Hz"
         )
 
 
-def _check_factor(value: int, allowed: str, what: str) -> None:
-    if not any(value in values for values in _ranges(allowed, what)):
-        raise InputError(f"{what} is {value}; the chip has {allowed}")
+def _check_factor(value: int, allowed: str, field: str) -> None:
+    if not any(value in values for values in _ranges(allowed, field)):
+        raise InputError(f"{field} is {value}; the chip has {allowed}")
 
 
-def _ranges(text: str, what: str) -> list[range]:
+def _ranges(text: str, field: str) -> list[range]:
     parts = [_RANGE.fullmatch(part.strip()) for part in text.split(",")]
     if not all(parts):
-        raise InputError(f"{what}: {text!r} in the chip's file is not as '1..8, 16'")
+        raise InputError(f"{field}: {text!r} in the chip's file is not as '1..8, 16'")
     return [range(int(m[1]), int(m[2] or m[1]) + 1) for m in parts if m]
 
 

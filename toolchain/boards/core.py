@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Core:
-    """What kernels need to know about a processor core.
+    """A processor core, as far as kernels need to know it.
 
     `dsp`: Armv7E-M SIMD (SMLAD and similar). `mve`: Helium. `fpu`: single-precision float.
     """

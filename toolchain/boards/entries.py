@@ -262,20 +262,20 @@ def banks_of(
     """
     for name, timing in entry.timing.items():
         timing.check(f"{where}: timing.{name}")
-    found: dict[str, Bank] = {}
+    banks: dict[str, Bank] = {}
     for number, item in enumerate(entry.memory):
         place = f"{where}: memory[{number}]"
         place = f"{place} ({field_of(item, 'name', str, place)})"
         read = record(MemoryEntry, item, place)
         memory = read.memory(place)
-        if read.name in found or read.name in others:
+        if read.name in banks or read.name in others:
             raise InputError(f"{place}: there is another bank of that name")
         for cache in read.caches:
             _find("caches", cache, caches, place)
         if read.timing:
             _find("timing", read.timing, entry.timing, place)
-        found[read.name] = Bank(memory, entry.timing.get(read.timing), read.caches)
-    return tuple(found.values())
+        banks[read.name] = Bank(memory, entry.timing.get(read.timing), read.caches)
+    return tuple(banks.values())
 
 
 def check_banks(memories: Sequence[Memory], where: str) -> None:
@@ -304,10 +304,10 @@ def check_banks(memories: Sequence[Memory], where: str) -> None:
         )
 
 
-def _find(what: str, name: str, known: Collection[str], where: str) -> None:
+def _find(field: str, name: str, known: Collection[str], where: str) -> None:
     if name not in known:
         names = ", ".join(known) or "none"
-        raise InputError(f"{where}: {what}: there is no {name!r}; there are {names}")
+        raise InputError(f"{where}: {field}: there is no {name!r}; there are {names}")
 
 
 def names_behind(cache: str, banks: Iterable[Bank]) -> tuple[str, ...]:

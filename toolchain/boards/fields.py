@@ -1,5 +1,5 @@
-"""What texts of chips' and boards' files may be, by where they go: command lines, paths, linker
-scripts, C and CMake files.
+"""Forms of the texts in chips' and boards' files, by where a text goes: command lines, paths,
+linker scripts, C and CMake files.
 
 A file from a stranger can name a bank, a flag or a source, and nothing that a compiler, a shell or
 QEMU would take for more than that. Each text of an entry (`entries`) has one of these forms.
@@ -12,11 +12,11 @@ from typing import Annotated
 from toolchain.files.records import Form
 
 Line = Annotated[str, Form(r".{1,120}", "one line of at most 120 printable characters")]
-"""What people read, and what is looked up among names."""
+"""A text that people read, or that is looked up among names."""
 Name = Annotated[
     str, Form(r"[A-Za-z][A-Za-z0-9_]{0,39}", "a letter, then letters, digits and _, 40 at most")
 ]
-"""Of a bank (a region of the linker script), a timing, a cache, a bus, a UART."""
+"""The name of a bank (a region of the linker script), a timing, a cache, a bus or a UART."""
 Word = Annotated[
     str,
     Form(
@@ -24,7 +24,7 @@ Word = Annotated[
         "letters, digits and . _ + -, a letter or digit first, 60 at most",
     ),
 ]
-"""Of a chip, a core, a family (a file), a machine of QEMU, a part in a tool's list."""
+"""The name of a chip, a core, a family (a file), a machine of QEMU or a part in a tool's list."""
 Macro = Annotated[
     str, Form(r"[A-Za-z_][A-Za-z0-9_]{0,59}", "the name of a macro in C, 60 characters at most")
 ]
@@ -54,4 +54,4 @@ ToolText = Annotated[
         "names of the tool's own, without .., an option or a path from the root",
     ),
 ]
-"""Of a flashing tool: files of openocd's own, a part, a USB identity, a loader."""
+"""An option of a flashing tool: files of openocd's own, a part, a USB identity, a loader."""

@@ -19,8 +19,8 @@ class MemoryKind(Enum):
 
 
 class Content(Enum):
-    """What a memory may hold. `DATA` is .data, .bss and the stack; `COPIES` are constants that the
-    start-up copies from flash, because they are read sooner from there.
+    """The contents that a memory may hold. `DATA` is .data, .bss and the stack; `COPIES` are
+    constants that the start-up copies from flash, because they are read sooner from there.
     """
 
     CODE = "code"
@@ -31,7 +31,7 @@ class Content(Enum):
 
 
 Cached = Literal["instructions", "data"]
-"""What goes through a cache: fetches of instructions, or loads and stores."""
+"""Accesses that go through a cache: fetches of instructions, or loads and stores."""
 
 Replacement = Literal["lru", "random", "round robin"]
 """Which line of a full set a cache gives up."""
@@ -87,8 +87,8 @@ class Cache:
     """A cache before the banks named in `memories`: `sets` of `ways` lines.
 
     `write_back`: a store to a line that it holds waits in the cache; otherwise stores pass through.
-    `sector_bytes`: what a miss brings in of a line, the rest of which stays away until it is asked
-    for; 0: the whole line.
+    `sector_bytes`: the bytes of a line that a miss brings in; the rest waits for a miss of its own;
+    0: the whole line.
     """
 
     name: str
@@ -107,5 +107,5 @@ class Cache:
 
     @property
     def filled_bytes(self) -> int:
-        """What a miss brings in."""
+        """Bytes that a miss brings in."""
         return self.sector_bytes or self.line_bytes

@@ -24,7 +24,7 @@ datasheets)."""
 
 
 def line_of(part: str) -> str:
-    """What of a chip's name or part number is before the letter of its pins: stm32wba55."""
+    """The part of a chip's name or part number before the letter of its pins: stm32wba55."""
     return part[: len("stm32wba55" if part.startswith(_LONGER) else "stm32u575")]
 
 
@@ -35,9 +35,9 @@ def chip_of(part: str, names: Collection[str]) -> str | None:
     behind the part's line, stands for the letter of the pins: STM32F103RB is a stm32f103xb.
     """
     text = part.lower()
-    found = max((name for name in names if _begins(text, name)), key=len, default=None)
-    whole = text == found or _REST.fullmatch(text[len(line_of(text)) :])
-    return found if whole else None
+    longest = max((name for name in names if _begins(text, name)), key=len, default=None)
+    whole = text == longest or _REST.fullmatch(text[len(line_of(text)) :])
+    return longest if whole else None
 
 
 def _begins(text: str, name: str) -> bool:

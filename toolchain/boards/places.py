@@ -15,8 +15,9 @@ CHIPS = "chips"
 
 
 def user_folders() -> tuple[Path, ...]:
-    """Those of `$THIMBLE_BOARDS` (separated as those of PATH are), then `thimble/boards` in the
-    folder of the user's configuration (`$XDG_CONFIG_HOME`, else `~/.config`).
+    """Folders of the user's boards: those that `$THIMBLE_BOARDS` lists (separated as in PATH), then
+    `thimble/boards` in the folder of the user's configuration (`$XDG_CONFIG_HOME`, else
+    `~/.config`).
     """
     named = os.environ.get(ENVIRONMENT_VARIABLE, "").split(os.pathsep)
     configured = os.environ.get("XDG_CONFIG_HOME", "")
@@ -28,11 +29,11 @@ def board_files_by_name() -> Mapping[str, Path]:
     """Every `board.toml` by the name of its folder. A board of this package goes before a board of
     the user's with the same name, and an earlier folder before a later one.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for folder in (BOARDS, *user_folders()):
         for file in sorted(folder.glob(f"*/{FILE}")):
-            found.setdefault(file.parent.name, file)
-    return MappingProxyType(dict(sorted(found.items())))
+            files.setdefault(file.parent.name, file)
+    return MappingProxyType(dict(sorted(files.items())))
 
 
 def file_of(name: str) -> Path | None:

@@ -35,8 +35,8 @@ _Stamps = tuple[tuple[Path, int, int], ...]
 
 
 def _stamps(file: Path, *folders: Path) -> _Stamps:
-    """What tells that a user's files have changed since they were read: the file and those of
-    `folders`. Those of this package do not change.
+    """Times and sizes of a user's file and of the files in `folders`: they tell whether one has
+    changed since it was read. Files of this package do not change.
     """
     if file.is_relative_to(BOARDS):
         return ()
@@ -74,7 +74,7 @@ def _read_chip(file: Path, _: _Stamps) -> Chip:
         cache.cache(name, names_behind(name, banks), f"{where}: cache.{name}")
         for name, cache in entry.cache.items()
     ]
-    found = Chip(
+    chip = Chip(
         name=file.stem,
         title=entry.title,
         core=entry.core.core(),
@@ -83,7 +83,7 @@ def _read_chip(file: Path, _: _Stamps) -> Chip:
         compiler_flags=entry.core.flags,
         most_clock_hz=entry.most_clock_hz,
         banks=banks,
-        # Those without memories are the family's alone, or of memory beside the chip.
+        # A cache without memories is the family's alone, or one of memory beside the chip.
         caches=tuple(c for c in caches if c.memories or entry.cache[c.name].beside),
         identity=entry.identity,
         energy=entry.energy,
@@ -96,16 +96,16 @@ def _read_chip(file: Path, _: _Stamps) -> Chip:
         needs=MappingProxyType({**entry.firmware.needs}),
         defines=MappingProxyType({**entry.firmware.checked_defines(where)}),
     )
-    check_banks(found.memories(found.most_clock_hz, where), where)
-    return found
+    check_banks(chip.memories(chip.most_clock_hz, where), where)
+    return chip
 
 
-def over_family(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """A chip's tables over its family's, key by key; whatever else both have, as `own` has it."""
-    merged = {**base, **own}
-    for key in base.keys() & own.keys():
-        if isinstance(base[key], Mapping) and isinstance(own[key], Mapping):
-            merged[key] = over_family(base[key], own[key])
+def over_family(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """A chip's tables over its family's, key by key; whatever else both have, as `over` has it."""
+    merged = {**base, **over}
+    for key in base.keys() & over.keys():
+        if isinstance(base[key], Mapping) and isinstance(over[key], Mapping):
+            merged[key] = over_family(base[key], over[key])
     return merged
 
 
@@ -132,12 +132,12 @@ def _find_chip(name: str, folder: Path, where: str = "") -> Chip:
     """
     known = BOARDS / CHIPS
     names = {file.stem for at in (folder, known) for file in at.glob("*.toml")}
-    found = chip_of(name, names)
-    if found is None:
+    stem = chip_of(name, names)
+    if stem is None:
         listed = ", ".join(sorted(names))
         raise InputError(f"{where}there is no chip {name!r}; the chips are {listed}")
-    own = folder / f"{found}.toml"
-    return as_part(read_chip(own if own.is_file() else known / own.name), name)
+    beside = folder / f"{stem}.toml"
+    return as_part(read_chip(beside if beside.is_file() else known / beside.name), name)
 
 
 def _parse(name: str, on: Chip, entry: BoardEntry, where: str) -> Board:
@@ -180,34 +180,35 @@ def _parse(name: str, on: Chip, entry: BoardEntry, where: str) -> Board:
 def _defines(
     on: Chip, entry: BoardEntry, made: Clocks | None, where: str
 ) -> Mapping[str, int | str]:
-    """What the firmware is told: what follows from the chip, the UART and the clocks, and what the
-    board's file says. Raises InputError as `uart_defines` and `_clocks`, and where the file says
-    what follows, or not what the chip needs.
+    """Macros for the firmware: those that follow from the chip, the UART and the clocks, and those
+    of the board's file. Raises InputError as `uart_defines` and `_clocks` do, where the file sets a
+    macro that follows, and where it lacks one that the chip needs.
     """
-    own = entry.firmware.checked_defines(where)
+    given = entry.firmware.checked_defines(where)
     follows: dict[str, int | str] = {}
     if entry.uart is not None:
         follows |= uart_defines(on, entry.uart, where)
     if entry.firmware.sources:
-        return {**follows, **own}
+        return {**follows, **given}
     for name, meaning in on.needs.items():
-        if name not in own:
+        if name not in given:
             raise InputError(f"{where}: firmware: defines: {name} is missing: {meaning}")
     follows |= _wait_states(on, entry.clock_hz)
     if made is not None and entry.clock is not None:
         follows |= clock_defines(on, entry.clock, made, entry.uart, where)
-    twice = sorted(follows.keys() & own.keys())
+    twice = sorted(follows.keys() & given.keys())
     if twice:
         raise InputError(
             f"{where}: firmware: defines.{twice[0]} follows from [clock] and [uart] "
             f"({follows[twice[0]]}): leave it out"
         )
-    return {**on.defines, **follows, **own}
+    return {**on.defines, **follows, **given}
 
 
 def _clocks(on: Chip, entry: BoardEntry, where: str) -> Clocks | None:
-    """None for a chip whose clock tree is not known, and a board with firmware of its own. Raises
-    InputError where they leave the chip's limits, and where `clock_hz` is not what they make.
+    """The board's clocks; None where the chip's clock tree is not known, or the board has firmware
+    of its own. Raises InputError where a clock leaves the chip's limits, and where `clock_hz` is
+    not the clock that the factors make.
     """
     if on.clock is None or entry.firmware.sources:
         return None
@@ -264,14 +265,14 @@ def chip(name: str) -> Chip:
     return _find_chip(name, BOARDS / CHIPS)
 
 
-def own_board(name: str) -> Board | None:
-    """A board of this package, which goes before a user's of the same name, without a look at the
-    others; None for another."""
-    return _own().get(name)
+def package_board(name: str) -> Board | None:
+    """A board of this package, which goes before a user's of the same name; None for another. Reads
+    no file of the user's."""
+    return _package_boards().get(name)
 
 
 @cache
-def _own() -> Mapping[str, Board]:
+def _package_boards() -> Mapping[str, Board]:
     files = sorted(BOARDS.glob(f"*/{FILE}"))
     return MappingProxyType({file.parent.name: read_board(file) for file in files})
 
@@ -285,7 +286,7 @@ def boards() -> Mapping[str, Board]:
 
 
 def invalid_boards() -> Mapping[str, str]:
-    """What is wrong with each of the user's boards that is not among `boards`."""
+    """Errors, by name, of the user's boards that are invalid and so not among `boards`."""
     return _readable()[1]
 
 
@@ -299,13 +300,13 @@ def _readable() -> tuple[Mapping[str, Board], Mapping[str, str]]:
 def _read_all(
     files: tuple[tuple[str, Path], ...], _: tuple[_Stamps, ...]
 ) -> tuple[Mapping[str, Board], Mapping[str, str]]:
-    found: dict[str, Board] = {}
+    readable: dict[str, Board] = {}
     wrong: dict[str, str] = {}
     for name, file in files:
         try:
-            found[name] = read_board(file)
+            readable[name] = read_board(file)
         except InputError as error:
             if file.is_relative_to(BOARDS):
                 raise
             wrong[name] = str(error)
-    return MappingProxyType(found), MappingProxyType(wrong)
+    return MappingProxyType(readable), MappingProxyType(wrong)

@@ -1,4 +1,4 @@
-"""What the firmware is told of a board's serial port and clocks, from the chip's facts."""
+"""Macros that tell the firmware of a board's serial port and clocks, from the chip's facts."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def uart_defines(on: Chip, uart: Uart, where: str) -> dict[str, int]:
     if not on.uarts:
         return {}
     place = f"{where}: uart"
-    found = on.uarts.get(uart.name)
-    if found is None:
+    serial = on.uarts.get(uart.name)
+    if serial is None:
         raise InputError(
             f"{place}: name: {on.name} has no {uart.name!r} in its file; it has "
             f"{', '.join(on.uarts)}"
         )
-    defines = {"THIMBLE_USART_BASE": found.base, "THIMBLE_UART_IRQ": found.irq}
-    if found.brr_factor != 1:
-        defines["THIMBLE_USART_BRR_FACTOR"] = found.brr_factor
+    defines = {"THIMBLE_USART_BASE": serial.base, "THIMBLE_UART_IRQ": serial.irq}
+    if serial.brr_factor != 1:
+        defines["THIMBLE_USART_BRR_FACTOR"] = serial.brr_factor
     if not (uart.tx and uart.rx):
         return defines
     if on.gpio is None:
@@ -52,8 +52,8 @@ def uart_defines(on: Chip, uart: Uart, where: str) -> dict[str, int]:
         "THIMBLE_GPIO_ENABLE_BITS": bits,
         "THIMBLE_TX_FUNCTION": uart.functions[0],
         "THIMBLE_RX_FUNCTION": uart.functions[1],
-        "THIMBLE_USART_ENABLE": found.enable,
-        "THIMBLE_USART_ENABLE_BITS": found.enable_bits,
+        "THIMBLE_USART_ENABLE": serial.enable,
+        "THIMBLE_USART_ENABLE_BITS": serial.enable_bits,
     }
     return defines
 

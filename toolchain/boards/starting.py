@@ -55,13 +55,13 @@ def starting_board(name: str, chip: str) -> str:
 
 def _with_firmware(name: str) -> Chip:
     known = [c.name for c in chips().values() if c.clock is not None and c.firmware_sources]
-    found = find_chip(name)
-    if found.name not in known:
+    on = find_chip(name)
+    if on.name not in known:
         raise InputError(
-            f"{found.name} has no firmware here, so nothing would set a board's clocks",
+            f"{on.name} has no firmware here, so nothing would set a board's clocks",
             remedies=[
-                f"--chip {found.name} with plan, and with compile --library",
+                f"--chip {on.name} with plan, and with compile --library",
                 f"another chip: {', '.join(known)}",
             ],
         )
-    return found
+    return on

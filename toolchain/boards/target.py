@@ -1,8 +1,8 @@
-"""A board by its name; and what a run can be read as: a board, or a bare chip.
+"""A board by its name; and the target as which a run can be read: a board, or a bare chip.
 
 `EMULATED:TARGET` names a board of its own: the machine of an emulated board with the memories of
-another board or of a chip. What is planned and built for it takes the banks that it would take on
-the target, and runs in QEMU.
+another board or of a chip. A plan or firmware for it takes the banks that it would take on the
+target, and runs in QEMU.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from toolchain.boards.core import Core
 from toolchain.boards.memory import GUARD_BYTES, Cache, Content, Memory
 from toolchain.boards.parts import chip_of
 from toolchain.boards.places import CHIPS, FILE, board_files_by_name, file_of
-from toolchain.boards.reading import boards, chip, chips, invalid_boards, own_board, read_board
+from toolchain.boards.reading import boards, chip, chips, invalid_boards, package_board, read_board
 from toolchain.errors import InputError
 from toolchain.resources import BOARDS
 
@@ -44,9 +44,9 @@ def board(name: str) -> Board:
     Raises InputError listing the boards if there is none, where its file is invalid, and where the
     machine cannot stand for the target.
     """
-    found = _plain(name)
-    if found is not None:
-        return found
+    plain = _plain(name)
+    if plain is not None:
+        return plain
     machine, colon, target = name.partition(_STANDS_FOR)
     if colon and machine in boards():
         return _standing_for(machine, target)
@@ -61,12 +61,12 @@ def _plain(name: str) -> Board | None:
     """A board that stands for itself; None where there is none. Raises InputError if its file is
     invalid.
     """
-    found = own_board(name) or boards().get(name)
-    if found is not None:
-        return found
+    named = package_board(name) or boards().get(name)
+    if named is not None:
+        return named
     plain, at, bank = name.rpartition(_WEIGHTS_IN)
-    if at and (found := _plain(plain)) is not None:
-        return _with_weights_in(found, bank)
+    if at and (named := _plain(plain)) is not None:
+        return _with_weights_in(named, bank)
     if name in invalid_boards():
         raise InputError(invalid_boards()[name])
     file = file_of(name)
@@ -99,18 +99,18 @@ def bare_chip(name: str) -> Board | None:
     """
     if chip_of(name, chips()) is None:
         return None
-    found = chip(name)
-    if not found.banks:
+    part = chip(name)
+    if not part.banks:
         return None
     return Board(
         name=name.lower(),
-        title=f"{found.title}, a chip without a board",
-        chip=found,
-        clock_hz=found.most_clock_hz,
-        memories=found.memories(found.most_clock_hz, found.name),
-        caches=found.caches,
+        title=f"{part.title}, a chip without a board",
+        chip=part,
+        clock_hz=part.most_clock_hz,
+        memories=part.memories(part.most_clock_hz, part.name),
+        caches=part.caches,
         uart=None,
-        counter=found.counter,
+        counter=part.counter,
         firmware_sources=(),
         defines={},
     )
@@ -199,11 +199,11 @@ def board_files(name: str) -> tuple[Path, ...]:
     files = sorted((BOARDS / CHIPS).rglob("*.toml"))
     plain = name.rpartition(_WEIGHTS_IN)[0]
     for part in (name, plain, *name.split(_STANDS_FOR), *plain.split(_STANDS_FOR)):
-        own = board_files_by_name().get(part) or file_of(part)
-        if own is not None and own.is_file():
-            files.append(own)
-            if not own.is_relative_to(BOARDS):
-                files += sorted((own.parent.parent / CHIPS).rglob("*.toml"))
+        file = board_files_by_name().get(part) or file_of(part)
+        if file is not None and file.is_file():
+            files.append(file)
+            if not file.is_relative_to(BOARDS):
+                files += sorted((file.parent.parent / CHIPS).rglob("*.toml"))
     return tuple(dict.fromkeys(files))
 
 
@@ -212,9 +212,9 @@ def as_target(name: str) -> Target:
 
     Raises InputError listing both if there is none, and for this computer, which has no timing.
     """
-    found = board(name) if _STANDS_FOR in name else _plain(name)
-    if found is not None and not found.is_host:
-        return Target(name, found.core, found.clock_hz, found.memories, found.caches)
+    source = board(name) if _STANDS_FOR in name else _plain(name)
+    if source is not None and not source.is_host:
+        return Target(name, source.core, source.clock_hz, source.memories, source.caches)
     known = ", ".join(b.name for b in boards().values() if not b.is_host)
     raise InputError(
         f"there is no board or chip {name!r} with memories; the boards are {known}; the chips are "
@@ -223,6 +223,7 @@ def as_target(name: str) -> Target:
 
 
 def energy_of(name: str) -> Energy | None:
-    """What the chip of a board, or the chip of that name, draws; None where its file is silent."""
-    found = _plain(name if _plain(name) else name.rpartition(_STANDS_FOR)[2])
-    return None if found is None else found.chip.energy
+    """Current that the chip of a board, or the chip of that name, draws; None where its file does
+    not say."""
+    plain = _plain(name if _plain(name) else name.rpartition(_STANDS_FOR)[2])
+    return None if plain is None else plain.chip.energy

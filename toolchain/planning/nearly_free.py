@@ -56,7 +56,7 @@ def nearly_free(
     most = NEARLY_FREE + (0 if size_bytes <= allowed_bytes else _least(front, allowed_bytes))
     found = _smallest(plan, front, most, options, report, costs or predicted_model(target))
     whole_flash, flash = (estimated_need(made).flash_bytes for made in (plan, found))
-    room = target.own_flash_bytes if options.flash_bytes is None else options.flash_bytes
+    room = target.chip_flash_bytes if options.flash_bytes is None else options.flash_bytes
     too_long = whole_flash <= room < flash
     if found.arena.size_bytes > most_bytes or too_long:
         return replace(plan, search_stopped=front.stopped)

@@ -417,7 +417,7 @@ class PlanOptions:
         if self.flash_bytes is not None:
             return self.flash_bytes
         speed = self.optimise is Optimise.SPEED
-        return target.own_flash_bytes * (_SPEED_SHARE if speed else _SHARE) // 16
+        return target.chip_flash_bytes * (_SPEED_SHARE if speed else _SHARE) // 16
 
     @property
     def splits_nearly_free(self) -> bool:
