@@ -36,7 +36,7 @@ class Arrangement:
 
 def place(
     problem: MemoryProblem,
-    found: Schedule,
+    schedule: Schedule,
     allocator: Allocator,
     time_limit_seconds: float | None = None,
     capacity_bytes: int | None = None,
@@ -45,24 +45,24 @@ def place(
 
     Raises ValueError if either is invalid.
     """
-    check_order(problem, found.order)
-    blocks = arena_problem(problem, found.order)
+    check_order(problem, schedule.order)
+    blocks = arena_problem(problem, schedule.order)
     lasting = _lasting(problem, blocks)
     placement = _above(lasting, blocks, allocator, time_limit_seconds, capacity_bytes)
     check_placement(blocks, placement)
-    return Arrangement(found, blocks, placement)
+    return Arrangement(schedule, blocks, placement)
 
 
 def _lasting(problem: MemoryProblem, blocks: ArenaProblem) -> tuple[int, ...]:
     """The blocks of states, and of what else outlives a run, if those above them stay aligned."""
-    found = [
+    lasting = [
         index
         for index, buffer in enumerate(problem.buffers)
         if buffer.from_start and buffer.to_end and not blocks.blocks[index].profile
     ]
     alignment = max((block.alignment_bytes for block in blocks.blocks), default=1)
-    fit = all(blocks.blocks[index].size_bytes % alignment == 0 for index in found)
-    return tuple(found) if fit else ()
+    fit = all(blocks.blocks[index].size_bytes % alignment == 0 for index in lasting)
+    return tuple(lasting) if fit else ()
 
 
 def _above(

@@ -1,4 +1,4 @@
-"""What each memory bank holds: code, weights, data and the arena, in one piece or in parts."""
+"""Contents of memory banks: code, weights, data and the arena, in one piece or in parts."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _guarded(bank: Memory, data: Memory) -> int:
 
 
 def _guard_in(bank: Memory, taken: Sequence[tuple[Part, Memory]]) -> int:
-    """Likewise, for what is placed so far."""
+    """As `_guarded`, for a bank and the parts placed so far."""
     runs = [at for part, at in taken if part.content is Content.ARENA]
     for part, at in taken:
         if part.content is Content.DATA:
@@ -187,11 +187,11 @@ def _placements(
 
 
 _Lack = tuple[str, Overflow]
-"""What does not fit, in words, and the memory that it overflows."""
+"""The content that does not fit, in words, and the memory that it overflows."""
 
 
-def _lack(board: Board, what: str, parts: Sequence[Part]) -> _Lack:
-    """How much is missing in the largest bank that could hold the largest part, or all."""
+def _lack(board: Board, content: str, parts: Sequence[Part]) -> _Lack:
+    """The bytes missing in the largest bank that could hold the largest part, or all."""
     names = [{m.name for m in _candidates(board, part.content)} for part in parts]
     shared = set.intersection(*names)
     largest = max(parts, key=lambda part: part.size_bytes)
@@ -202,14 +202,14 @@ def _lack(board: Board, what: str, parts: Sequence[Part]) -> _Lack:
     if need <= bank.size_bytes:
         need = total
     is_flash = largest.content in (Content.CODE, Content.WEIGHTS)
-    return what, Overflow(bank.name, need, bank.size_bytes, is_flash)
+    return content, Overflow(bank.name, need, bank.size_bytes, is_flash)
 
 
 def _does_not_fit(board: Board, lacks: Sequence[_Lack]) -> DoesNotFitError:
     told = "; ".join(
-        f"{what} need {lack.need_bytes:,} bytes: {lack.excess_bytes:,} more than the "
+        f"{content} need {lack.need_bytes:,} bytes: {lack.excess_bytes:,} more than the "
         f"{lack.room_bytes:,} bytes of {lack.memory} on {board.name}"
-        for what, lack in lacks
+        for content, lack in lacks
     )
     return DoesNotFitError(told, overflows=[lack for _, lack in lacks])
 
@@ -277,10 +277,10 @@ def arena_rooms(
             used = sum(inside) + SECTION_ALIGNMENT_BYTES * len(inside) + _guard_in(run, with_runs)
             if run.size_bytes > used:
                 rooms.append(Room(run, run.size_bytes - used))
-        found = tuple(sorted(rooms, key=lambda room: room.bank.access_cycles))
-        if found not in seen:
-            seen.add(found)
-            yield found
+        ordered = tuple(sorted(rooms, key=lambda room: room.bank.access_cycles))
+        if ordered not in seen:
+            seen.add(ordered)
+            yield ordered
 
 
 def _alike(board: Board) -> list[Memory]:

@@ -96,10 +96,10 @@ def over_banks(
         banks = [Bank(r.bank.name, r.free_bytes, r.bank.access_cycles) for r in rooms]
         if len(banks) < 2:
             continue
-        found = spread(blocks, banks, heat, allocator, time_limit_seconds)
-        if found is not None:
-            check_spread(blocks, found)
-            plan = spread_plan(problem, order, found, blocks)
+        spread_arena = spread(blocks, banks, heat, allocator, time_limit_seconds)
+        if spread_arena is not None:
+            check_spread(blocks, spread_arena)
+            plan = spread_plan(problem, order, spread_arena, blocks)
             return plan if len(plan.parts) > 1 else None
     return None
 
@@ -117,12 +117,12 @@ def _accesses(
     scratch = len(problem.buffers)
     for index in order:
         op = graph.ops[index]
-        found = accesses(op, graph, problem.scratch_bytes[index])
+        counts = accesses(op, graph, problem.scratch_bytes[index])
         if op.name not in idle:
-            for name, count in found.tensors.items():
+            for name, count in counts.tensors.items():
                 if name in block_of:
                     total[block_of[name]] += count
         if problem.scratch_bytes[index]:
-            total[scratch] += found.scratch
+            total[scratch] += counts.scratch
             scratch += 1
     return total

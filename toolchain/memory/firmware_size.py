@@ -104,10 +104,10 @@ def firmware_layout(
 
 def _copied(plans: Sequence[Plan]) -> tuple[tuple[str, int], ...]:
     """Bytes of constants in RAM, by bank."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for name, size in (pair for plan in plans for pair in plan.copied.banks):
-        found[name] = found.get(name, SECTION_ALIGNMENT_BYTES) + size
-    return tuple(found.items())
+        sizes[name] = sizes.get(name, SECTION_ALIGNMENT_BYTES) + size
+    return tuple(sizes.items())
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def check_fit(plan: Plan) -> Layout | None:
 
 
 def _ram_remedies(plan: Plan, lack: Overflow) -> Iterator[str]:
-    """What could mend this overflow of RAM."""
+    """Remedies for this overflow of RAM."""
     if least_ram_bytes(plan.graph) <= lack.room_bytes:
         yield f"splitting operators (--ram {lack.room_bytes // 1024}K)"
     if not plan.schedule.proved_optimal:
@@ -234,7 +234,7 @@ def _ram_remedies(plan: Plan, lack: Overflow) -> Iterator[str]:
 
 
 def _flash_remedies(plan: Plan, lack: Overflow) -> Iterator[str]:
-    """What could mend this overflow of flash; splitting operators takes more of it, not less."""
+    """Remedies for this overflow of flash; splitting operators takes more of it, not less."""
     if plan.spent.operators:
         yield f"--optimise size (gives back {plan.spent.weight_bytes:,} bytes of flash)"
     yield "int4 weights or fewer channels"
@@ -243,8 +243,8 @@ def _flash_remedies(plan: Plan, lack: Overflow) -> Iterator[str]:
 
 def larger_board(lack: Overflow) -> str:
     """The remedy for an overflow that always helps."""
-    what = "flash" if lack.is_flash else "RAM"
-    return f"a board with {-(-lack.need_bytes // 1024):,} KiB of {what} (`thimble boards`)"
+    kind = "flash" if lack.is_flash else "RAM"
+    return f"a board with {-(-lack.need_bytes // 1024):,} KiB of {kind} (`thimble boards`)"
 
 
 def least_ram_bytes(graph: Graph) -> int:

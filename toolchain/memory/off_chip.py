@@ -103,7 +103,8 @@ class _Replay:
             self._on_chip.add(buffer)
 
     def _cost_of_streaming(self, buffer: int, step: int) -> tuple[int, int, int]:
-        """What must be read anyway goes first, then outputs, last what is on chip; large first."""
+        """The order in which buffers are streamed: those that must be read anyway, then outputs,
+        then those on chip; large ones first."""
         born = self._lifetimes[buffer][0] == step
         rank = 2 if buffer in self._on_chip else 1 if born else 0
         return rank, -self._sizes[buffer], buffer

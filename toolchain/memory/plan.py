@@ -20,7 +20,7 @@ NEARLY_FREE = 0.01
 
 @dataclass(frozen=True)
 class PlannedOp:
-    """What the plan knows of one operator. `functions` are the C functions that its code calls.
+    """One operator of a plan. `functions` are the C functions that its code calls.
 
     `is_view`: its outputs are laid in place, so it has no code. `inexact` and `instead` are those
     of the kernel that it calls (`ops.kernel.Kernel`).
@@ -38,10 +38,10 @@ class PlannedOp:
 
 @dataclass(frozen=True)
 class FlashSpent:
-    """On forms of kernels that are quicker, and whose constants take more flash.
+    """Flash spent on quicker kernels, whose constants take more of it.
 
-    `operators` of the model have them, for so many more bytes of constants. `saved` of the `before`
-    that an inference would take without them, by prediction, in `unit`.
+    `operators` of the model have such kernels, for so many more bytes of constants. `before`: what
+    an inference would take without them, by prediction, in `unit`; `saved`: how much less it takes.
     """
 
     operators: int = 0
@@ -56,11 +56,11 @@ NOTHING_SPENT = FlashSpent()
 
 @dataclass(frozen=True)
 class Copied:
-    """From flash to RAM that is read sooner, by the start-up.
+    """Copies that the start-up makes, from flash to RAM that is read sooner.
 
     `banks`: the bytes that constants take in each bank, those of so many `operators` of the model.
-    `code_in`: the bank that has the kernels' code, about `code_bytes`. `saved` of the `before` that
-    an inference would take without, by prediction, in `unit`.
+    `code_in`: the bank that has the kernels' code, about `code_bytes`. `before`: what an inference
+    would take without copies, by prediction, in `unit`; `saved`: how much less it takes.
     """
 
     banks: tuple[tuple[str, int], ...] = ()
@@ -157,7 +157,7 @@ class Plan:
 
 
 def planned_ops(lowered: Lowered, placed: ArenaPlan) -> tuple[PlannedOp, ...]:
-    """What is known of each operator once its tensors have a place."""
+    """The operators of a graph whose tensors are placed."""
     graph = lowered.graph
     planned = []
     for op, kernel in zip(graph.ops, lowered.kernels, strict=True):

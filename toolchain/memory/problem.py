@@ -29,14 +29,14 @@ TENSOR_ALIGNMENT_BYTES = 4
 def _predecessors(
     graph: Graph, uses: Sequence[Sequence[int]], buffer_of: Mapping[str, int]
 ) -> tuple[tuple[int, ...], ...]:
-    """Those of the graph; and who updates a state runs after all who use the state's buffer, and
-    rows of an input that arrives by rows come in their order.
+    """Predecessors of each operator: those of the graph; for an operator that updates a state, all
+    others that use the state's buffer; for rows of an input that arrives by rows, the rows before.
 
     Raises UnsupportedError where states wait for one another.
     """
     if not graph.states and graph.pushed is None:
         return graph.predecessors
-    before = [set(found) for found in graph.predecessors]
+    before = [set(others) for others in graph.predecessors]
     if graph.pushed is not None:
         pushes = graph.consumers[graph.pushed.input]
         ordered = sorted(pushes, key=lambda index: rows_of(graph.ops[index]).begin)
@@ -53,7 +53,7 @@ def _predecessors(
             f"states exchange their values without a copy between: {', '.join(names)}; "
             "assign at most one of them directly from the other"
         ) from error
-    return tuple(tuple(sorted(found)) for found in before)
+    return tuple(tuple(sorted(others)) for others in before)
 
 
 def memory_problem(
@@ -62,7 +62,7 @@ def memory_problem(
     *,
     progressive: bool = False,
 ) -> MemoryProblem:
-    """What schedulers and allocators need of a graph and its kernels.
+    """The memory problem of a graph and its kernels, for schedulers and allocators.
 
     Buffers are in the order of their root tensors in the graph. `copying`: views that shall be
     copies instead. `progressive`: count only the live part of a buffer at each step; placements can
@@ -117,7 +117,7 @@ def _joint_overlaps(
     """
     held = [places[name].root for name in dict.fromkeys(op.present_inputs()) if name in places]
     born = [places[name].root for name in op.outputs if name in places]
-    found: dict[tuple[str, str], list[SafeOverlap]] = {}
+    bearing: dict[tuple[str, str], list[SafeOverlap]] = {}
     for safe in safe_overlaps:
         if op.outputs[safe.output] not in places:
             continue
@@ -125,9 +125,9 @@ def _joint_overlaps(
         apart = source in places and (places[source].pitch_bytes or target.pitch_bytes)
         if source in places and not apart and held.count(places[source].root) == 1:
             lead = safe.lead_bytes + target.offset_bytes - places[source].offset_bytes
-            found.setdefault((source, target.root), []).append(replace(safe, lead_bytes=lead))
+            bearing.setdefault((source, target.root), []).append(replace(safe, lead_bytes=lead))
     joint = {}
-    for (source, root), each in found.items():
+    for (source, root), each in bearing.items():
         widest = max(each, key=lambda safe: (safe.lead_bytes, safe.exact))
         exact = [safe for safe in each if safe.exact]
         if (

@@ -32,15 +32,15 @@ def touched_bytes(graph: Graph, problem: MemoryProblem) -> tuple[tuple[Access, .
         lines = tensor.shape[1] if pitch else 1
         return (lines - 1) * pitch + tensor.size_bytes // lines
 
-    found: list[tuple[Access, ...]] = []
+    by_operator: list[tuple[Access, ...]] = []
     for op in graph.ops:
         aliases = spec_of(op.kind).aliases(op, graph)
         if aliases and covers(op, graph, aliases) and all(map(in_place, aliases)):
-            found.append(())
+            by_operator.append(())
             continue
         strided = spec_of(op.kind).strided_views(op, graph)
         if strided and all(map(in_place, strided)):
-            found.append(())
+            by_operator.append(())
             continue
         runs = [(name, 0, extent(name)) for name in op.outputs if name in at]
         for name, (begin, end) in zip(op.inputs, spec_of(op.kind).reads(op, graph), strict=True):
@@ -49,5 +49,5 @@ def touched_bytes(graph: Graph, problem: MemoryProblem) -> tuple[tuple[Access, .
                 runs.append((name, 0, extent(name)) if apart else (name, begin, end))
         touched = ((*at[name], begin, end) for name, begin, end in runs)
         accesses = (Access(buffer, at + begin, at + end) for buffer, at, begin, end in touched)
-        found.append(tuple(dict.fromkeys(accesses)))
-    return tuple(found)
+        by_operator.append(tuple(dict.fromkeys(accesses)))
+    return tuple(by_operator)

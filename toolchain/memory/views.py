@@ -49,7 +49,8 @@ class _Layout:
         return Place(name, offset, pitch)
 
     def lay_strided(self, images: Sequence[StridedView]) -> None:
-        """Lay images into a larger one, with gaps between lines; all or none. After all `lay`s.
+        """Lay images into a larger one, with gaps between lines; all or none. Call it after every
+        `lay`.
 
         None of the views may be laid elsewhere, nor anything in them, nor the base so itself.
         """
@@ -91,8 +92,8 @@ class _Layout:
             self._owners[into] = owners
 
     def _keeps_words(self, root: str, base: str, offset_bytes: int, pitch_bytes: int = 0) -> bool:
-        """Whether all that must lie at words, and lies in `root`, still would: laid in `base` at
-        this offset, with lines so far apart.
+        """Whether each tensor in `root` that must lie at a word still would, with `root` laid in
+        `base` at this offset and with lines so far apart.
         """
         begin = self.find(base).offset_bytes + offset_bytes
         within = [self.find(name) for name in self._at_words]
@@ -123,11 +124,11 @@ class _Layout:
 
 
 def _ancestors(graph: Graph) -> list[set[int]]:
-    """For each operator those that its inputs depend on."""
-    found: list[set[int]] = []
+    """For each operator the operators that its inputs depend on."""
+    ancestors: list[set[int]] = []
     for before in graph.predecessors:
-        found.append(set(before).union(*(found[p] for p in before)))
-    return found
+        ancestors.append(set(before).union(*(ancestors[p] for p in before)))
+    return ancestors
 
 
 def possible_strided_views(lowered: Lowered) -> tuple[tuple[StridedView, ...], ...]:
@@ -156,8 +157,8 @@ def places_of(
     copying: frozenset[View],
     at_words: frozenset[str],
 ) -> dict[str, Place]:
-    """Follow every alias to its root. An alias that cannot hold is left out: its operator
-    copies. So does one that would lay a tensor of `at_words` elsewhere than at a word.
+    """Follow every alias to its root. An alias that cannot hold is left out: its operator copies.
+    An alias that would lay a tensor of `at_words` elsewhere than at a word is left out, too.
     """
     layout = _Layout(graph, at_words)
     for op in graph.ops:

@@ -43,5 +43,5 @@ def scheduler(name: str) -> Scheduler:
     """The scheduler of that name. Raises InputError, which lists the names, for any other."""
     if name not in names():
         raise InputError(f"no scheduler is called {name!r}; there are: {', '.join(names())}")
-    found: Scheduler = importlib.import_module(f"{__name__}.{name}").SCHEDULER
-    return found
+    chosen: Scheduler = importlib.import_module(f"{__name__}.{name}").SCHEDULER
+    return chosen

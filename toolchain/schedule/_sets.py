@@ -108,9 +108,9 @@ def _followers(masks: Sequence[int], before: Sequence[int]) -> list[list[int]]:
 
 def bits(mask: int) -> list[int]:
     """The members of a bit set, ascending."""
-    found = []
+    members = []
     while mask:
         lowest = mask & -mask
-        found.append(lowest.bit_length() - 1)
+        members.append(lowest.bit_length() - 1)
         mask ^= lowest
-    return found
+    return members

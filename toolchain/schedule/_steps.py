@@ -13,7 +13,8 @@ from toolchain.schedule._exact.compiled import (
 
 
 class Steps:
-    """What running an operator after a set `done` of others (a bit set) costs and leaves live."""
+    """Costs of operators that run after a set `done` of others (a bit set), and the bytes left
+    live."""
 
     def __init__(self, problem: MemoryProblem) -> None:
         resolved = compiled(problem)
@@ -65,9 +66,9 @@ class Steps:
         """
         resolved = self.resolved
         everything = (1 << resolved.count) - 1
-        found = {0, everything}
+        states = {0, everything}
         for op in range(resolved.count):
             above, below = resolved.ancestors[op], resolved.descendants[op]
             if above | below | 1 << op == everything:
-                found |= {above, above | 1 << op}
-        return sorted(found, key=int.bit_count)
+                states |= {above, above | 1 << op}
+        return sorted(states, key=int.bit_count)

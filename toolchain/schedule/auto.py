@@ -31,12 +31,12 @@ of their number."""
 
 _STATES_A_TURN = 400
 _NS_A_PAIR = 10
-"""Of operators, to tell which come after which."""
+"""Nanoseconds for a pair of operators, to tell which comes after which."""
 
 
 @dataclass
 class _Bounds:
-    """What is known of `problem`: an order that peaks at `upper`, and that none beats `lower`."""
+    """The best order so far of `problem`, and a peak that none beats, `lower_bytes`."""
 
     problem: MemoryProblem
     order: list[int]
@@ -58,7 +58,7 @@ class _Bounds:
 
     @property
     def closed(self) -> bool:
-        """Proved optimal, or within the budget."""
+        """Whether the order is proved optimal, or within the budget."""
         goal = self.lower_bytes
         if self.budget_bytes is not None:
             goal = max(goal, self.budget_bytes)

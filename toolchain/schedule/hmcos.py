@@ -39,7 +39,7 @@ class _Orderer:
         self._shared: dict[int, list[int]] = {}
 
     def order(self, units: Sequence[Unit], budget_bytes: int) -> list[int]:
-        """Raises NoOrderError and OutOfWorkError."""
+        """Order units within a budget. Raises NoOrderError and OutOfWorkError."""
         steps = self._steps
 
         def run(index: int, done: int, live: int) -> tuple[int, int, tuple[int, ...]]:
@@ -50,10 +50,10 @@ class _Orderer:
 
         masks = [u.mask for u in units]
         before = [needs(steps.resolved, mask) for mask in masks]
-        found, _, _ = least_peak_order(
+        best, _, _ = least_peak_order(
             masks, before, run, 0, steps.start_bytes, budget_bytes, self._work
         )
-        return found
+        return best
 
     def _inside(self, group: Unit, done: int, live: int) -> tuple[int, ...]:
         """A group's own order: reverse post-order where nothing beats it, else by the program."""
@@ -79,10 +79,10 @@ class _Orderer:
             return inner, after, ops
 
         try:
-            found, least, _ = least_peak_order(masks, before, run, done, live, peak - 1, self._work)
+            order, least, _ = least_peak_order(masks, before, run, done, live, peak - 1, self._work)
         except NoOrderError:
             return peak - live, plain
-        return least - live, tuple(found)
+        return least - live, tuple(order)
 
     def _context(self, group: Unit, done: int) -> tuple[bool, ...]:
         """For each value shared with others: is it there before, and does it die inside?"""

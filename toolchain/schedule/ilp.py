@@ -87,12 +87,12 @@ class Ilp:
             _, peak, after = steps.run(start, live, tuple(part))
             if peak > bound and not work.over:
                 share = work.left_seconds / (len(cuts) - 1 - index)
-                own = Work(min(work.left_seconds, 2 * share))
-                found, proved = self._solve(steps, units, start, part, live, peak, own)
-                work.spend(own.spent)
-                _, reached, after = steps.run(start, live, tuple(found))
+                budget = Work(min(work.left_seconds, 2 * share))
+                solved, proved = self._solve(steps, units, start, part, live, peak, budget)
+                work.spend(budget.spent)
+                _, reached, after = steps.run(start, live, tuple(solved))
                 if reached <= peak:
-                    part = found
+                    part = solved
                 if not soft:
                     bound = max(bound, min(proved, peak))
             result += part
@@ -112,11 +112,11 @@ class Ilp:
         from toolchain.schedule._ilp.program import Program
 
         inside = set(part)
-        own = [unit for unit in units if unit[0] in inside]
-        if len(own) < 2:
+        inner = [unit for unit in units if unit[0] in inside]
+        if len(inner) < 2:
             return part, peak
         try:
-            answer = Program(steps, own, start, self.pruning, work).solve(live, peak, part)
+            answer = Program(steps, inner, start, self.pruning, work).solve(live, peak, part)
         except OutOfWorkError:
             return part, 0
         return answer.order or part, answer.bound_bytes

@@ -13,7 +13,7 @@ from toolchain.search import Stopwatch
 
 
 def kahn_order(problem: MemoryProblem) -> list[int]:
-    """First in, first out; ties by operator index."""
+    """Operators in the order of a first-in, first-out queue; ties by operator index."""
     waiting = [len(p) for p in problem.predecessors]
     successors: list[list[int]] = [[] for _ in problem.ops]
     for op, before in enumerate(problem.predecessors):

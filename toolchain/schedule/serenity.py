@@ -63,12 +63,12 @@ class Serenity:
         for start, end in itertools.pairwise(cuts):
             part = [op for op in kahn if (end & ~start) >> op & 1]
             try:
-                found, peak, live = self._part(steps, part, start, live, work)
+                ordered, peak, live = self._part(steps, part, start, live, work)
                 bound = max(bound, peak)
             except OutOfWorkError:
-                found = part
+                ordered = part
                 _, _, live = steps.run(start, live, tuple(part))
-            order += found
+            order += ordered
         return checked(problem, order, self.name, bound, watch)
 
     def _part(

@@ -105,7 +105,7 @@ class Compiled:
         )
 
     def after(self, first: int) -> Compiled:
-        """The same problem with operator `first` forced to run before all others."""
+        """This problem, with operator `first` forced to run before all others."""
         before = tuple(
             () if op == first else (*row, first) if first not in row else row
             for op, row in enumerate(self.predecessors)
@@ -161,7 +161,8 @@ def unread_bytes(problem: MemoryProblem) -> int:
 
 
 def greedy_saving_bytes(possible: Sequence[Saving]) -> int:
-    """What `ir.memory.applied_overlaps` subtracts: the largest first, each buffer once."""
+    """The bytes that `ir.memory.applied_overlaps` subtracts: the largest saving first, each buffer
+    once."""
     taken: set[int] = set()
     total = 0
     for saving in possible:

@@ -85,7 +85,7 @@ class Machine:
         return spoils
 
     def _save(self, op: int) -> None:
-        """Bring the saving of `op` up to date."""
+        """Update the saving of `op`."""
         left, several, users = self._left, self._several_writers, self.problem.users
         possible = [
             s

@@ -58,14 +58,14 @@ class _Sequences:
 
     def cell(self, out: int) -> list[int]:
         """Sequences that `out` post-dominates and that do not dominate it; `out` is the last."""
-        found, pending = {out}, [out]
+        members, pending = {out}, [out]
         while pending:
             for other in self.before[pending.pop()]:
                 inside = self.post_dominators[other] >> out & 1
-                if other not in found and inside and not self.dominators[out] >> other & 1:
-                    found.add(other)
+                if other not in members and inside and not self.dominators[out] >> other & 1:
+                    members.add(other)
                     pending.append(other)
-        return sorted(found)
+        return sorted(members)
 
     def intrusion(self, out: int, free: set[int]) -> list[int]:
         """The subset of what `out` dominates that leaves the least to be kept; [] if none does."""

@@ -14,7 +14,7 @@ def sequences(problem: Compiled) -> list[tuple[int, ...]]:
     stable footprint rises above what the chain has reached so far.
     """
     joined: set[int] = set()
-    found = []
+    chains = []
     for head in problem.topological:
         if head in joined:
             continue
@@ -24,8 +24,8 @@ def sequences(problem: Compiled) -> list[tuple[int, ...]]:
                 break
             chain.append(follower)
         joined.update(chain)
-        found.append(tuple(chain))
-    return found
+        chains.append(tuple(chain))
+    return chains
 
 
 def _only_follower(problem: Compiled, op: int) -> int | None:

@@ -89,7 +89,8 @@ class _Worst:
         return best
 
     def pays(self, unit: Unit, ran: int) -> bool:
-        """(c), by a greedy assignment; operators that may spoil an in-place write never do."""
+        """Whether (c) holds, by a greedy assignment; False for operators that may spoil an in-place
+        write."""
         if self._spoilers.intersection(unit):
             return False
         nets = []
@@ -153,9 +154,9 @@ def _followers(
     heads = sorted({of[s] for op in leader for s in problem.successors[op]} - {leader[0]})
     for head in heads:
         follower = current[head]
-        own = sum(1 << op for op in follower)
+        mask = sum(1 << op for op in follower)
         outside = sum(1 << p for p in {p for op in follower for p in problem.predecessors[op]})
-        if outside & ~own & ~above:
+        if outside & ~mask & ~above:
             continue
         if worst.rise(follower, above) <= slack and worst.pays(follower, above):
             return [follower]
@@ -200,7 +201,7 @@ def _isolated(
 
 
 def _best_order(problem: Compiled, worst: _Worst, region: Sequence[Unit], above: int) -> list[Unit]:
-    """Exhaustive, with the bound on the rise as the measure."""
+    """The order of the region with the least bound on its peak, among all orders."""
     best: tuple[int, list[Unit]] | None = None
     masks = [sum(1 << op for op in unit) for unit in region]
     needs = [

@@ -34,7 +34,7 @@ else:
 _NS_A_TERM = 2500
 """To write down an operator, or a buffer, at a step of the program."""
 _SECONDS_PER_UNIT = 1.7
-"""Of CP-SAT's deterministic time."""
+"""Seconds that one unit of CP-SAT's deterministic time takes."""
 
 Literal: TypeAlias = "cp_model.IntVar | int"
 
@@ -58,7 +58,7 @@ class Program:
         pruning: bool,
         work: Work,
     ) -> None:
-        """Raises OutOfWorkError where the work ends while the program is written down."""
+        """Write the program down. Raises OutOfWorkError where the work ends before that is done."""
         self._steps = steps
         self._problem = steps.resolved
         self._units = units
@@ -84,20 +84,20 @@ class Program:
         earliest = 0
         if self._pruning:
             problem = self._problem
-            own = sum(1 << op for op in unit)
+            mask = sum(1 << op for op in unit)
             above = below = 0
             for op in unit:
                 above |= problem.ancestors[op]
                 below |= problem.descendants[op]
-            earliest = (above & self._inside & ~own).bit_count()
-            latest -= (below & self._inside & ~own).bit_count()
+            earliest = (above & self._inside & ~mask).bit_count()
+            latest -= (below & self._inside & ~mask).bit_count()
         return [
             0 if t < earliest else 1 if t >= latest else self._model.new_bool_var("")
             for t in range(self._count)
         ]
 
     def _ran(self, op: int, step: int) -> Literal:
-        """e[op, step]"""
+        """The variable e[op, step]."""
         if op not in self._place:
             return self._start >> op & 1
         unit, offset = self._place[op]
@@ -169,7 +169,7 @@ class Program:
         return self._ran(op, step - 1) if step or op not in self._place else 0
 
     def _live(self, buffer: int, step: int) -> Literal:
-        """l[buffer, step], constrained from below by (4)."""
+        """The variable l[buffer, step], constrained from below by (4)."""
         problem, users = self._problem, self._problem.users[buffer]
         begun: list[Literal] = [1] if problem.early[buffer] else [self._ran(u, step) for u in users]
         ends: list[Literal] = (
