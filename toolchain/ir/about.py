@@ -1,4 +1,4 @@
-"""What is known of the file that a model came from, beside its graph."""
+"""Facts about the file that a model came from, beside its graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class About:
-    """`sha256`: of the file's bytes, in hexadecimal; '' for a graph that is of no file.
+    """`sha256`: the digest of the file's bytes, in hexadecimal; '' for a graph without a file.
 
     `labels`: names of the classes of those outputs of the graph that have them, by output.
     """

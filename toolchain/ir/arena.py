@@ -226,7 +226,8 @@ def arena_problem(problem: MemoryProblem, order: Sequence[int]) -> ArenaProblem:
 
 
 def _profile(runs: Sequence[LiveRun], size_bytes: int) -> tuple[LiveRun, ...]:
-    """Nothing where all is live throughout. The highest run reaches up to what nothing touches."""
+    """The live runs of a buffer; () where all of it is live throughout. The highest run also has
+    the bytes above it that nothing touches."""
     highest = max((run.top_bytes for run in runs), default=0)
     if all(run.size_bytes == size_bytes for run in runs):
         return ()
@@ -337,7 +338,7 @@ def _overlap(one: Block, one_at: int, two: Block, two_at: int) -> ValueError:
 
 
 def _check_many(problem: ArenaProblem, placement: Placement) -> None:
-    """Plain blocks: none overlaps its neighbours while it lives, so none overlaps any."""
+    """Check plain blocks: if none overlaps its neighbours while it lives, none overlaps any."""
     blocks, offsets = problem.blocks, placement.offsets
     starts, ends = [block.start for block in blocks], [block.end for block in blocks]
     live = [i for i, block in enumerate(blocks) if block.start < block.end]
@@ -359,7 +360,7 @@ def _check_many(problem: ArenaProblem, placement: Placement) -> None:
 
 
 class _Rows:
-    """Blocks that live, by offset: in rows, so that nothing long is moved."""
+    """Live blocks sorted by offset, in rows, so that an insertion moves few."""
 
     _LONGEST = 1000
 
@@ -371,23 +372,23 @@ class _Rows:
         return bisect_right(self._firsts, key) - 1
 
     def beside(self, offset: int, index: int) -> list[int]:
-        """The last below and the first above."""
+        """The last block below, and the first one above."""
         at = self._row((offset, index))
         row = self._rows[at]
         place = bisect_right(row, (offset, index))
-        found = []
+        neighbours = []
         below, above = at, at
         while below > 0 and place == 0:
             below -= 1
             place = len(self._rows[below])
         if place:
-            found.append(self._rows[below][place - 1][1])
+            neighbours.append(self._rows[below][place - 1][1])
         place = bisect_right(row, (offset, index))
         while place == len(self._rows[above]) and above + 1 < len(self._rows):
             above, place = above + 1, 0
         if place < len(self._rows[above]):
-            found.append(self._rows[above][place][1])
-        return found
+            neighbours.append(self._rows[above][place][1])
+        return neighbours
 
     def add(self, offset: int, index: int) -> None:
         at = self._row((offset, index))
@@ -413,7 +414,8 @@ def _may_lie_so(
     blocks, offsets = problem.blocks, placement.offsets
 
     def meet(first: int, at_first: int, second: int, at_second: int) -> bool:
-        """Whether what is needed of the one at one step lies over that of the other at another."""
+        """Whether the live run of one block at one step overlaps that of the other at another
+        step."""
         mine, theirs = blocks[first].run_at(at_first), blocks[second].run_at(at_second)
         low = max(offsets[first] + mine.bottom_bytes, offsets[second] + theirs.bottom_bytes)
         return low < min(offsets[first] + mine.top_bytes, offsets[second] + theirs.top_bytes)

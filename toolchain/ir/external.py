@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from toolchain.errors import InputError
 
 BLOB_ALIGNMENT_BYTES = 8
-"""Of a blob, and of each constant in it: at most what a compiler aligns an array to, a
-doubleword."""
+"""Alignment of a blob, and of each constant in it: a doubleword, the most that a compiler aligns an
+array to."""
 
 
 @dataclass(frozen=True)

@@ -192,8 +192,8 @@ class Graph:
         return tuple(t for t in self.tensors.values() if not t.is_constant and t.name != pushed)
 
     def with_ops(self, ops: Iterable[Op], tensors: Iterable[Tensor] | None = None) -> Graph:
-        """The same graph with other operators; tensors that nothing refers to any more are
-        dropped. Raises InvalidGraphError if two of `tensors`, or two of `ops`, have one name.
+        """This graph with other operators; tensors that nothing refers to any more are dropped.
+        Raises InvalidGraphError if two of `tensors`, or two of `ops`, have one name.
         """
         kept = _named(ops)
         table = dict(self.tensors) if tensors is None else _filed(tensors)

@@ -1,7 +1,7 @@
-"""What makes two operators the same: the one notion by which results are kept.
+"""The identity of an operator, by which results that follow from it are kept.
 
 A result that follows from an operator and the core alone (its kernel, its forms, their cycles) is
-kept by `operator_identity`. Two operators are the same that agree in all of
+kept by `operator_identity`. Two operators have one identity if they agree in
 
 - the kind, and every field of the attributes, with the bodies of branches and loops, and where
   these lie once they are planned;
@@ -34,7 +34,8 @@ class OperatorIdentity:
 
 
 def operator_identity(op: Op, graph: Graph) -> OperatorIdentity:
-    """An operand that was there before stands as its first place; an absent one as None."""
+    """The identity of an operator. A repeated operand stands as its first position, an absent one
+    as None."""
     places: dict[str, int] = {}
     inputs: list[Hashable] = []
     for place, name in enumerate(op.inputs):

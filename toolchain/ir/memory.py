@@ -1,4 +1,5 @@
-"""What schedulers and allocators see of a graph: buffers, uses, scratch, overlaps.
+"""Memory problems, the view that schedulers and allocators have of a graph: buffers, uses, scratch,
+overlaps.
 
 A *buffer* is a run of bytes in the arena that holds one tensor, or several that are views of one
 another. Views own no bytes, so two tensors of one buffer differ only in their offset inside it.
@@ -234,7 +235,9 @@ def footprint(problem: MemoryProblem, order: Sequence[int]) -> tuple[int, ...]:
         for run in of_buffer:
             changes[run.step] += run.size_bytes - before
             before = run.size_bytes
-    steps = [own + live for own, live in zip(scratch, accumulate(changes[:-1]), strict=True)]
+    steps = [
+        working + live for working, live in zip(scratch, accumulate(changes[:-1]), strict=True)
+    ]
     position = {op: step for step, op in enumerate(order)}
     for overlap, saved in _savings(problem, order, runs):
         steps[position[overlap.op]] -= saved

@@ -26,7 +26,7 @@ def fresh_name(wished: str, taken: Container[str], first: int = 2) -> str:
 class Names:
     """Hands out names, each once and none of those that are `taken`.
 
-    What it hands out depends on the names that it was given and on the order of the wishes alone.
+    The names depend on those that were taken before, and on the order of the wishes, alone.
     """
 
     def __init__(self, taken: Iterable[str] = ()) -> None:

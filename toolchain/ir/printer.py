@@ -36,8 +36,8 @@ def _number(name: str, numbers: dict[str, str]) -> str:
     return numbers.setdefault(name, f"%{len(numbers)}")
 
 
-def _declared(what: str, name: str, numbers: dict[str, str], graph: Graph) -> str:
-    return f"{what} {_number(name, numbers)} {name!r}: {_type(graph.tensors[name])}"
+def _declared(role: str, name: str, numbers: dict[str, str], graph: Graph) -> str:
+    return f"{role} {_number(name, numbers)} {name!r}: {_type(graph.tensors[name])}"
 
 
 def _state(state: State, numbers: dict[str, str], graph: Graph) -> str:

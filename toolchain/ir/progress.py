@@ -65,13 +65,13 @@ class Takeover:
     def forbidden(self) -> list[Interval]:
         """Forbidden distances offset(dying) - offset(born) at that step."""
         (read, stays), (was, written) = self.dying, self.born
-        found = []
+        intervals = []
         for low, high in _apart(read, written):
             lead = min(max(self.lead_bytes, low), high)
-            found += [(low, lead), (lead, high)] if self.exact else [(low, lead)]
+            intervals += [(low, lead), (lead, high)] if self.exact else [(low, lead)]
             others = (*_apart(read, was), *_apart(stays, written))
-            found += [(max(a, low), min(b, high)) for a, b in others]
-        return [(low, high) for low, high in found if low < high]
+            intervals += [(max(a, low), min(b, high)) for a, b in others]
+        return [(low, high) for low, high in intervals if low < high]
 
     def shared_bytes(self) -> int:
         """The most bytes that the two can share at that step."""

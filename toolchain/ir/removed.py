@@ -1,4 +1,4 @@
-"""What a rewrite left out of a graph."""
+"""Channels that a rewrite left out of a graph."""
 
 from __future__ import annotations
 

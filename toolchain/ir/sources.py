@@ -10,8 +10,8 @@ from toolchain.ir.arena import ArenaPart
 
 @dataclass(frozen=True)
 class CodeOperator:
-    """What hooks, counters and error codes treat as one operator: all blocks of one operator and
-    kind.
+    """All blocks of one operator and kind, which hooks, counters and error codes treat as one
+    operator.
 
     `numbers` are the operators of the graph that it runs, in the order of the schedule.
     """
@@ -35,7 +35,7 @@ class ExternalWeights:
 
 
 INFO_SUFFIX = "_info.c"
-"""What ends the name of the file that describes a model."""
+"""The ending of the name of the file that describes a model."""
 
 
 @dataclass(frozen=True)

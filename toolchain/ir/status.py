@@ -1,4 +1,4 @@
-"""What generated code returns, by name."""
+"""Status codes that generated code returns, by name."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Status(IntEnum):
 
 
 OF_WEIGHTS = tuple(status for status in Status if "WEIGHTS" in status.name)
-"""Those of models whose weights lie outside of the code."""
+"""Codes of models whose weights lie outside of the code."""
 OF_STEPS = (Status.AGAIN, Status.ERROR_NOT_STARTED, Status.ERROR_DONE)
-"""Those that only functions return which run a model in steps."""
+"""Codes that only functions return that run a model in steps."""
 OF_ROWS = (Status.AGAIN, Status.ERROR_ROWS)
-"""Those that only functions return which take an input by rows."""
+"""Codes that only functions return that take an input by rows."""
 
 
 def meaning_of(code: int) -> str:
-    """What a code of `Status` means; '' for any other number."""
+    """The meaning of a code of `Status`; '' for any other number."""
     return next((status.meaning for status in Status if status == code), "")

@@ -88,15 +88,15 @@ class Serial:
     """Marks a tensor as one of a series of similar tensors that a split makes, one for each block.
 
     `number` is that of the block. Allocators may lay similar tensors at equal offsets. `series`:
-    the name of the tensor that was split, then what each is of it.
+    the name of the tensor that was split, then the role of each part, such as scratch.
     """
 
     series: tuple[str, ...]
     number: int
 
-    def part(self, what: str) -> Serial:
+    def part(self, role: str) -> Serial:
         """The mark of something that belongs to each tensor of the series, such as its scratch."""
-        return Serial((*self.series, what), self.number)
+        return Serial((*self.series, role), self.number)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What makes two values the same, of any kind that operators and tensors hold.
+"""Identity of values, of any kind that operators and tensors hold.
 
 Python's own equality is no identity: it takes 0.0 for -0.0, 1 for True, and arrays for sequences.
 """
@@ -15,9 +15,9 @@ import numpy as np
 
 
 def identity_of(value: Any) -> Hashable:
-    """Equal for two values of the same types and bits, down to the last field: an array by its
-    element type, shape and SHA-256, a float by its bits, a mapping by its sorted items. A value of
-    another kind, such as a function, stands for itself.
+    """A key that is equal for two values with equal types and bits, down to the last field: an
+    array by its element type, shape and SHA-256, a float by its bits, a mapping by its sorted
+    items. A value of another kind, such as a function, stands for itself.
     """
     match value:
         case float():

@@ -1,9 +1,9 @@
 """Our own kernels: `runtime_c/source/<family>/`, one function a file.
 
 `runtime_c/include/` holds what generated C includes: the functions that it calls and the structs
-that they take. What only kernels share is declared beside its family; what several families share,
-in `source/support/`. Functions that differ in a type alone share a body, `thimble_<name>_body.h`;
-the file of each says what the body's macros are.
+that they take. Declarations that the kernels of one family share lie beside it; those of several
+families in `source/support/`. Functions that differ in a type alone share a body,
+`thimble_<name>_body.h`; the file of each defines the body's macros.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ def tree() -> CTree:
 
 @cache
 def defined(file: str, name: str) -> int:
-    """The integer that a file below `runtime_c` defines: what kernels and Python share, such as
+    """The integer that a file below `runtime_c` defines. Kernels and Python share it, such as
     `defined("include/thimble_requant.h", "THIMBLE_SHIFT_BIAS")`.
 
     Raises KeyError where the file defines no such integer.
     """
-    found = re.search(rf"^#define {name} \(?(-?\d+)\)?$", _text(file), re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^#define {name} \(?(-?\d+)\)?$", _text(file), re.MULTILINE)
+    if match is None:
         raise KeyError(f"runtime_c/{file} defines no integer {name}")
-    return int(found[1])
+    return int(match[1])
 
 
 @cache
