@@ -1,4 +1,4 @@
-"""What an operator costs on a board: measured, read from a trace, or predicted by a formula."""
+"""Cost of an operator on a board: measured, read from a trace, or predicted by a formula."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Cost:
 
 
 NOTHING = Cost(0, Basis.MEASURED)
-"""Of an operator that has no code."""
+"""The cost of an operator that has no code."""
 
 
 class CostModel(Protocol):
@@ -34,7 +34,7 @@ class CostModel(Protocol):
         """The cost of operator `number` of the graph, which runs as a kernel."""
 
     def within(self, graph: Graph) -> CostModel:
-        """The same for operators that are parts of this graph's, alone in graphs of their own."""
+        """This model for parts of operators of `graph`, each part alone in a graph."""
 
     def copies(self, sizes: Sequence[int]) -> Cost:
         """The cost of an operator that only makes copies of so many bytes each."""

@@ -1,4 +1,4 @@
-"""What a figure of time rests on: silicon, a trace of an emulated run, or a formula."""
+"""Basis of a figure of time: silicon, a trace of an emulated run, or a formula."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Basis(StrEnum):
 
 
 def basis_of_sum(parts: Iterable[Basis]) -> Basis:
-    """Of a sum of figures: theirs if all have the same, else PREDICTED."""
+    """The basis of a sum of figures: that of all its parts if they agree, else PREDICTED."""
     distinct = set(parts)
     return distinct.pop() if len(distinct) == 1 else Basis.PREDICTED
 

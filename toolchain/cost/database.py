@@ -30,9 +30,10 @@ ENVIRONMENT_VARIABLE = "THIMBLE_MEASUREMENTS"
 SCHEMA_VERSION = 2
 FORMAT = "thimble-measurements"
 KNOWN = (Basis.MEASURED, Basis.TRACE)
-"""What a row may be based on."""
+"""Bases that a row may have."""
 _COUNTED_BEFORE = {CYCLES: Basis.MEASURED, INSTRUCTIONS: Basis.TRACE}
-"""The basis of a row by its unit, where version 1 wrote it: cycles on silicon, else in QEMU."""
+"""The basis of a row that version 1 wrote, by its unit: cycles are of silicon, instructions of
+QEMU."""
 _SCHEMA = """
 CREATE TABLE measurement (
     board TEXT NOT NULL,
@@ -56,9 +57,9 @@ CREATE TABLE measurement (
 class Measurement:
     """One kernel on one shape.
 
-    `count` is the median of `runs` in `unit`, and `spread` their range. `basis`: silicon counted,
-    or a trace was read. `estimate` is what was predicted, in cycles if the core had a model
-    of its time then. `measured_at` is in seconds since 1970.
+    `count` is the median of `runs` in `unit`, and `spread` their range. `basis`: MEASURED on
+    silicon, or TRACE. `estimate` is the prediction, in cycles if the core had a model of its time
+    then. `measured_at` is in seconds since 1970.
     """
 
     board: str
@@ -152,24 +153,24 @@ class Database:
         values = [value for value in wanted.values() if value]
         columns = ", ".join(_COLUMNS)
         with self._open() as connection:
-            found = connection.execute(
+            selected = connection.execute(
                 f"SELECT {columns} FROM measurement{where} ORDER BY 1, 2, 3, 4, 5", values
             ).fetchall()
-        return tuple(self._read(dict(zip(_COLUMNS, row, strict=True))) for row in found)
+        return tuple(self._read(dict(zip(_COLUMNS, row, strict=True))) for row in selected)
 
     def _read(self, row: Mapping[str, object]) -> Measurement:
-        """Raises InputError that names a damaged row by its key."""
+        """Read one row. Raises InputError that names a damaged row by its key."""
         key = ", ".join(f"{name} {row[name]!r:.80}" for name in _KEY)
         where = f"{self.file}: the row of {key} is damaged"
         try:
-            found = measurement(row, where)
+            read = measurement(row, where)
             for name in _TEXTS:
                 str(row[name]).encode()
         except UnicodeEncodeError as error:
             raise InputError(f"{where}: a text is no UTF-8", remedies=[self._anew()]) from error
         except InputError as error:
             raise InputError(error.message, remedies=[self._anew()]) from error
-        return found
+        return read
 
     def _anew(self) -> str:
         return f"delete {self.file}, and import or measure again"
@@ -218,8 +219,8 @@ class Database:
         entries = field_of(data, "measurements", tuple[Any, ...], str(file))
         if data["version"] == 1:
             entries = tuple(_since_version_1(entry) for entry in entries)
-        found = [measurement(e, f"{file}: measurements[{i}]") for i, e in enumerate(entries)]
-        return self.put(found, newer_only=True)
+        measurements = [measurement(e, f"{file}: measurements[{i}]") for i, e in enumerate(entries)]
+        return self.put(measurements, newer_only=True)
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -256,23 +257,25 @@ class Database:
             )
 
     def _upgrade(self, connection: sqlite3.Connection) -> None:
-        """Another process may be doing the same: look again once the file is ours to write."""
+        """Create or upgrade the tables. Reads the version under the lock, as another process may
+        upgrade, too."""
         with _transaction(connection):
-            found = _version(connection)
-            if found > SCHEMA_VERSION:
+            version = _version(connection)
+            if version > SCHEMA_VERSION:
                 raise InputError(
-                    f"{self.file} is of a newer Thimble (version {found}, this one knows "
+                    f"{self.file} is of a newer Thimble (version {version}, this one knows "
                     f"{SCHEMA_VERSION}): upgrade, or set {ENVIRONMENT_VARIABLE} to another file"
                 )
-            if found == 0:
+            if version == 0:
                 connection.execute(_SCHEMA)
-            if found == 1:
+            if version == 1:
                 _with_basis(connection)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _with_basis(connection: sqlite3.Connection) -> None:
-    """Version 1 to 2. Instructions stay: they are known, though of no use beside cycles."""
+    """Upgrade version 1 to 2. Rows in instructions stay: they are known, though of no use beside
+    cycles."""
     connection.execute("ALTER TABLE measurement RENAME TO before")
     connection.execute(_SCHEMA)
     columns = ", ".join(name for name in _COLUMNS if name != "basis")
@@ -290,7 +293,8 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """SQLite does not wait for a lock when it changes this mode: so do it here."""
+    """Switch to write-ahead mode. SQLite does not wait for a lock when it changes this mode, so
+    this function does."""
     deadline = time.monotonic() + databases.WAIT_SECONDS
     while True:
         try:

@@ -27,7 +27,7 @@ _IN_SOFTWARE = "float32 in software"
 _WITHOUT_FPU = Core("cortex-m3")
 """Its float32 kernels were fitted, and no core of its name has an FPU."""
 ROUGH = ("int8", "int16", "int16 sums", "float32")
-"""What stands for kernels that were not fitted, by the type of their elements."""
+"""Rough kernels, by the type of their elements: they stand for kernels that were not fitted."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +48,20 @@ class Fit:
 @cache
 def fit_of(core: Core) -> Fit:
     """The fit of this core, or the rough one in instructions of all cores without one."""
-    own = COEFFICIENTS / f"{core.name}.json"
-    file = own if own.is_file() else COEFFICIENTS / _OF_OTHERS
+    file_of_core = COEFFICIENTS / f"{core.name}.json"
+    file = file_of_core if file_of_core.is_file() else COEFFICIENTS / _OF_OTHERS
     data = json.loads(file.read_text(encoding="utf-8"))
     return Fit(data["unit"], data["kernels"])
 
 
 def fit_for(core: Core, op: Op, graph: Graph) -> Fit:
-    """The fit for an operator.
+    """The fit for an operator's kernel.
 
-    Where the core's was made with an FPU, and this one has none, float32 takes another core's.
+    A core without FPU whose fit was made with one takes the fit of a core without FPU for float32.
     """
-    own = fit_of(core)
-    borrows = _IN_SOFTWARE not in own.kernels and rough_kernel(op, graph, core) == _IN_SOFTWARE
-    return fit_of(_WITHOUT_FPU) if borrows else own
+    fit = fit_of(core)
+    borrows = _IN_SOFTWARE not in fit.kernels and rough_kernel(op, graph, core) == _IN_SOFTWARE
+    return fit_of(_WITHOUT_FPU) if borrows else fit
 
 
 def coefficients_text(data: Mapping[str, Any]) -> str:
@@ -81,7 +81,7 @@ def kernel_terms(lowered: Lowered, number: int) -> tuple[str, Terms]:
 
 
 def plain_terms(op: Op, graph: Graph) -> Terms:
-    """Of a kernel that has no formula of its own."""
+    """Loop counts of a kernel without a formula: calls, products and elements."""
     inputs = [graph.tensors[name] for name in op.present_inputs()]
     return {
         "call": 1.0,
@@ -92,7 +92,8 @@ def plain_terms(op: Op, graph: Graph) -> Terms:
 
 
 def rough_kernel(op: Op, graph: Graph, core: Core) -> str:
-    """What stands for kernels of the operator's kind that were not fitted, with `plain_terms`."""
+    """The name in `ROUGH` that stands for the operator's kernel where that was not fitted; its loop
+    counts are `plain_terms`."""
     spec = spec_of(op.kind)
     dtypes = spec.form(op, graph).dtypes
     if dtypes == {DType.FLOAT32}:

@@ -1,4 +1,4 @@
-"""What identifies a measurement: the kernel, the shape it runs on, and what built it."""
+"""Keys of measurements: the kernel, the shape it runs on, and the build."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _TEMPLATE = re.compile(r'\{%-?\s*(?:include|import|from|extends)\s+"([^"]+)"')
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """What was measured.
+    """A kernel on a shape, which was measured.
 
-    `kernel`: the C functions, which form of theirs it is where there are several, and a digest of
-    all of Thimble's own C that they consist of: the functions, those that they call, the headers
-    and templates that these include. `shape`: the operator's attributes and its tensors as text;
-    for copies their sizes in bytes. Scales, zero points and the bytes of constants are left out:
-    the time of one kernel does not follow from them, and which kernel it is stands in `kernel`.
+    `kernel`: the C functions, their form where there are several, and a digest of all of Thimble's
+    C in them: these functions, the ones that they call, the headers and templates that both
+    include. `shape`: the operator's attributes and its tensors as text; for copies their sizes in
+    bytes. Scales, zero points and the bytes of constants are left out: the time of one kernel does
+    not follow from them, and which kernel it is stands in `kernel`.
     """
 
     kernel: str
@@ -42,7 +42,7 @@ class Key:
 
 @dataclass(frozen=True, order=True)
 class Build:
-    """What compiled the kernels: the compiler with its optimisation, and CMSIS-NN's version."""
+    """The build of the kernels: the compiler with its optimisation, and CMSIS-NN's version."""
 
     compiler: str
     cmsis_nn: str
@@ -96,24 +96,24 @@ def _digest(data: bytes) -> str:
 
 @cache
 def _code_digest(templates: tuple[str, ...], functions: tuple[str, ...]) -> str:
-    """Over the operator's templates and our kernels, with all that these include and call;
-    CMSIS-NN's version stands apart. The files are read once.
+    """A digest of the operator's templates and Thimble's kernels, with all that they include and
+    call; CMSIS-NN's version is a part of `Build`. The files are read once.
     """
-    own = tree()
-    wanted = [name for name in functions if defines(own, name)]
+    kernels = tree()
+    wanted = [name for name in functions if defines(kernels, name)]
     files = [TEMPLATES / "ops" / f"{name}.c.j2" for name in templates]
     included = _with_included(files, _TEMPLATE, TEMPLATES)
-    included += _with_included(source_closure(wanted, (own,)).files, _HEADER, RUNTIME_C)
+    included += _with_included(source_closure(wanted, (kernels,)).files, _HEADER, RUNTIME_C)
     return _digest(b"\0".join(path.read_bytes() for path in included))
 
 
 def _with_included(files: Iterable[Path], pattern: re.Pattern[str], folder: Path) -> list[Path]:
     """The files and those below `folder` that they include, by the end of their paths; sorted."""
-    found = {path for path in files if path.exists()}
-    queue = list(found)
+    included = {path for path in files if path.exists()}
+    queue = list(included)
     while queue:
         for name in pattern.findall(queue.pop().read_text(encoding="utf-8")):
-            more = set(folder.rglob(name)) - found
-            found |= more
+            more = set(folder.rglob(name)) - included
+            included |= more
             queue += more
-    return sorted(found)
+    return sorted(included)

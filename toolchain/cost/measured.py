@@ -1,4 +1,4 @@
-"""The cost model that uses what is known of kernels, and estimates the rest."""
+"""The cost model that takes known costs of kernels, and estimates the rest."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class MeasuredCostModel:
     scale: float = 1.0
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
-        """The known cost of this kernel on this shape; otherwise the estimate, as of kernels that
-        are copied to RAM (what is known is of code and constants in flash), and of branches and
-        loops, which depend on data.
+        """The known cost of this kernel on this shape; otherwise the estimate. Estimated are also
+        kernels that are copied to RAM (known costs are of code and constants in flash), and
+        branches and loops, which depend on data.
         """
         kernel = lowered.kernels[number]
         usual = not (kernel.copied or kernel.nested)
@@ -38,7 +38,7 @@ class MeasuredCostModel:
         return known or self._scaled(self.fallback.cost(lowered, number))
 
     def within(self, graph: Graph) -> MeasuredCostModel:
-        """Known costs stay; estimates are those within the graph."""
+        """This model with the fallback `within` the graph; known costs stay."""
         return replace(self, fallback=self.fallback.within(graph))
 
     def copies(self, sizes: Sequence[int]) -> Cost:
@@ -55,10 +55,10 @@ def measured_model(rows: Iterable[Measurement], fallback: CostModel) -> CostMode
     Cycles come before instructions: rows in instructions are of no use where anything is known in
     cycles.
     """
-    found = tuple(rows)
-    units = {fallback.unit, *(row.unit for row in found)}
+    measured = tuple(rows)
+    units = {fallback.unit, *(row.unit for row in measured)}
     unit = CYCLES if CYCLES in units else INSTRUCTIONS
-    usable = tuple(row for row in found if row.unit == unit)
+    usable = tuple(row for row in measured if row.unit == unit)
     if not usable:
         return fallback
     scale, expected = 1.0, sum(row.estimate for row in usable)

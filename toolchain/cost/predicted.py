@@ -31,7 +31,7 @@ from toolchain.ops.lowering import Lowered
 
 @dataclass(frozen=True)
 class PredictedCostModel:
-    """Costs by formula. `stalls`: of the memories; None where they never wait.
+    """Costs by formula. `stalls`: how long memories make the core wait; None where they never do.
 
     `of_bytes`: all constants of the network of which the graphs are parts.
     """
@@ -74,7 +74,7 @@ class PredictedCostModel:
         return Cost(round(count), Basis.PREDICTED)
 
     def _nested(self, lowered: Lowered, number: int) -> Cost:
-        """One run of the branch that takes longer, or one turn of a loop."""
+        """The cost of the branch that takes longer, or of one turn of a loop."""
         kernel = lowered.kernels[number]
         each = []
         for nested in kernel.nested:
@@ -88,7 +88,8 @@ class PredictedCostModel:
         return Cost(longest + results.count, Basis.PREDICTED)
 
     def within(self, graph: Graph) -> PredictedCostModel:
-        """The graph's constants pass the caches between two runs of a part of it."""
+        """This model for parts of `graph`: all its constants pass the caches between two runs of a
+        part."""
         return replace(self, of_bytes=graph.constant_bytes)
 
     def copies(self, sizes: Sequence[int]) -> Cost:
@@ -119,7 +120,8 @@ def predicted_model(target: Board | Target) -> PredictedCostModel:
 
 
 def constant_bytes(lowered: Lowered, number: int) -> int:
-    """Of the constants of operator `number`, as the model or its kernel has them."""
+    """Bytes of the constants of operator `number`, as its kernel packs them, or else as the model
+    has them."""
     graph, packed_bytes = lowered.graph, lowered.kernels[number].packed_bytes
     if packed_bytes:
         return packed_bytes

@@ -1,8 +1,8 @@
-"""Cycles that a core waits for flash: what its caches lack, times what the memory takes.
+"""Cycles that a core waits for flash: lines that its caches lack, times the cycles of a read.
 
 How often a cache lacks a line follows from the kernel's loops and the cache's geometry alone; it is
 fitted over the grid with the caches of each family of chips (`coefficients/`, files of kind
-`caches`). What a line costs follows from the chip's memory at the board's clock. So another clock,
+`caches`). The cost of a line follows from the chip's memory at the board's clock. So another clock,
 or another chip with such caches, needs no new fit.
 
 A line of instructions is lacked after a jump or in sequence, and costs what
@@ -37,11 +37,11 @@ CONSTANT_LINE = "constant line"
 
 @dataclass(frozen=True)
 class Events:
-    """Of one kernel: lines that the caches lack in an iteration of each of its loops.
+    """Lines that the caches lack in an iteration of each loop of one kernel.
 
-    `jump`, `sequential`: of instructions. `constants`: of data in the memory of constants, with
-    `constant_terms`. What the core runs in the meantime hides `jump_cycles` of the parts of a line
-    beyond the first, and `sequential_cycles` of a line that is fetched ahead.
+    `jump`, `sequential`: lines of instructions. `constants`: lines of data in the memory of
+    constants, by `constant_terms`. Instructions that run in the meantime hide `jump_cycles` of the
+    parts of a line beyond the first, and `sequential_cycles` of a line that is fetched ahead.
     """
 
     jump: Terms
@@ -51,8 +51,8 @@ class Events:
     sequential_cycles: float
 
     def of_other_lines(self, code: float, constants: float) -> Events:
-        """Of caches whose lines of instructions and constants are so many times shorter: streams
-        take as many lines more.
+        """Events for caches whose lines of instructions (`code`) and constants are so many times
+        shorter: streams take so many times more lines.
         """
         return Events(
             _scaled(self.jump, code),
@@ -72,13 +72,13 @@ class Reach:
 
     @property
     def fill_cycles(self) -> int:
-        """The stall until a line is there."""
+        """Cycles of stall until a line is there."""
         return self.region.fill_cycles(self.cache.filled_bytes)
 
     @property
     def busy_cycles(self) -> int:
-        """Those in which a line of instructions is read while the core runs the one before: by a
-        prefetch, or because the core fetches ahead, a word a cycle.
+        """Cycles to read a line of instructions while the core runs the one before: by a prefetch,
+        or because the core fetches ahead, a word a cycle.
         """
         words = self.cache.filled_bytes // 4
         return self.fill_cycles + (1 if self.region.timing.prefetch else words)
@@ -89,7 +89,8 @@ class Stalls:
     """The memories of a target that make its core wait, and how often kernels lack their lines.
 
     `copies`: how data are read from each bank that may hold copies of constants; None: never late.
-    `beyond`: where the constants of a network are that has more bytes of them, behind `constants`.
+    `beyond`: banks for constants behind `constants`, each with the bytes that the banks before it
+    hold.
     """
 
     code: Reach
@@ -107,27 +108,28 @@ class Stalls:
         constants_in: str = "",
         code_in: str = "",
     ) -> float:
-        """Of a kernel with constants of `size_bytes`, of `of_bytes` in the whole network, that lie
-        in flash or in a bank of `copies`; its code lies in flash or in one that never waits.
+        """Stall cycles of one run of a kernel. `size_bytes`: its constants; `of_bytes`: all
+        constants of the network. `constants_in`: the bank of `copies` that holds them; '': flash.
+        `code_in`: the bank that holds its code and never waits; '': flash.
         """
         events = self.kernels.get(kernel)
         if events is None:
             return 0.0
-        found = 0.0 if code_in else self._fetches(events, terms)
+        stall = 0.0 if code_in else self._fetches(events, terms)
         reach = self.copies[constants_in] if constants_in else self._home_of(of_bytes)
         if reach is None:
-            return found
+            return stall
         apart = constant_terms(terms, size_bytes, of_bytes, reach.cache)
-        return found + reach.fill_cycles * _sum(events.constants, apart)
+        return stall + reach.fill_cycles * _sum(events.constants, apart)
 
     def _home_of(self, of_bytes: int) -> Reach:
         """The bank that holds all constants of a network: the first that is large enough."""
-        found = self.constants
+        home = self.constants
         for held_bytes, reach in self.beyond:
             if of_bytes <= held_bytes:
                 break
-            found = reach
-        return found
+            home = reach
+        return home
 
     def _fetches(self, events: Events, terms: Terms) -> float:
         first, whole = self.code.region.timing.read_cycles, self.code.fill_cycles
@@ -156,10 +158,10 @@ def constant_terms(terms: Terms, size_bytes: int, of_bytes: int, cache: Cache) -
     room = cache.size_bytes - _CODE_SHARE_BYTES * ("instructions" in cache.holds)
     again = lacked_share(size_bytes / room, cache)
     once = 1.0 if few else lacked_share(of_bytes / room, cache)
-    found = {name: again * count for name, count in terms.items() if name != "call"}
-    found["call"] = once
-    found[CONSTANT_LINE] = max(once - again, 0.0) * size_bytes / cache.filled_bytes
-    return found
+    fetched = {name: again * count for name, count in terms.items() if name != "call"}
+    fetched["call"] = once
+    fetched[CONSTANT_LINE] = max(once - again, 0.0) * size_bytes / cache.filled_bytes
+    return fetched
 
 
 def lacked_share(share: float, cache: Cache) -> float:
@@ -198,12 +200,12 @@ def reaches(system: MemorySystem, memories: Sequence[Memory]) -> tuple[Reach, Re
 
 
 def stalls_of(target: Board | Target) -> Stalls | None:
-    """None where the memories of code and constants never wait."""
+    """The stalls of a board or target; None where its memories of code and constants never wait."""
     system = memory_system(target.memories, target.memories, target.caches)
-    found = reaches(system, target.memories) if target.memories else None
-    if found is None:
+    first = reaches(system, target.memories) if target.memories else None
+    if first is None:
         return None
-    code, constants = found
+    code, constants = first
     copies = {
         bank.name: _reach(system, bank.name, "data")
         for bank in target.memories
@@ -236,20 +238,20 @@ def _reach(system: MemorySystem, name: str, held: Cached) -> Reach | None:
 
 def _nearest(code: Cache, constants: Cache) -> Mapping[str, Events]:
     name = geometry(code, constants)
-    found = nearest_geometry(name)
-    if found == name:
+    nearest = nearest_geometry(name)
+    if nearest == name:
         return _files()[name]
-    lines = [line_bytes for line_bytes, _ in _shape(found)]
+    lines = [line_bytes for line_bytes, _ in _shape(nearest)]
     code_ratio, ratio = lines[0] / code.filled_bytes, lines[-1] / constants.filled_bytes
     return {
         kernel: events.of_other_lines(code_ratio, ratio)
-        for kernel, events in _files()[found].items()
+        for kernel, events in _files()[nearest].items()
     }
 
 
 def nearest_geometry(name: str) -> str:
-    """Of those that were fitted the one that resembles `name` most: as many caches, of lines and
-    sizes that differ by the smallest factors.
+    """The fitted geometry that resembles `name` most: as many caches, with lines and sizes that
+    differ by the smallest factors.
     """
 
     def distance(other: str) -> tuple[int, float]:
@@ -265,18 +267,18 @@ def nearest_geometry(name: str) -> str:
 
 
 def _shape(name: str) -> list[tuple[int, int]]:
-    """Bytes of a line and of the whole, of each cache."""
-    found = []
+    """For each cache in a geometry's name: bytes of a line, and of the whole cache."""
+    sizes = []
     for word in name.split("-")[1:]:
         line, ways, sets = map(int, word.split("x"))
-        found.append((line, line * ways * sets))
-    return found
+        sizes.append((line, line * ways * sets))
+    return sizes
 
 
 @cache
 def _files() -> Mapping[str, Mapping[str, Events]]:
-    found = {}
+    events = {}
     for file in sorted(COEFFICIENTS.glob("caches-*.json")):
         data = json.loads(file.read_text(encoding="utf-8"))
-        found[file.stem] = {name: Events(**each) for name, each in data["kernels"].items()}
-    return MappingProxyType(found)
+        events[file.stem] = {name: Events(**each) for name, each in data["kernels"].items()}
+    return MappingProxyType(events)

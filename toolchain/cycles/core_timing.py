@@ -14,7 +14,7 @@ from toolchain.cycles.instruction import Instruction
 
 
 class CoreTiming(Protocol):
-    """How many cycles a core takes, its memories answering without wait states.
+    """Cycles that a core takes while its memories have no wait states.
 
     `name`: as `Core.name`. `source`: document, issue and section of the figures.
     """
@@ -28,9 +28,9 @@ class CoreTiming(Protocol):
     def block_cycles(self, block: Sequence[Instruction], repeats: bool) -> tuple[float, ...]:
         """The cycles that each instruction of a straight run adds.
 
-        `repeats`: the run follows itself, as a loop's body does, so that what its end leaves in
-        the pipeline meets its beginning; the run's last instruction then goes to its first.
-        What a taken branch adds is not in it (`taken_cycles`).
+        `repeats`: the run follows itself, as a loop's body does, so that what its end leaves in the
+        pipeline meets its beginning; the run's last instruction then goes to its first. Cycles that
+        a taken branch adds are not in it (`taken_cycles`).
         """
         ...
 
@@ -56,15 +56,15 @@ class CoreTiming(Protocol):
 @cache
 def timings() -> Mapping[str, CoreTiming]:
     """Every timing model by the core's name, in alphabetical order."""
-    found: dict[str, CoreTiming] = {}
+    models: dict[str, CoreTiming] = {}
     for module in sorted(pkgutil.iter_modules(cores.__path__), key=lambda m: m.name):
         timing = getattr(importlib.import_module(f"{cores.__name__}.{module.name}"), "TIMING", None)
         if timing is None:
             continue
         if timing.name.replace("-", "_") != module.name:
             raise ImportError(f"cycles/cores/{module.name}.py declares core {timing.name!r}")
-        found[timing.name] = timing
-    return MappingProxyType(found)
+        models[timing.name] = timing
+    return MappingProxyType(models)
 
 
 def timing_of(core_name: str) -> CoreTiming | None:

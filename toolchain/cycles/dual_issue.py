@@ -1,12 +1,12 @@
 """A scoreboard for cores that issue up to two instructions a cycle, in order.
 
-A core's table (`cores/*.json`, renewed by scripts/renew_core_tables.py) says of each *form* of an
-instruction (its mnemonic, width and kinds of operands: `form_of`) what LLVM's scheduling model
-says of it: units and for how many cycles, latency of each result, how much later than its issue
-each operand is read (advance), and whether it starts or ends a group of instructions issued
+A core's table (`cores/*.json`, renewed by scripts/renew_core_tables.py) has the timing of each
+*form* of an instruction (its mnemonic, width and kinds of operands: `form_of`) from LLVM's
+scheduling model: units and for how many cycles, latency of each result, how much later than its
+issue each operand is read (advance), and whether it starts or ends a group of instructions issued
 together. The scoreboard places the instructions of a block by it, one after the other, each in the
-first cycle in which a slot and its units are free and its operands come in time. What silicon or
-Arm's documents say otherwise is in the module of each core (`Rules`).
+first cycle in which a slot and its units are free and its operands come in time. The module of each
+core has `Rules` where silicon or Arm's documents differ.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _WORD_LOADS = frozenset({"ldr", "ldrd", "ldm", "ldmia", "ldmdb", "pop"})
 
 def register_tokens(instruction: Instruction) -> tuple[str, ...]:
     """Names of registers in the operands, in the order in which they are written."""
-    found: list[str] = []
+    names: list[str] = []
     for operand in instruction.operands:
-        found.extend(_REGISTER.findall(_NUMBER.sub("#", operand)))
-    return tuple(_ALIASES.get(name, name) for name in found)
+        names.extend(_REGISTER.findall(_NUMBER.sub("#", operand)))
+    return tuple(_ALIASES.get(name, name) for name in names)
 
 
 @cache
@@ -65,7 +65,8 @@ _CORE = frozenset({"sp", "lr", "ip", "fp", "sl", "sb"})
 
 
 def form_of(instruction: Instruction) -> str:
-    """What a table is indexed by: `adds.n r,r,#`, `ldr.w r,[r],#`, `vmla.s8 q,q,r`."""
+    """The form of an instruction, the key of a table: `adds.n r,r,#`, `ldr.w r,[r],#`, `vmla.s8
+    q,q,r`."""
     name = instruction.mnemonic
     if "flags" in instruction.writes and instruction.operands and name not in _COMPARES:
         name += "s"
@@ -113,12 +114,12 @@ class Table:
     kin: Mapping[str, tuple[str, ...]]
 
     def form(self, instruction: Instruction) -> Form:
-        """Timing of an instruction: that of its form, or of the form that is nearest to it: of
-        the other width, of other operands, of another data type, of its kind."""
+        """The timing of an instruction's form, or of the nearest form in the table: with the other
+        width, other operands, another data type, or of its kind."""
         name = form_of(instruction)
-        found = self.forms.get(name)
-        if found is not None:
-            return found
+        exact = self.forms.get(name)
+        if exact is not None:
+            return exact
         head, _, shape = name.partition(" ")
         other = head[:-1] + ("n" if head.endswith("w") else "w")
         base = head.rpartition(".")[0]
@@ -188,7 +189,7 @@ def _apart(older: Instruction, younger: Instruction) -> bool:
 
 @dataclass(frozen=True)
 class Rules:
-    """What a core's documents, or measurements on silicon, say beyond LLVM's model.
+    """Rules of a core beyond LLVM's model, from its documents or from measurements on silicon.
 
     `form`: the timing of an instruction, given what the table says of it. `bypass`: cycles added
     to the latency of a result from one instruction to another. `apart`: whether two instructions
@@ -267,8 +268,8 @@ class Scoreboard:
     results: dict[str, Result] = field(default_factory=dict)
 
     def place(self, timing: Timing) -> int:
-        """Issues an instruction: the first cycle, not before that of the one before it, in which
-        its operands are there, its units free and a slot left."""
+        """Issue an instruction: the first cycle, not before that of the one before it, in which its
+        operands are there, its units free and a slot left."""
         form = timing.form
         at = max(self.cycle, self.ready(timing))
         while not self._fits(timing, at):

@@ -21,7 +21,7 @@ def _words(text: str) -> frozenset[str]:
 
 CONDITIONS = _words("eq ne cs hs cc lo mi pl vs vc hi ls ge lt gt le al")
 
-# What each mnemonic does with its operands. A name stands in one set only; `_ROLES` is their union.
+# Roles of the operands of each mnemonic. A name stands in one set only; `_ROLES` is their union.
 _MAY_SET_FLAGS = _words("""
     adc add and asr bic eor lsl lsr mov mul mvn neg orn orr ror rrx rsb rsc sbc sub""")
 _COMPARE = _words("cmn cmp teq tst")
@@ -256,19 +256,19 @@ def register_names(operand: str, lane_bytes: int = 4) -> tuple[str, ...]:
 
     A lane of `lane_bytes` of a vector is the `s` register that it lies in.
     """
-    found: list[str] = []
+    registers: list[str] = []
     text = re.sub(r"#-?[\w.+-]+", "", operand.lower())
     for match in _REGISTER.finditer(text):
         first, lane, last = match.groups()
         parts = _one(first)
         if lane is not None:
-            found += parts[int(lane) * lane_bytes // 4 :][:1]
+            registers += parts[int(lane) * lane_bytes // 4 :][:1]
         elif last is None or not parts:
-            found += parts
+            registers += parts
         else:
             for index in range(int(first[1:]), int(last[1:]) + 1):
-                found += _one(f"{first[0]}{index}")
-    return tuple(found)
+                registers += _one(f"{first[0]}{index}")
+    return tuple(registers)
 
 
 def _registers(operand: str, lane_bytes: int = 4) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The least cycles that the multiplications and loads of a run could take, whatever is between."""
+"""The least cycles that the multiplications and loads of a run could take."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DUAL_ISSUE = ("cortex-m7", "cortex-m55", "cortex-m85")
 _WORDS_AT_ONCE = 2
 """That a core with two issues loads in a cycle."""
 _VECTOR_CYCLES = 2
-"""Of a Helium instruction: four beats, two a cycle (Arm DDI 0553, "Beats and ticks")."""
+"""Cycles of a Helium instruction: four beats, two a cycle (Arm DDI 0553, "Beats and ticks")."""
 
 
 def issue_bound(lines: Iterable[Line], core: str) -> int:

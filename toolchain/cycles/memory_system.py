@@ -83,10 +83,10 @@ class Stall:
 
 @dataclass(frozen=True)
 class MemorySystem:
-    """What lies at which addresses. Without regions, loads and stores are not counted.
+    """Memories by address, with their caches. Without regions, loads and stores are not counted.
 
-    `caches`: of those that hold instructions (or data) and cover a region, the first serves it.
-    Their `memories` are names of `regions`.
+    `caches`: the first one that holds instructions (or data) and covers a region serves it. Their
+    `memories` are names of `regions`.
     """
 
     regions: tuple[Region, ...] = ()
@@ -116,7 +116,7 @@ class MemorySystem:
         return f"cache={':'.join(words)}"
 
     def cache_of(self, region: str, held: Cached) -> Cache | None:
-        """What serves instructions or data of a region, if anything does."""
+        """The cache that serves instructions or data of a region; None without one."""
         covering = (c for c in self.caches if held in c.holds and region in c.memories)
         return next(covering, None)
 
@@ -141,11 +141,11 @@ class MemorySystem:
         prefetch goes on.
         """
         lines = _Lines(section, core_cycles)
-        found = {
+        stalls_at = {
             address: Stall(self._fetch_stall(address, counts, lines), self._data_stall(counts))
             for address, counts in section.counts.items()
         }
-        return MappingProxyType({at: stall for at, stall in found.items() if stall.total})
+        return MappingProxyType({at: stall for at, stall in stalls_at.items() if stall.total})
 
     def _fetch_stall(self, address: int, counts: Counts, lines: _Lines) -> float:
         if not counts.jump_misses and not counts.sequential_misses:
@@ -268,7 +268,8 @@ def memory_system(
 
 
 def _buffers(system: MemorySystem) -> list[Cache]:
-    """What an access delivers beyond the word that was asked for, where no cache keeps it."""
+    """Buffers, as caches of one line, for the bytes that an access delivers beyond the word asked
+    for, where no cache keeps them."""
     kinds: tuple[Cached, ...] = ("instructions", "data")
     return [
         Cache(f"{region.name}: last {held}", frozenset({held}), (region.name,), width, 1, 1)

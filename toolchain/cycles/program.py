@@ -69,7 +69,7 @@ def parse_program(text: str) -> Program:
 
     Data in the code (`.word`, `.short`, `.byte`) are no instructions.
     """
-    found: dict[int, Instruction] = {}
+    instructions: dict[int, Instruction] = {}
     labels: list[tuple[int, str]] = []
     end = 0
     for line in text.splitlines():
@@ -84,13 +84,13 @@ def parse_program(text: str) -> Program:
         size = len(raw.replace(" ", "")) // 2
         end = max(end, address + size)
         if not printed.startswith("."):
-            found[address] = parse_instruction(address, size, printed)
+            instructions[address] = parse_instruction(address, size, printed)
     labels.sort()
     ends = [start for start, _ in labels[1:]] + [end]
     functions = tuple(
         Function(name, start, stop) for (start, name), stop in zip(labels, ends, strict=True)
     )
-    return Program(MappingProxyType(dict(sorted(found.items()))), functions)
+    return Program(MappingProxyType(dict(sorted(instructions.items()))), functions)
 
 
 def _architecture(elf: Path) -> int:

@@ -1,4 +1,4 @@
-"""What was executed, read as cycles of a core: by operator, by function, by address, by loop."""
+"""A trace read as cycles of a core: by operator, by function, by address, by loop."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Line:
     cycles: Cycles
 
     def __add__(self, other: Line) -> Line:
-        """The same instruction's executions in both."""
+        """The sum of two lines of one instruction."""
         return Line(
             self.instruction,
             self.executions + other.executions,
@@ -117,12 +117,12 @@ class Reading:
 
     @cached_property
     def functions(self) -> Mapping[str, SectionTotal]:
-        """By function, most cycles first."""
-        found: dict[str, SectionTotal] = {}
+        """Totals by function, most cycles first."""
+        totals: dict[str, SectionTotal] = {}
         for section in self.sections:
             for name, total in section.functions.items():
-                found[name] = found.get(name, SectionTotal()) + total
-        return _most_first(found)
+                totals[name] = totals.get(name, SectionTotal()) + total
+        return _most_first(totals)
 
 
 def read(
@@ -130,8 +130,9 @@ def read(
 ) -> Reading:
     """The cycles of a trace. Sections of the same operator are added up.
 
-    `memory`: what the trace was counted with, for the stalls; None: memories never stall. Raises
-    ResultError if the trace executed what the program does not have: it is another one's.
+    `memory`: the memories with which the trace was counted, for the stalls; None: memories never
+    stall. Raises ResultError if the trace executed an instruction that the program does not have:
+    it is of another program.
     """
     sections = tuple(
         _read_section(section, program, timing, memory) for section in trace.operators().values()
@@ -167,13 +168,13 @@ def _read_section(
 
 
 def _total(lines: Iterable[Line]) -> SectionTotal:
-    found = list(lines)
+    executed = list(lines)
     return SectionTotal(
-        sum(line.executions for line in found),
+        sum(line.executions for line in executed),
         Cycles(
-            sum(line.cycles.core for line in found),
-            sum(line.cycles.fetch for line in found),
-            sum(line.cycles.data for line in found),
+            sum(line.cycles.core for line in executed),
+            sum(line.cycles.fetch for line in executed),
+            sum(line.cycles.data for line in executed),
         ),
     )
 
@@ -250,10 +251,10 @@ def _apart_cycles(
 class HotLoop:
     """An innermost loop, `start` to before `end`, in one function, of all operators together.
 
-    `entries`: how often it was begun; `iterations`: how often its first instruction ran. What
-    functions called in it take is not in its cycles. `operators`: the part of each operator's
-    cycles (0 to 1) that it takes, those in which it takes most cycles first; None is what ran
-    outside of operators. `share`: the part of all cycles.
+    `entries`: how often it was begun; `iterations`: how often its first instruction ran. Functions
+    that it calls are not in its cycles. `operators`: the part of each operator's cycles (0 to 1)
+    that it takes, the operators in which it takes most cycles first; None: outside of operators.
+    `share`: the part of all cycles.
     """
 
     function: str
@@ -284,9 +285,9 @@ def hot_loops(reading: Reading, most: int) -> tuple[HotLoop, ...]:
     for section in reading.sections:
         for start, end, entries in _loops(section, reading.program):
             places.setdefault((start, end), []).append((section, entries))
-    found = [_hot_loop(reading, *place, where) for place, where in places.items()]
-    found.sort(key=lambda loop: (-loop.cycles.total, loop.start))
-    return tuple(found[:most])
+    loops = [_hot_loop(reading, *place, where) for place, where in places.items()]
+    loops.sort(key=lambda loop: (-loop.cycles.total, loop.start))
+    return tuple(loops[:most])
 
 
 def _hot_loop(

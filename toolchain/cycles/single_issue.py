@@ -29,7 +29,7 @@ _FLOAT_DIVIDE = frozenset({"vdiv", "vsqrt"})
 
 @dataclass
 class _State:
-    """What the pipeline holds: the time of its end, the instruction before, results under way."""
+    """State of the pipeline: the time of its end, the instruction before, results under way."""
 
     now: float = 0.0
     previous: Instruction | None = None
@@ -50,11 +50,11 @@ class Armv7MTiming:
     section "Load/store timings" of both manuals, quoted beside each rule below.
 
     P, the refill of the pipeline, is "1 to 3 depending on the alignment and width of the target
-    instruction, and whether the processor manages to speculate the address early". Of these: 1 for
-    branches to an immediate ("normally 1 cycle of pipeline reload (2 cycles total)", Cortex-M3
-    DDI 0337E, page 18-5), 2 to a register (the same page), 3 where the address is loaded
-    (LDR PC, POP, TBB), and 1 more, up to 3, if the target is a 32-bit instruction that is not
-    word-aligned ("branches to unaligned wide instructions will take one extra cycle", measured:
+    instruction, and whether the processor manages to speculate the address early". Its cycles are 1
+    for branches to an immediate ("normally 1 cycle of pipeline reload (2 cycles total)", Cortex-M3
+    DDI 0337E, page 18-5), 2 to a register (the same page), 3 where the address is loaded (LDR PC,
+    POP, TBB), and 1 more, up to 3, if the target is a 32-bit instruction that is not word-aligned
+    ("branches to unaligned wide instructions will take one extra cycle", measured:
     compendium.i-0.nl, instruction alignment).
     """
 

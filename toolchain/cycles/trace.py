@@ -1,4 +1,4 @@
-"""What an emulated firmware executed in its measured runs, counted for each address.
+"""Traces: instructions that an emulated firmware executed in its measured runs, counted by address.
 
 The file is written by `runtime_c/qemu/instruction_counts.c`: text, one line an address.
 """
@@ -20,7 +20,7 @@ _TRAFFIC_WORDS = 6
 
 @dataclass(frozen=True)
 class Traffic:
-    """What the instruction at one address did in one region of memory.
+    """Accesses of the instruction at one address to one region of memory.
 
     `loads`, `stores`: accesses (an LDM of 4 makes 4). `load_misses`, `store_misses`: lines that the
     cache simulated for the region did not hold. `write_backs`: written lines of the region that
@@ -42,7 +42,7 @@ _NO_TRAFFIC: Mapping[str, Traffic] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Counts:
-    """What happened at one address.
+    """Events at one address.
 
     `executions`: how often it was issued; an instruction in an IT block counts when its condition
     fails, too. `taken`: how often what ran next was not the instruction after it. At one that is
@@ -73,8 +73,8 @@ class Counts:
 
 @dataclass(frozen=True)
 class Section:
-    """What ran between two marks. `operator` is its index in the firmware's model, None outside
-    of operators. An operator that runs in several blocks has a section for each.
+    """Instructions that ran between two marks. `operator` is its index in the firmware's model,
+    None outside of operators. An operator that runs in several blocks has a section for each.
     """
 
     run: int
@@ -164,9 +164,9 @@ class TraceFile:
         if not self._lines:
             expected = f"{_HEADER} {len(self._regions)}"
             if not lines or lines[0] != expected:
-                found = lines[0] if lines else "nothing"
+                begin = lines[0] if lines else "nothing"
                 raise InputError(
-                    f"{self._file} is no trace: it begins with {found!r}, not {expected!r}"
+                    f"{self._file} is no trace: it begins with {begin!r}, not {expected!r}"
                 )
             first = 1
         reader = _Reader(self._file, lines, self._regions, first, self._lines)
@@ -196,7 +196,7 @@ class _Reader:
         return self.lines[self.at - 1].split(" ")
 
     def sections(self, run: int) -> Iterator[Section]:
-        """Of the runs from number `run` on."""
+        """Sections of the runs from number `run` on."""
         while self.at < len(self.lines):
             if self._next() != ["run"]:
                 raise self._failed("a run should begin here")

@@ -113,7 +113,7 @@ def _shares_cycle(previous: Instruction, instruction: Instruction) -> bool:
 
 
 def _issue(state: _State, instruction: Instruction) -> float:
-    """The time at which its operands are there."""
+    """The time at which an instruction's operands are there."""
     waits = [state.now]
     addends = _addends(instruction)
     for register in instruction.reads:
@@ -159,7 +159,7 @@ def _cycles(instruction: Instruction) -> float:
 
 
 def _loaded(instruction: Instruction) -> list[str]:
-    """What a load writes from memory, in the order of addresses."""
+    """Registers that a load writes from memory, in the order of addresses."""
     base = instruction.address_registers if instruction.writes_back else frozenset()
     named = [r for o in instruction.operands if not o.startswith("[") for r in register_names(o)]
     return [register for register in named if register in instruction.writes - base]
@@ -168,7 +168,7 @@ def _loaded(instruction: Instruction) -> list[str]:
 def _results(state: _State, instruction: Instruction, issue: float, cycles: float) -> None:
     if instruction.is_load:
         # "Load to use latency is 2 cycles"; "can be consumed as MAC accumulate dependency in 1".
-        # "vldr.32 has 1 cycle of load to use latency". Of several words one arrives each cycle.
+        # "vldr.32 has 1 cycle of load to use latency". A load of several words gets one each cycle.
         latency = 1.0 if instruction.mnemonic.startswith("v") else 2.0
         base = instruction.address_registers if instruction.writes_back else frozenset()
         state.ready.update((register, issue + cycles) for register in base)
