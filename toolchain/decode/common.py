@@ -1,4 +1,4 @@
-"""What both kinds of detectors say: thresholds, and which boxes suppress one another."""
+"""Parameters of both kinds of detectors: thresholds, and which boxes suppress one another."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Bound:
 
 
 def outputs_of(ends: tuple[End, ...]) -> tuple[Output, ...]:
-    """Each with its axes."""
+    """The model's outputs, each with its axes."""
     return tuple(Output(end, _axes(end)) for end in ends)
 
 
@@ -97,7 +97,7 @@ def _axes(end: End) -> tuple[Axis, ...]:
 
 
 def check_type(output: Output, kind: str) -> None:
-    """Raises InputError where the kernel cannot read it."""
+    """Check the element type of an output. Raises InputError where the kernel cannot read it."""
     dtype = output.end.tensor.dtype
     if dtype not in (DType.INT8, DType.FLOAT32):
         raise InputError(
@@ -129,7 +129,7 @@ def listed(
 
 
 def classes_of(classes: int, kind: str, output: str, expected: str) -> int:
-    """Raises InputError where no class is left."""
+    """The number of classes among so many channels. Raises InputError where none is left."""
     if classes < 1:
         raise InputError(f"--decode {kind}: {output} has no class; expected are {expected}")
     return classes

@@ -35,18 +35,18 @@ def decoding(
     iou_threshold: float | None = None,
     max_detections: int | None = None,
 ) -> Decode:
-    """The value of `--decode`, with what options of their own say. Raises InputError for an unknown
-    kind or parameter, or a value beyond its limits.
+    """The value of `--decode`, with the thresholds that options give. Raises InputError for an
+    unknown kind or parameter, or a value beyond its limits.
     """
     name, _, rest = text.partition(":")
     if name not in _KINDS:
         raise InputError(f"--decode {text!r}: it begins with {' or '.join(_KINDS)}")
-    own = {
+    options = {
         "score_threshold": score_threshold,
         "iou_threshold": iou_threshold,
         "max_detections": max_detections,
     }
-    asked = {key: value for key, value in own.items() if value is not None}
+    asked = {key: value for key, value in options.items() if value is not None}
     made = _read(_KINDS[name], name, rest, asked)
     words = ",".join([*filter(None, [rest]), *(f"{key}={value}" for key, value in asked.items())])
     return Decode(f"{name}:{words}" if words else name, made)

@@ -23,7 +23,7 @@ _SPEC = "[1, boxes, 4] encoded boxes and [1, boxes, classes] scores"
 
 
 class Scores(StrEnum):
-    """What the model's last operator left to do for its scores."""
+    """The function that is still to be applied to the model's scores."""
 
     NONE = "none"
     SIGMOID = "sigmoid"
@@ -72,19 +72,19 @@ class Grid:
             raise InputError("--decode ssd: scales and aspect ratios of grid are above 0")
 
     def anchors(self) -> Float32:
-        """[n][4]: centre y, x, height, width, as shares of the image."""
-        found = []
+        """Anchors [n][4]: centre y, x, height, width, as shares of the image."""
+        boxes = []
         for layer, (rows, columns) in enumerate(self.feature_maps):
             shapes = self._shapes(layer)
             y, x = np.meshgrid(
                 (np.arange(rows) + 0.5) / rows, (np.arange(columns) + 0.5) / columns, indexing="ij"
             )
             for row, column in zip(y.reshape(-1), x.reshape(-1), strict=True):
-                found += [
+                boxes += [
                     (row, column, scale / math.sqrt(ratio), scale * math.sqrt(ratio))
                     for scale, ratio in shapes
                 ]
-        return np.array(found, np.float32)
+        return np.array(boxes, np.float32)
 
     def _shapes(self, layer: int) -> list[tuple[float, float]]:
         """Scale and aspect ratio of the anchors of a cell."""
@@ -106,7 +106,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Ssd(Choosing):
-    """What `--decode ssd` says, beside thresholds.
+    """Parameters of `--decode ssd`, beside thresholds.
 
     anchors     file of them, .npy or .csv: [boxes][4], in the order of the encoded boxes, as
                 shares of the image. Or `grid` computes them, or they are a constant output of the
@@ -184,7 +184,7 @@ class Ssd(Choosing):
         )
 
     def _anchors(self, outputs: tuple[Output, ...]) -> Float32:
-        """[boxes][4], in the order of the encoded boxes."""
+        """Anchors [boxes][4], in the order of the encoded boxes."""
         if self.grid is not None:
             made = self.grid.anchors()
             return made if self.order is Order.YXHW else made[:, [1, 0, 3, 2]]
@@ -226,13 +226,13 @@ class Ssd(Choosing):
 def _checked(given: NDArray[np.generic], where: str) -> Float32:
     """Anchors that a user or a model gives. Raises InputError for what are none."""
     one = given.ndim == 3 and given.shape[0] == 1
-    found = given.reshape(given.shape[1:]) if one else given
-    if found.ndim != 2 or found.shape[1] != _SIDES or found.dtype.kind not in "fiu":
+    array = given.reshape(given.shape[1:]) if one else given
+    if array.ndim != 2 or array.shape[1] != _SIDES or array.dtype.kind not in "fiu":
         raise InputError(
-            f"--decode ssd: {where} is {list(found.shape)}; expected are anchors [boxes, 4]: "
+            f"--decode ssd: {where} is {list(array.shape)}; expected are anchors [boxes, 4]: "
             "centre and size"
         )
-    anchors = found.astype(np.float32)
+    anchors = array.astype(np.float32)
     if not np.isfinite(anchors).all() or (anchors[:, 2:] < 0).any():
         raise InputError(f"--decode ssd: {where} has an anchor of a size below 0, or no number")
     return anchors
@@ -243,5 +243,6 @@ def _only(outputs: list[Output]) -> Output | None:
 
 
 def beside(ssd: Ssd, folder: Path) -> Ssd:
-    """With a file of anchors that lies beside the TOML file which names it."""
+    """The parameters, with the path of a file of anchors taken from the folder of the TOML file
+    that names it."""
     return replace(ssd, anchors=str(folder / ssd.anchors)) if ssd.anchors else ssd

@@ -35,14 +35,14 @@ class Version(StrEnum):
 
 
 class Unit(StrEnum):
-    """What a list's boxes are measured in."""
+    """The unit of the boxes in a list."""
 
     PIXELS = "pixels"
     NORMALISED = "normalised"
 
 
 class Scores(StrEnum):
-    """What the model's last operator left to do for its scores."""
+    """The function that is still to be applied to the model's scores."""
 
     NONE = "none"
     SIGMOID = "sigmoid"
@@ -71,7 +71,7 @@ _COCO: Mapping[tuple[Version, int], tuple[tuple[float, ...], ...]] = MappingProx
 
 @dataclass(frozen=True)
 class Yolo(Choosing):
-    """What `--decode yolo` says, beside thresholds.
+    """Parameters of `--decode yolo`, beside thresholds.
 
     version    v3, v5 and v7 tell by a number of its own whether there is an object; v8 and v11 do
                not. By default v5 with anchors, v8 without.
@@ -214,10 +214,12 @@ class Yolo(Choosing):
             )
         size = _known(image)
         counts = sorted({len(pairs) // 2 for pairs in anchors})
-        found = [list(self._readings(head, counts, size)) for head in heads]
-        classes = set.intersection(*({grid.classes for grid in grids} for grids in found))
+        readings = [list(self._readings(head, counts, size)) for head in heads]
+        classes = set.intersection(*({grid.classes for grid in grids} for grids in readings))
         if len(classes) != 1:
-            wrong = next((h for h, grids in zip(heads, found, strict=True) if not grids), heads[0])
+            wrong = next(
+                (h for h, grids in zip(heads, readings, strict=True) if not grids), heads[0]
+            )
             raise InputError(
                 f"--decode yolo: {wrong} is no grid of {' or '.join(map(str, counts))} anchors for "
                 f"an image of {size[0]} rows and {size[1]} columns; expected is [1, rows, columns, "
@@ -226,7 +228,8 @@ class Yolo(Choosing):
             )
         (number,) = classes
         grids = sorted(
-            (next(g for g in own if g.classes == number) for own in found), key=lambda g: -g.cells
+            (next(g for g in head_grids if g.classes == number) for head_grids in readings),
+            key=lambda g: -g.cells,
         )
         made = tuple(grid.head(pairs, size) for grid, pairs in zip(grids, anchors, strict=True))
         exponents = self.kind is Version.V3
@@ -267,7 +270,7 @@ class _Grid:
         return self.rows * self.columns.size
 
     def head(self, pairs: tuple[float, ...], image: tuple[int, int]) -> MadeHead:
-        """With its anchors: height and width as shares of the image."""
+        """The head with its anchors: height and width as shares of the image."""
         if len(pairs) // 2 != self.anchor.size:
             raise InputError(
                 f"--decode yolo: {self.output} has {self.anchor.size} anchors a cell, and "

@@ -17,8 +17,8 @@ from toolchain.export.exporter import Exporter
 def exporters() -> Mapping[str, Exporter]:
     """Every exporter by its name, in alphabetical order."""
     modules = (
-        importlib.import_module(f"{targets.__name__}.{found.name}")
-        for found in pkgutil.iter_modules(targets.__path__)
+        importlib.import_module(f"{targets.__name__}.{target.name}")
+        for target in pkgutil.iter_modules(targets.__path__)
     )
     made = (module.EXPORTER for module in modules)
     return MappingProxyType({e.name: e for e in sorted(made, key=lambda e: str(e.name))})

@@ -1,4 +1,5 @@
-"""What every exporter carries: the generated C, all kernels and headers that it needs, licences."""
+"""Contents of every exported package: the generated C, all kernels and headers that it needs,
+licences."""
 
 from __future__ import annotations
 
@@ -77,14 +78,14 @@ class Carried:
 
     @cached_property
     def public_headers(self) -> Mapping[str, str]:
-        """What a program includes."""
-        found = dict(self._generated((".h", ".hpp")))
+        """Headers that a program includes, by name."""
+        headers = dict(self._generated((".h", ".hpp")))
         for model in self.models:
-            found.pop(f"{model.name}_weights.h", None)
+            headers.pop(f"{model.name}_weights.h", None)
         if self.share_arena:
             sources = [model.sources for model in self.models]
-            found[f"{SHARED_NAME}_arena.h"] = shared_arena_header(sources)
-        return found | self._ours_included_by(found.values())
+            headers[f"{SHARED_NAME}_arena.h"] = shared_arena_header(sources)
+        return headers | self._ours_included_by(headers.values())
 
     @cached_property
     def generated(self) -> Mapping[str, str]:
@@ -101,19 +102,19 @@ class Carried:
 
     @cached_property
     def private_headers(self) -> Mapping[str, str]:
-        """What the models and kernels include: weights, kernels' headers, CMSIS-NN's."""
+        """Headers that models and kernels include: weights, kernels' headers, CMSIS-NN's."""
         weights = [f"{model.name}_weights.h" for model in self.models]
         made = dict(self._generated((".h",)))
-        found = {name: made[name] for name in weights if name in made}
-        queue = [*found.values(), *self.generated.values(), *self.kernels.values()]
+        headers = {name: made[name] for name in weights if name in made}
+        queue = [*headers.values(), *self.generated.values(), *self.kernels.values()]
         known = {**self._our_headers, **self._their_headers}
         while queue:
             for match in _INCLUDE.finditer(queue.pop()):
                 name = match["name"]
-                if name in known and name not in found and name not in self.public_headers:
-                    found[name] = known[name].read_text(encoding="utf-8")
-                    queue.append(found[name])
-        return dict(sorted(found.items()))
+                if name in known and name not in headers and name not in self.public_headers:
+                    headers[name] = known[name].read_text(encoding="utf-8")
+                    queue.append(headers[name])
+        return dict(sorted(headers.items()))
 
     @property
     def has_cmsis_nn(self) -> bool:
@@ -123,7 +124,7 @@ class Carried:
 
     @property
     def licences(self) -> Mapping[str, str]:
-        """The licence of what is carried, and who holds which part."""
+        """The licences of the files, and who holds which part."""
         parts = ["The generated C and the kernels named thimble_*: Thimble, Apache License 2.0."]
         if self.has_cmsis_nn:
             parts.append(
@@ -174,15 +175,15 @@ class Carried:
                     yield name, text
 
     def _ours_included_by(self, texts: Iterable[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
+        headers: dict[str, str] = {}
         queue = list(texts)
         while queue:
             for match in _INCLUDE.finditer(queue.pop()):
                 header = self._our_headers.get(match["name"])
-                if header is not None and header.name not in found:
-                    found[header.name] = header.read_text(encoding="utf-8")
-                    queue.append(found[header.name])
-        return found
+                if header is not None and header.name not in headers:
+                    headers[header.name] = header.read_text(encoding="utf-8")
+                    queue.append(headers[header.name])
+        return headers
 
     @cached_property
     def _our_headers(self) -> Mapping[str, Path]:

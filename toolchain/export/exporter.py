@@ -1,4 +1,4 @@
-"""What an exporter is, and how its templates are filled."""
+"""The interface of an exporter, and how its templates are filled."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ Files = Mapping[str, str | bytes]
 
 @dataclass(frozen=True)
 class Exporter:
-    """`name`: the value of `--for`. `summary`: what it makes, in a line. `files`: all of it; raises
-    InputError for a board that the target cannot serve. `board`: planned for where none is named.
+    """`name`: the value of `--for`. `summary`: what it makes, in a line. `files`: the package;
+    raises InputError for a board that the target cannot serve. `board`: the one to plan for where
+    none is named.
     """
 
     name: str
@@ -27,8 +28,8 @@ class Exporter:
 
 def rendered(template: str, carried: Carried, **more: object) -> str:
     """A template of `templates/export/`, which knows what is carried."""
-    found = environment().get_template(f"export/{template}")
-    return found.render(c=carried, models=carried.models, name=carried.name, **more)
+    filled = environment().get_template(f"export/{template}")
+    return filled.render(c=carried, models=carried.models, name=carried.name, **more)
 
 
 def optimised(tree: Mapping[str, str], carried: Carried) -> dict[str, str]:

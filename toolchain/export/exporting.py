@@ -76,10 +76,10 @@ def export_models(  # noqa: PLR0913 - the public interface: a keyword each
     made: list[CarriedModel] = []
     for plan in plans:
         taken = {model.name.lower() for model in made}
-        own = name if len(plans) == 1 and name else model_identifier(plan.graph.name)
-        own = free_name(own, taken)
+        identifier = name if len(plans) == 1 and name else model_identifier(plan.graph.name)
+        identifier = free_name(identifier, taken)
         sources = generate(
-            plan, on.core, root, name=own, costs=step_costs(plan), preprocess=preprocess
+            plan, on.core, root, name=identifier, costs=step_costs(plan), preprocess=preprocess
         )
         made.append(CarriedModel(plan, sources))
     package = name or (made[0].name if len(made) == 1 else SHARED_PACKAGE)

@@ -1,1 +1,1 @@
-"""What comes between a sensor and a model's input: features of sound, pixels of a camera."""
+"""Stages between a sensor and a model's input: features of sound, pixels of a camera."""

@@ -19,7 +19,7 @@ from toolchain.preprocess.features import Features
 Array = NDArray[np.generic]
 
 FEATURE_SCALE = Fraction(10, 256)
-"""What a model trained on the micro front end sees of a feature of 1 (1 / 25.6)."""
+"""The input that a feature of 1 gives a model trained on the micro front end (1 / 25.6)."""
 _TFLM_RANGE, _TFLM_MARGIN = 26.0, 0.02
 _TFLM = Fraction(256, 666)
 """The integers that firmware for these models divides by, instead of the input's own scale."""
@@ -53,8 +53,8 @@ class Scaling:
 
 @dataclass(frozen=True)
 class AudioInput:
-    """What `--preprocess audio` says: the features, and how many frames the input moves on between
-    two runs of the model.
+    """Parameters of `--preprocess audio`: the features, and how many frames the input moves on
+    between two runs of the model.
 
     Without a `stride` a model that keeps state gets new frames only, another one runs for each
     frame.
@@ -64,7 +64,7 @@ class AudioInput:
     stride: int | None = None
 
     def bound(self, tensor: Tensor, *, stateful: bool) -> BoundAudio:
-        """This for a model's input. Raises InputError if that cannot hold such frames."""
+        """Bind the features to a model's input. Raises InputError if it cannot hold such frames."""
         frames, rest = divmod(tensor.elements, self.features.channels)
         shape = "x".join(map(str, tensor.shape))
         if rest or not frames:

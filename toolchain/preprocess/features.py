@@ -1,4 +1,4 @@
-"""Features of sound in NumPy: what the C of `runtime_c/source/signal/` computes, bit for bit.
+"""Features of sound in NumPy, bit for bit as the C of `runtime_c/source/signal/` computes them.
 
 The stages are TensorFlow Lite Micro's (`microfrontend/lib`, `signal/src`), the transform is
 KissFFT's of int16.

@@ -25,7 +25,7 @@ Int32 = NDArray[np.int32]
 WEIGHT_BITS = 22
 """Fractional bits of a weight of a pixel (`PRECISION_BITS`)."""
 GREY = (19595, 38470, 7471)
-"""What red, green and blue add to grey, with 16 fractional bits."""
+"""Weights of red, green and blue in grey, with 16 fractional bits."""
 _GREY_BITS = 16
 _MOST_SIDE = 8192
 _LEVELS = 256
@@ -52,7 +52,7 @@ class Resize(StrEnum):
 
 @dataclass(frozen=True)
 class ImageInput:
-    """What `--preprocess image` says.
+    """Parameters of `--preprocess image`.
 
     width, height  pixels of the camera's frame.
     format     of its pixels.
@@ -85,7 +85,7 @@ class ImageInput:
             raise InputError("image: mean and std go together")
 
     def bound(self, tensor: Tensor) -> BoundImage:
-        """This for a model's input. Raises InputError if that is no image."""
+        """Bind the frame to a model's input. Raises InputError if it is no image."""
         shape = "x".join(map(str, tensor.shape))
         if len(tensor.shape) != 4 or tensor.shape[0] != 1 or tensor.shape[3] not in (1, 3):
             raise InputError(
@@ -144,7 +144,7 @@ class Taps:
 
 
 def _taps(source: int, target: int, offset: int, resize: Resize) -> Taps:
-    """`source` pixels from `offset` on to `target` pixels."""
+    """Taps that resize `source` pixels, from `offset` on, to `target` pixels."""
     ratio = source / target
     if resize is Resize.NEAREST:
         middles = accumulate([ratio] * (target - 1), initial=ratio * 0.5)  # as Pillow rounds them

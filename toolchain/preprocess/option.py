@@ -12,7 +12,7 @@ from toolchain.preprocess.audio_input import AudioInput
 from toolchain.preprocess.image import ImageInput, PixelFormat, Resize
 
 Preprocess: TypeAlias = AudioInput | ImageInput
-"""What a model's input is made from."""
+"""The source of a model's input."""
 
 
 def _switch(text: str) -> bool:

@@ -66,7 +66,7 @@ def _files(carried: Carried) -> Files:
 
 
 def _archive(files: Mapping[str, str]) -> bytes:
-    """A zip file of them that has the same bytes each time."""
+    """A zip file of the files that has the same bytes each time."""
     memory = io.BytesIO()
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in sorted(files):
