@@ -43,8 +43,8 @@ _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 @dataclass(frozen=True)
 class Layout:
-    """All that code expects of a blob, and all else that it takes for granted: in parts, each with
-    what it is for people, and a digest or a value.
+    """The layout that code expects of a blob, and all else that it takes for granted: parts, each
+    with a label for people, and a digest or a value.
     """
 
     parts: tuple[tuple[str, str], ...]
@@ -54,14 +54,14 @@ class Layout:
         return hashlib.sha256(json.dumps(self.parts).encode()).digest()[:DIGEST_BYTES]
 
     def differences(self, other: Layout) -> tuple[str, ...]:
-        """What of this layout is not so in the other."""
+        """The parts in which the two layouts differ, for people."""
         mine, theirs = dict(self.parts), dict(other.parts)
         return tuple(
-            what
-            if len(mine.get(what, "")) == len(theirs.get(what, "")) == 2 * DIGEST_BYTES
-            else f"{what}: {mine.get(what, 'none')} in the code, {theirs.get(what, 'none')} here"
-            for what in dict.fromkeys((*mine, *theirs))
-            if mine.get(what) != theirs.get(what)
+            part
+            if len(mine.get(part, "")) == len(theirs.get(part, "")) == 2 * DIGEST_BYTES
+            else f"{part}: {mine.get(part, 'none')} in the code, {theirs.get(part, 'none')} here"
+            for part in dict.fromkeys((*mine, *theirs))
+            if mine.get(part) != theirs.get(part)
         )
 
 
@@ -97,7 +97,7 @@ def pack(constants: ConstantTable, layout: Layout) -> bytes:
 
 
 def read_head(data: bytes) -> Head | None:
-    """What the header says; None where the data are no blob."""
+    """The header of a blob; None where the data are no blob."""
     if len(data) < HEADER_BYTES or data[: len(MAGIC)] != MAGIC:
         return None
     _, version, _, size, crc, layout, content, tool = _HEAD.unpack(data[:HEADER_BYTES])
@@ -119,7 +119,7 @@ def layout_of(
     ends: Iterable[Accessor],
     kernels: Iterable[Path],
 ) -> Layout:
-    """What generated code takes for granted, without names that it does not depend on.
+    """The layout that generated code takes for granted, without names that it does not depend on.
 
     `kernels`: the C files that it calls; another version of one may read its constants otherwise.
     """
@@ -131,22 +131,22 @@ def layout_of(
         ("order of the calls", _digest([asdict(step) for step in code.steps])),
     ]
     for end in ends:
-        what = f"{end.direction} {end.identifier!r}"
+        label = f"{end.direction} {end.identifier!r}"
         parts += [
-            (f"{what}, type", f"{end.tensor.dtype.value}{list(end.tensor.shape)}"),
-            (f"{what}, quantisation", _quantisation(end)),
-            (f"{what}, conversion", f"{end.model_form} {end.uint8_shift} {end.halves_to_even}"),
-            (f"{what}, place", end.symbol or end.address),
+            (f"{label}, type", f"{end.tensor.dtype.value}{list(end.tensor.shape)}"),
+            (f"{label}, quantisation", _quantisation(end)),
+            (f"{label}, conversion", f"{end.model_form} {end.uint8_shift} {end.halves_to_even}"),
+            (f"{label}, place", end.symbol or end.address),
         ]
     for function in code.functions:
         body = _COMMENT.sub("", function.body).split()
         columns = [column.declaration for column in function.columns]
-        what = f"operator {function.operator} ({function.first.op.kind})"
+        label = f"operator {function.operator} ({function.first.op.kind})"
         variant = function.symbol.partition(f"_{function.first.op.kind}")[2]
-        parts.append((f"{what}{variant}, its code", _digest([body, columns, function.rows])))
+        parts.append((f"{label}{variant}, its code", _digest([body, columns, function.rows])))
     for array in constants.arrays:
-        what = f"constant {array.symbol} at {array.offset:,}"
-        parts.append((what, f"{array.data.dtype.name}[{array.data.size}]"))
+        label = f"constant {array.symbol} at {array.offset:,}"
+        parts.append((label, f"{array.data.dtype.name}[{array.data.size}]"))
     fetches = [[call.fetch.offset, call.fetch.to] for f in code.functions for call in f.calls]
     parts.append(("places of fetched constants", _digest(fetches)))
     parts.append(("numbers that depend on scales", f"{len(constants.numbers)}"))

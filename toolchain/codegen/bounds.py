@@ -39,31 +39,31 @@ def check_call(op: Op, graph: Graph, kernel: Kernel, pitches: Mapping[str, int])
     for nested in kernel.nested:
         for number in nested.called:
             check_call(nested.graph.ops[number], nested.graph, nested.kernels[number], {})
-    found = call_extents(op, graph, kernel, pitches)
-    if found.largest not in _INT32:
+    extents = call_extents(op, graph, kernel, pitches)
+    if extents.largest not in _INT32:
         raise _refusal(
             op,
-            f"walking its input takes it to position {found.largest:,}, beyond 32 bits: check its "
-            "strides, dilations and paddings",
+            f"walking its input takes it to position {extents.largest:,}, beyond 32 bits: check "
+            "its strides, dilations and paddings",
         )
-    for index, extent in found.inputs.items():
+    for index, extent in extents.inputs.items():
         tensor = graph.tensors[op.inputs[index]] if index < len(op.inputs) else None
         if tensor is None:
             raise _refusal(op, f"its kernel reads input {index}, which is absent")
         if not _within(extent, tensor, pitches.get(tensor.name, 0)):
             raise _refusal(op, f"its kernel reads {_bytes(extent)} of input {_of(tensor)}")
     for index, name in enumerate(op.outputs):
-        tensor, extent = graph.tensors[name], found.outputs.get(index, Extent(0, 0))
+        tensor, extent = graph.tensors[name], extents.outputs.get(index, Extent(0, 0))
         if not _fills(extent, tensor, pitches.get(name, 0)):
             raise _refusal(op, f"its kernel writes {_bytes(extent)} of output {_of(tensor)}")
     for constant in kernel.constants:
-        read, size = found.constants.get(constant.key, 0), constant.data.nbytes
+        read, size = extents.constants.get(constant.key, 0), constant.data.nbytes
         if read > size:
             raise _refusal(op, f"its kernel reads {read:,} bytes of {constant.key}: {size:,}")
-    if found.scratch > kernel.scratch_bytes:
+    if extents.scratch > kernel.scratch_bytes:
         raise _refusal(
             op,
-            f"its kernel needs {found.scratch:,} bytes of scratch, and has "
+            f"its kernel needs {extents.scratch:,} bytes of scratch, and has "
             f"{kernel.scratch_bytes:,}",
         )
 

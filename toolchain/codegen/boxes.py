@@ -1,4 +1,4 @@
-"""What the header says of the boxes that `--decode` puts behind a detector's outputs."""
+"""The boxes that `--decode` puts behind a detector's outputs, as the header describes them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Boxes:
 
 
 def boxes_of(graph: Graph, outputs: Sequence[Accessor]) -> Boxes | None:
-    """None for a graph that decodes none."""
+    """The boxes of a graph; None where it decodes none."""
     op = next((op for op in graph.ops if op.kind == KIND), None)
     if op is None:
         return None

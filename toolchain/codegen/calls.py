@@ -256,10 +256,10 @@ class Printer:
             case Row():
                 return self._elements(name, value.values, objects)
             case Items():
-                own = name if all(o.name != name for o in objects) else f"{name}_{len(objects)}"
+                symbol = name if all(o.name != name for o in objects) else f"{name}_{len(objects)}"
                 braces = self._elements(name, value.values, objects)
-                objects.append(Object(value.element, own, True, braces))
-                return Word(own)
+                objects.append(Object(value.element, symbol, True, braces))
+                return Word(symbol)
 
     def _elements(self, name: str, values: Sequence[Argument], objects: list[Object]) -> Braces:
         each = (
@@ -318,12 +318,12 @@ def symbols(body: Body) -> Iterator[str]:
 
 
 def _columns(bodies: Sequence[Body]) -> tuple[tuple[Column, ...], Body]:
-    """What differs between bodies of one form, and the body with that in place.
+    """Columns for the leaves that differ between bodies of one form, and the body that reads them.
 
     Equal columns are one.
     """
     each = [tuple(_leaves(body)) for body in bodies]
-    found: dict[tuple[str, str, tuple[str, ...]], Column] = {}
+    column_of: dict[tuple[str, str, tuple[str, ...]], Column] = {}
     taken: set[str] = set()
     expressions: list[str] = []
     for index, leaf in enumerate(each[0]):
@@ -332,14 +332,14 @@ def _columns(bodies: Sequence[Body]) -> tuple[tuple[Column, ...], Body]:
             expressions.append("")
             continue
         key = (NUMBER if leaf.form == SIZE else leaf.form, leaf.type, row)
-        column = found.get(key)
+        column = column_of.get(key)
         if column is None:
             column = _column(_free(leaf.name, taken), leaf, row)
-            found[key] = column
+            column_of[key] = column
         expressions.append(column.expression)
     values = iter(expressions)
     body = _mapped(bodies[0], lambda leaf: replace(leaf, column=next(values)))
-    return tuple(sorted(found.values(), key=lambda column: -column.width_bytes)), body
+    return tuple(sorted(column_of.values(), key=lambda column: -column.width_bytes)), body
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -371,7 +371,7 @@ def size_column(name: str, numbers: Sequence[int]) -> Column:
 
 
 def _width(numbers: Sequence[int]) -> int:
-    """Bytes of the smallest type that holds them all."""
+    """Bytes of the smallest unsigned type that holds all values."""
     low, high = min(numbers), max(numbers)
     for width in (1, 2):
         values = 256**width
@@ -414,18 +414,18 @@ def _varies(node: Node, automatic: set[str]) -> bool:
 
 
 def _leaves(body: Body) -> Iterator[Leaf]:
-    found: list[Leaf] = []
+    leaves: list[Leaf] = []
 
     def keep(leaf: Leaf) -> Leaf:
-        found.append(leaf)
+        leaves.append(leaf)
         return leaf
 
     _mapped(body, keep)
-    yield from found
+    yield from leaves
 
 
 def _mapped(body: Body, change: Callable[[Leaf], Leaf]) -> Body:
-    """The same trees with every leaf changed, in the order in which they are printed."""
+    """The trees with every leaf changed, in the order in which they are printed."""
     return tuple(
         replace(
             call,

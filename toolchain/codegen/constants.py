@@ -16,7 +16,7 @@ from toolchain.ir import BLOB_ALIGNMENT_BYTES, DType, Tensor
 
 @dataclass(frozen=True)
 class Use:
-    """What an array is for, as a comment in the C says it.
+    """The use of an array, as a comment in the C says it.
 
     The first part describes the array, '' for a constant of the model. The second is the name of
     the operator or tensor in the model, not escaped.
@@ -43,7 +43,7 @@ class ConstantArray:
 
     @property
     def use(self) -> Use:
-        """What it is to the first operator that reads it."""
+        """The use by the first operator that reads it."""
         return self.uses[0]
 
     @property
@@ -71,9 +71,9 @@ class ConstantArray:
 class ConstantTable:
     """Collects constants in the order of first use. Equal arrays share one symbol.
 
-    With `external` they are parts of a blob, as are numbers that depend on scales (`number`). Then
-    those share a place that come from the same constants of the model in the same way, and no
-    others, even if equal: the places are those of every model of this architecture.
+    With `external` they are parts of a blob, as are numbers that depend on scales (`number`). Two
+    of them share a place only if they come from the same constants of the model in the same way,
+    even if others are equal: every model of this architecture then has the same places.
     """
 
     def __init__(self, prefix: str, names: Names, *, external: bool = False) -> None:
@@ -99,12 +99,12 @@ class ConstantTable:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Those in the blob, behind the arrays."""
+        """Numbers in the blob, behind the arrays."""
         return tuple(value for _, value in self._numbers.values())
 
     @property
     def numbers_offset(self) -> int:
-        """Where these begin."""
+        """The offset at which the numbers begin."""
         return self._end_bytes
 
     @property
@@ -114,11 +114,11 @@ class ConstantTable:
     @property
     def bank_bytes(self) -> Mapping[str, int]:
         """Bytes that are copied to each bank, between aligned ends of the arrays."""
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         for array in self.arrays:
             if array.bank:
-                found[array.bank] = found.get(array.bank, 0) + _whole(array.size_bytes)
-        return MappingProxyType(found)
+                sizes[array.bank] = sizes.get(array.bank, 0) + _whole(array.size_bytes)
+        return MappingProxyType(sizes)
 
     def __getitem__(self, symbol: str) -> ConstantArray:
         return next(array for array in self.arrays if array.symbol == symbol)
@@ -138,8 +138,8 @@ class ConstantTable:
         source: Hashable = (),
     ) -> str:
         """The symbol of an array with this content. `name` is used if it is free; `use` goes into a
-        comment. It is copied to the `bank` of the first that asks for one. `source`: what in the
-        model it is made of, and how.
+        comment. It is copied to the `bank` of the first that asks for one. `source`: the constants
+        of the model that it is made of, and how.
         """
         content = np.ascontiguousarray(data)
         key = self._key(content, source)
@@ -155,7 +155,7 @@ class ConstantTable:
         return known.symbol
 
     def number(self, value: int, source: Hashable) -> int:
-        """The index of a number of the blob. `source`: what it is, and of which operator."""
+        """The index of a number of the blob. `source`: its meaning and its operator."""
         turn = 0
         while (known := self._numbers.setdefault((source, turn), (len(self._numbers), value)))[
             1
@@ -175,7 +175,8 @@ class ConstantTable:
 
     def symbol_of(self, tensor: Tensor, owner: str, bank: str = "", source: Hashable = ()) -> str:
         """The symbol of a constant tensor that operator `owner` (such as `op3`) reads:
-        `op3_weights`. `source`: what tells it from the same for another operator, if anything.
+        `op3_weights`. `source`: tells apart equal constants of several operators, where they must
+        not share a place.
         """
         name = f"{owner}_{role_of(tensor)}"
         return self.symbol(_data(tensor), name, Use("", tensor.name), bank, (tensor.name, source))
@@ -187,12 +188,12 @@ def _data(tensor: Tensor) -> NDArray[np.generic]:
 
 
 def _whole(size_bytes: int) -> int:
-    """Up to the next place where an array may begin."""
+    """Bytes up to the next place where an array may begin."""
     return -(-size_bytes // BLOB_ALIGNMENT_BYTES) * BLOB_ALIGNMENT_BYTES
 
 
 def role_of(tensor: Tensor) -> str:
-    """What a constant with this shape and type usually is, such as weights or a bias."""
+    """The usual role of a constant with this shape and type, such as weights or a bias."""
     if tensor.dtype is DType.INT32 and len(tensor.shape) <= 1:
         return "bias"
     return "weights" if len(tensor.shape) > 1 else "constant"

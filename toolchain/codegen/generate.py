@@ -33,7 +33,7 @@ from toolchain.version import __version__
 
 INFO_HEADER = "thimble_info.h"
 PUBLIC_HEADERS = (INFO_HEADER, "thimble_span.hpp")
-"""What the headers of all models share. They lie beside each model's own."""
+"""Headers that all models share. They lie beside each model's own."""
 STATIC_ALIGNMENT_BYTES = 8
 """Alignment of uint64_t, which shares a union with the static arena."""
 _INT_BYTES = 4
@@ -87,12 +87,12 @@ def generate(
     if pushed is not None and preprocess is not None:
         raise InputError("--preprocess writes the whole input: leave out --stream-input")
     steps = steps_of(costs, made.calls, plan.graph) if pushed is None else None
-    own = (
+    statuses = (
         *(OF_STEPS if steps else ()),
         *(OF_ROWS if pushed else ()),
         *(OF_WEIGHTS if external else ()),
     )
-    absent = {*OF_STEPS, *OF_ROWS, *OF_WEIGHTS} - set(own)
+    absent = {*OF_STEPS, *OF_ROWS, *OF_WEIGHTS} - set(statuses)
     if external:
         writer.functions.update(_CHECKS_FETCHED if fetched else _CHECKS)
     trees = (cmsis_nn.tree(cmsis_nn_folder), runtime_c.tree())

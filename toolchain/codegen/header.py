@@ -86,7 +86,7 @@ class Accessor:
 
     @property
     def uint8_shift(self) -> int | None:
-        """What to add to the model's uint8 to get the graph's int8; None for other types."""
+        """The number to add to the model's uint8 to get the graph's int8; None for other types."""
         b = self.boundary
         if b is None or b.dtype is not DType.UINT8 or b.quantisation is None:
             return None
@@ -100,11 +100,11 @@ def accessors(plan: Plan, writer: Writer) -> tuple[tuple[Accessor, ...], tuple[A
     taken = next((rows_of(graph.ops[i]) for i in graph.consumers[pushed]), None) if pushed else None
 
     def side(direction: str, ends: Sequence[End]) -> tuple[Accessor, ...]:
-        names, found, places = Names(), [], writer.places
+        names, accessors_of_side, places = Names(), [], writer.places
         for number, end in enumerate(ends):
             at = plan.arena.offsets.get(end.name, 0)
             part, offset = places.part(at)
-            found.append(
+            accessors_of_side.append(
                 Accessor(
                     direction,
                     names.unique(tensor_identifier(end.name, direction)),
@@ -118,6 +118,6 @@ def accessors(plan: Plan, writer: Writer) -> tuple[tuple[Accessor, ...], tuple[A
                     taken if end.name == pushed else None,
                 )
             )
-        return tuple(found)
+        return tuple(accessors_of_side)
 
     return side("input", plan.inputs), side("output", plan.outputs)

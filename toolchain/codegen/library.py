@@ -68,15 +68,15 @@ def with_headers(kernels: Mapping[str, str], generated: Mapping[str, str]) -> di
     tree = runtime_c.tree()
     every = (*tree.headers(), *tree.support())
     headers = {path.name: path for path in every if path.name not in generated}
-    found = dict(kernels)
+    files = dict(kernels)
     queue = [*kernels.values(), *generated.values()]
     while queue:
         for match in _INCLUDE.finditer(queue.pop()):
             path = f"include/{match['name']}"
-            if path not in found and match["name"] in headers:
-                found[path] = headers[match["name"]].read_text(encoding="utf-8")
-                queue.append(found[path])
-    return found
+            if path not in files and match["name"] in headers:
+                files[path] = headers[match["name"]].read_text(encoding="utf-8")
+                queue.append(files[path])
+    return files
 
 
 def write_library(models: Sequence[Sources], folder: Path) -> tuple[Path, ...]:

@@ -68,12 +68,12 @@ def memory_map(plan: Plan, call_steps: Sequence[int]) -> tuple[Row, ...]:
     sizes = {op.name: op.scratch_bytes for op in plan.operators}
     labels = _Labels(Names(graph.tensors))
     row_of = _rows_of_tensors(graph, labels)
-    found: dict[str, list[Row]] = {}
+    blocks: dict[str, list[Row]] = {}
 
     def add(row: str, offset: int, size_bytes: int, life: tuple[int, int]) -> None:
         first = bisect_left(call_steps, life[0])
         last = max(first, bisect_left(call_steps, life[1]) - 1)
-        found.setdefault(row, []).append(Row(offset, size_bytes, first, last, row, life))
+        blocks.setdefault(row, []).append(Row(offset, size_bytes, first, last, row, life))
 
     for name, offset in arena.offsets.items():
         add(row_of[name], offset, graph.tensors[name].size_bytes, arena.lifetimes[name])
@@ -92,7 +92,7 @@ def memory_map(plan: Plan, call_steps: Sequence[int]) -> tuple[Row, ...]:
         row = labels.of(f"constants of {name}, fetched")
         add(row, offset, arena.fetch_bytes[name], arena.fetch_steps[name])
     rows = sorted(
-        (_together(name, each) for name, each in found.items()),
+        (_together(name, each) for name, each in blocks.items()),
         key=lambda r: (r.first, r.offset, r.last, r.what),
     )
     return _explained(rows, _reasons(plan, row_of, call_steps))
@@ -100,7 +100,8 @@ def memory_map(plan: Plan, call_steps: Sequence[int]) -> tuple[Row, ...]:
 
 @dataclass(frozen=True)
 class _Labels:
-    """What rows are called that are no tensor's own: by no tensor's name. `names`: of tensors."""
+    """Labels of rows that are no tensor's: no label is a tensor's name. `names`: those of
+    tensors."""
 
     names: Names
     known: dict[str, str] = field(default_factory=dict)
@@ -143,17 +144,17 @@ def _together(name: str, rows: Sequence[Row]) -> Row:
 def _reasons(
     plan: Plan, row_of: Mapping[str, str], call_steps: Sequence[int]
 ) -> Mapping[str, tuple[Reason, ...]]:
-    """By row, what the plan laid in one another: of two rows the first reason found."""
-    found: dict[str, dict[str, Reason]] = {}
+    """For each row, why others may share its bytes; of several reasons for two rows the first."""
+    reasons: dict[str, dict[str, Reason]] = {}
     for name, reason in _laid(plan, call_steps):
         row, other = row_of[name], row_of[reason.other]
         if row != other:
-            each = found.setdefault(row, {})
+            each = reasons.setdefault(row, {})
             mine = replace(reason, other=other)
             first = each.setdefault(other, mine)
             if first != mine and first.how == mine.how:
                 each[other] = Reason(mine.how, other)
-    return {row: tuple(each.values()) for row, each in found.items()}
+    return {row: tuple(each.values()) for row, each in reasons.items()}
 
 
 def _laid(plan: Plan, call_steps: Sequence[int]) -> Iterator[tuple[str, Reason]]:

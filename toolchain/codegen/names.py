@@ -26,7 +26,7 @@ _HEADERS = """
 _MACROS = "unix linux i386"
 """Names without an underscore that GCC defines as 1, unless it is told a standard."""
 _SPACES = "span span_of std int8_t uint8_t int16_t int32_t int64_t size_t"
-"""What C++ headers need of a namespace in which each model has one of its own."""
+"""Names that C++ headers use inside a model's namespace."""
 _RESERVED = frozenset(f"{_KEYWORDS} {_HEADERS} {_MACROS} {_SPACES}".split())
 _RESERVED_PREFIXES = ("arm_", "thimble", "cmsis", "riscv_")
 _HELPERS = ("_quantize", "_dequantize", "_uint8")
@@ -74,7 +74,7 @@ def checked_name(name: str) -> str:
 
 
 def tensor_identifier(text: str, direction: str) -> str:
-    """What follows `<model>_<direction>_` in the accessor of an input or output.
+    """The name behind `<model>_<direction>_` in the accessor of an input or output.
 
     Decorations of TensorFlow's exporters and the direction itself are left out.
     """

@@ -152,7 +152,7 @@ def code(operators: Sequence[Sequence[Call]], order: Sequence[int], prefix: str)
 
 
 def _taker(index: int, symbol: str, calls: Sequence[Call]) -> Function:
-    """Where rows go that the caller brings: their first byte, the first of them, their number.
+    """The table of rows that the caller brings: their first byte, the first row, how many.
 
     Raises ValueError where the schedule does not take them one behind the other.
     """
@@ -173,8 +173,8 @@ def _smallest(numbers: Sequence[int]) -> NDArray[np.generic]:
 
 
 def _shared(calls: Sequence[Call]) -> Iterable[tuple[Sequence[Call], tuple[Column, ...], str]]:
-    """Calls whose trees differ in leaves alone, the table of what differs, and one text for all of
-    them.
+    """A function for calls whose trees differ in leaves alone: a table of these leaves, and one
+    text.
     """
     for copies_only in (False, True):
         alike = [call for call in calls if call.copies_only is copies_only]
@@ -190,25 +190,29 @@ def operands(function: Function, writer: Writer) -> tuple[Operand, ...]:
     read = [constants[s] for s in dict.fromkeys(chain(*(symbols(call.body) for call in calls)))]
     emitted = {array.symbol for array in read}
     inputs = {tensor.name: tensor for call in calls for tensor in call.inputs if tensor.is_constant}
-    own = {name: constants.find(tensor) for name, tensor in inputs.items()}
-    packed = [array for array in read if array.symbol not in own.values()]
-    found = []
+    stored_as = {name: constants.find(tensor) for name, tensor in inputs.items()}
+    packed = [array for array in read if array.symbol not in stored_as.values()]
+    lines = []
     for direction in ("in", "out"):
         each = [call.inputs if direction == "in" else call.outputs for call in calls]
         for tensors in zip(*each, strict=False):
             name = tensors[0].name
-            stored = name not in own or own[name] in emitted
-            found.append(
+            stored = name not in stored_as or stored_as[name] in emitted
+            lines.append(
                 Operand(
                     direction,
                     f"{tensors[0].dtype.value} [{_dims(tensors)}]",
-                    _place(tensors, writer, own) if stored else _PACKED if packed else _IN_CODE,
+                    _place(tensors, writer, stored_as)
+                    if stored
+                    else _PACKED
+                    if packed
+                    else _IN_CODE,
                     name,
                     len({tensor.name for tensor in tensors}) - 1,
                 )
             )
     shown = packed if len(packed) <= _FEW_ARRAYS else packed[: _FEW_ARRAYS - 1]
-    found += [
+    lines += [
         Operand(
             "const",
             f"{array.data.dtype.name} [{array.elements}]",
@@ -220,14 +224,14 @@ def operands(function: Function, writer: Writer) -> tuple[Operand, ...]:
     ]
     if len(shown) < len(packed):
         rest = packed[len(shown) :]
-        found.append(Operand("const", f"{len(rest)} more", "flash", "as the code names them"))
+        lines.append(Operand("const", f"{len(rest)} more", "flash", "as the code names them"))
     working = [call for call in calls if call.scratch_bytes]
     if working:
         sizes = sorted(call.scratch_bytes for call in working)
         size = " .. ".join(f"{bytes_:,}" for bytes_ in dict.fromkeys((sizes[0], sizes[-1])))
         at = _span({call.scratch_offset for call in working}, writer)
-        found.append(Operand("scratch", f"{size} bytes", at, ""))
-    return tuple(found)
+        lines.append(Operand("scratch", f"{size} bytes", at, ""))
+    return tuple(lines)
 
 
 def _dims(tensors: Sequence[Tensor]) -> str:
@@ -247,8 +251,8 @@ def _place(tensors: Sequence[Tensor], writer: Writer, arrays: Mapping[str, str])
     if tensors[0].is_constant:
         return _home(writer.constants[arrays[tensors[0].name]], writer)
     offsets = writer.plan.arena.offsets
-    found = {offsets[tensor.name] for tensor in tensors if tensor.name in offsets}
-    return _span(found, writer) if found else _CALLERS
+    places = {offsets[tensor.name] for tensor in tensors if tensor.name in offsets}
+    return _span(places, writer) if places else _CALLERS
 
 
 def _span(offsets: Set[int], writer: Writer) -> str:

@@ -24,7 +24,7 @@ class Places:
 
     @property
     def readable(self) -> str:
-        """The same for a function that writes nothing."""
+        """As `writable`, for a function that writes nothing."""
         return self._struct or "const uint8_t *"
 
     @property

@@ -1,4 +1,4 @@
-"""What comes before a model, as C: sound, or a camera's frame, to its input."""
+"""The stage before a model, as C: from sound, or a camera's frame, to its input."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from toolchain.preprocess.option import Preprocess
 from toolchain.preprocess.tables import filter_bank, gain_table, window_weights
 
 RAN = -20
-"""What a function returns that takes samples, when the model has run."""
+"""The status of a function that takes samples, when the model has run."""
 
 
 def functions(preprocess: Preprocess) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What the calls of one run take, as the table by which generated code runs in steps."""
+"""Costs of the calls of one run, as the table by which generated code runs in steps."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LARGEST = (1 << 32) - 1
 
 @dataclass(frozen=True)
 class Costs:
-    """What each operator of the graph is expected to take, in `unit`. `basis`: what says so, for
-    people ("predicted")."""
+    """Expected costs of the graph's operators, in `unit`. `basis`: where they are from, for people
+    ("predicted")."""
 
     counts: tuple[int, ...]
     unit: str

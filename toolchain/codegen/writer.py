@@ -145,15 +145,15 @@ class Writer:
                 kernel.constants_in,
                 (self._reader(op), constant.key, kernel.functions),
             )
-            own = c_type(DType(data.dtype.name))
-            element, role = reference.element or own, identifier(constant.key)
+            array_type = c_type(DType(data.dtype.name))
+            element, role = reference.element or array_type, identifier(constant.key)
             steps = _steps(reference, role)
             if self.constants.external:
                 const, start = not reference.writable, reference.at * data.dtype.itemsize
                 return self.in_blob(symbol, role, element, const=const, at=start, steps=steps)
-            leaf = Leaf(role, POINTER, symbol, own)
+            leaf = Leaf(role, POINTER, symbol, array_type)
             at = Leaf(f"{role}_at", NUMBER, str(reference.at)) if reference.at else None
-            cast = reference.writable or element != own
+            cast = reference.writable or element != array_type
             const = cast and not reference.writable
             return Address(element, const, symbol=leaf, cast=cast, at=at, steps=steps)
 
@@ -185,14 +185,14 @@ class Writer:
         element = reference.element or c_type(tensor.dtype)
         steps = _steps(reference, role)
         if tensor.is_constant:
-            own = c_type(tensor.dtype)
+            array_type = c_type(tensor.dtype)
             symbol_of = self.constants.symbol_of(tensor, owner, bank, self._fetch_of)
             if self.constants.external:
                 start = reference.at * tensor.dtype.size_bytes
                 return self.in_blob(symbol_of, role_of(tensor), element, at=start, steps=steps)
-            symbol = Leaf(role_of(tensor), POINTER, symbol_of, own)
+            symbol = Leaf(role_of(tensor), POINTER, symbol_of, array_type)
             at = Leaf(f"{role}_at", NUMBER, str(reference.at)) if reference.at else None
-            cast = element != own
+            cast = element != array_type
             return Address(element, True, symbol=symbol, cast=cast, at=at, steps=steps)
         offset = self.plan.arena.offsets[name] + reference.at * tensor.dtype.size_bytes
         const, wide = isinstance(reference, Input), tensor.dtype.size_bytes > 1
@@ -236,7 +236,7 @@ class Writer:
 
     @property
     def _fetch_of(self) -> Hashable:
-        """What keeps constants that are fetched for one call from being those of another."""
+        """A key that keeps constants fetched for one call apart from those of another."""
         return self._fetch.offset if self._fetched else ()
 
     def _reader(self, op: Op) -> Hashable:
@@ -288,11 +288,11 @@ class Writer:
         if not tensor.is_constant:
             base, start = self.places.split(self.plan.arena.offsets[name] + offset)
             return Address("", False, base=base, offset=Leaf(role, OFFSET, str(start)), plain=True)
-        own = c_type(tensor.dtype)
+        array_type = c_type(tensor.dtype)
         if self.constants.external:
             symbol_of = self.constants.symbol_of(tensor, owner, source=self._fetch_of)
             return self.in_blob(symbol_of, role_of(tensor), "", at=offset)
-        symbol = Leaf(role_of(tensor), POINTER, self.constants.symbol_of(tensor, owner), own)
+        symbol = Leaf(role_of(tensor), POINTER, self.constants.symbol_of(tensor, owner), array_type)
         at = Leaf(f"{role}_at", NUMBER, str(offset)) if offset else None
         return Address("uint8_t", True, symbol=symbol, cast=bool(offset), at=at)
 
@@ -356,19 +356,19 @@ class Writer:
         """
         graph, arena = self.plan.graph, self.plan.arena
         index: dict[tuple[str, str], int] = {}
-        found: list[list[Call]] = []
+        by_operator: list[list[Call]] = []
         for number in self.plan.schedule.order:
             op = graph.ops[number]
             wanted = moves(op, graph, arena)
             if wanted != ():
-                operator = index.setdefault(op.counted_as, len(found))
-                found += [[]] if operator == len(found) else []
-                found[operator].append(self.call(number, f"op{operator}", wanted))
-        return tuple(map(tuple, found))
+                operator = index.setdefault(op.counted_as, len(by_operator))
+                by_operator += [[]] if operator == len(by_operator) else []
+                by_operator[operator].append(self.call(number, f"op{operator}", wanted))
+        return tuple(map(tuple, by_operator))
 
     def resets(self) -> tuple[Reset, ...]:
-        """What gives each state its initial value."""
-        found = []
+        """The reset of each state to its initial value."""
+        made = []
         for number, state in enumerate(self.plan.graph.states):
             tensor = self.plan.graph.tensors[state.input]
             data = np.frombuffer(state.initial.tobytes(), np.uint8)
@@ -386,5 +386,5 @@ class Writer:
             if self.constants.external:
                 symbol = f"{self.blob} + {self.constants[symbol].offset}"
             address = self.places.address(self.plan.arena.offsets[state.input])
-            found.append(Reset(tensor, address, symbol, str(data[0])))
-        return tuple(found)
+            made.append(Reset(tensor, address, symbol, str(data[0])))
+        return tuple(made)
