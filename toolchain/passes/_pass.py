@@ -1,4 +1,4 @@
-"""What a pass takes and returns."""
+"""The interface of a pass."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ class ConvertEnds:
 
 
 def _boundary(outer: Tensor, inner: Tensor) -> Boundary | None:
-    """How the caller turns one into the other; None where only an operator can."""
+    """The conversion by which the caller turns one into the other; None where only an operator
+    can."""
     if inner.dtype not in (DType.INT8, DType.INT16) or inner.shape != outer.shape:
         return None
     if outer.dtype is DType.FLOAT32:
@@ -49,17 +50,17 @@ def _boundary(outer: Tensor, inner: Tensor) -> Boundary | None:
 
 
 def _convert_input(graph: Graph, name: str, boundaries: list[Boundary]) -> Graph:
-    """All readers of the input quantise it alike: their outputs become the input."""
+    """Make the outputs of the input's readers the input, where all of them quantise it alike."""
     outer = graph.tensors[name]
     readers = [graph.ops[index] for index in graph.consumers[name]]
     if not readers or name in graph.outputs:
         return graph
     inner = graph.output(readers[0])
     for op in readers:
-        found = graph.output(op)
-        if op.kind != "quantize" or found.quantisation != inner.quantisation:
+        quantised = graph.output(op)
+        if op.kind != "quantize" or quantised.quantisation != inner.quantisation:
             return graph
-        if found.name in graph.outputs:
+        if quantised.name in graph.outputs:
             return graph
     boundary = _boundary(outer, inner)
     if boundary is None:
@@ -73,7 +74,7 @@ def _convert_input(graph: Graph, name: str, boundaries: list[Boundary]) -> Graph
 
 
 def _convert_output(graph: Graph, name: str, boundaries: list[Boundary]) -> Graph:
-    """What the last operator reads becomes the output, and takes over its name."""
+    """Make the last operator's input the output, under the output's name."""
     index = graph.producers.get(name)
     if index is None or graph.consumers[name]:
         return graph

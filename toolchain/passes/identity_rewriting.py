@@ -162,15 +162,15 @@ def _kernel_wise(
         tensors += [share, out]
         inputs = [part.tensor.name, share.name]
         if bias is not None:
-            own = Tensor(
+            part_bias = Tensor(
                 names.tensors.fresh(f"{y.name}/bias{index}"),
                 (end - begin,),
                 bias.dtype,
                 bias.quantisation and _share(bias.quantisation, begin, end),
                 constant_of(bias).reshape(-1)[begin:end].copy(),
             )
-            tensors.append(own)
-            inputs.append(own.name)
+            tensors.append(part_bias)
+            inputs.append(part_bias.name)
         called = names.ops.fresh(f"{op.name}/part{index}")
         ops.append(replace(op, name=called, inputs=tuple(inputs), outputs=(out.name,)))
     joined = tuple(o.outputs[0] for o in ops)
@@ -195,7 +195,7 @@ def lowest_peak(graph: Graph, peak_bytes: Callable[[Graph], int]) -> Graph:
         return graph
     least = peak_bytes(graph)
     while True:
-        found: tuple[int, Graph] | None = None
+        best: tuple[int, Graph] | None = None
         for whole in sites(graph):
             candidate = graph
             pending = [whole]
@@ -203,9 +203,9 @@ def lowest_peak(graph: Graph, peak_bytes: Callable[[Graph], int]) -> Graph:
                 before = set(sites(candidate))
                 candidate = partition(candidate, pending.pop())
                 peak = peak_bytes(candidate)
-                if peak < least and (found is None or peak < found[0]):
-                    found = (peak, candidate)
+                if peak < least and (best is None or peak < best[0]):
+                    best = (peak, candidate)
                 pending += [name for name in sites(candidate) if name not in before]
-        if found is None:
+        if best is None:
             return graph
-        least, graph = found
+        least, graph = best

@@ -117,8 +117,8 @@ def _dilated(chain: _Chain, graph: Graph) -> tuple[tuple[Op, ...], tuple[Tensor,
         return None
     dilation, ends = padded
     sides = [
-        own * dilation[axis] + ends[axis][side] - cropped[1][axis][side]
-        for axis, side, own in (
+        side_padding * dilation[axis] + ends[axis][side] - cropped[1][axis][side]
+        for axis, side, side_padding in (
             (0, 0, attributes.padding.top),
             (1, 0, attributes.padding.left),
             (0, 1, attributes.padding.bottom),

@@ -41,7 +41,7 @@ class MergePads:
 
 
 def _merge(pad: Op, attributes: Pad, graph: Graph) -> Mapping[int, Op]:
-    """All readers of a pad with its padding taken in; none unless every one of them can."""
+    """All readers of a pad with its padding merged into them; none unless every one of them can."""
     result: dict[int, Op] = {}
     image = (_ROWS, _COLUMNS)
     sides = dict(enumerate(attributes.paddings))
@@ -66,7 +66,7 @@ def _stored_value(pad: Op, attributes: Pad, graph: Graph) -> float:
 
 
 def _zero(tensor: Tensor) -> int:
-    """What stands for real 0."""
+    """The stored value of real 0."""
     return 0 if tensor.dtype is DType.FLOAT32 else tensor.q.zero_point
 
 

@@ -47,10 +47,10 @@ def _clamping(before: Op, relu: Op, attributes: Relu, graph: Graph) -> Op | None
     name = attributes.bounds.value
     if name not in Activation.__members__ or len(before.outputs) != 1:
         return None
-    own = {
+    before_fields = {
         entry.name: getattr(before.attributes, entry.name) for entry in fields(before.attributes)
     }
-    if own.get("activation") is not Activation.NONE:
+    if before_fields.get("activation") is not Activation.NONE:
         return None
     clamped = replace(cast(Any, before.attributes), activation=Activation[name])
     return replace(before, outputs=relu.outputs, attributes=clamped)

@@ -20,11 +20,11 @@ class MergeSpectra:
         merged: list[Op] = []
         places: dict[tuple[str, int, int], int] = {}
         for op in graph.ops:
-            own = op.attributes
-            if not isinstance(own, Rfft2d):
+            spectrum = op.attributes
+            if not isinstance(spectrum, Rfft2d):
                 merged.append(op)
                 continue
-            key = (op.inputs[0], own.height, own.width)
+            key = (op.inputs[0], spectrum.height, spectrum.width)
             place = places.setdefault(key, len(merged))
             if place == len(merged):
                 merged.append(op)
@@ -32,10 +32,10 @@ class MergeSpectra:
             before = merged[place]
             kept = before.attributes
             assert isinstance(kept, Rfft2d)
-            if set(kept.kept) & set(own.kept):
+            if set(kept.kept) & set(spectrum.kept):
                 merged.append(op)
                 continue
-            both = replace(kept, kept=(*kept.kept, *own.kept))
+            both = replace(kept, kept=(*kept.kept, *spectrum.kept))
             outputs = (*before.outputs, *op.outputs)
             merged[place] = replace(before, outputs=outputs, attributes=both)
         if len(merged) == len(graph.ops):

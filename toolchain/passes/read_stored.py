@@ -1,4 +1,4 @@
-"""An operator that dequantises for itself reads int8, not what a DEQUANTIZE makes of it.
+"""An operator that dequantises by itself reads int8 instead of a DEQUANTIZE's result.
 
 The end of a detector looks at few of its boxes, and in int8 all take a quarter of the bytes.
 """

@@ -45,7 +45,8 @@ def refuse_float(graph: Graph, *, allowed: bool) -> None:
 
 
 def _parts(graph: Graph) -> Iterator[tuple[Op, Graph]]:
-    """The operators, each with its graph; of one that holds graphs those inside of it."""
+    """The operators, each with its graph; in place of one that holds graphs, the operators inside
+    of it."""
     for op in graph.ops:
         for nested in op.attributes.nested:
             yield from _parts(nested)
@@ -54,7 +55,8 @@ def _parts(graph: Graph) -> Iterator[tuple[Op, Graph]]:
 
 
 def _weights(op: Op, graph: Graph) -> int:
-    """Constant elements that an operator multiplies by; those of mere elementwise ones are few."""
+    """The number of constant elements that an operator multiplies by; elementwise operators have
+    few."""
     if not spec_of(op.kind).macs(op, graph):
         return 0
     given = [graph.tensors[name] for name in op.present_inputs()]

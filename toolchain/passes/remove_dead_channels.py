@@ -89,7 +89,7 @@ def _sums_channels(op: Op, graph: Graph) -> bool:
     )
 
 
-def _own_channels(op: Op, graph: Graph) -> tuple[int | None, ...] | None:
+def _paired_channels(op: Op, graph: Graph) -> tuple[int | None, ...] | None:
     """For an operator whose output channel c reads only channel c of its operands: the channels'
     axis in each operand, None for one that is read whole.
 
@@ -121,8 +121,8 @@ def _moving(op: Op, graph: Graph, axes: Sequence[int | None]) -> bool:
 
 
 def _channelwise(op: Op, graph: Graph) -> tuple[int | None, ...] | None:
-    """As `_own_channels`, for operators through which channels can be followed and removed."""
-    axes = _own_channels(op, graph)
+    """As `_paired_channels`, for operators through which channels can be followed and removed."""
+    axes = _paired_channels(op, graph)
     if axes is None or not _moving(op, graph, axes):
         return None
     stateless = not set(op.outputs) & {state.output for state in graph.states}
@@ -137,7 +137,7 @@ def _joins_channels(op: Op, graph: Graph) -> bool:
 
 
 def _constants(graph: Graph) -> dict[str, _Known]:
-    """What is known of the channels of every tensor that an operator computes."""
+    """Constant channels of every tensor that an operator computes."""
     known = {name: _Known.nothing(_channels(tensor)) for name, tensor in graph.tensors.items()}
     for op in graph.ops:
         if _sums_channels(op, graph):
@@ -154,7 +154,7 @@ def _constants(graph: Graph) -> dict[str, _Known]:
 
 
 def _zero_weights(op: Op, graph: Graph) -> Mask:
-    """Of each output and input channel: whether all weights between them stand for 0."""
+    """For each pair of output and input channel, whether all weights between them stand for 0."""
     weights = graph.input(op, WEIGHTS)
     assert weights.constant is not None
     flat = weights.constant.reshape(weights.shape[0], -1, weights.shape[-1])
@@ -170,7 +170,7 @@ def _foldable(op: Op, graph: Graph, known: _Known) -> Mask:
 
 
 def _added(op: Op, graph: Graph, known: _Known, channels: Mask) -> Integers:
-    """What the constant `channels` add to each sum."""
+    """The number that the constant `channels` add to each output channel's sum."""
     weights, zero = graph.input(op, WEIGHTS), graph.input(op, INPUT).q.zero_point
     assert weights.constant is not None
     if not channels.any():
@@ -182,8 +182,8 @@ def _added(op: Op, graph: Graph, known: _Known, channels: Mask) -> Integers:
 
 
 def _constant_sums(op: Op, graph: Graph, known: _Known) -> _Known:
-    """Output channels all of whose weights meet constants, computed by the reference on an image
-    of one window that holds the constants, and the zero point elsewhere.
+    """Output channels whose weights all multiply constants. Their values are those of the reference
+    on an image of one window, with the constants in their channels and the zero point elsewhere.
     """
     silent = _zero_weights(op, graph) | _foldable(op, graph, known)[None, :]
     constant = np.array(silent.all(axis=1), bool)
@@ -358,19 +358,19 @@ class _Rewrite:
         assert axes is not None
         mask = self.kept[op.outputs[0]]
         operands = tuple(zip(op.inputs, axes, strict=True))
-        found = {
-            (name, axis): _taken(graph.tensors[name], self._own(op, name), axis, mask)
+        shortened = {
+            (name, axis): _taken(graph.tensors[name], self._copy_name(op, name), axis, mask)
             for name, axis in dict.fromkeys(operands)
             if name and graph.tensors[name].is_constant and axis is not None
         }
-        inputs = tuple(found[one].name if one in found else one[0] for one in operands)
-        return replace(op, inputs=inputs), tuple(found.values())
+        inputs = tuple(shortened[one].name if one in shortened else one[0] for one in operands)
+        return replace(op, inputs=inputs), tuple(shortened.values())
 
     def _product(self, op: Op) -> tuple[Op, tuple[Tensor, ...]]:
         graph, source = self.whole, op.inputs[INPUT]
         inputs, outputs = self.kept[source], self.kept[op.outputs[0]]
         weights = graph.input(op, WEIGHTS)
-        narrow = _taken(weights, self._own(op, weights.name), 0, outputs)
+        narrow = _taken(weights, self._copy_name(op, weights.name), 0, outputs)
         narrow = _taken(narrow, narrow.name, len(narrow.shape) - 1, inputs)
         known = self.known[source]
         added = _added(op, graph, known, _foldable(op, graph, known) & ~inputs)
@@ -380,10 +380,10 @@ class _Rewrite:
         assert bias.constant is not None
         total = (bias.constant.reshape(-1).astype(np.int64) + added).astype(np.int32)
         whole = replace(bias, shape=total.shape, constant=total)
-        short = _taken(whole, self._own(op, bias.name), 0, outputs)
+        short = _taken(whole, self._copy_name(op, bias.name), 0, outputs)
         return replace(op, inputs=(source, narrow.name, short.name)), (narrow, short)
 
-    def _own(self, op: Op, name: str) -> str:
+    def _copy_name(self, op: Op, name: str) -> str:
         """A name for the operator's own copy of a constant, which others may share."""
         return self.names.fresh(f"{name} of {op.name}")
 

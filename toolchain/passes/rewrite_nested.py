@@ -26,7 +26,7 @@ class RewriteNested:
         return graph.with_ops(ops) if any(op.attributes.nested for op in ops) else graph
 
     def _body(self, body: Body) -> Body:
-        found = Prepared(self._rewritten(body.graph))
+        prepared = Prepared(self._rewritten(body.graph))
         for step in self.pipeline:
-            found = step.run(found)
-        return replace(body, graph=found.graph, layout=None)
+            prepared = step.run(prepared)
+        return replace(body, graph=prepared.graph, layout=None)
