@@ -1,4 +1,5 @@
-"""What a board may answer, by the firmware that it is to run: anything else ends in one LinkError.
+"""Checks of a board's answers, by the firmware that it is to run: a wrong one ends in one
+LinkError.
 
 The identity of a build says which firmware answered. The board itself sends it: the rest of its
 answer may be wrong all the same.
@@ -26,7 +27,8 @@ _SUM_TOLERANCE, _SUM_TICKS = 2, 1000
 
 
 def check_hello(hello: Hello, firmware: Firmware) -> None:
-    """Raises LinkError where a board runs another firmware, or its numbers are not of this one."""
+    """Check the reply to HELLO. Raises LinkError where a board runs another firmware, or its
+    numbers are not those of this one."""
     if hello.build_id != firmware.build_id:
         raise LinkError(
             f"the board runs another firmware ({hello.model} for {hello.board}, "
@@ -34,7 +36,7 @@ def check_hello(hello: Hello, firmware: Firmware) -> None:
             f"flash {firmware.folder}"
         )
     model = firmware.model
-    for what, said, known in (
+    for field, said, known in (
         ("inputs", hello.inputs, (len(model.inputs),)),
         ("outputs", hello.outputs, (len(model.outputs),)),
         ("counted operators", hello.operators, (0, len(model.operators))),
@@ -43,7 +45,7 @@ def check_hello(hello: Hello, firmware: Firmware) -> None:
     ):
         if said not in known:
             raise LinkError(
-                f"the board says that it has {said:,} {what}, and its firmware has "
+                f"the board says that it has {said:,} {field}, and its firmware has "
                 f"{' or '.join(f'{one:,}' for one in known)}: flash {firmware.folder} again"
             )
     if hello.data_bytes < LEAST_DATA_BYTES:
@@ -60,7 +62,7 @@ def check_hello(hello: Hello, firmware: Firmware) -> None:
 
 
 def check_ticks(ticks: int, seconds: float, board: Board) -> None:
-    """Of a run that this computer saw take `seconds`.
+    """Check the ticks of a run that took `seconds` by this computer's clock.
 
     Raises LinkError for a count that no counter reaches in this time, or that lacks cycles.
     """
@@ -78,8 +80,8 @@ def check_ticks(ticks: int, seconds: float, board: Board) -> None:
 
 
 def check_wraps(ticks: int, seconds: float, clock_hz: int) -> None:
-    """An operator of more than 2^32 cycles leaves a count that lacks them: the computer's clock,
-    though it knows no milliseconds, sees that."""
+    """Check that no operator took more than 2^32 cycles, which its count would lack: the computer's
+    clock, though it knows no milliseconds, shows that."""
     lacking = seconds * clock_hz - ticks
     if lacking > _COUNTER_CYCLES / 2:
         longest = _COUNTER_CYCLES / clock_hz
@@ -91,22 +93,22 @@ def check_wraps(ticks: int, seconds: float, clock_hz: int) -> None:
 
 
 def check_counts(counts: Sequence[int], total: int | None) -> None:
-    """The operators' counts of a run that took `total` ticks; None: nothing has run.
+    """Check the operators' counts of a run that took `total` ticks; None: nothing has run.
 
     Raises LinkError where they cannot be of it.
     """
     if total is None:
         return
-    found = sum(counts)
-    if found > _SUM_TOLERANCE * total + _SUM_TICKS * (len(counts) + 1):
+    counted = sum(counts)
+    if counted > _SUM_TOLERANCE * total + _SUM_TICKS * (len(counts) + 1):
         raise LinkError(
-            f"the board's operators counted {found:,} in a run of {total:,}: its counter does not "
-            "go forward; reset the board"
+            f"the board's operators counted {counted:,} in a run of {total:,}: its counter does "
+            "not go forward; reset the board"
         )
 
 
 def check_use(name: str, used_bytes: int, most_bytes: int) -> None:
-    """Of a memory that is painted. Raises LinkError for more than there is."""
+    """Check the use of a painted memory. Raises LinkError for more bytes than it has."""
     if used_bytes > most_bytes:
         raise LinkError(
             f"the board says that {used_bytes:,} bytes of its {name} of {most_bytes:,} were used: "

@@ -47,7 +47,7 @@ _FIRMWARE_SOURCES = (
 )
 _HOOKS = "thimble_hooks.h"
 _CACHES = "cortex_m/caches.c"
-"""Of the firmware of a chip whose core has caches of its own."""
+"""A source of the firmware for chips whose core has caches."""
 _WORD_BYTES = 4
 _MODEL_SUFFIX, _KERNEL_SUFFIX = ".model.o", ".kernel.o"
 _COPIED, _CODE_COPY = ".copied_", ".code_copy"
@@ -122,7 +122,7 @@ class _Units:
 
 
 def _copied_section(bank: str) -> str:
-    """Of the constants that are copied to a bank."""
+    """The section of the constants that are copied to a bank."""
     return f"{_COPIED}{bank.lower()}"
 
 
@@ -376,9 +376,9 @@ def arena_arrays(models: Sequence[FirmwareModel]) -> tuple[ArenaArray, ...]:
 
 
 def _identity(units: Sequence[Unit], script: Path) -> bytes:
-    """16 bytes over everything that goes in: names, flags and contents, but no folders.
+    """A digest of 16 bytes of all that is built: names, flags and contents, but no folders.
 
-    What is generated beside the script follows from the sources and the flags.
+    Files generated beside the script follow from the sources and the flags.
     """
     digest = hashlib.sha256(script.read_bytes())
     folders = {i for unit in units for i in (*unit.includes, *unit.system_includes)}
@@ -392,7 +392,7 @@ def _identity(units: Sequence[Unit], script: Path) -> bytes:
 
 
 def _span_bytes(elf: Path) -> int:
-    """From the first to the last byte that the ELF loads."""
+    """Bytes from the first to the last one that the ELF loads."""
     with elf.open("rb") as file:
         loads = [s for s in elffile.ELFFile(file).iter_segments("PT_LOAD") if s["p_filesz"]]
         ends = [segment["p_paddr"] + segment["p_filesz"] for segment in loads]

@@ -75,7 +75,8 @@ def _version(gcc: str) -> str:
 
 @cache
 def _machine(gcc: str) -> str:
-    """What it compiles for, as arm-none-eabi. All compilers of one name tell one version."""
+    """The machine that a compiler compiles for, as arm-none-eabi. Compilers of one name have one
+    version."""
     return _run([gcc, "-dumpmachine"]).strip()
 
 
@@ -108,7 +109,7 @@ def _explained(command: Sequence[str], said: str) -> ThimbleError:
     full = _NO_ROOM.search(said)
     if full:
         return InputError(f"{Path(command[0]).name} cannot write what it makes: {full[0]}")
-    overflows = {found["region"]: int(found["bytes"]) for found in _OVERFLOW.finditer(said)}
+    overflows = {match["region"]: int(match["bytes"]) for match in _OVERFLOW.finditer(said)}
     if overflows:
         return BankOverflowError(tuple(overflows.items()))
     if "cannot find -lc" in said or "nosys.specs" in said:
@@ -141,7 +142,7 @@ def headers_digest(folder: Path) -> str:
 
 
 def _key(gcc: str, unit: Unit, digests: Sequence[str]) -> str:
-    """What makes two objects the same: the compiler's version and machine, the variables that it
+    """The key of an object in the cache: the compiler's version and machine, the variables that it
     reads, every flag in its order, the headers of each folder in the order of the search, and the
     source's bytes and name (`__FILE__`). A folder's own path does not count.
     """
@@ -214,7 +215,8 @@ def compile_units(
 def _prune(folder: Path) -> None:
     """Drop the longest unused objects beyond the limit, but none of the last hour.
 
-    And what killed compilers left unfinished. At most once an hour: there may be many thousands.
+    Drop also the unfinished files of killed compilers. At most once an hour: there may be many
+    thousands.
     """
     stamp = folder / _PRUNED
     with contextlib.suppress(OSError):

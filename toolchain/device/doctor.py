@@ -70,8 +70,8 @@ def examine() -> tuple[Finding, ...]:
 
 
 def _fetched() -> str:
-    """What Thimble gets by itself where CMSIS-NN is missing, where it keeps it, and without a
-    network."""
+    """The remedy where CMSIS-NN is missing: the wheel that Thimble fetches, the folder that keeps
+    it, and the way without a network."""
     return (
         f"nothing to do: the first compile or verify fetches {cmsis_nn.PINNED_WHEEL} with pip, "
         f"checks its sources and keeps them in {cmsis_nn.cached_folder()} (now: python -m "
@@ -82,15 +82,15 @@ def _fetched() -> str:
 
 def _tracing() -> Finding:
     why = trace_plugin.unavailable()
-    found = "" if why else str(trace_plugin.build())
-    return Finding("QEMU plugin", "cycles of emulated boards", found, False, why)
+    plugin = "" if why else str(trace_plugin.build())
+    return Finding("QEMU plugin", "cycles of emulated boards", plugin, False, why)
 
 
 def _extra(extra: Extra) -> Finding:
-    """Its packages with their versions, if all are there."""
+    """An extra: its packages with their versions, if all are there."""
     versions = [f"{name} {_package(name.replace('_', '-'))}" for name in extra.packages]
-    found = "" if extra.missing else ", ".join(versions)
-    return Finding(f"extra [{extra.name}]", extra.purpose, found, False, extra.remedy)
+    listed = "" if extra.missing else ", ".join(versions)
+    return Finding(f"extra [{extra.name}]", extra.purpose, listed, False, extra.remedy)
 
 
 def _package(name: str) -> str:
@@ -132,8 +132,8 @@ def _newlib() -> str:
         errors="replace",
         check=False,
     )
-    found = done.stdout.strip()
-    return found if found not in ("", "nosys.specs") else ""
+    path = done.stdout.strip()
+    return path if path not in ("", "nosys.specs") else ""
 
 
 def _kernels() -> str:

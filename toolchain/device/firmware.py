@@ -54,8 +54,8 @@ class Port:
 
 @dataclass(frozen=True)
 class OperatorName:
-    """What is counted as one operator. `blocks`: the plan's names of the operators it consists
-    of.
+    """An operator as counters count it. `blocks`: the plan's names of the operators that it
+    consists of.
     """
 
     name: str
@@ -322,13 +322,14 @@ def load_firmware(folder: Path) -> Firmware:
 
 
 def _load_whole(file: Path, index: int) -> Firmware:
-    """Raises InputError, naming the field, where it is none or has no model `index`."""
-    found = record(_Whole, read_json(file), str(file))
-    if not 0 <= index < len(found.models):
+    """Load a manifest. Raises InputError, naming the field, where it is damaged or has no model
+    `index`."""
+    whole = record(_Whole, read_json(file), str(file))
+    if not 0 <= index < len(whole.models):
         raise InputError(f"{file}: there is no model {index}")
-    for place, model in enumerate(found.models):
+    for place, model in enumerate(whole.models):
         _check_ports(model, f"{file}: models[{place}]")
-    return Firmware(file.parent, board(found.board), found.models, found.sizes, found.build_id)
+    return Firmware(file.parent, board(whole.board), whole.models, whole.sizes, whole.build_id)
 
 
 def _check_ports(model: FirmwareModel, where: str) -> None:

@@ -109,9 +109,11 @@ class Runner(ABC):
         """
 
     def complaint(self, said: str) -> str:
-        """What the tool's message means, '' if it is not known."""
-        found = (means for words, means in self.complaints if re.search(words, said, re.MULTILINE))
-        return next(found, "").format_map(dict(self.options))
+        """The meaning of the tool's message, '' if it is not known."""
+        meanings = (
+            means for words, means in self.complaints if re.search(words, said, re.MULTILINE)
+        )
+        return next(meanings, "").format_map(dict(self.options))
 
     @abstractmethod
     def write(self, firmware: Firmware) -> list[str]:
@@ -141,24 +143,24 @@ class Runner(ABC):
         return tuple(line for line in lines if line)
 
 
-def _check_id(runner: Runner, board: Board, found: int | None, said: str) -> None:
+def _check_id(runner: Runner, board: Board, chip_id: int | None, said: str) -> None:
     identity = board.chip.identity
     if identity is None:
         raise InputError(f"the file of {board.chip.name} does not say how to know it ([identity])")
-    if not found:
+    if not chip_id:
         why = runner.complaint(said)
         sentence = why or "the chip's identity could not be read"
         raise UnreadError(sentence, said, hopeless=bool(why) and why != _NO_CHIP)
-    if found & _ID_BITS not in (identity.device_id, *identity.other_ids):
+    if chip_id & _ID_BITS not in (identity.device_id, *identity.other_ids):
         raise IdentityError(
-            f"this is no {board.name}: the chip says device 0x{found & _ID_BITS:03x}, not "
+            f"this is no {board.name}: the chip says device 0x{chip_id & _ID_BITS:03x}, not "
             f"0x{identity.device_id:03x}; nothing was written"
         )
 
 
 def _hexadecimal(pattern: str, said: str) -> int | None:
-    found = re.search(pattern, said, re.MULTILINE)
-    return int(found[1], 16) if found else None
+    match = re.search(pattern, said, re.MULTILINE)
+    return int(match[1], 16) if match else None
 
 
 def _register(board: Board) -> str:
@@ -270,8 +272,8 @@ class PyOcd(Runner):
         return [*self._start("commander"), "-c", f"read32 {_register(board)}"]
 
     def check(self, board: Board, said: str) -> None:
-        found = _hexadecimal(r"^[0-9a-fA-F]{8}:\s+([0-9a-fA-F]{8})\b", said)
-        _check_id(self, board, found, said)
+        chip_id = _hexadecimal(r"^[0-9a-fA-F]{8}:\s+([0-9a-fA-F]{8})\b", said)
+        _check_id(self, board, chip_id, said)
 
     def write(self, firmware: Firmware) -> list[str]:
         return [*self._start("load"), "--no-reset", str(firmware.elf)]
@@ -364,8 +366,8 @@ class Stm32CubeProgrammer(Runner):
 
 
 class Stm32CubeProgrammerRam(Stm32CubeProgrammer):
-    """The same tool with a chip that has no flash and whose boot ROM waits for a debug probe: it
-    loads the firmware into RAM and starts it (UM2237, `--start`). A reset would lose it, so the
+    """STM32CubeProgrammer for a chip that has no flash and whose boot ROM waits for a debug probe:
+    it loads the firmware into RAM and starts it (UM2237, `--start`). A reset would lose it, so the
     running chip is connected to, by the access port of its core, as Zephyr's file of the board
     does.
     """
@@ -413,12 +415,14 @@ class Dfu(Runner):
         if named is None:
             raise UnreadError(self.complaint(said) or _NO_LOADER, said, hopeless=True)
         sectors = re.findall(r"(\d+)\*(\d+)([KM ])", named[1])
-        found = sum(int(n) * int(s) * {"K": 1024, "M": 1 << 20, " ": 1}[u] for n, s, u in sectors)
+        flash_bytes = sum(
+            int(n) * int(s) * {"K": 1024, "M": 1 << 20, " ": 1}[u] for n, s, u in sectors
+        )
         on_chip = (bank.memory for bank in board.chip.banks)
         wanted = sum(m.size_bytes for m in on_chip if m.kind is flash.kind)
-        if found != wanted:
+        if flash_bytes != wanted:
             raise IdentityError(
-                f"this is no {board.name}: the boot loader has {found:,} bytes of flash, not "
+                f"this is no {board.name}: the boot loader has {flash_bytes:,} bytes of flash, not "
                 f"{wanted:,}; nothing was written"
             )
 
@@ -491,8 +495,8 @@ def choose(
         if not able:
             tools = board.flash_runners.items()
             known = ", ".join(name for name, o in tools if not beside or _BESIDE in o)
-            what = f"{board.name}'s {beside}" if beside else board.name
-            raise InputError(f"{what} cannot be flashed with {wanted!r}, only with {known}")
+            target = f"{board.name}'s {beside}" if beside else board.name
+            raise InputError(f"{target} cannot be flashed with {wanted!r}, only with {known}")
     for runner in able:
         if not installed or runner.available():
             return runner
@@ -554,7 +558,7 @@ def _identified(runner: Runner, board: Board, show: Callable[[str], None]) -> Ru
 
 
 def _run(runner: Runner, board: Board, command: Sequence[str], *, may_fail: bool = False) -> str:
-    """What the tool said. With `may_fail` its answer is to be judged by what it said."""
+    """Run the tool, and return its output. With `may_fail` the caller judges by the output."""
     try:
         with scratch_folder() as empty:
             done = subprocess.run(

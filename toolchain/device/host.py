@@ -91,7 +91,7 @@ def build(
         (folder / name).write_text(text, encoding="utf-8")
 
     flags = _SANITIZE if sanitize else _BASE
-    own = (*flags, *_OWN)
+    our_flags = (*flags, *_OWN)
     hooks = ('-DTHIMBLE_HOOKS_H="host_hooks.h"',) if sanitize else ()
     system = tree(cmsis_nn).include
     theirs = (*flags, *_CMSIS_NN_SHIFTS) if sanitize else flags
@@ -100,7 +100,7 @@ def build(
         for path in _union(m.sources.cmsis_nn for m in models)
     ]
     library += [
-        Unit(RUNTIME_C / path, own, runtime_c.KERNEL_INCLUDES, system_includes=(system,))
+        Unit(RUNTIME_C / path, our_flags, runtime_c.KERNEL_INCLUDES, system_includes=(system,))
         for path in _union(m.sources.runtime for m in models)
     ]
     blobs = [blob.name for m in models if (blob := write_blob(m.sources, folder))]
@@ -110,7 +110,7 @@ def build(
     together.write_text("\n".join(parts), encoding="utf-8")
     quick = _QUICK if once or sanitize else ()
     include = (folder, runtime_c.INCLUDE)
-    unit = Unit(together, (*own, *hooks, *quick), include, system_includes=(system,))
+    unit = Unit(together, (*our_flags, *hooks, *quick), include, system_includes=(system,))
     gcc = find_host_compiler()
     if once:
         objects = [*compile_units(library, gcc=gcc), together.with_suffix(".o")]
@@ -194,8 +194,8 @@ class HostProgram:
             except LinkError:
                 if not expired.is_set():
                     raise
-                what = f"an inference of {sources.name} on this machine"
-                raise too_slow(what, self._limit_seconds) from None
+                inference = f"an inference of {sources.name} on this machine"
+                raise too_slow(inference, self._limit_seconds) from None
         if status:
             if meaning_of(status):
                 raise LinkError(f"{sources.name} did not run: {meaning_of(status)}")

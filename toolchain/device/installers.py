@@ -59,7 +59,7 @@ PACKAGES: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "dfu-util": dict.fromkeys(("apt-get", "dnf", "pacman", "brew"), "dfu-util"),
     }
 )
-"""What is installed, by program and package manager."""
+"""The package that has a program, by program and package manager."""
 
 
 def install_command(program: str, which: Callable[[str], str | None] = shutil.which) -> str:

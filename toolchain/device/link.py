@@ -215,8 +215,8 @@ class SerialTransport:
 
 
 def _claim(opened: Any, *, alone: bool) -> None:
-    """Let no other program open the port, or let them again; what pyserial's lock does is seen
-    only by programs that ask for it. Root may open it all the same."""
+    """Let no other program open the port, or let them again. Only programs that ask for it see
+    pyserial's lock. Root may open the port all the same."""
     if termios is not None and getattr(opened, "fd", None) is not None:
         fcntl.ioctl(opened.fd, termios.TIOCEXCL if alone else termios.TIOCNXCL)
 
@@ -246,7 +246,7 @@ def _group(port: str) -> str:
 
 
 def open_transport(port: str, baud: int) -> Transport:
-    """`/dev/tty...`, `socket://host:port` or `rfc2217://host:port`. Raises LinkError."""
+    """Open `/dev/tty...`, `socket://host:port` or `rfc2217://host:port`. Raises LinkError."""
     if not port.startswith("socket://"):
         return SerialTransport(port, baud)
     try:
@@ -298,11 +298,11 @@ class Link:
         """The line itself, for who speaks on it beside this link."""
         self._decoder = protocol.Decoder()
         self.sequence = 0
-        """Of the last request."""
+        """The number of the last request."""
         self._clock = clock
         self.timeout_seconds = timeout_seconds
         self.answer_seconds = 0.0
-        """From the last request, first sent, to its answer."""
+        """Seconds from the first sending of the last request to its answer."""
 
     def close(self) -> None:
         self.transport.close()
@@ -343,8 +343,8 @@ class Link:
         )
 
     def _reopened(self, error: LineLostError) -> str:
-        """What happened, once the port is back. The request is sent again then: a board that was
-        not reset knows it by its number."""
+        """Wait until the port is back, and return what happened. The request is sent again then: a
+        board that was not reset knows it by its number."""
         error.reopen()
         self._decoder = protocol.Decoder()
         return str(error)
@@ -402,8 +402,8 @@ class Link:
                     why = str(error)
                     continue
                 if frame.type == ERROR and _error_code(frame.payload).damaged_on_the_line:
-                    what = _error_code(frame.payload).name.lower()
-                    why = f"the board got a damaged frame ({what})"
+                    code = _error_code(frame.payload).name.lower()
+                    why = f"the board got a damaged frame ({code})"
                     continue
                 reply = self._accepted(frame, kind)
                 if reply is not None:

@@ -25,7 +25,8 @@ _URLS = {
 
 
 def _client(place: str, coordinator: str, *command: str) -> str:
-    """What the client prints. Raises LinkError with what it says where it fails."""
+    """Run labgrid's client, and return its output. Raises LinkError with its words where it
+    fails."""
     program = shutil.which(_PROGRAM)
     if program is None:
         raise MissingToolError(f"{_PROGRAM} is not installed; run: pipx install labgrid")

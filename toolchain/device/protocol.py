@@ -255,7 +255,7 @@ def _names(data: bytes, count: int) -> tuple[list[str], bytes]:
 
 
 def parse_hello(payload: bytes) -> Hello:
-    """Raises LinkError if the payload is too short."""
+    """Parse the reply to HELLO. Raises LinkError if the payload is too short."""
     if len(payload) < _HELLO.size:
         raise LinkError("the board's hello is too short: is this Thimble's firmware?")
     flags, data, inputs, outputs, operators, arena, stack, build_id = _HELLO.unpack_from(payload)
@@ -308,14 +308,14 @@ def parse_outcome(payload: bytes) -> Outcome:
 
 
 def parse_counts(payload: bytes) -> tuple[int, ...]:
-    """Little-endian 64-bit counts."""
+    """Parse little-endian 64-bit counts."""
     if len(payload) % 8:
         raise LinkError(f"the board answered with {len(payload)} bytes instead of counts")
     return struct.unpack(f"<{len(payload) // 8}Q", payload)
 
 
 def parse_words(payload: bytes, count: int | None = None) -> tuple[int, ...]:
-    """Little-endian 32-bit words; raises LinkError unless there are `count` of them."""
+    """Parse little-endian 32-bit words; raises LinkError unless there are `count` of them."""
     if len(payload) % 4 or (count is not None and len(payload) != 4 * count):
         raise LinkError(f"the board answered with {len(payload)} bytes instead of {count} words")
     return struct.unpack(f"<{len(payload) // 4}I", payload)

@@ -98,7 +98,7 @@ class _Child:
     log: IO[bytes]
 
     def explained(self, error: LinkError) -> LinkError:
-        """The same error with what the emulator said, if it has ended (or does so now)."""
+        """The error, with the emulator's words if it has ended (or ends now)."""
         try:
             code = self.process.wait(_ENDING_SECONDS)
         except subprocess.TimeoutExpired:

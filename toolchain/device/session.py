@@ -36,7 +36,8 @@ from toolchain.ir import meaning_of
 Array = NDArray[np.generic]
 _HANDSHAKE_SECONDS = 10.0
 _EMULATED_SECONDS = 60.0
-"""Of silence: an emulator that ends says so, and one that lives may be slow on a busy machine."""
+"""Seconds of silence: an emulator that ends says so, and one that lives may be slow on a busy
+machine."""
 _PLUG_SECONDS = 3.0
 _RESETS_BORNE = 2
 
@@ -173,8 +174,8 @@ class Session:
     def run_pattern(self, seed: int, given: Mapping[str, Array] = MappingProxyType({})) -> Run:
         """One inference on the inputs of `pattern_inputs(firmware, seed)`, made on the board.
 
-        Writing a big image through the emulated serial port takes seconds; this takes none. Those
-        of `given`, by name, are written: a float of random bytes may be no number.
+        Writing a big image through the emulated serial port takes seconds; this takes none. Inputs
+        in `given`, by name, are written instead: a float of random bytes may be no number.
         """
 
         def inference() -> Run:
@@ -215,10 +216,10 @@ class Session:
         except SilentError as error:
             board, name = self.firmware.board.name, self.firmware.model.name
             if self.machine is not None:
-                what = f"an inference of {name} on {board}, in QEMU,"
-                raise too_slow(what, self._limit_seconds) from error
-            what = f"{error}. Or an inference of {name} on {board}"
-            raise too_slow(what, self._limit_seconds, LinkError) from error
+                inference = f"an inference of {name} on {board}, in QEMU,"
+                raise too_slow(inference, self._limit_seconds) from error
+            inference = f"{error}. Or an inference of {name} on {board}"
+            raise too_slow(inference, self._limit_seconds, LinkError) from error
         done = self._outcome(reply)
         if done.status:
             who = self._who(done.status)
@@ -251,7 +252,7 @@ class Session:
         )
 
     def trace(self) -> Trace:
-        """What the runs so far executed. Raises InputError if the board was opened without it."""
+        """The trace of the runs so far. Raises InputError if the board was opened without it."""
         if self._tracing is None:
             raise InputError("this board is not traced: open it with a memory system")
         return self._tracing.read()
@@ -343,8 +344,8 @@ class Session:
         return bytes(data)
 
     def _outcome(self, reply: bytes) -> protocol.Outcome:
-        """Of a run. Raises BoardResetError if it was of another model than greeted, LinkError as
-        `check_ticks`."""
+        """The outcome of a run. Raises BoardResetError if another model ran than the one greeted,
+        LinkError as `check_ticks` does."""
         done = protocol.parse_outcome(reply)
         identity = bytes.fromhex(self.firmware.build_id)[:4] + bytes((self.firmware.index,))
         if done.identity != identity:
@@ -357,14 +358,14 @@ class Session:
         return round(ticks * counter.per_tick) if counter else ticks
 
     def _who(self, status: int) -> str:
-        """Generated code returns the number, from 1, of the operator that failed."""
+        """The operator that failed, for a message: generated code returns its number, from 1."""
         if meaning_of(status):
             return f" ({meaning_of(status)})"
         operators = self.firmware.model.operators
         return f" (operator {operators[status - 1].name!r})" if 0 < status <= len(operators) else ""
 
     def _located(self, error: BoardFaultError) -> LinkError:
-        """The same error with the name of the operator that ran."""
+        """The error, with the name of the operator that ran."""
         index, operators = error.fault.operator, self.firmware.model.operators
         if index is None or index >= len(operators):
             return error
@@ -419,7 +420,7 @@ def open_board(
     """
     firmware = source if isinstance(source, Firmware) else load_firmware(Path(source))
     board = firmware.board
-    name = port or (None if board.emulator else os.environ.get("THIMBLE_PORT") or _found(firmware))
+    name = port or (None if board.emulator else os.environ.get("THIMBLE_PORT") or _port(firmware))
     if name is not None:
         if trace is not None:
             raise InputError(f"only an emulated board can be traced, not the one at {name}")
@@ -437,7 +438,7 @@ def open_board(
     return session
 
 
-def _found(firmware: Firmware) -> str:
+def _port(firmware: Firmware) -> str:
     try:
         return find_port(firmware.board, patience_seconds=_PLUG_SECONDS)
     except InputError as error:
