@@ -197,9 +197,9 @@ def compile_shared(
 def plans_together(
     models: Sequence[str | Path], target: Board, options: PlanOptions, report: Report
 ) -> list[Plan]:
-    """The plans of models that share an arena. Those stay unsplit whose splits save nothing of it,
-    because another model needs as much. Where the flash has no room for the quicker kernels of all
-    of them, none has any. Their constants stay in flash.
+    """The plans of models that share an arena. A model stays unsplit if splitting it saves nothing
+    of the arena, because another model needs as much. If the flash has no room for the quicker
+    kernels of all models, none has any. Their constants stay in flash.
     """
     options = replace(options, copy_constants=False)
     costs = cost_model(target.name)
@@ -292,7 +292,7 @@ def _generated(
     name: str,
     external: External | None,
 ) -> Iterator[tuple[_Generated, Path]]:
-    """Everything up to the C, and a fresh folder that becomes `folder` when all went well."""
+    """Plan and generate C, with a fresh folder that becomes `folder` when all went well."""
     if name:
         checked_name(name)
     check_folder(folder, force=force, inputs=[Path(model)])
@@ -325,9 +325,9 @@ def _generated(
 
 
 def _kernels_json(plan: Plan, sources: Sources, build: Build) -> dict[str, Any]:
-    """Under what each counted operator is measured, so that a profile can be kept.
+    """The key under which each counted operator is measured, so that a profile can be kept.
 
-    None where its blocks are of several kernels or shapes: the count is their sum.
+    None where its blocks have several kernels or shapes: the count is their sum.
     """
     keys, estimates = kernel_keys(plan), predict_latency(plan).counts
     entries: list[dict[str, Any] | None] = []

@@ -38,7 +38,7 @@ class Decoder:
 
     @staticmethod
     def of(graph: Graph) -> Decoder | None:
-        """None for a graph without one."""
+        """The decoder of a graph; None for a graph without one."""
         op = next((op for op in graph.ops if op.kind == KIND), None)
         return None if op is None else Decoder(op, graph)
 
@@ -49,8 +49,8 @@ class Decoder:
         for name in self.op.inputs:
             constant = self.graph.tensors[name].constant
             given.append(heads[name] if constant is None else constant)
-        found = spec_of(KIND).reference(self.op, self.graph, given)
-        return dict(zip(self.op.outputs, found, strict=True))
+        arrays = spec_of(KIND).reference(self.op, self.graph, given)
+        return dict(zip(self.op.outputs, arrays, strict=True))
 
     def detections(self, expected: Mapping[str, Array]) -> int:
         """The number of boxes among them."""

@@ -24,7 +24,7 @@ CORES = (
 
 @dataclass(frozen=True)
 class Fit:
-    """What a model needs of a board; `why_not` is empty where it fits.
+    """The fit of a model on a board; `why_not` is empty where it fits.
 
     `split`: it fits because operators were split into blocks. `cycles`, `milliseconds`: predicted
     or measured, 0 where it does not fit.
@@ -46,11 +46,11 @@ def fits(
     Where it does not fit whole, operators are split for the RAM that the board has. Raises
     InputError if the file is not a model that can be read.
     """
-    found = []
+    each_fit = []
     for number, board in enumerate(boards):
         report(f"planning for {board.name}", number, len(boards))
-        found.append(_fit(model, board, options))
-    return tuple(sorted(found, key=_rank))
+        each_fit.append(_fit(model, board, options))
+    return tuple(sorted(each_fit, key=_rank))
 
 
 def _rank(fit: Fit) -> tuple[bool, int, int, int, str]:

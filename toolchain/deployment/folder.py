@@ -22,7 +22,7 @@ KEYS_FILE = "kernels.json"
 
 @dataclass(frozen=True)
 class CompiledModel:
-    """What `plan.json` says of a model. `stateful`: it keeps values from run to run; `labels`:
+    """A model as `plan.json` describes it. `stateful`: it keeps values from run to run; `labels`:
     names of the classes of its outputs, by output; `boxes`: the outputs that hold the "boxes",
     "classes", "scores" and "count" of `--decode`.
     """
@@ -36,7 +36,8 @@ class CompiledModel:
 
 
 def compiled_model(folder: str | Path) -> CompiledModel:
-    """What was compiled into `folder`. Raises InputError if nothing was, or files are missing."""
+    """The model compiled into `folder`. Raises InputError if there is none, or files are
+    missing."""
     file, data = _read(Path(folder))
     where = str(file)
     if "models" in data:
@@ -69,7 +70,7 @@ def compiled_board(folder: str | Path) -> Board:
 
 
 def _read(folder: Path) -> tuple[Path, Mapping[str, Any]]:
-    """PLAN_FILE and the object in it."""
+    """Read PLAN_FILE: its path, and the object in it."""
     file = folder / PLAN_FILE
     check_result(folder)
     if not file.exists():
@@ -79,7 +80,7 @@ def _read(folder: Path) -> tuple[Path, Mapping[str, Any]]:
 
 
 def check_result(folder: Path) -> str:
-    """Raise InputError where not all is there that was compiled; else what stands for it all."""
+    """Return a digest of all that was compiled. Raise InputError where a part of it is missing."""
     return check_whole(folder, "compile again")
 
 

@@ -42,7 +42,7 @@ def current_build(cmsis_nn_folder: Path | None = None) -> Build | None:
 def cost_model(
     board: str, cmsis_nn_folder: Path | None = None, database: Database | None = None
 ) -> CostModel:
-    """What the database has of `board`, otherwise predictions."""
+    """Known costs from the database of `board`, otherwise predictions."""
     target = find_board(board)
     predicted = predicted_model(target)
     build = None if target.is_host else current_build(cmsis_nn_folder)
@@ -52,23 +52,24 @@ def cost_model(
 
 
 def known_rows(database: Database, board: str, build: Build) -> tuple[Measurement, ...]:
-    """What the database has of a board. Of one kernel, what was measured comes last.
+    """Rows of a board in the database. Measured rows come behind those read from a trace.
 
-    What another version of the timing models or of the chips' files made of a trace is left out.
+    Rows that another version of the timing models or of the chips' files read from a trace are left
+    out.
     """
     return (*database.rows(board, _traced(build, board)), *database.rows(board, build))
 
 
 def _traced(build: Build, board: str) -> Build:
-    """That of cycles modelled from a trace. They stand beside measured ones, never in their place,
-    and depend on how traces are read.
+    """The build under which cycles modelled from a trace are kept: beside measured ones, never in
+    their place. They depend on how traces are read.
     """
     return replace(build, compiler=f"{build.compiler}, read by {_reading_digest(board)}")
 
 
 def _reading_digest(board: str) -> str:
-    """Of the plugin, the timing models, and the files that say how a board's memories wait. A
-    user's board may have changed since it was asked for last.
+    """A digest of the plugin, the timing models, and the files that say how a board's memories
+    wait. A user's board may have changed since it was asked for last.
     """
     both = _models_digest() + files_digest(board_files(board))
     return hashlib.sha256(both.encode()).hexdigest()[:8]
@@ -76,14 +77,14 @@ def _reading_digest(board: str) -> str:
 
 @cache
 def _models_digest() -> str:
-    """Of this package's files, which do not change."""
+    """A digest of this package's files, which do not change."""
     room = Path(str(cycles.__file__)).parent
     models = sorted(file for file in room.rglob("*") if file.suffix in (".py", ".json"))
     return files_digest((trace_plugin.SOURCE, *models))
 
 
 def basis_of(board: Board) -> Basis:
-    """What counts on this board are: silicon measures, QEMU executes."""
+    """The basis of counts on this board: silicon measures, QEMU executes."""
     return Basis.TRACE if board.emulator else Basis.MEASURED
 
 

@@ -1,4 +1,4 @@
-"""From what an emulated firmware executed to the time that it would take on a chip."""
+"""From the trace of an emulated firmware to the time that it would take on a chip."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ModelledTime:
 
     @property
     def functions(self) -> tuple[Function, ...]:
-        """Of the last inference, most expensive first."""
+        """Functions of the last inference, most expensive first."""
         return tuple(
             Function(name, round(total.cycles.total), total.instructions)
             for name, total in self.reading.functions.items()
@@ -135,7 +135,8 @@ def find_reader(
 
 @lru_cache(maxsize=1)
 def _program(elf: Path, build_id: str) -> Program:
-    """One firmware is read as several chips; `build_id` tells it from others of the same name."""
+    """Read a program once, as one firmware is read as several chips; `build_id` tells it from
+    others of its name."""
     return read_program(elf, find_tool(_OBJDUMP))
 
 
@@ -156,10 +157,10 @@ def no_cycles(board: Board, port: str | None = None) -> str:
 
 
 def _timing(core: Core) -> CoreTiming:
-    found = timing_of(core.name)
-    if found is None:
+    timing = timing_of(core.name)
+    if timing is None:
         raise InputError(f"there is no timing model of the {core.name}")
-    return found
+    return timing
 
 
 def _unmarked(firmware: Firmware) -> str:
@@ -186,6 +187,6 @@ def check_runs(board: Board, target: Target) -> None:
 
 def _remedy(target: Target) -> str:
     """The emulated boards whose code the target can be given."""
-    found = (b for b in boards().values() if b.emulator is not None)
-    names = [b.name for b in found if _runs(b.core, target.core)]
+    emulated = (b for b in boards().values() if b.emulator is not None)
+    names = [b.name for b in emulated if _runs(b.core, target.core)]
     return f"compile for {' or '.join(names)}" if names else "no emulated board has such a core"

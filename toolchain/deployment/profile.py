@@ -1,4 +1,4 @@
-"""What a profile says: the time of a compiled model, by operator and by function."""
+"""Profiles: the time of a compiled model, by operator and by function."""
 
 from __future__ import annotations
 
@@ -129,10 +129,10 @@ def _summed(parts: Sequence[Part], key: Callable[[Part], str]) -> tuple[Part, ..
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    """None if one of them is unknown."""
+    """The sum of the counts; None if one of them is unknown."""
     known = list(counts)
-    found = [count for count in known if count is not None]
-    return sum(found) if len(found) == len(known) else None
+    counted = [count for count in known if count is not None]
+    return sum(counted) if len(counted) == len(known) else None
 
 
 def _shared(values: Iterable[str]) -> str:
@@ -141,7 +141,8 @@ def _shared(values: Iterable[str]) -> str:
 
 
 def profile_json(profile: Profile) -> dict[str, Any]:
-    """Counts are medians; `counts` has every run. `calls`: more than 1 if it runs in blocks.
+    """The fields of `thimble profile --json`. Counts are medians; `counts` has every run. `calls`:
+    more than 1 if an operator runs in blocks.
 
     `bound` of an operator: the least cycles in which the core can issue what it executed
     (`cycles.issue_bound`). `functions`: each without those that it calls; none where the basis is
@@ -200,9 +201,9 @@ def profile_json(profile: Profile) -> dict[str, Any]:
 
 
 def _bounds(profile: Profile) -> list[int | None]:
-    """One for each operator; None where the basis is not a trace."""
+    """The `bound` of each operator; None where the basis is not a trace."""
     reading = profile.reading
     if reading is None:
         return [None] * len(profile.operators)
-    found = [reading.operator(number).lines.values() for number in range(len(profile.operators))]
-    return [issue_bound(lines, reading.core) for lines in found]
+    executed = [reading.operator(number).lines.values() for number in range(len(profile.operators))]
+    return [issue_bound(lines, reading.core) for lines in executed]

@@ -40,9 +40,9 @@ def profile_folder(
 ) -> Profile:
     """Run a compiled folder `runs` times on the same pseudo-random input, and count.
 
-    `read_as`: the name of a board or chip, as which what an emulated board executes is read.
-    Raises InputError for a folder without a firmware that counts and as `find_reader` does,
-    LinkError where the board fails.
+    `read_as`: the name of a board or chip, as which the trace of an emulated board is read. Raises
+    InputError for a folder without a firmware that counts and as `find_reader` does, LinkError
+    where the board fails.
     """
     (profile,) = profile_readings(folder, [read_as], port, runs, report)
     return profile
@@ -58,7 +58,7 @@ def profile_readings(
 ) -> tuple[Profile, ...]:
     """As `profile_folder`, read as each of the named boards and chips ('': the board itself).
 
-    Those with the same caches share the runs. `limit_seconds`: of one inference.
+    Boards and chips with equal caches share the runs. `limit_seconds`: of one inference.
     """
     if runs < 1:
         raise InputError(f"{runs} runs measure nothing")
@@ -100,7 +100,7 @@ def profile_deployment(
 
 @dataclass(frozen=True)
 class Counted:
-    """What a board's own counter says of some runs: the whole, and each operator, in `unit`."""
+    """Counts of some runs by a board's own counter: the whole, and each operator, in `unit`."""
 
     unit: str
     totals: tuple[int, ...]
@@ -124,7 +124,8 @@ def count_runs(
 
 
 def counted_profile(folder: Path, board: Board, counted: Counted, no_cycles: str = "") -> Profile:
-    """In the counter's unit: cycles on silicon. `no_cycles`: why there are only instructions."""
+    """The profile in the counter's unit: cycles on silicon. `no_cycles`: why there are only
+    instructions."""
     emulated = counted.unit == INSTRUCTIONS
     counts = [[op.count for op in run] for run in counted.operators]
     planned = _planned(folder)
@@ -145,7 +146,7 @@ def counted_profile(folder: Path, board: Board, counted: Counted, no_cycles: str
 def modelled_profile(
     folder: Path, board: Board, counted: Counted, modelled: ModelledTime
 ) -> Profile:
-    """In cycles of the chip that the trace of the same runs was read as."""
+    """The profile in cycles of the chip as which the trace of these runs was read."""
     planned = _planned(folder)
     return Profile(
         model=str(planned["model"]),
@@ -164,7 +165,7 @@ def modelled_profile(
 
 @dataclass(frozen=True)
 class _CountedKernel:
-    """One operator in KEYS_FILE: under what it is measured."""
+    """One operator in KEYS_FILE: the key under which it is measured."""
 
     kernel: str
     shape: str
@@ -233,7 +234,7 @@ def _planned(folder: Path) -> dict[str, Any]:
 def _parts(
     planned: Mapping[str, Any], counted: Counted, counts: Sequence[Sequence[int]]
 ) -> tuple[Part, ...]:
-    """Of each operator; `counts` are per run and operator."""
+    """The part of each operator; `counts` are per run and operator."""
     emulated = counted.unit == INSTRUCTIONS
     return tuple(
         _part(

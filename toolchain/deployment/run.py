@@ -68,14 +68,14 @@ class RunTime:
 
 
 def counted_time(board: Board, count: int, unit: str) -> RunTime:
-    """What a board's own counter says of an inference."""
+    """The time of an inference by a board's own counter."""
     if unit == CYCLES:
         return RunTime(count, unit, Basis.MEASURED, board.clock_hz)
     return RunTime(count, unit, Basis.TRACE, board.clock_hz, instructions=count)
 
 
 class Runner(Protocol):
-    """What runs a compiled model on the graph's own types: a session with a board, or the host."""
+    """A session that runs a compiled model on the graph's types: with a board, or on the host."""
 
     def run(self, inputs: Mapping[str, Array]) -> Run: ...
 
@@ -217,7 +217,7 @@ class Deployment:
         return self.session.memory_use()
 
     def trace(self) -> Trace:
-        """What an emulated board executed so far. Raises InputError where it is not traced."""
+        """The trace of an emulated board so far. Raises InputError where it is not traced."""
         if not isinstance(self.session, Session):
             raise InputError("nothing is traced on this machine")
         return self.session.trace()
@@ -252,12 +252,14 @@ def deployed(
     """
     path = Path(folder)
     before = check_result(path)
-    found = compiled_model(path)
-    if weights is not None and (port or not found.board.emulator):
+    compiled = compiled_model(path)
+    if weights is not None and (port or not compiled.board.emulator):
         raise InputError("only an emulated board is started with other weights: write them to it")
-    if found.board.is_host:
-        tensors = {end.name: end.tensor for end in (*found.inputs, *found.outputs)}.values()
-        inputs, outputs = ([end.name for end in side] for side in (found.inputs, found.outputs))
+    if compiled.board.is_host:
+        tensors = {end.name: end.tensor for end in (*compiled.inputs, *compiled.outputs)}.values()
+        inputs, outputs = (
+            [end.name for end in side] for side in (compiled.inputs, compiled.outputs)
+        )
         ends = Graph.build(path.name, tensors, (), inputs, outputs)
         built = Sources(path.name, {}, (), (), (), (), (), (), 0)
         model = host.HostModel(built, ends)
@@ -265,7 +267,7 @@ def deployed(
             raise InputError(f"{path} holds no program: compile into it, without --library")
         with host.HostProgram(path / host.PROGRAM, [model], limit_seconds) as program:
             check_unchanged(path, before)
-            yield Deployment(_HostSession(program, ends), found)
+            yield Deployment(_HostSession(program, ends), compiled)
     else:
         firmware = load_firmware(path)
         if weights is not None:
@@ -273,4 +275,4 @@ def deployed(
         trace = reader.memory if reader else None
         with open_board(firmware, port, trace=trace, limit_seconds=limit_seconds) as session:
             check_unchanged(path, before)
-            yield Deployment(session, found, reader)
+            yield Deployment(session, compiled, reader)

@@ -58,7 +58,7 @@ class Built:
     """A trained model as int8 and as firmware.
 
     `model`: the int8 file, .onnx or .tflite. `layers`: what int8 costs at each tensor, on up to 32
-    of the samples, in the order of the model; `outputs`: the same of the outputs.
+    of the samples, in the order of the model; `outputs`: the agreement of each output.
     """
 
     compiled: Compiled
@@ -90,7 +90,7 @@ class Built:
 
     @property
     def milliseconds(self) -> float | None:
-        """Of one inference, as `thimble plan` knows it; None on the host."""
+        """Milliseconds of one inference, as `thimble plan` knows them; None on the host."""
         return known_latency(self.compiled.plan).milliseconds
 
     @property
@@ -117,9 +117,9 @@ class Built:
                 end.name: quantised_input(np.asarray(values), end)
                 for end, values in zip(ends, inputs, strict=True)
             }
-            found = deployment.run(given).outputs
-            real = {end.name: real_values(found[end.name], end) for end in deployment.outputs}
-            return {name: found[name] if v is None else v for name, v in real.items()}
+            stored = deployment.run(given).outputs
+            real = {end.name: real_values(stored[end.name], end) for end in deployment.outputs}
+            return {name: stored[name] if v is None else v for name, v in real.items()}
 
     def verify(self, runs: int = 20) -> Verification:
         """Compare the firmware's outputs with the reference runtime's on random inputs."""
@@ -173,9 +173,9 @@ def compile_torch(  # noqa: PLR0913 - the public interface: a keyword each
         exported = folder / "model.onnx"
         _export(model, batches[0], names, exported)
         named = [dict(zip(names, sample, strict=True)) for sample in batches]
-        found = quantise_samples(exported, named, target, method=method, report=report)
+        quantised = quantise_samples(exported, named, target, method=method, report=report)
     compiled = compile_model(target, board, out, options, report=report, force=force)
-    built = Built(compiled, target, found.layers, found.outputs)
+    built = Built(compiled, target, quantised.layers, quantised.outputs)
     check(conditions, _fields(built))
     return built
 
@@ -220,7 +220,7 @@ def _int8_file(out: str | Path, suffix: str) -> Path:
 
 
 def _fields(built: Built) -> dict[str, Any]:
-    """What a condition can ask: the fields of `compile --json` and `quantize --json`."""
+    """Fields that a condition can name: those of `compile --json` and `quantize --json`."""
     fields = compiled_json(built.compiled.plan, built.compiled.sizes)
     return {
         **fields,
@@ -231,7 +231,7 @@ def _fields(built: Built) -> dict[str, Any]:
 
 def _samples(samples: Any, inputs: int) -> list[tuple[Array, ...]]:
     """Samples one by one, each an array with a batch of 1 for each input."""
-    found: list[tuple[Array, ...]] = []
+    each_sample: list[tuple[Array, ...]] = []
     for batch in _batches(samples, inputs):
         arrays = [np.asarray(_on_cpu(part)) for part in batch]
         counts = {len(values) for values in arrays if values.ndim}
@@ -239,10 +239,12 @@ def _samples(samples: Any, inputs: int) -> list[tuple[Array, ...]]:
             raise InputError("samples: each input needs an array of [samples, ...], equally many")
         for index in range(counts.pop()):
             one = (values[index : index + 1] for values in arrays)
-            found.append(tuple(v.astype(np.float32) if v.dtype.kind == "f" else v for v in one))
-    if not found:
+            each_sample.append(
+                tuple(v.astype(np.float32) if v.dtype.kind == "f" else v for v in one)
+            )
+    if not each_sample:
         raise InputError("samples: there are none to calibrate with")
-    return found
+    return each_sample
 
 
 def _batches(samples: Any, inputs: int) -> Iterator[Sequence[Any]]:
@@ -288,7 +290,7 @@ def _export(model: Any, sample: Sequence[Array], names: list[str], file: Path) -
 
 @contextmanager
 def _evaluating(model: Any) -> Iterator[None]:
-    """In evaluation mode, and afterwards as it was."""
+    """Put a model in evaluation mode for the block, and back afterwards."""
     training = model.training
     model.eval()
     try:

@@ -42,7 +42,7 @@ from toolchain.report.plan import kernels_json
 Array = NDArray[np.generic]
 _BIG_INPUT_BYTES = 4096
 _DECIMALS = 4
-"""Of a difference: float32 outputs are not exact multiples of their scale."""
+"""Decimals of a difference: float32 outputs are not exact multiples of their scale."""
 
 
 def _none(inputs: tuple[End, ...]) -> Iterable[Sequence[Mapping[str, Array]]]:
@@ -135,7 +135,8 @@ class OutputDifference:
 
 @dataclass(frozen=True)
 class Verification:
-    """What was compared. `max_difference` is in units of the output's last place (`unit_of`).
+    """The result of a comparison. `max_difference` is in units of the output's last place
+    (`unit_of`).
 
     outputs      the same of each output.
     beyond       the runs of which an output is further off than the tolerance.
@@ -167,8 +168,8 @@ class Verification:
     reference can compute it and the board's bytes are exactly those of the operators' references in
     each of these runs."""
     decoding: Decoding | None = None
-    """What `--decode` put behind the model's outputs, judged by its NumPy reference alone. None
-    without it."""
+    """The boxes of `--decode` behind the model's outputs, judged by their NumPy reference alone.
+    None without it."""
 
     @property
     def differing(self) -> int:
@@ -186,8 +187,8 @@ class Verification:
     @property
     def operators_agree(self) -> bool:
         """Whether no single operator exceeds the tolerance: differences only accumulated."""
-        found = self.by_operators
-        return found is not None and found.max_difference <= self.tolerance
+        compared = self.by_operators
+        return compared is not None and compared.max_difference <= self.tolerance
 
 
 def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
@@ -254,25 +255,25 @@ def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
                 count, unit = max(count, done.count), done.unit
                 furthest = 0.0
                 decoded = decoder.op.outputs if decoder is not None else ()
-                own = [end for end in deployment.outputs if end.name not in decoded]
-                wants = {end.name: want for end, want in zip(own, expected, strict=True)}
+                model_outputs = [end for end in deployment.outputs if end.name not in decoded]
+                wants = {end.name: want for end, want in zip(model_outputs, expected, strict=True)}
                 if decoder is not None and decoding is not None:
-                    wants |= (boxes := decoder.expected(own, done.outputs))
+                    wants |= (boxes := decoder.expected(model_outputs, done.outputs))
                     number = decoding.detections + decoder.detections(boxes)
                     decoding = replace(decoding, detections=number)
                 for end in deployment.outputs:
                     want = wants[end.name]
                     got = done.outputs[end.name].reshape(end.model_shape)
                     elements += got.size
-                    found = compare(run, end.name, got, want)
-                    largest = round(found.largest(unit_of(end, want)), _DECIMALS)
+                    differing = compare(run, end.name, got, want)
+                    largest = round(differing.largest(unit_of(end, want)), _DECIMALS)
                     if decoding is not None and end.name in decoded:
-                        decoding = decoding.with_output(got.size, len(found))
-                        largest = max(largest, tolerance + 1.0) if len(found) else 0.0
-                    seen[end.name] = _with(seen.get(end.name), end, found, got.size, largest)
+                        decoding = decoding.with_output(got.size, len(differing))
+                        largest = max(largest, tolerance + 1.0) if len(differing) else 0.0
+                    seen[end.name] = _with(seen.get(end.name), end, differing, got.size, largest)
                     furthest = max(furthest, largest)
-                    if len(found):
-                        differences.append(found)
+                    if len(differing):
+                        differences.append(differing)
                 worst = max(worst, furthest)
                 if furthest > tolerance:
                     beyond.append(run)
@@ -313,7 +314,8 @@ def _by_operators(
     done: Inference,
     run: int,
 ) -> OperatorDifferences | None:
-    """Each operator alone; None where that cannot be told, or the board computes something else."""
+    """Compare each operator alone; None where that is not possible, or the board does not compute
+    what the reference does."""
     if not isinstance(reference, OnnxRuntime):
         return None
     given = [end.to_graph(inputs[end.name]) for end in deployment.inputs]
@@ -325,9 +327,9 @@ def _by_operators(
 
 
 def _with(
-    before: OutputDifference | None, end: End, found: Differing, elements: int, largest: float
+    before: OutputDifference | None, end: End, differing: Differing, elements: int, largest: float
 ) -> OutputDifference:
-    """What was seen of an output, with another run."""
+    """The differences of an output, with those of another run."""
     if before is None:
         in_float = end.tensor.dtype is DType.FLOAT32
         step = end.tensor.q.scale if end.model_dtype is DType.FLOAT32 and not in_float else 1.0
@@ -335,7 +337,7 @@ def _with(
     return replace(
         before,
         elements=before.elements + elements,
-        differing=before.differing + len(found),
+        differing=before.differing + len(differing),
         max_difference=max(before.max_difference, largest),
     )
 
@@ -373,7 +375,8 @@ class _Case:
 def _random_case(
     deployment: Deployment, rng: np.random.Generator, limits: Mapping[str, int]
 ) -> _Case:
-    """Big inputs are made on the board: an emulated serial port carries some 20 kB/s.
+    """A run on random inputs. Big ones are made on the board: an emulated serial port carries some
+    20 kB/s.
 
     Inputs named in `limits` are indices below that.
     """

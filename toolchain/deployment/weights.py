@@ -52,15 +52,15 @@ def external_options(options: PlanOptions, external: External) -> PlanOptions:
 
 
 def external_plan(plan: Plan, external: External) -> Plan:
-    """The plan with places for what is fetched, and without flash for what lies elsewhere.
+    """The plan with places for fetched constants, and without flash for those that lie elsewhere.
 
     Raises UnsupportedError for a model whose constants are needed beside its operators.
     """
     if external.fetched:
         if plan.graph.states or any(end.tensor.is_constant for end in plan.outputs):
-            what = "keeps state" if plan.graph.states else "has an output that is a constant"
+            reason = "keeps state" if plan.graph.states else "has an output that is a constant"
             raise UnsupportedError(
-                f"{plan.graph.name} {what}, whose bytes no operator fetches",
+                f"{plan.graph.name} {reason}, whose bytes no operator fetches",
                 remedies=["--weights external, in memory that the core can read"],
             )
         plan = with_fetches(plan)
@@ -128,14 +128,14 @@ def new_weights(
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     sources = generate(plan, target.core, root, name=code.name, external=True)
     assert sources.weights is not None
-    wanted, found = Layout(tuple(code.layout.items())), Layout(sources.weights.layout)
-    if wanted.digest != found.digest:
-        raise _refused(str(model), str(folder), wanted.differences(found))
+    wanted, given = Layout(tuple(code.layout.items())), Layout(sources.weights.layout)
+    if wanted.digest != given.digest:
+        raise _refused(str(model), str(folder), wanted.differences(given))
     return sources.weights.data
 
 
 def _refused(model: str, folder: str, differences: tuple[str, ...]) -> UnsupportedError:
-    shown = "\n".join(f"  {what}" for what in differences[:_DIFFERENCES_SHOWN])
+    shown = "\n".join(f"  {part}" for part in differences[:_DIFFERENCES_SHOWN])
     more = len(differences) - _DIFFERENCES_SHOWN
     return UnsupportedError(
         f"the code in {folder} cannot take the weights of {model}; what differs:\n{shown}"
@@ -148,7 +148,7 @@ def _refused(model: str, folder: str, differences: tuple[str, ...]) -> Unsupport
 
 
 def check_weights(blob: str | Path, folder: str | Path) -> dict[str, Any]:
-    """What a blob says of itself, if the code in `folder` takes it.
+    """The fields of a blob's header, if the code in `folder` takes it.
 
     Raises InputError, with the reason that the code would give, if it does not.
     """

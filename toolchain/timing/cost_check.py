@@ -21,7 +21,7 @@ from toolchain.progress import Report, silent
 from toolchain.report.latency import predict_latency
 
 _RUNS = 3
-"""Of which the median counts: the first finds caches empty."""
+"""Runs, of which the median counts: the first finds caches empty."""
 
 
 @dataclass(frozen=True)
@@ -149,12 +149,12 @@ def check_models(
     read_as: Sequence[str] = (),
 ) -> tuple[Check, ...]:
     """`check_model` for each model on each board that it fits."""
-    found: list[Check] = []
+    checks: list[Check] = []
     for board in board_names:
         for model in models:
-            report(f"{model.stem} on {board}", len(found), len(models) * len(board_names))
-            found += check_model(model, board, port, cmsis_nn_folder, read_as=read_as)
-    return tuple(found)
+            report(f"{model.stem} on {board}", len(checks), len(models) * len(board_names))
+            checks += check_model(model, board, port, cmsis_nn_folder, read_as=read_as)
+    return tuple(checks)
 
 
 def _error(predicted: int, measured: int) -> float:

@@ -63,7 +63,7 @@ def planned_kernels(
 def batches_of(
     planned: Iterator[tuple[Kernel, Plan]], target: Board
 ) -> Iterator[list[tuple[Kernel, Plan]]]:
-    """As many kernels in one firmware as fit, BATCH at most."""
+    """Batches of kernels for one firmware each: as many as fit, BATCH at most."""
     batch: list[tuple[Kernel, Plan]] = []
     for entry in planned:
         try:
@@ -113,7 +113,7 @@ def _united(folder: Path, listed: Sequence[Sequence[str]]) -> tuple[Path, ...]:
 
 
 def _apart(plan: Plan) -> Plan:
-    """The same, with every tensor in bytes of its own, so that nothing is a view."""
+    """The plan, with every tensor in bytes of its own, so that nothing is a view."""
     offsets, end = {}, 0
     for name, tensor in plan.graph.tensors.items():
         offsets[name] = end

@@ -135,8 +135,8 @@ def _finished(
     ends = [tensor.name for tensor in tensors if not tensor.is_constant]
     op = Op(spec.kind, spec.kind, tuple(inputs), ("y",), attributes)
     unknown = Tensor("y", (1,), DType.INT8, quantisation)
-    (found,) = spec.infer(op, Graph.build("k", [*tensors, unknown], [op], ends, ["y"]))
-    if any(dim < 1 for dim in found.shape):
-        raise ValueError(f"the result would have the shape {list(found.shape)}")
-    y = Tensor("y", found.shape, found.dtype, quantisation)
+    (result,) = spec.infer(op, Graph.build("k", [*tensors, unknown], [op], ends, ["y"]))
+    if any(dim < 1 for dim in result.shape):
+        raise ValueError(f"the result would have the shape {list(result.shape)}")
+    y = Tensor("y", result.shape, result.dtype, quantisation)
     return Graph.build("k", [*tensors, y], [op], ends, ["y"])

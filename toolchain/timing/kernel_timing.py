@@ -91,15 +91,15 @@ def read_kernels(source: Path, board: str) -> tuple[Kernel, ...]:
     core = find_board(board).core
     if source.suffix == ".json":
         graphs = read_shapes(source)
-        found = [Kernel(operator_key(lower(g, core), 0), g) for g in graphs]
-        return tuple({kernel.key: kernel for kernel in found}.values())
+        kernels = [Kernel(operator_key(lower(g, core), 0), g) for g in graphs]
+        return tuple({kernel.key: kernel for kernel in kernels}.values())
     return plan_kernels(plan_model(source, board, PlanOptions(nearly_free=False)))
 
 
 def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:
     """The distinct kernels that a plan runs, including copies; pure views are not kernels, nor are
     branches and loops."""
-    found: dict[Key, Kernel] = {}
+    kernels: dict[Key, Kernel] = {}
     for number, op in enumerate(plan.graph.ops):
         wanted = moves(op, plan.graph, plan.arena)
         if plan.lowered.kernels[number].nested:
@@ -111,11 +111,11 @@ def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:
             several = first.roomier() or first.forms()
             title = plan.lowered.kernels[number].title if several else ""
             alone = Kernel(key, graph, preference=preference, title=title)
-            found.setdefault(key, alone)
+            kernels.setdefault(key, alone)
         elif wanted:
             copying = copies_kernel(tuple(sorted(move.size_bytes for move in wanted)))
-            found.setdefault(copying.key, copying)
-    return tuple(found.values())
+            kernels.setdefault(copying.key, copying)
+    return tuple(kernels.values())
 
 
 def copies_kernel(sizes: tuple[int, ...]) -> Kernel:

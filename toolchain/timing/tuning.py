@@ -111,6 +111,6 @@ def tune(
 
 
 def _shape(plan: Plan) -> object:
-    """What two plans that are the same have in common."""
+    """The order and the offsets of a plan, by which plans are compared."""
     names = tuple(plan.graph.ops[i].name for i in plan.schedule.order)
     return names, tuple(sorted(plan.arena.offsets.items()))
