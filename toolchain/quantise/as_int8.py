@@ -1,8 +1,8 @@
 """A float graph as an int8 one of the same shape, without data: for sizes and time alone.
 
-Weights and scales are made up. What a converter would
-fold is folded: a product or a sum with a constant for each channel, after a convolution or a fully
-connected layer (a batch normalisation).
+Weights and scales are made up. Operators that a converter would fold are folded: a product or a sum
+with a constant for each channel, after a convolution or a fully connected layer (a batch
+normalisation).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from toolchain.quantise.tflite_rules import PRESCRIBED
 
 _ACTIVATION = Quantisation((0.046875,), (-3,))
 _CLAMPED = Quantisation((float(np.float32(6 / 255)),), (-128,))
-"""Of a ReLU's output: int8 is as wide as the ReLU lets through, as converters have it."""
+"""Quantisation of a ReLU's output: int8 spans the values that the ReLU lets through, as converters
+have it."""
 _SPREAD = 73.3
 """Standard deviation of integers spread evenly over [-127, 127]."""
 _REMEMBERED = 1024
@@ -41,7 +42,8 @@ _AFFINE = ("mul", "add", "sub")
 
 
 def as_int8(graph: Graph) -> Graph:
-    """`graph` is ready to compile (`passes.prepare`); what in it is no float stays as it is.
+    """The int8 form of `graph`, which is ready to compile (`passes.prepare`); tensors that are no
+    float stay as they are.
 
     A kind that has no int8 kernel is refused when the graph is lowered.
     """
@@ -117,14 +119,15 @@ def _set_output(op: Op, graph: Graph, tensors: dict[str, Tensor], view: Graph) -
 
 
 def _rounded(op: Op) -> Op:
-    """As TFLite rounds: ONNX's rounding has kernels of its own."""
+    """The attributes with TFLite's rounding: ONNX's has kernels of its own."""
     if getattr(op.attributes, "rounding", Rounding.TFLITE) is Rounding.TFLITE:
         return op
     return replace(op, attributes=replace(cast(Any, op.attributes), rounding=Rounding.TFLITE))
 
 
 def _folded(graph: Graph) -> Graph:
-    """Without products and sums of a constant for each channel behind a layer with weights."""
+    """The graph without products and sums of a constant for each channel behind a layer with
+    weights."""
     renamed: dict[str, str] = {}
     ops: list[Op] = []
     layers: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Which part of a model computes in float32, and what int8 would save."""
+"""The part of a model that computes in float32, and the savings of int8."""
 
 from __future__ import annotations
 

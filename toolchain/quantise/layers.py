@@ -1,4 +1,4 @@
-"""What int8 costs a model, tensor by tensor and output by output."""
+"""The loss by int8, tensor by tensor and output by output."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def _quantised(
     target, graph = folder / "int8.onnx", onnx.load(str(prepared)).graph
 
     class Reader(_Samples, quantization.CalibrationDataReader):  # type: ignore[misc, name-defined]
-        """onnxruntime asks for its own base class."""
+        """A reader with the base class that onnxruntime asks for."""
 
     logging.disable(logging.WARNING)  # it warns of what it then handles
     try:

@@ -65,7 +65,7 @@ def _converted(model: Any, samples: Sequence[Sample] | None) -> bytes:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """The converter prints what it saves."""
+    """Keep the converter from printing."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         yield
@@ -81,12 +81,12 @@ def _compared(
         for op in before._get_ops_details()
         for tensor in op["outputs"]  # by index
     }
-    own = {detail["name"]: detail for detail in before.get_tensor_details()}
+    wide = {detail["name"]: detail for detail in before.get_tensor_details()}
     other = {detail["name"]: detail for detail in after.get_tensor_details()}
     ends = [detail["name"] for detail in before.get_output_details()]
     both = [
         name
-        for name, detail in own.items()
+        for name, detail in wide.items()
         if detail["index"] in makers and name in other and name not in ends
     ]
     sums = {name: Sums() for name in (*both, *ends)}
@@ -97,13 +97,13 @@ def _compared(
                 interpreter.set_tensor(detail["index"], _stored(values, detail))
             interpreter.invoke()
         for name in both:
-            want = before.get_tensor(own[name]["index"])
+            want = before.get_tensor(wide[name]["index"])
             sums[name].add(want, _real(after.get_tensor(other[name]["index"]), other[name]))
         pairs = zip(before.get_output_details(), after.get_output_details(), strict=True)
         for name, (want, got) in zip(ends, pairs, strict=True):
             value = _real(after.get_tensor(got["index"]), got)
             sums[name].add(before.get_tensor(want["index"]), value)
-    layers = tuple(sums[name].layer(name, makers[own[name]["index"]].lower()) for name in both)
+    layers = tuple(sums[name].layer(name, makers[wide[name]["index"]].lower()) for name in both)
     return layers, tuple(sums[name].output(name) for name in ends)
 
 
@@ -122,13 +122,13 @@ def _stored(values: NDArray[Any], detail: dict[str, Any]) -> NDArray[Any]:
         return values.astype(detail["dtype"])
     info = np.iinfo(detail["dtype"])
     stored = np.clip(np.rint(values / scale) + zero_point, info.min, info.max)
-    found: NDArray[Any] = stored.astype(detail["dtype"])
-    return found
+    elements: NDArray[Any] = stored.astype(detail["dtype"])
+    return elements
 
 
 def _real(values: NDArray[Any], detail: dict[str, Any]) -> NDArray[Any]:
     scale, zero_point = detail["quantization"]
     if not scale:
         return values
-    found: NDArray[Any] = scale * (values.astype(np.float64) - zero_point)
-    return found
+    reals: NDArray[Any] = scale * (values.astype(np.float64) - zero_point)
+    return reals

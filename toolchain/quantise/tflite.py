@@ -58,9 +58,9 @@ def quantise_tflite(
     samples = [sample for file in data for sample in read_samples([file], ends, scaling)]
     if not samples:
         raise InputError("no data to calibrate with: give at least one file with --data")
-    found = tflite_model.ranges(wide, samples, report)
+    ranges = tflite_model.ranges(wide, samples, report)
     report("writing int8")
-    made = quantised(wide, found, per_channel=per_channel)
+    made = quantised(wide, ranges, per_channel=per_channel)
     written = tflite_model.with_archive_of(given, made.data)
     rough = tflite_model.interpreter(made.data)
     compared = samples[:MOST_COMPARED]

@@ -163,7 +163,7 @@ class _Widened:
         graph.operators = kept
 
     def _give_bias(self, graph: Any, op: Any) -> None:
-        """Zeros where there is none: LiteRT's default kernels crash on it."""
+        """Add a bias of zeros where there is none: LiteRT's default kernels crash without one."""
         x, w, *bias = (int(i) for i in op.inputs)
         shape = graph.tensors[w].shape
         if bias[:1] not in ([], [-1]) or graph.tensors[x].type != self._types.FLOAT32:
@@ -235,13 +235,13 @@ def ranges(data: bytes, samples: Sequence[Sample], report: Report = silent) -> d
     """Least and greatest value of each float tensor over the samples, by its number."""
     machine = interpreter(data)
     details = [d for d in machine.get_tensor_details() if d["dtype"] is np.float32]
-    found = {int(d["index"]): Range() for d in details}
+    seen_by_tensor = {int(d["index"]): Range() for d in details}
     for number, sample in enumerate(samples):
         report("calibrating", number, len(samples))
         run(machine, sample)
-        for index, seen in found.items():
+        for index, seen in seen_by_tensor.items():
             try:
                 seen.add(machine.get_tensor(index))
             except ValueError:  # a scratch tensor of a kernel
                 continue
-    return found
+    return seen_by_tensor

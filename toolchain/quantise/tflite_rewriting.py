@@ -28,7 +28,7 @@ else:
     schema = lazy("ai_edge_litert.schema_py_generated", VERIFY)
 
 _BIAS_MOST = 2**30
-"""Of int32's 2**31, so that sums have room."""
+"""The largest bias, of int32's 2**31, so that sums have room."""
 
 
 def _numbers(given: Sequence[int] | None) -> list[int]:
@@ -51,15 +51,15 @@ class _Group:
     fixed: Fixed | None = None
 
 
-def quantised(data: bytes, found: Mapping[int, Range], *, per_channel: bool = True) -> Made:
+def quantised(data: bytes, ranges: Mapping[int, Range], *, per_channel: bool = True) -> Made:
     """The int8 form of a float file (`widened`) whose tensors have these ranges. Its ends stay
     float."""
-    return _Rewriter(object_of(data), found, per_channel).made()
+    return _Rewriter(object_of(data), ranges, per_channel).made()
 
 
 class _Rewriter:
-    def __init__(self, model: Any, found: Mapping[int, Range], per_channel: bool) -> None:
-        self._model, self._found, self._per_channel = model, found, per_channel
+    def __init__(self, model: Any, ranges: Mapping[int, Range], per_channel: bool) -> None:
+        self._model, self._ranges, self._per_channel = model, ranges, per_channel
         self._graph = model.subgraphs[0]
         self._kinds: Any = schema.TensorType
         self._groups: dict[int, _Group] = {}
@@ -127,7 +127,8 @@ class _Rewriter:
         return values_of(self._model, self._graph, index)
 
     def _rule(self, op: Any) -> Rule | None:
-        """None where the operator stays as it is; why is noted where it computes in float."""
+        """The rule for an operator; None where it stays as it is, with the reason noted where it
+        computes in float."""
         name = code_of(self._model, op)
         ends = [int(i) for i in (*op.inputs, *op.outputs)]
         if not any(self._is_float(i) for i in ends):
@@ -172,7 +173,7 @@ class _Rewriter:
 
     def _group(self, index: int) -> _Group:
         if index not in self._groups:
-            seen = self._found.get(index, Range())
+            seen = self._ranges.get(index, Range())
             known = Range(seen.low, seen.high)
             value = self._constant(index)
             if value is not None:
@@ -241,15 +242,15 @@ class _Rewriter:
         if index not in self._int8:
             self._int8[index] = self._tensor(index, "_int8", scaling)
             self._convert("QUANTIZE", index, self._int8[index])
-        own = self._int8[index]
+        stored = self._int8[index]
         if wanted is None or wanted == scaling:
-            return own
+            return stored
         other = self._tensor(index, "_rescaled", wanted)
-        self._convert("QUANTIZE", own, other)
+        self._convert("QUANTIZE", stored, other)
         return other
 
     def _as_float(self, index: int) -> int:
-        """A tensor as whoever stays in float reads it."""
+        """The float tensor, for operators that stay in float."""
         if index not in self._int8 or index in self._float:
             return index
         if self._ops and index in {int(i) for i in self._graph.inputs}:

@@ -1,6 +1,6 @@
 """How a TFLite operator is quantised to int8, by LiteRT's quantisation specification.
 
-What a kind's own file says is not said again: whether it moves stored bytes, and so keeps their
+Left out are the facts in a kind's own file: whether it moves stored bytes, and so keeps their
 scale, and which types it takes.
 """
 
@@ -88,7 +88,7 @@ def _int8_kinds() -> Mapping[str, Form[Any]]:
 
 
 def rule_of(builtin: str) -> Rule | None:
-    """None for an operator that stays in float."""
+    """The rule for an operator; None where it stays in float."""
     spec = _int8_kinds().get(builtin)
     if spec is None or spec.kind in _LEFT:
         return None

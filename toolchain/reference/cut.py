@@ -49,10 +49,10 @@ def parts(model: FileModel, choice: Sequence[object]) -> tuple[Part, ...]:
     levels: list[int] = []
     for place, op in enumerate(model.ops):
         before = [producer[i] for i in op.inputs if producer.get(i, place) < place]
-        own = choice[place]
-        levels.append(max((levels[p] + (choice[p] != own) for p in before), default=0))
+        judged = choice[place]
+        levels.append(max((levels[p] + (choice[p] != judged) for p in before), default=0))
     keys = sorted(
-        {(level, choice.index(own)) for level, own in zip(levels, choice, strict=True)},
+        {(level, choice.index(judged)) for level, judged in zip(levels, choice, strict=True)},
     )
     groups = [
         tuple(p for p in range(len(choice)) if (levels[p], choice[p]) == (level, choice[first]))
@@ -62,7 +62,7 @@ def parts(model: FileModel, choice: Sequence[object]) -> tuple[Part, ...]:
 
 
 def part_of(model: FileModel, ops: Sequence[int]) -> Part:
-    """These operators, whatever else the file holds."""
+    """The part of these operators."""
     inside = set(ops)
     carried = set(model.inputs) | {i for op in model.ops for i in op.outputs}
     wanted = set(model.outputs) | {
@@ -104,10 +104,10 @@ class Cutter:
             raise InputError(f"the file cannot be taken apart: {error}") from error
         self._file = model
         main = self._model.subgraphs[0]
-        for found, tensor in zip(model.tensors, main.tensors, strict=True):
+        for given, tensor in zip(model.tensors, main.tensors, strict=True):
             tensor.name = _legible(tensor.name)
-            known = graph.tensors.get(found.name)
-            if known is not None and not known.is_constant and not found.variable:
+            known = graph.tensors.get(given.name)
+            if known is not None and not known.is_constant and not given.variable:
                 tensor.shape, tensor.shapeSignature = list(known.shape), None
 
     def written(self, part: Part) -> bytes:
@@ -121,9 +121,9 @@ class Cutter:
             tensor if i in touched else _nothing(f"unused_{i}")
             for i, tensor in enumerate(whole.tensors)
         ]
-        found = [whole.operators[self._file.ops[place].index] for place in part.ops]
-        used = sorted({op.opcodeIndex for op in found})
-        main.operators = [self._renumbered(op, used) for op in found]
+        operators = [whole.operators[self._file.ops[place].index] for place in part.ops]
+        used = sorted({op.opcodeIndex for op in operators})
+        main.operators = [self._renumbered(op, used) for op in operators]
         main.inputs, main.outputs = list(part.reads), list(part.writes)
         kept = {whole.tensors[i].buffer for i in touched}
         model.version = self._model.version
@@ -155,7 +155,7 @@ class Cutter:
 
 
 def _legible(name: bytes | None) -> bytes | None:
-    """What runtimes take for text, of the same length."""
+    """A name of equal length that runtimes take for text."""
     if name is None:
         return None
     try:
@@ -166,7 +166,8 @@ def _legible(name: bytes | None) -> bytes | None:
 
 
 def _nothing(name: str) -> Any:
-    """A tensor that no operator touches: the others may be what a runtime refuses a file for."""
+    """A placeholder for a tensor that no operator touches: a runtime may refuse the file for the
+    original."""
     types: Any = schema
     tensor = types.TensorT()
     tensor.name, tensor.shape, tensor.type = name, [1], types.TensorType.UINT8
@@ -180,4 +181,4 @@ def shared_variables(model: FileModel, made: Sequence[Part]) -> bool:
         for i, tensor in enumerate(model.tensors)
         if tensor.variable
     }
-    return any(len(found) > 1 for found in users.values())
+    return any(len(using) > 1 for using in users.values())

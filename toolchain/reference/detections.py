@@ -1,4 +1,4 @@
-"""What LiteRT leaves undefined behind a detector: the places beyond the boxes that were found."""
+"""Places that LiteRT leaves undefined behind a detector: those beyond the boxes that it reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def without_rest(op: FileOp, values: Mapping[int, Array]) -> dict[int, Array]:
     """
     if len(op.outputs) != 4 or op.outputs[3] not in values:
         return {}
-    found = int(values[op.outputs[3]].reshape(-1)[0])
+    count = int(values[op.outputs[3]].reshape(-1)[0])
     regular = bool(getattr(op.options, "use_regular_nms", False))
     step = 1 if regular else int(op.options.max_classes_per_detection)
     given = step if regular else min(step, int(op.options.num_classes))
@@ -24,6 +24,6 @@ def without_rest(op: FileOp, values: Mapping[int, Array]) -> dict[int, Array]:
         if index in values:
             whole = values[index].copy()
             boxes = whole.reshape(whole.shape[1] // step, step, -1)
-            boxes[found:], boxes[:, given:] = 0, 0
+            boxes[count:], boxes[:, given:] = 0, 0
             settled[index] = whole
     return settled

@@ -146,18 +146,18 @@ RULES: tuple[Rule, ...] = (
 def rule_of(op: FileOp, model: FileModel) -> Rule:
     """The first rule that takes the operator; the last rule takes all.
 
-    For one that calls subgraphs, the judges that are right on every operator in these, too.
+    An operator that calls subgraphs has the judges that are right on every operator in these, too.
     """
-    own = _rule_of(op, model)
+    outer = _rule_of(op, model)
     called = [model.others[number - 1] for number in sorted(reached(model, op))]
     inner = {_rule_of(each, subgraph): None for subgraph in called for each in subgraph.ops}
-    special = [rule for rule in inner if rule is not own]
-    judges = tuple(judge for judge in own.judges if all(judge in r.judges for r in special))
+    special = [rule for rule in inner if rule is not outer]
+    judges = tuple(judge for judge in outer.judges if all(judge in r.judges for r in special))
     if not special or (not judges and all(rule.judges for rule in special)):
-        return own
+        return outer
     why = "; ".join(rule.why for rule in special)
     tolerance = tuple(each for rule in special for each in rule.tolerance)
-    return replace(own, judges=judges, why=why, tolerance=tolerance)
+    return replace(outer, judges=judges, why=why, tolerance=tolerance)
 
 
 def _rule_of(op: FileOp, model: FileModel) -> Rule:

@@ -30,10 +30,10 @@ _DECIMALS = 4
 
 @dataclass(frozen=True)
 class OperatorDifferences:
-    """`runs`: those compared so. `tensors`: how many were compared in each: all that the file
-    quantises, and its float outputs. `elements`: of all of them. `worst`: the operator that differs
-    most, by `max_difference` steps of its output's scale or, of a float output, 2^-16 of its
-    largest element.
+    """`runs`: the runs compared so. `tensors`: how many were compared in each: all that the file
+    quantises, and its float outputs. `elements`: their number in all tensors. `worst`: the operator
+    that differs most, by `max_difference` steps of its output's scale or, of a float output, 2^-16
+    of its largest element.
     """
 
     runs: tuple[int, ...]
@@ -71,7 +71,8 @@ def operator_differences(
     inputs: Sequence[Array],
     run: int,
 ) -> OperatorDifferences:
-    """`given`: what ONNX Runtime computes of the tensors in `stored`, and of the outputs.
+    """Compare each operator. `given`: ONNX Runtime's values of the tensors in `stored`, and of the
+    outputs.
 
     A float output of the model may have the name of the tensor that was quantised from it. Its
     integers are then another tensor's, and are not compared.

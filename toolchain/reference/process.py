@@ -68,8 +68,8 @@ class RuntimeProcess:
     def ask(
         self, runtime: Runtime, message: dict[str, Any], parts: Sequence[bytes] = ()
     ) -> tuple[dict[str, Any], list[bytes]]:
-        """One answer. Raises RefusedError; InputError where the runtime crashed, or took longer
-        than the limit; its process is gone then.
+        """Send a request, and return its answer. Raises RefusedError; InputError where the runtime
+        crashed, or took longer than the limit; its process is gone then.
         """
         source, target = self._process.stdout, self._process.stdin
         assert source is not None and target is not None
@@ -81,8 +81,8 @@ class RuntimeProcess:
                 self._process.kill()
                 self._process.wait()
                 if expired.is_set():
-                    what = f"{runtime.title}, the reference,"
-                    raise too_slow(what, self._limit_seconds) from error
+                    inference = f"{runtime.title}, the reference,"
+                    raise too_slow(inference, self._limit_seconds) from error
                 raise InputError(
                     f"{runtime.title} crashed on this file: no reference here can judge it"
                 ) from error

@@ -1,4 +1,4 @@
-"""What every reference offers; and Thimble's own one, the operators' NumPy references."""
+"""The interface of references; and Thimble's own one, the operators' NumPy references."""
 
 from __future__ import annotations
 

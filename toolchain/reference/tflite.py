@@ -115,7 +115,7 @@ class _Choosing:
         raise _NoJudgeError(f"{op}: {'; '.join(self.refusals.get(place, [rule.why]))}")
 
     def steps(self) -> tuple[_Step, ...]:
-        """Raises _NoJudgeError; InputError where a runtime crashes."""
+        """Open all parts. Raises _NoJudgeError; InputError where a runtime crashes."""
         if not can_be_cut(self.model):
             return (self._whole(),)
         while True:
@@ -138,16 +138,16 @@ class _Choosing:
         for judge in every[0]:
             if all(judge in judges for judges in every):
                 try:
-                    found = open_model(self.process, judge, self.data, len(self.model.outputs))
+                    opened = open_model(self.process, judge, self.data, len(self.model.outputs))
                 except RefusedError as error:
                     said.append(f"{judge.title}: {_line(error)}")
                     continue
                 self.turn = [judges.index(judge) for judges in every]
-                return _Step(Part(part.ops, self.model.inputs, self.model.outputs), found)
+                return _Step(Part(part.ops, self.model.inputs, self.model.outputs), opened)
         raise _NoJudgeError("; ".join(said) or "no runtime is right on all of its operators")
 
     def _open(self, part: Part, alone: bool) -> _Step | None:
-        """None where operators of the part now have other judges."""
+        """Open a part; None where a runtime refused and operators now have other judges."""
         try:
             return self._step(part, alone)
         except RefusedError as error:
@@ -155,19 +155,20 @@ class _Choosing:
                 self._refused(part.ops[0], error)
                 return None
             whole = error
-        found = False
+        any_refused = False
         for place in part.ops:
             try:
                 self._step(part_of(self.model, [place]), alone=False)
             except RefusedError as error:
                 self._refused(place, error)
-                found = True
-        if not found:
+                any_refused = True
+        if not any_refused:
             raise _NoJudgeError(f"{self.judge(part.ops[0]).title}: {_line(whole)}")
         return None
 
     def _step(self, part: Part, alone: bool) -> _Step:
-        """Of the file as it is, where one runtime takes all of it; else of a copy."""
+        """Open a part in its runtime: the file as it is, where one runtime takes all of it; else a
+        copy."""
         runtime = self.judge(part.ops[0])
         refused: RefusedError | None = None
         if alone:
@@ -198,11 +199,11 @@ class _Choosing:
 
     def judges(self) -> tuple[Judge, ...]:
         """One for each runtime, with all of its reasons."""
-        found: dict[Runtime, list[int]] = {}
+        places_of: dict[Runtime, list[int]] = {}
         for place in range(len(self.rules)):
-            found.setdefault(self.judge(place), []).append(place)
+            places_of.setdefault(self.judge(place), []).append(place)
         judges = []
-        for runtime, places in found.items():
+        for runtime, places in places_of.items():
             rules = [self.rules[place] for place in places]
             chosen = [rule.why for rule in rules if rule.judges[0] is runtime is not _USUAL]
             said = [text for place in places for text in self.refusals.get(place, [])]
@@ -214,7 +215,7 @@ class _Choosing:
 
 
 def _line(error: Exception) -> str:
-    """What a runtime said, on one line and not too long."""
+    """The message of a runtime on one line, cut to 200 characters."""
     text = " ".join(str(error).split())
     return text if len(text) <= 200 else text[:200] + "..."
 

@@ -1,4 +1,4 @@
-"""What reference runtimes leave unwritten in outputs, and Thimble's kernels fill with 0."""
+"""Places of outputs that reference runtimes leave unwritten, and Thimble's kernels fill with 0."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from toolchain.reference.detections import without_rest
 
 
 def leaves_places(op: FileOp) -> bool:
-    """Whether it does so: it is then judged alone, for what lies there not to be another's."""
+    """Whether a reference leaves places of the operator's outputs unwritten. The operator is then
+    judged alone, lest bytes of another one lie there."""
     return op.custom in _FILLED
 
 
 def filled(op: FileOp, values: Mapping[int, Array]) -> dict[int, Array]:
-    """Its outputs, by tensor, with 0 in such places, as far as `values` say which these are."""
+    """The operator's outputs, by tensor, with 0 in such places, as far as `values` say which these
+    are."""
     return _FILLED[op.custom](op, values) if leaves_places(op) else {}
 
 
 def _valid_frames(op: FileOp, values: Mapping[int, Array]) -> dict[int, Array]:
-    """The second output says whether the first one is valid."""
+    """Fill frames that the second output marks as invalid."""
     frames, valid = op.outputs if len(op.outputs) == 2 else (-1, -1)
     if frames not in values or valid not in values or values[valid].all():
         return {}
@@ -32,7 +34,7 @@ def _valid_frames(op: FileOp, values: Mapping[int, Array]) -> dict[int, Array]:
 
 
 def _part_of_spectrum(op: FileOp, values: Mapping[int, Array]) -> dict[int, Array]:
-    """The energies from `start_index` to before `end_index` are computed."""
+    """Fill the energies outside of `start_index` to before `end_index`."""
     settled = {}
     for index in op.outputs[:1]:
         if index in values:
