@@ -71,8 +71,8 @@ def _joined(graph: Graph, cells: list[list[int]]) -> list[list[int]]:
 
 
 def moved_bytes(graph: Graph, index: int) -> int:
-    """Bytes that an operator reads and writes, each tensor once: activations, weights, results. Of
-    an input that arrives by rows those that it takes.
+    """Bytes that an operator reads and writes, each tensor once: activations, weights, results. An
+    input that arrives by rows counts with the rows that the operator takes.
     """
     op = graph.ops[index]
     names = dict.fromkeys((*op.present_inputs(), *op.outputs))

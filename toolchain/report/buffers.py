@@ -19,16 +19,16 @@ def buffers_json(plan: Plan) -> list[dict[str, Any]]:
     views of it are one entry; those for which the plan chose a copy are another.
     """
     problem = memory_problem(plan.lowered, progressive=bool(plan.unsplit_bytes))
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     runs = problem.live_runs(plan.schedule.order)
     for buffer, live in zip(problem.buffers, runs, strict=True):
         base = _base(plan, buffer, live)
         if base is not None:
             names = [member.tensor for member in buffer.members]
-            found.append(_entry(names, base, buffer.size_bytes, live))
+            entries.append(_entry(names, base, buffer.size_bytes, live))
             continue
-        found += _as_laid(plan, [member.tensor for member in buffer.members])
-    return [entry for entry in found if entry["runs"]]
+        entries += _as_laid(plan, [member.tensor for member in buffer.members])
+    return [entry for entry in entries if entry["runs"]]
 
 
 def _base(plan: Plan, buffer: Buffer, live: Sequence[LiveRun]) -> int | None:
@@ -44,7 +44,8 @@ def _base(plan: Plan, buffer: Buffer, live: Sequence[LiveRun]) -> int | None:
 
 
 def _as_laid(plan: Plan, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Tensors of which the plan copies some: those that live together in one place are an entry."""
+    """Entries of tensors some of which the plan copies: tensors that live together in one place are
+    one entry."""
     offsets, lifetimes = plan.arena.offsets, plan.arena.lifetimes
     placed = sorted((lifetimes[name], offsets[name], name) for name in names if name in offsets)
     groups: list[tuple[tuple[int, int], int, int, list[str]]] = []

@@ -59,19 +59,29 @@ def end_from_json(data: object, where: str) -> End:
     if min(entry.shape, default=1) < 0 or math.prod(entry.shape) > _MOST_ELEMENTS:
         raise InputError(f"{where}: shape is {list(entry.shape)}, which is impossible")
     tensor = Tensor(entry.name, entry.shape, entry.dtype, entry.quantisation)
-    own = entry.model
-    for quantisation in (entry.quantisation, own.quantisation if own else None):
+    model_side = entry.model
+    for quantisation in (entry.quantisation, model_side.quantisation if model_side else None):
         if quantisation is not None and not _whole(quantisation):
             raise InputError(f"{where}: an input or output has one scale, above 0, and one zero")
-    if own is None:
+    if model_side is None:
         return End(tensor)
-    if own.permutation and sorted(own.permutation) != list(range(len(entry.shape))):
-        raise InputError(f"{where}: model: permutation is {list(own.permutation)}, which is none")
-    if (own.dtype is not entry.dtype or own.quantisation) and entry.quantisation is None:
+    if model_side.permutation and sorted(model_side.permutation) != list(range(len(entry.shape))):
+        raise InputError(
+            f"{where}: model: permutation is {list(model_side.permutation)}, which is none"
+        )
+    if (
+        model_side.dtype is not entry.dtype or model_side.quantisation
+    ) and entry.quantisation is None:
         raise InputError(f"{where}: quantisation is null, and the model's side differs")
     return End(
         tensor,
-        Boundary(tensor.name, own.dtype, own.quantisation, own.permutation, own.halves_to_even),
+        Boundary(
+            tensor.name,
+            model_side.dtype,
+            model_side.quantisation,
+            model_side.permutation,
+            model_side.halves_to_even,
+        ),
     )
 
 

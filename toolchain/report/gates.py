@@ -31,7 +31,7 @@ _UNITS: Mapping[str, Mapping[str, float]] = {
     "db": {"": 1.0, "dB": 1.0},
     "agreement": {"": 1.0, "%": 0.01},
 }
-"""What a number may be followed by, for fields that end so; _COUNTS for the others."""
+"""Units that a number may have, by the ending of its field; _COUNTS for other fields."""
 _DECIBELS = "_db"
 _NAMES = {
     "arena": "arena_bytes",
@@ -61,12 +61,13 @@ class Gate:
     number: float
 
     def holds(self, result: Mapping[str, Any]) -> bool:
-        """Of any of the numbers that the field has (a list has several). NaN is never as wanted.
+        """Whether the condition holds for any number of the field (a list has several). NaN never
+        passes: it meets every condition.
 
         Raises InputError where the result has no such number, with those that it has.
         """
-        found = list(_numbers(result, self.field))
-        if not found:
+        numbers = list(_numbers(result, self.field))
+        if not numbers:
             short = sorted(n for n, f in _NAMES.items() if [*_numbers(result, f)])
             known = [*_known(result, "")]
             more = ["..."] if len(known) > _SHOWN else []
@@ -75,11 +76,11 @@ class Gate:
                 f"--fail-on {self.text!r}: the result has no number {self.field!r}; it has {listed}"
             )
         compare = _OPERATORS[self.comparison]
-        return any(math.isnan(value) or compare(value, self.number) for value in found)
+        return any(math.isnan(value) or compare(value, self.number) for value in numbers)
 
 
 def gates(conditions: Sequence[str] | None) -> tuple[Gate, ...]:
-    """Raises InputError for what is no condition."""
+    """Parse conditions. Raises InputError for a text that is none."""
     return tuple(_gate(text) for text in conditions or ())
 
 
@@ -114,14 +115,14 @@ def check(conditions: Sequence[Gate], result: Mapping[str, Any]) -> None:
 def broken(
     conditions: Sequence[Gate], rows: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> dict[str, str]:
-    """The rows, by name, that break conditions, and what they say there."""
-    found: dict[str, str] = {}
+    """The rows, by name, that break conditions, each with these conditions and its numbers."""
+    told_of: dict[str, str] = {}
     for name, row in rows:
         able = [gate for gate in conditions if [*_numbers(row, gate.field)]]
         told = [f"{_said(gate, row)} (--fail-on {gate.text!r})" for gate in able if gate.holds(row)]
         if told:
-            found[name] = "; ".join(told)
-    return found
+            told_of[name] = "; ".join(told)
+    return told_of
 
 
 def check_rows(
@@ -155,7 +156,7 @@ def _said(gate: Gate, result: Mapping[str, Any]) -> str:
 
 
 def _numbers(value: Any, field: str) -> Iterator[float]:
-    """What stands under a field; of each entry where lists are on the way."""
+    """Numbers under a field; those of each entry where lists are on the way."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         for entry in value:
             yield from _numbers(entry, field)

@@ -1,4 +1,4 @@
-"""What the operator kinds can do, from their specs: the table of `thimble ops`."""
+"""Features of the operator kinds, from their specs: the table of `thimble ops`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def kinds(wanted: Sequence[str] = ()) -> tuple[Kind, ...]:
 
 
 def matching(names: Iterable[str], wanted: Sequence[str]) -> tuple[str, ...]:
-    """Those of `names` that contain one of `wanted`, ignoring case; all if nothing is wanted."""
+    """The `names` that contain one of `wanted`, ignoring case; all if nothing is wanted."""
     words = [word.casefold() for word in wanted]
     return tuple(n for n in names if not words or any(word in n.casefold() for word in words))
 
@@ -120,13 +120,14 @@ def _names(spec: OpSpec) -> list[str]:
 
 
 def _tflite_names(spec: OpSpec) -> tuple[str, ...]:
-    """Those of all element types."""
+    """TFLite's names of a kind, for all element types."""
     bindings = [form.tflite for form in spec.forms if form.tflite is not None]
     return tuple(dict.fromkeys(name for binding in bindings for name in binding.builtins))
 
 
 def _onnx_names(spec: OpSpec) -> tuple[str, ...]:
-    """Those of ONNX itself: what the front end makes for its own use has a domain."""
+    """ONNX's names of a kind. Names with a domain are left out: the front end makes them for its
+    own use."""
     return tuple(name for name in (spec.onnx.operators if spec.onnx else ()) if "." not in name)
 
 
@@ -171,33 +172,36 @@ def _kernels(functions: set[str], samples: Sequence[Graph]) -> tuple[str, ...]:
 
 def _memory(spec: OpSpec, samples: Sequence[Graph]) -> tuple[str, ...]:
     claims = [claim for graph in samples for claim in kernel_of(graph.ops[0], graph, HOST).overlaps]
-    found = {
+    claimed = {
         "view": any(spec.aliases(graph.ops[0], graph) for graph in samples),
         "in place": any(claim.lead_bytes == 0 for claim in claims),
         "diagonal": any(claim.lead_bytes != 0 for claim in claims),
     }
-    return tuple(name for name, holds in found.items() if holds)
+    return tuple(name for name, holds in claimed.items() if holds)
 
 
 def _sums(spec: OpSpec, samples: Sequence[Graph]) -> str:
-    found = any(spec.reductions(graph.ops[0], graph) for graph in samples)
-    return "; sums" if found else ""
+    reduces = any(spec.reductions(graph.ops[0], graph) for graph in samples)
+    return "; sums" if reduces else ""
 
 
 def _splits(spec: OpSpec, samples: Sequence[Graph]) -> str:
-    """Rank by rank would say too much: all axes, all but the last, or their numbers."""
-    found, last = set(), False
+    """The axes along which a kind splits: all, all but the last, or their numbers, over all
+    ranks."""
+    splittable, last = set(), False
     every = True
     for graph in samples:
         rank = len(graph.output(graph.ops[0]).shape)
         axes = {axis.axis for axis in spec.axes(graph.ops[0], graph)}
-        found |= axes
+        splittable |= axes
         every &= axes == set(range(rank))
         last |= rank - 1 in axes and rank > 0
-    if not found:
+    if not splittable:
         return ""
     if every:
         return "every axis"
     if not last:
-        return "leading axes" if 0 in found else f"axes {', '.join(map(str, sorted(found)))}"
-    return f"axes {', '.join(map(str, sorted(found)))}"
+        return (
+            "leading axes" if 0 in splittable else f"axes {', '.join(map(str, sorted(splittable)))}"
+        )
+    return f"axes {', '.join(map(str, sorted(splittable)))}"

@@ -36,7 +36,7 @@ class Latency:
 
     @property
     def basis(self) -> Basis:
-        """Of the total."""
+        """The basis of the total."""
         return basis_of_sum(cost.basis for cost in self.costs if cost.count)
 
     @property
@@ -100,13 +100,14 @@ def step_line(plan: Plan, latency: Latency) -> str:
     time = time_text(
         latency.counts[number], latency.unit, latency.costs[number].basis, latency.clock_hz
     )
-    what = f"a block of {op.part_of!r}" if op.part_of else f"{op.name!r}"
+    operator = f"a block of {op.part_of!r}" if op.part_of else f"{op.name!r}"
     part = share(latency.counts[number], latency.total)
-    return f"Longest step: {op.kind}, {what}, {time}, {part} of a run."
+    return f"Longest step: {op.kind}, {operator}, {time}, {part} of a run."
 
 
 def _cost(plan: Plan, number: int, costs_from: CostModel) -> Cost:
-    """What lies in place costs nothing; what only copies costs copies."""
+    """The cost of an operator: nothing if its outputs lie in place, that of copies if it only
+    copies."""
     wanted = moves(plan.graph.ops[number], plan.graph, plan.arena)
     if wanted is None:
         return costs_from.cost(plan.lowered, number)

@@ -45,7 +45,7 @@ class OperatorTable:
         yield table
 
     def _without(self, left_out: tuple[str, ...]) -> Table:
-        """Says in its caption what is left out."""
+        """The table without some columns, which its caption names."""
         missing = f"left out for want of width: {', '.join(left_out)}" if left_out else ""
         table = Table(
             header_style="bold",
@@ -106,7 +106,7 @@ def operator_table(plan: Plan, latency: Latency) -> OperatorTable:
 
 
 def _place(plan: Plan, tensor: str) -> str:
-    """Its offset; in an arena over banks the bank and the offset there."""
+    """An operator's place: its offset; in an arena over banks the bank and the offset there."""
     arena = plan.arena
     if tensor not in arena.offsets:
         return "-"

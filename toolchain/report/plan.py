@@ -159,7 +159,7 @@ def kernels_json(plan: Plan) -> dict[str, Any]:
 
 
 def kernel_lines(plan: Plan) -> tuple[str, ...]:
-    """The same for people; nothing where no kernels were asked for."""
+    """`kernels_json` as lines for people; none where no kernels were asked for."""
     wanted = plan.lowered.preference
     if wanted is Preference.AUTO:
         return ()
@@ -173,7 +173,8 @@ def kernel_lines(plan: Plan) -> tuple[str, ...]:
 
 
 def split_lines(plan: Plan) -> tuple[str, ...]:
-    """What splitting operators saves and costs; nothing where none is split."""
+    """Lines on the RAM that splitting saves and the time that it costs; none where nothing is
+    split."""
     if not plan.unsplit_bytes:
         return ()
     whole, arena = plan.unsplit_bytes, plan.arena.size_bytes
@@ -187,9 +188,9 @@ def split_lines(plan: Plan) -> tuple[str, ...]:
 
 
 def rows_lines(plan: Plan, held_bytes: int = 0) -> tuple[str, ...]:
-    """What of an input is in RAM that arrives by rows; nothing where none does.
+    """Lines on the RAM of an input that arrives by rows; none where none does.
 
-    `held_bytes`: what the linked firmware keeps of it beside.
+    `held_bytes`: the copy of it that the linked firmware keeps.
     """
     pushed = rows_json(plan)
     if pushed is None:
@@ -244,7 +245,7 @@ def _split_operators(plan: Plan) -> str:
 
 
 def removed_lines(plan: Plan) -> tuple[str, ...]:
-    """What was left out of the model; nothing where nothing was."""
+    """Lines on channels left out of the model; none where nothing was."""
     removed = plan.removed
     if not removed.channels:
         return ()
@@ -256,20 +257,20 @@ def removed_lines(plan: Plan) -> tuple[str, ...]:
 
 
 def spent_lines(plan: Plan) -> tuple[str, ...]:
-    """What flash was spent on; nothing where none was."""
+    """Lines on flash spent for time; none where nothing was spent."""
     spent = plan.spent
     if not spent.operators:
         return ()
-    what = "convolution" if spent.operators == 1 else "convolutions"
+    noun = "convolution" if spent.operators == 1 else "convolutions"
     return (
-        f"{spent.operators} {what} by Winograd's algorithm: {size(spent.weight_bytes)} more flash, "
+        f"{spent.operators} {noun} by Winograd's algorithm: {size(spent.weight_bytes)} more flash, "
         f"{spent.saved:,} {spent.unit} fewer, {share(spent.saved, spent.before)} as predicted "
         "(--optimise size refuses it, --flash limits it).",
     )
 
 
 def _copies(plan: Plan) -> tuple[tuple[str, int, str], ...]:
-    """Bank, bytes, and what is copied there."""
+    """Banks with copies: the name, the bytes, and the content."""
     copied = plan.copied
     constants = tuple((bank, taken, "of constants") for bank, taken in copied.banks)
     code = ((copied.code_in, copied.code_bytes, "of code"),) if copied.code_in else ()
@@ -277,11 +278,13 @@ def _copies(plan: Plan) -> tuple[tuple[str, int, str], ...]:
 
 
 def copied_lines(plan: Plan) -> tuple[str, ...]:
-    """What constants take of RAM; nothing where they stay in flash."""
+    """Lines on copies in RAM; none where constants stay in flash."""
     copied = plan.copied
     if not copied.saved:
         return ()
-    where = " and ".join(f"{size(taken)} {what} to {bank}" for bank, taken, what in _copies(plan))
+    where = " and ".join(
+        f"{size(taken)} {content} to {bank}" for bank, taken, content in _copies(plan)
+    )
     return (
         f"The start-up copies {where}: "
         f"{copied.saved:,} {copied.unit} fewer, {share(copied.saved, copied.before)} as predicted "
@@ -291,12 +294,12 @@ def copied_lines(plan: Plan) -> tuple[str, ...]:
 
 def _by_reason(plan: Plan, field: str) -> dict[str, str]:
     """The operators with each reason: their kind, function, and names as far as they are few."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    by_reason: dict[tuple[str, str, str], list[str]] = {}
     for op in plan.operators:
         if why := getattr(op, field):
-            found.setdefault((why, op.kind, ", ".join(op.functions)), []).append(op.name)
+            by_reason.setdefault((why, op.kind, ", ".join(op.functions)), []).append(op.name)
     lines: dict[str, str] = {}
-    for (why, kind, functions), names in found.items():
+    for (why, kind, functions), names in by_reason.items():
         some = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
         text = f"{len(names)} {kind} by {functions} ({some})"
         lines[why] = f"{lines[why]}; {text}" if why in lines else text
@@ -304,7 +307,7 @@ def _by_reason(plan: Plan, field: str) -> dict[str, str]:
 
 
 def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int) -> Table:
-    """What the plan needs beside what the board has (0: no limit)."""
+    """The plan's needs beside the board's sizes (0: no limit)."""
     table = Table(title=f"{plan.graph.name} on {plan.board}", header_style="bold", title_style="")
     table.add_column("memory")
     table.add_column("needed", justify="right")
@@ -326,7 +329,7 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
     for name, used, available, note in (
         ("arena", plan.arena.size_bytes, 0, "activations and scratch"),
         *parts,
-        *((f"  copies in {bank}", taken, 0, what) for bank, taken, what in _copies(plan)),
+        *((f"  copies in {bank}", taken, 0, content) for bank, taken, content in _copies(plan)),
         ("RAM", need.ram_bytes, ram_bytes, f"arena + data + stack{copies}{guess}"),
         ("weights", plan.weight_bytes, 0, "constants of the model"),
         (
@@ -342,7 +345,7 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
 
 
 def proof_line(plan: Plan) -> str:
-    """What is proved about the arena, and whether the search for ways to split ended early."""
+    """A line on the proof of the arena, and on a search for ways to split that ended early."""
     if not plan.arena.proved_optimal and SOLVER.missing:
         return f"{_proved(plan)} CP-SAT, which may find less, is not installed: {SOLVER.remedy}"
     if plan.search_stopped:

@@ -1,4 +1,4 @@
-"""What suggests that a model's quantisation is broken, although it is computed as asked."""
+"""Signs that a model's quantisation is broken, although it is computed as asked."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _NARROW = (DType.INT8, DType.UINT8, DType.INT16)
 
 def warnings_json(plan: Plan) -> dict[str, Any]:
     """For `--json`: a field `warnings`, a list of texts, if there are any."""
-    found = plan_warnings(plan)
-    return {"warnings": list(found)} if found else {}
+    warnings = plan_warnings(plan)
+    return {"warnings": list(warnings)} if warnings else {}
 
 
 def plan_warnings(plan: Plan) -> tuple[str, ...]:
@@ -51,7 +51,8 @@ def _of_biases(saturated: Mapping[str, int]) -> Iterator[str]:
 
 
 def _of_scales(graph: Graph) -> Iterator[str]:
-    """Of data in 8 and 16 bits; channels without weights have any scale."""
+    """Suspicions about scales of data in 8 and 16 bits; channels without weights may have any
+    scale."""
     absurd = [
         tensor
         for tensor in graph.tensors.values()
@@ -72,24 +73,24 @@ def _of_scales(graph: Graph) -> Iterator[str]:
 
 
 def _of_kernels(plan: Plan) -> Iterator[str]:
-    """What operators have that their kernels tell (`Kernel.suspicion`)."""
-    found: dict[str, dict[str, None]] = {}
+    """Suspicions that kernels tell (`Kernel.suspicion`)."""
+    suspects: dict[str, dict[str, None]] = {}
     for op, kernel in zip(plan.graph.ops, plan.lowered.kernels, strict=True):
         if kernel.suspicion:
-            found.setdefault(kernel.suspicion, {})[op.counted_as[0]] = None
-    for what, names in found.items():
+            suspects.setdefault(kernel.suspicion, {})[op.counted_as[0]] = None
+    for suspicion, names in suspects.items():
         first, count = next(iter(names)), len(names)
         one = f"operator {first!r} has"
-        yield f"{one if count == 1 else f'{count} operators, first {first!r}, have'} {what}"
+        yield f"{one if count == 1 else f'{count} operators, first {first!r}, have'} {suspicion}"
 
 
 def _largest_bias(op: Op, graph: Graph) -> int:
     """The largest magnitude of a quantised int32 constant of an operator; 0 if there is none."""
-    found = [0]
+    magnitudes = [0]
     for name in op.present_inputs():
         tensor = graph.tensors[name]
         if tensor.constant is None or tensor.dtype is not DType.INT32 or not tensor.elements:
             continue
         if tensor.quantisation is not None:
-            found.append(int(np.abs(tensor.constant.astype(np.int64)).max()))
-    return max(found)
+            magnitudes.append(int(np.abs(tensor.constant.astype(np.int64)).max()))
+    return max(magnitudes)

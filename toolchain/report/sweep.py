@@ -20,7 +20,7 @@ _UNFIT = "does-not-fit"
 
 @dataclass(frozen=True)
 class SweepRow:
-    """What a table, JUnit and the page show of a row.
+    """A row, as a table, JUnit and the page show it.
 
     name   the case, as in `Case.name`; `suite`: what is done, and where
     error  '' where all went well; `kind` is its class
@@ -70,21 +70,21 @@ def junit(rows: Sequence[SweepRow], failed: Mapping[str, str]) -> bytes:
     --fail-on a row breaks.
     """
     root = ElementTree.Element("testsuites", name="thimble sweep")
-    for suite, found in groupby(sorted(rows, key=lambda row: row.suite), lambda row: row.suite):
-        own = list(found)
-        verdicts = [_verdict(row, failed.get(row.name, "")) for row in own]
+    for suite, grouped in groupby(sorted(rows, key=lambda row: row.suite), lambda row: row.suite):
+        of_suite = list(grouped)
+        verdicts = [_verdict(row, failed.get(row.name, "")) for row in of_suite]
         tags = [tag for tag, _, _ in verdicts]
         node = ElementTree.SubElement(
             root,
             "testsuite",
             name=suite,
-            tests=str(len(own)),
+            tests=str(len(of_suite)),
             failures=str(tags.count("failure")),
             errors=str(tags.count("error")),
             skipped=str(tags.count("skipped")),
-            time=f"{sum(row.seconds for row in own):.3f}",
+            time=f"{sum(row.seconds for row in of_suite):.3f}",
         )
-        for row, (tag, kind, message) in zip(own, verdicts, strict=True):
+        for row, (tag, kind, message) in zip(of_suite, verdicts, strict=True):
             case = ElementTree.SubElement(
                 node,
                 "testcase",

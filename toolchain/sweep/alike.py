@@ -68,7 +68,7 @@ def _called(tensor: Tensor, name: str) -> Tensor:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _kernel(alike: _Alike, core: Core) -> Kernel:
-    """Of an operator in a graph of its own, so that no other graph is kept."""
+    """The kernel of an operator in a graph of its own, so that no other graph is kept."""
     tensors, op = (*alike.inputs, *alike.outputs), alike.op
     inputs = [tensor.name for tensor in alike.inputs if not tensor.is_constant]
     return kernel_of(op, Graph.build("alike", tensors, [op], inputs, op.outputs), core)

@@ -39,7 +39,7 @@ from toolchain.report.latency import predict_latency
 from toolchain.sweep.alike import lower_alike
 
 _CHANNEL_BYTES = 12
-"""Of requantisation, for each output channel of a layer with weights, beside its bias."""
+"""Bytes of requantisation for each output channel of a layer with weights, beside its bias."""
 _SECONDS = 0.02
 """Work limit of ordering, and of placing, in seconds' worth."""
 _ONNX, _KERAS = "onnx", "keras"
@@ -48,7 +48,7 @@ _FILE = Path("candidate")
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a network needs on a board.
+    """A network's needs on a board.
 
     arena_bytes  of a plan that exists; none needs less than `lower_bound_bytes` with its operators
                  whole. `proved`: the two are equal.
@@ -101,16 +101,16 @@ def evaluate(
 def _quick(lowered: Lowered, target: Board) -> Plan:
     """A plan without a search. Constants are not packed: their bytes are estimated."""
     problem = choose_views(lowered)
-    found = schedule.scheduler(schedule.DEFAULT).schedule(problem, _SECONDS)
-    made = arrangement.place(problem, found, arena.allocator(arena.DEFAULT), _SECONDS)
-    placed = arena_plan(problem, found.order, made.placement, made.blocks)
+    order = schedule.scheduler(schedule.DEFAULT).schedule(problem, _SECONDS)
+    made = arrangement.place(problem, order, arena.allocator(arena.DEFAULT), _SECONDS)
+    placed = arena_plan(problem, order.order, made.placement, made.blocks)
     plan = Plan(
         lowered=lowered,
         board=target.name,
         schedule=made.schedule,
         arena=placed,
         operators=planned_ops(lowered, placed),
-        step_bytes=footprint(problem, found.order),
+        step_bytes=footprint(problem, order.order),
         weight_bytes=_weight_bytes(lowered.graph),
     )
     return with_room(plan)

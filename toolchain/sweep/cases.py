@@ -1,4 +1,4 @@
-"""What a sweep computes: combinations of model, board and options, and the key of each.
+"""Cases of a sweep: combinations of model, board and options, and the key of each.
 
 A result depends on nothing but what its key covers: the bytes of the model file and its name, what
 is done, the board's files, the options, and the tool: Thimble's own files, the compiler, CMSIS-NN,
@@ -57,7 +57,8 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The same for a case of another sweep, whatever the model's bytes and the tool."""
+        """The command of the case: equal for cases of two sweeps that differ in the model's bytes
+        or the tool."""
         more = [f"--{name} {value}" for name, value in self.words]
         return " ".join([self.do, self.file, "--board", self.board, *more])
 
@@ -89,11 +90,11 @@ def check_tool(case: Case) -> None:
 
 
 def tool_of(board: str, do: str) -> Mapping[str, str]:
-    """What results depend on apart from a model and options, by name: versions and hashes."""
+    """Versions and hashes, by name, of all that results depend on apart from model and options."""
     build = current_build()
     packages = _PACKAGES.get(do, _PACKAGES["plan"])
     return {
-        "Thimble": _own(),
+        "Thimble": _thimble(),
         f"file of {board}": _board(board),
         "compiler": "" if build is None else build.compiler,
         "CMSIS-NN": "" if build is None else build.cmsis_nn,
@@ -112,12 +113,12 @@ def _latencies(board: str) -> str:
 
 
 def _board(name: str) -> str:
-    """A user's board may have changed since the last case."""
+    """A hash of the board's files. A user's board may have changed since the last case."""
     return files_digest(board_files(name))[:16]
 
 
 @cache
-def _own() -> str:
+def _thimble() -> str:
     """The version, and a hash of all files of Thimble, which do not change."""
     return f"{__version__}+{files_digest(_files())[:12]}"
 
@@ -125,8 +126,8 @@ def _own() -> str:
 def _files() -> Iterator[Path]:
     package = Path(str(ops.__file__)).parents[1]
     folders = (package, TEMPLATES, RUNTIME_C, BOARDS)
-    found = {file for folder in folders for file in folder.rglob("*") if file.suffix in _SUFFIXES}
-    yield from sorted(found)
+    files = {file for folder in folders for file in folder.rglob("*") if file.suffix in _SUFFIXES}
+    yield from sorted(files)
 
 
 @cache

@@ -31,7 +31,7 @@ class Changes:
 
 
 def changes(rows: Sequence[Row], before: Mapping[str, Before]) -> Changes:
-    """What changed. Nothing is new where there was no sweep before."""
+    """The changes since the sweep before. No case is new where there was none."""
     names = [row.case.name for row in rows]
     return Changes(
         tuple(change for row in rows for change in _of(row, before.get(row.case.name))),
@@ -41,9 +41,9 @@ def changes(rows: Sequence[Row], before: Mapping[str, Before]) -> Changes:
 
 
 def figures(row: Row) -> dict[str, float | None]:
-    """Those of COMPARED."""
-    own = {name: row.done.fields.get(name) for name in COMPARED}
-    return {**own, "milliseconds": row.latency.get("milliseconds")}
+    """The figures of a row that COMPARED names."""
+    shown = {name: row.done.fields.get(name) for name in COMPARED}
+    return {**shown, "milliseconds": row.latency.get("milliseconds")}
 
 
 def _of(row: Row, before: Before | None) -> Iterator[Change]:
@@ -59,12 +59,12 @@ def _of(row: Row, before: Before | None) -> Iterator[Change]:
 
 def pareto(rows: Sequence[Row]) -> frozenset[int]:
     """The rows of which no other needs no more RAM, flash and time, and less of one; rows that
-    failed or have no time are left out. Of equal ones the first counts.
+    failed or have no time are left out. The first of equal rows counts.
     """
     points = []
     for place, row in enumerate(rows):
-        found = figures(row)
-        point = tuple(found[name] for name in ("ram_bytes", "flash_bytes", "milliseconds"))
+        figures_of_row = figures(row)
+        point = tuple(figures_of_row[name] for name in ("ram_bytes", "flash_bytes", "milliseconds"))
         if row.ok and None not in point:
             points.append((point, place))
     kept: list[tuple[tuple[float | None, ...], int]] = []

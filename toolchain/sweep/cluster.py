@@ -98,12 +98,12 @@ class DaskPool:
 
     def wait(self) -> Sequence[Ended]:
         try:
-            found = [self._ended.get(timeout=_PATIENCE_SECONDS)]
+            done_jobs = [self._ended.get(timeout=_PATIENCE_SECONDS)]
         except queue.Empty:
             return self._lost() if self._is_away else []
         while not self._ended.empty():
-            found.append(self._ended.get())
-        heard = [self._heard(key, done) for key, done in found]
+            done_jobs.append(self._ended.get())
+        heard = [self._heard(key, done) for key, done in done_jobs]
         return [ended for ended in heard if ended is not None]
 
     @property
@@ -116,8 +116,8 @@ class DaskPool:
         self._threads, self._answers = 0, False
         if self._client.status == "running":
             with contextlib.suppress(OSError, TimeoutError):
-                found = self._client.nthreads(callback_timeout=_CONNECT_SECONDS)
-                self._threads, self._answers = sum(found.values()), True
+                threads = self._client.nthreads(callback_timeout=_CONNECT_SECONDS)
+                self._threads, self._answers = sum(threads.values()), True
         self._asked = time.monotonic()
         if self._threads:
             self._had_workers = self._asked
@@ -125,8 +125,8 @@ class DaskPool:
             raise LinkError(f"the Dask scheduler at {self._address} has had no workers for 10 min")
 
     def _sent(self, value: Any) -> Any:
-        """What workers read it by: data that lies on the scheduler, so that no worker's death loses
-        it.
+        """The reference by which workers read a value: large data lie on the scheduler, so that no
+        worker's death loses them.
         """
         if not isinstance(value, Shared) or len(value.data) < _LARGE_BYTES:
             return value
@@ -154,7 +154,7 @@ class DaskPool:
         return Ended(key, End.LOST)
 
     def _lost(self) -> Sequence[Ended]:
-        """All that was under way, once a scheduler is back."""
+        """All jobs that were under way, as lost, once a scheduler is back."""
         self._close()
         self._client = self._connected(_AWAY_SECONDS)
         self._asked, self._answers = 0.0, True
@@ -182,5 +182,5 @@ class DaskPool:
 
 
 def _called(call: Callable[..., Any], *arguments: Any) -> tuple[str, Any]:
-    """On a worker: its address, and what the call returns."""
+    """Run a call on a worker; return the worker's address and the call's result."""
     return distributed.get_worker().address, call(*arguments)

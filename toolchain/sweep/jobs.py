@@ -69,7 +69,7 @@ class Pool(Protocol):
     def submit(self, job: Job) -> None: ...
 
     def wait(self) -> Sequence[Ended]:
-        """Those that ended since; waits until one has, or a moment where none does."""
+        """Jobs that ended since the last call; waits until one has, or a moment where none does."""
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,10 @@ class Dispatcher:
 
     def end(self, ended: Ended) -> Result | None:
         """Take note of it. None where the job is to begin again, or is not under way."""
-        found = self._running.pop(ended.key, None)
-        if found is None:
+        running = self._running.pop(ended.key, None)
+        if running is None:
             return None
-        job, unit = found
+        job, unit = running
         if job.needs:
             self._free[job.needs].append(unit)
         result: Result | None = None

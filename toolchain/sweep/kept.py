@@ -39,15 +39,15 @@ def done_of(case: Case, file: Path, fields: object, error: object, seconds: obje
     """
     where = f"{file}: the row of `{case.name}` (key {case.key}) is damaged"
     with _again(case, file):
-        found = _parsed(fields, f"{where}: fields")
-        if not isinstance(found, dict):
-            raise InputError(f"{where}: fields is a {type(found).__name__}, not an object")
-        _check_fields(found, f"{where}: fields")
+        parsed = _parsed(fields, f"{where}: fields")
+        if not isinstance(parsed, dict):
+            raise InputError(f"{where}: fields is a {type(parsed).__name__}, not an object")
+        _check_fields(parsed, f"{where}: fields")
         told = None if error == "" else _parsed(error, f"{where}: error")
         if told is not None:
             for name in ("kind", "message"):
                 field_of(told, name, str, f"{where}: error")
-        return Done(found, told, True, _amount(seconds, f"{where}: seconds"))
+        return Done(parsed, told, True, _amount(seconds, f"{where}: seconds"))
 
 
 def figure(value: object, where: str) -> float | None:
@@ -85,15 +85,15 @@ def _parsed(value: object, where: str) -> Any:
 def _check_fields(fields: Mapping[str, Any], where: str) -> None:
     field_of(fields, "model", str | None, where, None)
     for name in FIGURES:
-        found = field_of(fields, name, _OTHER_KINDS.get(name, int | None), where, None)
-        if name not in _OTHER_KINDS and found is not None:
-            _amount(found, f"{where}: {name}")
+        value = field_of(fields, name, _OTHER_KINDS.get(name, int | None), where, None)
+        if name not in _OTHER_KINDS and value is not None:
+            _amount(value, f"{where}: {name}")
     for name in _LATENCIES:
         latency = field_of(fields, name, Mapping[str, Any] | None, where, None)
         for part, kind in _LATENCY.items():
-            found = field_of(latency or {}, part, kind, f"{where}: {name}", None)
-            if isinstance(found, float):
-                _amount(found, f"{where}: {name}: {part}")
+            value = field_of(latency or {}, part, kind, f"{where}: {name}", None)
+            if isinstance(value, float):
+                _amount(value, f"{where}: {name}: {part}")
 
 
 def _amount(value: object, where: str) -> float:

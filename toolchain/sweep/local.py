@@ -82,7 +82,7 @@ class LocalPool:
         return True
 
     def _heard(self, worker: _Worker) -> Ended:
-        """What a worker says; the line of a dead one is at its end."""
+        """The end of a worker's job; the line of a dead worker is at its end."""
         key, where = worker.key, f"{platform.node()}:{worker.process.pid}"
         try:
             value = worker.line.recv()

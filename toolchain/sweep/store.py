@@ -74,7 +74,7 @@ class Row:
 
     @property
     def kind(self) -> str:
-        """Of its error; '' where it has none."""
+        """The class of its error; '' where it has none."""
         return str(self.done.error["kind"]) if self.done.error else ""
 
     @property
@@ -83,11 +83,12 @@ class Row:
 
     @property
     def latency(self) -> Mapping[str, Any]:
-        """Of one inference: the command's own where that has milliseconds, else predicted."""
-        own = self.done.fields.get("latency") or {}
-        if own.get("milliseconds") is None:
-            return self.done.fields.get("predicted") or own
-        return dict(own)
+        """The latency of one inference: the command's where it has milliseconds, else the predicted
+        one."""
+        reported = self.done.fields.get("latency") or {}
+        if reported.get("milliseconds") is None:
+            return self.done.fields.get("predicted") or reported
+        return dict(reported)
 
     def as_json(self) -> dict[str, Any]:
         """The row of `thimble sweep --json`."""
@@ -109,14 +110,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Before:
-    """The same case in the sweep before: whether it went well, and its figures."""
+    """A case in the sweep before: whether it went well, and its figures."""
 
     ok: bool
     figures: Mapping[str, float | None]
 
 
 COMPARED = ("arena_bytes", "ram_bytes", "flash_bytes", "milliseconds", "differing")
-"""What is compared with the sweep before."""
+"""Figures that are compared with those of the sweep before."""
 
 
 class Store:
@@ -200,15 +201,15 @@ class Store:
 
     def known(self, cases: Sequence[Case]) -> dict[str, Row]:
         """The rows that need not be computed again, by key."""
-        found = {}
+        rows = {}
         with self._errors():
             for case in cases:
                 got = self._connection.execute(
                     "SELECT fields, error, seconds FROM result WHERE key = ? AND final", (case.key,)
                 ).fetchone()
                 if got is not None:
-                    found[case.key] = Row(case, done_of(case, self.file, *got), cached=True)
-        return found
+                    rows[case.key] = Row(case, done_of(case, self.file, *got), cached=True)
+        return rows
 
     def before(self, number: int, without: Collection[str] = ()) -> dict[str, Before]:
         """The cases of the last sweep before `number` that came to its end, by name, but those of
@@ -216,14 +217,14 @@ class Store:
         """
         columns = ", ".join(f"result.{name}" for name in ("ok", *COMPARED))
         with self._errors():
-            found = self._connection.execute(
+            selected = self._connection.execute(
                 f"SELECT result.key, listed.name, {columns} FROM listed JOIN result USING (key) "
                 "WHERE listed.sweep = "
                 "(SELECT max(id) FROM sweep WHERE id < ? AND ended_at IS NOT NULL)",
                 (number,),
             ).fetchall()
         try:
-            return dict(self._before(*row) for row in found if row[0] not in without)
+            return dict(self._before(*row) for row in selected if row[0] not in without)
         except InputError as error:
             raise InputError(
                 f"{error.message}, in the sweep before this one",

@@ -21,7 +21,7 @@ from toolchain.sweep.store import Row, Store
 from toolchain.sweep.work import Place, killed, work
 
 ON_BOARDS = ("verify", "profile")
-"""What runs on a board."""
+"""Works that run on a board."""
 UNFIT = "does-not-fit"
 LEFT_OUT = "none"
 """A value of an option that leaves it out."""
@@ -30,7 +30,7 @@ Words = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Request:
-    """What to combine. `options`: each combination of options, as a value and in words."""
+    """Axes of a sweep. `options`: each combination of options, as a value and in words."""
 
     files: tuple[Path, ...]
     boards: tuple[str, ...]

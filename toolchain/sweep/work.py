@@ -1,4 +1,4 @@
-"""What a worker does for one case: the command's work in a scratch folder, and its JSON."""
+"""A worker's task for one case: the command's work in a scratch folder, and its JSON."""
 
 from __future__ import annotations
 

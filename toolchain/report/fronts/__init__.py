@@ -36,5 +36,5 @@ def format_of(file: str) -> Format:
     if name not in names():
         endings = ", ".join(f".{known}" for known in names())
         raise InputError(f"--plot {file}: no format is called {name!r}; endings are {endings}")
-    found: Format = importlib.import_module(f"{__name__}.{name}").FORMAT
-    return found
+    chosen: Format = importlib.import_module(f"{__name__}.{name}").FORMAT
+    return chosen
