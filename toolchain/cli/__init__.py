@@ -60,7 +60,7 @@ def _before(
         ),
     ] = False,
 ) -> None:
-    """What can be given before the subcommand."""
+    """The options before the subcommand."""
 
 
 def main() -> None:
@@ -108,7 +108,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: Sequence[str]) -> tuple[int, BaseException | None]:
-    """The exit code, and why it is not 0 where an error is the reason."""
+    """The exit code, and the error behind it where there is one."""
     failed: BaseException | None = None
     try:
         try:

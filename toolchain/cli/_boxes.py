@@ -28,10 +28,11 @@ class Box:
     xmax: float
 
 
-def found_boxes(
+def boxes_in(
     outputs: Mapping[str, NDArray[Any]], names: Mapping[str, str], labels: Sequence[str]
 ) -> list[Box]:
-    """Of all inferences in `outputs`; `names` are those of the outputs (`CompiledModel.boxes`)."""
+    """The boxes of all inferences in `outputs`; `names` are those of the outputs
+    (`CompiledModel.boxes`)."""
     counts = outputs[names["count"]].reshape(-1).astype(int)
     sides = outputs[names["boxes"]].reshape(len(counts), -1, _SIDES)
     classes, scores = (outputs[names[n]].reshape(len(counts), -1) for n in ("classes", "scores"))

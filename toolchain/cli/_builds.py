@@ -37,7 +37,7 @@ from toolchain.report.plan import plan_json
 
 @dataclass(frozen=True)
 class Asked:
-    """What a page shall hold besides the plan. `verify`: runs; 0: none."""
+    """The parts of a page besides the plan. `verify`: runs; 0: none."""
 
     options: PlanOptions
     pareto: bool
@@ -65,43 +65,43 @@ def subject_pairs(subjects: list[Path], boards: list[str]) -> list[tuple[Path, s
 
 
 def growing_build(path: Path, board: str, asked: Asked, step: Report) -> Iterator[Build]:
-    """A build as it becomes known: what is planned, then what ran, then the choices.
+    """A build as it becomes known: the plan, then with runs, then with the choices.
 
     Raises InputError for a folder where a model is needed, and what planning, compiling, profiling
     and verifying raise. A model that does not fit its board is a build, unless it shall run.
     """
     where = str(path / PLAN_FILE) if path.is_dir() else str(path)
-    found = _of_folder(path, asked, step) if path.is_dir() else _of_model(path, board, asked, step)
+    pages = _of_folder(path, asked, step) if path.is_dir() else _of_model(path, board, asked, step)
     quantised = None if asked.quantised is None else read_json(asked.quantised)
-    for findings in found:
+    for findings in pages:
         yield build(replace(findings, quantised=quantised), where)
 
 
 def _of_folder(path: Path, asked: Asked, step: Report) -> Iterator[Findings]:
     if asked.verify or asked.pareto:
         raise InputError(f"{path} is a compiled folder: --verify and --pareto take a model")
-    found = folder_findings(path)
-    yield found
+    compiled = folder_findings(path)
+    yield compiled
     if asked.profile:
         timed = profile_folder(path, runs=DEFAULT_RUNS, report=step, read_as=asked.read_as)
-        yield with_profile(found, timed)
+        yield with_profile(compiled, timed)
 
 
 def _of_model(model: Path, board: str, asked: Asked, step: Report) -> Iterator[Findings]:
     command = ["thimble", "compile", str(model), "--board", board]
     if not (asked.profile or asked.verify):
-        plan, found = _planned(model, board, asked, step)
-        yield found
+        plan, latest = _planned(model, board, asked, step)
+        yield latest
     else:
         for made in _run(model, board, asked, step):
-            plan, found = made
-            yield found
+            plan, latest = made
+            yield latest
     if asked.pareto:
         costs = cost_model(board)
         rows, first = plan_choices(model, board, asked.options, step, costs).rows(plan)
         yield replace(
-            found,
-            plan={**found.plan, "pareto": front_json(rows, first)},
+            latest,
+            plan={**latest.plan, "pareto": front_json(rows, first)},
             commands=tuple(
                 shlex.join([*command, *_choosing(asked.options, row.choice).words]) for row in rows
             ),
@@ -113,21 +113,21 @@ def _choosing(options: PlanOptions, choice: int | None) -> PlanOptions:
 
 
 def _run(model: Path, board: str, asked: Asked, step: Report) -> Iterator[tuple[Plan, Findings]]:
-    """Compiled, then timed, then compared."""
+    """The plan and its build: compiled, then timed, then compared."""
     with scratch_folder() as scratch:
         folder = scratch / "build"
         compiled = compile_model(model, board, folder, asked.options, report=step)
         warn_of_plan(compiled.plan)
-        found = compiled_findings(compiled, model)
+        shown = compiled_findings(compiled, model)
         plan = compiled.plan
-        yield plan, found
+        yield plan, shown
         if asked.profile:
             timed = profile_folder(folder, runs=DEFAULT_RUNS, report=step, read_as=asked.read_as)
-            found = with_profile(found, timed)
-            yield plan, found
+            shown = with_profile(shown, timed)
+            yield plan, shown
         if asked.verify:
             judged = verify_model(model, board, asked.verify, options=asked.options, report=step)
-            yield plan, replace(found, verified=verification_json(judged))
+            yield plan, replace(shown, verified=verification_json(judged))
 
 
 def _planned(model: Path, board: str, asked: Asked, step: Report) -> tuple[Plan, Findings]:

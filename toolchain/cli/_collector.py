@@ -9,10 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """For what makes much that stays: a million buffers, the modules of a command.
+    """Pause the collector while many objects that stay are made: a million buffers, the modules of
+    a command.
 
     Looking for cycles among them takes a twentieth of the start of a command, and longer than
-    reading the buffers does. What was made is not looked at again.
+    reading the buffers does. The collector does not look at these objects again.
     """
     gc.disable()
     try:

@@ -1,5 +1,5 @@
-"""What every command has: `--quiet`, and checks that no file is written over one that is read and
-that numbers are not NaN.
+"""The class of every command: `--quiet`, and checks that no file is written over one that is read
+and that numbers are not NaN.
 """
 
 from __future__ import annotations

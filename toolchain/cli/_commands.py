@@ -83,5 +83,5 @@ class Commands(Group):
         self.commands.update({name: TyperCommand(name, help=COMMANDS[name]) for name in COMMANDS})
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, found, rest = super().resolve_command(ctx, args)
-        return name, found and load(str(name)), rest
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command and load(str(name)), rest

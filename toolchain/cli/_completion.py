@@ -1,4 +1,4 @@
-"""What a shell completes: names of boards and chips, model files, values of options.
+"""Completions in a shell: names of boards and chips, model files, values of options.
 
 Typer makes the scripts (`thimble --install-completion`). At each Tab they run `thimble`, so nothing
 here reads more than names of files.

@@ -29,9 +29,9 @@ _SPEED = re.compile(r"(\d+(?:\.\d+)?)\s*([kM]?B/s|baud)")
 
 
 def bytes_per_ms(text: str) -> float:
-    """Of a speed with its unit. Raises InputError for what is none."""
-    found = _SPEED.fullmatch(text.strip())
-    speed = float(found[1]) * _UNITS_BYTES[found[2]] if found else 0.0
+    """Bytes per millisecond of a speed with its unit. Raises InputError for a text that is none."""
+    match = _SPEED.fullmatch(text.strip())
+    speed = float(match[1]) * _UNITS_BYTES[match[2]] if match else 0.0
     if speed <= 0:
         units = ", ".join(_UNITS_BYTES)
         raise InputError(f"--link {text}: a speed above 0 with its unit ({units}), as 1MB/s")
@@ -80,14 +80,14 @@ class _Weigher:
             path = Path(folder) / "stage.tflite"
             path.write_bytes(data)
             try:
-                found = evaluate(path, self._target.name)
+                estimate = evaluate(path, self._target.name)
             except InputError:
                 return inf
         fits = (
-            found.ram_bytes <= self._target.ram_bytes
-            and found.flash_bytes <= self._target.flash_bytes
+            estimate.ram_bytes <= self._target.ram_bytes
+            and estimate.flash_bytes <= self._target.flash_bytes
         )
-        return 1e3 * found.cycles / self._target.clock_hz if fits else inf
+        return 1e3 * estimate.cycles / self._target.clock_hz if fits else inf
 
 
 def write_firmware(folder: PipelineFolder, step: Report) -> Compiled | None:

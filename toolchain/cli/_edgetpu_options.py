@@ -60,7 +60,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True)
 class PipelineOptions:
-    """What `plan` and `split` plan a pipeline for."""
+    """Options by which `plan` and `split` plan a pipeline."""
 
     stages: Annotated[
         str, typer.Option("--stages", "--devices", "-n", help="Number of sticks, or `auto`.")
@@ -182,7 +182,8 @@ class PipelineOptions:
         return self.objective or usual
 
     def check(self) -> None:
-        """Raises InputError for options that need another, or exclude each other."""
+        """Check the options. Raises InputError for options that need another, or exclude each
+        other."""
         if self.mcu is None and (self.link is not None or self.mcu_stage is not None):
             raise InputError(
                 "--link and --mcu-stage are of a microcontroller: give --mcu BOARD, too"
@@ -236,7 +237,7 @@ def _host(text: str) -> HostCost:
 
 @dataclass(frozen=True)
 class FrameOptions:
-    """What runs through a pipeline."""
+    """Frames that run through a pipeline."""
 
     inputs: Annotated[
         list[Path] | None,
@@ -253,7 +254,7 @@ class FrameOptions:
 
 @dataclass(frozen=True)
 class RunnerOptions:
-    """What runs the stages."""
+    """Options of the runner of the stages."""
 
     backend: Annotated[str, typer.Option(help=f"What runs the stages: {', '.join(BACKENDS)}.")] = (
         "auto"
@@ -272,7 +273,7 @@ class RunnerOptions:
     ] = None
 
     def open(self, folder: PipelineFolder) -> Runner:
-        """Raises InputError and MissingToolError as `open_runner`."""
+        """Open the runner. Raises InputError and MissingToolError as `open_runner` does."""
         return open_runner(folder, self.backend, self.device, self.queue, self.fast, self.port)
 
 

@@ -64,36 +64,36 @@ def show_rates(
     """
     conditions = gates(output.fail_on)
     with progress() as step:
-        found = _plan(models, asked, options, step)
+        planned = _plan(models, asked, options, step)
         step("simulating")
-        trace = simulate_plan(found, requests, arrivals)
+        trace = simulate_plan(planned, requests, arrivals)
         step("comparing")
-        others = baselines(found.graphs, found.setting.sticks, options, found.demand)
-        factor = highest_factor(found)
-        if not found.met:
+        others = baselines(planned.graphs, planned.setting.sticks, options, planned.demand)
+        factor = highest_factor(planned)
+        if not planned.met:
             step("looking for rates that could be met")
-            factor = highest_planned(found, options)
-    fields = documents.rates_json(found, trace, arrivals, others, factor)
+            factor = highest_planned(planned, options)
+    fields = documents.rates_json(planned, trace, arrivals, others, factor)
     if output.json:
         write_json(output.json, fields)
     if output.html:
         write_text(
-            output.html, pipeline_page(of_rates(found, trace, others, factor, command_line()))
+            output.html, pipeline_page(of_rates(planned, trace, others, factor, command_line()))
         )
     if output.has_tables:
         console = output_console()
-        console.print(report.stages_table(found))
-        console.print(report.plan_latency_table(found, trace, arrivals))
-        console.print(report.baselines_table(found, others))
-        busy, bus = found.estimate.busy, found.estimate.bus
-        console.print(report.busy_line(found.setting, busy, bus), soft_wrap=True)
-        console.print(report.proof_line(found), soft_wrap=True)
-        if found.met:
-            console.print(report.room_line(found, factor), soft_wrap=True)
-        for line in report.late_lines(found, trace):
+        console.print(report.stages_table(planned))
+        console.print(report.plan_latency_table(planned, trace, arrivals))
+        console.print(report.baselines_table(planned, others))
+        busy, bus = planned.estimate.busy, planned.estimate.bus
+        console.print(report.busy_line(planned.setting, busy, bus), soft_wrap=True)
+        console.print(report.proof_line(planned), soft_wrap=True)
+        if planned.met:
+            console.print(report.room_line(planned, factor), soft_wrap=True)
+        for line in report.late_lines(planned, trace):
             console.print(line, soft_wrap=True)
     check(conditions, fields)
-    unmet = report.unmet_lines(found, factor)
+    unmet = report.unmet_lines(planned, factor)
     if unmet:
         raise ResultError("this cannot be met: " + ";\n  ".join(unmet))
 
@@ -110,23 +110,23 @@ def split(
     be met.
     """
     with progress() as step:
-        found = _plan(models, asked, options, step)
-        if not found.met:
+        planned = _plan(models, asked, options, step)
+        if not planned.met:
             step("looking for rates that could be met")
-            unmet = report.unmet_lines(found, highest_planned(found, options))
+            unmet = report.unmet_lines(planned, highest_planned(planned, options))
             raise ResultError("this cannot be met, nothing is split: " + ";\n  ".join(unmet))
         step("simulating")
-        trace = simulate_plan(found)
-        fields = documents.rates_json(found, trace, Arrivals.POISSON, (), None)
+        trace = simulate_plan(planned)
+        fields = documents.rates_json(planned, trace, Arrivals.POISSON, (), None)
         step("splitting")
-        files = pipeline.split_rates(models, found, fields, out, force=force)
+        files = pipeline.split_rates(models, planned, fields, out, force=force)
     if json:
         write_json(json, {**fields, "folder": str(out), "files": list(files)})
     if json == "-":
         return
     console = output_console()
-    console.print(report.stages_table(found))
-    console.print(report.plan_latency_table(found, trace, Arrivals.POISSON))
+    console.print(report.stages_table(planned))
+    console.print(report.plan_latency_table(planned, trace, Arrivals.POISSON))
     console.print(f"{len(files)} stages and {MANIFEST} written to {out}.", soft_wrap=True)
 
 
@@ -223,7 +223,7 @@ def _planned(
         return plan_rates(graphs, int(stages), options, demand)
     for sticks in range(1, most + 1):
         step(f"{sticks} of {most} sticks")
-        found = plan_rates(graphs, sticks, options, demand)
-        if found.met:
+        planned = plan_rates(graphs, sticks, options, demand)
+        if planned.met:
             break
-    return found
+    return planned

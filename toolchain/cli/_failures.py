@@ -19,9 +19,9 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def with_error(written: str, error: BaseException, code: int) -> str:
-    """What a command wrote to standard output, with the field `error` added to its object.
+    """The standard output of a command, with the field `error` added to its object.
 
-    What is no object stays as it is; the error is then told on standard error alone.
+    A text that is no object stays as it is; the error is then told on standard error alone.
     """
     try:
         result = json.loads(written) if written.strip() else {}

@@ -35,18 +35,18 @@ class _Chosen:
 
 
 def without(*fields: str) -> _Chosen:
-    """Beside a group's type, in Annotated: all but these fields have an option here."""
+    """All fields but these have an option here; beside a group's type, in Annotated."""
     return _Chosen(fields, without=True)
 
 
 def only(*fields: str) -> _Chosen:
-    """Beside a group's type, in Annotated: only these fields have an option here."""
+    """Only these fields have an option here; beside a group's type, in Annotated."""
     return _Chosen(fields, without=False)
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Options of a command line, and what makes one value of what was given for them."""
+    """Options of a command line, and the function that makes one value of theirs."""
 
     parameters: tuple[Parameter, ...]
     value: Callable[[Mapping[str, Any]], Any]
@@ -67,8 +67,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def flat(**given: Any) -> None:
         for name, group in groups.items():
-            own = {parameter.name: given.pop(parameter.name) for parameter in group.parameters}
-            given[name] = group.value(own)
+            values = {parameter.name: given.pop(parameter.name) for parameter in group.parameters}
+            given[name] = group.value(values)
         command(**given)
 
     flat.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -87,9 +87,9 @@ def _group(annotation: Any) -> _Group | None:
         flat = chain(*(_parameters(one.option, one.default) for one in told))
         return _Group(tuple(flat), annotation.of)  # type: ignore[attr-defined]
     hints = get_type_hints(annotation, include_extras=True)
-    own = [one for one in fields(annotation) if chosen.has(one.name)]
+    members = [one for one in fields(annotation) if chosen.has(one.name)]
     return _Group(
-        tuple(_parameter(one.name, hints[one.name], one.default) for one in own),
+        tuple(_parameter(one.name, hints[one.name], one.default) for one in members),
         lambda given: annotation(**given),
     )
 

@@ -103,7 +103,7 @@ def flush_output() -> None:
 
 
 def _drop_output() -> None:
-    """Nothing is left to fail when the interpreter ends."""
+    """Drop the rest of the output, so that nothing fails when the interpreter ends."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -111,7 +111,8 @@ def _drop_output() -> None:
 
 
 def _say(title: str, text: str) -> None:
-    """On standard error, whatever characters names in files hold; silently where it is gone."""
+    """Print on standard error, with any characters of names in files; nothing where it is
+    closed."""
     from toolchain.cli._console import error_console
 
     with contextlib.suppress(OSError, SystemExit):
@@ -124,7 +125,7 @@ def _say(title: str, text: str) -> None:
 
 
 def _write_report(error: BaseException, arguments: Sequence[str]) -> str:
-    """Where the report is; a sentence where none could be written."""
+    """Write the report: its path, or a sentence where none could be written."""
     import tempfile
 
     from toolchain.kernels.cmsis_nn import cache_folder
@@ -159,7 +160,7 @@ def _report(error: BaseException, arguments: Sequence[str]) -> Iterator[str]:
         with contextlib.suppress(OSError, ValueError):
             if file.is_file() and file.stat().st_size <= _LARGEST_HASHED_BYTES:
                 with file.open("rb") as opened:
-                    found = hashlib.file_digest(opened, "sha256").hexdigest()
-                yield f"{argument}: {file.stat().st_size} bytes, sha256 {found}"
+                    digest = hashlib.file_digest(opened, "sha256").hexdigest()
+                yield f"{argument}: {file.stat().st_size} bytes, sha256 {digest}"
     yield ""
     yield from "".join(traceback.format_exception(error)).splitlines()

@@ -1,4 +1,4 @@
-"""Options that several subcommands share. Those of planning stand in `planning.options`."""
+"""Options that several subcommands share. Options of planning are in `planning.options`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class LineOptions:
 
 @dataclass(frozen=True)
 class CodeOptions:
-    """What code is made of, and what it replaces."""
+    """Options of generated code: where weights and kernels are, and the files that it replaces."""
 
     weights: Annotated[
         str,
@@ -110,7 +110,7 @@ class CodeOptions:
     force: ForceOption = False
 
     def external(self) -> External | None:
-        """Where the weights lie; None for in the code. Raises InputError for what is neither."""
+        """The place of the weights; None: in the code. Raises InputError for another text."""
         if self.weights not in _WEIGHTS:
             raise InputError(f"--weights {self.weights!r}: it is one of {', '.join(_WEIGHTS)}")
         address = self.weights_address

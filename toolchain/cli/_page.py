@@ -35,30 +35,28 @@ _LOOPS = 12
 def facts(*files: Path) -> tuple[tuple[str, str], ...]:
     """Versions, and the size and SHA-256 of each file."""
     try:
-        own = metadata.version(_DISTRIBUTION)
+        thimble = metadata.version(_DISTRIBUTION)
     except metadata.PackageNotFoundError:
-        own = "not installed"
-    found = [
-        ("Thimble", own),
+        thimble = "not installed"
+    rows = [
+        ("Thimble", thimble),
         ("Python", platform.python_version()),
         (PACKAGE, version()),
     ]
     for file in files:
         if file.is_file():
             data = file.read_bytes()
-            found.append(
-                (file.name, f"{len(data):,} B, SHA-256 {hashlib.sha256(data).hexdigest()}")
-            )
-    return tuple(found)
+            rows.append((file.name, f"{len(data):,} B, SHA-256 {hashlib.sha256(data).hexdigest()}"))
+    return tuple(rows)
 
 
 def command_line() -> str:
-    """What was typed."""
+    """The command line as it was typed."""
     return shlex.join(["thimble", *sys.argv[1:]])
 
 
 def compiled_findings(compiled: Compiled, model: Path, **more: Any) -> Findings:
-    """Of a model that was just compiled."""
+    """Findings of a model that was just compiled."""
     return Findings(
         plan=compiled_json(compiled.plan, compiled.sizes),
         sections=None if compiled.sizes is None else asdict(compiled.sizes),
@@ -68,7 +66,7 @@ def compiled_findings(compiled: Compiled, model: Path, **more: Any) -> Findings:
 
 
 def folder_findings(folder: Path) -> Findings:
-    """Of a folder that `thimble compile` wrote. Raises InputError where it is none."""
+    """Findings of a folder that `thimble compile` wrote. Raises InputError where it is none."""
     compiled_model(folder)
     firmware = (folder / MANIFEST).exists()
     return Findings(
@@ -80,30 +78,31 @@ def folder_findings(folder: Path) -> Findings:
 
 
 def profiled_findings(folder: Path, profiles: Sequence[Profile]) -> Iterator[Findings]:
-    """Of a compiled folder and its profiles; each is a build of the board that it was read as."""
-    found = folder_findings(folder)
+    """Findings of a compiled folder for each profile: a build of the board as which its trace was
+    read."""
+    compiled = folder_findings(folder)
     for profile in profiles[:MOST_BUILDS]:
-        yield with_profile(found, profile)
+        yield with_profile(compiled, profile)
 
 
-def with_profile(found: Findings, profile: Profile) -> Findings:
-    """The same with a profile and its hottest loops."""
+def with_profile(findings: Findings, profile: Profile) -> Findings:
+    """The findings with a profile and its hottest loops."""
     names = {i: part.name for i, part in enumerate(profile.operators)}
     loops = hot_loops(profile.reading, _LOOPS) if profile.reading else ()
     fields = {**profile_json(profile), "loops": annotated_json(loops, names)}
     notes = (f"No cycles: {profile.no_cycles}.",) if profile.no_cycles else ()
     if profile.board != profile.ran_on:
         notes = (*notes, f"Ran on {profile.ran_on}; its time is that of {profile.board}.")
-    return replace(found, profile=fields, notes=(*found.notes, *notes))
+    return replace(findings, profile=fields, notes=(*findings.notes, *notes))
 
 
-def write_page(target: str, found: Sequence[Build]) -> int:
+def write_page(target: str, builds: Sequence[Build]) -> int:
     """Write the page of one build or two, and return its bytes. Raises InputError."""
-    text = page(document(found, command_line()))
+    text = page(document(builds, command_line()))
     write_text(target, text)
     return len(text.encode())
 
 
-def write_findings(target: str, found: Findings) -> None:
+def write_findings(target: str, findings: Findings) -> None:
     """Write the page of one build."""
-    write_page(target, [build(found)])
+    write_page(target, [build(findings)])

@@ -1,4 +1,4 @@
-"""What `thimble plan` shows."""
+"""The output of `thimble plan`."""
 
 from __future__ import annotations
 
@@ -48,35 +48,35 @@ def show_plan(
         costs = cost_model(board)
         plan = plan_model(model, board, options, step, costs)
         latency = predict_latency(plan, costs)
-        found = None
+        choices = None
         if pareto or written:
-            found = plan_choices(model, board, options, step, costs)
-            rows, first = found.rows(plan) if pareto else ((), latency)
+            choices = plan_choices(model, board, options, step, costs)
+            rows, first = choices.rows(plan) if pareto else ((), latency)
         seconds = time.perf_counter() - begin
     need = estimated_need(plan)
     fields = plan_json(plan, need, latency)
     if output.json:
-        if found and pareto:
+        if choices and pareto:
             fields = {
                 **fields,
                 "pareto": front_json(rows, first),
-                "search_stopped": found.front.stopped,
+                "search_stopped": choices.front.stopped,
             }
         write_json(output.json, {**fields, **float_json(plan), "seconds": seconds})
     warn_of_plan(plan)
-    if found and plot and written:
+    if choices and plot and written:
         title = f"{plan.graph.name} on {board}: RAM against slowdown in {latency.unit}"
-        write_text(plot, written(front_rows(found.front), title))
+        write_text(plot, written(front_rows(choices.front), title))
     if output.has_tables and plot != "-":
         console = output_console()
         console.print(operator_table(plan, latency))
-        if found and pareto:
+        if choices and pareto:
             title = (
                 f"{plan.graph.name} on {board}: choices, {latency.unit} predicted; "
                 "--choice takes a row; -: this plan"
             )
             console.print(front_table(rows, title, first))
-            if stopped := found.front.stopped:
+            if stopped := choices.front.stopped:
                 console.print(f"The search was stopped {stopped}: these were found by then.")
         console.print(memory_table(plan, need, target.ram_bytes, target.flash_bytes))
         console.print(proof_line(plan))

@@ -35,7 +35,7 @@ _MOST_CLASSES = 1 << 16
 
 @dataclass(frozen=True)
 class SampleOptions:
-    """What samples mean: images, sounds, tables."""
+    """Options that tell the meaning of samples: images, sounds, tables."""
 
     bounds: Annotated[
         str | None,
@@ -74,16 +74,17 @@ class SampleOptions:
     ] = False
 
     def scaling(self) -> Scaling:
-        """Raises InputError for what is no range or no list of numbers."""
-        found = Scaling(
+        """The scaling that the options give. Raises InputError for a text that is no range or no
+        list of numbers."""
+        chosen = Scaling(
             None if self.bounds is None else _bounds(self.bounds),
             _numbers("--mean", self.mean),
             _numbers("--std", self.std),
             self.real,
             self.resize,
         )
-        found.check()
-        return found
+        chosen.check()
+        return chosen
 
 
 def _bounds(text: str) -> tuple[float, float]:
@@ -99,12 +100,12 @@ def _numbers(option: str, text: str | None) -> tuple[float, ...]:
 
 def _number(option: str, word: str) -> float:
     try:
-        found = float(word)
+        number = float(word)
     except ValueError:
-        found = float("nan")
-    if not np.isfinite(found):
+        number = float("nan")
+    if not np.isfinite(number):
         raise InputError(f"{option}: {word.strip()!r} is no number")
-    return found
+    return number
 
 
 @dataclass(frozen=True)
@@ -124,18 +125,18 @@ def top_classes(values: NDArray[Any], end: End, labels: tuple[str, ...]) -> list
     scores = real_values(values, end)
     if scores is None or end.tensor.elements != classes or not 1 < classes <= _MOST_CLASSES:
         return []
-    found = []
+    best_of = []
     for row in scores.reshape(-1, classes):
         best = np.argsort(-row, kind="stable")[:_TOP]
-        found.append(
+        best_of.append(
             [Class(int(i), labels[i] if i < len(labels) else "", float(row[i])) for i in best]
         )
-    return found
+    return best_of
 
 
 def labels_for(
     file: Path | None,
-    own: dict[str, tuple[str, ...]],
+    of_model: dict[str, tuple[str, ...]],
     outputs: tuple[End, ...],
     classes: str = "",
 ) -> dict[str, tuple[str, ...]]:
@@ -145,13 +146,13 @@ def labels_for(
     Raises InputError where no output has.
     """
     if file is None:
-        return own
+        return of_model
     labels = read_labels(file)
     if classes:
-        return {**own, classes: labels}
+        return {**of_model, classes: labels}
     sizes = {end.name: max(end.model_shape, default=1) for end in outputs}
-    found = {name: labels for name, size in sizes.items() if size == len(labels)}
-    if not found:
+    fitting = {name: labels for name, size in sizes.items() if size == len(labels)}
+    if not fitting:
         listed = ", ".join(f"{name} has {size:,} classes" for name, size in sizes.items())
         raise InputError(f"--labels: {file} has {len(labels):,} labels, but {listed}")
-    return own | found
+    return of_model | fitting

@@ -1,3 +1,3 @@
-"""What messages call the standard streams."""
+"""Names of the standard streams in messages."""
 
 STANDARD_OUTPUT = "the standard output"

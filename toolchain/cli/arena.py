@@ -23,7 +23,7 @@ from toolchain.ir.arena import check_placement
 from toolchain.planning.options import PlanOptions
 
 _SECONDS_A_BUFFER = 1.1e-5
-"""What reading a buffer, checking its offset and writing it take."""
+"""Seconds to read a buffer, check its offset and write it."""
 
 
 @grouped
@@ -89,12 +89,12 @@ def command(
     with progress() as step:
         step(f"placing {len(buffers.problem.blocks)} buffers")
         rest = len(buffers.problem.blocks) * _SECONDS_A_BUFFER
-        found = method.place(buffers.problem, max(limit - rest, 0.0), capacity)
-    check_placement(buffers.problem, found)
-    result = _result(file, buffers, found, capacity)
-    met = capacity is None or found.size_bytes <= capacity
+        placement = method.place(buffers.problem, max(limit - rest, 0.0), capacity)
+    check_placement(buffers.problem, placement)
+    result = _result(file, buffers, placement, capacity)
+    met = capacity is None or placement.size_bytes <= capacity
     if met and (output is not None or json is None):
-        write_text(output or "-", offsets_csv(buffers.problem, found.offsets))
+        write_text(output or "-", offsets_csv(buffers.problem, placement.offsets))
     if json:
         write_json(json, result)
     quiet = json == "-" or (output or "-") == "-"
@@ -102,12 +102,12 @@ def command(
     if not met:
         known = (
             "there is none"
-            if found.lower_bound_bytes > (capacity or 0)
+            if placement.lower_bound_bytes > (capacity or 0)
             else "none was found within the limit; --time-limit gives more"
         )
         raise ResultError(
-            f"no placement within {capacity:,} B: {known} (best {found.size_bytes:,} B, "
-            f"lower bound {found.lower_bound_bytes:,} B)"
+            f"no placement within {capacity:,} B: {known} (best {placement.size_bytes:,} B, "
+            f"lower bound {placement.lower_bound_bytes:,} B)"
         )
 
 
@@ -125,21 +125,21 @@ def _check(file: Path, buffers: BufferFile, capacity: int | None) -> None:
 
 
 def _result(
-    file: Path, buffers: BufferFile, found: Placement, capacity: int | None
+    file: Path, buffers: BufferFile, placement: Placement, capacity: int | None
 ) -> dict[str, Any]:
     blocks = buffers.problem.blocks
     result: dict[str, Any] = {
         "file": file.name,
-        "allocator": found.allocator,
+        "allocator": placement.allocator,
         "buffers": len(blocks),
-        "size_bytes": found.size_bytes,
-        "lower_bound_bytes": found.lower_bound_bytes,
-        "proved_optimal": found.proved_optimal,
-        "seconds": found.seconds,
+        "size_bytes": placement.size_bytes,
+        "lower_bound_bytes": placement.lower_bound_bytes,
+        "proved_optimal": placement.proved_optimal,
+        "seconds": placement.seconds,
     }
     if capacity is not None:
-        result |= {"capacity_bytes": capacity, "capacity_met": found.size_bytes <= capacity}
-    offsets = zip(blocks, found.offsets, strict=True)
+        result |= {"capacity_bytes": capacity, "capacity_met": placement.size_bytes <= capacity}
+    offsets = zip(blocks, placement.offsets, strict=True)
     return result | {"offsets": {block.name: at for block, at in offsets}}
 
 

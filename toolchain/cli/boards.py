@@ -68,7 +68,7 @@ def listing(context: typer.Context, json: JsonOption = None, model: ForOption = 
     table = _table("board", "chip", "core", "clock", "RAM", "flash", "runs", "checked against")
     for board in boards().values():
         header = header_of(board.chip) or "-"
-        table.add_row(*_described(board), _where_it_runs(board), header)
+        table.add_row(*_described(board), _where_run(board), header)
     output_console().print(table)
     last = checked()
     compared = " and ".join(
@@ -91,7 +91,7 @@ def _described(board: Board) -> tuple[str, ...]:
 
 
 def _sizes(board: Board, kind: MemoryKind) -> str:
-    """Of the banks that may be used."""
+    """Sizes of the banks of a kind that may be used."""
     sizes = [m.size_bytes for m in board.memories if m.kind is kind and m.holds]
     mebi = all(size % (1 << 20) == 0 for size in sizes)
     listed = " + ".join(f"{size >> (20 if mebi else 10)}" for size in sizes)
@@ -112,7 +112,7 @@ def _list_for(model: Path, json: str | None) -> None:
 
     targets = [board for board in boards().values() if not board.is_host]
     with progress() as step:
-        found = fits(model, targets, PlanOptions(), step)
+        results = fits(model, targets, PlanOptions(), step)
     if json:
         rows = [
             {
@@ -126,21 +126,21 @@ def _list_for(model: Path, json: str | None) -> None:
                 "milliseconds": fit.milliseconds if fit.need else None,
                 "split": fit.split,
             }
-            for fit in found
+            for fit in results
         ]
         write_json(json, {"model": str(model), "boards": rows})
     if json == "-":
         return
     table = _table("board", "core", "clock", "RAM", "flash", "RAM needed", "flash needed", "time")
-    for fit in found:
+    for fit in results:
         name, _, *described = _described(fit.board)
         if fit.need is not None:
-            own = [f"{n / 1024:,.1f} KiB" for n in (fit.need.ram_bytes, fit.need.flash_bytes)]
-            table.add_row(name, *described, *own, f"{fit.milliseconds:,.2f} ms")
+            needs = [f"{n / 1024:,.1f} KiB" for n in (fit.need.ram_bytes, fit.need.flash_bytes)]
+            table.add_row(name, *described, *needs, f"{fit.milliseconds:,.2f} ms")
     output_console().print(table)
-    refused = [fit for fit in found if fit.why_not]
+    refused = [fit for fit in results if fit.why_not]
     output_console().print(
-        f"{len(found) - len(refused)} of {len(found)} boards hold {model.name}; RAM, flash and "
+        f"{len(results) - len(refused)} of {len(results)} boards hold {model.name}; RAM, flash and "
         "time are estimated, as `thimble plan` does.",
         highlight=False,
     )
@@ -188,17 +188,17 @@ def check(
 ) -> None:
     """Check boards: clocks, limits of the chip, memories, serial port; say what follows.
 
-    What is wrong is an error that names the field and the limit (exit code 2).
+    An error names the field that is wrong and the limit (exit code 2).
     """
     from toolchain.device.flash import runners
 
-    found = [find_board(name) for name in names]
-    tools = {board.name: [runner.name for runner in runners(board)] for board in found}
+    chosen = [find_board(name) for name in names]
+    tools = {board.name: [runner.name for runner in runners(board)] for board in chosen}
     if json:
-        write_json(json, {"boards": [{**_as_json(b), **_following(b)} for b in found]})
+        write_json(json, {"boards": [{**_as_json(b), **_following(b)} for b in chosen]})
     if json == "-":
         return
-    for board in found:
+    for board in chosen:
         table = Table(title=escape(board.name), show_header=False)
         table.add_row("chip", escape(f"{board.chip.title}, {board.core.name}"))
         for what, clock_hz in _following(board)["clocks_hz"].items():
@@ -218,14 +218,14 @@ def check(
 
 
 def _following(board: Board) -> dict[str, Any]:
-    """What a board's file does not say itself."""
+    """Values that follow from a board's file."""
     return {
         "clocks_hz": dict(board.clocks_hz),
         "uart": None if board.uart is None else board.uart.name,
     }
 
 
-def _where_it_runs(board: Board) -> str:
+def _where_run(board: Board) -> str:
     if board.is_host:
         return "here"
     if board.emulator:

@@ -53,7 +53,7 @@ from toolchain.timing.tuning import tune as tune_model
 
 @dataclass(frozen=True)
 class FormOptions:
-    """What is written: the C alone, several models, under which name."""
+    """Options of the form of the result: C alone, several models, the name."""
 
     library: Annotated[
         bool,
@@ -224,7 +224,7 @@ def _report(compiled: Compiled, out: Path, target: Board, tuning: Tuning | None)
 
 
 def weights_lines(compiled: Compiled) -> Iterator[str]:
-    """Where the weights lie, and what another model must have in common to take their place."""
+    """Lines on the place of the weights, and on the models that may take it."""
     weights = compiled.sources.weights
     assert weights is not None
     at = "" if weights.address is None else f", at {weights.address:#x}"
@@ -246,7 +246,7 @@ def weights_lines(compiled: Compiled) -> Iterator[str]:
 def _report_shared(
     shared: SharedCompiled, board: str, json: str | None, seconds: float
 ) -> dict[str, Any]:
-    """Returns the fields of --json."""
+    """Print several models that share an arena; return the fields of --json."""
     result: dict[str, Any] = {
         "board": board,
         "folder": str(shared.folder),
@@ -273,8 +273,8 @@ def _report_shared(
     for made in shared.models:
         size, known = f"{made.plan.arena.size_bytes:,} B", known_latency(made.plan)
         time = time_text(known.total, known.unit, known.basis, known.clock_hz)
-        run_it = escape(f"thimble run {made.folder}")
-        table.add_row(escape(made.plan.graph.name), size, time, run_it)
+        to_run = escape(f"thimble run {made.folder}")
+        table.add_row(escape(made.plan.graph.name), size, time, to_run)
     console.print(table)
     for made in shared.models:
         for line in split_lines(made.plan):

@@ -105,9 +105,9 @@ def check(
 ) -> None:
     """Compare predicted latency of models with measured cycles: mean and worst error of operators.
 
-    On an emulated board the cycles are modelled from a trace. The prediction is made once with
-    what the database knows and once by the formula alone. Models that do not fit a board are left
-    out. What was found is stored afterwards.
+    On an emulated board the cycles are modelled from a trace. The prediction is made once with what
+    the database knows and once by the formula alone. Models that do not fit a board are left out.
+    The measurements are stored afterwards.
 
     Example: `thimble cost check model.tflite --board mps2-an386 --as nucleo-l4r5zi`
     """

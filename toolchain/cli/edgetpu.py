@@ -62,11 +62,11 @@ def _planned(
 
 
 def _without_host(
-    found: PipelinePlan, plans: Sequence[PipelinePlan], stages: str, options: Options
+    planned: PipelinePlan, plans: Sequence[PipelinePlan], stages: str, options: Options
 ) -> PipelinePlan:
-    """The plan of as many sticks as `found` was allowed, without the host."""
-    count = int(stages) if stages != "auto" else 1 + plans.index(found)
-    return make_plan(found.graphs, count, replace(options, host=None))
+    """The plan of as many sticks as `planned` was allowed, without the host."""
+    count = int(stages) if stages != "auto" else 1 + plans.index(planned)
+    return make_plan(planned.graphs, count, replace(options, host=None))
 
 
 @group.command("plan", cls=Command)
@@ -105,24 +105,24 @@ def plan_command(
     with progress() as step:
         plans: tuple[PipelinePlan, ...] = ()
         if asked.mcu is not None:
-            found = of_mcu.planned(models, asked, asked.mcu, options, step)
+            planned = of_mcu.planned(models, asked, asked.mcu, options, step)
         else:
-            found, plans = _planned(models, asked, options, step)
+            planned, plans = _planned(models, asked, options, step)
         free = None
         if options.same_stage_children:
             step("comparing with children in any stage")
             free = make_plan(
-                found.graphs, found.stages, replace(options, same_stage_children=False)
+                planned.graphs, planned.stages, replace(options, same_stage_children=False)
             )
         without_host = None
         if options.host is not None and asked.mcu is None:
             step("comparing with sticks alone")
-            without_host = _without_host(found, plans, asked.stages, options)
+            without_host = _without_host(planned, plans, asked.stages, options)
         separate = None
         if len(models) > 1 and asked.goal == objectives.DEFAULT:
             step("comparing with sticks of their own")
-            separate = apart(found.graphs, found.stages, options)
-    fields = documents.plan_json(found)
+            separate = apart(planned.graphs, planned.stages, options)
+    fields = documents.plan_json(planned)
     if output.json or conditions:
         if plans:
             fields["sticks"] = [
@@ -140,19 +140,19 @@ def plan_command(
     if output.json:
         write_json(output.json, fields)
     if picture is not None:
-        drawn = pictures.sticks_svg(plans, found) if plans else pictures.stages_svg(found)
+        drawn = pictures.sticks_svg(plans, planned) if plans else pictures.stages_svg(planned)
         write_file(picture, drawn)
     if output.html:
-        write_text(output.html, pipeline_page(of_plan(found, plans, command_line())))
+        write_text(output.html, pipeline_page(of_plan(planned, plans, command_line())))
     if output.has_tables:
-        _print_plan(found, plans, free, without_host, separate)
+        _print_plan(planned, plans, free, without_host, separate)
         if asked.mcu is not None:
-            output_console().print(report.mcu_line(found), soft_wrap=True)
+            output_console().print(report.mcu_line(planned), soft_wrap=True)
     check(conditions, fields)
 
 
 def _print_plan(
-    found: PipelinePlan,
+    planned: PipelinePlan,
     plans: Sequence[PipelinePlan],
     free: PipelinePlan | None,
     without_host: PipelinePlan | None,
@@ -161,18 +161,18 @@ def _print_plan(
     """The plan, and what it was compared with."""
     console = output_console()
     if plans:
-        console.print(report.sticks_table(plans, found))
-        console.print(report.sticks_line(found))
-    console.print(report.plan_table(found))
-    for line in report.proof_lines(found):
+        console.print(report.sticks_table(plans, planned))
+        console.print(report.sticks_line(planned))
+    console.print(report.plan_table(planned))
+    for line in report.proof_lines(planned):
         console.print(line)
-    console.print(report.totals_line(found), soft_wrap=True)
+    console.print(report.totals_line(planned), soft_wrap=True)
     if free is not None:
-        console.print(report.children_line(found, free), soft_wrap=True)
+        console.print(report.children_line(planned, free), soft_wrap=True)
     if without_host is not None:
-        console.print(report.host_line(found, without_host), soft_wrap=True)
-    if len(found.graphs) > 1 and found.options.objective == objectives.DEFAULT:
-        console.print(report.apart_line(found, separate), soft_wrap=True)
+        console.print(report.host_line(planned, without_host), soft_wrap=True)
+    if len(planned.graphs) > 1 and planned.options.objective == objectives.DEFAULT:
+        console.print(report.apart_line(planned, separate), soft_wrap=True)
 
 
 @group.command("split", cls=Command)
@@ -215,9 +215,9 @@ def split_command(
     console = output_console()
     with progress() as step:
         if asked.mcu is not None:
-            found = of_mcu.planned(models, asked, asked.mcu, options, step)
+            planned = of_mcu.planned(models, asked, asked.mcu, options, step)
         else:
-            found, _ = _planned(models, asked, options, step)
+            planned, _ = _planned(models, asked, options, step)
         step("splitting")
         reports: list[tuple[compiler.CompilerReport, ...]] = []
         refusals: list[ResultError] = []
@@ -237,19 +237,21 @@ def split_command(
                 except ResultError as error:
                     refusals.append(error)
 
-        folder = pipeline.split(models, found, out, force=force, finish=compile_stages)
+        folder = pipeline.split(models, planned, out, force=force, finish=compile_stages)
     if json:
         files = [stage.file for model in folder.models for stage in model.stages] + program
         compiled = documents.compiled_json(folder, reports) if reports else None
-        fields = {**documents.plan_json(found), "folder": str(out), "files": files}
+        fields = {**documents.plan_json(planned), "folder": str(out), "files": files}
         write_json(json, {**fields, "compiled": compiled})
     if json != "-":
-        console.print(report.plan_table(found))
-        console.print(report.totals_line(found), soft_wrap=True)
-        console.print(f"{found.stages} stages and pipeline.json written to {out}.", soft_wrap=True)
+        console.print(report.plan_table(planned))
+        console.print(report.totals_line(planned), soft_wrap=True)
+        console.print(
+            f"{planned.stages} stages and pipeline.json written to {out}.", soft_wrap=True
+        )
         if firmware:
             console.print(
-                f"Firmware for {found.board} written to {out / FIRMWARE}.", soft_wrap=True
+                f"Firmware for {planned.board} written to {out / FIRMWARE}.", soft_wrap=True
             )
         if program:
             console.print(f"A C program of them written to {out / emit_c.FOLDER}.", soft_wrap=True)

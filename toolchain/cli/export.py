@@ -143,8 +143,8 @@ def command(
 
 def _list(json: str | None) -> None:
     if json:
-        found = [{"target": e.name, "summary": e.summary} for e in exporters().values()]
-        write_json(json, {"targets": found})
+        targets = [{"target": e.name, "summary": e.summary} for e in exporters().values()]
+        write_json(json, {"targets": targets})
     if json == "-":
         return
     table = Table(header_style="bold")

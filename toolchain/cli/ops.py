@@ -56,27 +56,27 @@ def command(
         write_text(table, markdown(_READ_AWAY, _UNREAD))
         return
     wanted = names or ()
-    found = kinds(wanted)
+    listed = kinds(wanted)
     read_away = {form: matching(away, wanted) for form, away in _READ_AWAY.items()}
-    if not found and not any(read_away.values()):
+    if not listed and not any(read_away.values()):
         raise InputError(
             f"no operator has a name that contains {' or '.join(map(repr, wanted))}; "
             "`thimble ops` lists all"
         )
     if json:
-        operators = [asdict(kind) for kind in found]
+        operators = [asdict(kind) for kind in listed]
         write_json(json, {"operators": operators, "read_away": read_away})
     if json != "-":
-        _print(found, read_away)
+        _print(listed, read_away)
 
 
-def _print(found: Sequence[Kind], read_away: Mapping[str, Sequence[str]]) -> None:
+def _print(listed: Sequence[Kind], read_away: Mapping[str, Sequence[str]]) -> None:
     console = output_console()
-    if found:
+    if listed:
         table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False)
         for heading in ("operator", "TFLite", "ONNX", "kernels", "memory", "limits"):
             table.add_column(heading, overflow="fold", no_wrap=heading == "operator")
-        for kind in found:
+        for kind in listed:
             lists = (kind.tflite, kind.onnx, kind.kernels, kind.memory)
             table.add_row(kind.name, *(", ".join(values) for values in lists), kind.limits)
         console.print(table)

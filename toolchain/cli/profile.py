@@ -124,20 +124,20 @@ def command(
         raise InputError(f"--annotate needs a trace: {profiles[0].no_cycles or _MEASURED}")
     if output.json:
         readings = [
-            {**profile_json(profile), "loops": annotated_json(found, names)}
-            for profile, found in zip(profiles, loops, strict=True)
+            {**profile_json(profile), "loops": annotated_json(hottest, names)}
+            for profile, hottest in zip(profiles, loops, strict=True)
         ]
         several = {"readings": readings} if len(readings) > 1 else {}
         write_json(output.json, {**readings[0], **several})
     if output.html:
-        write_page(output.html, [build(found) for found in profiled_findings(folder, profiles)])
+        write_page(output.html, [build(hottest) for hottest in profiled_findings(folder, profiles)])
     if not output.has_tables:
         return
     console = output_console()
-    for profile, found in zip(profiles, loops, strict=True):
+    for profile, hottest in zip(profiles, loops, strict=True):
         print_profile(console, profile)
-        if found:
-            text = annotated(found, names)
+        if hottest:
+            text = annotated(hottest, names)
             console.print(text, markup=False, highlight=False, soft_wrap=True)
     if len(profiles) > 1:
         print_comparison(console, profiles)
@@ -153,10 +153,10 @@ def _kernels(
     json: str | None,
 ) -> None:
     with progress() as step:
-        found = read_kernels(source, read_as or asked.board)
+        kernels_to_time = read_kernels(source, read_as or asked.board)
         opener = partial(open_board, limit_seconds=line.timeout)
         timing = time_kernels(
-            found,
+            kernels_to_time,
             asked.board,
             read_as=read_as,
             wire=Wire(line.port, asked.flash, opener),

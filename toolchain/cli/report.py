@@ -21,7 +21,7 @@ from toolchain.planning.options import PlanOptions
 
 @dataclass(frozen=True)
 class PageOptions:
-    """What the page holds besides the plan."""
+    """Options of the parts of a page besides the plan."""
 
     pareto: Annotated[
         bool,
@@ -55,7 +55,7 @@ class PageOptions:
     ] = None
 
     def asked(self, options: PlanOptions) -> Asked:
-        """With --as, a profile is wanted."""
+        """The parts that are asked for; --as asks for a profile."""
         profile = self.profile or bool(self.read_as)
         return Asked(options, self.pareto, profile, self.read_as, self.verify, self.quantised)
 
@@ -100,23 +100,23 @@ def command(
     version()
     asked = shown.asked(options)
     with progress() as step:
-        found = [
+        builds = [
             _last(growing_build(path, board, asked, step))
             for path, board in subject_pairs(subjects, boards or [])
         ]
         step("writing the page")
-        size_bytes = write_page(out, found)
+        size_bytes = write_page(out, builds)
     if json:
         write_json(json, {"file": out, "bytes": size_bytes})
     if "-" not in (json, out):
         console = output_console()
-        for one in found:
+        for one in builds:
             fits = "fits" if one.verdict.fits else "does not fit"
             console.print(f"{one.title}: {fits}.", markup=False, highlight=False)
         console.print(f"Written to {out}, {size_bytes:,} B", markup=False)
 
 
 def _last(builds: Iterator[Build]) -> Build:
-    """When everything is known."""
+    """The build when everything is known."""
     *_, build = builds
     return build

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from toolchain.cli._boxes import box_table, found_boxes
+from toolchain.cli._boxes import box_table, boxes_in
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._groups import grouped
 from toolchain.cli._options import LineOptions
@@ -68,8 +68,8 @@ def command(
     QEMU executed.
 
     An image, a sound or a table becomes the input that it means: `--range` says what its stored
-    numbers were in training, and an int8 input is quantised from that. Of an output that is one
-    row of classes the five best are printed, with their names where they are known.
+    numbers were in training, and an int8 input is quantised from that. An output that is one row of
+    classes is printed as the five best, with their names where they are known.
 
     Example: `thimble run out --input sample.npy --operators`; or
     `thimble run out --input cat.jpg --resize --range 0..1 --labels labels.txt`
@@ -87,13 +87,19 @@ def command(
             time = deployment.run_time(done)
             counts = deployment.operator_counts() if operators else ()
     model = compiled_model(folder)
-    found = model.boxes or {}
-    names = labels_for(labels, dict(model.labels), deployment.outputs, found.get("classes", ""))
-    boxes = found_boxes(done.outputs, found, names.get(found["classes"], ())) if found else []
+    box_outputs = model.boxes or {}
+    names = labels_for(
+        labels, dict(model.labels), deployment.outputs, box_outputs.get("classes", "")
+    )
+    boxes = (
+        boxes_in(done.outputs, box_outputs, names.get(box_outputs["classes"], ()))
+        if box_outputs
+        else []
+    )
     top = {
         end.name: top_classes(done.outputs[end.name], end, names.get(end.name, ()))
         for end in deployment.outputs
-        if end.name not in found.values()
+        if end.name not in box_outputs.values()
     }
     if json:
         write_json(
@@ -102,7 +108,7 @@ def command(
                 "top": {
                     name: [[asdict(c) for c in row] for row in rows] for name, rows in top.items()
                 },
-                "boxes": [asdict(box) for box in boxes] if found else None,
+                "boxes": [asdict(box) for box in boxes] if box_outputs else None,
                 "outputs": {
                     name: {
                         "shape": list(values.shape),
@@ -128,7 +134,7 @@ def command(
         return
     console = output_console()
     for name, values in done.outputs.items():
-        if name in found.values():
+        if name in box_outputs.values():
             continue
         console.print(f"[bold]{escape(name)}[/] {values.dtype.name}[{shape(values.shape)}]")
         text = np.array2string(values, threshold=200, max_line_width=110, precision=6)
@@ -137,7 +143,7 @@ def command(
             begin = f"{number}: " if len(top[name]) > 1 else ""
             best = ", ".join(f"{c.label or c.index} {c.score:.4g}" for c in row)
             console.print(f"{begin}{best}", markup=False, highlight=False)
-    if found:
+    if box_outputs:
         console.print(box_table(boxes) if boxes else "No box was found.")
     if counts:
         table = Table(header_style="bold")

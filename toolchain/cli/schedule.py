@@ -80,41 +80,41 @@ def command(
         step(f"reading {graph}")
         title, problem, names = _problem(graph, board)
         step(f"ordering {len(problem.ops)} operators")
-        found = method.schedule(problem, time_limit, budget)
+        order = method.schedule(problem, time_limit, budget)
     result: dict[str, Any] = {
         "graph": title,
-        "scheduler": found.method,
+        "scheduler": order.method,
         "operators": len(problem.ops),
-        "peak_bytes": found.peak_bytes,
-        "lower_bound_bytes": found.lower_bound_bytes,
-        "proved_optimal": found.proved_optimal,
-        "seconds": found.seconds,
+        "peak_bytes": order.peak_bytes,
+        "lower_bound_bytes": order.lower_bound_bytes,
+        "proved_optimal": order.proved_optimal,
+        "seconds": order.seconds,
     }
     if budget is not None:
-        result |= {"budget_bytes": budget, "budget_met": found.peak_bytes <= budget}
+        result |= {"budget_bytes": budget, "budget_met": order.peak_bytes <= budget}
     if on_chip is not None:
-        traffic = off_chip_traffic(problem, found.order, on_chip)
+        traffic = off_chip_traffic(problem, order.order, on_chip)
         result["traffic"] = {
             "on_chip_bytes": on_chip,
             "read_bytes": traffic.read_bytes,
             "written_bytes": traffic.written_bytes,
             "total_bytes": traffic.total_bytes,
         }
-    result["order"] = [names[op] for op in found.order]
+    result["order"] = [names[op] for op in order.order]
     if json:
         write_json(json, result)
     if json != "-":
         output_console().print(_table(result))
-    if budget is not None and found.peak_bytes > budget:
-        known = "no order does" if found.lower_bound_bytes > budget else "none was found that does"
+    if budget is not None and order.peak_bytes > budget:
+        known = "no order does" if order.lower_bound_bytes > budget else "none was found that does"
         raise ResultError(
-            f"the best order peaks at {found.peak_bytes:,} B, above the budget of {budget:,} B; "
-            f"{known} (lower bound {found.lower_bound_bytes:,} B)"
+            f"the best order peaks at {order.peak_bytes:,} B, above the budget of {budget:,} B; "
+            f"{known} (lower bound {order.lower_bound_bytes:,} B)"
         )
 
 
 def _problem(path: Path, board: str) -> tuple[str, MemoryProblem, list[int | str]]:
-    """The graph's name, what the scheduler sees of it, and what the file calls its operators."""
+    """The graph's name, its memory problem, and the operators' names in the file."""
     if is_neutral(path):
         graph = read_neutral(path)
         return graph.name, graph.memory_problem(), [node.id for node in graph.nodes]

@@ -55,7 +55,7 @@ _OPTIONS = {
 class SweepFile:
     """A sweep.toml. Models and patterns are relative to its folder.
 
-    Of `options`, each is a value or a list of values; "none" leaves the option out.
+    Each of `options` is a value or a list of values; "none" leaves the option out.
     """
 
     models: tuple[str, ...]
@@ -73,7 +73,7 @@ def _listed(name: str, example: str, text: str) -> Any:
 
 @dataclass(frozen=True)
 class AskedOptions:
-    """What is combined, in place of what a sweep.toml says."""
+    """Axes on the command line, in place of those of a sweep.toml."""
 
     boards: Annotated[
         str | None,
@@ -104,7 +104,7 @@ class AskedOptions:
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """Who computes."""
+    """Options of the workers."""
 
     jobs: Annotated[
         int | None,
@@ -131,7 +131,7 @@ class WorkerOptions:
 
 @dataclass(frozen=True)
 class SweepOutput(Output):
-    """Also as JUnit's XML."""
+    """Options of the output, with JUnit's XML."""
 
     html: Annotated[
         str | None,
@@ -176,9 +176,9 @@ def command(
 ) -> None:
     """Plan, compile, verify or profile every combination of models, boards and options.
 
-    Rows go to the file of --out as they come. What it has already is not computed again: a sweep
-    that was killed goes on, and one with a new model, board or version of Thimble computes what
-    that changes. A worker that dies costs its task alone, which begins again on another.
+    Rows go to the file of --out as they come. Rows that are there already are not computed again: a
+    sweep that was killed goes on, and one with a new model, board or version of Thimble computes
+    what that changes. A worker that dies costs its task alone, which begins again on another.
 
     A model that does not fit is an answer. Exits 1 if a row failed otherwise: outputs differ, a
     model is not supported, a board is at fault. --fail-on takes a field of a row (the command's own
@@ -193,20 +193,20 @@ def command(
     wanted = planned(request, on_bench)
     with Store(out) as store, progress() as step, _pool(workers, on_bench, step) as pool:
         watch = _Watch(step, len(wanted.cases))
-        found = run_sweep(wanted, store, pool, command_line(), watch, again=again)
-    shown = sweep_rows(found.rows)
+        swept = run_sweep(wanted, store, pool, command_line(), watch, again=again)
+    shown = sweep_rows(swept.rows)
     whole = {
-        "done": len(found.rows),
-        "failed": found.failed,
-        "unfit": found.unfit,
-        "cached": found.cached,
+        "done": len(swept.rows),
+        "failed": swept.failed,
+        "unfit": swept.unfit,
+        "cached": swept.cached,
     }
-    named = [(row.case.name, row.as_json()) for row in found.rows]
+    named = [(row.case.name, row.as_json()) for row in swept.rows]
     if output.json:
         fields = {
             "rows": [row for _, row in named],
             **whole,
-            "changes": asdict(found.changes),
+            "changes": asdict(swept.changes),
             "file": str(out),
             "seconds": time.perf_counter() - begin,
         }
@@ -214,11 +214,11 @@ def command(
     if output.junit:
         write_text(output.junit, junit(shown, broken(conditions, named)).decode())
     if output.html:
-        write_text(output.html, sweep_page(shown, found, out))
+        write_text(output.html, sweep_page(shown, swept, out))
     if output.has_tables:
-        _print(shown, found, out)
-    if found.failed:
-        raise ResultError(_failure(found))
+        _print(shown, swept, out)
+    if swept.failed:
+        raise ResultError(_failure(swept))
     check_rows(conditions, named, whole)
 
 
@@ -226,11 +226,11 @@ def sweep_rows(rows: Sequence[Row]) -> list[SweepRow]:
     """The rows as they are shown. Stars are given among those of one model."""
     best: set[int] = set()
     for file in dict.fromkeys(row.case.file for row in rows):
-        own = [place for place, row in enumerate(rows) if row.case.file == file]
-        best |= {own[i] for i in pareto([rows[place] for place in own])}
+        of_file = [place for place, row in enumerate(rows) if row.case.file == file]
+        best |= {of_file[i] for i in pareto([rows[place] for place in of_file])}
     shown = []
     for place, row in enumerate(rows):
-        case, found = row.case, figures(row)
+        case, numbers = row.case, figures(row)
         shown.append(
             SweepRow(
                 name=case.name,
@@ -246,7 +246,7 @@ def sweep_rows(rows: Sequence[Row]) -> list[SweepRow]:
                 arena=row.done.fields.get("arena_bytes"),
                 ram=row.done.fields.get("ram_bytes"),
                 flash=row.done.fields.get("flash_bytes"),
-                milliseconds=found["milliseconds"],
+                milliseconds=numbers["milliseconds"],
                 basis=str(row.latency.get("basis") or ""),
                 differing=row.done.fields.get("differing"),
                 seconds=row.done.seconds,
@@ -256,7 +256,7 @@ def sweep_rows(rows: Sequence[Row]) -> list[SweepRow]:
     return shown
 
 
-def sweep_page(shown: Sequence[SweepRow], found: Swept, out: Path) -> str:
+def sweep_page(shown: Sequence[SweepRow], swept: Swept, out: Path) -> str:
     """The page. Raises MissingToolError without the charts' package."""
     from toolchain.page.render import rendered
 
@@ -265,11 +265,11 @@ def sweep_page(shown: Sequence[SweepRow], found: Swept, out: Path) -> str:
         "command": command_line(),
         "file": str(out),
         "rows": [asdict(row) for row in shown],
-        "changes": asdict(found.changes),
-        "cached": found.cached,
-        "unfit": found.unfit,
-        "failed": found.failed,
-        "seconds": found.seconds,
+        "changes": asdict(swept.changes),
+        "cached": swept.cached,
+        "unfit": swept.unfit,
+        "failed": swept.failed,
+        "seconds": swept.seconds,
     }
     return rendered("sweep", document, charts_used=("sweep",))
 
@@ -312,7 +312,7 @@ def _pool(asked: WorkerOptions, bench: Bench | None, step: Steps) -> Iterator[Po
 
 
 def _request(models: Sequence[str], asked: AskedOptions) -> Request:
-    """What the file says, and over it what the command line says."""
+    """The request of the file, with the axes of the command line in place of the file's."""
     named = [Path(name) for name in models if name.endswith(".toml")]
     if named and len(models) > 1:
         raise InputError(f"{named[0]} is a whole sweep: name models in it, or leave it out")
@@ -349,10 +349,10 @@ def _files(folder: Path, name: str) -> list[Path]:
         return [folder / name]
     path = folder / name
     root = Path(path.anchor)
-    found = sorted(file for file in root.glob(str(path.relative_to(root))) if file.is_file())
-    if not found:
+    files = sorted(file for file in root.glob(str(path.relative_to(root))) if file.is_file())
+    if not files:
         raise InputError(f"no file is named like {path}")
-    return found
+    return files
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -366,12 +366,13 @@ def _values(text: str) -> tuple[str, ...]:
 
 
 def _plan_options(words: Mapping[str, str]) -> PlanOptions:
-    """Raises InputError as `PlanOptions.of`, and for a word that is not of an option's type."""
+    """The options of planning. Raises InputError as `PlanOptions.of` does, and for a word that is
+    not of an option's type."""
     return PlanOptions.of({_OPTIONS[name].key: _given(name, text) for name, text in words.items()})
 
 
 def _given(name: str, text: str) -> Any:
-    """What the command line has where this is typed."""
+    """The value that the command line makes of this text."""
     takes = _OPTIONS[name].takes
     if takes is bool:
         if text not in ("true", "false"):
@@ -383,7 +384,7 @@ def _given(name: str, text: str) -> Any:
         raise InputError(f"{name} is {text!r}, no number") from None
 
 
-def _print(shown: Sequence[SweepRow], found: Swept, out: Path) -> None:
+def _print(shown: Sequence[SweepRow], swept: Swept, out: Path) -> None:
     console = output_console()
     first = sorted(shown, key=lambda row: row.ok)[:_SHOWN]  # what failed before the rest
     console.print(sweep_table(first if len(shown) > _SHOWN else shown, "rows; *: none is better"))
@@ -392,7 +393,7 @@ def _print(shown: Sequence[SweepRow], found: Swept, out: Path) -> None:
     for row in shown:
         if row.kind and row.kind != UNFIT:
             console.print(f"{row.name}: {row.error}", markup=False, highlight=False, soft_wrap=True)
-    changed = found.changes
+    changed = swept.changes
     for one in changed.changes[:_CHANGES_SHOWN]:
         console.print(
             f"Changed: {one.case}: {one.figure} {one.before} > {one.now}",
@@ -407,16 +408,16 @@ def _print(shown: Sequence[SweepRow], found: Swept, out: Path) -> None:
             f"Since the sweep before: {len(changed.new):,} new cases, {len(changed.gone):,} gone."
         )
     console.print(
-        f"{len(shown):,} rows in {found.seconds:,.1f} s: {found.cached:,} were known, "
-        f"{found.unfit:,} do not fit, {found.failed:,} failed. Written to {out}",
+        f"{len(shown):,} rows in {swept.seconds:,.1f} s: {swept.cached:,} were known, "
+        f"{swept.unfit:,} do not fit, {swept.failed:,} failed. Written to {out}",
         markup=False,
     )
 
 
-def _failure(found: Swept) -> str:
-    failed = [row for row in found.rows if not row.ok and row.kind != UNFIT]
+def _failure(swept: Swept) -> str:
+    failed = [row for row in swept.rows if not row.ok and row.kind != UNFIT]
     first = failed[0]
     return (
-        f"{len(failed):,} of {len(found.rows):,} rows failed; the first is "
+        f"{len(failed):,} of {len(swept.rows):,} rows failed; the first is "
         f"`{first.case.name}`: {first.message}"
     )

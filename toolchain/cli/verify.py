@@ -37,7 +37,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What is run."""
+    """Options of the runs."""
 
     runs: Annotated[int, typer.Option(min=0, help="Number of random inputs.")] = 20
     seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0
@@ -139,18 +139,19 @@ def _mismatch(result: Verification) -> str:
         f"{result.differing:,} of {result.elements:,} elements differ, "
         f"by up to {result.max_difference:g}"
     )
-    found = result.by_operators
-    if found is None:
+    alone = result.by_operators
+    if alone is None:
         return text
     return (
-        f"{text}. The operator {found.worst!r} alone, fed what ONNX Runtime feeds it, is "
-        f"{found.max_difference:g} off; {found.differing:,} of {found.elements:,} elements differ "
+        f"{text}. The operator {alone.worst!r} alone, fed what ONNX Runtime feeds it, is "
+        f"{alone.max_difference:g} off; {alone.differing:,} of {alone.elements:,} elements differ "
         "so"
     )
 
 
 def _comparison_lines(result: Verification) -> Iterator[str]:
-    """What was compared whole and what operator by operator, with the largest difference of each.
+    """Lines on outputs compared whole and operator by operator, with the largest difference of
+    each.
 
     A model that equals its reference needs no more than the line above.
     """
@@ -167,14 +168,14 @@ def _comparison_lines(result: Verification) -> Iterator[str]:
             f"Compared whole, {output.output}: {output.differing:,} of {output.elements:,} "
             f"elements differ, by at most {largest} {unit}; {result.tolerance} is allowed."
         )
-    found = result.by_operators
-    if found is None:
+    alone = result.by_operators
+    if alone is None:
         return
     yield (
         f"Compared operator by operator, each fed what ONNX Runtime feeds it, in "
-        f"{_runs(found.runs)}, where a whole output is further off: {found.tensors:,} tensors (all "
-        f"that the file quantises, and its float outputs), {found.differing:,} of "
-        f"{found.elements:,} elements differ, by at most {found.max_difference:g} steps; "
+        f"{_runs(alone.runs)}, where a whole output is further off: {alone.tensors:,} tensors (all "
+        f"that the file quantises, and its float outputs), {alone.differing:,} of "
+        f"{alone.elements:,} elements differ, by at most {alone.max_difference:g} steps; "
         f"{result.tolerance} is allowed. The board's bytes are these operators'."
     )
     if result.operators_agree:

@@ -51,7 +51,7 @@ def command(
     if subject.suffix == ".bin":
         if out is not None:
             raise InputError(f"{subject} is a blob, which is checked: leave out --out")
-        found = check_weights(subject, code)
+        fields = check_weights(subject, code)
     else:
         if out is None:
             raise InputError(
@@ -61,12 +61,12 @@ def command(
         with progress() as step:
             data = new_weights(subject, code, cmsis_nn, step)
         write_file(out, data)
-        found = check_weights(out, code)
+        fields = check_weights(out, code)
     if json:
-        write_json(json, found)
+        write_json(json, fields)
     if json == "-":
         return
-    said = f"{found['size_bytes']:,} bytes, constants {found['content']}, by {found['version']}"
+    said = f"{fields['size_bytes']:,} bytes, constants {fields['content']}, by {fields['version']}"
     written = f"written to {out}" if out else f"in {subject}"
     output_console().print(
         f"The code in {code} takes these weights: {said}; {written}", markup=False

@@ -46,11 +46,11 @@ def fits(
     Where it does not fit whole, operators are split for the RAM that the board has. Raises
     InputError if the file is not a model that can be read.
     """
-    each_fit = []
+    results = []
     for number, board in enumerate(boards):
         report(f"planning for {board.name}", number, len(boards))
-        each_fit.append(_fit(model, board, options))
-    return tuple(sorted(each_fit, key=_rank))
+        results.append(_fit(model, board, options))
+    return tuple(sorted(results, key=_rank))
 
 
 def _rank(fit: Fit) -> tuple[bool, int, int, int, str]:

@@ -231,7 +231,7 @@ def _fields(built: Built) -> dict[str, Any]:
 
 def _samples(samples: Any, inputs: int) -> list[tuple[Array, ...]]:
     """Samples one by one, each an array with a batch of 1 for each input."""
-    each_sample: list[tuple[Array, ...]] = []
+    single: list[tuple[Array, ...]] = []
     for batch in _batches(samples, inputs):
         arrays = [np.asarray(_on_cpu(part)) for part in batch]
         counts = {len(values) for values in arrays if values.ndim}
@@ -239,12 +239,10 @@ def _samples(samples: Any, inputs: int) -> list[tuple[Array, ...]]:
             raise InputError("samples: each input needs an array of [samples, ...], equally many")
         for index in range(counts.pop()):
             one = (values[index : index + 1] for values in arrays)
-            each_sample.append(
-                tuple(v.astype(np.float32) if v.dtype.kind == "f" else v for v in one)
-            )
-    if not each_sample:
+            single.append(tuple(v.astype(np.float32) if v.dtype.kind == "f" else v for v in one))
+    if not single:
         raise InputError("samples: there are none to calibrate with")
-    return each_sample
+    return single
 
 
 def _batches(samples: Any, inputs: int) -> Iterator[Sequence[Any]]:
