@@ -33,12 +33,12 @@ __all__ = [
 @cache
 def front_ends() -> tuple[FrontEnd, ...]:
     """Every front end, in the alphabetical order of its package."""
-    found = []
+    ends = []
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
         loaded = importlib.import_module(f"{__name__}.{module.name}")
         if hasattr(loaded, "FRONT_END"):
-            found.append(loaded.FRONT_END)
-    return tuple(found)
+            ends.append(loaded.FRONT_END)
+    return tuple(ends)
 
 
 def front_end_of(path: Path, data: bytes) -> FrontEnd:

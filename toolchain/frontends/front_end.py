@@ -37,7 +37,7 @@ class ReadFile(Protocol):
 
 
 def no_labels(data: bytes) -> tuple[Labels, ...]:
-    """For a format, or a model, that names no classes."""
+    """The labels of a format, or a model, that names no classes: none."""
     return ()
 
 
@@ -91,7 +91,7 @@ def unsupported(path: Path, problems: Sequence[Problem], operators: int) -> Unsu
 
 
 def _without_quantising(problem: Problem) -> Problem:
-    """For a caller who wants the model in float."""
+    """The problems without advice to quantise, for a caller who wants the model in float."""
     asks = problem.remedy.startswith("quantise the model")
     return replace(problem, remedy="") if asks else problem
 

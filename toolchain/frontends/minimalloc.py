@@ -110,7 +110,8 @@ class _Table:
     cells: Mapping[str, Sequence[str]]
 
     def names(self) -> list[str]:
-        """Of the buffers, no two alike, and none with gaps."""
+        """Names of the buffers. Raises InputError where two are alike, UnsupportedError for a
+        lifetime with gaps."""
         names = [cell.strip() for cell in self.cells["id"]]
         if len(set(names)) != len(names):
             seen: dict[str, int] = {}
@@ -130,7 +131,7 @@ class _Table:
         return names
 
     def numbers(self, column: str, least: int = -_MOST) -> list[int]:
-        """Whole numbers from `least` to _MOST."""
+        """The whole numbers of a column, from `least` to _MOST."""
         cells = self.cells[column]
         try:
             values = list(map(int, cells))

@@ -1,4 +1,4 @@
-"""A model file as bytes, read with a limit."""
+"""Reading of a model file, with a limit on its size."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from toolchain.errors import InputError
 
 MOST_WRITTEN = 200_000
-"""Those included that are given up, since a loop turns too often or depends on data."""
+"""The most operators that are written out, those included that are given up since a loop turns too
+often or depends on data."""
 
 
 class TooManyError(InputError):
@@ -13,13 +14,13 @@ class TooManyError(InputError):
 
 
 class WrittenOut:
-    """What has been written out of a file so far."""
+    """The count of operators that were written out of a file so far."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def add(self, what: str, count: int) -> None:
-        """`count` more operators, of `what`. Raises TooManyError, naming it."""
+        """Count `count` more operators, of `what`. Raises TooManyError, naming it."""
         self._count += count
         if self._count > MOST_WRITTEN:
             raise TooManyError(

@@ -1,4 +1,4 @@
-"""Everything in which operators on int8, on float32 and on plain integers are read differently."""
+"""Differences in reading operators on int8, on float32 and on plain integers."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Arithmetic(Protocol):
         """The quantisation that every tensor has; None if each has its own."""
 
     def reader(self, row: Operator) -> Read | None:
-        """What reads an operator in this arithmetic."""
+        """The reader of an operator in this arithmetic; None without one."""
 
     def check(self, kind: str) -> None:
-        """Raises RefusedError for a kind that does not compute so."""
+        """Check a kind. Raises RefusedError for one that has no kernel in this arithmetic."""
 
     def dtype(self, dtype: DType) -> DType:
         """The element type of a result that a reader gives as `dtype`, usually INT8.
@@ -133,7 +133,7 @@ class Plain:
 
 
 def _stored(real: NDArray[np.float64], q: Quantisation) -> NDArray[np.int8]:
-    """QuantizeLinear: halves to even, saturated."""
+    """Values stored as QuantizeLinear does: halves to even, saturated."""
     stored: NDArray[np.int8] = np.clip(np.rint(real / q.scale) + q.zero_point, -128, 127).astype(
         np.int8
     )

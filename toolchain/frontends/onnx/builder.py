@@ -98,7 +98,7 @@ class GraphBuilder:
         self._ops.append(Op(kind, unique, tuple(inputs), tuple(outputs), attributes))
 
     def mark(self) -> Mark:
-        """What there is so far, for `undo`."""
+        """The size of the graph so far, for `undo`."""
         return Mark(len(self._tensors), len(self._ops), len(self._op_names), len(self._done))
 
     def undo(self, mark: Mark) -> None:
@@ -269,5 +269,5 @@ class GraphBuilder:
 
 
 def shifted(q: Quantisation, by: int) -> Quantisation:
-    """The same real values, with stored integers higher by `by`."""
+    """The quantisation of equal real values whose stored integers are higher by `by`."""
     return replace(q, zero_points=tuple(zero + by for zero in q.zero_points))

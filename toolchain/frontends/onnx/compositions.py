@@ -1,7 +1,7 @@
 """Operators that are written as several others, and ONNX's own functions.
 
 ONNX itself defines many operators as functions of others (LogSoftmax, GroupNormalization,
-Attention, ...). Those that no reader knows are replaced by that definition.
+Attention, ...). An operator that no reader knows is replaced by its definition.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from toolchain.frontends.written_out import WrittenOut
 
 
 def compose(model: FileModel, shapes: Shapes, written: WrittenOut) -> FileModel:
-    """The same model without operators that others can stand for. `written`: what loops and
-    branches of the file have become.
+    """The model with composed operators written as several others. `written`: counts the operators
+    that loops and branches of the file have become.
 
     `shapes` may lack tensors; an operator whose operands it lacks stays. Raises InputError where an
     operator's operands contradict each other.

@@ -61,8 +61,8 @@ def written_out(
         if taken is None or taken.size != 1:
             return None
         branch = node.attributes["then_branch" if taken.reshape(()) else "else_branch"]
-        found = copies(branch)
-        return found.body(found.step("branch", ()), ())
+        copy_of_branch = copies(branch)
+        return copy_of_branch.body(copy_of_branch.step("branch", ()), ())
     count, condition = (_known(node, index, constants) for index in (0, 1))
     if node.operator != LOOP or count is None or condition is None:
         return None
@@ -96,9 +96,11 @@ def _unrolled(copies: _Copies, count: int, condition: Array) -> Body | None:
 
 
 def _read(node: Node, graph: onnx.GraphProto, opset: int) -> _Graph:
-    own = {t.name: tensor_data(t, f"a constant of {node}") for t in graph.initializer}
+    constants_of_graph = {
+        t.name: tensor_data(t, f"a constant of {node}") for t in graph.initializer
+    }
     nodes = tuple(read_node(node.index, part) for part in graph.node)
-    plain = constants_from_nodes(FileModel(nodes, own, (), (), opset))
+    plain = constants_from_nodes(FileModel(nodes, constants_of_graph, (), (), opset))
     modern = in_new_forms(plain, dict)
     inputs = tuple(value.name for value in graph.input)
     return _Graph(inputs, tuple(v.name for v in graph.output), modern.nodes, modern.constants)
@@ -115,7 +117,7 @@ class _Copies:
 
     @property
     def known(self) -> Mapping[str, Array]:
-        """What is known before the model runs."""
+        """Constants by name, computed ones included."""
         return self.writer.constants
 
     def constant(self, stem: str, data: Array) -> str:
@@ -142,7 +144,7 @@ class _Copies:
         return _named(self._graph.outputs, names)
 
     def body(self, results: Iterable[str], scanned: Iterable[tuple[str, ...]]) -> Body:
-        """What was written, with the operators that give the node's own outputs."""
+        """The operators that were written, with those that give the node's outputs."""
         writer, carried, collected = self.writer, tuple(results), tuple(scanned)
         outputs = writer.node.outputs
         for name, result in zip(outputs, carried, strict=False):
@@ -181,9 +183,9 @@ class _Copies:
 
 def _renamed(graph: onnx.GraphProto, names: Mapping[str, str]) -> onnx.GraphProto:
     """A graph in an operator that reads tensors of the graph around it under other names."""
-    own = {value.name for value in (*graph.input, *graph.initializer)}
-    own.update(name for node in graph.node for name in node.output)
-    outside = {name: new for name, new in names.items() if name not in own}
+    inner = {value.name for value in (*graph.input, *graph.initializer)}
+    inner.update(name for node in graph.node for name in node.output)
+    outside = {name: new for name, new in names.items() if name not in inner}
     made = deepcopy(graph)
     for node in made.node:
         node.input[:] = _named(node.input, outside)

@@ -1,4 +1,4 @@
-"""Dynamic quantisation: what onnxruntime's quantize_dynamic writes, as products of floats.
+"""Dynamic quantisation: the output of onnxruntime's quantize_dynamic, read as products of floats.
 
 DynamicQuantizeLinear gives uint8 with a scale of the moment. MatMulInteger or ConvInteger sums
 products of its integers and of weights; Cast and Mul by both scales make floats of the sums. These
@@ -29,7 +29,7 @@ _FLOAT32 = 1
 
 
 def join_dynamic(shaped: ShapedModel) -> ShapedModel:
-    """The same model with such products as one operator each, and such tables dequantised."""
+    """The model with such products as one operator each, and such tables dequantised."""
     wanted = Trait.JOINED | Trait.PICKS
     if not any(operator(node.operator).traits & wanted for node in shaped.model.nodes):
         return shaped
@@ -57,7 +57,7 @@ class _Joiner:
         self._makers = {name: n for n in shaped.model.nodes for name in n.outputs if name}
 
     def parts(self, node: Node) -> tuple[Node, ...]:
-        """What stands for `node`, before which all that it reads is computed."""
+        """The operators that replace `node`; all that it reads is computed before."""
         if node.operator == DEQUANTIZE:
             return self._table(node)
         if node.operator != MUL:
@@ -115,7 +115,7 @@ class _Joiner:
         return all(size == 1 for axis, size in enumerate(aligned) if axis != channel)
 
     def _table(self, node: Node) -> tuple[Node, ...]:
-        """Instead of DequantizeLinear after the Gather of a constant, Gather after it."""
+        """Put the Gather of a constant behind its DequantizeLinear instead of before it."""
         gather = self._makers.get(node.inputs[0])
         if gather is None or not self._picks(gather):
             return (node,)
@@ -131,7 +131,8 @@ class _Joiner:
     def _dequantised(
         self, gather: Node, parameters: tuple[str, ...], output: str
     ) -> tuple[Node, Node]:
-        """Its table by the scale and zero point of these names, and the picking of rows."""
+        """A table dequantised by the scale and zero point of these names, and the picking of its
+        rows."""
         table, *picked = gather.inputs
         real = self._names.fresh(f"{output}/{table}")
         self.shapes[real] = self.shapes[table]

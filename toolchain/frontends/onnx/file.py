@@ -1,4 +1,4 @@
-"""Parses an ONNX file and checks what it holds. No semantics yet."""
+"""Parses an ONNX file and checks its contents, without their meaning."""
 
 from __future__ import annotations
 
@@ -142,15 +142,15 @@ def _check_attributes(node: Node, proto: onnx.NodeProto, opset: int) -> None:
 
     The QLinear forms of ONNX Runtime have the attributes of what they quantise, and others.
     """
-    own = proto.domain in _STANDARD_DOMAINS
-    name = proto.op_type if own else of_reals(proto.op_type)
+    standard = proto.domain in _STANDARD_DOMAINS
+    name = proto.op_type if standard else of_reals(proto.op_type)
     try:
         schema = onnx.defs.get_schema(name, opset)
     except onnx.defs.SchemaError:  # an operator of another domain, or newer than the opset
         return
     for attribute in proto.attribute:
         known = schema.attributes.get(attribute.name)
-        if known is None and own:
+        if known is None and standard:
             raise InputError(f"{node} has an attribute {attribute.name!r}; ONNX knows none such")
         wanted = "INT" if known is None else str(known.type).rsplit(".", 1)[-1]
         given = onnx.AttributeProto.AttributeType.Name(attribute.type)
@@ -167,18 +167,18 @@ def _check_attributes(node: Node, proto: onnx.NodeProto, opset: int) -> None:
             )
         if any(isinstance(x, float) and math.isnan(x) for x in _items(value)):
             raise InputError(f"attribute {attribute.name!r} of {node} is not a number")
-    if not own:
+    if not standard:
         return
     missing = [a.name for a in schema.attributes.values() if a.required]
     for attribute_name in missing:
         if attribute_name not in node.attributes:
             raise InputError(f"{node} lacks its attribute {attribute_name!r}")
-    for what, count, least, most in (
+    for operands, count, least, most in (
         ("inputs", len(proto.input), schema.min_input, schema.max_input),
         ("outputs", len(proto.output), schema.min_output, schema.max_output),
     ):
         if not least <= count <= most:
-            raise InputError(f"{node} has {count} {what}; ONNX gives it {least} to {most}")
+            raise InputError(f"{node} has {count} {operands}; ONNX gives it {least} to {most}")
 
 
 def _items(value: Any) -> Sequence[Any]:
@@ -227,7 +227,7 @@ def _check_names(
     inputs: tuple[End, ...],
     outputs: tuple[End, ...],
 ) -> None:
-    """Every tensor is defined once, and everything that is read is defined."""
+    """Check that every tensor is defined once, and that everything that is read is defined."""
     defined = set(constants)
     for end in inputs:
         if not end.name or end.name in defined:
@@ -256,8 +256,8 @@ def _in_order(
 ) -> tuple[Node, ...]:
     """The nodes in the file's order where that is topological, else sorted. Refuses cycles.
 
-    What branches and bodies read of the graph around them counts: ONNX Runtime's quantiser looks
-    at inputs alone, and puts an If before what its branches read.
+    Tensors that branches and bodies read of the graph around them count as inputs. ONNX Runtime's
+    quantiser does not count them, and may put an If before the operators that compute them.
     """
     known = {*constants, *(end.name for end in inputs)}
     made = {name for node in nodes for name in node.outputs if name}
@@ -290,10 +290,10 @@ def _in_order(
 
 def _read_within(graph: onnx.GraphProto) -> set[str]:
     """Names that the operators of a branch or body read, those of graphs inside of it included."""
-    found: set[str] = {end.name for end in graph.output}
+    names: set[str] = {end.name for end in graph.output}
     for node in graph.node:
-        found.update(node.input)
+        names.update(node.input)
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                found |= _read_within(attribute.g)
-    return found
+                names |= _read_within(attribute.g)
+    return names

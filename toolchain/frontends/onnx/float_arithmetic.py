@@ -1,7 +1,7 @@
 """Float models: readers of quantised operators are reused where the kind has a float32 form.
 
 A reader sees every tensor as if it were quantised with scale 1 (`UNIT`), and constants as they are.
-What it emits gets float32 tensors.
+The tensors that it emits are float32.
 """
 
 from __future__ import annotations
@@ -48,6 +48,6 @@ class Float32:
         return ACTIVATIONS.get(bounds)
 
 
-def _takes_float(own: DType | None, dtypes: frozenset[DType]) -> bool:
+def _takes_float(dtype: DType | None, dtypes: frozenset[DType]) -> bool:
     """Whether a form is for float32, or for any type and so for float32."""
-    return own in (None, DType.FLOAT32) and DType.FLOAT32 in dtypes
+    return dtype in (None, DType.FLOAT32) and DType.FLOAT32 in dtypes

@@ -38,7 +38,7 @@ class Importer:
         self._values = Values(shaped)
         self.problems: list[Problem] = []
         self.faults: list[str] = []
-        """What contradicts itself in the file, to report together with the problems."""
+        """Contradictions in the file, to report together with the problems."""
 
     def graph(self, name: str) -> Graph | None:
         """The whole graph; None if there are `problems`."""
@@ -58,7 +58,7 @@ class Importer:
 
     @property
     def stored(self) -> Mapping[str, Stored]:
-        """By name in the file, what QuantizeLinear operators give."""
+        """Results of QuantizeLinear operators, by name in the file."""
         return self._values.stored
 
     # The model's ends.
@@ -103,8 +103,8 @@ class Importer:
             raise UnsupportedError(f"the output {end.name!r} is of type {end.dtype}")
         dtype = DType(end.dtype)
         if end.name not in self._values.activations:
-            found = self._values.constants[end.name]
-            data = np.ascontiguousarray(found.real.astype(dtype.numpy))
+            constant = self._values.constants[end.name]
+            data = np.ascontiguousarray(constant.real.astype(dtype.numpy))
             return self._values.builder.add_tensor(end.name, data.shape, dtype, None, data)
         return self._values.builder.converted_output(
             self._values.activations[end.name], end.name, dtype
@@ -136,7 +136,7 @@ class Importer:
         self._pretend(node)
 
     def _pretend(self, node: Node) -> None:
-        """Define what the operator would give, so that reading can go on."""
+        """Define the results of an operator that could not be read, so that reading can go on."""
         for name in filter(None, node.outputs):
             shape = self._values.shapes[name]
             q = Quantisation((1.0,), (0,))

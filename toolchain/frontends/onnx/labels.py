@@ -1,6 +1,6 @@
 """Labels in an ONNX file: the metadata that exporters write, such as Ultralytics' `names`.
 
-Labels do not change what is computed: what cannot be read as names is taken for absent.
+Labels do not change results: metadata that cannot be read as names count as absent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST = 1 << 16
 
 
 def labels(data: bytes) -> tuple[Labels, ...]:
-    """Of the `metadata_props` of a file that can be read, the first that holds names of classes.
+    """Names of classes from the first entry of `metadata_props` that holds some.
 
     They are written as a list, as a mapping from their numbers (both in the form that Python and
     JSON share), or as text with lines or commas between them.
@@ -31,9 +31,9 @@ def labels(data: bytes) -> tuple[Labels, ...]:
     for key in KEYS:
         for entry in properties:
             if entry.key.lower() == key and 0 < len(entry.value) <= _LONGEST:
-                found = _names(entry.value)
-                if found:
-                    return (Labels(found),)
+                classes = _names(entry.value)
+                if classes:
+                    return (Labels(classes),)
     return ()
 
 

@@ -58,11 +58,11 @@ class Layout:
         return (*(axis for axis in range(rank) if axis not in large), *large)
 
     def transposed(self, permutation: Sequence[int]) -> Layout:
-        """The same memory with its dimensions renamed: new dimension i is old `permutation[i]`."""
+        """This memory with its dimensions renamed: new dimension i is old `permutation[i]`."""
         return Layout(tuple(self.dims[axis] for axis in permutation), self.sizes, self.order)
 
     def reshaped(self, shape: Sequence[int]) -> Layout | None:
-        """The same memory seen as `shape`; None if that would move data."""
+        """This memory seen as `shape`; None if that would move data."""
         sizes, order = list(self.sizes), list(self.order)
         pending = self._merge(sizes, order)
         dims: list[tuple[int, ...]] = []

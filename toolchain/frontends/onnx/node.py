@@ -104,19 +104,19 @@ class NodeView:
         if self.plain:
             return UNIT
         if self.is_constant(index):
-            found = self._constant_operand(index, None)[1]
+            operand_quantisation = self._constant_operand(index, None)[1]
         else:
-            found = self._value(index).quantisation
-        if found is None:
+            operand_quantisation = self._value(index).quantisation
+        if operand_quantisation is None:
             raise LeftInFloatError(f"its input {index} is not quantised", _QUANTISE_ALL)
-        return found
+        return operand_quantisation
 
     def output_quantisation(self, default: Quantisation | None = None) -> Quantisation:
         if self._arithmetic.quantisation is not None:
             return self._arithmetic.quantisation
-        found = self._values.coming_quantisation(self._last)
-        if found is not None:
-            return found
+        coming = self._values.coming_quantisation(self._last)
+        if coming is not None:
+            return coming
         if default is None or not (
             Trait.KEEPS_VALUES in self._traits or self._values.only_products_read(self._last)
         ):
@@ -315,6 +315,6 @@ class NodeView:
 
 
 def _of(dtype: DType, quantisation: Quantisation | None) -> Quantisation | None:
-    """That of a tensor of type `dtype`: only narrow integers have one."""
+    """The quantisation of a tensor of type `dtype`: only narrow integers have one."""
     plain = (DType.FLOAT32, DType.BOOL, DType.INT32, DType.INT64)
     return None if dtype in plain else quantisation

@@ -89,7 +89,7 @@ def function_body(
     opset: int,
     names: Names,
 ) -> Body | None:
-    """What ONNX defines the operator to be, written with others; None if it defines nothing.
+    """ONNX's definition of the operator by others; None if it has none.
 
     Operands that are not constant are float32 of the given shapes. `names`: of the tensors inside.
     """

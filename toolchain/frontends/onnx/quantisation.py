@@ -74,10 +74,10 @@ def parameters(node: Node, constants: Mapping[str, Array], dtype: str) -> Parame
 
 def dequantised_constant(node: Node, data: Array, constants: Mapping[str, Array]) -> OnnxData:
     """The constant that a DequantizeLinear of `data` stands for, uint8 turned into int8."""
-    found = parameters(node, constants, str(data.dtype))
-    if str(data.dtype) != found.dtype:
-        raise InputError(f"{node} has {data.dtype} data and a {found.dtype} zero point")
-    q = found.quantisation
+    given = parameters(node, constants, str(data.dtype))
+    if str(data.dtype) != given.dtype:
+        raise InputError(f"{node} has {data.dtype} data and a {given.dtype} zero point")
+    q = given.quantisation
     if q.axis is not None:
         axis = q.axis + data.ndim if q.axis < 0 else q.axis
         if not 0 <= axis < data.ndim or data.shape[axis] != len(q.scales):

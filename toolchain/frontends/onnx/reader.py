@@ -99,17 +99,19 @@ def _refused(
     """
     if kept_in_float:
         problems = [replace(p, remedy="") if p.remedy == IN_INT8 else p for p in problems]
-    found = unsupported(path, problems, len(file.nodes))
+    error = unsupported(path, problems, len(file.nodes))
     if faults:
         besides = "".join(f"\n  besides, {fault}" for fault in faults)
-        found = UnsupportedError(f"{found}{besides}", operator=found.operator)
+        error = UnsupportedError(f"{error}{besides}", operator=error.operator)
     if kept_in_float is None or kept_in_float:
-        return found
-    what = "this is a float model; quantise it first"
+        return error
+    problem = "this is a float model; quantise it first"
     if _is_dynamic(without_integers(file)):
-        what = "this model's activations are floats; quantise the float model that it was made of"
-    what += f", {_QUANTISE_HINT}"
-    return UnsupportedError(f"{path.name}: {what}. Nor can it run in float:\n{found}")
+        problem = (
+            "this model's activations are floats; quantise the float model that it was made of"
+        )
+    problem += f", {_QUANTISE_HINT}"
+    return UnsupportedError(f"{path.name}: {problem}. Nor can it run in float:\n{error}")
 
 
 _QUANTISE_HINT = (

@@ -16,11 +16,11 @@ Ranks = Callable[[], Mapping[str, int]]
 
 
 def in_new_forms(model: FileModel, ranks: Ranks) -> FileModel:
-    """The same model with every operator in the form of opset 13 or later.
+    """The model with every operator in the form of opset 13 or later.
 
     The softmaxes of opsets below 13 are left as they are: they depend on the file's opset. `ranks`
     gives the number of dimensions of each tensor that it can tell; it is called at most once, for
-    what only opsets below 7 have. Raises InputError for what has no new form.
+    forms that only opsets below 7 have. Raises InputError for an operator that has no new form.
     """
     if model.opset >= OLDEST_FORMS:
         return model
@@ -38,7 +38,7 @@ def in_new_forms(model: FileModel, ranks: Ranks) -> FileModel:
 
 
 def without_integers(model: FileModel) -> FileModel:
-    """The same model without QLinear operators. Raises InputError where one lacks an input."""
+    """The model without QLinear operators. Raises InputError where one lacks an input."""
 
     def write(writer: Writer) -> None:
         node = writer.node

@@ -86,18 +86,18 @@ def _is_pending(node: Node) -> bool:
 
 
 def _that_matter(model: FileModel) -> tuple[Node, ...]:
-    """Without operators whose results nothing reads, such as the QuantizeLinear that a quantiser
-    puts beside an operator of a branch."""
-    wanted, found = {end.name for end in model.outputs}, list[Node]()
+    """The operators but those whose results nothing reads, such as the QuantizeLinear that a
+    quantiser puts beside an operator of a branch."""
+    wanted, kept = {end.name for end in model.outputs}, list[Node]()
     for node in reversed(model.nodes):
         if not wanted.isdisjoint(node.outputs):
             wanted.update(node.inputs)
-            found.append(node)
-    return tuple(reversed(found))
+            kept.append(node)
+    return tuple(reversed(kept))
 
 
 def _option(name: str) -> str:
-    """The name as a shell takes it."""
+    """The input's name, quoted for a shell."""
     return shlex.quote(name)
 
 
@@ -107,7 +107,8 @@ def is_standard(operator: str) -> bool:
 
 
 def _check_known(model: FileModel) -> None:
-    """Raises InputError for an operator that is newer than the opset that the file names."""
+    """Check an operator. Raises InputError for one that is newer than the opset that the file
+    names."""
     for node in model.nodes:
         if "." in node.operator:
             continue
@@ -121,20 +122,20 @@ def _check_known(model: FileModel) -> None:
 
 
 def with_shapes(model: FileModel, given: Mapping[str, tuple[int, ...]]) -> FileModel:
-    """The same model with these input shapes. Raises InputError where the file has others."""
+    """The model with these input shapes. Raises InputError where the file has others."""
     known = {end.name: end for end in model.inputs}
     for name, shape in given.items():
         if name not in known:
             names = ", ".join(known)
             raise InputError(f"--input-shape: there is no input {name!r}; the inputs are {names}")
-        own = known[name].shape
-        if own is None:
+        declared = known[name].shape
+        if declared is None:
             continue
-        fits = len(own) == len(shape) and all(
-            fixed in (None, size) for fixed, size in zip(own, shape, strict=True)
+        fits = len(declared) == len(shape) and all(
+            fixed in (None, size) for fixed, size in zip(declared, shape, strict=True)
         )
         if not fits:
-            written = "x".join("?" if size is None else str(size) for size in own)
+            written = "x".join("?" if size is None else str(size) for size in declared)
             asked = "x".join(map(str, shape))
             raise InputError(
                 f"--input-shape {name}={asked}: the file has {written}, of which only ? is open"
@@ -181,11 +182,11 @@ def _proto(model: FileModel, opset: int) -> onnx.ModelProto:
 def ranks(model: FileModel) -> dict[str, int]:
     """How many dimensions each tensor has that ONNX can tell of, in the file's own forms."""
     inferred = onnx.shape_inference.infer_shapes(_proto(model, model.opset)).graph
-    found = {name: data.ndim for name, data in model.constants.items()}
+    rank_of = {name: data.ndim for name, data in model.constants.items()}
     for value in (*inferred.input, *inferred.value_info, *inferred.output):
         if value.type.tensor_type.HasField("shape"):
-            found[value.name] = len(value.type.tensor_type.shape.dim)
-    return found
+            rank_of[value.name] = len(value.type.tensor_type.shape.dim)
+    return rank_of
 
 
 def _value(end: End) -> onnx.ValueInfoProto:
@@ -265,8 +266,8 @@ def _fold(model: FileModel, shapes: Mapping[str, tuple[int, ...]]) -> FileModel:
             maker = quantised[name]
             given = {one: known(one) for one in maker.inputs if one}
             if maker.operator == DEQUANTIZE:
-                found = dequantised_constant(maker, given[maker.inputs[0]], given)
-                reals[name] = found.real.astype(np.float32)
+                constant = dequantised_constant(maker, given[maker.inputs[0]], given)
+                reals[name] = constant.real.astype(np.float32)
             else:
                 reals.update(evaluate(maker, given, model.opset))
         return reals[name]

@@ -30,26 +30,26 @@ _VALUES = np.arange(-128, 128)
 
 @dataclass(frozen=True)
 class _Chain:
-    """What a tensor is computed from: `source`, dequantised, by `nodes` in order."""
+    """The computation of a tensor: `source`, dequantised, then `nodes` in order."""
 
     source: str
     nodes: tuple[Node, ...] = ()
 
 
 def fuse_tables(shaped: ShapedModel) -> ShapedModel:
-    """The same model with such chains as TABLE_OPERATOR."""
+    """The model with such chains as TABLE_OPERATOR."""
     model = shaped.model
     scalars = _scalars(shaped)
     once = _read_once(shaped)
     chains: dict[str, _Chain] = {}
     for node in model.nodes:
-        found = None
+        ended = None
         if _computes(node) or (
             node.operator in _STORING and once >= {node.inputs[0], node.outputs[0]}
         ):
-            found = _extended(node, chains, scalars, shaped.shapes)
-        if found is not None:
-            chains[node.outputs[0]] = found
+            ended = _extended(node, chains, scalars, shaped.shapes)
+        if ended is not None:
+            chains[node.outputs[0]] = ended
         elif node.operator == DEQUANTIZE and node.inputs[0] not in model.constants:
             chains[node.outputs[0]] = _Chain(node.outputs[0])
     makers = {name: node for node in model.nodes for name in node.outputs}
@@ -76,7 +76,7 @@ def fuse_tables(shaped: ShapedModel) -> ShapedModel:
 
 
 def _computes(node: Node) -> bool:
-    """Whether a table can hold what the operator gives."""
+    """Whether a table can hold the operator's result."""
     row = operator(node.operator)
     return node.operator in FUNCTIONS or row.clips is not None or Trait.IN_TABLES in row.traits
 
@@ -91,17 +91,17 @@ def _read_once(shaped: ShapedModel) -> set[str]:
 def _scalars(shaped: ShapedModel) -> dict[str, Array]:
     """Constants of one element, as the float operators see them."""
     constants = shaped.model.constants
-    found = {name: data for name, data in constants.items() if data.size == 1}
+    scalars = {name: data for name, data in constants.items() if data.size == 1}
     for node in shaped.model.nodes:
-        if node.operator == DEQUANTIZE and node.inputs[0] in found:
+        if node.operator == DEQUANTIZE and node.inputs[0] in scalars:
             try:
                 value = quantisation.dequantised_constant(
                     node, constants[node.inputs[0]], constants
                 )
             except UnsupportedError:  # reported where the operator is read
                 continue
-            found[node.outputs[0]] = value.real.astype(np.float32)
-    return found
+            scalars[node.outputs[0]] = value.real.astype(np.float32)
+    return scalars
 
 
 def _extended(
@@ -124,7 +124,8 @@ def _extended(
 
 
 def _worth(chain: _Chain) -> bool:
-    """More than what a kind reads by itself, fused with the activation after it."""
+    """Whether the chain has more operators than a kind reads by itself, fused with the activation
+    after it."""
     kinds = [node.operator for node in chain.nodes if node.operator not in _STORING]
     if kinds and operator(kinds[-1]).clips is not None:
         kinds.pop()
@@ -134,7 +135,7 @@ def _worth(chain: _Chain) -> bool:
 def _table(
     chain: _Chain, source: Node, shaped: ShapedModel, scalars: Mapping[str, Array]
 ) -> NDArray[np.float32] | None:
-    """What the chain gives for stored values -128 to 127; None where the evaluator fails."""
+    """The chain's results for stored values -128 to 127; None where the evaluator fails."""
     try:
         q = quantisation.parameters(source, shaped.model.constants, "uint8").quantisation
     except UnsupportedError:  # reported where the operator is read
@@ -158,7 +159,8 @@ def _table(
 
 
 def _stored(node: Node, given: Sequence[Array]) -> Array:
-    """QuantizeLinear or DequantizeLinear with one scale and a zero point of 8 bits."""
+    """Whether a node is QuantizeLinear or DequantizeLinear with one scale and a zero point of 8
+    bits."""
     values, scale, zero = given[0], np.float32(given[1].astype(np.float32)), given[2]
     if zero.dtype not in (np.int8, np.uint8):
         raise InputError(f"{node} has a zero point of type {zero.dtype}")

@@ -1,4 +1,4 @@
-"""What each tensor of an ONNX file became: an activation or a constant.
+"""Values of an ONNX file's tensors: activations and constants of the graph.
 
 It is filled operator by operator while the file is walked. It answers what the readers of operators
 ask about their inputs and about what follows them.
@@ -99,8 +99,8 @@ class Values:
 
     def reads_reals(self, node: Node) -> bool:
         """Whether an operand is held in float32."""
-        found = (self.activations[name] for name in node.inputs if name in self.activations)
-        return any(map(self.builder.is_real, found))
+        operands = (self.activations[name] for name in node.inputs if name in self.activations)
+        return any(map(self.builder.is_real, operands))
 
     def all_plain(self, node: Node) -> bool:
         """Whether all operands are bools and integers without a scale, and one is computed."""
@@ -119,7 +119,7 @@ class Values:
         return self.builder.tensor(self.activations[name].tensor).dtype
 
     def mark(self) -> Marks:
-        """What there is so far, for `undo`."""
+        """The number of values so far, for `undo`."""
         ends = len(self._stored_ends)
         return Marks(self.builder.mark(), len(self.activations), ends, frozenset(self.absorbed))
 
@@ -175,14 +175,15 @@ class Values:
         return any(maker and maker.operator == DEQUANTIZE for maker in makers)
 
     def coming_quantisation(self, name: str) -> Quantisation | None:
-        """How the model later stores the tensor `name`, if it says so.
+        """The quantisation with which the model later stores the tensor `name`, if it says so.
 
         None if the caller gets it as float before.
         """
         return None if name in self._outputs else self._coming(self.users(name))
 
     def _coming(self, users: Sequence[Node]) -> Quantisation | None:
-        """How these operators, or those that follow them, store the values that they read.
+        """The quantisation with which these operators, or those that follow them, store the values
+        that they read.
 
         The range of a part says nothing of the rest: where parts are stored, all must be, alike.
         """
@@ -192,11 +193,11 @@ class Values:
             node, is_part = pending.pop(0)
             traits = operator(node.operator).traits
             if node.operator in (QUANTIZE, DEQUANTIZE):
-                found = self.parameters(node)
-                fits = not found.quantisation.per_channel and found.dtype != "int32"
+                given = self.parameters(node)
+                fits = not given.quantisation.per_channel and given.dtype != "int32"
                 if fits and not is_part:
-                    return found.quantisation
-                of_parts.append(found.quantisation if fits else None)
+                    return given.quantisation
+                of_parts.append(given.quantisation if fits else None)
             elif Trait.KEEPS_VALUES in traits:
                 fresh = [out for out in node.outputs if out and out not in seen]
                 is_part = is_part or Trait.TAKES_PARTS in traits
@@ -205,7 +206,7 @@ class Values:
             else:
                 of_parts.append(None)
         first = next(iter(of_parts), None)
-        return first if all(found == first for found in of_parts) else None
+        return first if all(given == first for given in of_parts) else None
 
     def parameters(self, node: Node) -> quantisation.Parameters:
         """The parameters of a QuantizeLinear or DequantizeLinear."""

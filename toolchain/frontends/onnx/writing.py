@@ -1,4 +1,4 @@
-"""What stands for an operator that is written as others: old forms, QLinear forms, compositions."""
+"""Operators that replace one that is written as others: old forms, QLinear forms, compositions."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Writer:
         return self.op("Reshape", [name, self.integers(list(shape))])
 
     def axes(self) -> Sequence[int] | None:
-        """Those that a reduction names; None for all."""
+        """The axes that a reduction names; None for all."""
         if self.input(1):
             given = self.constants.get(self.node.inputs[1])
             if given is None:

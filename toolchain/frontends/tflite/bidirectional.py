@@ -79,9 +79,9 @@ def layers(op: FileOp) -> tuple[FileOp, FileOp]:
     common = {name: getattr(options, name) for name in form.options}
 
     def layer(places: Sequence[int], *, backwards: bool) -> FileOp:
-        own = SimpleNamespace(**common, backwards=backwards, diagonalRecurrentTensors=False)
+        one_way = SimpleNamespace(**common, backwards=backwards, diagonalRecurrentTensors=False)
         inputs = tuple(given[place] for place in places)
-        return replace(op, code=form.one_way, options=own, inputs=inputs)
+        return replace(op, code=form.one_way, options=one_way, inputs=inputs)
 
     return layer(form.forwards, backwards=False), layer(form.backwards, backwards=True)
 

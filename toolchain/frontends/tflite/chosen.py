@@ -1,6 +1,7 @@
 """ONE_HOT, MATRIX_DIAG and MATRIX_SET_DIAG, which become a choice by a mask.
 
-Of ONE_HOT the mask is computed: which number of a row is the index. Of the others it is a constant.
+The mask of ONE_HOT is computed: which number of a row is the index. The mask of the others is a
+constant.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def _matrix_set_diag(op: FileOp, inputs: Sequence[Tensor], y: Tensor, made: Chos
 def _on_diagonal(
     diagonal: Tensor, other: Tensor, sizes: tuple[int, int], y: Tensor, made: Chosen
 ) -> None:
-    """Matrices with a diagonal: it stands along the shorter side."""
+    """Where the diagonal of each matrix is; it is as long as the shorter side."""
     rows, columns = sizes
     mask = made.constant("mask", np.eye(rows, columns, dtype=np.bool_))
     side = (rows, 1) if rows <= columns else (1, columns)
@@ -148,7 +149,8 @@ OPERATORS = tuple(_RULES)
 
 
 def chosen(op: FileOp, inputs: Sequence[Tensor], y: Tensor, names: Names) -> tuple[Chosen, Tensor]:
-    """What it becomes, and its output. `names`: of the tensors that it adds.
+    """The operators that it becomes, and its output. `names`: gives names to the tensors that it
+    adds.
 
     Raises InputError where its shapes contradict each other, RefusedError for a depth or an index
     type that has no form.

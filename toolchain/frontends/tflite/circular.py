@@ -38,7 +38,8 @@ class Ring:
 
 
 def ring(op: FileOp, x: Tensor, y: Tensor, names: Names) -> Ring:
-    """What it becomes. `names`: of the tensors that it adds.
+    """The operators and the state that it becomes. `names`: gives names to the tensors that it
+    adds.
 
     Raises InputError where its shapes contradict each other, RefusedError where the operators
     behind it would not run in each run.

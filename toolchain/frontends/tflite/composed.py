@@ -35,19 +35,19 @@ class ComposedReader(OperatorReader):
             endings = ("forwards", "backwards")
             targets = tuple(self._added(op.outputs[0], ending) for ending in endings)
         made = [
-            replace(found, name=f"{found.name}_{name}")
+            replace(read, name=f"{read.name}_{name}")
             for layer, target, name in zip(layers, targets, ("forwards", "backwards"), strict=True)
-            for found in self._read(replace(layer, outputs=(target,)))
+            for read in self._read(replace(layer, outputs=(target,)))
         ]
         if merged:
             (target,) = op.outputs
             joined = bidirectional.joined(op, made)
-            found = self._found[target]
-            assert found.tensor is not None
+            read = self._file_tensors[target]
+            assert read.tensor is not None
             seen = Graph("", MappingProxyType(self._tensors), (), (), ())
-            joined = replace(joined, outputs=(found.name,))
+            joined = replace(joined, outputs=(read.name,))
             (inferred,) = specs()[joined.kind].infer(joined, seen)
-            self._learn(target, settled_as(found, inferred, op))
+            self._learn(target, settled_as(read, inferred, op))
             made.append(joined)
         return made
 
@@ -60,34 +60,34 @@ class ComposedReader(OperatorReader):
     def _check_types(self, *numbers: int) -> None:
         """Raise RefusedError for the first of these tensors whose element type none has here."""
         for number in numbers:
-            reason = refusals.of_tensor(self._found[number], frozenset(DType))
+            reason = refusals.of_tensor(self._file_tensors[number], frozenset(DType))
             if reason is not None:
                 raise RefusedError(*reason)
 
     def _added(self, like: int, ending: str) -> int:
-        """The number of a tensor more, whose shape its operator says."""
-        found = self._found[like]
-        if found.tensor is None:
-            raise RefusedError(f"tensor {found.name!r} is {found.type_name.lower()}")
-        added = plain(found, self._names.fresh(f"{found.name}_{ending}"))
-        self._found.append(added)
+        """Add a tensor, whose shape follows from its operator; return its number."""
+        model_tensor = self._file_tensors[like]
+        if model_tensor.tensor is None:
+            raise RefusedError(f"tensor {model_tensor.name!r} is {model_tensor.type_name.lower()}")
+        added = plain(model_tensor, self._names.fresh(f"{model_tensor.name}_{ending}"))
+        self._file_tensors.append(added)
         self._variables.grow([added])
-        return len(self._found) - 1
+        return len(self._file_tensors) - 1
 
     def _ring(self, op: FileOp) -> list[Op]:
         """A circular buffer, whose output the file may mark as a variable."""
         if (len(op.inputs), len(op.outputs)) != (1, 1) or op.inputs[0] == -1:
             raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
         (source,), (target,) = op.inputs, op.outputs
-        found = self._found[target]
+        target_tensor = self._file_tensors[target]
         self._check_types(target, source)
-        x, y = self._input(source), self._output(found, narrowed=False)
+        x, y = self._input(source), self._output(target_tensor, narrowed=False)
         assert x is not None
         check_outside(op)
         made = circular.ring(op, x, y, self._names)
         self._tensors |= {tensor.name: tensor for tensor in made.tensors}
         self._states += made.states
-        self._found[target] = replace(found, variable=False)
+        self._file_tensors[target] = replace(target_tensor, variable=False)
         self._learn(target, y)
         return list(made.ops)
 
@@ -96,15 +96,15 @@ class ComposedReader(OperatorReader):
         if len(op.inputs) != 2 * len(op.outputs) or -1 in op.inputs:
             raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
         for place, target in enumerate(op.outputs):
-            given = [self._found[i] for i in op.inputs[2 * place : 2 * place + 2]]
-            packed, ancillary = (self._tensors.get(found.name) for found in given)
-            found = self._found[target]
+            given = [self._file_tensors[i] for i in op.inputs[2 * place : 2 * place + 2]]
+            packed, ancillary = (self._tensors.get(target_tensor.name) for target_tensor in given)
+            target_tensor = self._file_tensors[target]
             self._check_types(target)
-            if found.tensor is None or packed is None or ancillary is None:
+            if target_tensor.tensor is None or packed is None or ancillary is None:
                 raise RefusedError("its tensors have no known type")
-            value = compressed.decoded(packed, ancillary, found.tensor)
-            tensor = replace(found.tensor, constant=value)
-            self._found[target] = replace(found, tensor=tensor)
+            value = compressed.decoded(packed, ancillary, target_tensor.tensor)
+            tensor = replace(target_tensor.tensor, constant=value)
+            self._file_tensors[target] = replace(target_tensor, tensor=tensor)
             self._learn(target, tensor)
         return []
 
@@ -113,17 +113,17 @@ class ComposedReader(OperatorReader):
         if len(op.outputs) != 1 or -1 in op.inputs:
             raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
         (target,) = op.outputs
-        found = self._found[target]
+        target_tensor = self._file_tensors[target]
         self._check_types(*op.inputs, target)
         inputs = [x for x in map(self._input, op.inputs) if x is not None]
-        y = self._output(found, narrowed=False)
+        y = self._output(target_tensor, narrowed=False)
         made, output = chosen.chosen(op, inputs, y, self._names)
         self._tensors |= {tensor.name: tensor for tensor in made.tensors}
-        self._learn(target, settled_as(found, TensorType(output.shape, output.dtype), op))
+        self._learn(target, settled_as(target_tensor, TensorType(output.shape, output.dtype), op))
         return made.ops
 
     def _of_spectrum(self, op: FileOp) -> list[Op]:
-        """Of operators that make and reshape complex numbers nothing; one that reads them."""
+        """The operator that reads complex numbers; none for those that make and reshape them."""
         behind = self._spectra.operator(op)
         if behind is None:
             self._known.update(op.outputs)
@@ -131,14 +131,14 @@ class ComposedReader(OperatorReader):
         if not behind.reshaped:
             return self._read(behind.op)
         (target,) = op.outputs
-        found = self._found[target]
+        target_tensor = self._file_tensors[target]
         number = self._added(target, "spectrum")
-        name = self._found[number].name
-        assert found.tensor is not None
+        name = self._file_tensors[number].name
+        assert target_tensor.tensor is not None
         (read,) = self._read(replace(behind.op, outputs=(number,)))
         value = self._tensors[name]
-        if value.elements != found.tensor.elements:
-            raise InputError(f"{op}: {value} does not fit its output {found.tensor}")
-        self._learn(target, found.tensor)
-        shape = Reshape(found.tensor.shape)
-        return [read, Op("reshape", f"{read.name}_reshaped", (name,), (found.name,), shape)]
+        if value.elements != target_tensor.tensor.elements:
+            raise InputError(f"{op}: {value} does not fit its output {target_tensor.tensor}")
+        self._learn(target, target_tensor.tensor)
+        shape = Reshape(target_tensor.tensor.shape)
+        return [read, Op("reshape", f"{read.name}_reshaped", (name,), (target_tensor.name,), shape)]

@@ -44,13 +44,13 @@ def decoded(packed: Tensor, ancillary: Tensor, output: Tensor) -> Array:
         )
     data = np.frombuffer(packed.constant.tobytes(), np.uint8)
     try:
-        found = _FORMS[kind](data, header, output)
+        values_of_data = _FORMS[kind](data, header, output)
     except (IndexError, ValueError) as error:
         raise InputError(
             f"the compressed {packed.name!r} and its table {ancillary.name!r} do not fill "
             f"{output}: {error}"
         ) from error
-    return found.astype(output.dtype.numpy).reshape(output.shape)
+    return values_of_data.astype(output.dtype.numpy).reshape(output.shape)
 
 
 def _channels(output: Tensor) -> NDArray[np.int64]:

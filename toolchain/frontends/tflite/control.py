@@ -3,7 +3,7 @@
 Where its way is known while reading, the operators of a called subgraph take the place of the call.
 A loop is unrolled: its condition is computed from constants before each turn (`shapes.folded`), as
 the counters of recurrent layers allow. Where the way depends on data, the subgraphs are read as
-models of their own (`of_its_own`), for an operator that holds them.
+models of their own (`as_model`), for an operator that holds them.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def called_by(op: FileOp) -> tuple[int, ...]:
 
 def reached(model: FileModel, caller: FileOp | None = None) -> frozenset[int]:
     """Numbers of the subgraphs that the main one calls, directly or not; or that `caller` does."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     waiting = list(_called(model.ops if caller is None else [caller]))
     while waiting:
         number = waiting.pop()
-        if number not in found and 0 < number <= len(model.others):
-            found.add(number)
+        if number not in numbers and 0 < number <= len(model.others):
+            numbers.add(number)
             waiting += _called(model.others[number - 1].ops)
-    return frozenset(found)
+    return frozenset(numbers)
 
 
 def _called(ops: Iterable[FileOp]) -> Iterator[int]:
@@ -102,28 +102,28 @@ def inlined(
             f"{len(called.inputs)}"
         )
     place: dict[int, int] = {}
-    for own, given in zip(called.inputs, arguments, strict=True):
-        check_alike(caller, tensors[given], called.tensors[own])
-        place[own] = given
+    for inner, given in zip(called.inputs, arguments, strict=True):
+        check_alike(caller, tensors[given], called.tensors[inner])
+        place[inner] = given
     first, shared = len(tensors), dict(constants)
     made: list[FileTensor] = []
-    for index, found in enumerate(called.tensors):
+    for index, inner_tensor in enumerate(called.tensors):
         if index in place:
             continue
         if index in shared:
             place[index] = shared[index]
             continue
-        if found.variable:
+        if inner_tensor.variable:
             raise RefusedError(
-                f"its subgraph {number} keeps the variable {found.name!r}",
+                f"its subgraph {number} keeps the variable {inner_tensor.name!r}",
                 OUTSIDE,
             )
-        name = names.fresh(f"{found.name}_{first_op}")
-        tensor = None if found.tensor is None else replace(found.tensor, name=name)
+        name = names.fresh(f"{inner_tensor.name}_{first_op}")
+        tensor = None if inner_tensor.tensor is None else replace(inner_tensor.tensor, name=name)
         place[index] = first + len(made)
         if tensor is not None and tensor.is_constant:
             shared[index] = place[index]
-        made.append(replace(found, name=name, tensor=tensor))
+        made.append(replace(inner_tensor, name=name, tensor=tensor))
     place[-1] = -1
     ops = tuple(
         replace(
@@ -140,7 +140,7 @@ def inlined(
     return Inlined(first, tuple(made), ops, results, MappingProxyType(shared))
 
 
-def of_its_own(
+def as_model(
     subgraphs: Sequence[FileModel],
     number: int,
     caller: FileOp,
@@ -148,8 +148,8 @@ def of_its_own(
 ) -> FileModel:
     """Subgraph `number` as a model, whose inputs have the shapes that the caller gives them.
 
-    `given`: what the caller passes, and what is known of it. What it passes as a constant is one in
-    the subgraph, and no input. Raises as `inlined`.
+    `given`: the tensors that the caller passes, each with its value if that is known. A constant
+    among them is a constant of the subgraph, and no input. Raises as `inlined`.
     """
     called = subgraph(subgraphs, number, caller)
     if len(called.inputs) != len(given):
@@ -165,14 +165,14 @@ def of_its_own(
                 OUTSIDE,
             )
     inputs = []
-    for own, (found, known) in zip(called.inputs, given, strict=True):
-        taken = tensors[own]
-        check_alike(caller, found, taken)
+    for inner, (outer, known) in zip(called.inputs, given, strict=True):
+        taken = tensors[inner]
+        check_alike(caller, outer, taken)
         if known is not None and taken.tensor is not None:
             value = replace(taken.tensor, shape=known.shape, constant=known.constant)
-            tensors[own] = replace(taken, tensor=value, dynamic=False, open_axes=())
+            tensors[inner] = replace(taken, tensor=value, dynamic=False, open_axes=())
         if known is None or not known.is_constant:
-            inputs.append(own)
+            inputs.append(inner)
     place = caller.index if caller.caller is None else caller.caller
     return replace(
         called,

@@ -23,7 +23,8 @@ def check_calls(model: FileModel) -> None:
     deeper than MOST_DEPTH, or become more than MOST_CALLED operators.
     """
     counted: dict[int, tuple[int, int]] = {}
-    """Of subgraphs, by number: the operators that one call becomes, and how deep calls nest."""
+    """For each subgraph, by number: the operators that one call becomes, and how deep calls
+    nest."""
     calls = [(op, number) for op in model.ops for number in _calls(op, model)]
     for op, number in calls:
         if number not in counted:
@@ -45,7 +46,8 @@ def _count(
 ) -> None:
     """Fill in `counted` for a subgraph and all that it calls, without recursion."""
     open_calls: dict[int, list[int]] = {}
-    """What the subgraphs call that are being counted, in the order of the calls."""
+    """Subgraphs that are being counted, each with those that it calls, in the order of the
+    calls."""
     entered: int | None = first
     while entered is not None or open_calls:
         if entered is not None:
@@ -70,7 +72,8 @@ def _count(
 
 
 def _calls(op: FileOp, model: FileModel) -> list[int]:
-    """Those that there are; others are reported where the operator is read."""
+    """Numbers of the subgraphs that an operator calls and the file has; others are reported where
+    the operator is read."""
     if op.options is None:
         return []
     return [number for number in called_by(op) if 0 < number <= len(model.others)]

@@ -83,7 +83,7 @@ class FileOp:
 
     @property
     def name(self) -> str:
-        """What the operator is called: its builtin name, or the one of a custom operator."""
+        """The operator's name: its builtin name, or the one of a custom operator."""
         return self.custom or self.code
 
     @property
@@ -178,17 +178,18 @@ def _buffer(table: Table, data: bytes) -> NDArray[np.generic]:
 
 def _unique_names(tables: tuple[Table, ...]) -> tuple[str, ...]:
     """A name for each tensor: the file's own, numbered where it is empty or taken."""
-    names, found = Names(), []
+    names, unique = Names(), []
     for index, table in enumerate(tables):
         given = table.string(3) or f"tensor_{index}"
-        found.append(names.fresh(given if given not in names else f"{given}_{index}"))
-    return tuple(found)
+        unique.append(names.fresh(given if given not in names else f"{given}_{index}"))
+    return tuple(unique)
 
 
 def _tensor(
     table: Table, name: str, buffers: tuple[NDArray[np.generic], ...], constant: bool
 ) -> FileTensor:
-    """`constant`: neither an operator nor the caller writes it, so that its buffer is its value."""
+    """Read a tensor. `constant`: neither an operator nor the caller writes it, so that its buffer
+    is its value."""
     type_name = decoded("TensorType", table.integer(1, "b"), f"the type of tensor {name!r}")
     shape = _indices(table, 0)
     signature = _indices(table, 7)
@@ -279,9 +280,9 @@ def _quantisation(
     """
     if table is None or dtype in (DType.FLOAT32, DType.BOOL):
         return None
-    what = f"the quantisation of tensor {name!r}"
-    if decoded("QuantizationDetails", table.integer(4, "B"), what) != "NONE":
-        raise InputError(f"{what} is of another scheme than scales and zero points")
+    described = f"the quantisation of tensor {name!r}"
+    if decoded("QuantizationDetails", table.integer(4, "B"), described) != "NONE":
+        raise InputError(f"{described} is of another scheme than scales and zero points")
     scales, zeros = table.numbers(2, "float32"), table.numbers(3, "int64")
     if scales is None or not scales.size:
         return None

@@ -45,15 +45,15 @@ def _root(data: bytes) -> SimpleNamespace:
     key_width = _unsigned(data, values - 2 * width, width)
     if count > _MOST_VALUES or key_width not in _WIDTHS:
         raise _BrokenError
-    found = SimpleNamespace()
+    options = SimpleNamespace()
     for index in range(count):
         kind = _unsigned(data, values + count * width + index, 1) >> 2
         at = values + index * width
         if kind in (_INT, _UINT, _FLOAT, _BOOL):
             raw = _bytes(data, at, width)
             name = _name(data, _behind(data, keys + index * key_width, key_width))
-            setattr(found, name, _number(kind, raw))
-    return found
+            setattr(options, name, _number(kind, raw))
+    return options
 
 
 def _number(kind: int, raw: bytes) -> int | float:

@@ -60,7 +60,7 @@ def _rescaled(op: FileOp, model: FileModel) -> tuple[int, ...]:
 
 
 def as_int8(model: FileModel) -> FileModel:
-    """The same model on int8 tensors, with QUANTIZE operators at its uint8 inputs and outputs.
+    """The model on int8 tensors, with QUANTIZE operators at its uint8 inputs and outputs.
 
     Its subgraphs take and return int8.
     """
@@ -72,16 +72,16 @@ def _inside(model: FileModel) -> FileModel:
     return _Rewriter(model).model(converting=False)
 
 
-def _is_uint8(found: FileTensor) -> bool:
-    tensor = found.tensor
+def _is_uint8(file_tensor: FileTensor) -> bool:
+    tensor = file_tensor.tensor
     return tensor is not None and tensor.dtype is DType.UINT8 and tensor.quantisation is not None
 
 
-def _lowered(found: FileTensor) -> FileTensor:
+def _lowered(file_tensor: FileTensor) -> FileTensor:
     """One tensor's records as int8."""
-    tensor = found.tensor
-    if tensor is None or not _is_uint8(found):
-        return found
+    tensor = file_tensor.tensor
+    if tensor is None or not _is_uint8(file_tensor):
+        return file_tensor
     q, data = tensor.q, tensor.constant
     zeros = tuple(zero - _OFFSET for zero in q.zero_points)
     if data is not None:
@@ -89,7 +89,7 @@ def _lowered(found: FileTensor) -> FileTensor:
     narrow = replace(
         tensor, dtype=DType.INT8, quantisation=replace(q, zero_points=zeros), constant=data
     )
-    return replace(found, tensor=narrow, type_name="INT8")
+    return replace(file_tensor, tensor=narrow, type_name="INT8")
 
 
 def _refuse_mixed(op: FileOp, inputs: Sequence[FileTensor], outputs: Sequence[FileTensor]) -> None:
@@ -97,15 +97,15 @@ def _refuse_mixed(op: FileOp, inputs: Sequence[FileTensor], outputs: Sequence[Fi
 
     int16 as a result of uint8 alone is sound: SOFTMAX has it.
     """
-    legacy = [found for found in (*inputs, *outputs) if _is_uint8(found)]
-    for found in (*inputs, *outputs):
-        tensor = found.tensor
+    legacy = [end for end in (*inputs, *outputs) if _is_uint8(end)]
+    for end in (*inputs, *outputs):
+        tensor = end.tensor
         if not legacy or tensor is None or tensor.quantisation is None:
             continue
-        wide = tensor.dtype is DType.INT16 and found in inputs
+        wide = tensor.dtype is DType.INT16 and end in inputs
         if tensor.dtype is DType.INT8 or wide:
             raise InputError(
-                f"{op} takes uint8 ({legacy[0].name!r}) and {tensor.dtype.value} ({found.name!r}) "
+                f"{op} takes uint8 ({legacy[0].name!r}) and {tensor.dtype.value} ({end.name!r}) "
                 "at once, which no kernel of TFLite does; put a quantize operator between them"
             )
 
@@ -113,14 +113,15 @@ def _refuse_mixed(op: FileOp, inputs: Sequence[FileTensor], outputs: Sequence[Fi
 class _Rewriter:
     def __init__(self, model: FileModel) -> None:
         self._old = model
-        self._tensors = [_lowered(found) for found in model.tensors]
-        self._names = Names(found.name for found in model.tensors)
+        self._tensors = [_lowered(file_tensor) for file_tensor in model.tensors]
+        self._names = Names(file_tensor.name for file_tensor in model.tensors)
         self._ops: list[FileOp] = []
         self._next_index = len(model.ops)
         self._given: dict[int, int] = {}
 
     def model(self, *, converting: bool = True) -> FileModel:
-        """`converting`: inputs and outputs of uint8 stay so, behind QUANTIZE operators."""
+        """The model on int8. `converting`: inputs and outputs of uint8 stay so, behind QUANTIZE
+        operators."""
         inputs, outputs = self._old.inputs, self._old.outputs
         if converting:
             inputs = tuple(self._input(i) for i in inputs)
@@ -136,10 +137,10 @@ class _Rewriter:
             outputs=outputs,
         )
 
-    def _add_tensor(self, found: FileTensor, suffix: str) -> int:
-        name = self._names.fresh(found.name + suffix)
-        tensor = None if found.tensor is None else replace(found.tensor, name=name)
-        self._tensors.append(replace(found, name=name, tensor=tensor))
+    def _add_tensor(self, file_tensor: FileTensor, suffix: str) -> int:
+        name = self._names.fresh(file_tensor.name + suffix)
+        tensor = None if file_tensor.tensor is None else replace(file_tensor.tensor, name=name)
+        self._tensors.append(replace(file_tensor, name=name, tensor=tensor))
         return len(self._tensors) - 1
 
     def _add_op(self, code: str, inputs: tuple[int, ...], output: int, options: object) -> None:
@@ -195,8 +196,8 @@ class _Rewriter:
             source, target = self._tensors[inputs[place]], self._tensors[op.outputs[0]]
             assert source.tensor is not None and target.tensor is not None
             narrow = replace(source.tensor, quantisation=target.tensor.quantisation, constant=None)
-            found = replace(source, tensor=narrow, variable=False)
-            inputs[place], given = self._add_tensor(found, "/rescaled"), inputs[place]
+            rescaled = replace(source, tensor=narrow, variable=False)
+            inputs[place], given = self._add_tensor(rescaled, "/rescaled"), inputs[place]
             self._add_op("QUANTIZE", (given,), inputs[place], SimpleNamespace(inFloat=True))
         return replace(op, inputs=tuple(inputs))
 
@@ -211,8 +212,8 @@ class _Rewriter:
             source = self._tensors[index]
             assert source.tensor is not None
             real = Tensor(source.name, source.tensor.shape, DType.FLOAT32)
-            found = replace(source, tensor=real, type_name="FLOAT32", variable=False)
-            inputs[place] = self._add_tensor(found, "/dequantised")
+            real_tensor = replace(source, tensor=real, type_name="FLOAT32", variable=False)
+            inputs[place] = self._add_tensor(real_tensor, "/dequantised")
             self._add_op("DEQUANTIZE", (index,), inputs[place], None)
         return replace(op, inputs=tuple(inputs))
 
@@ -237,8 +238,10 @@ class _Rewriter:
         except ScaleError as error:
             raise InputError(f"{op}: {error}") from error
         q = Quantisation((scale,), weights.q.zero_points)
-        found = self._tensors[op.inputs[1]]
-        return self._add_tensor(replace(found, tensor=replace(weights, quantisation=q)), "/weights")
+        file_tensor = self._tensors[op.inputs[1]]
+        return self._add_tensor(
+            replace(file_tensor, tensor=replace(weights, quantisation=q)), "/weights"
+        )
 
 
 def _divided(product: float, x_scale: float, y_scale: float) -> float:

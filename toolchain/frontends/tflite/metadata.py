@@ -1,8 +1,8 @@
 """Labels in a TFLite file: its metadata name text files, which lie in a zip archive at its end.
 
 Source: `metadata_schema.fbs` of tflite-support (file identifier M001). The slots below are its
-fields, in the order of their declaration. Labels do not change what is computed: what is damaged,
-or too large for labels, is taken for absent.
+fields, in the order of their declaration. Labels do not change results: a file that is damaged, or
+too large for labels, counts as absent.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ class OperatorReader:
     def __init__(self, model: FileModel, path: Path) -> None:
         self._model = model
         self._path = path
-        self._found = list(model.tensors)
+        self._file_tensors = list(model.tensors)
         self._tensors: dict[str, Tensor] = {}
         self._known: set[int] = set()
         self._problems: list[Problem] = []
@@ -166,7 +166,7 @@ class OperatorReader:
         """
         if not op.outputs or self._widened(op):
             return bool(op.outputs)
-        file_tensors = self._found
+        file_tensors = self._file_tensors
         outputs = [file_tensors[i].tensor for i in op.outputs]
         inputs = [self._tensors.get(file_tensors[i].name) for i in op.inputs if i != -1]
         values = shapes.folded(op, inputs, outputs)
@@ -181,8 +181,8 @@ class OperatorReader:
         """Whether it is DEQUANTIZE of a constant: weights stored in float16 or int8."""
         if op.code != "DEQUANTIZE" or (len(op.inputs), len(op.outputs)) != (1, 1):
             return False
-        source = self._tensors.get(self._found[op.inputs[0]].name)
-        target = self._found[op.outputs[0]].tensor
+        source = self._tensors.get(self._file_tensors[op.inputs[0]].name)
+        target = self._file_tensors[op.outputs[0]].tensor
         is_output = op.outputs[0] in self._model.outputs
         if source is None or source.constant is None or target is None or is_output:
             return False
@@ -195,25 +195,27 @@ class OperatorReader:
         LiteRT makes of a row when it is asked for."""
         if op.code != "EMBEDDING_LOOKUP" or (len(op.inputs), len(op.outputs)) != (2, 1):
             return op
-        place, found = op.inputs[1], self._found[op.inputs[1]]
-        table, output = found.tensor, self._found[op.outputs[0]].tensor
+        place, table_tensor = op.inputs[1], self._file_tensors[op.inputs[1]]
+        table, output = table_tensor.tensor, self._file_tensors[op.outputs[0]].tensor
         if table is None or output is None or table.constant is None:
             return op
         if (table.dtype, output.dtype) != (DType.INT8, DType.FLOAT32) or not table.quantisation:
             return op
         real = dequantized(table, table.constant)
-        name = self._names.fresh(f"{found.name}_real")
+        name = self._names.fresh(f"{table_tensor.name}_real")
         made = Tensor(name, table.shape, DType.FLOAT32, None, real)
-        self._found.append(replace(found, name=name, tensor=made, type_name="FLOAT32"))
-        self._variables.grow(self._found[-1:])
-        self._learn(len(self._found) - 1, made)
-        inputs = tuple(len(self._found) - 1 if i == place else i for i in op.inputs)
+        self._file_tensors.append(
+            replace(table_tensor, name=name, tensor=made, type_name="FLOAT32")
+        )
+        self._variables.grow(self._file_tensors[-1:])
+        self._learn(len(self._file_tensors) - 1, made)
+        inputs = tuple(len(self._file_tensors) - 1 if i == place else i for i in op.inputs)
         return replace(op, inputs=inputs)
 
     def _read(self, op: FileOp) -> list[Op]:
         """The operator; none where its outputs have no elements."""
         op = self._with_real_table(self._without_empty(op))
-        file_tensors = self._found
+        file_tensors = self._file_tensors
         given = [None if i == -1 else file_tensors[i] for i in op.inputs]
         form = _form_for(op, given, [file_tensors[i] for i in op.outputs if i != -1])
         assert form.tflite is not None
@@ -245,8 +247,8 @@ class OperatorReader:
         seen = Graph("", MappingProxyType(self._tensors), (), (), ())
         derived = form.infer(operator_of(result, seen))[: len(outputs)]
         for index, output, inferred in zip(op.outputs, outputs, derived, strict=True):
-            found = replace(file_tensors[index], tensor=output)
-            settled = settled_as(found, inferred, op)
+            end = replace(file_tensors[index], tensor=output)
+            settled = settled_as(end, inferred, op)
             if not settled.elements:
                 settled = replace(settled, constant=np.zeros(settled.shape, settled.dtype.numpy))
             self._learn(index, settled)
@@ -257,25 +259,25 @@ class OperatorReader:
         """A CONCATENATION without inputs that have no elements; other operators as they are."""
         if op.code != "CONCATENATION":
             return op
-        known = {i: self._tensors.get(self._found[i].name) for i in op.inputs}
+        known = {i: self._tensors.get(self._file_tensors[i].name) for i in op.inputs}
         kept = [i for i, tensor in known.items() if tensor is None or tensor.elements]
         return replace(op, inputs=tuple(i for i in op.inputs if i in kept))
 
     def _updated(self, op: FileOp, states: tuple[int, ...]) -> list[Tensor]:
         """The next values of the variable tensors that the operator updates, its own alone."""
-        own = {op.inputs[index] for index in states}
+        updated = {op.inputs[index] for index in states}
         result = []
         for index in op.inputs:
-            if index == -1 or not self._found[index].variable:
+            if index == -1 or not self._file_tensors[index].variable:
                 continue
-            found = self._found[index]
+            variable = self._file_tensors[index]
             readers = sum(other.inputs.count(index) for other in self._model.ops)
-            if index not in own or readers != 1:
+            if index not in updated or readers != 1:
                 raise RefusedError(
-                    f"it reads the variable {found.name!r}", "leave variables to SVDF and LSTM"
+                    f"it reads the variable {variable.name!r}", "leave variables to SVDF and LSTM"
                 )
         for number in states:
-            tensor = self._tensors[self._found[op.inputs[number]].name]
+            tensor = self._tensors[self._file_tensors[op.inputs[number]].name]
             after, state = of_variable(tensor, self._names)
             self._tensors[after.name] = after
             self._states.append(state)
@@ -294,19 +296,19 @@ class OperatorReader:
     def _input(self, index: int) -> Tensor | None:
         if index == -1:
             return None
-        tensor = self._tensors[self._found[index].name]
+        tensor = self._tensors[self._file_tensors[index].name]
         if tensor.dtype is DType.INT8 and tensor.quantisation is None:
             raise InputError(f"int8 tensor {tensor.name!r} has no scale")
         return tensor
 
-    def _output(self, found: FileTensor, narrowed: bool) -> Tensor:
+    def _output(self, file_tensor: FileTensor, narrowed: bool) -> Tensor:
         """The operator's output. Plain integers that are `narrowed` to int8 have the scale 1."""
-        assert found.tensor is not None
-        if found.tensor.dtype is DType.INT8 and found.tensor.quantisation is None:
+        assert file_tensor.tensor is not None
+        if file_tensor.tensor.dtype is DType.INT8 and file_tensor.tensor.quantisation is None:
             if narrowed:
-                return replace(found.tensor, quantisation=Quantisation((1.0,), (0,)))
-            raise InputError(f"int8 tensor {found.name!r} has no scale")
-        return found.tensor
+                return replace(file_tensor.tensor, quantisation=Quantisation((1.0,), (0,)))
+            raise InputError(f"int8 tensor {file_tensor.name!r} has no scale")
+        return file_tensor.tensor
 
 
 def _check_finite(op: FileOp, attributes: Attributes) -> None:
@@ -315,22 +317,24 @@ def _check_finite(op: FileOp, attributes: Attributes) -> None:
             raise InputError(f"{op} has the {name} {value}")
 
 
-def settled_as(found: FileTensor, inferred: TensorType, op: FileOp) -> Tensor:
+def settled_as(file_tensor: FileTensor, inferred: TensorType, op: FileOp) -> Tensor:
     """The output as the operator's shape rule has it; the file may leave a shape open."""
-    tensor = found.tensor
+    tensor = file_tensor.tensor
     assert tensor is not None
     if inferred.dtype is not tensor.dtype:
         raise InputError(
-            f"{op}: output {found.name!r} is {tensor.dtype.value}, not {inferred.dtype.value}"
+            f"{op}: output {file_tensor.name!r} is {tensor.dtype.value}, not {inferred.dtype.value}"
         )
     if inferred.shape == tensor.shape:
         return tensor
-    if not found.dynamic:
+    if not file_tensor.dynamic:
         raise InputError(
-            f"{op}: output {found.name!r} has shape {list(tensor.shape)} in the file, but its "
-            f"inputs make it {list(inferred.shape)}"
+            f"{op}: output {file_tensor.name!r} has shape {list(tensor.shape)} in the file, but "
+            f"its inputs make it {list(inferred.shape)}"
         )
     settled = replace(tensor, shape=inferred.shape)
     if settled.size_bytes > LARGEST_ACTIVATION_BYTES:
-        raise InputError(f"{op}: output {found.name!r} has the impossible {list(inferred.shape)}")
+        raise InputError(
+            f"{op}: output {file_tensor.name!r} has the impossible {list(inferred.shape)}"
+        )
     return settled

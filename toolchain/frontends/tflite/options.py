@@ -16,7 +16,7 @@ from toolchain.errors import InputError
 from toolchain.frontends.tflite.flatbuffer import Table
 
 _SCHEMA = Path(__file__).parent / "schema.json"
-"""What TFLite's schema says; `scripts/renew_tflite_schema.py` explains and writes it."""
+"""TFLite's schema; `scripts/renew_tflite_schema.py` explains and writes it."""
 LONGEST_OPTION = 64
 """Items in a vector inside an operator's options: shapes and axes, nothing longer."""
 
@@ -75,13 +75,13 @@ def members(enumeration: str) -> Mapping[int, str]:
 
 def decoded(enumeration: str, number: int, what: str) -> str:
     """The name of a number of an enum. Raises InputError, naming `what`, for an unknown number."""
-    found = members(enumeration).get(number)
-    if found is None:
+    decoded_name = members(enumeration).get(number)
+    if decoded_name is None:
         raise InputError(
             f"{what} is {number}, which {enumeration} of TFLite's schema does not have; "
             "the file is damaged or newer than this version of Thimble"
         )
-    return found
+    return decoded_name
 
 
 @cache
@@ -109,19 +109,19 @@ def read_options(table: Table, builtin: str, operator: str) -> tuple[Any, str]:
         return None, name
     broken = InputError(f"the file is corrupt: {operator} has broken options")
     try:
-        found = _fields(options, name)
+        values = _fields(options, name)
     except InputError as error:
         raise broken from error
-    for field, value in vars(found).items():
+    for field, value in vars(values).items():
         if hasattr(value, "__len__") and len(value) > LONGEST_OPTION:
             raise broken
         if field in _ENUMERATIONS:
-            setattr(found, field, decoded(_ENUMERATIONS[field], value, f"{field} of {operator}"))
-    return found, ""
+            setattr(values, field, decoded(_ENUMERATIONS[field], value, f"{field} of {operator}"))
+    return values, ""
 
 
 def _composite(table: Table) -> Any:
-    """Of `StableHLOCompositeOptions`, which the schema has in a second union: its subgraph."""
+    """Read `StableHLOCompositeOptions`, which the schema has in a second union: its subgraph."""
     options = table.table(12)
     if options is None:
         return None
@@ -129,13 +129,13 @@ def _composite(table: Table) -> Any:
 
 
 def _fields(options: Table, name: str) -> SimpleNamespace:
-    """What a table of options holds, by the schema's names. Raises InputError."""
-    found = SimpleNamespace()
+    """Read a table of options: values by the schema's names. Raises InputError."""
+    values = SimpleNamespace()
     for slot, (field, letter, default) in enumerate(_schema()["options"][name]):
         if letter == "s":
-            setattr(found, field, options.string(slot) if options.has(slot) else default)
+            setattr(values, field, options.string(slot) if options.has(slot) else default)
         elif letter.startswith("["):
-            setattr(found, field, options.numbers(slot, letter[1:]))
+            setattr(values, field, options.numbers(slot, letter[1:]))
         elif letter:
-            setattr(found, field, options.scalar(slot, letter, default))
-    return found
+            setattr(values, field, options.scalar(slot, letter, default))
+    return values

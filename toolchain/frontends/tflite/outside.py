@@ -14,9 +14,8 @@ from toolchain.errors import InputError
 def take_in(data: bytes, buffers: Iterable[Any], operators: Iterable[Any]) -> None:
     """Give buffers (`BufferT`) and custom options (`OperatorT`) of the file `data` their bytes.
 
-    What is written again lies elsewhere, where the offsets of `data` would lead to other bytes. As
-    in LiteRT, a buffer's own bytes count where it has both. Raises InputError for bytes past the
-    end.
+    A rewritten file has other offsets, so those of `data` would lead to other bytes. As in LiteRT,
+    a buffer's own bytes count where it has both. Raises InputError for bytes past the end.
     """
     for buffer in buffers:
         if buffer.data is None and buffer.offset > 1:

@@ -52,7 +52,7 @@ _CONTRADICTIONS = (
     TypeError,
     struct.error,
 )
-"""What reading an operator whose options and tensors contradict each other may raise."""
+"""Errors that reading may raise where an operator's options and tensors contradict each other."""
 
 
 def read(data: bytes, path: Path) -> Graph:
@@ -85,7 +85,9 @@ class _Reader(ComposedReader):
         outputs = self._leave()
         updates, states = self._variables.finish(self._tensors)
         ops = _distinct(self._copied(outputs, ops + updates))
-        order = {t.name: self._tensors[t.name] for t in self._found if t.name in self._tensors}
+        order = {
+            t.name: self._tensors[t.name] for t in self._file_tensors if t.name in self._tensors
+        }
         order |= self._tensors
         ends = inputs, outputs, (*self._states, *states)
         whole = Graph.build(self._path.stem, order.values(), ops, *ends)
@@ -109,16 +111,16 @@ class _Reader(ComposedReader):
         inputs = [model.tensors[i].name for i in model.inputs]
         outputs = []
         for index in model.outputs:
-            found = self._found[index].name
-            if found not in self._tensors:
-                raise InputError(f"no operator computes {found!r}, which {name} returns")
-            if found in inputs or found in outputs or self._tensors[found].is_constant:
-                copy = self._names.fresh(f"{found}/copy")
-                shape = self._tensors[found].shape
-                self._tensors[copy] = replace(self._tensors[found], name=copy, constant=None)
-                ops.append(Op("reshape", f"give_{copy}", (found,), (copy,), Reshape(shape)))
-                found = copy
-            outputs.append(found)
+            output = self._file_tensors[index].name
+            if output not in self._tensors:
+                raise InputError(f"no operator computes {output!r}, which {name} returns")
+            if output in inputs or output in outputs or self._tensors[output].is_constant:
+                copy = self._names.fresh(f"{output}/copy")
+                shape = self._tensors[output].shape
+                self._tensors[copy] = replace(self._tensors[output], name=copy, constant=None)
+                ops.append(Op("reshape", f"give_{copy}", (output,), (copy,), Reshape(shape)))
+                output = copy
+            outputs.append(output)
         ops = _distinct(ops)
         return Graph.build(name, self._tensors.values(), ops, inputs, outputs).with_ops(ops)
 
@@ -135,7 +137,7 @@ class _Reader(ComposedReader):
         raise InputError("\n".join(lines))
 
     def _enter(self) -> None:
-        """Constants and the model's inputs are known from the start.
+        """Enter constants and the model's inputs, which are known from the start.
 
         So are tensors that cannot be used: the operators that read them are refused.
         """
@@ -151,39 +153,41 @@ class _Reader(ComposedReader):
             if tensor.tensor is not None and tensor.variable and index not in produced:
                 self._learn(index, tensor.tensor)
         for index in model.inputs:
-            found = model.tensors[index]
-            if found.tensor is not None:
-                self._learn(index, found.tensor)
-                if any(axis > 0 for axis in found.open_axes):
-                    shape = [-1 if a in found.open_axes else s for a, s in _axes(found.tensor)]
+            entering = model.tensors[index]
+            if entering.tensor is not None:
+                self._learn(index, entering.tensor)
+                if any(axis > 0 for axis in entering.open_axes):
+                    shape = [
+                        -1 if a in entering.open_axes else s for a, s in _axes(entering.tensor)
+                    ]
                     raise InputError(
-                        f"input {found.name!r} has the open shape {shape}: only a first "
+                        f"input {entering.name!r} has the open shape {shape}: only a first "
                         "dimension may be open (it becomes 1); convert with a fixed input shape"
                     )
-                if found.tensor.elements == 0:
-                    raise InputError(f"input {found.name!r} is empty")
+                if entering.tensor.elements == 0:
+                    raise InputError(f"input {entering.name!r} is empty")
             self._known.add(index)
 
     def _leave(self) -> tuple[str, ...]:
         """Names of the model's outputs: what an operator has produced, or a constant."""
         produced = {i for op in self._model.ops for i in op.outputs}
         for index in self._model.outputs:
-            found = self._found[index]
-            known = self._tensors.get(found.name)
+            leaving = self._file_tensors[index]
+            known = self._tensors.get(leaving.name)
             if index not in produced and (known is None or not known.is_constant):
-                raise InputError(f"no operator computes the model's output {found.name!r}")
+                raise InputError(f"no operator computes the model's output {leaving.name!r}")
             if known is None:
                 raise InputError(
-                    f"the model's output {found.name!r} holds no numbers that can be returned "
+                    f"the model's output {leaving.name!r} holds no numbers that can be returned "
                     "(a complex value or a variable): return what is computed from it"
                 )
             if known is not None and not known.elements:
-                raise InputError(f"nothing is left of the model's output {found.name!r}")
+                raise InputError(f"nothing is left of the model's output {leaving.name!r}")
         if not self._model.outputs:
             raise InputError("the model has no outputs")
         if len(set(self._model.outputs)) != len(self._model.outputs):
             raise InputError("the model lists an output twice")
-        return tuple(self._found[i].name for i in self._model.outputs)
+        return tuple(self._file_tensors[i].name for i in self._model.outputs)
 
     def _copied(self, outputs: Sequence[str], ops: list[Op]) -> list[Op]:
         """Outputs that are constants, in the file or folded, become copies of these.
@@ -208,9 +212,9 @@ class _Reader(ComposedReader):
         """Read one operator, or note why it cannot be read."""
         try:
             self._check_order(op)
-            own = _CUSTOM.get(op.custom) or _BUILTIN.get(op.code)
-            if own is not None:
-                return own(self, op)
+            special = _CUSTOM.get(op.custom) or _BUILTIN.get(op.code)
+            if special is not None:
+                return special(self, op)
             if self._spectra.takes(op):
                 return self._of_spectrum(op)
             return [] if self._folded(op) else self._read(op)
@@ -228,10 +232,10 @@ class _Reader(ComposedReader):
         return []
 
     def _pretend(self, op: FileOp) -> None:
-        """Let later operators read what the operator, which could not be read, would give."""
+        """Let later operators read the results of an operator that could not be read."""
         for index in op.outputs:
             self._known.add(index)
-            tensor = self._found[index].tensor
+            tensor = self._file_tensors[index].tensor
             if tensor is not None:
                 self._tensors[tensor.name] = tensor
 
@@ -240,12 +244,14 @@ class _Reader(ComposedReader):
         for index in op.inputs:
             if index != -1 and index not in self._known:
                 raise InputError(
-                    f"{op} reads {self._found[index].name!r}, which is neither computed before "
-                    "it nor a constant with data"
+                    f"{op} reads {self._file_tensors[index].name!r}, which is neither computed "
+                    "before it nor a constant with data"
                 )
         for index in op.outputs:
             if index in self._known:
-                raise InputError(f"{op} writes {self._found[index].name!r}, which is not its own")
+                raise InputError(
+                    f"{op} writes {self._file_tensors[index].name!r}, which is not its own"
+                )
 
     def _called(self, op: FileOp) -> list[Op]:
         """The operators of the subgraphs that the operator calls, in its place."""
@@ -274,9 +280,9 @@ class _Reader(ComposedReader):
 
     def _known_condition(self, index: int) -> bool | None:
         """A condition that is a constant; None for one that is not."""
-        value = self._tensors[self._found[index].name].constant
+        value = self._tensors[self._file_tensors[index].name].constant
         if value is not None and value.size != 1:
-            raise InputError(f"the condition {self._found[index].name!r} is not one value")
+            raise InputError(f"the condition {self._file_tensors[index].name!r} is not one value")
         return None if value is None else bool(value.reshape(()))
 
     def _unrolled(
@@ -304,7 +310,7 @@ class _Reader(ComposedReader):
         """An IF whose condition is computed: an operator that holds both subgraphs."""
         flag, given = self._input(op.inputs[0]), op.inputs[1:]
         assert flag is not None
-        then, otherwise = (self._own(op, number, given) for number in control.called_by(op))
+        then, otherwise = (self._held(op, number, given) for number in control.called_by(op))
         if then is None or otherwise is None:
             self._pretend(op)
             return []
@@ -314,26 +320,26 @@ class _Reader(ComposedReader):
                 "its branches give other shapes or scales", "make both give the same"
             )
         self._learn_results(op, op.outputs, first)
-        names = [self._found[i].name for i in given]
+        names = [self._file_tensors[i].name for i in given]
         inputs = [name for name in names if not self._tensors[name].is_constant]
-        outputs = tuple(self._found[i].name for i in op.outputs)
+        outputs = tuple(self._file_tensors[i].name for i in op.outputs)
         attributes = Branch.of(then, otherwise)
         return [Op("branch", f"branch_{op.index}", (flag.name, *inputs), outputs, attributes)]
 
     def _loop(self, op: FileOp) -> list[Op]:
         """A WHILE whose number of turns is not known: an operator that holds both subgraphs.
 
-        What the body gives back as it is does not change, and is no result of the operator.
+        A value that the body returns unchanged is no result of the operator.
         """
         condition, body = control.called_by(op)
         file = control.subgraph(self._model.others, body, op)
         if not len(file.inputs) == len(file.outputs) == len(op.inputs) == len(op.outputs):
             raise InputError(f"{op} and its subgraph {body} carry other numbers of values")
-        same = [i for i, own in enumerate(file.inputs) if file.outputs[i] == own]
+        same = [i for i, inner in enumerate(file.inputs) if file.outputs[i] == inner]
         carried = [i for i in range(len(op.inputs)) if i not in same]
         order = (*carried, *same)
-        goes_on = self._own(op, condition, op.inputs, order, changing=carried)
-        turn = self._own(op, body, op.inputs, order, changing=carried, results=carried)
+        goes_on = self._held(op, condition, op.inputs, order, changing=carried)
+        turn = self._held(op, body, op.inputs, order, changing=carried, results=carried)
         if goes_on is None or turn is None:
             self._pretend(op)
             return []
@@ -341,24 +347,24 @@ class _Reader(ComposedReader):
             raise RefusedError("it never ends", "export the model with a condition that changes")
         results = [turn.tensors[name] for name in turn.outputs]
         for index, result in zip(carried, results, strict=True):
-            found = self._found[op.inputs[index]]
-            if not alike(result, self._tensors[found.name]):
+            operand = self._file_tensors[op.inputs[index]]
+            if not alike(result, self._tensors[operand.name]):
                 raise RefusedError(
-                    f"{found.name!r} changes its shape or scale from turn to turn",
+                    f"{operand.name!r} changes its shape or scale from turn to turn",
                     "export the model with a fixed number of steps",
                 )
         self._learn_results(op, [op.outputs[i] for i in carried], results)
-        given = [self._found[op.inputs[i]].name for i in order]
+        given = [self._file_tensors[op.inputs[i]].name for i in order]
         inputs = given[: len(carried)]
         inputs += [name for name in given[len(carried) :] if not self._tensors[name].is_constant]
-        outputs = tuple(self._found[op.outputs[i]].name for i in carried)
+        outputs = tuple(self._file_tensors[op.outputs[i]].name for i in carried)
         attributes = WhileLoop(Body(goes_on), Body(turn))
         made = [Op("while_loop", f"while_{op.index}", tuple(inputs), outputs, attributes)]
         for index in same:
             made += self._passed_on(op, op.inputs[index], op.outputs[index])
         return made
 
-    def _own(
+    def _held(
         self,
         op: FileOp,
         number: int,
@@ -377,15 +383,15 @@ class _Reader(ComposedReader):
             raise InputError(f"{op} calls subgraph {number}, which calls itself")
         passed = []
         for place, index in enumerate(given):
-            found = self._found[index]
-            known = self._tensors.get(found.name)
+            operand = self._file_tensors[index]
+            known = self._tensors.get(operand.name)
             if known is not None and place in changing:
                 known = replace(known, constant=None)
-            passed.append((found, known))
-        file = control.of_its_own(self._model.others, number, op, passed)
+            passed.append((operand, known))
+        file = control.as_model(self._model.others, number, op, passed)
         if order is not None:
-            own = control.subgraph(self._model.others, number, op).inputs
-            listed = tuple(own[place] for place in order if own[place] in file.inputs)
+            taken = control.subgraph(self._model.others, number, op).inputs
+            listed = tuple(taken[place] for place in order if taken[place] in file.inputs)
             file = replace(file, inputs=listed)
         if results is not None:
             file = replace(file, outputs=tuple(file.outputs[place] for place in results))
@@ -404,16 +410,16 @@ class _Reader(ComposedReader):
                 f"{op} has {len(targets)} outputs, where its subgraph has {len(results)}"
             )
         for target, result in zip(targets, results, strict=True):
-            found = self._found[target]
-            given = replace(found, tensor=result, type_name=result.dtype.name, name=result.name)
-            control.check_alike(op, given, found)
-            declared = None if found.dynamic or found.tensor is None else found.tensor.shape
+            output = self._file_tensors[target]
+            given = replace(output, tensor=result, type_name=result.dtype.name, name=result.name)
+            control.check_alike(op, given, output)
+            declared = None if output.dynamic or output.tensor is None else output.tensor.shape
             if declared not in (None, result.shape):
                 raise InputError(
-                    f"{op}: output {found.name!r} has shape {list(declared or ())} in the file, "
+                    f"{op}: output {output.name!r} has shape {list(declared or ())} in the file, "
                     f"but its subgraph makes it {list(result.shape)}"
                 )
-            self._learn(target, replace(result, name=found.name))
+            self._learn(target, replace(result, name=output.name))
 
     def _goes_on(self, op: FileOp, number: int, given: Sequence[int]) -> bool | None:
         """Whether a loop takes another turn; None where that depends on data."""
@@ -440,7 +446,7 @@ class _Reader(ComposedReader):
         """Add the tensors of a called subgraph to the model's, and learn its constants."""
         called = control.inlined(
             self._model.others,
-            self._found,
+            self._file_tensors,
             number,
             op,
             given,
@@ -451,7 +457,7 @@ class _Reader(ComposedReader):
         self._constants[number] = called.constants
         self._written.add(f"{op} calls subgraph {number}", len(called.ops))
         self._next_op += len(called.ops)
-        self._found += called.tensors
+        self._file_tensors += called.tensors
         self._variables.grow(called.tensors)
         produced = {i for step in called.ops for i in step.outputs}
         for index, tensor in enumerate(called.tensors, called.first):
@@ -464,26 +470,26 @@ class _Reader(ComposedReader):
     def _passed_on(self, op: FileOp, source: int, target: int) -> list[Op]:
         """A result of a subgraph as an output of its caller: a reshape to the same shape."""
         if source not in self._known:
-            name = self._found[source].name
+            name = self._file_tensors[source].name
             raise InputError(f"{op}: no operator of its subgraph computes {name!r}")
-        found = self._found[target]
-        control.check_alike(op, self._found[source], found)
+        output = self._file_tensors[target]
+        control.check_alike(op, self._file_tensors[source], output)
         self._known.add(target)
-        value = self._tensors.get(self._found[source].name)
-        if found.tensor is None or value is None:  # a variable, say
+        value = self._tensors.get(self._file_tensors[source].name)
+        if output.tensor is None or value is None:  # a variable, say
             return []
-        if not found.dynamic and value.shape != found.tensor.shape:
+        if not output.dynamic and value.shape != output.tensor.shape:
             raise InputError(
-                f"{op}: output {found.name!r} has shape {list(found.tensor.shape)} in the file, "
+                f"{op}: output {output.name!r} has shape {list(output.tensor.shape)} in the file, "
                 f"but its subgraph makes it {list(value.shape)}"
             )
-        self._learn(target, replace(value, name=found.name))
+        self._learn(target, replace(value, name=output.name))
         if value.is_constant and target not in self._model.outputs:
             return []
-        self._learn(target, replace(value, name=found.name, constant=None))
+        self._learn(target, replace(value, name=output.name, constant=None))
         name = f"passed_on_{self._next_op}"
         self._next_op += 1
-        return [Op("reshape", name, (value.name,), (found.name,), Reshape(value.shape))]
+        return [Op("reshape", name, (value.name,), (output.name,), Reshape(value.shape))]
 
 
 def _distinct(ops: Sequence[Op]) -> list[Op]:
@@ -512,7 +518,7 @@ _BUILTIN: Mapping[str, _Own] = MappingProxyType(
 _CUSTOM: Mapping[str, _Own] = MappingProxyType(
     {circular.CUSTOM: _Reader._ring, compressed.CUSTOM: _Reader._decoded}
 )
-"""What reads operators that no kind reads: by builtin name, and by the name of a custom one."""
+"""Readers of operators that no kind reads: by builtin name, and by the name of a custom one."""
 READ_AWAY = tuple(sorted({*_BUILTIN, *_CUSTOM, *shapes.OPERATORS, *spectra.OPERATORS}))
 """Operators that reading removes: states, known control flow, arithmetic on shapes, and complex
 numbers."""

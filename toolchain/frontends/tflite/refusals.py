@@ -56,11 +56,11 @@ def of_operator(op: FileOp) -> tuple[str, str]:
     return known.why, known.remedy
 
 
-def of_tensor(found: FileTensor, allowed: frozenset[DType]) -> tuple[str, str] | None:
+def of_tensor(file_tensor: FileTensor, allowed: frozenset[DType]) -> tuple[str, str] | None:
     """Reason and remedy for a tensor whose element type the operator cannot take."""
-    if found.refusal:
-        return found.refusal, "convert the model without it"
-    tensor = found.tensor
+    if file_tensor.refusal:
+        return file_tensor.refusal, "convert the model without it"
+    tensor = file_tensor.tensor
     if tensor is not None:
         if tensor.dtype in allowed:
             return None
@@ -68,8 +68,11 @@ def of_tensor(found: FileTensor, allowed: frozenset[DType]) -> tuple[str, str] |
             return None
         if tensor.is_constant and tensor.dtype is DType.INT8:
             return None
-    default = (f"tensor {found.name!r} is {found.type_name.lower()}", "convert with int8 tensors")
-    return _BY_TYPE.get(found.type_name, default)
+    default = (
+        f"tensor {file_tensor.name!r} is {file_tensor.type_name.lower()}",
+        "convert with int8 tensors",
+    )
+    return _BY_TYPE.get(file_tensor.type_name, default)
 
 
 def of_model(model: FileModel) -> str:

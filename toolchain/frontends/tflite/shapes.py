@@ -1,8 +1,8 @@
 """Operators of which all inputs are known while reading, above all shape arithmetic.
 
 SHAPE, STRIDED_SLICE, PACK and similar operators compute a shape at run time. With the batch fixed
-at 1 every shape is known, so these operators are computed while reading, and none remains. The same
-holds for the counters and conditions of loops.
+at 1 every shape is known, so these operators are computed while reading, and none remains. Counters
+and conditions of loops are computed, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from toolchain.ops.movement.reshape import squeezed
 from toolchain.ops.movement.slicing import Masks, select
 
 TYPES = frozenset({DType.INT32, DType.INT64, DType.BOOL, DType.FLOAT32})
-"""Those that are computed with while reading."""
+"""Element types of values that are computed while reading."""
 LARGEST_ELEMENTS = 1 << 16
 """Above it an operator is left to its kernel."""
 
@@ -90,19 +90,20 @@ def _reduced(function: Callable[..., Any]) -> Rule:
 
 
 def _product(data: Values, **how: Any) -> Values:
-    """In the type of its data, in which integers wrap."""
+    """The product in the type of its data, in which integers wrap."""
     return np.asarray(np.prod(data, dtype=data.dtype, **how))
 
 
 def _arithmetic(function: Callable[[Values, Values], Values]) -> Rule:
-    """Sums and products, of which integers wrap."""
+    """A rule for sums and products; integers wrap."""
     return lambda op, given: _plain(op, function, given)
 
 
 def _plain(
     op: FileOp, function: Callable[[Values, Values], Values], given: Sequence[Values]
 ) -> Values | None:
-    """None where a fused activation, or what is not finite, leaves it to the kernel."""
+    """The result of `function`; None where a fused activation, or a result that is not finite,
+    leaves it to the kernel."""
     if getattr(op.options, "fusedActivationFunction", "NONE") != "NONE":
         return None
     with np.errstate(all="ignore"):
@@ -111,7 +112,7 @@ def _plain(
 
 
 def _divided(op: FileOp, given: Sequence[Values]) -> Values | None:
-    """Integers towards zero."""
+    """DIV: integers round towards zero."""
     a, b = given
     if not b.all():
         return None
@@ -127,8 +128,8 @@ def _floored(kind: str, function: Callable[[Values, Values], Values]) -> Rule:
 
 
 def _of_reals(kind: str, function: Callable[[Values, Values], Values]) -> Rule:
-    """`function` of integers, and of floats what the kind's kernel computes: NumPy's own has
-    another sign of zero, or rounds once less. None where a result is infinite.
+    """A rule that applies `function` to integers, and the kind's reference to floats: NumPy's
+    function has another sign of zero, or rounds once less. None where a result is infinite.
     """
 
     def rule(op: FileOp, given: Sequence[Values]) -> Values | None:
@@ -158,7 +159,7 @@ def _fill(op: FileOp, given: Sequence[Values]) -> Values | None:
 
 
 def _range(op: FileOp, given: Sequence[Values]) -> Values | None:
-    """Floats are summed up from the first one, as LiteRT does."""
+    """RANGE. Floats are summed up from the first one, as LiteRT does."""
     start, limit, delta = (value.reshape(())[()] for value in given)
     if delta == 0:
         raise ValueError("its step is 0")
@@ -176,7 +177,7 @@ def _broadcast(op: FileOp, given: Sequence[Values]) -> Values | None:
 
 
 def _cast(op: FileOp, given: Sequence[Values]) -> Values | None:
-    """Towards zero. What a float outside of the integers becomes is not defined."""
+    """CAST, towards zero. None where a float lies outside of the integers, which is not defined."""
     value = given[0]
     inside = value.dtype.kind != "f" or bool((np.abs(value) < 2.0**31).all())
     return value if inside else None
@@ -247,9 +248,9 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
     }
 )
 FOLDED = tuple(_RULES)
-"""Those that are computed while reading where all that they read is constant."""
+"""Operators that are computed while reading where all that they read is constant."""
 _LIMITED = ("SLICE", "STRIDED_SLICE")
-"""Of these the shape of the first operand says whether anything is taken."""
+"""Operators whose first operand's shape tells whether anything is taken."""
 OPERATORS = (
     "BROADCAST_ARGS",
     "RANGE",
@@ -257,7 +258,7 @@ OPERATORS = (
     "SHAPE",
     "ZEROS_LIKE",
 )
-"""Those that reading removes in networks whose shapes are known."""
+"""Operators that reading removes in networks whose shapes are known."""
 
 
 def folded(
@@ -265,18 +266,18 @@ def folded(
 ) -> tuple[Values, ...] | None:
     """The values of the operator's outputs if all that it reads is known; otherwise None.
 
-    Only integers, booleans and floats without scales; what has no elements may be of any type, and
-    is known even where it is taken from data that are not. Raises what NumPy raises if the operator
-    contradicts itself.
+    Values are integers, booleans and floats without scales. A tensor without elements may be of any
+    type, and is known even where it is taken from unknown data. Raises what NumPy raises if the
+    operator contradicts itself.
     """
     present = [tensor for tensor in inputs if tensor is not None]
     types = [None if tensor is None else tensor.dtype for tensor in outputs]
     if not types or None in types or len(present) != len(inputs):
         return None
-    found = _found(op, present)
-    if found is None:
+    computed = _computed(op, present)
+    if computed is None:
         return None
-    values = found if isinstance(found, list | tuple) else (found,)
+    values = computed if isinstance(computed, list | tuple) else (computed,)
     if len(values) != len(types):
         raise ValueError(f"it has {len(types)} outputs, where its inputs make {len(values)}")
     if not TYPES.issuperset(types) and any(np.size(value) for value in values):
@@ -298,14 +299,14 @@ def _declared(op: FileOp, value: Values, output: Tensor | None) -> Values:
     return value.astype(output.dtype.numpy)
 
 
-def _found(op: FileOp, present: Sequence[Tensor]) -> Values | Sequence[Values] | None:
+def _computed(op: FileOp, present: Sequence[Tensor]) -> Values | Sequence[Values] | None:
     if op.code in ("RANK", "SHAPE", "ZEROS_LIKE") and len(present) == 1:
         shape = present[0].shape
         if op.code == "ZEROS_LIKE":
             return np.zeros(shape, present[0].dtype.numpy)
         wide = op.code == "SHAPE" and getattr(op.options, "outType", "") == "INT64"
-        own = np.int64 if wide else np.int32
-        return np.array(shape if op.code == "SHAPE" else len(shape), own)
+        dtype = np.int64 if wide else np.int32
+        return np.array(shape if op.code == "SHAPE" else len(shape), dtype)
     rule = _RULES.get(op.code)
     if rule is None or not present:
         return None
@@ -321,7 +322,7 @@ def _found(op: FileOp, present: Sequence[Tensor]) -> Values | Sequence[Values] |
 
 
 def _known(tensor: Tensor) -> Values | None:
-    """What a rule can compute with."""
+    """A constant's values, if rules compute with its type and size; None otherwise."""
     data = tensor.constant
     if data is None or not data.size:
         return data

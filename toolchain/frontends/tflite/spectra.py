@@ -40,18 +40,18 @@ class Spectra:
 
     def __init__(self, model: FileModel) -> None:
         self._outputs = frozenset(model.outputs)
-        self._found: dict[int, _Spectrum] = {}
+        self._file_tensors: dict[int, _Spectrum] = {}
 
     def takes(self, op: FileOp) -> bool:
         """Whether `operator` handles it."""
-        return op.code in OPERATORS or (bool(op.inputs) and op.inputs[0] in self._found)
+        return op.code in OPERATORS or (bool(op.inputs) and op.inputs[0] in self._file_tensors)
 
     def operator(self, op: FileOp) -> Behind | None:
-        """What is to be read; None for an operator that is remembered.
+        """The operator to read; None for one that is remembered.
 
         Raises RefusedError for one that computes with complex numbers, and for complex outputs.
         """
-        spectrum = self._found.get(op.inputs[0])
+        spectrum = self._file_tensors.get(op.inputs[0])
         if spectrum is not None and op.code in READERS:
             return Behind(replace(op, inputs=spectrum.inputs), spectrum.reshaped)
         if spectrum is not None and op.code not in _VIEWS:
@@ -61,13 +61,15 @@ class Spectra:
         if op.outputs[0] in self._outputs:
             raise RefusedError("an output of the model is complex", _REMEDY)
         if spectrum is None:
-            self._found[op.outputs[0]] = _Spectrum(op.inputs)
+            self._file_tensors[op.outputs[0]] = _Spectrum(op.inputs)
         else:
-            self._found[op.outputs[0]] = replace(spectrum, reshaped=True)
+            self._file_tensors[op.outputs[0]] = replace(spectrum, reshaped=True)
         return None
 
 
-def plain(found: FileTensor, name: str) -> FileTensor:
-    """The tensor as an operator makes it that it is reshaped from; its shape is open."""
-    assert found.tensor is not None
-    return replace(found, name=name, tensor=replace(found.tensor, name=name), dynamic=True)
+def plain(file_tensor: FileTensor, name: str) -> FileTensor:
+    """The tensor before it is reshaped, as the operator makes it; its shape is open."""
+    assert file_tensor.tensor is not None
+    return replace(
+        file_tensor, name=name, tensor=replace(file_tensor.tensor, name=name), dynamic=True
+    )

@@ -1,4 +1,4 @@
-"""What a TFLite model keeps between runs: resource variables, and variable tensors.
+"""Values that a TFLite model keeps between runs: resource variables, and variable tensors.
 
 VAR_HANDLE names a variable, READ_VARIABLE and ASSIGN_VARIABLE use it, and the subgraph of a
 CALL_ONCE gives it its initial value. A read becomes a reshape to the same shape (which a pass
@@ -46,8 +46,8 @@ def _key(op: FileOp) -> Key:
 
 
 def _first_values(model: FileModel) -> dict[Key, Array]:
-    """What the subgraphs of all CALL_ONCE assign."""
-    found: dict[Key, Array] = {}
+    """Values that the subgraphs of all CALL_ONCE assign."""
+    assigned: dict[Key, Array] = {}
     for call in model.ops:
         if call.code != "CALL_ONCE":
             continue
@@ -65,8 +65,8 @@ def _first_values(model: FileModel) -> dict[Key, Array]:
                 raise RefusedError(f"its subgraph computes with {op.code}", _SIMPLE)
             if op.inputs[0] not in handles:
                 raise InputError(f"{op} of subgraph {number} assigns to no variable")
-            found[handles[op.inputs[0]]] = tensor.constant
-    return found
+            assigned[handles[op.inputs[0]]] = tensor.constant
+    return assigned
 
 
 def of_variable(tensor: Tensor, names: Names) -> tuple[Tensor, State]:
@@ -83,7 +83,7 @@ def of_variable(tensor: Tensor, names: Names) -> tuple[Tensor, State]:
 
 @dataclass(frozen=True)
 class _Value:
-    """What a variable holds at this point of the run. `assigned` in this run."""
+    """The value of a variable at this point of the run. `assigned`: in this run."""
 
     tensor: Tensor
     assigned: bool
@@ -94,7 +94,7 @@ class Variables:
 
     def __init__(self, model: FileModel, names: Names) -> None:
         self._model = model
-        self._found = list(model.tensors)
+        self._file_tensors = list(model.tensors)
         self._names = names
         self._handles: dict[int, Key] = {}
         self._first: Mapping[Key, Array] | None = None
@@ -110,7 +110,7 @@ class Variables:
 
     def grow(self, tensors: Sequence[FileTensor]) -> None:
         """Number further tensors: those of a subgraph that is called."""
-        self._found += tensors
+        self._file_tensors += tensors
 
     def operator(self, op: FileOp, tensors: dict[str, Tensor]) -> Op | None:
         """Handle one of `OPERATORS`; a read becomes an operator.
@@ -129,39 +129,42 @@ class Variables:
             raise InputError(f"{op} uses no variable that the file declares")
         if op.code == "READ_VARIABLE":
             return self._read(op, key, tensors)
-        value = tensors.get(self._found[op.inputs[1]].name)
+        value = tensors.get(self._file_tensors[op.inputs[1]].name)
         if value is None:
             raise RefusedError("it assigns a value that cannot be used")
         self._values[key] = _Value(value, assigned=True)
         return None
 
     def _read(self, op: FileOp, key: Key, tensors: dict[str, Tensor]) -> Op:
-        found = self._found[op.outputs[0]].tensor
-        if found is None:
-            raise RefusedError(f"it reads {self._found[op.outputs[0]].type_name.lower()}")
+        declared = self._file_tensors[op.outputs[0]].tensor
+        if declared is None:
+            raise RefusedError(f"it reads {self._file_tensors[op.outputs[0]].type_name.lower()}")
         if key not in self._values:
-            self._values[key] = _Value(self._begin(key, found, tensors), assigned=False)
+            self._values[key] = _Value(self._begin(key, declared, tensors), assigned=False)
         value = self._values[key].tensor
-        open_shape = self._found[op.outputs[0]].dynamic
-        if value.dtype is not found.dtype or not (open_shape or value.shape == found.shape):
-            raise InputError(f"{op} reads {value} as {found}")
-        result = Tensor(found.name, value.shape, value.dtype, found.quantisation)
+        open_shape = self._file_tensors[op.outputs[0]].dynamic
+        if value.dtype is not declared.dtype or not (open_shape or value.shape == declared.shape):
+            raise InputError(f"{op} reads {value} as {declared}")
+        result = Tensor(declared.name, value.shape, value.dtype, declared.quantisation)
         tensors[result.name] = result
         name = f"read_variable_{op.index}"
         return Op("reshape", name, (value.name,), (result.name,), Reshape(value.shape))
 
-    def _begin(self, key: Key, found: Tensor, tensors: dict[str, Tensor]) -> Tensor:
-        """What the variable holds when a run begins: a state, or a constant if it stays so."""
+    def _begin(self, key: Key, declared: Tensor, tensors: dict[str, Tensor]) -> Tensor:
+        """The value of the variable when a run begins: a state, or a constant if it never
+        changes."""
         assert self._first is not None
         first = self._first.get(key)
         if first is None:
             raise RefusedError(f"variable {key[1]!r} has no value before its first use", _NO_VALUE)
-        if first.dtype != found.dtype.numpy:
-            raise InputError(f"variable {key[1]!r} is {first.dtype.name}, not {found.dtype.value}")
+        if first.dtype != declared.dtype.numpy:
+            raise InputError(
+                f"variable {key[1]!r} is {first.dtype.name}, not {declared.dtype.value}"
+            )
         wished = key[1] or "variable"  # converters call a tensor as the variable that it reads
         name = self._names.fresh(f"{wished}_" if wished in self._names else wished)
         constant = None if key in self._assigned else first
-        tensor = Tensor(name, first.shape, found.dtype, found.quantisation, constant)
+        tensor = Tensor(name, first.shape, declared.dtype, declared.quantisation, constant)
         tensors[name] = tensor
         if constant is None:
             self._states[key] = tensor

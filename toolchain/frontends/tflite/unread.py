@@ -1,7 +1,7 @@
 """Operators of TFLite that are not read, and why.
 
-Those that are more common in public models, as far as known, come first. `docs/operators.md` prints
-the list, and refusals quote it.
+The more common ones in public models, as far as known, come first. `docs/operators.md` prints the
+list, and refusals quote it.
 """
 
 from __future__ import annotations

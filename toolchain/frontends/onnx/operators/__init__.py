@@ -20,17 +20,17 @@ __all__ = ["Operator", "Trait", "operator", "operators", "read_away", "reasons"]
 @cache
 def operators() -> Mapping[str, Operator]:
     """By name, every operator that is known; in the order of the modules, then of the kinds."""
-    found: dict[str, Operator] = {}
+    rows: dict[str, Operator] = {}
     for module in sorted(module.name for module in pkgutil.iter_modules(__path__)):
         for row in getattr(importlib.import_module(f"{__name__}.{module}"), "ROWS", ()):
-            if row.name in found:
+            if row.name in rows:
                 raise ImportError(f"two rows are of the ONNX operator {row.name}")
-            found[row.name] = row
+            rows[row.name] = row
     for spec in specs().values():
         for name in spec.onnx.operators if spec.onnx else ():
             assert spec.onnx is not None
-            found[name] = found.get(name, Operator(name)).read_by(spec.onnx)
-    return MappingProxyType(found)
+            rows[name] = rows.get(name, Operator(name)).read_by(spec.onnx)
+    return MappingProxyType(rows)
 
 
 def operator(name: str) -> Operator:

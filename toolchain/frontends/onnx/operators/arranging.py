@@ -29,7 +29,7 @@ _TYPES = MappingProxyType({1: DType.FLOAT32, 6: DType.INT32, 7: DType.INT64, 9: 
 
 
 def _cast(tensors: Tensors, node: Node) -> None:
-    """A real value is float32 already; other changes of type are operators."""
+    """Cast. A real value is float32 already; other changes of type are operators."""
     builder, value = tensors.builder, tensors.value(node, 0)
     source, to = builder.tensor(value.tensor).dtype, _TYPES.get(int(node.attributes["to"]))
     if to is None or (value.stored and source is DType.INT8):

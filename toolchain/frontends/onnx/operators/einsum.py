@@ -28,8 +28,8 @@ class Equation:
 
     @staticmethod
     def read(text: str, shapes: Sequence[tuple[int, ...]]) -> Equation | None:
-        """None for what is no chain of products: a label twice in one operand, or sizes of 1 that
-        broadcast.
+        """Read an equation. None where it is no chain of products: a label twice in one operand, or
+        sizes of 1 that broadcast.
         """
         left, arrow, right = text.replace(" ", "").partition("->")
         terms = left.split(",")
@@ -45,8 +45,8 @@ class Equation:
                     return None
         dots = sorted((label for label in sizes if label.isdigit()), key=int, reverse=True)
         if arrow:
-            before, found, after = right.partition(_DOTS)
-            result: Labels = (*before, *(dots if found else ()), *after)
+            before, ellipsis, after = right.partition(_DOTS)
+            result: Labels = (*before, *(dots if ellipsis else ()), *after)
         else:
             every = [label for labels in operands for label in labels if not label.isdigit()]
             result = (*dots, *sorted(label for label in set(every) if every.count(label) == 1))
@@ -56,8 +56,8 @@ class Equation:
 
 
 def _labels(term: str, rank: int) -> Labels:
-    before, found, after = term.partition(_DOTS)
-    hidden = rank - len(before) - len(after) if found else 0
+    before, ellipsis, after = term.partition(_DOTS)
+    hidden = rank - len(before) - len(after) if ellipsis else 0
     return (*before, *(str(number) for number in range(hidden)[::-1]), *after)
 
 

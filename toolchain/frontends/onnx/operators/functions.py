@@ -1,4 +1,4 @@
-"""Functions of one operand. Quantised they are tables (`ops/unary/lookup`); in float32, this."""
+"""Functions of one operand in float32. Quantised they are tables (`ops/unary/lookup`)."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 QLinearConv and QLinearMatMul are standard; the other QLinear operators are ONNX Runtime's (domain
 com.microsoft). They are written as DequantizeLinear, operator, QuantizeLinear, so that one reader
-an operator serves both forms in which onnxruntime quantises. Those of dynamic quantisation become
-the operators that ONNX Runtime's optimiser made them of.
+an operator serves both forms in which onnxruntime quantises. Operators of dynamic quantisation
+become those that ONNX Runtime's optimiser made them of.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ _ONE_AXIS = 13
 
 
 def of_reals(operator: str) -> str:
-    """What a QLinear operator computes on real values: Conv for QLinearConv, Gemm for QGemm."""
+    """The operator on real values that a QLinear operator stands for: Conv for QLinearConv, Gemm
+    for QGemm."""
     return re.sub("^QLinear|^Q(?=Gemm$)", "", operator.removeprefix(_CONTRIB))
 
 
 def _renamed(writer: Writer) -> None:
-    """ONNX Runtime's own QuantizeLinear and DequantizeLinear are the standard ones."""
+    """ONNX Runtime's QuantizeLinear and DequantizeLinear as the standard ones, which they equal."""
     node = writer.node
     writer.put(replace(node, operator=node.operator.removeprefix(_CONTRIB)))
 
@@ -76,9 +77,9 @@ def _bias(writer: Writer, name: str, alpha: float | None = None) -> str:
     for scale in scales:
         if scale not in writer.constants:
             raise InputError(f"the scale {scale!r} of {writer.node} is not constant")
-        found = writer.constants[scale]
-        if found.size != 1 and (scale == input_scale or found.ndim != 1):
-            shape = list(found.shape)
+        value = writer.constants[scale]
+        if value.size != 1 and (scale == input_scale or value.ndim != 1):
+            shape = list(value.shape)
             raise InputError(f"the scale {scale!r} of {writer.node} has the shape {shape}")
     first, second = (writer.constants[scale].astype(np.float32) for scale in scales)
     product = np.asarray(first * second)
@@ -128,14 +129,15 @@ def _unary(writer: Writer, left_out: tuple[str, ...] = ("opset", "channels_last"
 
 
 def _softmax(writer: Writer) -> None:
-    """Its own opset says what its axis means: from 13 on one dimension, before all that follow.
+    """QLinearSoftmax. Its opset gives the meaning of its axis: from 13 on one dimension, before
+    that it and all that follow.
 
     The attribute stays, and tells the reader of Softmax which kernel of ONNX Runtime it stands for.
     """
-    own = writer.node.attributes.get("opset", writer.opset)
-    if (own < _ONE_AXIS) != (writer.opset < _ONE_AXIS):
+    opset = writer.node.attributes.get("opset", writer.opset)
+    if (opset < _ONE_AXIS) != (writer.opset < _ONE_AXIS):
         raise InputError(
-            f"{writer.node} is of opset {own} in a file of opset {writer.opset}, whose softmax "
+            f"{writer.node} is of opset {opset} in a file of opset {writer.opset}, whose softmax "
             "differs"
         )
     _unary(writer, ("channels_last",))
@@ -177,11 +179,11 @@ def _scaled(writer: Writer, factors: tuple[str, ...], scales: tuple[str, str], b
 
 
 def _quantize(tensors: Tensors, node: Node) -> None:
-    found = tensors.parameters(node)
-    if found.quantisation.per_channel or found.dtype == "int32":
+    parameters = tensors.parameters(node)
+    if parameters.quantisation.per_channel or parameters.dtype == "int32":
         raise RefusedError("activations quantised per channel", "quantise them per tensor")
     value = tensors.value(node, 0)
-    stored = tensors.builder.requantised(value, found.quantisation, node.outputs[0])
+    stored = tensors.builder.requantised(value, parameters.quantisation, node.outputs[0])
     tensors.define(node.outputs[0], replace(stored, stored=True))
     tensors.stored[node.outputs[0]] = Stored(stored.tensor, stored.layout)
 
@@ -194,8 +196,8 @@ def _dequantize(tensors: Tensors, node: Node) -> None:
         )
         return
     value = tensors.value(node, 0)
-    found = tensors.parameters(node)
-    if value.quantisation != found.quantisation:
+    parameters = tensors.parameters(node)
+    if value.quantisation != parameters.quantisation:
         raise RefusedError(
             "it reads integers with another scale or zero point than they were written with",
             "quantise the model with onnxruntime.quantization.quantize_static",

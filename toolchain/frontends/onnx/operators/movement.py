@@ -45,11 +45,11 @@ def _upsample(writer: Writer) -> None:
     if len(writer.node.inputs) > 1:
         scales = writer.node.inputs[1]
     else:
-        found = writer.node.attributes.get("scales")
-        if found is None:
+        factors = writer.node.attributes.get("scales")
+        if factors is None:
             sizes = (writer.node.attributes.get(f"{n}_scale", 1.0) for n in _SPATIAL)
-            found = [1.0, 1.0, *sizes]
-        scales = writer.constant(found, np.float32, "scales")
+            factors = [1.0, 1.0, *sizes]
+        scales = writer.constant(factors, np.float32, "scales")
     _answer_resize(writer, scales, "floor")
 
 
@@ -103,7 +103,8 @@ def _reverse_sequence(writer: Writer) -> None:
 
 
 def _one_hot(writer: Writer) -> None:
-    """Indices beside the places 0, 1, ... along the new axis; negative ones count from the end."""
+    """OneHot: compare indices with the places 0, 1, ... along the new axis; negative ones count
+    from the end."""
     node = writer.node
     depth, values = (writer.constants.get(name) for name in node.inputs[1:])
     if depth is None or values is None:

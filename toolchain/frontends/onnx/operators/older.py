@@ -1,7 +1,7 @@
 """Forms of old opsets that several operators had, as opset 13 writes them.
 
-What moved over time: attributes became inputs, broadcasting lost its attributes. Source: the
-history of each operator in `onnx/defs`.
+Changes over time: attributes became inputs, broadcasting lost its attributes. Source: the history
+of each operator in `onnx/defs`.
 """
 
 from __future__ import annotations
@@ -71,20 +71,21 @@ def _broadcast(writer: Writer) -> None:
 
 
 def align(writer: Writer, axis: int) -> None:
-    """The second operand's dimensions are those from `axis` on; later opsets count from the end."""
+    """Align the second operand's dimensions with those from `axis` on; later opsets count from the
+    end."""
     node = writer.node
     first, second = node.inputs[:2]
-    plain, own = without(node, "axis"), rank(writer, second)
-    whole = rank(writer, first) if own else 0
-    behind = whole - (axis % whole) - own if own else 0
+    plain, second_rank = without(node, "axis"), rank(writer, second)
+    whole = rank(writer, first) if second_rank else 0
+    behind = whole - (axis % whole) - second_rank if second_rank else 0
     if behind <= 0:
         writer.put(plain)
         return
     wider = writer.fresh("wider")
-    places = writer.constant(range(own, own + behind), np.int64, "places")
+    places = writer.constant(range(second_rank, second_rank + behind), np.int64, "places")
     writer.write("Unsqueeze", (second, places), (wider,))
     writer.put(replace(plain, inputs=(first, wider)))
 
 
 BROADCAST = Older(7, _broadcast)
-"""Of operators of two operands, which broadcast without attributes from opset 7 on."""
+"""The old form of operators of two operands, which broadcast without attributes from opset 7 on."""

@@ -10,7 +10,7 @@ from toolchain.frontends.onnx.writing import Writer
 
 
 def _sum(writer: Writer) -> None:
-    """Any number of operands, one after another as ONNX Runtime adds them."""
+    """Sum of any number of operands, one after another as ONNX Runtime adds them."""
     *others, last = writer.node.inputs
     if not others:
         writer.answer("Identity", [last])

@@ -41,8 +41,8 @@ def _pick_elements(writer: Writer) -> None:
         return
     steps = _wrapped(writer, indices, shape[axis])
     moved = writer.op("Mul", [steps, writer.integers(strides[axis])])
-    found = writer.op("Add", [moved, writer.integers(others)])
-    _answer(writer, writer.reshaped(data, (-1,)), writer.reshaped(found, (-1,)))
+    places_in_flat = writer.op("Add", [moved, writer.integers(others)])
+    _answer(writer, writer.reshaped(data, (-1,)), writer.reshaped(places_in_flat, (-1,)))
 
 
 def _pick_rows(writer: Writer) -> None:

@@ -7,7 +7,8 @@ from toolchain.frontends.onnx.writing import Writer
 
 
 def _gemm(writer: Writer) -> None:
-    """With a third operand that is computed, or a constant first one: a product, and a sum."""
+    """Gemm as a product and a sum, where the third operand is computed or the first one
+    constant."""
     node = writer.node
     added = writer.input(2)
     if node.inputs[0] not in writer.known and (not added or added in writer.known):

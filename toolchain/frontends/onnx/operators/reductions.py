@@ -49,7 +49,7 @@ def _log_of_sum(writer: Writer) -> None:
 
 
 def _log_of_powers(writer: Writer) -> None:
-    """Less the largest, so that nothing overflows."""
+    """The logarithm of summed powers, less the largest, so that nothing overflows."""
     x, axes, keep = writer.node.inputs[0], writer.axes(), _keeps(writer)
     most = writer.largest(x, axes, keep=True)
     powers = writer.op("Exp", [writer.op("Sub", [x, most])])
@@ -70,7 +70,7 @@ def _lp_normalization(writer: Writer) -> None:
 
 
 def _softmax(writer: Writer) -> None:
-    """Below opset 13 over all dimensions from `axis` on, which are one here."""
+    """Softmax; below opset 13 over all dimensions from `axis` on, which are joined to one."""
     node, shape = writer.node, writer.shapes[writer.node.inputs[0]]
     axis = int(node.attributes.get("axis", 1)) % max(len(shape), 1)
     whole = math.prod(shape[axis:])

@@ -1,4 +1,4 @@
-"""What the front end knows of one ONNX operator."""
+"""One ONNX operator as the front end knows it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rewrite = Callable[[Writer], None]
 
 
 class Trait(Flag):
-    """What passes over the whole model ask of an operator."""
+    """Traits of an operator, for passes over the whole model."""
 
     NONE = 0
     KEEPS_VALUES = auto()
@@ -43,7 +43,7 @@ class Trait(Flag):
     JOINED = auto()
     """It is read together with the operators that read it (`dynamic`)."""
     STAYS_QUANTISED = auto()
-    """Of a quantised constant it gives one that is still quantised."""
+    """Its result of a quantised constant is a quantised constant."""
     ENLARGES = auto()
     """Its outputs may be of any size, however small its inputs are."""
     FOLDED_ONLY = auto()
@@ -129,7 +129,8 @@ class Operator:
         return f"it has no kernel: {self.unread.why}", self.unread.remedy
 
     def read_by(self, binding: OnnxBinding) -> Operator:
-        """With the readers of a kind. Raises ImportError where another kind reads it."""
+        """The operator with the readers of a kind. Raises ImportError where another kind reads
+        it."""
         if self.quantised is not None:
             raise ImportError(f"two kinds read the ONNX operator {self.name}")
         return replace(self, quantised=binding.read, plain=binding.plain)

@@ -1,4 +1,4 @@
-"""What the tensors of a file became, as operators without a kernel see and change it."""
+"""Values of a file's tensors, as operators without a kernel see and change them."""
 
 from __future__ import annotations
 
