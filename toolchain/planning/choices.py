@@ -1,4 +1,4 @@
-"""`--pareto` and `--choice`: what there is to choose from in RAM, flash and time, and one of these.
+"""`--pareto` and `--choice`: choices of RAM, flash and time, and the plan of one.
 
 Each choice is one way to split the network, with the quickest kernels or with the smallest. The
 search for them reads no clock, so that a choice is the same plan whenever it is asked for.
@@ -53,7 +53,7 @@ class Choices:
 
     @property
     def front(self) -> Front:
-        """Of the quickest kernels."""
+        """The front with the quickest kernels."""
         return self.ways[0].front
 
     def plan(self, number: int) -> Plan:
@@ -68,8 +68,8 @@ class Choices:
             limit = min(_PLACING_SECONDS, options.time_limit_seconds or math.inf)
             limited = replace(options, time_limit_seconds=limit)
             made = split_plan(plan, way.front, way.point, limited)
-            own = memory_problem(made.lowered, progressive=True)
-            made = over_banks(made, self.target, own, options, self.report)
+            problem = memory_problem(made.lowered, progressive=True)
+            made = over_banks(made, self.target, problem, options, self.report)
             made = spend_room(made, self.costs, 0)
             plan = replace(
                 made,
@@ -113,16 +113,17 @@ class Choices:
 
 
 def _split_of(plan: Plan) -> tuple[Split, ...]:
-    """What a plan splits; which operators are in blocks together is not known of it."""
+    """The operators that a plan splits, as one entry: a plan does not tell which are in blocks
+    together."""
     blocks = Counter(op.part_of for op in plan.graph.ops if op.part_of)
     return (Split(tuple(blocks), max(blocks.values()), ""),) if blocks else ()
 
 
 def _undominated(figures: Sequence[tuple[int, ...]]) -> Iterator[int]:
     """The places of those that no other is as good as in everything; of equals, the first."""
-    for at, own in enumerate(figures):
+    for at, row in enumerate(figures):
         if not any(
-            all(a <= b for a, b in zip(other, own, strict=True)) and (other != own or index < at)
+            all(a <= b for a, b in zip(other, row, strict=True)) and (other != row or index < at)
             for index, other in enumerate(figures)
             if index != at
         ):

@@ -38,15 +38,16 @@ _SHARE = 12
 _RESERVE_BYTES = 1024
 """Left in a bank with Optimise.SPEED: the size of data is an estimate."""
 _WORTH = 0.01
-"""Of the time; copies that save less are not made."""
+"""The least share of the time to save; copies that save less are not made."""
 _BYTES_PER_CYCLE = 16
-"""For which a cycle must be saved in every inference. A line of 32 bytes that is read once waits
-for more than two."""
+"""Bytes for which a copy must save a cycle in every inference. A line of 32 bytes that is read once
+waits for more than two."""
 _COPIED_FUNCTION_BYTES = 3600
-"""Of a kernel with what it calls; more than most take, because the room is fixed before linking."""
+"""Bytes of a kernel with the functions that it calls; more than most take, because the room is
+fixed before linking."""
 _SECONDS = 0.5
 _SECONDS_PER_UNIT = 1.0
-"""Of CP-SAT's deterministic time."""
+"""Seconds that one unit of CP-SAT's deterministic time takes."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ def copy_constants(plan: Plan, target: Board, options: PlanOptions) -> Plan:
 
     By default to banks that are tightly coupled (they never wait, and other RAM does), up to three
     quarters of each, if that saves a hundredth of the time or more; with Optimise.SPEED to all that
-    may hold copies and are quicker than flash. `--ram` is a limit of both. Not where the firmware
-    does not fit.
+    may hold copies and are quicker than flash. `--ram` is a limit of both. A firmware that does not
+    fit gets no copies.
     """
     if options.optimise is Optimise.SIZE or not options.copy_constants:
         return plan
@@ -130,7 +131,8 @@ def _with_code(
 
 
 def with_linked_code(plan: Plan, code_bytes: int) -> Plan:
-    """The plan with what its copy of code takes as linked; none where that was too large."""
+    """The plan with the linked size of its copy of code; without that copy where it was too
+    large."""
     copied = plan.copied
     if code_bytes or not copied.code_in:
         return replace(plan, copied=replace(copied, code_bytes=code_bytes))
@@ -146,10 +148,11 @@ def choose(
 ) -> Mapping[str, str]:
     """The bank of each operator whose constants are copied: those that save most cycles together.
 
-    At most `most_bytes` in all and what `rooms` says in each bank. Each copy saves a cycle for
-    `bytes_per_cycle` bytes, if that is not 0. Of choices that save as much the smallest, in banks
-    named first. The best that the search found within its limit of work, nearly always proved so;
-    without CP-SAT one after the other, those that save most for each byte first.
+    The copies take at most `most_bytes` in all, and `rooms` in each bank. Each copy saves a cycle
+    for `bytes_per_cycle` bytes, if that is not 0. Among choices that save as much, it is the
+    smallest, in the banks named first. It is the best choice within the search's limit of work,
+    nearly always proved so. Without CP-SAT constants are taken one after the other, those that save
+    most for each byte first.
     """
     sizes = {item.operator: item.size_bytes for item in items}
     saved = {
@@ -192,7 +195,8 @@ def _one_by_one(
     rooms: Mapping[str, int],
     most_bytes: int,
 ) -> dict[str, str]:
-    """Constants to the first bank that has room, those that save most for each byte first."""
+    """A bank for each operator's constants: the first that has room, for those that save most for
+    each byte first."""
     left, all_left, chosen = dict(rooms), most_bytes, dict[str, str]()
     place = {bank: index for index, bank in enumerate(rooms)}
     order = sorted(saved, key=lambda at: (-saved[at] / max(sizes[at[0]], 1), place[at[1]]))
@@ -240,7 +244,7 @@ def _rooms(
 
 
 def _free(bank: Memory, plan: Plan, target: Board, *, speed: bool) -> int:
-    """What the rest of the firmware leaves of a bank for copies.
+    """Bytes of a bank that the rest of the firmware leaves for copies.
 
     Raises DoesNotFitError where the firmware does not fit without any.
     """

@@ -1,7 +1,8 @@
-"""Where the constants of each operator lie in the arena that are fetched before it runs.
+"""Places in the arena for the constants of each operator that are fetched before it runs.
 
-Those of an operator are fetched while the one before it runs, and are needed until it has run. They
-take what the tensors leave free at these steps; the arena grows where that is too little.
+The constants of an operator are fetched while the one before it runs, and are needed until it has
+run. They lie where the tensors leave bytes free at these steps; the arena grows where these are too
+few.
 """
 
 from __future__ import annotations
@@ -55,18 +56,19 @@ def with_fetches(plan: Plan) -> Plan:
 
 
 def _steps(plan: Plan) -> Mapping[str, tuple[int, int]]:
-    """From the step before, of those that have code, to the operator's own, by its name."""
-    found: dict[str, tuple[int, int]] = {}
+    """Steps at which constants lie in the arena, by the operator's name: from the step of the
+    operator with code before it to its own."""
+    steps: dict[str, tuple[int, int]] = {}
     before = 0
     for step, number in enumerate(plan.schedule.order):
         if not plan.operators[number].is_view:
-            found[plan.graph.ops[number].name] = (before, step + 1)
+            steps[plan.graph.ops[number].name] = (before, step + 1)
             before = step
-    return found
+    return steps
 
 
 def _taken(plan: Plan) -> Iterator[_Span]:
-    """Tensors and scratch."""
+    """The spans of tensors and scratch."""
     arena = plan.arena
     for name, offset in arena.offsets.items():
         first, last = arena.lifetimes[name]

@@ -47,7 +47,7 @@ def spare_bytes(plan: Plan, target: Board, options: PlanOptions) -> int:
 
 
 def most_arena_bytes(whole: Plan, target: Board, options: PlanOptions) -> int:
-    """What the arena may take with quicker kernels."""
+    """The most bytes that the arena may take with quicker kernels."""
     data_bytes = firmware_data_bytes(whole)
     if options.ram_bytes is not None:
         return options.ram_bytes - data_bytes
@@ -57,8 +57,8 @@ def most_arena_bytes(whole: Plan, target: Board, options: PlanOptions) -> int:
 
 
 def flash_spent(plan: Plan, costs: CostModel) -> FlashSpent:
-    """What forms of kernels take and save that need more flash, beside those that need none and
-    have the same room.
+    """Flash and time of the kernels' forms that need more flash, against forms that need no more
+    and have equal room.
     """
     lean = lower(plan.graph, plan.lowered.core, plan.lowered.preference)
     kernels, taken_in = list(lean.kernels), []

@@ -47,7 +47,7 @@ def quick_forms(
     many bytes of scratch and of distance between input and output as `most_scratch` says for each
     operator.
     """
-    found: dict[str, list[tuple[Way, str]]] = {}
+    candidates: dict[str, list[tuple[Way, str]]] = {}
     for number, kernel in enumerate(lowered.kernels):
         for form in known_forms(kernel, lowered):
             each = [
@@ -64,17 +64,19 @@ def quick_forms(
                 costs.cost(lowered, number).count - cycles,
             )
             op = lowered.graph.ops[number]
-            found.setdefault(op.part_of or op.name, []).append((way, quickest.title))
-    names, ways = list(found), [[way for way, _ in each] for each in found.values()]
+            candidates.setdefault(op.part_of or op.name, []).append((way, quickest.title))
+    names, ways = list(candidates), [[way for way, _ in each] for each in candidates.values()]
     chosen = within(ways, spare).choices
     return {
-        name: found[name][at][1] for name, at in zip(names, chosen, strict=True) if at is not None
+        name: candidates[name][at][1]
+        for name, at in zip(names, chosen, strict=True)
+        if at is not None
     }
 
 
 def within(items: Sequence[Sequence[Way]], spare: int) -> Packed:
-    """Of each item at most one way, for the most time saved within so many bytes of flash. What
-    functions take that no other operator calls counts once.
+    """Choose at most one way for each item: the most time saved within so many bytes of flash. The
+    bytes of a function that several ways call count once.
     """
     functions = sorted({name for ways in items for way in ways for name in way.functions})
     best: tuple[int | None, ...] = (None,) * len(items)
@@ -105,13 +107,13 @@ def within(items: Sequence[Sequence[Way]], spare: int) -> Packed:
             taken = [ways[at] for ways, at in zip(items, chosen, strict=True) if at is not None]
             size = code + sum(way.more_bytes for way in taken)
             optimal &= packed.optimal
-            if (found := (sum(way.saved for way in taken), -size)) > worth:
-                best, worth = chosen, found
+            if (figures := (sum(way.saved for way in taken), -size)) > worth:
+                best, worth = chosen, figures
     return Packed(best, optimal)
 
 
 def apart_bytes(kernel: Kernel) -> int:
-    """Scratch, and how far its output must lie below its input."""
+    """Bytes of scratch, and of the distance by which the output must lie below the input."""
     leads = (overlap.lead_bytes for overlap in kernel.overlaps)
     return kernel.scratch_bytes + max(min(leads, default=0), 0)
 
@@ -129,7 +131,7 @@ def roomy(form: Kernel) -> Iterable[Kernel]:
 
 
 def _cycles(lowered: Lowered, number: int, kernel: Kernel, costs: CostModel) -> int:
-    """What an operator takes by another kernel."""
+    """The cost of an operator with another kernel."""
     return costs.cost(with_kernel(lowered, number, kernel), number).count
 
 
@@ -146,14 +148,15 @@ def placed(
     *,
     others: bool = False,
 ) -> Plan:
-    """The same order, or others, too, with the forms that are named; placed with little work."""
+    """The plan with the forms that are named, placed with little work: in the order of `whole`, or
+    with `others` in another one, too."""
     core, preference = whole.lowered.core, whole.lowered.preference
     lowered = lower(whole.graph, core, preference, forms)
     problem = choose_views(lowered)
     order = whole.schedule.order
-    found = replace(whole.schedule, peak_bytes=peak_bytes(problem, order))
+    schedule = replace(whole.schedule, peak_bytes=peak_bytes(problem, order))
     asked = options.time_limit_seconds
     seconds = _PLACING_SECONDS if asked is None else min(asked, _PLACING_SECONDS)
     limited = replace(options, time_limit_seconds=seconds)
-    made = place(lowered, target, problem, found, limited, others=others)
+    made = place(lowered, target, problem, schedule, limited, others=others)
     return replace(made, boundaries=whole.boundaries)

@@ -13,13 +13,13 @@ _INDICES = (DType.INT32, DType.INT64)
 
 
 def labels_of(
-    outputs: Sequence[Tensor], found: Sequence[Labels], asked: tuple[str, ...]
+    outputs: Sequence[Tensor], of_model: Sequence[Labels], asked: tuple[str, ...]
 ) -> Mapping[str, tuple[str, ...]]:
-    """Names of classes by output: those that the user gives, else those `found` in the model file.
+    """Names of classes by output: those that the user gives, else those of the model file.
 
-    They belong to the outputs that have as many classes along their last axis. Of the model's own,
-    those that fit no output are left out. Raises InputError where the user's fit none; they may
-    also be of an output of whole numbers, which are taken for numbers of classes.
+    They belong to the outputs that have as many classes along their last axis. Names of the model
+    that fit no output are left out. Raises InputError where the user's fit none; they may also be
+    of an output of whole numbers, which are taken for numbers of classes.
     """
     if asked:
         fitting = [tensor for tensor in outputs if _fits(tensor, asked)]
@@ -32,19 +32,21 @@ def labels_of(
             )
         return MappingProxyType({tensor.name: asked for tensor in fitting})
     named: dict[str, tuple[str, ...]] = {}
-    for labels in found:
-        own = outputs[labels.output : labels.output + 1] if labels.output is not None else outputs
-        fitting = [t for t in own if _fits(t, labels.names)]
+    for labels in of_model:
+        candidates = (
+            outputs[labels.output : labels.output + 1] if labels.output is not None else outputs
+        )
+        fitting = [t for t in candidates if _fits(t, labels.names)]
         fitting = fitting or [t for t in outputs if _fits(t, labels.names)]
         named = {tensor.name: labels.names for tensor in fitting} | named
     return MappingProxyType(named)
 
 
 def labels_of_boxes(
-    graph: Graph, found: Sequence[Labels], asked: tuple[str, ...]
+    graph: Graph, of_model: Sequence[Labels], asked: tuple[str, ...]
 ) -> Mapping[str, tuple[str, ...]]:
-    """The same for boxes that `--decode` adds, of the output that holds numbers of classes; {}
-    where there is none. Raises InputError where the user's are not as many as there are classes.
+    """Names of classes for boxes that `--decode` adds, by the output that holds numbers of classes;
+    {} where there is none. Raises InputError where the user's are not as many as there are classes.
     """
     op = next((op for op in graph.ops if op.kind == KIND), None)
     if op is None or not isinstance(op.attributes, DecodeBoxes):
@@ -55,7 +57,7 @@ def labels_of_boxes(
             f"--labels: there are {len(asked):,} labels, but the heads have {classes:,} classes; "
             "give the file a line for each"
         )
-    given = [asked] if asked else [labels.names for labels in found]
+    given = [asked] if asked else [labels.names for labels in of_model]
     fitting = next((names for names in given if len(names) == classes), ())
     return {op.outputs[1]: fitting} if fitting else {}
 

@@ -20,13 +20,14 @@ from toolchain.report.latency import predict_latency
 from toolchain.search import Work
 
 _LEAST_BYTES, _LEAST_SHARE = 1024, 0.05
-"""What must be saved, in bytes and as a share of the arena: blocks take flash, and longer C."""
+"""The least saving, in bytes and as a share of the arena: blocks take flash, and longer C."""
 _MOST_CALLS = 500
-"""Of one region that is split."""
+"""The most blocks of one region that is split."""
 _NS_AN_OPERATOR = 600_000
-"""To build a finer graph and choose its kernels."""
+"""Nanoseconds for an operator, to build a finer graph and choose its kernels."""
 _MORE_BYTES = (0, 128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
-"""By which the arena of a split network is made larger in turn, for scratch of quicker kernels."""
+"""Bytes by which the arena of a split network is made larger in turn, for scratch of quicker
+kernels."""
 
 
 def nearly_free(
@@ -41,8 +42,8 @@ def nearly_free(
 
     It is the given, unsplit plan where too little would be saved or the code of the blocks would
     not fit the flash, and on the host, where memory is not scarce (but for an input that arrives by
-    rows: then blocks run as they do on a board). If the arena of the given plan
-    is larger than `allowed_bytes`, what it takes to fit them may be spent, and NEARLY_FREE beside.
+    rows: then blocks run as they do on a board). If the arena of the given plan is larger than
+    `allowed_bytes`, the cost of fitting them may be spent, and NEARLY_FREE beside.
     """
     size_bytes = plan.arena.size_bytes
     worth_bytes = int(size_bytes - max(_LEAST_BYTES, _LEAST_SHARE * size_bytes))
@@ -54,17 +55,17 @@ def nearly_free(
     if front.stopped == CTRL_C:
         raise KeyboardInterrupt  # of a search that nobody asked for, nothing is kept
     most = NEARLY_FREE + (0 if size_bytes <= allowed_bytes else _least(front, allowed_bytes))
-    found = _smallest(plan, front, most, options, report, costs or predicted_model(target))
-    whole_flash, flash = (estimated_need(made).flash_bytes for made in (plan, found))
+    smallest = _smallest(plan, front, most, options, report, costs or predicted_model(target))
+    whole_flash, flash = (estimated_need(made).flash_bytes for made in (plan, smallest))
     room = target.chip_flash_bytes if options.flash_bytes is None else options.flash_bytes
     too_long = whole_flash <= room < flash
-    if found.arena.size_bytes > most_bytes or too_long:
+    if smallest.arena.size_bytes > most_bytes or too_long:
         return replace(plan, search_stopped=front.stopped)
-    return found
+    return smallest
 
 
 def _ends_bytes(graph: Graph) -> int:
-    """What no split saves: all inputs, or all outputs, are live together."""
+    """Bytes that no split saves: all inputs, or all outputs, are live together."""
     return max(
         sum(graph.tensors[name].size_bytes for name in names)
         for names in (graph.sources, graph.outputs)
@@ -117,5 +118,5 @@ def _smallest(
 
 
 def _cost(plan: Plan, costs: CostModel) -> float:
-    """Of the plan with the kernels that its arena has room for."""
+    """The cost of the plan with the kernels that its arena has room for."""
     return predict_latency(spend_room(plan, costs, 0), costs).total

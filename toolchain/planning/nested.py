@@ -1,7 +1,7 @@
 """Branches and bodies of loops, planned before the graph around them: each has an arena of its own.
 
-That arena is scratch of the operator that holds the graph. Schedulers, allocators and splitters of
-the graph around it see one operator.
+The inner arena is scratch of the operator that holds the graph. Schedulers, allocators and
+splitters of the graph around it see one operator.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def _planned(body: Body, core: Core, options: PlanOptions) -> Body:
     kernels = lower(graph, core, options.kernels).kernels
     problem = choose_views(Lowered(hollow(body, graph), core, kernels, options.kernels))
     limit = options.time_limit_seconds
-    found = schedule.scheduler(options.scheduler).schedule(problem, limit)
+    ordered = schedule.scheduler(options.scheduler).schedule(problem, limit)
     allocator = arena.allocator(options.allocator)
-    made = arrangement.place(problem, found, allocator, limit)
+    made = arrangement.place(problem, ordered, allocator, limit)
     if options.allocator == arena.DEFAULT:
         made = arrangement.compact(problem, made, allocator)
     order = made.schedule.order

@@ -23,7 +23,7 @@ def _as_it_is(given: Any, name: str) -> Any:
 
 @dataclass(frozen=True)
 class Option:
-    """What sets a field.
+    """The option that sets a field.
 
     name    as `--ram`
     help    what it does
@@ -52,7 +52,7 @@ class Option:
         return self.name.removeprefix("--").replace("-", "_")
 
     def left_out(self, default: Any) -> Any:
-        """What the command line has where the option is left out."""
+        """The command line's value where the option is left out."""
         if self.takes is bool:
             return False
         return None if default in (None, ()) or self.write is None else self.write(default)
@@ -73,42 +73,43 @@ class FieldOption:
 
 
 def options_of(kind: Any) -> Iterator[FieldOption]:
-    """Of a dataclass, in the order of its fields. Fields without an option are left out."""
+    """The options of a dataclass, in the order of its fields. Fields without an option are left
+    out."""
     for known in fields(kind):
         if _METADATA in known.metadata:
             yield FieldOption(known.name, known.default, known.metadata[_METADATA])
 
 
 def read_options(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that are set by what is given for options, by their keys.
+    """The fields that the values given for options set, by their keys.
 
-    Raises InputError for what an option cannot read, and for a part without its option.
+    Raises InputError for a value that an option cannot read, and for a part without its option.
     """
-    found: dict[str, Any] = {}
+    fields_set: dict[str, Any] = {}
     for known in options_of(kind):
         told = known.option
         usual = told.left_out(known.default)
         parts = {part.key: given.get(part.key) for part in told.parts}
         if (value := given.get(told.key, usual)) != usual:
-            found[known.field] = told.read(value, told.name, **parts)
+            fields_set[known.field] = told.read(value, told.name, **parts)
             continue
         for part in told.parts:
             if parts[part.key] is not None:
                 raise InputError(f"{part.name} is for {told.name}, which is not given")
-    return found
+    return fields_set
 
 
 def option_words(value: Any) -> list[str]:
     """The words of a command line that set the fields of a dataclass as they are in `value`."""
     words: list[str] = []
     for known in options_of(value):
-        told, own = known.option, getattr(value, known.field)
-        if own == known.default or told.write is None:
+        told, present = known.option, getattr(value, known.field)
+        if present == known.default or told.write is None:
             continue
         if told.takes is bool:
             words.append(told.name)
         else:
-            for one in own if told.takes is list else [own]:
+            for one in present if told.takes is list else [present]:
                 words += [told.name, told.write(one)]
     return words
 

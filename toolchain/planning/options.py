@@ -57,7 +57,7 @@ def goal(name: str) -> Optimise:
 
 
 def _known(find: Callable[[str], object]) -> Callable[[str, str], str]:
-    """A reader of names: those that `find` raises no InputError for."""
+    """A reader of names: it refuses names for which `find` raises InputError."""
 
     def read(name: str, _: str) -> str:
         find(name)
@@ -74,13 +74,13 @@ def _effort(text: str, name: str) -> bool:
 
 def _shapes(texts: Sequence[str], name: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """`image=1x3x192x192`, each. A name may hold `=`."""
-    found = []
+    shapes = []
     for text in texts:
         called, _, sizes = text.rpartition("=")
         if not called or not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", sizes):
             raise InputError(f"{name} {text!r}: write it as NAME=1x3x192x192")
-        found.append((called, tuple(map(int, sizes.split("x")))))
-    return tuple(found)
+        shapes.append((called, tuple(map(int, sizes.split("x")))))
+    return tuple(shapes)
 
 
 @dataclass(frozen=True)
@@ -358,7 +358,7 @@ class PlanOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> PlanOptions:
-        """What is given for the options, by their keys (`max_slowdown` of `--max-slowdown`).
+        """Make options from values by their keys (`max_slowdown` of `--max-slowdown`).
 
         Raises InputError for an unknown name, an invalid number, and options that contradict each
         other.
@@ -428,12 +428,12 @@ class PlanOptions:
 
     @property
     def unsplit(self) -> PlanOptions:
-        """The same, with every operator whole."""
+        """These options, with every operator whole."""
         return replace(self, ram_bytes=None, max_slowdown=None, nearly_free=False, choice=None)
 
     @property
     def for_nearly_free(self) -> PlanOptions:
-        """The same as a request for splits that are nearly free."""
+        """These options as a request for splits that are nearly free."""
         seconds = self.nearly_free_seconds if self.split_seconds is None else self.split_seconds
         return replace(self, max_slowdown=NEARLY_FREE, split_seconds=seconds)
 

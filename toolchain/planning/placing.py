@@ -23,14 +23,14 @@ def place(
     lowered: Lowered,
     target: Board,
     problem: MemoryProblem,
-    found: Schedule,
+    schedule: Schedule,
     options: PlanOptions,
     *,
     others: bool = True,
 ) -> Plan:
     """The plan of one order, or, with `others`, of another order whose arena is smaller."""
     allocator = arena.allocator(options.allocator)
-    made = arrangement.place(problem, found, allocator, options.time_limit_seconds)
+    made = arrangement.place(problem, schedule, allocator, options.time_limit_seconds)
     unsplit = not (options.splits or problem.accesses)
     if others and options.allocator == arena.DEFAULT and unsplit:
         made = arrangement.compact(problem, made, allocator)

@@ -88,9 +88,9 @@ def spend_room(plan: Plan, costs: CostModel, spare: int, most_bytes: int = 0) ->
             block = _Block(step, index, tuple(spots), now, lean.kernels[index].name)
             groups.setdefault(op.part_of or op.name, []).append(block)
             continue
-        found = _roomier(plan, op, kernel, live)
-        if found is not None:
-            kernels[index], scratch[op.name] = found
+        roomier = _roomier(plan, op, kernel, live)
+        if roomier is not None:
+            kernels[index], scratch[op.name] = roomier
     chosen = tuple(_chosen(plan, list(groups.values()), spare))
     for block, spot in chosen:
         every = lean.kernels[block.index].every()
@@ -133,9 +133,9 @@ def with_room(plan: Plan) -> Plan:
     kernels, scratch = list(plan.lowered.kernels), dict(plan.arena.scratch_offsets)
     for step, index in enumerate(plan.schedule.order):
         op = plan.graph.ops[index]
-        found = _roomier(plan, op, kernels[index], sorted(_live(plan, step)))
-        if found is not None:
-            kernels[index], scratch[op.name] = found
+        roomier = _roomier(plan, op, kernels[index], sorted(_live(plan, step)))
+        if roomier is not None:
+            kernels[index], scratch[op.name] = roomier
     lowered = replace(plan.lowered, kernels=tuple(kernels))
     arena = replace(plan.arena, scratch_offsets=MappingProxyType(scratch))
     return replace(plan, lowered=lowered, arena=arena, operators=planned_ops(lowered, arena))
@@ -177,7 +177,7 @@ def _chosen(
 
 @dataclass(frozen=True)
 class _Taken:
-    """What all blocks of an operator take together: cycles, flash, and the functions called. Blocks
+    """Costs of all blocks of an operator together: cycles, flash, and the functions called. Blocks
     share the constants that one function packs from the same tensors into as many bytes.
     """
 
@@ -210,19 +210,20 @@ def _way(taken: _Taken, none: _Taken) -> Way:
 def _forms(
     lean: Lowered, index: int, costs: CostModel, known: dict[OperatorIdentity, tuple[_Form, ...]]
 ) -> tuple[_Form, ...]:
-    """Of an operator, the roomier ones first; computed once for all operators that are the same
-    (`ir.identity`), as most blocks of one are. Core, preference and cost model are those of a plan.
+    """The forms of an operator, the roomier ones first; computed once for all operators of one
+    identity (`ir.identity`), as most blocks of one operator are. Core, preference and cost model
+    are those of a plan.
     """
     key = operator_identity(lean.graph.ops[index], lean.graph)
     if key not in known:
         first = lean.kernels[index]
-        found = []
+        forms = []
         for kernel in (one for form in (first, *known_forms(first, lean)) for one in roomy(form)):
             other = with_kernel(lean, index, kernel)
             cycles, size = costs.cost(other, index).count, packed_bytes(other, index)
             title, scratch = kernel.title, kernel.scratch_bytes
-            found.append(_Form(title, kernel.name, scratch, kernel.overlaps, cycles, size))
-        known[key] = tuple(found)
+            forms.append(_Form(title, kernel.name, scratch, kernel.overlaps, cycles, size))
+        known[key] = tuple(forms)
     return known[key]
 
 
@@ -245,8 +246,8 @@ def lone_form(plan: Plan, title: str) -> Plan:
     (op,) = plan.graph.ops
     lowered = lower(plan.graph, plan.lowered.core, plan.lowered.preference)
     (kernel,) = lowered.kernels
-    found = next(form for form in kernel.every() if form.title == title)
-    lowered = replace(lowered, kernels=(found,))
+    kernel_of_title = next(form for form in kernel.every() if form.title == title)
+    lowered = replace(lowered, kernels=(kernel_of_title,))
     offsets, end = {}, 0
     for name in plan.arena.offsets:
         offsets[name] = end

@@ -44,26 +44,26 @@ def stream_input(graph: Graph, name: str = "") -> Graph:
     if name and name not in graph.inputs:
         known = ", ".join(graph.inputs)
         raise InputError(f"{graph.name} has no input {name!r} to stream; it has: {known}")
-    found: dict[str, _Rows] = {}
+    rows_of: dict[str, _Rows] = {}
     refused: dict[str, str] = {}
     for each in (name,) if name else graph.inputs:
         rows = _rows(graph, each)
         if isinstance(rows, str):
             refused[each] = rows
         else:
-            found[each] = rows
-    if not found:
+            rows_of[each] = rows
+    if not rows_of:
         raise InputError(
             f"{graph.name} has no input that can arrive by rows: "
             + "; ".join(f"{each!r} {why}" for each, why in refused.items()),
             remedies=[_WHOLE_INPUT],
         )
-    if len(found) > 1:
+    if len(rows_of) > 1:
         raise InputError(
-            f"{graph.name} has several inputs with rows: {', '.join(found)}; one can be streamed",
-            remedies=[f"--streamed-input {next(iter(found))}"],
+            f"{graph.name} has several inputs with rows: {', '.join(rows_of)}; one can be streamed",
+            remedies=[f"--streamed-input {next(iter(rows_of))}"],
         )
-    ((chosen, rows),) = found.items()
+    ((chosen, rows),) = rows_of.items()
     return _with_rows(graph, chosen, rows)
 
 
@@ -104,7 +104,7 @@ def _takes_rows(graph: Graph, op: Op, name: str, axis: int) -> bool:
 
 def _with_rows(graph: Graph, name: str, rows: _Rows) -> Graph:
     x, names = graph.tensors[name], GraphNames.of(graph)
-    made, progress = (names.tensors.fresh(f"{name} ({what})") for what in ("rows", "progress"))
+    made, progress = (names.tensors.fresh(f"{name} ({role})") for role in ("rows", "progress"))
     attributes = InputRows(rows.shape, rows.axis, 0, rows.shape[rows.axis])
     taker = Op(KIND, names.ops.fresh(made), (name,), (made,), attributes)
     ops = [taker, *_read_from(graph, name, made, rows)]

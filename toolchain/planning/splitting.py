@@ -74,15 +74,15 @@ def split_plan(
     finer = check(partition.split_all(ordered, point.schemes))
     lowered = lower(finer, target.core, plan.lowered.preference, plan.lowered.forms)
     problem = memory_problem(lowered, progressive=True)
-    found = schedule.scheduler("rpo").schedule(problem)
+    order = schedule.scheduler("rpo").schedule(problem)
     given = tuple(range(len(lowered.graph.ops)))
     peak = peak_bytes(problem, given)
-    if peak <= found.peak_bytes:
-        found = replace(
-            found, order=given, method=f"{plan.schedule.method}, split", peak_bytes=peak
+    if peak <= order.peak_bytes:
+        order = replace(
+            order, order=given, method=f"{plan.schedule.method}, split", peak_bytes=peak
         )
     return replace(
-        place(lowered, target, problem, found, options),
+        place(lowered, target, problem, order, options),
         boundaries=plan.boundaries,
         slowdown=front.slowdown(point),
         search_stopped=front.stopped,

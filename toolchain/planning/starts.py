@@ -35,8 +35,8 @@ _TRIES = 24
 class Start:
     """An unsplit plan, and the options by which to finish it.
 
-    `ideal`: what it takes by prediction as it is; finished, it takes no less. `most_bytes`: the
-    arena of the finished plan may be no larger.
+    `ideal`: its predicted cost as it is; finished, it costs no less. `most_bytes`: the arena of the
+    finished plan may be no larger.
     """
 
     plan: Plan
@@ -80,7 +80,7 @@ class Starts:
         return self._now
 
     def learn(self, plan: Plan) -> None:
-        """What became of the start that `next` gave."""
+        """Learn the plan that was made of the last start of `next`."""
         assert self._now is not None
         total = predict_latency(plan, self._costs).total
         if plan.arena.size_bytes <= self._now.most_bytes and total < self._least:
@@ -88,7 +88,7 @@ class Starts:
         self._close = self._least <= _CLOSE * self._now.ideal
 
     def fail(self, error: DoesNotFitError) -> None:
-        """It cannot be finished. Raises the error where no other one was."""
+        """Note that the last start cannot be finished. Raises the error where no other one was."""
         if self._now is self._last and self._made is None:
             raise error
 
@@ -118,15 +118,15 @@ def _quick(
 
     before = NO_FORMS
     for part in (1, 2):
-        found = forms(most_bytes // part for _ in live)
-        if found != before:
-            yield placed(whole, found, target, options)
-        before = found
-    found, *smaller = (forms(most_bytes - less - size for size in live) for less in _LESS)
-    quick, kept, orders = placed(whole, found, target, options), NO_FORMS, _ORDERS
-    names = _slowest(whole, found, costs)[:_TRIES] if quick.arena.size_bytes > most_bytes else []
+        chosen = forms(most_bytes // part for _ in live)
+        if chosen != before:
+            yield placed(whole, chosen, target, options)
+        before = chosen
+    chosen, *smaller = (forms(most_bytes - less - size for size in live) for less in _LESS)
+    quick, kept, orders = placed(whole, chosen, target, options), NO_FORMS, _ORDERS
+    names = _slowest(whole, chosen, costs)[:_TRIES] if quick.arena.size_bytes > most_bytes else []
     for name in names:
-        for title in dict.fromkeys(each[name] for each in (found, *smaller) if name in each):
+        for title in dict.fromkeys(each[name] for each in (chosen, *smaller) if name in each):
             trial = placed(whole, {**kept, name: title}, target, options)
             if trial.schedule.peak_bytes <= most_bytes < trial.arena.size_bytes and orders:
                 orders -= 1
@@ -134,7 +134,7 @@ def _quick(
             if trial.arena.size_bytes <= most_bytes:
                 quick, kept = trial, {**kept, name: title}
                 break
-    if found and quick.arena.size_bytes <= most_bytes:
+    if chosen and quick.arena.size_bytes <= most_bytes:
         yield quick
 
 
@@ -147,7 +147,7 @@ def _slowest(whole: Plan, names: Iterable[str], costs: CostModel) -> list[str]:
 
 
 def _searching_less(options: PlanOptions) -> PlanOptions:
-    """For one of several searches for splits."""
+    """The options for one of several searches for splits."""
     if not options.splits:
         return options
     return replace(options, split_seconds=options.search_seconds / _SEARCHES)
