@@ -3,8 +3,8 @@
 A few rows of an expansion (the hidden tensor of an inverted bottleneck) can be most of what a split
 network needs. Cut into columns, from its narrow operand to its narrow result, only a part of these
 rows is there at a time; columns that neighbours need, too, are computed again. Blocks of rows of
-the columns, with `Mode.NARROW`, are then rectangles. MCUNetV2's patches are such, of a whole stage
-at once (Lin et al., 2021).
+the columns, with `Mode.NARROW`, are then rectangles. MCUNetV2's patches are such rectangles, of a
+whole stage at once (Lin et al., 2021).
 """
 
 from __future__ import annotations
@@ -22,19 +22,21 @@ from toolchain.partition.scheme import Scheme, split, split_all
 from toolchain.partition.search import pareto_front
 
 _SHARES = 0.3, 0.2, 0.13
-"""Of the lowest peak so far: what the rows of a wide tensor that are there at a time may take."""
+"""Shares of the lowest peak so far that the rows of a wide tensor that are there at a time may
+take."""
 _ROWS, _COLUMNS = 1, 2
 _WINDOW = 3
 """Rows that most readers of a wide tensor look at together."""
 _LEAST_COLUMNS = 4
-"""Of a block: in narrower ones most is computed again, and small images are split by channels."""
+"""The least columns of a block: narrower ones compute most again, and small images are split by
+channels."""
 _LONGEST = 4
 """Operators from a narrow tensor to the next."""
 
 
-def with_columns(task: Task, found: Front, watch: Watch) -> Front:
+def with_columns(task: Task, whole: Front, watch: Watch) -> Front:
     """The front, with the points of networks whose wide tensors are cut into columns first."""
-    fronts = [found]
+    fronts = [whole]
     tried: set[tuple[Scheme, ...]] = {()}
     for share in _SHARES:
         lowest = min(point.peak_bytes for front in fronts for point in front.points)
@@ -50,12 +52,12 @@ def with_columns(task: Task, found: Front, watch: Watch) -> Front:
             problem=memory_problem(lowered),
             order=tuple(range(len(graph.ops))),
         )
-        fronts.append(_after(schemes, pareto_front(cut, watch), found.total))
+        fronts.append(_after(schemes, pareto_front(cut, watch), whole.total))
     points = _best([point for front in fronts for point in front.points])
     others = [points for front in fronts for points in front.others]
     others += [front.points for front in fronts]
     return replace(
-        found,
+        whole,
         points=points,
         seconds=watch.seconds,
         stopped=watch.stopped,
@@ -127,7 +129,7 @@ def _after(schemes: tuple[Scheme, ...], front: Front, total: int) -> Front:
 
 
 def _best(points: list[Point]) -> tuple[Point, ...]:
-    """Those than which none is both smaller and cheaper, by decreasing peak."""
+    """The points than which none is both smaller and cheaper, by decreasing peak."""
     kept: list[Point] = []
     for point in sorted(points, key=lambda p: (p.extra, p.peak_bytes)):
         if not kept or point.peak_bytes < kept[-1].peak_bytes:

@@ -1,4 +1,4 @@
-"""What schemes cost, without building their graphs: bytes live at the peak, and time.
+"""Costs of schemes, without building their graphs: bytes live at the peak, and time.
 
 The steps are those of the region's `BlockProgram`, from which `scheme` builds the finer graph.
 Alignment is ignored. All numbers of blocks of a region are computed at once: each array holds one
@@ -83,7 +83,7 @@ class Estimator:
 
 
 class _Walk:
-    """What the blocks of one region take and cost."""
+    """A walk over the blocks of one region, for their bytes and costs."""
 
     def __init__(self, estimator: Estimator, program: BlockProgram) -> None:
         self.estimator = estimator
@@ -108,7 +108,7 @@ class _Walk:
         """Bytes by which each index lengthens what is there."""
         self.claims: list[tuple[Claim, ...]] = []
         self.reads: dict[tuple[str, int], Read] = {}
-        """Of runs of bytes: by the tensor and the place of its reader."""
+        """Reads of runs of bytes, by the tensor and the place of its reader."""
         self.written: list[Written | None] = []
 
     def estimates(self, dying: frozenset[str]) -> tuple[Estimate | None, ...]:
@@ -131,7 +131,7 @@ class _Walk:
         )
 
     def _block_costs(self) -> Ints:
-        """Of all blocks, for each number of them."""
+        """The cost of all blocks, for each number of them."""
         counts, known = self.program.counts, self.estimator.known_runs
         total = np.zeros(len(counts), np.int64)
         for step in self.program.steps:
@@ -146,7 +146,8 @@ class _Walk:
         return total
 
     def _costs_of(self, step: Step) -> tuple[Ints, tuple[Claim, ...]]:
-        """Of the blocks of one operator, for each number of them; and over what each may lie."""
+        """The cost of the blocks of one operator, for each number of them; and the operands that
+        each may lie over."""
         split, rows, op = self.region.split_of(step.op), step.end - step.begin, step.op
         lengths: dict[str, tuple[int, Ints]] = {}
         if isinstance(split, Axis):
@@ -163,21 +164,21 @@ class _Walk:
         ]
         of_block = np.zeros(len(rows), np.int64)
         of_block[runs] = np.asarray([cost for cost, _ in each], np.int64)[shape_of]
-        claims = self._claims(op, [found for _, found in each], shape_of, runs)
+        claims = self._claims(op, [overlaps for _, overlaps in each], shape_of, runs)
         return np.add.reduceat(of_block, self.program.starts), claims
 
     def _claims(
         self, op: int, each: Sequence[tuple[SafeOverlap, ...]], shape_of: Ints, runs: Ints
     ) -> tuple[Claim, ...]:
-        """Those that blocks of each shape allow, spread over the blocks."""
+        """The overlaps that blocks of each shape allow, spread over the blocks."""
         claims, blocks = [], len(self.program.of)
         for number, name in enumerate(self.region.op(op).inputs):
-            found = [next((o for o in of if o.input == number), None) for of in each]
-            if any(found):
+            claimed = [next((o for o in of if o.input == number), None) for of in each]
+            if any(claimed):
                 lead = np.full(blocks, FAR)
                 exact = np.zeros(blocks, np.bool_)
-                lead[runs] = np.asarray([o.lead_bytes if o else FAR for o in found])[shape_of]
-                exact[runs] = np.asarray([o is not None and o.exact for o in found])[shape_of]
+                lead[runs] = np.asarray([o.lead_bytes if o else FAR for o in claimed])[shape_of]
+                exact[runs] = np.asarray([o is not None and o.exact for o in claimed])[shape_of]
                 claims.append(Claim(name, lead, exact))
         return tuple(claims)
 
@@ -189,18 +190,19 @@ class _Walk:
         shape: list[int],
         begin: int,
     ) -> tuple[int, tuple[SafeOverlap, ...]]:
-        """Of a block of this shape: indices before and after the operand, then all lengths.
+        """The cost of a block of this shape: indices before and after the operand, then all
+        lengths.
 
-        `begin`: of one of them.
+        `begin`: the first index of one such block.
         """
-        found = tuple(
+        operands = tuple(
             (name, along, length)
             for (name, (along, _)), length in zip(lengths.items(), shape[2:], strict=True)
         )
-        if any(length <= 0 for _, _, length in found):
+        if any(length <= 0 for _, _, length in operands):
             return 0, ()  # of a scheme that is invalid
-        part = Part(shape[2] if found else 0, shape[0], shape[1], begin)
-        return self.estimator.costs.block(op, split, part, found)
+        part = Part(shape[2] if operands else 0, shape[0], shape[1], begin)
+        return self.estimator.costs.block(op, split, part, operands)
 
     def _bytes(self, dying: frozenset[str]) -> tuple[Ints, NDArray[np.float64]]:
         """For each block the most that is live in it, and what copies cost."""
@@ -264,15 +266,15 @@ class _Walk:
         return live.max(axis=0), copied
 
     def _runs(self, at: int) -> list[Ints]:
-        """Bytes of the window at this place that live on after each reader. Notes what each finds
-        and leaves."""
+        """Bytes of the window at this place that live on after each reader. Notes the bytes that
+        each finds and leaves."""
         step, window, unit = self.program.steps[at], self.program.windows[at], self.unit[at]
         start, keeps = window.begin, window.kept < step.end
         low, high = np.where(keeps, window.kept, FAR), np.where(keeps, step.end, 0)
-        found: list[Ints] = []
+        ending: list[Ints] = []
         for reader, reads in reversed(self.program.readers[step.output]):
             after, computed = (low, high), self.program.steps[reader].computed
-            found.append(np.maximum(high - low, 0) * unit)
+            ending.append(np.maximum(high - low, 0) * unit)
             low = np.where(computed, np.minimum(low, reads.begin), low)
             high = np.where(computed, np.maximum(high, reads.end), high)
             if window.home is Home.RUN:
@@ -281,12 +283,13 @@ class _Walk:
             else:  # what is cut out of it is a copy
                 whole = (step.end - start) * unit
                 none = np.zeros_like(whole)
-                stays = np.where((found[-1] > 0) | (reads.begin > start), whole, 0)
+                stays = np.where((ending[-1] > 0) | (reads.begin > start), whole, 0)
                 self.reads[step.output, reader] = Read(none, none, whole, none, stays)
-        return found[::-1]
+        return ending[::-1]
 
     def _writes(self, at: int) -> Written | None:
-        """What each block writes of a run of bytes; None where that is there before, or is none."""
+        """The bytes that each block writes of a run; None where they are there before, or are no
+        run."""
         step, window = self.program.steps[at], self.program.windows[at]
         if step.output in self.grown:
             unit = self.grown[step.output]
@@ -334,10 +337,11 @@ class _Walk:
         return size_bytes, cost
 
     def _apart_bytes(self, dying: frozenset[str]) -> list[int]:
-        """What all outputs take beside the dying inputs, for each number of blocks.
+        """Bytes of all outputs beside the dying inputs, for each number of blocks.
 
-        Each is one run of bytes from its first block on. Only one output can grow over what an
-        input leaves: a second one would have to begin higher up, where the input still lives.
+        Each is one run of bytes from its first block on. Only one output can grow over the bytes
+        that an input leaves: a second one would have to begin higher up, where the input still
+        lives.
         """
         tensors = self.graph.tensors
         saved: list[tuple[str, str, Ints]] = []
@@ -380,7 +384,7 @@ class _Walk:
         return np.where(last < made, apart, np.where(last == made, claimed, late))
 
     def _sliced(self, name: str) -> tuple[Ints, Ints]:
-        """Of a tensor from outside: the first index that each block or a later one reads, and the
+        """For a tensor from outside, the first index that each block or a later one reads, and the
         place of its last reader in each block (the end, where it has none)."""
         program, end = self.program, len(self.program.steps) - 1
         first = np.full(len(program.of), FAR)

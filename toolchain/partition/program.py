@@ -1,4 +1,4 @@
-"""The blocks of a region as they run: what each one computes, reads, holds and moves.
+"""The blocks of a region as they run: the indices that each one computes, reads, holds and moves.
 
 `BlockProgram` is the only description of a split: `scheme` builds the finer graph from it, and
 `estimate` predicts the bytes and cost of that graph. The method is MOTES's, section 4.4, and for
@@ -60,7 +60,7 @@ class Home(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Reads:
-    """What blocks read of one operand: block k reads the indices [begin[k], end[k]) of axis `axis`.
+    """Indices that blocks read of one operand: block k reads [begin[k], end[k]) of axis `axis`.
 
     `size` is the length of that axis.
     """
@@ -159,9 +159,9 @@ class BlockProgram:
         """Why the region cannot be split into `counts[index]` blocks; '' if it can."""
         begin = int(self.starts[index])
         for failed, why in self._checks:
-            found = np.flatnonzero(failed[begin : begin + int(self.counts[index])])
-            if len(found):
-                return why.format(block=int(found[0]), count=int(self.counts[index]))
+            failing = np.flatnonzero(failed[begin : begin + int(self.counts[index])])
+            if len(failing):
+                return why.format(block=int(failing[0]), count=int(self.counts[index]))
         return ""
 
     def previous(self, values: Ints) -> Ints:
@@ -181,11 +181,13 @@ class BlockProgram:
     @cached_property
     def readers(self) -> Mapping[str, tuple[tuple[int, Reads], ...]]:
         """For each tensor the places of the operators that read it in part, and what they read."""
-        found: dict[str, tuple[tuple[int, Reads], ...]] = {step.output: () for step in self.steps}
+        readers_of: dict[str, tuple[tuple[int, Reads], ...]] = {
+            step.output: () for step in self.steps
+        }
         for at, step in enumerate(self.steps):
             for reads in filter(None, step.reads):
-                found[reads.name] = (*found.get(reads.name, ()), (at, reads))
-        return found
+                readers_of[reads.name] = (*readers_of.get(reads.name, ()), (at, reads))
+        return readers_of
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:
@@ -202,8 +204,8 @@ class BlockProgram:
         return tuple(map(self._window, self.steps, first, reader))
 
     def _reaches(self, op: int) -> list[tuple[str, Reach]]:
-        found = zip(self.region.op(op).inputs, self.region.reaches(op), strict=True)
-        return [(name, reach) for name, reach in found if name and reach is not None]
+        pairs = zip(self.region.op(op).inputs, self.region.reaches(op), strict=True)
+        return [(name, reach) for name, reach in pairs if name and reach is not None]
 
     def _check(self, failed: Flags, why: str) -> None:
         """Refuse the numbers of blocks of which a block `failed`."""
@@ -257,8 +259,8 @@ class BlockProgram:
         return bool(read) and alone and (wide or region.op(op).kind == "slice")
 
     def _read_of(self, at: int, begins: Sequence[Ints], ends: Sequence[Ints]) -> tuple[Ints, Ints]:
-        """What the readers of an operator's output read in each block. In one that reads nothing:
-        nothing, at the first index that a later one reads.
+        """Indices that the readers of an operator's output read in each block; in a block that
+        reads nothing, none, at the first index that a later one reads.
         """
         name, size = self.region.op(self.region.ops[at]).outputs[0], self.size[at]
         begin = np.full(len(self.of), FAR)
@@ -277,7 +279,8 @@ class BlockProgram:
         return later, np.where(read, end, later)
 
     def _tiles(self) -> tuple[list[Ints], list[Ints]]:
-        """What leaves the region is shared out evenly; the rest is what that needs."""
+        """Shares for TILES: tensors that leave the region are shared out evenly; the others get the
+        indices that these need."""
         leaving = (*self.region.joined, *self.region.reduced)
         begins = [np.full(len(self.of), FAR) for _ in self.size]
         ends = [np.zeros(len(self.of), np.int64) for _ in self.size]
@@ -305,10 +308,10 @@ class BlockProgram:
 
     def _step(self, op: int, begin: Ints, end: Ints, there: Ints) -> Step:
         of, name = self.region.op(op), _quoted(self.region.op(op).name)
-        found: list[Reads | None] = []
+        reads: list[Reads | None] = []
         for operand, reach in zip(of.inputs, self.region.reaches(op), strict=True):
             if not operand or reach is None:
-                found.append(None)
+                reads.append(None)
                 continue
             size = self.region.graph.tensors[operand].shape[reach.axis]
             low, high = _needed(reach, begin, end, size)
@@ -318,8 +321,8 @@ class BlockProgram:
             if reach.whole:
                 within = "block {block} of " + name + " ends within what is made at once"
                 self._check(computed & reach.splits(begin, end), within)
-            found.append(Reads(operand, reach, size, low, high))
-        return Step(op, of.outputs[0], begin, end, there, tuple(found))
+            reads.append(Reads(operand, reach, size, low, high))
+        return Step(op, of.outputs[0], begin, end, there, tuple(reads))
 
     def _home(self, name: str, op: int) -> Home:
         if op in self.region.reductions:

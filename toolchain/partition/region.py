@@ -67,7 +67,7 @@ class Region:
         return self.axes.get(op) or self.reductions[op]
 
     def reaches(self, op: int) -> tuple[Reach | None, ...]:
-        """What a block of an operator reads of each operand; None for the whole operand."""
+        """How a block of an operator reads each operand in part; None for the whole operand."""
         return self.split_of(op).reaches[: len(self.op(op).inputs)]
 
     def length(self, op: int) -> int:
@@ -151,27 +151,28 @@ def _connected(
     seed: tuple[str, int],
     maps: Callable[[int], Mapping[int, Axis]],
 ) -> tuple[dict[int, Axis], dict[int, Reduction]]:
-    """Breadth first over the axis connecting graph, from one axis of one tensor."""
-    found: dict[str, int] = {}
+    """The axes and reductions that a breadth-first walk over the axis connecting graph reaches,
+    from one axis of one tensor."""
+    axis_of: dict[str, int] = {}
     axes: dict[int, Axis] = {}
     reductions: dict[int, Reduction] = {}
     waiting = deque([seed])
     while waiting:
         tensor, axis = waiting.popleft()
-        if tensor in found:
-            if found[tensor] != axis:
+        if tensor in axis_of:
+            if axis_of[tensor] != axis:
                 blocker = graph.producers.get(tensor)
                 raise CannotSplitError(f"{tensor!r} would be split along two axes", blocker)
             continue
-        found[tensor] = axis
+        axis_of[tensor] = axis
         producer = graph.producers.get(tensor)
         if producer is not None and producer in ops:
-            own = maps(producer).get(axis)
-            if own is None:
+            mapped = maps(producer).get(axis)
+            if mapped is None:
                 name = graph.ops[producer].name
                 raise CannotSplitError(f"{name!r} cannot be split along axis {axis}", producer)
-            axes[producer] = own
-            waiting += _activation_axes(graph, producer, own)
+            axes[producer] = mapped
+            waiting += _activation_axes(graph, producer, mapped)
         for consumer in graph.consumers[tensor]:
             if consumer not in ops or consumer in axes or consumer in reductions:
                 continue
@@ -205,26 +206,27 @@ def _reduction_along(graph: Graph, op: int, tensor: str, axis: int) -> Reduction
     """The reduced axis of `op` that a split of `tensor` along `axis` leads to."""
     if len(graph.ops[op].outputs) != 1:
         return None
-    for own in spec_of(graph.ops[op].kind).reductions(graph.ops[op], graph):
-        for name, reach in zip(graph.ops[op].inputs, own.reaches, strict=False):
+    for reduction in spec_of(graph.ops[op].kind).reductions(graph.ops[op], graph):
+        for name, reach in zip(graph.ops[op].inputs, reduction.reaches, strict=False):
             if name == tensor and reach is not None and reach.axis == axis:
-                return own
+                return reduction
     return None
 
 
 def _outputs_along(
-    graph: Graph, op: int, tensor: str, axis: int, own_axes: Mapping[int, Axis]
+    graph: Graph, op: int, tensor: str, axis: int, op_axes: Mapping[int, Axis]
 ) -> list[tuple[str, int]]:
     """The output axis of `op` that a split of `tensor` along `axis` leads to."""
-    for own in own_axes.values():
-        for name, reach in zip(graph.ops[op].inputs, own.reaches, strict=True):
+    for mapped in op_axes.values():
+        for name, reach in zip(graph.ops[op].inputs, mapped.reaches, strict=True):
             if name == tensor and reach is not None and reach.axis == axis:
-                return [(graph.ops[op].outputs[0], own.axis)]
+                return [(graph.ops[op].outputs[0], mapped.axis)]
     return []
 
 
 def _check_convex(graph: Graph, ops: frozenset[int]) -> None:
-    """No path may leave the region and come back: its blocks would wait for their own end."""
+    """Check that no path leaves the region and comes back: its blocks would wait for their own
+    end."""
     after: set[int] = set()  # operators outside that depend on the region
     for index in _topological(graph):
         before = graph.predecessors[index]
@@ -238,5 +240,5 @@ def _check_convex(graph: Graph, ops: frozenset[int]) -> None:
 
 
 def _topological(graph: Graph) -> range:
-    """Graphs hold their operators in a topological order."""
+    """The operators in topological order, which is the graph's."""
     return range(len(graph.ops))

@@ -47,7 +47,8 @@ def program_of(graph: Graph, scheme: Scheme) -> BlockProgram:
 
 
 def split(graph: Graph, scheme: Scheme) -> Graph:
-    """The same function with its operators split into blocks; everything else keeps its name.
+    """The graph, computing the same function, with the scheme's operators split into blocks;
+    everything else keeps its name.
 
     Operators come in the order in which the blocks are meant to run. Raises CannotSplitError.
     """
@@ -64,7 +65,7 @@ def split_all(graph: Graph, schemes: Iterable[Scheme]) -> Graph:
 
 @dataclass(frozen=True)
 class _Known:
-    """What the splits of one graph know of one another, so that they agree on names.
+    """Names that the splits of one graph share, so that they agree.
 
     parts   of constants: the tensor, the axis and the run of each, and its name.
     owners  of tensors that no operator writes: what their blocks are `part_of`, which is the name
@@ -84,7 +85,7 @@ class _Known:
         return self.parts[key]
 
     def owner(self, tensor: str) -> str:
-        """What blocks of a tensor are `part_of` that no operator writes."""
+        """The name for `part_of` in blocks of a tensor that no operator writes."""
         if tensor not in self.owners:
             self.owners[tensor] = self.names.ops.fresh(tensor)
         return self.owners[tensor]
@@ -204,7 +205,7 @@ class _Splitter:
         self.sums[name] = made
 
     def _operands(self, k: int, step: Step) -> tuple[str, ...]:
-        """What block k reads in the place of each operand."""
+        """The tensors that block k reads in the place of each operand."""
         return tuple(
             name
             if reads is None
@@ -291,11 +292,11 @@ class _Splitter:
         tensor: str,
     ) -> None:
         """An operator on blocks of a tensor of the coarse graph. `name`: as it shall be called."""
-        own = self.known.names.ops.fresh(name)
-        self.ops.append(Op(kind, own, tuple(inputs), (output,), attributes, self._owner(tensor)))
+        fresh = self.known.names.ops.fresh(name)
+        self.ops.append(Op(kind, fresh, tuple(inputs), (output,), attributes, self._owner(tensor)))
 
     def _owner(self, tensor: str) -> str:
-        """What operators on blocks of a tensor of the coarse graph are `part_of`."""
+        """The name for `part_of` in operators on blocks of a tensor of the coarse graph."""
         producer = self.coarse.producers.get(tensor)
         maker = None if producer is None else self.coarse.ops[producer]
         return self.known.owner(tensor) if maker is None else maker.part_of or maker.name

@@ -69,19 +69,19 @@ class _Search:
     def _fall(self, watch: Watch) -> None:
         limit: float = max(self.all_of.step_bytes)
         best = ""
-        found: list[tuple[int, float]] = []
+        figures: list[tuple[int, float]] = []
         while not watch.over():
             chain = self.chains.cheapest(limit)
             if chain is not None:
                 limit = min(limit * _FALL, chain.peak_bytes)
-                found.append((chain.peak_bytes, chain.extra / max(self.all_of.total, 1)))
-                best = f"{chain.peak_bytes:,} B at {found[-1][1]:.1%}"
+                figures.append((chain.peak_bytes, chain.extra / max(self.all_of.total, 1)))
+                best = f"{chain.peak_bytes:,} B at {figures[-1][1]:.1%}"
                 continue
             span = next(self._bridges(limit), None)
             if span is None:
                 break
             watch.tell(
-                f"steps {span[0]} to {span[1]} of {self.steps}, best {best}", found=tuple(found)
+                f"steps {span[0]} to {span[1]} of {self.steps}, best {best}", found=tuple(figures)
             )
             self._try(*span)
 
@@ -90,7 +90,7 @@ class _Search:
         new."""
         spans: dict[tuple[int, int], None] = {}
         front = tuple(_front(self.chains))
-        found = tuple((p.peak_bytes, p.extra / max(self.all_of.total, 1)) for p in front)
+        figures = tuple((p.peak_bytes, p.extra / max(self.all_of.total, 1)) for p in front)
         for point in front:
             segments = self.chains.chain(point.peak_bytes + 1)
             split = [s for s in segments if s.scheme is not None]
@@ -104,7 +104,7 @@ class _Search:
         for done, span in enumerate(spans):
             if watch.over():
                 break
-            watch.tell(f"{len(spans) - done} more segments", found=found)
+            watch.tell(f"{len(spans) - done} more segments", found=figures)
             self._try(*span)
         return bool(spans)
 
@@ -134,15 +134,15 @@ class _Search:
 def _lows(live: Sequence[int], start: int, step: int) -> list[int]:
     """Borders from `start` outwards: the nearest, and those where less is live than at all nearer
     ones."""
-    found: list[int] = []
+    borders: list[int] = []
     lowest = math.inf
     at = start
     while 0 <= at < len(live) and abs(at - start) <= _FAR:
         if abs(at - start) < _NEAR or live[at] < lowest:
-            found.append(at)
+            borders.append(at)
         lowest = min(lowest, live[at])
         at += step
-    return found
+    return borders
 
 
 def _counts(span: Span) -> list[int]:
@@ -190,11 +190,11 @@ class _Chains:
     def reached(self, limit: float) -> set[int]:
         """The borders that a chain from the first one reaches below the limit."""
         self._work.spend(_NS_A_SEGMENT * self._size)
-        found = {0}
+        borders = {0}
         for at in range(1, len(self._ending)):
-            if any(s.begin in found and s.peak_bytes < limit for s in self._ending[at]):
-                found.add(at)
-        return found
+            if any(s.begin in borders and s.peak_bytes < limit for s in self._ending[at]):
+                borders.add(at)
+        return borders
 
     def chain(self, limit: float, room: float = 0.0) -> list[Segment]:
         """The cheapest chain with every segment's peak below `limit`, of those that have the fewest
@@ -218,23 +218,23 @@ class _Chains:
                         best, by = cost, segment
             costs.append(best)
             chosen.append(by)
-        found: list[Segment] = []
+        segments: list[Segment] = []
         at = len(self._ending) - 1
         while at > 0:
             taken = chosen[at]
             if taken is None:
                 return []
-            found.append(taken)
+            segments.append(taken)
             at = taken.begin
-        return found[::-1]
+        return segments[::-1]
 
     def cheapest(self, limit: float, room: float = 0.0) -> Point | None:
         """`chain` as a point; None where there is none."""
-        found = self.chain(limit, room)
-        if not found:
+        segments = self.chain(limit, room)
+        if not segments:
             return None
-        peak, extra = max(s.peak_bytes for s in found), sum(s.extra for s in found)
-        return Point(peak, extra, tuple(s.scheme for s in found if s.scheme is not None))
+        peak, extra = max(s.peak_bytes for s in segments), sum(s.extra for s in segments)
+        return Point(peak, extra, tuple(s.scheme for s in segments if s.scheme is not None))
 
 
 def _front(chains: _Chains, room: float = 0.0) -> Iterator[Point]:

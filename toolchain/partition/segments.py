@@ -77,8 +77,8 @@ class Segments:
     """The order of a task, and the results of splitting segments of it.
 
     `graph`: the task's, its operators in that order. `step_bytes`: peak of each step. `live`: bytes
-    that are live across the border before each step, and at the two ends. `work`: what looking for
-    segments is charged to.
+    that are live across the border before each step, and at the two ends. `work`: the budget to
+    which searching is charged.
     """
 
     def __init__(self, task: Task, work: Work) -> None:
@@ -122,7 +122,7 @@ class Segments:
         return tuple(live)
 
     def rows(self, end: int) -> list[tuple[str, int]]:
-        """What the step before `end` makes, and its first axis that is longer than 1; at most
+        """The output of the step before `end`, with its first axis that is longer than 1; at most
         one.
         """
         outputs = self.graph.ops[end - 1].outputs
@@ -147,26 +147,26 @@ class Segments:
                 if x and reach and not x.is_constant and sums_bytes < x.size_bytes:
                     seeds.append((name, reach.axis))
                     break
-        found = (self.span(begin, end, seed) for seed in dict.fromkeys(seeds))
-        return [span for span in found if span is not None]
+        tried = (self.span(begin, end, seed) for seed in dict.fromkeys(seeds))
+        return [span for span in tried if span is not None]
 
     def span(self, begin: int, end: int, seed: tuple[str, int]) -> Span | None:
         """Steps [begin, end) split along an axis of a tensor; None if they cannot be."""
         self.work.spend(_NS_A_STEP * (end - begin))
-        found = self._region(begin, end, seed)
-        if found is None:
+        region = self._region(begin, end, seed)
+        if region is None:
             return None
         self.work.spend(_NS_A_BUFFER * len(self._problem.buffers))
-        inside, order = set(found.ops), self._order
+        inside, order = set(region.ops), self._order
         first = [step for step in range(begin, end) if step not in inside]
         begun = begin + len(first)
         floor = 0
         if first:
-            steps = [*range(begin), *first, *found.ops, *range(end, len(order))]
+            steps = [*range(begin), *first, *region.ops, *range(end, len(order))]
             order = tuple(order[step] for step in steps)
             self.work.spend(2 * _NS_A_BUFFER * (len(order) + len(self._problem.buffers)))
             floor = max(footprint(self._problem, order)[begin:begun])
-        made = {self.graph.ops[i].outputs[0] for i in found.ops}
+        made = {self.graph.ops[i].outputs[0] for i in region.ops}
         outside, dying = 0, set()
         lifetimes = self._problem.lifetimes(order) if first else self._lifetimes
         for buffer, (start, stop) in zip(self._problem.buffers, lifetimes, strict=True):
@@ -175,25 +175,25 @@ class Segments:
                 continue
             outside += buffer.size_bytes
             if stop <= end and not buffer.to_end:
-                dying |= {name for name in held if self._fades(found, name, buffer.size_bytes)}
-        cost = sum(self._estimator.costs.unsplit[step] for step in found.ops)
-        return Span(begin, end, found, outside, frozenset(dying), floor, cost)
+                dying |= {name for name in held if self._fades(region, name, buffer.size_bytes)}
+        cost = sum(self._estimator.costs.unsplit[step] for step in region.ops)
+        return Span(begin, end, region, outside, frozenset(dying), floor, cost)
 
-    def _fades(self, found: Region, name: str, size_bytes: int) -> bool:
+    def _fades(self, region: Region, name: str, size_bytes: int) -> bool:
         """Whether it is read index by index, each a run of bytes, and fills its buffer."""
         tensor = self.graph.tensors[name]
         return (
-            name in found.sliced
-            and math.prod(tensor.shape[: found.sliced[name]]) == 1
+            name in region.sliced
+            and math.prod(tensor.shape[: region.sliced[name]]) == 1
             and tensor.size_bytes == size_bytes
         )
 
     def modes(self, span: Span) -> list[Mode]:
         """The modes to try: NARROW where RAM is scarce enough for an input to arrive by rows."""
-        found = [Mode.SLIDING, Mode.TILES]
+        modes_to_try = [Mode.SLIDING, Mode.TILES]
         if self.graph.pushed is not None and BlockProgram(span.region, [1], Mode.NARROW).remade:
-            found.append(Mode.NARROW)
-        return found
+            modes_to_try.append(Mode.NARROW)
+        return modes_to_try
 
     def split(self, span: Span, counts: Sequence[int], mode: Mode) -> list[Segment]:
         """The span split into each number of blocks, without those that are impossible or have too
@@ -224,8 +224,8 @@ class Segments:
         ]
 
     def _region(self, begin: int, end: int, seed: tuple[str, int]) -> Region | None:
-        """The last step, split, and all before it that can be split with it. What cannot must
-        depend on nothing that can."""
+        """The region of the last step and all steps before it that can be split with it. The others
+        must not depend on it."""
         graph = self.graph
         chosen = set(range(begin, end))
         while True:
@@ -241,9 +241,9 @@ class Segments:
 
 def _with_ancestors(graph: Graph, step: int, begin: int) -> set[int]:
     """A step and all from `begin` on that it depends on."""
-    found, waiting = {step}, [step]
+    steps, waiting = {step}, [step]
     while waiting:
-        before = {p for p in graph.predecessors[waiting.pop()] if p >= begin} - found
-        found |= before
+        before = {p for p in graph.predecessors[waiting.pop()] if p >= begin} - steps
+        steps |= before
         waiting += before
-    return found
+    return steps

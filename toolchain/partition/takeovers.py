@@ -1,4 +1,4 @@
-"""What blocks of an operator save by writing over what they read for the last time.
+"""Bytes that blocks of an operator save by writing over bytes that they read for the last time.
 
 Arrays hold one entry per block, in bytes from the beginning of a buffer (`ir.progress.Takeover`).
 """

@@ -36,5 +36,5 @@ def splitter(name: str) -> Splitter:
     """The splitter of that name. Raises InputError, which lists the names, for any other."""
     if name not in names():
         raise InputError(f"no splitter is called {name!r}; there are: {', '.join(names())}")
-    found: Splitter = importlib.import_module(f"{__name__}.{name}").SPLITTER
-    return found
+    chosen: Splitter = importlib.import_module(f"{__name__}.{name}").SPLITTER
+    return chosen

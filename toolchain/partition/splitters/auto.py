@@ -22,18 +22,18 @@ class _Auto:
     name = "auto"
 
     def front(self, task: Task, watch: Watch) -> Front:
-        found = pareto_front(task, watch)
+        chains = pareto_front(task, watch)
         worth = task.max_slowdown is None or task.max_slowdown >= _COLUMNS_COST
         if task.graph.pushed is not None and worth and not watch.over():
-            found = with_columns(task, found, watch)
+            chains = with_columns(task, chains, watch)
         if watch.over():
-            return found
+            return chains
         motes = MOTES.front(task, watch)
         return replace(
-            found,
+            chains,
             seconds=watch.seconds,
             stopped=watch.stopped,
-            others=(*found.others, motes.points),
+            others=(*chains.others, motes.points),
         )
 
 

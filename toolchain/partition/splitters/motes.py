@@ -91,21 +91,22 @@ class _Search:
         beam = [self._whole]
         while beam:
             best = beam[0]
-            found: dict[tuple[Segment, ...], _State] = {}
+            states: dict[tuple[Segment, ...], _State] = {}
             for state in beam:
                 for made in self._next(state, most):
                     if self._watch.over():
                         return
-                    found[made.chosen] = made
+                    states[made.chosen] = made
                 self._watch.tell(
                     f"beam search within {budget:.0%}",
                     best.peak_bytes,
                     best.extra / max(self.segments.total, 1),
                 )
-            beam = sorted(found.values(), key=lambda s: (s.rank, _names(s)))[:_BEAM]
+            beam = sorted(states.values(), key=lambda s: (s.rank, _names(s)))[:_BEAM]
 
     def points(self) -> tuple[Point, ...]:
-        """Of all states that were seen those that none is both smaller and cheaper than."""
+        """All states that were seen, but those than which another is both smaller and cheaper, as
+        points."""
         kept: list[Point] = []
         for state in sorted(
             self._seen.values(),
@@ -193,7 +194,7 @@ class _Search:
         """Steps [begin, end) in ever more blocks, along each axis that is tried."""
         key = (begin, end)
         if key not in self._schemes:
-            found: list[Segment] = []
+            segments: list[Segment] = []
             last = self.segments.graph.ops[end - 1]
             shape = self.segments.graph.output(last).shape if len(last.outputs) == 1 else ()
             long = [axis for axis, size in enumerate(shape) if size > 1]
@@ -202,8 +203,8 @@ class _Search:
                 if span is None or span.least_bytes >= self._whole.peak_bytes:
                     continue
                 made = self.segments.split(span, _counts(span.size), Mode.SLIDING)
-                found += [s for s in made if s.peak_bytes < self._whole.peak_bytes]
-            self._schemes[key] = found
+                segments += [s for s in made if s.peak_bytes < self._whole.peak_bytes]
+            self._schemes[key] = segments
         return self._schemes[key]
 
 
@@ -215,5 +216,5 @@ def _counts(size: int) -> list[int]:
 
 
 def _names(state: _State) -> list[tuple[int, int, int]]:
-    """What tells states of equal rank apart, the same in every run."""
+    """A key that tells states of equal rank apart, the same in every run."""
     return [(s.begin, s.end, s.scheme.count if s.scheme else 1) for s in state.chosen]

@@ -26,7 +26,7 @@ class _TinyEngine:
         segments = Segments(task, watch.work)
         steps = segments.step_bytes
         last = len(steps)
-        found: list[Segment] = []
+        stages: list[Segment] = []
         with watch:
             for end in _ends(segments):
                 spans = [segments.span(0, end, seed) for seed in segments.rows(end)]
@@ -36,13 +36,13 @@ class _TinyEngine:
                 rest = max(steps[end:], default=0)
                 if watch.over():
                     break
-                watch.tell(f"patches for {end} of {last} steps", *_best(segments, found))
+                watch.tell(f"patches for {end} of {last} steps", *_best(segments, stages))
                 counts = range(2, min(span.size, _MOST_PATCHES) + 1)
                 for made in segments.split(span, counts, Mode.TILES):
-                    found.append(replace(made, peak_bytes=max(made.peak_bytes, rest)))
+                    stages.append(replace(made, peak_bytes=max(made.peak_bytes, rest)))
         whole = Segment(0, last, max(steps, default=0), 0)
         kept: list[Point] = []
-        for segment in sorted([whole, *found], key=lambda s: (s.extra, s.peak_bytes, s.end)):
+        for segment in sorted([whole, *stages], key=lambda s: (s.extra, s.peak_bytes, s.end)):
             if not kept or segment.peak_bytes < kept[-1].peak_bytes:
                 schemes = () if segment.scheme is None else (segment.scheme,)
                 kept.append(Point(segment.peak_bytes, segment.extra, schemes))
@@ -65,8 +65,8 @@ def _ends(segments: Segments) -> list[int]:
     return [at for at in range(2, len(graph.ops) + 1) if crossing[at] == 1]
 
 
-def _best(segments: Segments, found: list[Segment]) -> tuple[float, float]:
-    best = min(found, key=lambda s: (s.peak_bytes, s.extra), default=None)
+def _best(segments: Segments, candidates: list[Segment]) -> tuple[float, float]:
+    best = min(candidates, key=lambda s: (s.peak_bytes, s.extra), default=None)
     if best is None:
         return float("inf"), 0.0
     return best.peak_bytes, best.extra / max(segments.total, 1)
