@@ -15,8 +15,8 @@ class ThimbleError(Exception):
     """Base of all errors that a user can act on.
 
     `operator`: the first operator at fault, by its name, or by its kind and place in the file;
-    `remedies`: what could help. Both are empty where they are not known apart from the message. The
-    text has the remedies in a line of their own.
+    `remedies`: actions that could help. Both are empty where they are not known apart from the
+    message. The text has the remedies in a line of their own.
     """
 
     exit_code = 2

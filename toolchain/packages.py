@@ -41,7 +41,7 @@ class Extra:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Those of its packages that are not installed."""
+        """Its packages that are not installed."""
         return tuple(name for name in self.packages if not _is_installed(name))
 
     def lacks(self, package: str) -> MissingToolError:

@@ -50,7 +50,7 @@ def plan_model(
     report: Report = silent,
     costs: CostModel | None = None,
 ) -> Plan:
-    """Read a model file and plan it for a board. `costs` weigh what splitting costs.
+    """Read a model file and plan it for a board. `costs` weigh the time that splitting takes.
 
     Without `costs`, estimates are used. Raises InputError (and UnsupportedError) for a model that
     cannot be read or compiled. Whether the plan fits the board is checked separately, by
@@ -81,7 +81,7 @@ def plan_choices(
     report: Report = silent,
     costs: CostModel | None = None,
 ) -> Choices:
-    """What there is to choose from in RAM, flash and time. Raises as `plan_model`."""
+    """The choices that a model has in RAM, flash and time. Raises as `plan_model`."""
     target = find_board(board)
 
     def planned(asked: PlanOptions) -> Plan:
@@ -114,9 +114,9 @@ def plan_graph(
     lowered = lower(graph, target.core, options.kernels)
     problem = choose_views(lowered)
     report("ordering operators")
-    found = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)
+    order = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)
     report("placing tensors")
-    whole = replace(place(lowered, target, problem, found, options), boundaries=boundaries)
+    whole = replace(place(lowered, target, problem, order, options), boundaries=boundaries)
 
     starts = Starts(whole, target, options, costs)
     while (start := starts.next()) is not None:

@@ -22,7 +22,8 @@ class Report(Protocol):
         """`text` says what is under way: "compiling".
 
         `done` of `total` parts of it are finished, parts of any unit (files, samples, percent);
-        both are None where their number is not known. `found`: of a search for ways to split.
+        both are None where their number is not known. `found`: the ways that a search for ways to
+        split has found so far.
         """
 
 

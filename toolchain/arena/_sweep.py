@@ -8,9 +8,9 @@ batch at a time:
   together with the blocks that came shortly before.
 - A batch that does not fit even so is left out, and tried again at the end together with the blocks
   before and after it.
-- What is left even then is tried alone. A stretch that does not fit alone proves that no placement
-  fits. Otherwise it becomes a *core*: the next sweep places it, with the pins and the blocks of the
-  heaviest steps, before everything else.
+- A batch that is left even then is tried alone. A stretch that does not fit alone proves that no
+  placement fits. Otherwise it becomes a *core*: the next sweep places it, with the pins and the
+  blocks of the heaviest steps, before everything else.
 
 Blocks of one operator are alike, so a batch first tries the offsets of the blocks before it.
 """

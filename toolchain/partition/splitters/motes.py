@@ -17,8 +17,8 @@ Decisions where the paper, as far as it is public, leaves something open:
 - States are compared by their peak, the number of steps that hold it, and their cost: in networks
   of equal cells the peak falls only when the last of them is split.
 - The operators keep the given order; blocks run in the order in which their rows are ready.
-- Of the blocks that a block reads, only the rows that are still needed stay, not whole blocks: the
-  peak is at most what MOTES would have.
+- Blocks that a later block reads keep only the rows that are still needed, not whole blocks:
+  the peak is at most that of MOTES.
 """
 
 from __future__ import annotations
