@@ -144,7 +144,7 @@ class PipelineOptions:
         typer.Option(
             "--link",
             metavar="SPEED",
-            help="What the line to the microcontroller carries: 1MB/s, 90kB/s, 921600baud. "
+            help="Speed of the line to the microcontroller: 1MB/s, 90kB/s, 921600baud. "
             "Default: the baud rate of the board's UART, ten bits a byte.",
         ),
     ] = None
@@ -249,14 +249,14 @@ class FrameOptions:
         ),
     ] = None
     frames: Annotated[int, typer.Option(min=1, help="Number of random frames.")] = 32
-    seed: Annotated[int, typer.Option(help="For random frames.")] = 0
+    seed: Annotated[int, typer.Option(help="Seed of the random frames.")] = 0
 
 
 @dataclass(frozen=True)
 class RunnerOptions:
     """Options of the runner of the stages."""
 
-    backend: Annotated[str, typer.Option(help=f"What runs the stages: {', '.join(BACKENDS)}.")] = (
+    backend: Annotated[str, typer.Option(help=f"Runner of the stages: {', '.join(BACKENDS)}.")] = (
         "auto"
     )
     device: Annotated[
@@ -282,9 +282,9 @@ class RequestOptions:
     """The requests that `simulate` makes of a plan for rates."""
 
     arrivals: Annotated[
-        Arrivals, typer.Option(help="Of FILE: requests at random, or one every period.")
+        Arrivals, typer.Option(help="For FILE: requests at random, or one every period.")
     ] = Arrivals.POISSON
     requests: Annotated[
-        int, typer.Option(min=100, max=1_000_000, help="Of FILE: requests to simulate.")
+        int, typer.Option(min=100, max=1_000_000, help="For FILE: requests to simulate.")
     ] = 100_000
-    seed: Annotated[int, typer.Option(help="Of FILE: for the arrivals.")] = 1
+    seed: Annotated[int, typer.Option(help="For FILE: seed of the arrivals.")] = 1

@@ -75,7 +75,7 @@ class LineOptions:
             min=0.01,
             max=1e7,
             help="Limit of one inference, wherever it runs: on the board, in QEMU, on this "
-            "machine, in the reference runtime. What takes longer is stopped.",
+            "machine, in the reference runtime. A longer one is stopped.",
         ),
     ] = RUN_SECONDS
 

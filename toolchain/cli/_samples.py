@@ -42,8 +42,8 @@ class SampleOptions:
         typer.Option(
             "--range",
             metavar="LOW..HIGH",
-            help="What the least and greatest that a pixel or a sound sample can be mean to the "
-            "model: 0..1, -1..1 or 0..255, as it was trained.",
+            help="The model's values for the least and the greatest pixel or sound sample, as it "
+            "was trained: 0..1, -1..1 or 0..255.",
         ),
     ] = None
     mean: Annotated[
@@ -51,14 +51,14 @@ class SampleOptions:
         typer.Option(
             "--mean",
             metavar="NUMBERS",
-            help="Subtracted after --range (without it, from what is stored, 0 to 255): one "
-            "number, or one for each channel (0.485,0.456,0.406).",
+            help="Numbers to subtract after --range (without it, from stored 0 to 255): one, or "
+            "one for each channel (0.485,0.456,0.406).",
         ),
     ] = None
     std: Annotated[
         str | None,
         typer.Option(
-            "--std", metavar="NUMBERS", help="Divides after --mean: one, or one a channel."
+            "--std", metavar="NUMBERS", help="Divisors after --mean: one, or one for each channel."
         ),
     ] = None
     real: Annotated[

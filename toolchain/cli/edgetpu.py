@@ -339,7 +339,7 @@ def simulate_command(
         Path,
         typer.Argument(
             metavar="DIR|FILE",
-            help="Folder of `thimble edgetpu split`, or what `plan --rate --json FILE` wrote.",
+            help="Folder of `thimble edgetpu split`, or the JSON of `plan --rate --json FILE`.",
         ),
     ],
     *,

@@ -30,7 +30,7 @@ def command(
         typer.Option(
             "--plot",
             metavar="FILE|-",
-            help="Write that to a file, too; its ending is the format: "
+            help="Write that list to a file, too; its ending is the format: "
             f"{', '.join(format_names())} (svg for -).",
         ),
     ] = None,

@@ -50,7 +50,7 @@ class PageOptions:
         typer.Option(
             "--quantised",
             metavar="FILE",
-            help="What `thimble quantize --json FILE` wrote: show the loss of each layer.",
+            help="The JSON of `thimble quantize --json FILE`: show the loss of each layer.",
         ),
     ] = None
 

@@ -43,7 +43,7 @@ def command(
     ] = None,
     samples: SampleOptions,
     labels: LabelsOption = None,
-    seed: Annotated[int, typer.Option(help="For random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
     line: LineOptions,
     operators: Annotated[
         bool, typer.Option("--operators", help="Also print the time of each operator.")

@@ -82,7 +82,7 @@ class AskedOptions:
         ),
     ] = None
     do: Annotated[
-        str | None, _listed("--do", "plan,compile,verify,profile", "What to do. Default: plan.")
+        str | None, _listed("--do", "plan,compile,verify,profile", "Works to do. Default: plan.")
     ] = None
     ram: Annotated[str | None, _listed("--ram", "BYTES,...", "As of plan; none: no limit.")] = None
     flash: Annotated[str | None, _listed("--flash", "BYTES,...", "As of plan.")] = None

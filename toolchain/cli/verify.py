@@ -187,7 +187,7 @@ def _comparison_lines(result: Verification) -> Iterator[str]:
 
 def _decoding_line(decoding: Decoding) -> str:
     return (
-        f"Of these, decoding (boxes found: {decoding.detections:,}): {decoding.elements:,} "
+        f"Decoding among these (boxes found: {decoding.detections:,}): {decoding.elements:,} "
         f"elements, {decoding.differing:,} differ. Thimble's NumPy reference judges them, fed with "
         "the heads that the board computed; the runtime above judges the heads."
     )

@@ -26,7 +26,7 @@ from toolchain.progress import Found
 def command(
     subjects: Annotated[
         list[Path],
-        typer.Argument(metavar="MODEL|DIR", help="As of `thimble report`: one or two."),
+        typer.Argument(metavar="MODEL|DIR", help="One or two subjects, as of `thimble report`."),
     ],
     *,
     boards: Annotated[
@@ -40,7 +40,10 @@ def command(
         bool, typer.Option("--profile", help="Build the firmware and time it, too.")
     ] = False,
     read_as: Annotated[
-        str, typer.Option("--as", metavar="BOARD|CHIP", help="Read the profile as of this one.")
+        str,
+        typer.Option(
+            "--as", metavar="BOARD|CHIP", help="Read the profile as of this board or chip."
+        ),
     ] = "",
     verify: Annotated[
         int, typer.Option("--verify", metavar="RUNS", min=0, help="Compare so many runs, too.")

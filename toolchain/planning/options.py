@@ -150,8 +150,8 @@ class PlanOptions:
         None,
         Option(
             "--flash",
-            "All flash (code and constants) is at most this, e.g. 256K, of which quicker kernels "
-            "take what is left. Default: three quarters of the board's.",
+            "The most flash for code and constants, e.g. 256K; quicker kernels take what is left "
+            "of it. Default: three quarters of the board's.",
             unit="BYTES",
             read=amount,
         ),
@@ -160,7 +160,7 @@ class PlanOptions:
         Optimise.BALANCED,
         Option(
             "--optimise",
-            "What flash and RAM are spent on. balanced: kernels that are quicker because their "
+            "Flash and RAM to spend on speed. balanced: kernels that are quicker because their "
             "constants take more flash, in an arena no larger than the unsplit network has without "
             "them; constants copied to three quarters of tightly coupled RAM. speed: these even if "
             "the arena grows, up to the board's RAM and 15/16 of its flash, and copies of "
@@ -195,8 +195,8 @@ class PlanOptions:
             "--no-split",
             "Keep every operator whole. Default: operators are split into blocks where that costs "
             "at most 1% of the cycles, as predicted, and saves at least 5% of the arena and 1 KiB; "
-            "--max-slowdown sets another limit, or 0% for what costs nothing. Not done beside "
-            "--ram, --optimise speed, or a --scheduler or --allocator other than the default.",
+            "--max-slowdown sets another limit, or 0% for free splits. Not done beside --ram, "
+            "--optimise speed, or a --scheduler or --allocator other than the default.",
             takes=bool,
             read=lambda whole, _: not whole,
         ),
@@ -215,7 +215,7 @@ class PlanOptions:
         "",
         Option(
             "--streamed-input",
-            "The input that --stream-input means, where several have rows.",
+            "The input that arrives by rows, where several have rows.",
             unit="NAME",
         ),
     )
