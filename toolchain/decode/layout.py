@@ -126,10 +126,3 @@ def listed(
         if channels is None:
             return first, last
     raise InputError(f"--decode {kind}: {output} is no list; expected are {expected}")
-
-
-def classes_of(classes: int, kind: str, output: str, expected: str) -> int:
-    """The number of classes among so many channels. Raises InputError where none is left."""
-    if classes < 1:
-        raise InputError(f"--decode {kind}: {output} has no class; expected are {expected}")
-    return classes

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.decode.common import Choosing
-from toolchain.decode.layout import Bound, MadeHead, Output, classes_of, listed
+from toolchain.decode.layout import Bound, MadeHead, Output, listed
 from toolchain.errors import InputError
 from toolchain.files.arrays import read_array
 from toolchain.files.media import TABLE_SUFFIXES, read_table
@@ -160,6 +160,9 @@ class Ssd(Choosing):
                 f"{boxes}"
             )
         background = int(self.background)
+        classes = channels.size - background
+        if classes < 1:
+            raise InputError(f"--decode ssd: {scores} has no class; expected are {_SPEC}")
         scale = self.scales
         if self.order is Order.XYWH:
             anchors, scale = anchors[:, [1, 0, 3, 2]], (scale[1], scale[0], scale[3], scale[2])
@@ -176,7 +179,7 @@ class Ssd(Choosing):
         return Bound(
             (head,),
             BoxCoding.OFFSETS,
-            classes_of(channels.size - background, "ssd", str(scores), _SPEC),
+            classes,
             SCORINGS[self.scores],
             background=background,
             x_first=self.order is Order.XYWH,

@@ -37,7 +37,7 @@ from toolchain.packages import TORCH, lazy
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.quantise.layers import LayerError, OutputError
-from toolchain.quantise.post_training import METHODS, MOST_COMPARED, quantise_samples
+from toolchain.quantise.post_training import METHODS, quantise_samples
 from toolchain.quantise.tensorflow import quantise_keras
 from toolchain.report.gates import check, gates
 from toolchain.report.text import size
@@ -198,7 +198,7 @@ def compile_keras(
     """
     conditions = gates(fail_on)
     batches = _samples(samples, inputs)
-    content, layers, outputs = quantise_keras(model, batches, MOST_COMPARED, report)
+    content, layers, outputs = quantise_keras(model, batches, report)
     target = _int8_file(out, ".tflite")
     write_file(target, content)
     compiled = compile_model(target, board, out, options, report=report, force=force)

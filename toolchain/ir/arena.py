@@ -176,15 +176,6 @@ class ArenaPlan:
     def proved_optimal(self) -> bool:
         return self.size_bytes == self.lower_bound_bytes
 
-    @property
-    def extent_bytes(self) -> int:
-        """One past the largest offset in use."""
-        return (
-            self.parts[-1].start_bytes + self.parts[-1].size_bytes
-            if self.parts
-            else (self.size_bytes)
-        )
-
     def part_of(self, offset: int) -> ArenaPart:
         """The part in which an offset lies."""
         return next(part for part in reversed(self.parts) if part.start_bytes <= offset)

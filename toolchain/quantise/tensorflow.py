@@ -17,6 +17,7 @@ from toolchain.errors import InputError
 from toolchain.packages import KERAS, lazy
 from toolchain.progress import Report, silent
 from toolchain.quantise.layers import LayerError, OutputError, Sums
+from toolchain.quantise.post_training import MOST_COMPARED
 
 if TYPE_CHECKING:
     tensorflow: Any
@@ -27,10 +28,10 @@ Sample = Sequence[NDArray[Any]]
 
 
 def quantise_keras(
-    model: Any, samples: Sequence[Sample], compared: int, report: Report = silent
+    model: Any, samples: Sequence[Sample], report: Report = silent
 ) -> tuple[bytes, tuple[LayerError, ...], tuple[OutputError, ...]]:
     """The bytes of an int8 .tflite file, calibrated on `samples` (one array for each input, with a
-    batch of 1), and what that costs on the first `compared` of them.
+    batch of 1), and the loss on the first `MOST_COMPARED` of them.
 
     Raises InputError where TensorFlow refuses the model; MissingToolError without TensorFlow.
     """
@@ -38,7 +39,7 @@ def quantise_keras(
     exact = _converted(model, None)
     report(f"calibrating on {len(samples)} samples")
     rough = _converted(model, samples)
-    layers, outputs = _compared(exact, rough, samples[:compared], report)
+    layers, outputs = _compared(exact, rough, samples[:MOST_COMPARED], report)
     return rough, layers, outputs
 
 

@@ -83,7 +83,7 @@ def per_turn(plan: Plan) -> tuple[str, ...]:
     return tuple(op.name for op in plan.graph.ops if op.attributes.nested)
 
 
-def longest_call(plan: Plan, latency: Latency) -> int | None:
+def longest_call(latency: Latency) -> int | None:
     """The graph's operator that takes longest, as one call: no step of a run made in steps is
     shorter than that. None where nothing has code.
     """
@@ -93,7 +93,7 @@ def longest_call(plan: Plan, latency: Latency) -> int | None:
 
 def step_line(plan: Plan, latency: Latency) -> str:
     """The longest call in one sentence."""
-    number = longest_call(plan, latency)
+    number = longest_call(latency)
     if number is None:
         return "Nothing has code: a run takes one step."
     op = plan.graph.ops[number]

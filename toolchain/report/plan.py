@@ -134,7 +134,7 @@ def boxes_json(plan: Plan) -> dict[str, str] | None:
 
 def _longest_step(plan: Plan, latency: Latency) -> dict[str, Any] | None:
     """The longest call, in the latency's unit; None where nothing has code."""
-    number = longest_call(plan, latency)
+    number = longest_call(latency)
     if number is None:
         return None
     op = plan.graph.ops[number]

@@ -47,9 +47,9 @@ class SweepRow:
     best: bool
 
 
-def sweep_table(rows: Sequence[SweepRow], title: str) -> Table:
+def sweep_table(rows: Sequence[SweepRow]) -> Table:
     """One line for each row; a star at those that no other row of the model beats."""
-    table = Table(title=escape(title), header_style="bold")
+    table = Table(title="rows; *: none is better", header_style="bold")
     for heading in ("model", "board", "do", "options"):
         table.add_column(heading)
     for heading in ("arena", "RAM", "flash", "ms"):

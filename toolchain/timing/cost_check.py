@@ -68,23 +68,20 @@ def check_model(
     board: str,
     port: str | None = None,
     cmsis_nn_folder: Path | None = None,
-    keep: bool = True,
-    report: Report = silent,
     read_as: Sequence[str] = (),
 ) -> tuple[Check, ...]:
     """Predict, compile, measure, compare; () if the model does not fit the board.
 
-    Operators stay whole.
-
-    `keep`: store the measurements in the database, after the comparison. `read_as`: names of boards
-    and chips, as which the run on an emulated board is read as well; a check for each.
+    Operators stay whole. The measurements go to the database, after the comparison. `read_as`:
+    names of boards and chips, as which the run on an emulated board is read as well; a check for
+    each.
     """
     names = ("", *read_as)
     with scratch_folder() as scratch:
         folder = scratch / "build"
         try:
             whole = PlanOptions(nearly_free=False)
-            compiled = compile_model(model, board, folder, whole, cmsis_nn_folder, report)
+            compiled = compile_model(model, board, folder, whole, cmsis_nn_folder)
         except DoesNotFitError:
             return ()
         targets = [as_target(name or board) for name in names]
@@ -94,10 +91,9 @@ def check_model(
             else predicted_model(target)
             for target in targets
         ]
-        profiles = profile_readings(folder, names, port, _RUNS, report)
-        if keep:
-            for profile in profiles:
-                record(profile, folder)
+        profiles = profile_readings(folder, names, port, _RUNS)
+        for profile in profiles:
+            record(profile, folder)
     return tuple(
         _check(compiled, profile, costs, predicted_model(target))
         for profile, costs, target in zip(profiles, known, targets, strict=True)
