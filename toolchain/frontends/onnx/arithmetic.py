@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,24 +26,22 @@ ACTIVATIONS: Mapping[tuple[float, float], str] = MappingProxyType(
 """From the least and largest result to the name in `Activation`."""
 
 
-class Arithmetic(Protocol):
-    """See `Int8`, `Plain`, and `Float32` in `float_arithmetic`."""
+class Arithmetic(ABC):
+    """See `Int8`, `Plain`, and `Float32` in `float_arithmetic`.
 
-    @property
-    def in_float(self) -> bool: ...
+    `plain`: values are bools and integers without a scale. `quantisation`: that of every tensor;
+    None if each has its own.
+    """
 
-    @property
-    def plain(self) -> bool:
-        """Whether values are bools and integers without a scale."""
+    in_float = False
+    plain = False
+    quantisation: Quantisation | None = None
 
-    @property
-    def quantisation(self) -> Quantisation | None:
-        """The quantisation that every tensor has; None if each has its own."""
-
+    @abstractmethod
     def reader(self, row: Operator) -> Read | None:
         """The reader of an operator in this arithmetic; None without one."""
 
-    def check(self, kind: str) -> None:
+    def check(self, kind: str) -> None:  # noqa: B027 - a kind has a kernel unless it is checked
         """Check a kind. Raises RefusedError for one that has no kernel in this arithmetic."""
 
     def dtype(self, dtype: DType) -> DType:
@@ -50,12 +49,15 @@ class Arithmetic(Protocol):
 
         Raises RefusedError if results cannot be of that type.
         """
+        return dtype
 
+    @abstractmethod
     def constant(
         self, constant: OnnxData, wanted: Quantisation | None
     ) -> tuple[Array, Quantisation | None]:
         """A constant operand as kernels read it, quantised as `wanted` if that is given."""
 
+    @abstractmethod
     def activation(self, bounds: tuple[float, float], output: Quantisation) -> str | None:
         """Name in `Activation` of a clip to `bounds` whose result is stored as `output` says.
 
@@ -63,21 +65,11 @@ class Arithmetic(Protocol):
         """
 
 
-class Int8:
+class Int8(Arithmetic):
     """Tensors are int8 with a scale and a zero point; real constants are quantised here."""
-
-    in_float = False
-    plain = False
-    quantisation = None
 
     def reader(self, row: Operator) -> Read | None:
         return row.quantised
-
-    def check(self, kind: str) -> None:
-        pass
-
-    def dtype(self, dtype: DType) -> DType:
-        return dtype
 
     def constant(
         self, constant: OnnxData, wanted: Quantisation | None
@@ -105,23 +97,15 @@ class Int8:
         return ACTIVATIONS.get((low, float("inf"))) if name is None and ends_within else name
 
 
-class Plain:
+class Plain(Arithmetic):
     """Tensors are bools and integers without a scale; sums and products wrap, as in ONNX
     Runtime.
     """
 
-    in_float = False
     plain = True
-    quantisation = None
 
     def reader(self, row: Operator) -> Read | None:
         return row.plain
-
-    def check(self, kind: str) -> None:
-        pass
-
-    def dtype(self, dtype: DType) -> DType:
-        return dtype
 
     def constant(
         self, constant: OnnxData, wanted: Quantisation | None

@@ -7,7 +7,7 @@ The tensors that it emits are float32.
 from __future__ import annotations
 
 from toolchain.frontends.front_end import RefusedError
-from toolchain.frontends.onnx.arithmetic import ACTIVATIONS
+from toolchain.frontends.onnx.arithmetic import ACTIVATIONS, Arithmetic
 from toolchain.frontends.onnx.operators.row import Operator, Read
 from toolchain.frontends.onnx.quantisation import UNIT
 from toolchain.ir import DType, Quantisation
@@ -18,11 +18,10 @@ IN_INT8 = "quantise the model to int8"
 """A remedy for who did not ask for float."""
 
 
-class Float32:
+class Float32(Arithmetic):
     """Tensors are float32."""
 
     in_float = True
-    plain = False
     quantisation = UNIT
 
     def reader(self, row: Operator) -> Read | None:
