@@ -52,7 +52,7 @@ def _changes(problem: ArenaProblem, live: Sequence[Block], unit: int) -> Iterato
 
 
 def _highest_ends(live: Sequence[Block], unit: int, steps: Sequence[int]) -> Iterator[int]:
-    """For each step the least number of bytes that a live block has in its last granule."""
+    """The least bytes that a live block has in its last granule, for each step."""
     born = sorted(live, key=lambda b: b.start, reverse=True)
     alive: list[Block] = []
     for step in steps:

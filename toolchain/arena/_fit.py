@@ -83,7 +83,7 @@ class Fitter:
         return offset
 
     def size_bytes(self, offsets: Sequence[int]) -> int:
-        """As `size_bytes` of the problem."""
+        """One past the last byte of the highest block, as the function `size_bytes`."""
         return max(map(add, offsets, self._sizes), default=0)
 
 

@@ -21,7 +21,7 @@ _STEP = attrgetter("step")
 
 
 class Separation:
-    """Which blocks of a problem are live together, and which distances that forbids them.
+    """Blocks of a problem that are live together, and the distances forbidden to them.
 
     `neighbours[i]` has, for each block j that is live when i is, j and the forbidden distances of i
     from j, ascending and disjoint. It is sorted by the birth of the later block. Apart from

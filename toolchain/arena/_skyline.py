@@ -34,8 +34,8 @@ State = tuple[int, tuple[int, ...]]
 
 
 class Choice(Enum):
-    """Which section is decided next: the lowest, the one with the least slack, or with the fewest
-    answers.
+    """Rules for the section to decide next: the lowest, the one with the least slack, or with the
+    fewest answers.
     """
 
     LOWEST = "lowest"
@@ -303,7 +303,8 @@ class Skyline:
         return self._raise_floors(first, last)
 
     def _skip(self, section: int) -> bool:
-        """None of the shapes that may rest at this floor does: each rests on one yet to come."""
+        """Decide that no shape rests at this floor: each that may do so rests on one yet to
+        come."""
         self.placements += 1
         first = last = section
         resting = self._resting(section)

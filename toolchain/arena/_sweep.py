@@ -74,7 +74,7 @@ class _Families:
                 self.known.setdefault(serial.series, {})[serial.number] = offset
 
     def before(self, index: int) -> Iterator[int]:
-        """Where earlier ones of the family lie, the likeliest first."""
+        """Offsets of earlier blocks of the family, the likeliest first."""
         if index in self.of:
             serial = self.of[index]
             known = self.known.get(serial.series, {})

@@ -97,7 +97,8 @@ class Program:
         return Verdict.FOUND, {i: solver.value(offset) for i, offset in offsets.items()}
 
     def _free(self, index: int, fixed: Mapping[int, int]) -> list[list[int]]:
-        """Where the block may be beside the fixed ones: closed ranges in its alignment."""
+        """Closed ranges of offsets, in units of its alignment, at which a block lies beside the
+        fixed ones."""
         unit = self._blocks[index].alignment_bytes
         last = (self._capacity - self._blocks[index].size_bytes) // unit
         forbidden = sorted(

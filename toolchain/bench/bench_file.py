@@ -87,7 +87,8 @@ class BenchBoard:
         return self.board.emulator is None and (bool(self.probe) or not away)
 
     def located(self) -> str:
-        """Its port. Raises InputError if that is ambiguous, LinkError where labgrid fails."""
+        """The board's port. Raises InputError if that is ambiguous, LinkError where labgrid
+        fails."""
         if self.place:
             return serial_port(self.place, self.coordinator)
         return self.port or find_port(self.board, self.probe, patience_seconds=_PLUG_SECONDS)

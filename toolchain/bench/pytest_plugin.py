@@ -112,7 +112,7 @@ def board(request: pytest.FixtureRequest) -> BenchBoard:
 
 @pytest.fixture(scope="session")
 def _workshop() -> Iterator[Path]:
-    """Where firmware of this run is built: its own, so that two benches never meet."""
+    """A folder for firmware of this run alone, so that two benches never share one."""
     from toolchain.files import scratch_folder
 
     with scratch_folder() as folder:

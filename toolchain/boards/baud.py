@@ -32,7 +32,8 @@ def _baud_error(clock_hz: int, baud: int, steps: int = 1) -> float | None:
 def check_baud(
     uart: Uart, defines: Mapping[str, Any], usb_ids: tuple[str, ...], where: str
 ) -> None:
-    """Raises InputError where the board's UART and an ST-LINK's cannot both keep the speed."""
+    """Check the speed of a line. Raises InputError where the board's UART and an ST-LINK's cannot
+    both keep it."""
     if uart.baud < 1:
         raise InputError(f"{where}: [uart] baud must be 1 or more, not {uart.baud}")
     place = f"{where}: firmware"

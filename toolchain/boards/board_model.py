@@ -103,7 +103,8 @@ class Board:
         return not self.memories
 
     def check_firmware(self) -> None:
-        """Raises InputError for a chip without a board, which has no serial port to speak over."""
+        """Check that firmware can run here. Raises InputError for a chip without a board, which has
+        no serial port."""
         if self.uart is None and not self.is_host:
             raise InputError(
                 f"{self.name} is a chip without a board: firmware needs to know its clock and the "

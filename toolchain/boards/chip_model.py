@@ -32,7 +32,7 @@ class Identity:
     other_ids: tuple[int, ...] = ()
 
     def check(self, where: str) -> None:
-        """Raises InputError naming the field that is out of its limits."""
+        """Check the fields. Raises InputError naming the one that is out of its limits."""
         for value in (self.device_id, *self.other_ids):
             if not 1 <= value <= DEV_ID:
                 raise InputError(f"{where}: device_id is 0x{value:X}, not of 12 bits")
@@ -54,7 +54,7 @@ class Energy:
     supply_volts: float
 
     def check(self, where: str) -> None:
-        """Raises InputError naming the field that is not above 0."""
+        """Check the fields. Raises InputError naming one that is not above 0."""
         for name in ("run_ua_per_mhz", "supply_volts"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{where}: {name} is {getattr(self, name)}, not above 0")
@@ -108,7 +108,7 @@ class BusTiming:
     prefetch: bool = False
 
     def check(self, where: str) -> None:
-        """Raises InputError naming the field that is out of its limits."""
+        """Check the fields. Raises InputError naming the one that is out of its limits."""
         check_power_of_two("width_bytes", self.width_bytes, where)
         if self.divider < 1 or self.bus_hz < 0 or (self.bus_hz and self.divider > 1):
             raise InputError(
@@ -233,8 +233,8 @@ class Chip:
     defines: Mapping[str, int | str] = field(default_factory=lambda: MappingProxyType({}))
 
     def memories(self, clock_hz: int, where: str) -> tuple[Memory, ...]:
-        """Its banks with their stalls at a clock of the core. Raises InputError naming the limit,
-        after `where`, if the chip cannot run at it.
+        """The chip's banks with their stalls at a clock of the core. Raises InputError naming the
+        limit, after `where`, if the chip cannot run at it.
         """
         if self.banks and not 1 <= clock_hz <= self.most_clock_hz:
             raise InputError(
@@ -245,6 +245,6 @@ class Chip:
 
 
 def check_power_of_two(name: str, value: int, where: str) -> None:
-    """Raises InputError if the field `name` is no power of two."""
+    """Check a value. Raises InputError if the field `name` is no power of two."""
     if value < 1 or value & (value - 1):
         raise InputError(f"{where}: {name} is {value}, not a power of two")

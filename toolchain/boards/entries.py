@@ -86,7 +86,7 @@ class MemoryEntry:
     caches: tuple[Name, ...] = ()
 
     def memory(self, where: str) -> Memory:
-        """Raises InputError naming the field that is out of its limits."""
+        """The memory. Raises InputError naming the field that is out of its limits."""
         if self.access_cycles < 1 or self.origin < 0 or self.size_bytes < 1:
             raise InputError(
                 f"{where}: access_cycles and size_bytes are 1 or more, origin 0 or more"
@@ -121,7 +121,7 @@ class CacheEntry:
     beside: bool = False
 
     def cache(self, name: str, memories: tuple[str, ...], where: str) -> Cache:
-        """Raises InputError naming the field that is out of its limits."""
+        """The cache. Raises InputError naming the field that is out of its limits."""
         check_power_of_two("line_bytes", self.line_bytes, where)
         check_power_of_two("sets", self.sets, where)
         if self.sector_bytes:
@@ -193,7 +193,8 @@ class ChipEntry:
     firmware: FirmwareEntry = FirmwareEntry()
 
     def uarts_there(self, where: str) -> Mapping[str, ChipUart]:
-        """Raises InputError where `without` names one that is not listed."""
+        """The chip's UARTs, by name. Raises InputError where `without` names one that is not
+        listed."""
         for name in self.without:
             _find("without", name, self.uarts, where)
         return {name: uart for name, uart in self.uarts.items() if name not in self.without}
@@ -222,7 +223,7 @@ class UsbEntry:
     ids: tuple[Line, ...] = ()
 
     def check(self, where: str) -> None:
-        """Raises InputError naming what is no vendor and product."""
+        """Check the identities. Raises InputError naming one that is no vendor and product."""
         for usb_id in self.ids:
             if not _USB_ID.fullmatch(usb_id):
                 raise InputError(
@@ -279,8 +280,8 @@ def banks_of(
 
 
 def check_banks(memories: Sequence[Memory], where: str) -> None:
-    """Raises InputError, naming both, where two banks overlap, where one lies where a Cortex-M has
-    no memory, and where the first, which the core boots from, may not hold code.
+    """Check the banks of a board. Raises InputError where two overlap, where one lies where a
+    Cortex-M has no memory, and where the first, which the core boots from, may not hold code.
     """
     for memory in memories:
         at = f"{where}: memory ({memory.name}): origin 0x{memory.origin:08X}"

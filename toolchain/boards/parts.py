@@ -29,7 +29,7 @@ def line_of(part: str) -> str:
 
 
 def chip_of(part: str, names: Collection[str]) -> str | None:
-    """Which of `names` a chip's name or part number means, in any case; None for neither.
+    """The one of `names` that a chip's name or part number means, in any case; None for neither.
 
     The chip is the one whose name is the longest beginning of the part number; an `x` of a name,
     behind the part's line, stands for the letter of the pins: STM32F103RB is a stm32f103xb.

@@ -224,7 +224,8 @@ def _clocks(on: Chip, entry: BoardEntry, where: str) -> Clocks | None:
 
 
 def _icount_shift(emulator: Emulator | None, on: Chip, where: str) -> int:
-    """Raises InputError where the emulator's fields are out of their limits."""
+    """The N of `-icount shift=N`. Raises InputError where the emulator's fields are out of their
+    limits."""
     if emulator is None:
         return 0
     if not 0 <= emulator.icount_shift <= _MOST_ICOUNT_SHIFT:

@@ -85,8 +85,8 @@ def external_of(entry: ExternalEntry, where: str) -> External:
 def external_defines(
     on: Chip, entry: ExternalEntry, beside: Mapping[str, Bank], made: Clocks | None, where: str
 ) -> dict[str, int | str]:
-    """Where the memory lies, its clock's divider, its pins (port, pin and function in four bits
-    each, or eight of the port).
+    """Macros for the memory beside the chip: its place, its clock's divider, its pins (port, pin
+    and function in four bits each, or eight of the port).
 
     Raises InputError where the bank is none of those `beside` the chip, is no power of two at a
     multiple of itself, or runs at another clock than the divider makes, and for a wrong pin.

@@ -25,7 +25,7 @@ from toolchain.planning.option import Option, options_of
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Which fields of a group have options; the others keep their defaults."""
+    """Fields of a group that have options; the others keep their defaults."""
 
     names: tuple[str, ...]
     without: bool

@@ -19,7 +19,7 @@ def is_quiet() -> bool:
 
 @contextmanager
 def hushed(wanted: bool) -> Iterator[None]:
-    """For one command: `is_quiet` inside."""
+    """Set `is_quiet` to `wanted` for one command."""
     token = _WANTED.set(wanted)
     try:
         yield

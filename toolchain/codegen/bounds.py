@@ -83,7 +83,7 @@ def calls_at(op: Op, kernel: Kernel, pitches: Mapping[str, int]) -> tuple[Call, 
 
 
 def check_moves(op: Op, graph: Graph, wanted: Sequence[Move]) -> None:
-    """Like `check_call`, for an operator that only copies. Raises UnsupportedError."""
+    """Check an operator that only copies, as `check_call` does. Raises UnsupportedError."""
     for move in wanted:
         for name, offset in ((move.source, move.source_offset), (move.target, move.target_offset)):
             extent, tensor = Extent(offset, offset + move.size_bytes), graph.tensors[name]

@@ -86,7 +86,7 @@ class ConstantTable:
 
     @property
     def end_bytes(self) -> int:
-        """Where the next constant of the blob begins."""
+        """The offset at which the next constant of the blob begins."""
         return self._end_bytes
 
     @property

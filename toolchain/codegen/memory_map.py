@@ -144,7 +144,8 @@ def _together(name: str, rows: Sequence[Row]) -> Row:
 def _reasons(
     plan: Plan, row_of: Mapping[str, str], call_steps: Sequence[int]
 ) -> Mapping[str, tuple[Reason, ...]]:
-    """For each row, why others may share its bytes; of several reasons for two rows the first."""
+    """The reasons why others may share a row's bytes, by row; of several reasons for two rows the
+    first."""
     reasons: dict[str, dict[str, Reason]] = {}
     for name, reason in _laid(plan, call_steps):
         row, other = row_of[name], row_of[reason.other]

@@ -86,8 +86,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Reset:
-    """Where a state lies, and its initial value: the array `symbol`, or `byte` in every byte. Both
-    are C expressions.
+    """The reset of a state: its address, and its initial value: the array `symbol`, or `byte` in
+    every byte. Both are C expressions.
     """
 
     tensor: Tensor

@@ -19,7 +19,7 @@ class Basis(StrEnum):
 
     @property
     def text(self) -> str:
-        """As people read it."""
+        """The basis in words."""
         return "modelled from a trace" if self is Basis.TRACE else self.value
 
 

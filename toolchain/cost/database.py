@@ -248,7 +248,8 @@ class Database:
         return connection
 
     def _check_ours(self, connection: sqlite3.Connection) -> None:
-        """Raises InputError for a database of something else, which stays as it is."""
+        """Check whose database it is. Raises InputError for one of another program, which stays as
+        it is."""
         names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         if names and "measurement" not in names:
             raise InputError(

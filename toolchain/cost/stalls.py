@@ -267,7 +267,7 @@ def nearest_geometry(name: str) -> str:
 
 
 def _shape(name: str) -> list[tuple[int, int]]:
-    """For each cache in a geometry's name: bytes of a line, and of the whole cache."""
+    """Bytes of a line and of the whole cache, for each cache in a geometry's name."""
     sizes = []
     for word in name.split("-")[1:]:
         line, ways, sets = map(int, word.split("x"))

@@ -29,7 +29,7 @@ class Choosing:
     suppression: Suppression = Suppression.BEST_CLASS
 
     def __post_init__(self) -> None:
-        """Raises InputError naming the parameter and its limits."""
+        """Check the parameters. Raises InputError naming the one beyond its limits."""
         if not 0 <= self.score_threshold <= 1:
             raise InputError(f"--decode: score_threshold={self.score_threshold} is not within 0..1")
         if not 0 < self.iou_threshold <= 1:

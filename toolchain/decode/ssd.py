@@ -64,7 +64,7 @@ class Grid:
     reduce_lowest: bool = True
 
     def __post_init__(self) -> None:
-        """Raises InputError for an impossible number."""
+        """Check the numbers. Raises InputError for an impossible one."""
         sizes = [size for pair in self.feature_maps for size in pair]
         if not sizes or not all(1 <= size <= 1024 for size in sizes):
             raise InputError("--decode ssd: grid.feature_maps are pairs of rows and columns")
@@ -132,7 +132,7 @@ class Ssd(Choosing):
     scores_output: str = ""
 
     def __post_init__(self) -> None:
-        """Raises InputError naming the parameter."""
+        """Check the parameters. Raises InputError naming the wrong one."""
         super().__post_init__()
         if bool(self.anchors) + bool(self.anchors_output) + (self.grid is not None) != 1:
             raise InputError(
@@ -144,7 +144,7 @@ class Ssd(Choosing):
             raise InputError("--decode ssd: scales are not 0")
 
     def bound(self, outputs: tuple[Output, ...], image: tuple[int, int] | None) -> Bound:
-        """This for a model's outputs. Raises InputError where they are no SSD's."""
+        """Bind the parameters to a model's outputs. Raises InputError where these are no SSD's."""
         anchors = self._anchors(outputs)
         boxes, scores = self._ends(tuple(o for o in outputs if o.name != self.anchors_output))
         places, coordinates = listed(boxes, _SIDES, "ssd", _SPEC)

@@ -95,7 +95,7 @@ class Yolo(Choosing):
     outputs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises InputError naming the parameter."""
+        """Check the parameters. Raises InputError naming the wrong one."""
         super().__post_init__()
         for pairs in self.anchors:
             if not pairs or len(pairs) % 2 or min(pairs) <= 0:
@@ -118,8 +118,8 @@ class Yolo(Choosing):
         return self.kind not in _LISTS
 
     def bound(self, outputs: tuple[Output, ...], image: tuple[int, int] | None) -> Bound:
-        """This for a model's outputs and the rows and columns of its input. Raises InputError where
-        they are no such heads.
+        """Bind the parameters to a model's outputs, and to the rows and columns of its input.
+        Raises InputError where the outputs are no such heads.
         """
         heads = self._heads(outputs)
         size = self.image or image

@@ -220,7 +220,8 @@ def plans_together(
 
 
 def check_fit_together(target: Board, plans: Sequence[Plan]) -> None:
-    """Raises DoesNotFitError where models in one firmware, with one arena, are too much."""
+    """Check models in one firmware, with one arena. Raises DoesNotFitError where they need too
+    much."""
     try:
         firmware_layout(target, plans)
     except DoesNotFitError as error:

@@ -43,7 +43,8 @@ class Decoder:
         return None if op is None else Decoder(op, graph)
 
     def expected(self, ends: Sequence[End], outputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Its outputs by name, for the model's own ones that the board returned."""
+        """The boxes that the reference makes of the heads that the board returned, by name of the
+        output."""
         heads = {end.name: end.to_graph(outputs[end.name].reshape(end.model_shape)) for end in ends}
         given: list[Array] = []
         for name in self.op.inputs:

@@ -176,7 +176,8 @@ def _runs(code: Core, on: Core) -> bool:
 
 
 def check_runs(board: Board, target: Target) -> None:
-    """Raises InputError where a chip's core would be given other code than the board's."""
+    """Check a target. Raises InputError where its core would be given other code than the
+    board's."""
     if _runs(board.core, target.core):
         return
     raise InputError(

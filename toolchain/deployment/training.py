@@ -68,7 +68,7 @@ class Built:
 
     @property
     def folder(self) -> Path:
-        """Where the C and the firmware are."""
+        """The folder with the C and the firmware."""
         return self.compiled.folder
 
     @property
@@ -213,7 +213,7 @@ def _short(tensor: str) -> str:
 
 
 def _int8_file(out: str | Path, suffix: str) -> Path:
-    """Where the int8 model goes, beside the folder, which is replaced as a whole."""
+    """The path of the int8 model: beside the folder, which is replaced as a whole."""
     folder = Path(out)
     folder.parent.mkdir(parents=True, exist_ok=True)
     return folder.parent / f"{folder.name}_int8{suffix}"

@@ -121,7 +121,7 @@ def _program(name: str) -> str:
 
 
 def _newlib() -> str:
-    """Where the cross compiler finds its C library."""
+    """The path at which the cross compiler finds its C library; '' where it has none."""
     compiler = shutil.which("arm-none-eabi-gcc")
     if compiler is None:
         return ""

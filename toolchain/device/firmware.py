@@ -333,7 +333,8 @@ def _load_whole(file: Path, index: int) -> Firmware:
 
 
 def _check_ports(model: FirmwareModel, where: str) -> None:
-    """Raises InputError where an input or output does not lie in the model's part of the arena."""
+    """Check inputs and outputs. Raises InputError for one outside of the model's part of the
+    arena."""
     for port in (*model.inputs, *model.outputs):
         if min((*port.shape, port.offset_bytes, port.part, port.rows), default=0) < 0:
             raise InputError(f"{where}: {port.name!r} has a negative number")

@@ -177,8 +177,8 @@ class SerialTransport:
             ) from error
 
     def _where(self) -> str:
-        """Where the port is now. Raises FileNotFoundError while it is away: its name may be that of
-        another adapter then."""
+        """The name of the port now. Raises FileNotFoundError while it is away: another adapter may
+        have its name then."""
         was = self._identity
         if was is None or not was.serial_number:
             return self._port

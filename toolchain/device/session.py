@@ -79,7 +79,8 @@ class Tracing:
         self._trace = TraceFile(self._file, memory.region_names)
 
     def request(self, firmware: Firmware) -> TraceRequest:
-        """Raises MissingToolError or InputError where the firmware cannot be traced."""
+        """The request for a trace of a firmware. Raises MissingToolError or InputError where it
+        cannot be traced."""
         arguments = self._memory.plugin_arguments()
         return trace_plugin.request(firmware.board, firmware.elf, arguments, self._file)
 

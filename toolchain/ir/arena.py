@@ -146,7 +146,7 @@ class ArenaPart:
 
 @dataclass(frozen=True)
 class ArenaPlan:
-    """Where every tensor lies: offsets in bytes from the arena's start, half-open lifetimes.
+    """Places of all tensors: offsets in bytes from the arena's start, half-open lifetimes.
 
     `parts` is for an arena spread over memory banks, lowest offsets first; `size_bytes` is then the
     sum of their sizes. An arena in one piece has none. `pitches` gives, for tensors that are

@@ -22,7 +22,7 @@ class External:
     fetched: bool = False
 
     def __post_init__(self) -> None:
-        """Raises InputError for an address where no blob can lie."""
+        """Check the address. Raises InputError for one where no blob can lie."""
         if self.address is not None and (
             self.address % BLOB_ALIGNMENT_BYTES or not 0 <= self.address < 1 << 32
         ):

@@ -127,7 +127,7 @@ class Graph:
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operator, those whose outputs it reads: each once, in the order of its
+        """Operators whose outputs an operator reads, for each: each once, in the order of its
         inputs.
         """
         return tuple(

@@ -97,7 +97,7 @@ class MemoryProblem:
 
     @cached_property
     def users(self) -> tuple[tuple[int, ...], ...]:
-        """For each buffer the operators that read or write it, ascending."""
+        """Operators that read or write a buffer, for each buffer, ascending."""
         table: list[list[int]] = [[] for _ in self.buffers]
         for op, used in enumerate(self.uses):
             for buffer in used:
@@ -106,7 +106,7 @@ class MemoryProblem:
 
     @cached_property
     def overlaps_of(self) -> tuple[tuple[Overlap, ...], ...]:
-        """For each operator the overlaps that some order can make possible.
+        """Overlaps that some order can make possible, for each operator.
 
         Excluded are inputs that are a graph output or a state, which never die, and outputs that
         are a graph input or a state, which no operator makes live.

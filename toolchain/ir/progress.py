@@ -23,9 +23,8 @@ class Access:
 
 
 class LiveRun(NamedTuple):
-    """From step `step` on, bytes [bottom, top) of a buffer are live; none where the two are
-    equal.
-    """
+    """The live bytes [bottom, top) of a buffer from step `step` on; none where the two are
+    equal."""
 
     step: int
     bottom_bytes: int

@@ -87,7 +87,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _body(text: str, start: int) -> str:
-    """From `start` to the closing brace in the first column, whatever `#if`s lie between."""
+    """The text from `start` to the closing brace in the first column, `#if`s between included."""
     end = text.find("\n}", start)
     return text[start : end if end >= 0 else len(text)]
 

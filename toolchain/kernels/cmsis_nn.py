@@ -34,7 +34,7 @@ def cache_folder() -> Path:
 
 
 def cached_folder() -> Path:
-    """Where the pinned sources are kept."""
+    """The folder that keeps the pinned sources."""
     return cache_folder() / _CACHED_NAME
 
 

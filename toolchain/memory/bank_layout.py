@@ -225,7 +225,7 @@ def layout(
     copied: Sequence[tuple[str, int]] = (),
     code_copy: tuple[str, int] = ("", 0),
 ) -> Layout:
-    """For each part the first bank, in the order in which the board lists them, that has room.
+    """The layout that gives each part the first bank, in the board's order, that has room.
 
     `data_bytes` includes the stack. The arena is in one piece, or has so many bytes in each of the
     named `arena_banks`; `copied` constants take so many in each of theirs, and a copy of code in

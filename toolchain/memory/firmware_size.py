@@ -112,7 +112,7 @@ def _copied(plans: Sequence[Plan]) -> tuple[tuple[str, int], ...]:
 
 @dataclass(frozen=True)
 class SharedArena:
-    """Where the arenas of several models lie in one shared arena.
+    """Places of several models' arenas in one shared arena.
 
     `parts`: for each model its parts, with the bank of each. `offsets`: where each of them begins
     in the shared part. `banks`: bytes of each bank that is used; an arena in one piece is in the

@@ -109,7 +109,8 @@ def cheapest_views(lowered: Lowered, peak_bytes: Callable[[MemoryProblem], int])
 def _joint_overlaps(
     op: Op, places: Mapping[str, Place], safe_overlaps: Sequence[SafeOverlap]
 ) -> dict[tuple[str, str], SafeOverlap]:
-    """Which input, by name, may lie under which buffer, by its root; leads between the buffers.
+    """Overlaps of inputs, by name, with buffers, by their root; leads are those between the
+    buffers.
 
     Outputs that lie in one buffer must all bear the input, at one distance; so must all uses of an
     input that is read twice. An input whose buffer holds another input bears nothing, nor do

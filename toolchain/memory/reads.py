@@ -9,7 +9,7 @@ from toolchain.ops.spec import Alias, StridedView
 
 
 def touched_bytes(graph: Graph, problem: MemoryProblem) -> tuple[tuple[Access, ...], ...]:
-    """For each operator the bytes that it reads and all that it writes.
+    """Bytes that each operator reads, and all that it writes.
 
     Bytes between the lines of a strided view count too. Empty where views leave the operator
     nothing to do.

@@ -66,8 +66,8 @@ def with_columns(task: Task, whole: Front, watch: Watch) -> Front:
 
 
 def column_schemes(graph: Graph, most_bytes: int) -> Iterator[Scheme]:
-    """For each wide tensor of which a few rows take more than `most_bytes`: the operators from the
-    narrow tensor before it to the one behind, in so many columns that they take less.
+    """Schemes for wide tensors whose rows take more than `most_bytes`: the operators from the
+    narrow tensor before to the one behind, in so many columns that they take less.
     """
     for index, op in enumerate(graph.ops):
         chain = _chain(graph, index)
@@ -84,8 +84,8 @@ def column_schemes(graph: Graph, most_bytes: int) -> Iterator[Scheme]:
 
 
 def _chain(graph: Graph, first: int) -> list[int]:
-    """From an operator that widens an image to the next that makes it no larger than before; each
-    the only reader of the one before. Empty where there is none.
+    """The operators from one that widens an image to the next that makes it no larger than before,
+    each the only reader of the one before; empty where there is none.
     """
     op = graph.ops[first]
     if len(op.outputs) != 1 or not op.inputs or not op.inputs[0]:

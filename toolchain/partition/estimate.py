@@ -205,7 +205,7 @@ class _Walk:
         return self.estimator.costs.block(op, split, part, operands)
 
     def _bytes(self, dying: frozenset[str]) -> tuple[Ints, NDArray[np.float64]]:
-        """For each block the most that is live in it, and what copies cost."""
+        """The most bytes that are live in each block, and the cost of copies."""
         program, steps = self.program, self.program.steps
         blocks = len(program.of)
         copied = np.zeros(blocks)

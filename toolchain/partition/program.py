@@ -46,7 +46,7 @@ class Mode(Enum):
 
 
 class Home(Enum):
-    """Where the window of a tensor (the indices that are stored at one time) lies.
+    """The home of a tensor's window (the indices that are stored at one time).
 
     RUN: in its own buffer, as one run of bytes, to which blocks append. WHOLE: in the tensor
     itself, which is stored whole in the end. COPY: in a copy made anew for each block, because a
@@ -180,7 +180,7 @@ class BlockProgram:
 
     @cached_property
     def readers(self) -> Mapping[str, tuple[tuple[int, Reads], ...]]:
-        """For each tensor the places of the operators that read it in part, and what they read."""
+        """The operators that read each tensor in part: their places, and their reads."""
         readers_of: dict[str, tuple[tuple[int, Reads], ...]] = {
             step.output: () for step in self.steps
         }

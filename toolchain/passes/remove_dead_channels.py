@@ -90,8 +90,8 @@ def _sums_channels(op: Op, graph: Graph) -> bool:
 
 
 def _paired_channels(op: Op, graph: Graph) -> tuple[int | None, ...] | None:
-    """For an operator whose output channel c reads only channel c of its operands: the channels'
-    axis in each operand, None for one that is read whole.
+    """The axis of the channels in each operand of an operator whose output channel c reads only
+    channel c; None for an operand that is read whole.
 
     None if the operator is not like that, or if a block of channels needs attributes of its own.
     """

@@ -52,7 +52,7 @@ class AudioFeatures:
     scale_shift: int = 6
 
     def __post_init__(self) -> None:
-        """Raises InputError naming the parameter and its limits."""
+        """Check the parameters. Raises InputError naming the one beyond its limits."""
         for name, least, most in (
             ("rate", 1000, 192000),
             ("window_ms", 1, 1000),
@@ -109,7 +109,7 @@ class AudioFeatures:
 
     @property
     def correction_bits(self) -> int:
-        """By how many bits the signal after the filters is below its true scale."""
+        """The bits by which the signal after the filters is below its true scale."""
         return self.fft_length.bit_length() - 1 - WEIGHT_BITS // 2
 
     @property

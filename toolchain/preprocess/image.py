@@ -71,7 +71,7 @@ class ImageInput:
     std: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises InputError naming the parameter and its limits."""
+        """Check the parameters. Raises InputError naming the one beyond its limits."""
         for name in ("width", "height"):
             value = getattr(self, name)
             if not 1 <= value <= _MOST_SIDE:

@@ -27,7 +27,7 @@ _SCALE = np.float32(1 << WEIGHT_BITS)
 
 
 def _rounded(values: Float32) -> Int16:
-    """To the nearest integer, halves up, in float32."""
+    """Round to the nearest integer, halves up, in float32."""
     whole: Int16 = np.floor(values + _HALF).astype(np.int16)
     return whole
 

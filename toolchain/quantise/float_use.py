@@ -49,13 +49,13 @@ class FloatUse:
 
 
 def float_json(plan: Plan) -> dict[str, Any]:
-    """For `--json`: a field `float`, if operators compute in float32."""
+    """The field `float` of `--json`; nothing if no operator computes in float32."""
     use = float_use(plan)
     return {} if use is None else {"float": asdict(use)}
 
 
 def float_use(plan: Plan) -> FloatUse | None:
-    """None if no operator computes in float32."""
+    """The use of float32 in a plan; None if no operator computes in it."""
     graph, target = plan.graph, find_board(plan.board)
     floats = [op for op in graph.ops if computes_in_float(op, graph)]
     if not floats:

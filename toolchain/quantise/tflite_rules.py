@@ -33,8 +33,8 @@ PRESCRIBED: Mapping[str, Fixed] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Weights:
-    """Which inputs of an operator are data, weights and bias; the axis of the output channels, or
-    None where one scale serves all (LiteRT's dense layers take more, tflite-micro's do not)."""
+    """The inputs of an operator that are data, weights and bias; the axis of the output channels,
+    or None where one scale serves all (LiteRT's dense layers take more, tflite-micro's do not)."""
 
     data: int
     weights: int
@@ -97,8 +97,8 @@ def rule_of(builtin: str) -> Rule | None:
 
 
 def stored_in_int8(builtin: str) -> int | None:
-    """Which input of an operator that computes in float may be int8 constants: its weights, or the
-    table of an embedding, which comes after the places. None for no input."""
+    """The input that may be int8 constants although the operator computes in float: its weights, or
+    the table of an embedding, which comes after the places. None for no input."""
     rule, spec = rule_of(builtin), _int8_kinds().get(builtin)
     if rule is None or spec is None:
         return None

@@ -44,7 +44,7 @@ class OperatorDifferences:
     worst: str
 
     def with_run(self, other: OperatorDifferences) -> OperatorDifferences:
-        """These of several runs and those of `other` together."""
+        """The differences of these runs and of `other` together."""
         worse = other if other.max_difference > self.max_difference else self
         return OperatorDifferences(
             (*self.runs, *other.runs),

@@ -89,7 +89,7 @@ class _NoJudgeError(Exception):
 
 @dataclass
 class _Choosing:
-    """Who judges what: `turn` counts, for each operator, the judges of its rule that refused.
+    """The choice of judges: `turn` counts, for each operator, the judges of its rule that refused.
 
     `copied`: why a copy of the file's operators was judged where one runtime judges them all.
     """

@@ -32,7 +32,7 @@ def buffers_json(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _base(plan: Plan, buffer: Buffer, live: Sequence[LiveRun]) -> int | None:
-    """Where a buffer lies; None if the plan laid its tensors otherwise."""
+    """The offset of a buffer; None if the plan laid its tensors otherwise."""
     offsets, lifetimes = plan.arena.offsets, plan.arena.lifetimes
     if not live or any(member.tensor not in offsets for member in buffer.members):
         return None

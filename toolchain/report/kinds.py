@@ -154,7 +154,7 @@ def _described(spec: OpSpec) -> Kind:
 
 
 def _kernels(functions: set[str], samples: Sequence[Graph]) -> tuple[str, ...]:
-    """Whose functions are taken, and whether others are on request."""
+    """The makers of a kind's kernels, and of those on request."""
     chosen = {"CMSIS-NN" if cmsis_nn.is_named(f) else "own" for f in functions}
     asked = [
         kernel

@@ -142,7 +142,8 @@ def _longest_step(plan: Plan, latency: Latency) -> dict[str, Any] | None:
 
 
 def kernels_json(plan: Plan) -> dict[str, Any]:
-    """Whose kernels were asked for, which operators got others, and which are not exact."""
+    """The field `kernels`: whose were asked for, which operators got others, and which are not
+    exact."""
     return {
         "kernels": plan.lowered.preference.value,
         "other_kernels": [

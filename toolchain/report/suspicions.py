@@ -17,7 +17,7 @@ _NARROW = (DType.INT8, DType.UINT8, DType.INT16)
 
 
 def warnings_json(plan: Plan) -> dict[str, Any]:
-    """For `--json`: a field `warnings`, a list of texts, if there are any."""
+    """The field `warnings` of `--json`, a list of texts; nothing without any."""
     warnings = plan_warnings(plan)
     return {"warnings": list(warnings)} if warnings else {}
 

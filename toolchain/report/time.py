@@ -29,8 +29,8 @@ def time_text(count: int, unit: str, basis: Basis, clock_hz: int) -> str:
 
 
 def energy_text(target: str, count: int, unit: str) -> str:
-    """As in '; about 1,210 uJ, estimated from the datasheet's current'; '' where the chip's file
-    has no current.
+    """Energy as text: '; about 1,210 uJ, estimated from the datasheet's current'; '' where the
+    chip's file has no current.
     """
     energy = microjoules(target, count, unit)
     if energy is None:

@@ -25,7 +25,7 @@ def operator_bound_bytes(problem: MemoryProblem) -> int:
 
 
 def _touched_bytes(problem: MemoryProblem) -> list[int]:
-    """For each operator the bytes of the buffers that are live because of it."""
+    """Bytes of the buffers that are live because of an operator, for each."""
     if not problem.accesses:
         sizes = [buffer.size_bytes for buffer in problem.buffers]
         return [sum(sizes[b] for b in used) for used in problem.uses]

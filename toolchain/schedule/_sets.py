@@ -97,7 +97,7 @@ def least_peak_order(
 
 
 def _followers(masks: Sequence[int], before: Sequence[int]) -> list[list[int]]:
-    """For each unit those that need one of its operators."""
+    """Units that need an operator of a unit, for each."""
     unit_of = {op: unit for unit, mask in enumerate(masks) for op in bits(mask)}
     table: list[list[int]] = [[] for _ in masks]
     for unit, needed in enumerate(before):

@@ -85,7 +85,8 @@ class _Orderer:
         return least - live, tuple(order)
 
     def _context(self, group: Unit, done: int) -> tuple[bool, ...]:
-        """For each value shared with others: is it there before, and does it die inside?"""
+        """The context of a group: for each value shared with others, whether it is there before,
+        and whether it dies inside."""
         steps = self._steps
         if group.mask not in self._shared:
             self._shared[group.mask] = [

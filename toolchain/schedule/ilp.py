@@ -122,7 +122,7 @@ class Ilp:
         return answer.order or part, answer.bound_bytes
 
     def _cuts(self, steps: Steps, units: Units, order: list[int]) -> tuple[list[int], bool]:
-        """Where to cut, as sets of operators that have run, and whether any cut may cost.
+        """Cuts, as sets of operators that have run, and whether any cut may lose the optimum.
 
         `order` keeps every unit together, so a cut behind the end of a unit parts none.
         """

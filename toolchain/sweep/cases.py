@@ -77,8 +77,8 @@ def with_tool(case: Case) -> Case:
 
 
 def check_tool(case: Case) -> None:
-    """Raises MissingToolError, naming what differs, if this machine would compute something else
-    than the one that planned the sweep.
+    """Check this machine's tools. Raises MissingToolError, naming the difference, if it would
+    compute something else than the machine that planned the sweep.
     """
     here, wanted = tool_of(case.board, case.do), dict(case.tool)
     for name, value in wanted.items():

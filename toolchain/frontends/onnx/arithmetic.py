@@ -41,7 +41,7 @@ class Arithmetic(ABC):
     def reader(self, row: Operator) -> Read | None:
         """The reader of an operator in this arithmetic; None without one."""
 
-    def check(self, kind: str) -> None:  # noqa: B027 - a kind has a kernel unless it is checked
+    def check(self, kind: str) -> None:  # noqa: B027 - by default every kind has one
         """Check a kind. Raises RefusedError for one that has no kernel in this arithmetic."""
 
     def dtype(self, dtype: DType) -> DType:
@@ -87,7 +87,7 @@ class Int8(Arithmetic):
         return data, Quantisation((scale,), (0,))
 
     def activation(self, bounds: tuple[float, float], output: Quantisation) -> str | None:
-        """NONE if int8 cannot represent values beyond the bounds."""
+        """The name of the clip; NONE if int8 cannot represent values beyond the bounds."""
         low, high = bounds
         reach = [(v - output.zero_point) * output.scale for v in (-128, 127)]
         ends_within = high >= reach[1] - output.scale / 4

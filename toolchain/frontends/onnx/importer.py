@@ -197,8 +197,8 @@ class Importer:
         read(NodeView(self._values, node, arithmetic))
 
     def _check_reals(self, row: Operator, node: Node) -> None:
-        """Raises RefusedError for arithmetic on stored integers, whose scale the file ignores, and
-        on integers that have none.
+        """Check an operator's operands. Raises RefusedError for arithmetic on stored integers,
+        whose scale the file ignores, and on integers that have none.
         """
         if not self._values.holds_integers(node) or row.moves_integers:
             return

@@ -127,7 +127,7 @@ def _matrix_set_diag(op: FileOp, inputs: Sequence[Tensor], y: Tensor, made: Chos
 def _on_diagonal(
     diagonal: Tensor, other: Tensor, sizes: tuple[int, int], y: Tensor, made: Chosen
 ) -> None:
-    """Where the diagonal of each matrix is; it is as long as the shorter side."""
+    """Put `diagonal` on the diagonal of each matrix, and `other` elsewhere."""
     rows, columns = sizes
     mask = made.constant("mask", np.eye(rows, columns, dtype=np.bool_))
     side = (rows, 1) if rows <= columns else (1, columns)

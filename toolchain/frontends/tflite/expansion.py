@@ -19,8 +19,8 @@ _MOST_SHOWN = 10**15
 
 
 def check_calls(model: FileModel) -> None:
-    """Raises InputError, naming operator and subgraph, where a subgraph calls itself, calls nest
-    deeper than MOST_DEPTH, or become more than MOST_CALLED operators.
+    """Check the calls of a file. Raises InputError, naming operator and subgraph, where a subgraph
+    calls itself, calls nest deeper than MOST_DEPTH, or become more than MOST_CALLED operators.
     """
     counted: dict[int, tuple[int, int]] = {}
     """For each subgraph, by number: the operators that one call becomes, and how deep calls

@@ -78,7 +78,7 @@ class FileOp:
 
     @property
     def place(self) -> int:
-        """Where the main subgraph has the operator, or has the call of its subgraph."""
+        """The place of the operator in the main subgraph, or of the call of its subgraph."""
         return self.index if self.caller is None else self.caller
 
     @property

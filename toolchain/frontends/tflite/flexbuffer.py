@@ -75,7 +75,7 @@ def _unsigned(data: bytes, at: int, width: int) -> int:
 
 
 def _behind(data: bytes, at: int, width: int) -> int:
-    """Where the offset at `at` points: so many bytes back."""
+    """The position to which the offset at `at` points: so many bytes back."""
     return at - _unsigned(data, at, width)
 
 

@@ -59,7 +59,7 @@ class Compiled:
 
     @cached_property
     def savings_of(self) -> tuple[tuple[Saving, ...], ...]:
-        """For each operator its savings, in their order."""
+        """Savings of each operator, in their order."""
         table: list[list[Saving]] = [[] for _ in self.predecessors]
         for saving in self.savings:
             table[saving.op].append(saving)
@@ -78,7 +78,7 @@ class Compiled:
 
     @cached_property
     def descendants(self) -> tuple[int, ...]:
-        """For each operator a bit set of those that come after it in every order."""
+        """Bit sets, for each operator, of those that come after it in every order."""
         below = [0] * self.count
         for op in reversed(self.topological):
             for successor in self.successors[op]:
@@ -87,7 +87,7 @@ class Compiled:
 
     @cached_property
     def ancestors(self) -> tuple[int, ...]:
-        """For each operator a bit set of those that come before it in every order."""
+        """Bit sets, for each operator, of those that come before it in every order."""
         above = [0] * self.count
         for op in self.topological:
             for predecessor in self.predecessors[op]:

@@ -100,7 +100,7 @@ def _rank(problem: Compiled) -> dict[int, int]:
 
 
 def _dominators(order: Sequence[int], before: Sequence[Sequence[int]]) -> list[int]:
-    """For each vertex the bit set of those on every path to it, itself included."""
+    """Bit sets, for each vertex, of the vertices on every path to it, itself included."""
     result = [0] * len(order)
     for vertex in order:
         common = -1

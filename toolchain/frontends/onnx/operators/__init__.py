@@ -19,7 +19,7 @@ __all__ = ["Operator", "Trait", "operator", "operators", "read_away", "reasons"]
 
 @cache
 def operators() -> Mapping[str, Operator]:
-    """By name, every operator that is known; in the order of the modules, then of the kinds."""
+    """Every operator that is known, by name; in the order of the modules, then of the kinds."""
     rows: dict[str, Operator] = {}
     for module in sorted(module.name for module in pkgutil.iter_modules(__path__)):
         for row in getattr(importlib.import_module(f"{__name__}.{module}"), "ROWS", ()):
