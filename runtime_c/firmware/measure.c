@@ -25,7 +25,7 @@ static int32_t nothing(uint8_t *arena)
     return 0;
 }
 
-/* What is measured in place of the model, which is empty. */
+/* The kernel that is measured in place of the model, which is empty. */
 static int32_t (*kernel)(uint8_t *arena) = nothing;
 #define MEASURED kernel
 #else

@@ -21,8 +21,8 @@ extern uint8_t thimble_bss_start[];
 extern uint8_t thimble_bss_end[];
 extern const uint32_t thimble_vectors[16 + THIMBLE_UART_IRQ + 1];
 
-/* What SCB_VTOR takes (Arm DDI 0403 B3.2.5): the table of a chip with more than 112 interrupts is of 256
- * words. */
+/* Alignment that SCB_VTOR takes (Arm DDI 0403 B3.2.5): the table of a chip with more than 112 interrupts is
+ * of 256 words. */
 #define VECTORS_ALIGNMENT (THIMBLE_UART_IRQ < 112u ? 512 : 1024)
 
 /* The sixteen system exceptions: the stack's end, reset, NMI, HardFault, MemManage, BusFault, UsageFault,

@@ -77,7 +77,7 @@ typedef struct {
     board_entry entry;
 } counter;
 
-/* What instructions at one address did in one region. */
+/* Accesses of the instruction at one address to one region. */
 typedef struct {
     uint64_t loads;
     uint64_t stores;
@@ -413,7 +413,7 @@ static void look_up_data(place *at, uint32_t in_region, uint32_t address, bool s
 }
 
 /* Counts words of 4 bytes. Emulators differ in how they cut an access: LDRD into two or not, that of a vector
- * into its bytes. What one execution does to one word, in one go, is one access. */
+ * into its bytes. All that one execution does to one word, in one go, is one access. */
 static void access_data(place *at, uint32_t address, uint32_t size_bytes, bool store)
 {
     const uint32_t last = (address + size_bytes - 1u) / 4u;

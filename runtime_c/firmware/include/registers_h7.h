@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Registers of the STM32H723 (RM0468), H743 (RM0433), H755 (RM0399) and H7A3 (RM0455) that the start-up uses,
- * by ST's names. What only some of them have is at the end. */
+ * by ST's names. Registers that only some of them have are at the end. */
 #ifndef REGISTERS_H7_H
 #define REGISTERS_H7_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* USART and LPUART of the STM32F7, H7 and L4 (RM0385 31.8, RM0433 48.7 and 49.6, RM0351 40.8): offsets, bits.
- * Those with a FIFO call some bits by longer names, and divide their clock further. */
+ * A UART with a FIFO calls some bits by longer names, and divides its clock further. */
 #ifndef REGISTERS_USART_V2_H
 #define REGISTERS_USART_V2_H
 

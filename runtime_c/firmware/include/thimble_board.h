@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each board gives the firmware. */
+/* Functions that each board gives the firmware. */
 #ifndef THIMBLE_BOARD_H
 #define THIMBLE_BOARD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the firmware knows of the model it carries: tables that the build generates. */
+/* The model that the firmware carries: tables that the build generates. */
 #ifndef THIMBLE_MODEL_H
 #define THIMBLE_MODEL_H
 
@@ -17,7 +17,7 @@ typedef struct {
     uint8_t type;
 } thimble_tensor;
 
-/* What lies in one memory bank of an arena. */
+/* The part of an arena that lies in one memory bank. */
 typedef struct {
     uint8_t *start;
     uint32_t size_bytes;

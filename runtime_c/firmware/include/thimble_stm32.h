@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the STM32 families share. */
+/* Macros and functions that the STM32 families share. */
 #ifndef THIMBLE_STM32_H
 #define THIMBLE_STM32_H
 
@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* What the prescaler of an APB holds for a divider of 1, 2, 4, 8 or 16. */
+/* The prescaler field of an APB for a divider of 1, 2, 4, 8 or 16. */
 #define THIMBLE_APB_CODE(divider)                                                                            \
     ((divider) == 1u ? 0u : (divider) == 2u ? 4u : (divider) == 4u ? 5u : (divider) == 8u ? 6u : 7u)
 

@@ -7,7 +7,7 @@
 
 #define UNTRIMMED (RCC_ICSCR_HSITRIM & ~(RCC_ICSCR_HSITRIM >> 1)) /* the middle of what it takes */
 
-/* What PLLMUL holds for 3, 4, 6, 8, 12, 16, 24, 32 and 48: 0, 1, 2, ... 8. */
+/* The field PLLMUL for 3, 4, 6, 8, 12, 16, 24, 32 and 48: 0, 1, 2, ... 8. */
 #define MULTIPLIER_CODE                                                                                      \
     ((THIMBLE_PLL_N >= 48u   ? 8u                                                                            \
       : THIMBLE_PLL_N >= 32u ? 7u                                                                            \

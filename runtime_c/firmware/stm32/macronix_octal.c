@@ -120,7 +120,7 @@ static void finish(uint32_t flag, uint32_t clear)
     thimble_wait_clear(AT(SR), BITS(SR_BUSY));
 }
 
-/* What the controller does next, and the phases of the command. */
+/* Sets the controller's next function, and the phases of the command. */
 static void begin(uint32_t function, uint32_t phases, uint32_t dummy_cycles)
 {
     THIMBLE_REGISTER(AT(CR)) = function | BITS(CR_APMS) | BITS(CR_EN);

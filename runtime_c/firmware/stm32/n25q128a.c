@@ -21,7 +21,7 @@
 #define DUMMY_CYCLES 10u
 #define CONFIGURATION ((DUMMY_CYCLES << 4) | 0xBu)
 
-/* Modes of each phase: one line, four lines. What CCR does: write, poll, map. */
+/* Modes of each phase: one line, four lines. Functions of CCR: write, poll, map. */
 #define ONE_LINE 1u
 #define FOUR_LINES 3u
 #define POLL (2u << QUADSPI_CCR_FMODE_Pos)

@@ -15,7 +15,7 @@ static void flash_up(void)
     thimble_wait_for(FLASH_ACR, FLASH_ACR_LATENCY, THIMBLE_FLASH_WAIT_STATES);
 }
 
-/* What MSIS is made of may be changed while it is off, or while it is ready. */
+/* The source of MSIS may be changed while it is off, or while it is ready. */
 static void choose_msis(uint32_t made_of)
 {
     THIMBLE_REGISTER(RCC_CR) |= RCC_CR_MSISON;

@@ -12,7 +12,7 @@
 #define PLL_FACTORS                                                                                          \
     (RCC_PLL1CFGR_PLL1SRC_1 | INTO_RANGE | ((THIMBLE_PLL_M - 1u) << RCC_PLL1CFGR_PLL1M_Pos) |                \
      RCC_PLL1CFGR_PLL1REN)
-/* Of the radio's bus, while the PLL is the core's clock: by 1, 2, 3, 4 or 6. */
+/* The divider of the radio's bus while the PLL is the core's clock: 1, 2, 3, 4 or 6. */
 #define AHB5_CODE                                                                                            \
     (THIMBLE_AHB5_DIVIDER == 1u ? 0u : THIMBLE_AHB5_DIVIDER == 6u ? 7u : THIMBLE_AHB5_DIVIDER + 2u)
 
