@@ -386,7 +386,7 @@ def _given(name: str, text: str) -> Any:
 
 def _print(shown: Sequence[SweepRow], swept: Swept, out: Path) -> None:
     console = output_console()
-    first = sorted(shown, key=lambda row: row.ok)[:_SHOWN]  # what failed before the rest
+    first = sorted(shown, key=lambda row: row.ok)[:_SHOWN]  # failed rows first
     console.print(sweep_table(first if len(shown) > _SHOWN else shown))
     if len(shown) > _SHOWN:
         console.print(f"... and {len(shown) - _SHOWN:,} more in {out}", markup=False)

@@ -146,7 +146,7 @@ class SerialTransport:
     def _open(self, port: str) -> object:
         open_port: Any = serial.serial_for_url
         alone = {"exclusive": True, "write_timeout": _WRITE_SECONDS}
-        options = alone if self._local else {}  # what RFC 2217 knows nothing of
+        options = alone if self._local else {}  # unknown to RFC 2217
         opened = open_port(port, baudrate=self._baud, timeout=_POLL_SECONDS, **options)
         try:
             _claim(opened, alone=True)

@@ -200,7 +200,7 @@ class _Walk:
             for (name, (along, _)), length in zip(lengths.items(), shape[2:], strict=True)
         )
         if any(length <= 0 for _, _, length in operands):
-            return 0, ()  # of a scheme that is invalid
+            return 0, ()  # the scheme is invalid
         part = Part(shape[2] if operands else 0, shape[0], shape[1], begin)
         return self.estimator.costs.block(op, split, part, operands)
 
@@ -280,7 +280,7 @@ class _Walk:
             if window.home is Home.RUN:
                 ends = (index - start for index in (reads.begin, low, high, *after))
                 self.reads[step.output, reader] = Read(*(index * unit for index in ends))
-            else:  # what is cut out of it is a copy
+            else:  # a part cut out of it is a copy
                 whole = (step.end - start) * unit
                 none = np.zeros_like(whole)
                 stays = np.where((ending[-1] > 0) | (reads.begin > start), whole, 0)

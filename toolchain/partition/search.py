@@ -44,7 +44,7 @@ def pareto_front(task: Task, watch: Watch) -> Front:
     roomy = tuple(tuple(_front(chains, share)) for share in _ROOM)
     points, total = tuple(_front(chains)), search.all_of.total
     unsplit = Point(max(search.all_of.step_bytes), 0, ())
-    if points and points[0].peak_bytes >= unsplit.peak_bytes:  # what is split there saves nothing
+    if points and points[0].peak_bytes >= unsplit.peak_bytes:  # a split there saves nothing
         points = (unsplit, *points[1:])
     return Front(points, total, watch.seconds, watch.stopped, roomy)
 

@@ -53,7 +53,7 @@ def nearly_free(
         return plan
     front = split_front(plan, options.for_nearly_free, costs, report, most_calls=_MOST_CALLS)
     if front.stopped == CTRL_C:
-        raise KeyboardInterrupt  # of a search that nobody asked for, nothing is kept
+        raise KeyboardInterrupt  # nobody asked for this search
     most = NEARLY_FREE + (0 if size_bytes <= allowed_bytes else _least(front, allowed_bytes))
     smallest = _smallest(plan, front, most, options, report, costs or predicted_model(target))
     whole_flash, flash = (estimated_need(made).flash_bytes for made in (plan, smallest))

@@ -67,8 +67,8 @@ _ALIKE = frozenset({"average_pool2d", "max_pool2d", "resize_bilinear"})
 """Kinds that compute, and whose kernels in LiteRT take no other scale for the output."""
 _LEFT = frozenset(
     {
-        *("assign", "cast", "dequantize", "fill", "quantize"),  # of types, not of a scale
-        *("detection_postprocess", "lstm", "svdf"),  # states, and boxes
+        *("assign", "cast", "dequantize", "fill", "quantize"),  # change types, not a scale
+        *("detection_postprocess", "lstm", "svdf"),  # have states, or make boxes
         "scatter_nd",  # LiteRT's empty places are the byte 0, whatever the zero point
     }
 )

@@ -190,5 +190,5 @@ def serve(source: IO[bytes], target: IO[bytes], answer: Callable[..., Any] = _an
 
 if __name__ == "__main__":
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a runtime prints is no reply
+    os.dup2(2, 1)  # a runtime's prints are no reply
     serve(sys.stdin.buffer, replies)

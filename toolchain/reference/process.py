@@ -94,7 +94,7 @@ class RuntimeProcess:
 def _end(process: subprocess.Popen[bytes], said: Any) -> None:
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            with contextlib.suppress(OSError):  # what it has not read, having crashed
+            with contextlib.suppress(OSError):  # it crashed before it read all
                 pipe.close()
     process.kill()
     process.wait()

@@ -57,7 +57,7 @@ class DaskPool:
         self._levels = [(handler, handler.level) for handler in handlers]
 
     def __enter__(self) -> Self:
-        for handler, _ in self._levels:  # what it logs of a lost scheduler, `_report` says
+        for handler, _ in self._levels:  # `_report` tells of a lost scheduler
             handler.setLevel(logging.CRITICAL + 1)
         return self
 
@@ -138,7 +138,7 @@ class DaskPool:
 
     def _heard(self, key: str, done: Any) -> Ended | None:
         if self._futures.get(key, self) is not done:
-            return None  # of a scheduler that is no more
+            return None  # its scheduler is gone
         del self._futures[key]
         if done.status == "finished":
             where, value = done.result()

@@ -117,7 +117,7 @@ class Importer:
         try:
             self._step(node)
         except RefusedError as error:
-            self._values.absorbed = before  # what it would have computed, too, is read by itself
+            self._values.absorbed = before  # read them by themselves
             self._report(node, error.why, error.remedy)
         except (UnsupportedError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             if isinstance(error, UnsupportedError):
