@@ -206,8 +206,8 @@ class Skyline:
     def _question(self, part: _Part) -> tuple[int, list[int]]:
         """A section, and the shapes that may rest at its floor, best first.
 
-        Only a section is asked in which these all lie flat, so that nothing else can get below
-        one of them: then in any canonical placement one of them rests there, or none does.
+        All these shapes lie flat there, so that nothing else can get below one of them. In any
+        canonical placement one of them rests there, or none does.
         """
         sections = [k for k in range(part.first, part.last) if self._free[k]]
         self._spent += _NS_TO_ASK * (part.last - part.first)

@@ -38,7 +38,7 @@ _HEAVY_BLOCKS, _HEAVY_STEPS = 400, 20
 """About so many of the blocks that live at the heaviest steps go into every core; the steps are
 a twentieth of all apart."""
 _PINNED_SHARE, _PINNED_STEPS = 5, 50
-"""Pinned is what lives for a fifth of all steps, and for so many."""
+"""Blocks that live for a fifth of all steps, and for so many, are pinned."""
 _PERIODS = (2, 1, 4, 3)
 """How many blocks of the operator ago an offset is looked for; strides of 2 make periods of 2."""
 _ALONE, _ALONE_EFFORT = 150, 0.2

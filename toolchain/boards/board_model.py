@@ -1,4 +1,4 @@
-"""Boards: what is soldered around a chip, and what was chosen for it."""
+"""Boards: parts that are soldered around a chip, and settings that were chosen for it."""
 
 from __future__ import annotations
 

@@ -207,9 +207,9 @@ class Chip:
     that is not its name and `xx`.
 
     `most_clock_hz`: of the core, in the voltage scale that the firmware chooses; 0 for this
-    computer, which has no banks. `firmware_sources` and `defines` are what every board with this
-    chip needs, `wait_states_define` the macro that tells them the wait states of the first bank,
-    and `needs` macros that each board has to define, with what they mean.
+    computer, which has no banks. Every board with this chip needs `firmware_sources` and `defines`.
+    `wait_states_define`: the macro for the wait states of the first bank. `needs`: macros that each
+    board has to define, with their meanings.
     """
 
     name: str

@@ -172,7 +172,7 @@ class FirmwareEntry:
 
 @dataclass(frozen=True)
 class ChipEntry:
-    """A chip's file, with what it has from its family's; `without`: UARTs of those that the chip
+    """A chip's file, with the tables of its family's; `without`: UARTs among them that the chip
     lacks.
     """
 
@@ -233,7 +233,7 @@ class UsbEntry:
 
 @dataclass(frozen=True)
 class BoardEntry:
-    """A board's file. `memory` and `timing` are those of what lies beside the chip."""
+    """A board's file. `memory` and `timing` are those beside the chip."""
 
     title: Line
     chip: Word

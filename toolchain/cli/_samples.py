@@ -140,8 +140,8 @@ def labels_for(
     outputs: tuple[End, ...],
     classes: str = "",
 ) -> dict[str, tuple[str, ...]]:
-    """The labels of each output: those of the file for the outputs that have so many classes, or
-    for the one named `classes`, which holds the numbers of boxes' classes.
+    """The labels of each output. Labels of the file go to the outputs that have as many classes, or
+    to the one named `classes`, which holds the numbers of boxes' classes.
 
     Raises InputError where no output has.
     """

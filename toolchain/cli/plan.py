@@ -40,9 +40,8 @@ def command(
 
     Code size is an estimate here. Latency is in cycles, and milliseconds at the board's clock:
     predicted by formula for operators of which `thimble cost` has neither a measurement nor one
-    modelled from a trace. `--pareto` adds what there is to choose from by splitting operators
-    and by spending flash; `compile --choice` takes a row of it. Exits 1 if the model does not fit
-    the board.
+    modelled from a trace. `--pareto` adds a list of choices, by splitting operators and by spending
+    flash; `compile --choice` takes a row of it. Exits 1 if the model does not fit the board.
 
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """

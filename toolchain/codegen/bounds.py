@@ -26,9 +26,9 @@ def check_call(op: Op, graph: Graph, kernel: Kernel, pitches: Mapping[str, int])
     """Raise UnsupportedError unless all calls of a kernel stay within their operands.
 
     `pitches` gives the bytes from row to row of images that are strided views
-    (`ArenaPlan.pitches`). Inputs, constants and scratch must be at least as large as what is read
-    of them; outputs must be written completely, and no more. Every number in the C text, every
-    index and every size in bytes must fit int32, and every shift must be below 32.
+    (`ArenaPlan.pitches`). Calls must read no byte beyond inputs, constants and scratch, and must
+    write outputs completely and no more. Every number in the C text, every index and every size in
+    bytes must fit int32, and every shift must be below 32.
     """
     calls = calls_at(op, kernel, pitches)
     for name, value in (pair for call in calls for pair in call.integers()):

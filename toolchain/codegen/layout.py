@@ -27,9 +27,9 @@ def _wrapped(line: str) -> list[str]:
 def _break(line: str, indents: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     """Where to end the line, and the indents of its rest; 0 where it has no good place.
 
-    That is the last comma on the page that lies in the fewest brackets. `indents`: how far to
-    indent what lies in each of the brackets that are open where the line begins, outermost first,
-    after the indent of what lies in none.
+    That is the last comma on the page that lies in the fewest brackets. `indents`: the indent
+    outside of all brackets, then that inside of each bracket that is open where the line begins,
+    outermost first.
     """
     opened = list(indents)
     best: tuple[int, tuple[int, ...]] = (0, indents)

@@ -182,7 +182,7 @@ def lacked_share(share: float, cache: Cache) -> float:
 
 
 def geometry(code: Cache, constants: Cache) -> str:
-    """The name of the file: what a miss brings in, how many of those in a set, and sets."""
+    """The name of the file, by caches: bytes that a miss brings in, lines in a set, and sets."""
     words = (
         f"{c.filled_bytes}x{c.line_bytes // c.filled_bytes * c.ways}x{c.sets}"
         for c in dict.fromkeys((code, constants))

@@ -16,8 +16,8 @@ _BARRIERS = frozenset({"isb", "dmb", "dsb", "mrs", "msr"})
 
 @dataclass(frozen=True)
 class Armv6M:
-    """`refill_cycles`: what a branch adds when it is taken; one that calls, or that loads the
-    address, adds one more. `barrier_cycles`: of barriers and special registers.
+    """`refill_cycles`: cycles that a taken branch adds; a call, or a branch that loads its address,
+    adds one more. `barrier_cycles`: of barriers and special registers.
     """
 
     name: str

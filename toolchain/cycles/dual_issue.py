@@ -191,9 +191,9 @@ def _apart(older: Instruction, younger: Instruction) -> bool:
 class Rules:
     """Rules of a core beyond LLVM's model, from its documents or from measurements on silicon.
 
-    `form`: the timing of an instruction, given what the table says of it. `bypass`: cycles added
-    to the latency of a result from one instruction to another. `apart`: whether two instructions
-    that could be issued together are not. `early`: whether an instruction that is the first of its
+    `form`: the timing of an instruction, given that of the table. `bypass`: cycles added to the
+    latency of a result from one instruction to another. `apart`: whether two instructions that
+    could be issued together are not. `early`: whether an instruction that is the first of its
     cycle, and whose operands were there a cycle before, gives its result to the second of its cycle
     (an ALU in an earlier stage of the pipeline). `open_slot`: cycles that the last instruction of a
     block takes when another could have been issued with it.

@@ -229,8 +229,8 @@ def bytes_used(elf: Path, banks: Sequence[Memory]) -> Mapping[str, int]:
 def stands_for(bank: Memory, target: Sequence[Memory], used_bytes: int = 0) -> Memory:
     """The bank of a target that is meant where a firmware uses `bank` of the board that ran it.
 
-    RAM stands for RAM, where there is any. The first is taken of those that may hold most of what
-    `bank` may hold, if `used_bytes` fit in it; where they fit in none, the largest.
+    RAM stands for RAM, where there is any. Banks that share most contents with `bank` go first: the
+    first of them in which `used_bytes` fit is taken; where they fit in none, the largest.
     """
     candidates = [memory for memory in target if memory.kind is bank.kind] or target
     roomy = [memory for memory in candidates if memory.size_bytes >= used_bytes]

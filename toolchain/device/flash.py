@@ -66,8 +66,8 @@ _NO_LOADER = "no boot loader answers: hold BOOT0 high and reset the board"
 
 @dataclass(frozen=True)
 class Runner(ABC):
-    """A flashing tool. `options` are those of the board's file; `beside` among them is what the
-    tool needs to write the memory beside the chip.
+    """A flashing tool. `options` are those of the board's file; the tool needs `beside` among them
+    to write the memory beside the chip.
 
     `probe` is the serial number of the debug probe, '' if there is only one. `under_reset`: the
     chip is held in reset while the probe connects. `writes_beside`: the firmware has something in

@@ -23,9 +23,9 @@ class CodeOperator:
 
 @dataclass(frozen=True)
 class ExternalWeights:
-    """Constants that lie outside of the code: the bytes of their blob, and what the code takes for
-    granted of them, by name (`codegen.blob.Layout`). `address`: where another tool puts them; None:
-    a firmware holds them. `fetched`: the code fetches them to its arena, a few at a time.
+    """Constants that lie outside of the code: the bytes of their blob, and the layout that the code
+    takes for granted, by name (`codegen.blob.Layout`). `address`: where another tool puts them;
+    None: a firmware holds them. `fetched`: the code fetches them to its arena, a few at a time.
     """
 
     data: bytes

@@ -128,8 +128,8 @@ class Tensor:
 
     @cached_property
     def identity(self) -> Hashable:
-        """Shape, element type, quantisation and constant: what it is but for its name
-        (`ir.identity`). Its constant must not change.
+        """The tensor but for its name (`ir.identity`): shape, element type, quantisation and
+        constant. Its constant must not change.
         """
         return identity_of((self.shape, self.dtype, self.quantisation, self.constant))
 

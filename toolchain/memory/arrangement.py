@@ -160,7 +160,7 @@ def _orders(
 def _move(
     problem: MemoryProblem, follows: list[list[int]], order: tuple[int, ...], rng: random.Random
 ) -> tuple[int, ...]:
-    """Move one operator to somewhere between what it waits for and what waits for it."""
+    """Move one operator to another place between its predecessors and its successors."""
     position = {op: step for step, op in enumerate(order)}
     op = rng.choice(order)
     first = max((position[other] for other in problem.predecessors[op]), default=-1) + 1

@@ -304,8 +304,8 @@ class _Walk:
         return Written(halo, halo, (step.end - window.begin) * unit)
 
     def _shrink(self, change: Ints, during: Ints, name: str, lengths: Sequence[Ints]) -> Ints:
-        """Let a window shrink after each reader to what the others and later blocks read of it;
-        the bytes that the last reader finds."""
+        """Let a window shrink after each reader to the indices that others and later blocks read.
+        Returns the bytes that the last reader finds."""
         left = during
         readers = [at for at, _ in self.program.readers[name]]
         waiting = [self.program.steps[at].computed for at in readers]

@@ -34,10 +34,9 @@ class Mode(Enum):
     """How neighbouring blocks get indices that both need.
 
     SLIDING computes every index once and keeps what later blocks read. TILES keeps nothing and
-    computes it again. NARROW slides, but keeps what a wide tensor is made from instead of it: an
-    index of it that several blocks read is computed again from the same index of its operands,
-    which are narrower. Example: of the 1x1 expansion in front of a depthwise convolution nothing is
-    kept.
+    computes it again. NARROW slides, but keeps the narrower operands of a wide tensor instead of
+    it: an index of it that several blocks read is computed again from that index of its operands.
+    Example: of the 1x1 expansion in front of a depthwise convolution nothing is kept.
     """
 
     SLIDING = "sliding"

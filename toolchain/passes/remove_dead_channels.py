@@ -277,7 +277,8 @@ def _fill_group(mask: Mask) -> bool:
 
 
 def _demand(op: Op, graph: Graph, known: Mapping[str, _Known], kept: Mapping[str, Mask]) -> None:
-    """Add what the operator needs of its inputs, and what its outputs must have with them."""
+    """Add the channels that the operator needs of its inputs, and those that its outputs then must
+    have."""
     if _sums_channels(op, graph):
         source = op.inputs[INPUT]
         kept[source][:] |= _needed(op, graph, known[source], kept[op.outputs[0]])

@@ -81,8 +81,8 @@ class Choices:
 
     def rows(self, planned: Plan) -> tuple[tuple[FrontRow, ...], Latency]:
         """The choices that no other is better than, each with the figures of its plan, and the
-        latency of the first, against which slowdowns are. `planned`: what the options alone give;
-        it is among them as choice 0, unless one of them is better.
+        latency of the first, against which slowdowns are. `planned`: the plan of the options alone,
+        which is choice 0 among them, unless one of them is better.
         """
         plans, splits, count = [planned], [_split_of(planned)], len(self.ways)
         for number in range(1, count + 1):

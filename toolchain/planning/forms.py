@@ -43,9 +43,8 @@ class Way:
 def quick_forms(
     lowered: Lowered, costs: CostModel, spare: int, most_scratch: Sequence[int]
 ) -> Forms:
-    """The forms that save most time within so many bytes of flash, of those that take at most so
-    many bytes of scratch and of distance between input and output as `most_scratch` says for each
-    operator.
+    """The forms that save most time within so many bytes of flash. `most_scratch`: for each
+    operator, the most bytes that scratch and the distance between input and output may take.
     """
     candidates: dict[str, list[tuple[Way, str]]] = {}
     for number, kernel in enumerate(lowered.kernels):

@@ -62,9 +62,9 @@ class _Block:
 
 
 def spend_room(plan: Plan, costs: CostModel, spare: int, most_bytes: int = 0) -> Plan:
-    """The plan with quicker kernels whose scratch fits beside what is live while they run: those
-    with more scratch, and those whose constants take more flash, of which there are `spare` bytes
-    beyond what the plan takes.
+    """The plan with quicker kernels whose scratch fits beside the bytes that are live while they
+    run: kernels with more scratch, and kernels whose constants take more flash, of which `spare`
+    bytes are left.
 
     The order and the place of every tensor stay, and so does the arena, but for `most_bytes` to
     which the latter may make it grow. An arena that is spread over banks is left as it is.

@@ -41,7 +41,7 @@ class Round(Protocol):
 
 
 def tuning_table(rounds: Sequence[Round]) -> Table:
-    """A line for each plan: its cost, what that rests on, and what was timed after it."""
+    """A line for each plan: its cost, the basis of that, and the kernels timed after it."""
     table = Table(header_style="bold", title="tuning", title_justify="left")
     table.add_column("plan", justify="right")
     headings = ("one inference", "time", "change", "basis", "known share", "arena", "operators")

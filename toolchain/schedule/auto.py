@@ -106,8 +106,8 @@ class _Searcher:
 def _close(problem: Compiled, bounds: _Bounds, work: Work) -> None:
     """Bring the bounds together, or as near as the work allows.
 
-    The next turn goes to the search that has spent the least for what it achieved, so those that
-    get on with this graph run on, and none is left behind for ever.
+    The next turn goes to the search that has spent the least for its gains. So a search that gains
+    on this graph goes on, and none waits for ever.
     """
     if bounds.closed or work.over:
         return

@@ -4,8 +4,8 @@
     if estimate.ram_bytes <= 64 * 1024 and estimate.milliseconds <= 20: ...
 
 No file is written and no C is generated; a network of MobileNet's size takes some tens of
-milliseconds. A float model is taken as what int8 makes of it, whatever its weights are: size and
-time of int8 code hardly depend on them.
+milliseconds. A float model is estimated as its int8 form with made-up weights: size and time of
+int8 code hardly depend on them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Cases of a sweep: combinations of model, board and options, and the key of each.
 
-A result depends on nothing but what its key covers: the bytes of the model file and its name, what
-is done, the board's files, the options, and the tool: Thimble's own files, the compiler, CMSIS-NN,
-the packages that plan or judge, and the known latencies of the board's kernels.
+A result depends on nothing beside its key: the bytes of the model file and its name, the work, the
+board's files, the options, and the tool: Thimble's own files, the compiler, CMSIS-NN, the packages
+that plan or judge, and the known latencies of the board's kernels.
 """
 
 from __future__ import annotations

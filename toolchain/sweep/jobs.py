@@ -1,4 +1,4 @@
-"""The dispatcher: jobs to workers, each once, with what only one of them may hold at a time.
+"""The dispatcher: jobs to workers, each once, with resources that only one job may hold at a time.
 
 A pool runs jobs and says how each ended. A worker that dies costs its job alone, which is begun
 again on another, a few times; then the job is what kills workers, and that is its result. Where

@@ -1,4 +1,4 @@
-"""A sweep: its cases, what is known of them, and the rest on a pool of workers."""
+"""A sweep: its cases, the known results, and the others on a pool of workers."""
 
 from __future__ import annotations
 

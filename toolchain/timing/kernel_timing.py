@@ -143,8 +143,8 @@ def _alone(op: Op, graph: Graph) -> Graph:
 
 
 def timed_unit(board: Board, port: str | None = None) -> str:
-    """The unit of what `time_kernels` finds: cycles, but for an emulated board that cannot be
-    traced here.
+    """The unit in which `time_kernels` counts: cycles, but instructions for an emulated board that
+    cannot be traced here.
     """
     return INSTRUCTIONS if no_cycles(board, port) else CYCLES
 
@@ -165,8 +165,8 @@ def time_kernels(
     an emulated board's cannot be modelled here.
 
     If the line stays broken, LinkError is raised, and the next call continues where this one
-    stopped. `read_as`: another board, as whose time what an emulated one executes is read and
-    stored; errors are those of `find_reader`.
+    stopped. `read_as`: another board; the trace of an emulated one is read and stored as its time.
+    Errors are those of `find_reader`.
     """
     target = find_board(board)
     if target.is_host or target.counter is None:

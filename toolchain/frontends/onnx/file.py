@@ -289,7 +289,7 @@ def _in_order(
 
 
 def _read_within(graph: onnx.GraphProto) -> set[str]:
-    """Names that the operators of a branch or body read, those of graphs inside of it included."""
+    """Names that the operators of a branch or body read, graphs inside of it included."""
     names: set[str] = {end.name for end in graph.output}
     for node in graph.node:
         names.update(node.input)

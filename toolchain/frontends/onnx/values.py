@@ -1,7 +1,7 @@
 """Values of an ONNX file's tensors: activations and constants of the graph.
 
-It is filled operator by operator while the file is walked. It answers what the readers of operators
-ask about their inputs and about what follows them.
+It is filled operator by operator while the file is walked. It answers questions of the readers
+about an operator's inputs, and about the operators behind it.
 """
 
 from __future__ import annotations

@@ -240,7 +240,8 @@ class _Reader(ComposedReader):
                 self._tensors[tensor.name] = tensor
 
     def _check_order(self, op: FileOp) -> None:
-        """Raise InputError if the operator reads what is not there, or writes what is."""
+        """Raise InputError if the operator reads a tensor that is not computed yet, or writes one
+        that is."""
         for index in op.inputs:
             if index != -1 and index not in self._known:
                 raise InputError(

@@ -13,7 +13,8 @@ _COMPILED = (
     ("NeutronGraph", "NXP's eIQ Neutron", "the Neutron converter"),
     ("XC_", "XMOS's xcore", "xcore-opt"),
 )
-"""How the custom operators of compiled files begin, what runs them, and what made them."""
+"""Beginnings of the names of compiled files' custom operators, with their processor and
+compiler."""
 QUANTISE = (
     "quantise the model fully to int8: `thimble quantize MODEL --data FILES -o OUT`, or when it is "
     "converted: converter.optimizations = [tf.lite.Optimize.DEFAULT], a representative_dataset, "
