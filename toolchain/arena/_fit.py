@@ -93,6 +93,7 @@ def fit(problem: ArenaProblem, order: Iterable[int]) -> tuple[int, ...]:
 
 
 def live_blocks(problem: ArenaProblem) -> list[int]:
+    """Indices of the blocks that are live at some step, ascending."""
     return [i for i, block in enumerate(problem.blocks) if block.start < block.end]
 
 

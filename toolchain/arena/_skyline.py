@@ -44,6 +44,8 @@ class Choice(Enum):
 
 
 class Verdict(Enum):
+    """The outcome of a search within one capacity; STOPPED: its work is used up."""
+
     FOUND = "found"
     IMPOSSIBLE = "impossible"
     STOPPED = "stopped"

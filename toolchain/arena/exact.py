@@ -98,6 +98,8 @@ class _Bounds:
 
 
 class Exact:
+    """The default allocator; see the module."""
+
     name = "exact"
 
     def place(

@@ -56,6 +56,7 @@ def output_console() -> Console:
 
 
 def error_console() -> Console:
+    """The console for progress and errors, on standard error."""
     return _Plain(stderr=True, soft_wrap=True)
 
 

@@ -153,6 +153,8 @@ class Object:
 
 @dataclass(frozen=True)
 class Loop:
+    """A `for` around a call: `variable` goes from 0 to before `count`."""
+
     kind: ClassVar[str] = "loop"
     variable: str
     count: Leaf

@@ -278,6 +278,8 @@ def parse_hello(payload: bytes) -> Hello:
 
 
 def parse_describe(payload: bytes) -> TensorInfo:
+    """Parse the reply to DESCRIBE. Raises LinkError if it is too short, or names an unknown
+    type."""
     if len(payload) < _DESCRIBE.size:
         raise LinkError("the board's description of a tensor is too short")
     size, code = _DESCRIBE.unpack_from(payload)
@@ -302,6 +304,7 @@ _OUTCOME = struct.Struct("<iQ5s")
 
 
 def parse_outcome(payload: bytes) -> Outcome:
+    """Parse the reply to RUN or TIME. Raises LinkError if its length is wrong."""
     if len(payload) != _OUTCOME.size:
         raise LinkError(f"the board's outcome of a run has {len(payload)} bytes")
     return Outcome(*_OUTCOME.unpack(payload))

@@ -228,6 +228,7 @@ def _profile(runs: Sequence[LiveRun], size_bytes: int) -> tuple[LiveRun, ...]:
 
 
 def scratch_name(op: str) -> str:
+    """The name of an operator's scratch."""
     return f"{op}{_SCRATCH}"
 
 

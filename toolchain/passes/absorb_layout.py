@@ -16,6 +16,8 @@ from toolchain.passes._rewrite import reading, renamed
 
 @dataclass(frozen=True)
 class AbsorbLayout:
+    """Leave transposes between NCHW and NHWC at the model's ends to the caller."""
+
     def run(self, prepared: Prepared) -> Prepared:
         boundaries = {boundary.tensor: boundary for boundary in prepared.boundaries}
         graph = prepared.graph

@@ -20,6 +20,8 @@ from toolchain.passes._rewrite import reading, renamed
 
 @dataclass(frozen=True)
 class ConvertEnds:
+    """Make float32 and uint8 ends of the model integers that the caller converts."""
+
     def run(self, prepared: Prepared) -> Prepared:
         graph, boundaries = prepared.graph, list(prepared.boundaries)
         taken = {boundary.tensor for boundary in boundaries}

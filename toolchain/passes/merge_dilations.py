@@ -40,6 +40,8 @@ class _Chain:
 
 @dataclass(frozen=True)
 class MergeDilations:
+    """Merge the operators around a convolution on every d-th pixel into its dilation."""
+
     def run(self, prepared: Prepared) -> Prepared:
         graph = prepared.graph
         dilated: dict[str, tuple[Op, ...]] = {}

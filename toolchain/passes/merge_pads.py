@@ -28,6 +28,8 @@ _ROWS, _COLUMNS = 1, 2
 
 @dataclass(frozen=True)
 class MergePads:
+    """Merge a pad into the convolutions or max pools that read it."""
+
     def run(self, prepared: Prepared) -> Prepared:
         graph = prepared.graph
         merged: dict[int, Op] = {}

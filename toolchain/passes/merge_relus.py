@@ -18,6 +18,8 @@ from toolchain.passes._pass import Prepared
 
 @dataclass(frozen=True)
 class MergeRelus:
+    """Merge a ReLU into the operator before it."""
+
     def run(self, prepared: Prepared) -> Prepared:
         graph = prepared.graph
         merged: dict[int, Op] = {}

@@ -11,6 +11,8 @@ from toolchain.passes._rewrite import live_ops
 
 @dataclass(frozen=True)
 class MergeReshapes:
+    """Let a reshape of a reshape read the first one's input."""
+
     def run(self, prepared: Prepared) -> Prepared:
         graph = prepared.graph
         source: dict[str, str] = {}

@@ -15,6 +15,8 @@ from toolchain.passes._pass import Prepared
 
 @dataclass(frozen=True)
 class MergeSpectra:
+    """Merge operators that keep parts of one Fourier transform."""
+
     def run(self, prepared: Prepared) -> Prepared:
         graph = prepared.graph
         merged: list[Op] = []

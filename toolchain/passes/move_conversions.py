@@ -18,6 +18,8 @@ _MOVERS = frozenset({"reshape", "transpose"})
 
 @dataclass(frozen=True)
 class MoveConversions:
+    """Move QUANTIZE in front of, and DEQUANTIZE behind, operators that only move data."""
+
     def run(self, prepared: Prepared) -> Prepared:
         graph = prepared.graph
         while (moved := _move_one(graph)) is not None:

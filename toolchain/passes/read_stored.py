@@ -16,6 +16,8 @@ _KINDS = frozenset({"detection_postprocess"})
 
 @dataclass(frozen=True)
 class ReadStored:
+    """Let operators that dequantise by themselves read int8."""
+
     def run(self, prepared: Prepared) -> Prepared:
         graph = prepared.graph
         stored = {

@@ -48,6 +48,8 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RemoveDeadChannels:
+    """Remove channels that cannot change an output."""
+
     def run(self, prepared: Prepared) -> Prepared:
         graph = prepared.graph
         known = _constants(graph)

@@ -22,6 +22,8 @@ _MOVERS = frozenset({"concat", "pad", "quantize", "reshape", "slice", "transpose
 
 @dataclass(frozen=True)
 class RemoveIdentities:
+    """Remove operators that change no byte."""
+
     def run(self, prepared: Prepared) -> Prepared:
         graph = prepared.graph
         source: dict[str, str] = {}

@@ -82,6 +82,7 @@ def flash_spent(plan: Plan, costs: CostModel) -> FlashSpent:
 
 
 def check_flash(plan: Plan, options: PlanOptions) -> None:
+    """Raise DoesNotFitError where the plan, by estimate, needs more flash than `options` allow."""
     need = estimated_need(plan)
     if options.flash_bytes is not None and need.flash_bytes > options.flash_bytes:
         raise DoesNotFitError(

@@ -126,6 +126,7 @@ def known_forms(kernel: Kernel, lowered: Lowered) -> tuple[Kernel, ...]:
 
 
 def roomy(form: Kernel) -> Iterable[Kernel]:
+    """A form of a kernel with all its variants, those with more scratch first."""
     return (*form.roomier(), form)
 
 
@@ -135,6 +136,7 @@ def _cycles(lowered: Lowered, number: int, kernel: Kernel, costs: CostModel) -> 
 
 
 def with_kernel(lowered: Lowered, number: int, kernel: Kernel) -> Lowered:
+    """The lowered graph with another kernel for operator `number`."""
     kernels = (*lowered.kernels[:number], kernel, *lowered.kernels[number + 1 :])
     return replace(lowered, kernels=kernels)
 

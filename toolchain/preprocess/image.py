@@ -46,6 +46,8 @@ class PixelFormat(StrEnum):
 
 
 class Resize(StrEnum):
+    """How an image is resized, by Pillow's names."""
+
     NEAREST = "nearest"
     BILINEAR = "bilinear"
 

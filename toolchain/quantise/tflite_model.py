@@ -38,6 +38,8 @@ _LEAST_SCALE = 2.0**-26
 
 @dataclass
 class Range:
+    """The least and greatest value of a tensor so far, 0.0 included."""
+
     low: float = 0.0
     high: float = 0.0
 
@@ -65,6 +67,7 @@ def object_of(data: bytes) -> Any:
 
 
 def bytes_of(model: Any) -> bytes:
+    """The file of a model that `object_of` gave."""
     make: Any = flatbuffers.builder.Builder
     builder = make(1 << 16)
     builder.Finish(model.Pack(builder), _IDENTIFIER)
@@ -195,6 +198,7 @@ def made_object(name: str) -> Any:
 
 
 def add_buffer(model: Any, values: NDArray[Any]) -> int:
+    """Add a buffer with these values; return its number."""
     made = made_object("BufferT")
     made.data = np.frombuffer(np.ascontiguousarray(values).tobytes(), np.uint8)
     model.buffers.append(made)

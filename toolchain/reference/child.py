@@ -134,6 +134,7 @@ def read_message(source: IO[bytes]) -> tuple[dict[str, Any], list[bytes]]:
 
 
 def write_message(target: IO[bytes], message: dict[str, Any], parts: Sequence[bytes] = ()) -> None:
+    """Write a message as `read_message` reads it, and flush."""
     target.write(json.dumps({**message, "parts": [len(part) for part in parts]}).encode() + b"\n")
     for part in parts:
         target.write(part)

@@ -28,6 +28,7 @@ def share(part: float, whole: float) -> str:
 
 
 def shape(dimensions: tuple[int, ...]) -> str:
+    """A shape as text: `1x8x8x16`, or `scalar`."""
     return "x".join(str(d) for d in dimensions) or "scalar"
 
 

@@ -29,6 +29,8 @@ def kahn_order(problem: MemoryProblem) -> list[int]:
 
 
 class Kahn:
+    """The queue as a scheduler."""
+
     name = "kahn"
 
     def schedule(

@@ -12,6 +12,8 @@ from toolchain.search import Stopwatch
 
 
 class ReversePostOrder:
+    """Reverse post-order as a scheduler."""
+
     name = "rpo"
 
     def schedule(

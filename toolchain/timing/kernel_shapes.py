@@ -66,6 +66,8 @@ def _pair(entry: Mapping[str, Any], name: str) -> tuple[int, int]:
 
 
 def graph_of_shape(entry: Mapping[str, Any]) -> Graph:
+    """A graph of one operator for an entry. Raises ValueError or KeyError where the entry is
+    invalid."""
     kind = entry["kind"]
     if kind not in _KINDS:
         raise ValueError(f"there are no shapes of kind {kind!r}, only of {', '.join(_KINDS)}")

@@ -28,7 +28,8 @@ _PER_BYTE = 4
 """A byte more of RAM must save so many cycles."""
 
 
-def live_blocks(problem: ArenaProblem) -> list[int]:
+def nonempty_blocks(problem: ArenaProblem) -> list[int]:
+    """Indices of the blocks that have bytes and are live at some step, ascending."""
     return [i for i, b in enumerate(problem.blocks) if b.start < b.end and b.size_bytes]
 
 
@@ -61,7 +62,7 @@ def assign(
     the blocks of a bank need more than its limit. Pairs that share bytes save them only within one
     bank.
     """
-    blocks, live = problem.blocks, live_blocks(problem)
+    blocks, live = problem.blocks, nonempty_blocks(problem)
     model = cp_model.CpModel()
     inside = _members(model, problem, live, limits)
     used = [model.new_int_var(0, max(limit, 0), "") for limit in limits]
@@ -100,7 +101,7 @@ def place_jointly(
     problem: ArenaProblem, banks: Sequence[Bank], accesses: Sequence[int], seconds: float
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Banks and offsets of all blocks; None if none were found within the work limit."""
-    blocks, live = problem.blocks, live_blocks(problem)
+    blocks, live = problem.blocks, nonempty_blocks(problem)
     sizes = [bank.size_bytes for bank in banks]
     successive = filter(problem.successive, problem.shared)
     shared = {(pair.dying, pair.born): pair for pair in successive}

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from toolchain.arena import Allocator
 from toolchain.arena._bounds import load_bound_bytes
-from toolchain.arena.banks.assignment import assign, live_blocks, load_bytes, place_jointly
+from toolchain.arena.banks.assignment import assign, load_bytes, nonempty_blocks, place_jointly
 from toolchain.ir import ArenaProblem, Bank, Spread
 
 SECONDS = 10.0
@@ -33,7 +33,7 @@ def spread(
     `accesses`: bytes read and written of each block.
     """
     limit = SECONDS if time_limit_seconds is None else time_limit_seconds
-    live = live_blocks(problem)
+    live = nonempty_blocks(problem)
     bound = _bound_bytes(problem, live, len(banks))
     largest = max((problem.blocks[i].size_bytes for i in live), default=0)
     room = [bank.size_bytes for bank in banks]
@@ -70,7 +70,7 @@ def _bound_bytes(problem: ArenaProblem, live: Sequence[int], count: int) -> int:
 
 
 def _chosen(problem: ArenaProblem, bank_of: Sequence[int], bank: int) -> list[int]:
-    return [i for i in live_blocks(problem) if bank_of[i] == bank]
+    return [i for i in nonempty_blocks(problem) if bank_of[i] == bank]
 
 
 def _peak(problem: ArenaProblem, bank_of: Sequence[int], bank: int) -> int:

@@ -51,6 +51,9 @@ class End:
 
 @dataclass(frozen=True)
 class FileModel:
+    """A model as its file has it. `constants` are by name; `opset`: that of the standard
+    operators."""
+
     nodes: tuple[Node, ...]
     constants: Mapping[str, Array]
     inputs: tuple[End, ...]

@@ -24,10 +24,12 @@ else:
 
 
 def type_code(data: Array) -> int:
+    """ONNX's number of the array's element type."""
     return int(onnx.helper.np_dtype_to_tensor_dtype(data.dtype))
 
 
 def node_proto(node: Node) -> onnx.NodeProto:
+    """The node as onnx has it. Empty lists among its attributes are left out: they have no type."""
     attributes: dict[str, Any] = {
         name: onnx.numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
         for name, value in node.attributes.items()

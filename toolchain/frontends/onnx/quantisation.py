@@ -89,6 +89,7 @@ def dequantised_constant(node: Node, data: Array, constants: Mapping[str, Array]
 
 
 def transposed_constant(value: OnnxData, permutation: Sequence[int]) -> OnnxData:
+    """`value` transposed; the axis of its scales moves along."""
     q = value.quantisation
     if q is not None and q.axis is not None:
         q = Quantisation(q.scales, q.zero_points, list(permutation).index(q.axis))

@@ -33,6 +33,7 @@ class Unit:
 
 
 def unit(members: Sequence[tuple[int, ...]]) -> Unit:
+    """The unit of these sequences."""
     return Unit(tuple(members), sum(1 << op for chain in members for op in chain))
 
 
