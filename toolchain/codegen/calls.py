@@ -207,6 +207,7 @@ class Printer:
         self._literal = literal
 
     def printed(self, call: KernelCall) -> PrintedCall:
+        """The call as trees, with the variables whose addresses it takes."""
         objects: list[Object] = []
         arguments = tuple(
             (name, self._argument(name, value, objects)) for name, value in call.arguments.items()

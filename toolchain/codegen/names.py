@@ -94,6 +94,7 @@ class Names:
         self._taken = set(taken)
 
     def unique(self, wanted: str) -> str:
+        """`wanted`, with a number behind it where it is taken; it is taken from here on."""
         name, count = wanted, 1
         while name in self._taken:
             count += 1

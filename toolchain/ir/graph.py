@@ -104,6 +104,7 @@ class Graph:
         outputs: Iterable[str],
         states: Iterable[State] = (),
     ) -> Graph:
+        """A graph of these parts. `inputs` and `outputs` are names of tensors."""
         ends = tuple(inputs), tuple(outputs)
         return Graph(
             name, MappingProxyType(_filed(tensors)), _named(ops), *ends, states=tuple(states)

@@ -41,6 +41,7 @@ class Sums:
         self._elements = self._rows = self._agreeing = 0
 
     def add(self, want: NDArray[Any], got: NDArray[Any]) -> None:
+        """Add one sample: the float values and the int8 model's, as real numbers of one shape."""
         exact, error = want.astype(np.float64), got.astype(np.float64) - want.astype(np.float64)
         self._signal += float((exact**2).sum())
         self._noise += float((error**2).sum())

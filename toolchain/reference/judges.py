@@ -46,6 +46,7 @@ class Rule:
     tolerance: tuple[tuple[Runtime, int], ...] = ()
 
     def takes(self, op: FileOp, model: FileModel) -> bool:
+        """Whether the rule is for this operator."""
         if self.codes and op.name not in self.codes:
             return False
         if self.since_version is not None and op.version < self.since_version:

@@ -74,6 +74,7 @@ class GraphBuilder:
         quantisation: Quantisation | None,
         constant: Array | None = None,
     ) -> str:
+        """Add a tensor; return its name, which is `name` where that is free."""
         unique = fresh_name(name, self._taken)
         self._tensors[unique] = Tensor(unique, tuple(shape), dtype, quantisation, constant)
         return unique
@@ -93,6 +94,7 @@ class GraphBuilder:
         inputs: Sequence[str],
         outputs: Sequence[str],
     ) -> None:
+        """Add an operator, named as its first output where `name` is empty."""
         unique = fresh_name(name or outputs[0], self._op_names)
         self._op_names[unique] = None
         self._ops.append(Op(kind, unique, tuple(inputs), tuple(outputs), attributes))
