@@ -10,7 +10,7 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
     rm -rf "$folder"
     python3 -m venv "$folder"
     # shellcheck disable=SC2086
-    "$folder/bin/pip" install --quiet --disable-pip-version-check $wanted >&2
+    "$folder/bin/pip" install --quiet --disable-pip-version-check --no-compile $wanted >&2
     echo "$wanted" >"$stamp"
 fi
 echo "$PWD/$folder/bin"
