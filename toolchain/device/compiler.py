@@ -248,8 +248,12 @@ def find_host_compiler() -> str:
 
 
 def link_program(objects: Sequence[Path], flags: Sequence[str], program: Path) -> None:
-    """Link a program for this machine. Raises BuildError."""
-    _run([find_host_compiler(), *flags, *(str(o) for o in objects), "-lm", "-o", str(program)])
+    """Link a program for this machine, with gold if it is there: it takes a third of the time of
+    the usual linker. Raises BuildError.
+    """
+    options = ["-fuse-ld=gold"] if shutil.which("ld.gold") else []
+    files = (str(o) for o in objects)
+    _run([find_host_compiler(), *options, *flags, *files, "-lm", "-o", str(program)])
 
 
 def link(objects: Sequence[Path], flags: Sequence[str], script: Path, elf: Path) -> None:
