@@ -28,11 +28,13 @@ def compiling(out: Path, *more: str, board: str = "host") -> list[str]:
     return ["compile", str(DIGITS), "-b", board, "-o", str(out), *more]
 
 
+LIBRARY = ("--library", "--no-split")
+"""No search for splits: it takes most of the time and writes no other files."""
 COMMANDS = {
     "compile": compiling,
-    "library": lambda out, *more: compiling(out, "--library", *more, board="netduinoplus2"),
+    "library": lambda out, *more: compiling(out, *LIBRARY, *more, board="netduinoplus2"),
     "shared": lambda out, *more: [
-        *("compile", str(DIGITS), str(DIGITS), "--share-arena", "--library"),
+        *("compile", str(DIGITS), str(DIGITS), "--share-arena", *LIBRARY),
         *("-o", str(out), *more),
     ],
     "verify": lambda out, *more: [

@@ -49,7 +49,13 @@ def test_generated_code(tmp_path: Path, cpu: str) -> None:
             sources = generate(plan_of(graph, core), core, cmsis_nn.find(), name=name)
             for file_name, text in sources.files.items():
                 (tmp_path / file_name).write_text(text, encoding="utf-8")
-    check(cpu, sorted(tmp_path.glob("*.c")), [tmp_path, runtime_c.INCLUDE])
+    described = sorted(tmp_path.glob("*_info.c"))
+    models = sorted({*tmp_path.glob("*.c")} - {*described})
+    assert len(described) == len(models) == SAMPLES * len(forms())
+    together = tmp_path / "described.c"  # one template, so each includes what the first does
+    parts = (f'#line 1 "{file.name}"\n{file.read_text("utf-8")}' for file in described)
+    together.write_text("\n".join(parts), encoding="utf-8")
+    check(cpu, [*models, described[0], together], [tmp_path, runtime_c.INCLUDE])
 
 
 @pytest.mark.parametrize("cpu", CORES, ids=lambda cpu: CORES[cpu].name)

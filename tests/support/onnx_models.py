@@ -184,6 +184,7 @@ def compare(
     """Every element of every output against ONNX Runtime."""
     prepared = prepared_of(data)
     options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # a second one spins while it waits
     if not optimise:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
