@@ -104,11 +104,12 @@ def record_run(plan: Plan, folder: Path) -> tuple[Run, tuple[int, ...]]:
         Unit(folder / name, hooks, (folder, *include), system_includes=(system,))
         for name in sources.run_files
     ]
-    recorder = Unit(PROGRAM, ("-O2", "-Wall", "-Wextra", "-Werror"), (folder, PROGRAM.parent))
+    recorder = Unit(PROGRAM, ("-O2", "-Wall", "-Wextra", "-Werror"), (PROGRAM.parent,))
     objects = compile_units([recorder, *theirs, *units], gcc=find_host_compiler())
     program = folder / "trace"
     link_program(objects, WRAPPED, program)
-    done = subprocess.run([str(program)], capture_output=True, check=True)
+    command = [str(program), str(plan.arena.size_bytes)]
+    done = subprocess.run(command, capture_output=True, check=True)
     times = np.frombuffer(done.stdout, np.uint32).astype(np.int64)
     calls = len(sources.calls)
     bytes_, begun = times[: len(times) - calls].reshape(-1, 2), times[len(times) - calls :]

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a model that was compiled with -fsanitize=thread and records, in place of that sanitizer's
- * library, when each byte of the arena is first written and last read by the operators.
+ * library, when each byte of the arena is first written and last read by the operators. Its argument is the
+ * arena's size in bytes, so that one object serves all models.
  *
  * Prints two uint32 for every byte: the times of its first write and of its last read; 0 for never. Then one
  * for each call of an operator: the time when it began.
@@ -12,23 +13,23 @@
 #include <string.h>
 
 #include "trace_hooks.h"
-#include "traced.h"
 
 #define CALLS 65536
 
 static uint8_t *arena;
+static size_t arena_bytes;
 static uint32_t now;
 static uint32_t begun[CALLS];
 static size_t calls;
-static uint32_t first_write[TRACED_ARENA_BYTES];
-static uint32_t last_read[TRACED_ARENA_BYTES];
+static uint32_t *first_write;
+static uint32_t *last_read;
 
 static void record_read(const void *at, size_t bytes)
 {
     const uintptr_t place = (uintptr_t)at - (uintptr_t)arena;
 
     now++;
-    for (size_t i = 0; i < bytes && place < TRACED_ARENA_BYTES; i++) {
+    for (size_t i = 0; i < bytes && place < arena_bytes; i++) {
         last_read[place + i] = now;
     }
 }
@@ -38,7 +39,7 @@ static void record_write(const void *at, size_t bytes)
     const uintptr_t place = (uintptr_t)at - (uintptr_t)arena;
 
     now++;
-    for (size_t i = 0; i < bytes && place < TRACED_ARENA_BYTES; i++) {
+    for (size_t i = 0; i < bytes && place < arena_bytes; i++) {
         if (first_write[place + i] == 0) {
             first_write[place + i] = now;
         }
@@ -138,19 +139,25 @@ void *__wrap_memset(void *to, int value, size_t bytes)
     return __real_memset(to, value, bytes);
 }
 
-int main(void)
+int main(int count, char **words)
 {
-    arena = malloc(TRACED_ARENA_BYTES);
-    if (arena == NULL) {
+    if (count != 2) {
+        return 1;
+    }
+    arena_bytes = strtoul(words[1], NULL, 10);
+    arena = malloc(arena_bytes);
+    first_write = calloc(arena_bytes, sizeof(*first_write));
+    last_read = calloc(arena_bytes, sizeof(*last_read));
+    if (arena == NULL || first_write == NULL || last_read == NULL) {
         return 2;
     }
-    for (size_t i = 0; i < TRACED_ARENA_BYTES; i++) {
+    for (size_t i = 0; i < arena_bytes; i++) {
         arena[i] = (uint8_t)(i * 37U);
     }
     if (traced_run(arena) != 0) {
         return 3;
     }
-    for (size_t i = 0; i < TRACED_ARENA_BYTES; i++) {
+    for (size_t i = 0; i < arena_bytes; i++) {
         const uint32_t times[2] = {first_write[i], last_read[i]};
         if (fwrite(times, sizeof(times), 1, stdout) != 1) {
             return 4;
@@ -159,6 +166,8 @@ int main(void)
     if (fwrite(begun, sizeof(begun[0]), calls, stdout) != calls) {
         return 4;
     }
+    free(last_read);
+    free(first_write);
     free(arena);
     return 0;
 }
