@@ -22,7 +22,7 @@ from toolchain.device.session import open_board
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms
-from toolchain.ops.elementwise.common import Pow
+from toolchain.ops.elementwise.integers import Pow
 from toolchain.ops.interpret import interpret
 from toolchain.planner import plan_graph
 

@@ -12,6 +12,7 @@ from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.elementwise.functions import UNARY
 from toolchain.ops.elementwise.multiplication import Mul
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.movement.concat import Concat
@@ -19,11 +20,10 @@ from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.reduction.common import Reduce
-from toolchain.ops.unary.float_function import FloatFunction, Function
 from toolchain.ops.unary.gelu import Gelu
+from toolchain.ops.unary.kinds import float_attributes, float_kind
 from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.ops.unary.quantize import Quantize
-from toolchain.ops.unary.relu import Bounds, Relu
 from toolchain.ops.window import Padding
 
 
@@ -118,19 +118,16 @@ def network() -> Graph:
 
 _OPERATORS: Mapping[str, tuple[str, Attributes]] = MappingProxyType(
     {
-        "gelu": ("gelu", Gelu()),
-        "gelu_tanh": ("gelu", Gelu(approximate=True)),
+        **{row.name: (float_kind(row), float_attributes(row)) for row in UNARY.values()},
         "leaky_relu": ("leaky_relu", LeakyRelu(0.25)),
-        **{function.value: ("float_function", FloatFunction(function)) for function in Function},
-        **{bounds.value.lower(): ("relu", Relu(bounds)) for bounds in Bounds},
     }
 )
-"""Kind and attributes of functions whose kind has another name, or attributes."""
+"""Kind and attributes of functions."""
 
 
 def function_graph(function: str, shape: tuple[int, ...]) -> Graph:
-    """One function of a float32 'x' that gives 'y'; its name in `unary_f32.FUNCTIONS`."""
+    """One function of a float32 'x' that gives 'y'; the name of its row."""
     tensors = [Tensor(name, shape, DType.FLOAT32) for name in ("x", "y")]
-    kind, attributes = _OPERATORS.get(function, (function, Attributes()))
+    kind, attributes = _OPERATORS[function]
     op = Op(kind, "function", ("x",), ("y",), attributes)
     return Graph.build("function", tensors, [op], ["x"], ["y"])

@@ -16,7 +16,7 @@ from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops import forms
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.check import check
-from toolchain.ops.elementwise.common import Pow
+from toolchain.ops.elementwise.integers import Pow
 from toolchain.ops.forms import Form
 
 _SMALLEST, _TINY = 2.0**-149, 2.0**-126

@@ -1,4 +1,6 @@
-"""Operator kinds. Each module in a family's folder that defines a `SPEC` is a kind."""
+"""Operator kinds. Each module in a family's folder that defines a `SPEC` is a kind; one that makes
+several defines `SPECS`.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,17 @@ def specs() -> Mapping[str, OpSpec]:
     found: dict[str, OpSpec] = {}
     for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         family, _, name = module.name.removeprefix(f"{__name__}.").rpartition(".")
-        spec = getattr(importlib.import_module(module.name), "SPEC", None) if family else None
-        if spec is None:
+        if not family:
             continue
-        spec = OpSpec((spec,)) if isinstance(spec, Form) else spec
-        if spec.kind != name:
-            raise ImportError(f"ops/{family}/{name}.py declares kind {spec.kind!r}")
-        found[spec.kind] = spec
+        loaded = importlib.import_module(module.name)
+        own = getattr(loaded, "SPEC", None)
+        for spec in (*getattr(loaded, "SPECS", ()), *([] if own is None else [own])):
+            spec = OpSpec((spec,)) if isinstance(spec, Form) else spec
+            if own is not None and spec.kind != name:
+                raise ImportError(f"ops/{family}/{name}.py declares kind {spec.kind!r}")
+            if spec.kind in found:
+                raise ImportError(f"two modules declare the kind {spec.kind!r}")
+            found[spec.kind] = spec
     return MappingProxyType(dict(sorted(found.items())))
 
 

@@ -1,7 +1,8 @@
 """What an operator kind is: the `Form`s of an `OpSpec`.
 
 Every `toolchain/ops/<family>/<kind>.py` holds one `SPEC`: a `Form`, or an `OpSpec` where there are
-several. The file's presence registers the kind.
+several. The file's presence registers the kind. A module that makes several kinds of a table holds
+`SPECS`.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import Any
 
 from toolchain.ir import DType
 from toolchain.ops import specs
+from toolchain.ops.elementwise.functions import UNARY
 from toolchain.ops.forms import Form
 
 Fixed = tuple[float, int]
@@ -23,9 +24,8 @@ PRESCRIBED: Mapping[str, Fixed] = MappingProxyType(
     {
         "l2_normalization": (1 / 128, 0),
         "log_softmax": (16 / 256, 127),
-        "logistic": (1 / 256, -128),
         "softmax": (1 / 256, -128),
-        "tanh": (1 / 128, 0),
+        **{row.name: row.stored for row in UNARY.values() if row.int8 and row.stored},
     }
 )
 """Outputs whose scale TFLite prescribes."""

@@ -7,7 +7,6 @@ and conditions of loops are computed, too.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +16,9 @@ from numpy.typing import NDArray
 
 from toolchain.frontends.tflite.file import FileOp
 from toolchain.ir import DType, Tensor
-from toolchain.ops.elementwise.binary_f32 import FUNCTIONS
+from toolchain.ops.elementwise.functions import BINARY, UNARY
+from toolchain.ops.elementwise.kinds import float_values
+from toolchain.ops.elementwise.rows import Binary, Unary
 from toolchain.ops.movement.reshape import squeezed
 from toolchain.ops.movement.slicing import Masks, select
 
@@ -94,50 +95,37 @@ def _product(data: Values, **how: Any) -> Values:
     return np.asarray(np.prod(data, dtype=data.dtype, **how))
 
 
-def _arithmetic(function: Callable[[Values, Values], Values]) -> Rule:
-    """A rule for sums and products; integers wrap."""
-    return lambda op, given: _plain(op, function, given)
+def _of_one(row: Unary) -> Rule:
+    """A function of the table, of integers or as its C computes floats."""
+
+    def rule(op: FileOp, given: Sequence[Values]) -> Values:
+        function = row.formula.own
+        if row.integers is not None and given[0].dtype != np.float32:
+            function = row.integers.apply
+        assert function is not None
+        return np.asarray(function(given[0]))
+
+    return rule
 
 
-def _plain(
-    op: FileOp, function: Callable[[Values, Values], Values], given: Sequence[Values]
-) -> Values | None:
-    """The result of `function`; None where a fused activation, or a result that is not finite,
-    leaves it to the kernel."""
-    if getattr(op.options, "fusedActivationFunction", "NONE") != "NONE":
-        return None
-    with np.errstate(all="ignore"):
-        value = function(given[0], given[1])
-    return value if np.isfinite(value).all() else None
+def _of_two(row: Binary) -> Rule:
+    """As `_of_one`. NumPy's own functions of floats have another sign of zero, or round once less.
 
-
-def _divided(op: FileOp, given: Sequence[Values]) -> Values | None:
-    """DIV: integers round towards zero."""
-    a, b = given
-    if not b.all():
-        return None
-    if a.dtype.kind == "f":
-        return _plain(op, operator.truediv, given)
-    return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b)))
-
-
-def _floored(kind: str, function: Callable[[Values, Values], Values]) -> Rule:
-    """A quotient or remainder that rounds towards minus infinity, unless the divisor is 0."""
-    chosen = _of_reals(kind, function)
-    return lambda op, given: chosen(op, given) if given[1].all() else None
-
-
-def _of_reals(kind: str, function: Callable[[Values, Values], Values]) -> Rule:
-    """A rule that applies `function` to integers, and the kind's reference to floats: NumPy's
-    function has another sign of zero, or rounds once less. None where a result is infinite.
+    None where a fused activation, a division by 0, or what is not finite, leaves it to the kernel.
     """
+    rule_of_integers = row.integers
+    assert rule_of_integers is not None
+    integers, limited = rule_of_integers.apply, rule_of_integers.limited
 
     def rule(op: FileOp, given: Sequence[Values]) -> Values | None:
-        if given[0].dtype != np.float32:
-            return function(given[0], given[1])
-        one, two = (value.astype(np.float32) for value in given)
+        one, two = given[0], given[1]
+        if getattr(op.options, "fusedActivationFunction", "NONE") != "NONE":
+            return None
+        if limited is not None and not limited.holds(two):
+            return None
         with np.errstate(all="ignore"):
-            value = FUNCTIONS[kind].apply(one, two)
+            of_float = one.dtype == two.dtype == np.float32
+            value = float_values(row, one, two) if of_float else np.asarray(integers(one, two))
         return value if np.isfinite(value).all() else None
 
     return rule
@@ -145,10 +133,6 @@ def _of_reals(kind: str, function: Callable[[Values, Values], Values]) -> Rule:
 
 def _pair(function: Callable[[Values, Values], Values]) -> Rule:
     return lambda op, given: function(given[0], given[1])
-
-
-def _single(function: Callable[[Values], Values]) -> Rule:
-    return lambda op, given: function(given[0])
 
 
 def _fill(op: FileOp, given: Sequence[Values]) -> Values | None:
@@ -195,23 +179,16 @@ def _split(op: FileOp, given: Sequence[Values]) -> Sequence[Values]:
 
 _RULES: Mapping[str, Rule] = MappingProxyType(
     {
-        "ABS": _single(np.abs),
-        "ADD": _arithmetic(operator.add),
         "BROADCAST_ARGS": lambda op, given: np.array(
             np.broadcast_shapes(*(tuple(int(size) for size in shape) for shape in given)),
             given[0].dtype,
         ),
         "BROADCAST_TO": _broadcast,
         "CAST": _cast,
-        "CEIL": _single(np.ceil),
         "CONCATENATION": lambda op, given: np.concatenate(given, axis=int(op.needed_options.axis)),
-        "DIV": _divided,
         "EQUAL": _pair(np.equal),
         "EXPAND_DIMS": lambda op, given: np.expand_dims(given[0], int(given[1].reshape(-1)[0])),
         "FILL": _fill,
-        "FLOOR": _single(np.floor),
-        "FLOOR_DIV": _floored("floor_div", np.floor_divide),
-        "FLOOR_MOD": _floored("floor_mod", np.mod),
         "GATHER": _gather,
         "GATHER_ND": _gather_nd,
         "GREATER": _pair(np.greater),
@@ -219,12 +196,8 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
         "LESS": _pair(np.less),
         "LESS_EQUAL": _pair(np.less_equal),
         "LOGICAL_AND": _pair(np.logical_and),
-        "LOGICAL_NOT": _single(np.logical_not),
+        "LOGICAL_NOT": lambda op, given: np.logical_not(given[0]),
         "LOGICAL_OR": _pair(np.logical_or),
-        "MAXIMUM": _of_reals("maximum", np.maximum),
-        "MINIMUM": _of_reals("minimum", np.minimum),
-        "MUL": _arithmetic(operator.mul),
-        "NEG": _single(np.negative),
         "NOT_EQUAL": _pair(np.not_equal),
         "PACK": lambda op, given: np.stack(given, axis=int(op.needed_options.axis)),
         "RANGE": _range,
@@ -241,10 +214,11 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
         "SPLIT": _split,
         "SQUEEZE": lambda op, given: squeezed(given[0], op.options),
         "STRIDED_SLICE": _strided_slice,
-        "SUB": _arithmetic(operator.sub),
         "TILE": lambda op, given: np.tile(given[0], given[1]),
         "TRANSPOSE": lambda op, given: given[0].transpose(tuple(given[1])),
         "UNPACK": _unpacked,
+        **{row.tflite: _of_one(row) for row in UNARY.values() if row.folds},
+        **{row.tflite: _of_two(row) for row in BINARY.values() if row.folds},
     }
 )
 FOLDED = tuple(_RULES)

@@ -45,11 +45,6 @@ def _power_of_two(n: NDArray[np.int32]) -> Float32:
     return ((n + 127).astype(np.uint32) << np.uint32(23)).view(np.float32)
 
 
-def elu(x: Float32) -> Float32:
-    """x for x >= 0, exp(x) - 1 for x < 0."""
-    return np.where(x < 0, exp(x) - _ONE, x)
-
-
 def log(x: Float32) -> Float32:
     """`thimble_log_f32`."""
     tiny = x < np.float32(1.175494351e-38)

@@ -1,8 +1,9 @@
 """Operators that work element by element on two or three operands, which may broadcast.
 
-Kinds: `add`, `sub` (arithmetic in `addition` for int8, `addition_s16` for int16), `mul`
-(`multiplication`, `multiplication_s16`), `div`, `minimum` and `maximum` (`extremum`), `compare`,
-`logical`, `prelu`, `select`, `squared_difference`. `binary_f32` holds the float32 forms. `common`
-holds shape rules and broadcasting; `kernels` the kernels, the bytes they touch and their cost
-terms; functions of one operand (`ops.unary`) use both. ONNX readers: `readers.onnx_elementwise`.
+`functions` is the table of element-wise functions, of one operand (`ops.unary`) and of two; `rows`
+says what a row holds, `kinds` makes kinds of the rows of two operands. Quantised arithmetic:
+`addition` (`add`, `sub`), `multiplication` (`mul`), `div`, `extremum` (`minimum`, `maximum`),
+`prelu`, `squared_difference`. `compare`, `logical`, `select` and `add_n` are kinds of their own.
+`common` holds shape rules and broadcasting; `kernels` the kernels, the bytes they touch and their
+cost terms; `ops.unary` uses both. ONNX readers: `readers.onnx_elementwise`.
 """

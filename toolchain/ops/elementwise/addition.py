@@ -1,15 +1,16 @@
-"""Addition and subtraction of int8, which differ in one sign. TFLite ADD and SUB.
+"""Addition and subtraction, which differ in one sign. TFLite ADD and SUB.
 
-Arithmetic: `reference_integer_ops::Add` and `reference_ops::Sub`, with a left shift of 20;
-parameters as in `PrepareGeneralSubOp`.
+int8: `reference_integer_ops::Add` and `reference_ops::Sub`, with a left shift of 20; parameters as
+in `PrepareGeneralSubOp`. int16: `reference_ops::Add` with left shift 15; a difference is a sum
+whose second factor is negative. Where all three scales are powers of two and the file asks for it,
+TFLite shifts instead (`AddLSTM`), which is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -30,17 +31,23 @@ from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
     Line,
-    check_node,
     infer_broadcast,
     require_types,
     sample_binary,
-    scalar_constant,
 )
-from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel, unary_kernel
+from toolchain.ops.elementwise.functions import BINARY
+from toolchain.ops.elementwise.kernels import (
+    broadcast_kernel,
+    constant_kernel,
+    same_shape_kernel,
+)
+from toolchain.ops.elementwise.kinds import binding, plain_forms
+from toolchain.ops.readers.int16 import int16_sample, power_of_two
 from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
 
-LEFT_SHIFT = 20
-TOO_FAR_APART = "so far apart that TFLite stops, or shifts in a way that C leaves undefined"
+_LEFT_SHIFT = 20
+_LEFT_SHIFT_S16 = 15
+_TOO_FAR_APART = "so far apart that TFLite stops, or shifts in a way that C leaves undefined"
 
 
 @dataclass(frozen=True)
@@ -64,10 +71,10 @@ class _Arithmetic:
         """Of operand 1, operand 2 and the output. Raises ScaleError where TFLite would abort."""
         one, two, out = self.scales
         twice = 2 * max(one, two)
-        reals = (one / twice, two / twice, twice / (out * 2**LEFT_SHIFT))
+        reals = (one / twice, two / twice, twice / (out * 2**_LEFT_SHIFT))
         if not 0 < reals[2] < 1 or min(reals) <= 0:
             raise ScaleError(
-                f"scales {one:g}, {two:g} and {out:g} lie {TOO_FAR_APART}; requantise the model "
+                f"scales {one:g}, {two:g} and {out:g} lie {_TOO_FAR_APART}; requantise the model "
                 "with a representative data set"
             )
         return tuple(quantize_multiplier(real) for real in reals)
@@ -75,16 +82,11 @@ class _Arithmetic:
     def apply(self, a: Int64, b: Int64) -> Int64:
         first, second, out = self.multipliers()
         zero_1, zero_2, zero_out = self.zero_points
-        scaled_1 = multiply_by_quantized_multiplier((a - zero_1) << LEFT_SHIFT, *first)
-        scaled_2 = multiply_by_quantized_multiplier((b - zero_2) << LEFT_SHIFT, *second)
+        scaled_1 = multiply_by_quantized_multiplier((a - zero_1) << _LEFT_SHIFT, *first)
+        scaled_2 = multiply_by_quantized_multiplier((b - zero_2) << _LEFT_SHIFT, *second)
         total = multiply_by_quantized_multiplier(scaled_1 + self.sign * scaled_2, *out)
         clamped: Int64 = np.clip(total + zero_out, self.low, self.high)
         return clamped
-
-    def apply_to(self, operand: int, stored: Int64, other: int) -> Int64:
-        """Operand `operand` varies, the other is one number."""
-        constant = np.full_like(stored, other)
-        return self.apply(*((stored, constant) if operand == 0 else (constant, stored)))
 
     def line(self, operand: int, other: int) -> Line:
         """The real function of one operand, the other being one number."""
@@ -121,6 +123,13 @@ def _arithmetic(op: kit.Operator[Sum], sign: int) -> _Arithmetic:
     )
 
 
+def _reference(
+    op: kit.Operator[Sum], inputs: Sequence[kit.Array], sign: int
+) -> tuple[kit.Array, ...]:
+    a, b = (values.astype(np.int64) for values in inputs)
+    return (_arithmetic(op, sign).apply(a, b).astype(np.int8),)
+
+
 def _select(op: kit.Operator[Sum], core: kit.Core, sign: int) -> kit.Kernel:
     require_types(op, kit.DType.INT8)
     arithmetic = _arithmetic(op, sign)
@@ -128,15 +137,9 @@ def _select(op: kit.Operator[Sum], core: kit.Core, sign: int) -> kit.Kernel:
         multipliers = arithmetic.multipliers()
     except ValueError as error:
         raise op.refused(f"{error}") from None
-    scalar = scalar_constant(op)
-    if scalar is not None:
-        operand, value = scalar
-        return unary_kernel(
-            op,
-            lambda stored: arithmetic.apply_to(operand, stored, value),
-            arithmetic.line(operand, value),
-            operand,
-        )
+    of_one = constant_kernel(op, arithmetic.apply, arithmetic.line)
+    if of_one is not None:
+        return of_one
     bounds = {"min": arithmetic.low, "max": arithmetic.high}
     form = _form(arithmetic)
     if form is not None:
@@ -150,7 +153,7 @@ def _select(op: kit.Operator[Sum], core: kit.Core, sign: int) -> kit.Kernel:
         }
         weighted = kit.Struct("thimble_weighted_sum_params", params | bounds)
         return broadcast_kernel(op, core, "thimble_weighted_sum_s8", weighted)
-    params = {"left_shift": LEFT_SHIFT, "sign_2": sign}
+    params = {"left_shift": _LEFT_SHIFT, "sign_2": sign}
     for number, (multiplier, shift) in enumerate(multipliers[:2], start=1):
         params[f"offset_{number}"] = -arithmetic.zero_points[number - 1]
         params[f"multiplier_{number}"] = multiplier
@@ -170,11 +173,11 @@ def _cmsis_nn(op: kit.Operator[Sum], core: kit.Core) -> kit.Kernel:
     except ValueError as error:
         raise op.refused(f"{error}") from None
     bounds = (arithmetic.low, arithmetic.high)
-    scaling = cmsis_sum(multipliers, zero_points, LEFT_SHIFT, *bounds)
+    scaling = _cmsis_sum(multipliers, zero_points, _LEFT_SHIFT, *bounds)
     return same_shape_kernel(op, core, "arm_elementwise_add_s8", *scaling)
 
 
-def cmsis_sum(
+def _cmsis_sum(
     multipliers: Sequence[tuple[int, int]],
     zero_points: Sequence[int],
     left_shift: int,
@@ -201,31 +204,99 @@ def cmsis_sum(
     }
 
 
-def read_sum(node: kit.TfliteNode) -> Sum:
+def _read(node: kit.TfliteNode) -> Sum:
     """The attributes of an operator in a file."""
     return Sum(read_activation(node))
 
 
-def sum_spec(kind: str, sign: int) -> kit.Form[Any]:
-    """The int8 spec of `add` (sign 1) or `sub` (sign -1)."""
-    builtin, options = kind.upper(), f"{kind.capitalize()}Options"
+def _multipliers_s16(op: kit.AnyOperator, sign: int) -> tuple[tuple[int, int], ...]:
+    """Of operand 1, operand 2 and the output. Raises UnsupportedError where TFLite would abort."""
+    one, two, out = (t.q.scale for t in (op.x, op.input(1), op.y))
+    twice = 2 * max(one, two)
+    reals = (one / twice, two / twice, twice / (out * 2**_LEFT_SHIFT_S16))
+    if not 0 < reals[2] < 1 or min(reals) <= 0:
+        raise op.refused(
+            f"scales {one:g}, {two:g} and {out:g} lie {_TOO_FAR_APART}; "
+            "requantise the model with a representative data set"
+        )
+    first, second, output = (quantize_multiplier(real) for real in reals)
+    return first, (sign * second[0], second[1]), output
+
+
+def _reference_s16(
+    op: kit.Operator[Sum], inputs: Sequence[kit.Array], sign: int
+) -> tuple[kit.Array, ...]:
+    first, second, out = _multipliers_s16(op, sign)
+    a, b = (values.astype(np.int64) << _LEFT_SHIFT_S16 for values in inputs)
+    total = multiply_by_quantized_multiplier(a, *first)
+    total = total + multiply_by_quantized_multiplier(b, *second)
+    low, high = clamp_range(op.attributes.activation, op.y)
+    scaled = multiply_by_quantized_multiplier(total, *out)
+    return (np.clip(scaled, low, high).astype(np.int16),)
+
+
+def _select_s16(op: kit.Operator[Sum], core: kit.Core, sign: int) -> kit.Kernel:
+    require_types(op, kit.DType.INT16)
+    first, second, out = _multipliers_s16(op, sign)
+    low, high = clamp_range(op.attributes.activation, op.y)
+    params = {
+        "left_shift": _LEFT_SHIFT_S16,
+        "multiplier_1": first[0],
+        "shift_1": first[1],
+        "multiplier_2": second[0],
+        "shift_2": second[1],
+        "output_multiplier": out[0],
+        "output_shift": out[1],
+        "min": low,
+        "max": high,
+    }
+    struct = kit.Struct("thimble_add_s16_params", params)
+    return broadcast_kernel(op, core, "thimble_add_s16", struct)
+
+
+def _cmsis_nn_s16(op: kit.Operator[Sum], core: kit.Core) -> kit.Kernel:
+    """`arm_elementwise_add_s16`. Raises NoKernelError for operands that broadcast."""
+    require_types(op, kit.DType.INT16)
+    low, high = clamp_range(op.attributes.activation, op.y)
+    scaling = _cmsis_sum(_multipliers_s16(op, 1), (0, 0, 0), _LEFT_SHIFT_S16, low, high)
+    return same_shape_kernel(op, core, "arm_elementwise_add_s16", *scaling)
+
+
+def _read_s16(node: kit.TfliteNode) -> Sum:
+    scales = [t.q.scale for t in (*node.inputs, *node.outputs) if t is not None]
+    if node.options.potScaleInt16 and None not in map(power_of_two, scales):
+        raise node.unsupported(
+            "int16 with power-of-two scales, which are added by shifts",
+            "convert with the 16x8 scheme, which calibrates scales",
+        )
+    return _read(node)
+
+
+def _sampler(kind: str) -> Callable[[np.random.Generator], kit.Graph]:
+    def sample(rng: np.random.Generator) -> kit.Graph:
+        activation = rng.choice(np.array(list(Activation), dtype=object))
+        op = kit.Op(kind, kind, ("a", "b"), ("y",), Sum(activation))
+        return sample_binary(rng, op, 1.0 if rng.random() < 0.2 else float(rng.uniform(0.3, 4)))
+
+    return sample
+
+
+def _spec(kind: str, sign: int) -> kit.OpSpec:
+    """`add` (sign 1) or `sub` (sign -1)."""
 
     def reference(op: kit.Operator[Sum], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-        a, b = (values.astype(np.int64) for values in inputs)
-        return (_arithmetic(op, sign).apply(a, b).astype(np.int8),)
+        return _reference(op, inputs, sign)
 
     def select(op: kit.Operator[Sum], core: kit.Core) -> kit.Kernel:
         return _select(op, core, sign)
 
-    def read(node: kit.TfliteNode) -> kit.ReadOp:
-        check_node(node, kit.DType.INT8)
-        return kit.ReadOp(read_sum(node), (0, 1))
+    def reference_s16(op: kit.Operator[Sum], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+        return _reference_s16(op, inputs, sign)
 
-    def write(op: kit.Operator[Sum]) -> kit.WrittenOp:
-        fields = {"fusedActivationFunction": op.attributes.activation}
-        return kit.WrittenOp(builtin, options, fields, version=2)
+    def select_s16(op: kit.Operator[Sum], core: kit.Core) -> kit.Kernel:
+        return _select_s16(op, core, sign)
 
-    return kit.Form(
+    int8 = kit.Form(
         kind=kind,
         attributes=Sum,
         infer=infer_broadcast,
@@ -233,20 +304,29 @@ def sum_spec(kind: str, sign: int) -> kit.Form[Any]:
         select=kit.Choice(select, _cmsis_nn) if sign == 1 else select,
         sample=_sampler(kind),
         axes=elementwise_axes,
-        tflite=kit.TfliteBinding((builtin,), read, write),
+        tflite=binding(kind, 2, kit.DType.INT8, read=_read),
         onnx=kit.OnnxBinding(
-            (kind.capitalize(),), read_binary(kind, Sum), plain=read_plain(kind, Sum())
+            (BINARY[kind].onnx,), read_binary(kind, Sum), plain=read_plain(kind, Sum())
         ),
         dtype=kit.DType.INT8,
         limits="int8, any broadcast, fused activation",
     )
+    of_int16 = binding(kind, 3, kit.DType.INT16, read=_read_s16)
+    int16 = replace(
+        int8,
+        reference=reference_s16,
+        select=kit.Choice(select_s16, _cmsis_nn_s16) if sign == 1 else select_s16,
+        sample=int16_sample(int8.sample),
+        tflite=replace(of_int16, write=lambda op: _without_shifts(of_int16.write(op))),
+        onnx=None,
+        dtype=kit.DType.INT16,
+        limits="int16, any broadcast, fused activation; scales not all powers of two",
+    )
+    return kit.OpSpec((int8, int16, *plain_forms(int8, _read)))
 
 
-def _sampler(kind: str) -> Callable[[np.random.Generator], kit.Graph]:
-    def sample(rng: np.random.Generator) -> kit.Graph:
-        activation = rng.choice(np.array(list(Activation), dtype=object))
-        names = ("a", "b")
-        op = kit.Op(kind, kind, names, ("y",), Sum(activation))
-        return sample_binary(rng, op, 1.0 if rng.random() < 0.2 else float(rng.uniform(0.3, 4)))
+def _without_shifts(written: kit.WrittenOp) -> kit.WrittenOp:
+    return replace(written, options={**written.options, "potScaleInt16": False})
 
-    return sample
+
+SPECS = (_spec("add", 1), _spec("sub", -1))

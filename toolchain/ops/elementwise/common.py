@@ -80,26 +80,6 @@ def broadcast(shape_1: tuple[int, ...], shape_2: tuple[int, ...]) -> Broadcast:
     return Broadcast(tuple(reversed(loops)), size, int(moves_1), int(moves_2))
 
 
-@dataclass(frozen=True)
-class Pow(kit.Attributes):
-    """`multiplied`: the power is a row of multiplications wherever the exponent is a whole number,
-    as LiteRT computes it where one exponent serves all bases of another shape (`BroadcastPow4D`).
-    """
-
-    multiplied: bool = False
-
-    @staticmethod
-    def of(bases: tuple[int, ...], exponents: tuple[int, ...]) -> Pow:
-        """Of operands of these shapes in a TFLite file."""
-        return Pow(math.prod(exponents) == 1 and bases != exponents)
-
-
-def expression_of(op: kit.AnyOperator) -> str:
-    """What an operator of two operands computes, by its name in the tables of functions."""
-    multiplied = isinstance(op.attributes, Pow) and op.attributes.multiplied
-    return f"{op.kind}_multiplied" if multiplied else op.kind
-
-
 def infer_unary(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
     """Shape rule of a function of one operand: the input's shape and type."""
     x = op.x
@@ -206,9 +186,11 @@ class Line:
     high: int = 127
 
 
-def rescaling(x: kit.Tensor, y: kit.Tensor, low: int = -128, high: int = 127) -> Line:
-    """The line that converts one int8 quantisation to another."""
-    slope = x.q.scale / y.q.scale
+def rescaling(
+    x: kit.Tensor, y: kit.Tensor, low: int = -128, high: int = 127, divisor: float = 1.0
+) -> Line:
+    """The line that converts one int8 quantisation to another, and divides by `divisor`."""
+    slope = x.q.scale / (y.q.scale * divisor)
     return Line(slope, y.q.zero_point - slope * x.q.zero_point, low, high)
 
 

@@ -23,18 +23,16 @@ from toolchain.ops.arithmetic.fixed_point import (
 )
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.axes import elementwise_axes
-from toolchain.ops.elementwise.binary_f32 import float_form
-from toolchain.ops.elementwise.binary_s32 import int32_form, int64_form
 from toolchain.ops.elementwise.common import (
     Int64,
-    check_node,
     infer_broadcast,
     reach,
     require_types,
     sample_binary,
-    scalar_constant,
 )
-from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
+from toolchain.ops.elementwise.functions import BINARY
+from toolchain.ops.elementwise.kernels import broadcast_kernel, constant_kernel
+from toolchain.ops.elementwise.kinds import binding, plain_forms
 from toolchain.ops.readers.int16 import as_int16, int16_form
 from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
 from toolchain.ops.unary.lookup import Lookup
@@ -138,15 +136,9 @@ def _select(op: kit.Operator[Div], core: kit.Core) -> kit.Kernel:
     dtype = op.y.dtype
     require_types(op, dtype)
     arithmetic = _arithmetic(op)
-    scalar = scalar_constant(op) if dtype is kit.DType.INT8 else None
-    if scalar is not None:
-        operand, value = scalar
-
-        def of_one(stored: Int64) -> Int64:
-            other = np.full_like(stored, value)
-            return arithmetic.apply(*((stored, other) if operand == 0 else (other, stored)))
-
-        return unary_kernel(op, of_one, None, operand)
+    of_one = constant_kernel(op, arithmetic.apply) if dtype is kit.DType.INT8 else None
+    if of_one is not None:
+        return of_one
     struct = kit.Struct(
         "thimble_div_params",
         {
@@ -163,14 +155,8 @@ def _select(op: kit.Operator[Div], core: kit.Core) -> kit.Kernel:
     return broadcast_kernel(op, core, f"thimble_div_s{8 * dtype.size_bytes}", struct)
 
 
-def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT8)
-    return kit.ReadOp(Div(read_activation(node)), (0, 1))
-
-
-def _write(op: kit.Operator[Div]) -> kit.WrittenOp:
-    fields = {"fusedActivationFunction": op.attributes.activation}
-    return kit.WrittenOp("DIV", "DivOptions", fields, version=2)
+def _read(node: kit.TfliteNode) -> Div:
+    return Div(read_activation(node))
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:
@@ -213,16 +199,11 @@ _INT8 = kit.Form(
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    tflite=kit.TfliteBinding(("DIV",), _read, _write),
-    onnx=kit.OnnxBinding(("Div",), _read_onnx, plain=_read_onnx_plain),
+    tflite=binding("div", 2, kit.DType.INT8, read=_read),
+    onnx=kit.OnnxBinding((BINARY["div"].onnx,), _read_onnx, plain=_read_onnx_plain),
     dtype=kit.DType.INT8,
     limits="int8, any broadcast, fused activation; a division by zero saturates",
 )
-
-
-def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT16)
-    return kit.ReadOp(Div(read_activation(node)), (0, 1))
 
 
 def _sample_s16(rng: np.random.Generator) -> kit.Graph:
@@ -236,20 +217,8 @@ def _sample_s16(rng: np.random.Generator) -> kit.Graph:
 _INT16 = replace(
     int16_form(_INT8, "int16, any broadcast, fused activation; a division by zero saturates"),
     sample=_sample_s16,
-    tflite=kit.TfliteBinding(("DIV",), _read_s16, _write),
+    tflite=binding("div", 2, kit.DType.INT16, read=_read),
 )
+*_PLAIN, _INT64 = plain_forms(_INT8, _read)
 
-
-def _read_plain(node: kit.TfliteNode) -> Div:
-    return Div(read_activation(node))
-
-
-SPEC = kit.OpSpec(
-    (
-        _INT8,
-        _INT16,
-        float_form(_INT8, _read_plain),
-        int32_form(_INT8, _read_plain),
-        replace(int64_form(_INT8, _read_plain), tflite=None, onnx=_INT8.onnx),
-    )
-)
+SPEC = kit.OpSpec((_INT8, _INT16, *_PLAIN, replace(_INT64, tflite=None, onnx=_INT8.onnx)))

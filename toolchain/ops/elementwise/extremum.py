@@ -16,21 +16,26 @@ from toolchain.ops import kit
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Line,
-    check_node,
     infer_broadcast,
     require_types,
     sample_binary,
-    scalar_constant,
 )
-from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
+from toolchain.ops.elementwise.functions import BINARY
+from toolchain.ops.elementwise.kernels import broadcast_kernel, constant_kernel
+from toolchain.ops.elementwise.kinds import binding, plain_forms
 from toolchain.ops.readers.int16 import as_int16
 from toolchain.ops.readers.onnx_elementwise import read_extremum, read_plain
 
 
-def extremum_spec(
-    kind: str, choose: Callable[[kit.Array, kit.Array], kit.Array], dtype: kit.DType
+def _form(
+    kind: str,
+    choose: Callable[[Any, Any], Any],
+    line: Callable[[int, int], Line],
+    dtype: kit.DType,
 ) -> kit.Form[Any]:
-    """The spec of `minimum` or `maximum`, of int8 or int16. `choose` is NumPy's function."""
+    """`minimum` or `maximum`, of int8 or int16. `choose` is NumPy's function; `line` is that of
+    one operand and a constant.
+    """
     wide = dtype is kit.DType.INT16
 
     def reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
@@ -38,25 +43,9 @@ def extremum_spec(
 
     def select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
         require_types(op, dtype)
-        scalar = None if wide else scalar_constant(op)
-        if scalar is not None:
-            operand, value = scalar
-            limits = {"high": value} if kind == "minimum" else {"low": value}
-            bound = np.array(value, dtype=np.int64)
-            return unary_kernel(
-                op,
-                lambda stored: choose(stored, bound).astype(np.int64),
-                Line(1.0, 0.0, **limits),
-                operand,
-            )
-        return broadcast_kernel(op, core, f"thimble_{kind}_{'s16' if wide else 's8'}")
-
-    def read(node: kit.TfliteNode) -> kit.ReadOp:
-        check_node(node, dtype)
-        return kit.ReadOp(kit.Attributes(), (0, 1))
-
-    def write(op: kit.AnyOperator) -> kit.WrittenOp:
-        return kit.WrittenOp(kind.upper(), "MaximumMinimumOptions", version=3 if wide else 2)
+        of_one = None if wide else constant_kernel(op, choose, line)
+        function = f"thimble_{kind}_{'s16' if wide else 's8'}"
+        return broadcast_kernel(op, core, function) if of_one is None else of_one
 
     def sample(rng: np.random.Generator) -> kit.Graph:
         graph = sample_binary(rng, kit.Op(kind, kind, ("a", "b"), ("y",)), 1.0)
@@ -65,6 +54,7 @@ def extremum_spec(
         tensors = [replace(t, quantisation=q) for t in graph.tensors.values()]
         return kit.Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
 
+    onnx = kit.OnnxBinding((BINARY[kind].onnx,), read_extremum(kind), plain=read_plain(kind))
     return kit.Form(
         quantised=kit.STORED,
         kind=kind,
@@ -74,10 +64,21 @@ def extremum_spec(
         select=select,
         sample=sample,
         axes=elementwise_axes,
-        tflite=kit.TfliteBinding((kind.upper(),), read, write),
-        onnx=None
-        if wide
-        else kit.OnnxBinding((kind[:3].capitalize(),), read_extremum(kind), plain=read_plain(kind)),
+        tflite=binding(kind, 3 if wide else 2, dtype),
+        onnx=None if wide else onnx,
         dtype=dtype,
         limits=f"{dtype.value}, any broadcast",
     )
+
+
+def _spec(
+    kind: str, choose: Callable[[Any, Any], Any], line: Callable[[int, int], Line]
+) -> kit.OpSpec:
+    int8, int16 = (_form(kind, choose, line, t) for t in (kit.DType.INT8, kit.DType.INT16))
+    return kit.OpSpec((int8, int16, *plain_forms(int8)))
+
+
+SPECS = (
+    _spec("maximum", np.maximum, lambda operand, value: Line(1.0, 0.0, low=value)),
+    _spec("minimum", np.minimum, lambda operand, value: Line(1.0, 0.0, high=value)),
+)

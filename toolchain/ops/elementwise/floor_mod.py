@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from toolchain.ops import kit
-from toolchain.ops.elementwise.plain import plain_spec
+from toolchain.ops.elementwise.functions import BINARY
+from toolchain.ops.elementwise.kinds import plain_spec
 from toolchain.ops.readers.onnx_elementwise import output_axes
 
 
@@ -18,11 +19,5 @@ def _read_onnx(node: kit.OnnxNode) -> None:
     node.emit("floor_mod", kit.Attributes(), operands, None, axes, dtype=node.plain_dtype(0))
 
 
-SPEC = plain_spec(
-    "floor_mod",
-    "FloorModOptions",
-    kit.DType.FLOAT32,
-    kit.DType.INT32,
-    kit.DType.INT64,
-    onnx=kit.OnnxBinding(("Mod",), _read_onnx, plain=_read_onnx),
-)
+_ROW = BINARY["floor_mod"]
+SPEC = plain_spec(_ROW, kit.OnnxBinding((_ROW.onnx,), _read_onnx, plain=_read_onnx))

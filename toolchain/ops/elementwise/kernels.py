@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+import numpy as np
+
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.affine_form import INT8_LEVELS, affine_form
 from toolchain.ops.elementwise.common import (
@@ -14,6 +16,7 @@ from toolchain.ops.elementwise.common import (
     Line,
     broadcast,
     overlaps_same_shape,
+    scalar_constant,
     table_of,
 )
 from toolchain.ops.terms import runs_of_four
@@ -76,6 +79,28 @@ def unary_kernel(
         find_overlaps=lambda: (kit.SafeOverlap(operand),),
         find_terms=lambda: _unary_terms(x.elements, clamped=False),
     )
+
+
+def constant_kernel(
+    op: kit.AnyOperator,
+    apply: Callable[[Int64, Int64], Int64],
+    line: Callable[[int, int], Line | None] = lambda operand, value: None,
+) -> kit.Kernel | None:
+    """The kernel of two int8 operands of which one is a constant scalar; None where none is.
+
+    `line` gives the straight line that the function of operand `operand` may equal, the other
+    being `value`.
+    """
+    scalar = scalar_constant(op)
+    if scalar is None:
+        return None
+    operand, value = scalar
+
+    def of_one(stored: Int64) -> Int64:
+        other = np.full_like(stored, value)
+        return apply(*((stored, other) if operand == 0 else (other, stored)))
+
+    return unary_kernel(op, of_one, line(operand, value), operand)
 
 
 def _unary_terms(size: int, clamped: bool) -> kit.Terms:

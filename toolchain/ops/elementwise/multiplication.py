@@ -1,4 +1,4 @@
-"""Product of two int8 tensors, broadcasting. TFLite MUL.
+"""Products of two int8 or int16 tensors, broadcasting. TFLite MUL.
 
 Arithmetic: `reference_integer_ops::Mul`; the factor s1 * s2 / s_out is taken in float32.
 """
@@ -28,15 +28,20 @@ from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
     Line,
-    check_node,
     infer_broadcast,
     ratio_float32,
     reach,
     require_types,
     sample_binary,
-    scalar_constant,
 )
-from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel, unary_kernel
+from toolchain.ops.elementwise.functions import BINARY
+from toolchain.ops.elementwise.kernels import (
+    broadcast_kernel,
+    constant_kernel,
+    same_shape_kernel,
+)
+from toolchain.ops.elementwise.kinds import binding, plain_forms
+from toolchain.ops.readers.int16 import int16_sample
 from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
 
 
@@ -73,11 +78,6 @@ class _Arithmetic:
         clamped: Int64 = np.clip(scaled + self.zero_points[2], self.low, self.high)
         return clamped
 
-    def apply_to(self, operand: int, stored: Int64, other: int) -> Int64:
-        """Operand `operand` varies, the other is one number."""
-        constant = np.full_like(stored, other)
-        return self.apply(*((stored, constant) if operand == 0 else (constant, stored)))
-
     def line(self, operand: int, other: int) -> Line:
         """The real function of one operand, the other being one number."""
         slope = (other - self.zero_points[1 - operand]) * self.multiplier * 2.0 ** (self.shift - 31)
@@ -85,9 +85,14 @@ class _Arithmetic:
         return Line(slope, offset, self.low, self.high)
 
 
+def _factor(op: kit.AnyOperator) -> float:
+    """That of products, in float32."""
+    return ratio_float32(op.x.q.scale, op.input(1).q.scale, divisor=op.y.q.scale)
+
+
 def _arithmetic(op: kit.Operator[Mul]) -> _Arithmetic:
     one, two, y = op.x, op.input(1), op.y
-    real = ratio_float32(one.q.scale, two.q.scale, divisor=y.q.scale)
+    real = _factor(op)
     zero_points = (one.q.zero_point, two.q.zero_point, y.q.zero_point)
     limits = clamp_range(op.attributes.activation, y)
     arithmetic = _Arithmetic(
@@ -140,15 +145,9 @@ def _params(arithmetic: _Arithmetic) -> Mapping[str, int]:
 def _select(op: kit.Operator[Mul], core: kit.Core) -> kit.Kernel:
     require_types(op, kit.DType.INT8)
     arithmetic = _arithmetic(op)
-    scalar = scalar_constant(op)
-    if scalar is not None:
-        operand, value = scalar
-        return unary_kernel(
-            op,
-            lambda stored: arithmetic.apply_to(operand, stored, value),
-            arithmetic.line(operand, value),
-            operand,
-        )
+    of_one = constant_kernel(op, arithmetic.apply, arithmetic.line)
+    if of_one is not None:
+        return of_one
     struct = kit.Struct("thimble_mul_params", _params(arithmetic))
     return broadcast_kernel(op, core, "thimble_mul_s8", struct)
 
@@ -163,31 +162,63 @@ def _cmsis_nn(op: kit.Operator[Mul], core: kit.Core) -> kit.Kernel:
         raise kit.NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
     if arithmetic.largest << max(arithmetic.shift, 0) > INT32_MAX:
         raise kit.NoKernelError("its products, shifted left, may wrap, which it leaves undefined")
-    zero_1, zero_2, zero_out = arithmetic.zero_points
-    offsets: dict[str, kit.Argument] = {"input_1_offset": -zero_1, "input_2_offset": -zero_2}
-    ending: dict[str, kit.Argument] = {
+    scaling = _cmsis_product(
+        arithmetic.zero_points,
+        (arithmetic.multiplier, arithmetic.shift),
+        (arithmetic.low, arithmetic.high),
+    )
+    return same_shape_kernel(op, core, "arm_elementwise_mul_s8", *scaling)
+
+
+def _cmsis_product(
+    zero_points: tuple[int, int, int], scaling: tuple[int, int], limits: tuple[int, int]
+) -> tuple[dict[str, kit.Argument], dict[str, kit.Argument]]:
+    """The arguments of CMSIS-NN's products before and after the output."""
+    zero_1, zero_2, zero_out = zero_points
+    return {"input_1_offset": -zero_1, "input_2_offset": -zero_2}, {
         "out_offset": zero_out,
-        "out_mult": arithmetic.multiplier,
-        "out_shift": arithmetic.shift,
-        "out_activation_min": arithmetic.low,
-        "out_activation_max": arithmetic.high,
+        "out_mult": scaling[0],
+        "out_shift": scaling[1],
+        "out_activation_min": limits[0],
+        "out_activation_max": limits[1],
     }
-    return same_shape_kernel(op, core, "arm_elementwise_mul_s8", offsets, ending)
 
 
-def read_mul(node: kit.TfliteNode) -> Mul:
-    """The attributes of an operator in a file."""
+def _scaling_s16(op: kit.AnyOperator) -> tuple[int, int]:
+    return quantize_multiplier(_factor(op), reach(op.x) * reach(op.input(1)))
+
+
+def _reference_s16(op: kit.Operator[Mul], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    a, b = (values.astype(np.int64) for values in inputs)
+    scaled = multiply_by_quantized_multiplier(a * b, *_scaling_s16(op))
+    low, high = clamp_range(op.attributes.activation, op.y)
+    return (np.clip(scaled, low, high).astype(np.int16),)
+
+
+def _select_s16(op: kit.Operator[Mul], core: kit.Core) -> kit.Kernel:
+    require_types(op, kit.DType.INT16)
+    multiplier, shift = _scaling_s16(op)
+    low, high = clamp_range(op.attributes.activation, op.y)
+    struct = kit.Struct(
+        "thimble_mul_s16_params",
+        {"multiplier": multiplier, "shift": shift, "min": low, "max": high},
+    )
+    return broadcast_kernel(op, core, "thimble_mul_s16", struct)
+
+
+def _cmsis_nn_s16(op: kit.Operator[Mul], core: kit.Core) -> kit.Kernel:
+    """`arm_elementwise_mul_s16`. Raises NoKernelError for operands that broadcast."""
+    require_types(op, kit.DType.INT16)
+    multiplier, shift = _scaling_s16(op)
+    if shift > 0:
+        raise kit.NoKernelError("its products, shifted left, may wrap, which it leaves undefined")
+    limits = clamp_range(op.attributes.activation, op.y)
+    scaling = _cmsis_product((0, 0, 0), (multiplier, shift), limits)
+    return same_shape_kernel(op, core, "arm_elementwise_mul_s16", *scaling)
+
+
+def _read(node: kit.TfliteNode) -> Mul:
     return Mul(read_activation(node))
-
-
-def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT8)
-    return kit.ReadOp(read_mul(node), (0, 1))
-
-
-def _write(op: kit.Operator[Mul]) -> kit.WrittenOp:
-    fields = {"fusedActivationFunction": op.attributes.activation}
-    return kit.WrittenOp("MUL", "MulOptions", fields, version=2)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
@@ -196,7 +227,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     return sample_binary(rng, op, float(2.0 ** rng.uniform(-8, 6)))
 
 
-MUL = kit.Form(
+_INT8 = kit.Form(
     kind="mul",
     attributes=Mul,
     infer=infer_broadcast,
@@ -204,12 +235,23 @@ MUL = kit.Form(
     select=kit.Choice(_select, _cmsis_nn),
     sample=_sample,
     axes=elementwise_axes,
-    tflite=kit.TfliteBinding(("MUL",), _read, _write),
+    tflite=binding("mul", 2, kit.DType.INT8, read=_read),
     onnx=kit.OnnxBinding(
-        ("Mul",),
+        (BINARY["mul"].onnx,),
         read_binary("mul", lambda activation: Mul(activation, Rounding.ONNX)),
         plain=read_plain("mul", Mul()),
     ),
     dtype=kit.DType.INT8,
     limits="int8, any broadcast, fused activation",
 )
+_INT16 = replace(
+    _INT8,
+    reference=_reference_s16,
+    select=kit.Choice(_select_s16, _cmsis_nn_s16),
+    sample=int16_sample(_sample, finer=2**14),
+    tflite=binding("mul", 4, kit.DType.INT16, read=_read),
+    onnx=None,
+    dtype=kit.DType.INT16,
+    limits="int16, any broadcast, fused activation",
+)
+SPECS = (kit.OpSpec((_INT8, _INT16, *plain_forms(_INT8, _read))),)

@@ -18,10 +18,8 @@ from toolchain.ops.arithmetic.fixed_point import (
 )
 from toolchain.ops.arithmetic.merged_rounding import merged_rounding
 from toolchain.ops.axes import elementwise_axes
-from toolchain.ops.elementwise.binary_f32 import float_form
 from toolchain.ops.elementwise.common import (
     Int64,
-    check_node,
     infer_broadcast,
     ratio_float32,
     reach,
@@ -29,7 +27,9 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
+from toolchain.ops.elementwise.functions import BINARY
 from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
+from toolchain.ops.elementwise.kinds import binding, plain_forms
 from toolchain.ops.readers.int16 import as_int16, int16_form
 from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.ops.unary.lookup import Lookup
@@ -103,15 +103,6 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     return broadcast_kernel(op, core, "thimble_prelu_s8", struct, _NAMES)
 
 
-def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT8)
-    return kit.ReadOp(kit.Attributes(), (INPUT, ALPHA))
-
-
-def _write(op: kit.AnyOperator) -> kit.WrittenOp:
-    return kit.WrittenOp("PRELU")
-
-
 def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = sample_shape(rng)
     forms = (shape[-1:], (1,) * (len(shape) - 1) + shape[-1:], shape[1:], (1,), shape)
@@ -178,8 +169,8 @@ _INT8 = kit.Form(
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    tflite=kit.TfliteBinding(("PRELU",), _read, _write),
-    onnx=kit.OnnxBinding(("PRelu",), _read_onnx),
+    tflite=binding("prelu", 1, kit.DType.INT8),
+    onnx=kit.OnnxBinding((BINARY["prelu"].onnx,), _read_onnx),
     dtype=kit.DType.INT8,
     limits="int8, alpha of any shape that broadcasts to the input",
 )
@@ -192,18 +183,9 @@ def _infer_s16(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(x.shape, x.dtype),)
 
 
-def _multipliers_s16(op: kit.AnyOperator) -> tuple[tuple[int, int], tuple[int, int]]:
-    x, alpha, y = op.input(INPUT), op.input(ALPHA), op.y
-    slope = ratio_float32(x.q.scale, alpha.q.scale, divisor=y.q.scale)
-    return (
-        quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale)),
-        quantize_multiplier(slope, reach(alpha)),
-    )
-
-
 def _reference_s16(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     x, alpha = (values.astype(np.int64) for values in inputs)
-    identity, negative = _multipliers_s16(op)
+    identity, negative = _multipliers(op)
     product = x * (alpha - op.input(ALPHA).q.zero_point)
     scaled = np.where(
         x >= 0,
@@ -214,7 +196,7 @@ def _reference_s16(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[ki
 
 
 def _select_s16(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-    (multiplier, shift), (alpha_multiplier, alpha_shift) = _multipliers_s16(op)
+    (multiplier, shift), (alpha_multiplier, alpha_shift) = _multipliers(op)
     params = {
         "multiplier": multiplier,
         "shift": shift,
@@ -224,11 +206,6 @@ def _select_s16(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     }
     struct = kit.Struct("thimble_prelu_s16_params", params)
     return broadcast_kernel(op, core, "thimble_prelu_s16", struct, _NAMES)
-
-
-def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT16, kit.DType.INT8)
-    return kit.ReadOp(kit.Attributes(), (INPUT, ALPHA))
 
 
 def _sample_s16(rng: np.random.Generator) -> kit.Graph:
@@ -243,9 +220,9 @@ _INT16 = replace(
     reference=_reference_s16,
     select=_select_s16,
     sample=_sample_s16,
-    tflite=kit.TfliteBinding(("PRELU",), _read_s16, _write),
+    tflite=binding("prelu", 1, kit.DType.INT16, kit.DType.INT8),
     dtype=kit.DType.INT16,
     types=frozenset({kit.DType.INT16, kit.DType.INT8}),
 )
 
-SPEC = kit.OpSpec((_INT8, _INT16, float_form(_INT8)))
+SPEC = kit.OpSpec((_INT8, _INT16, *plain_forms(_INT8)))

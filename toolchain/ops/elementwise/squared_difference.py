@@ -17,17 +17,14 @@ from toolchain.ops.arithmetic.fixed_point import (
     quantize_multiplier,
 )
 from toolchain.ops.axes import elementwise_axes
-from toolchain.ops.elementwise.binary_f32 import float_form
-from toolchain.ops.elementwise.binary_s32 import int32_form
 from toolchain.ops.elementwise.common import (
     Int64,
-    check_node,
     infer_broadcast,
     require_types,
     sample_binary,
-    scalar_constant,
 )
-from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
+from toolchain.ops.elementwise.kernels import broadcast_kernel, constant_kernel
+from toolchain.ops.elementwise.kinds import binding, plain_forms
 from toolchain.ops.readers.int16 import as_int16, int16_form
 
 LEFT_SHIFT = 7
@@ -83,15 +80,10 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     dtype = op.y.dtype
     require_types(op, dtype)
     arithmetic = _arithmetic(op)
-    scalar = scalar_constant(op) if dtype is kit.DType.INT8 else None
-    if scalar is not None:  # the order of the operands does not matter, up to their scales
-        operand, value = scalar
-
-        def of_one(stored: Int64) -> Int64:
-            other = np.full_like(stored, value)
-            return arithmetic.apply(*((stored, other) if operand == 0 else (other, stored)))
-
-        return unary_kernel(op, of_one, None, operand)
+    # The order of the operands does not matter, up to their scales.
+    of_one = constant_kernel(op, arithmetic.apply) if dtype is kit.DType.INT8 else None
+    if of_one is not None:
+        return of_one
     wide = dtype is kit.DType.INT16
     params = {} if wide else {"left_shift": LEFT_SHIFT, "output_offset": arithmetic.zero_points[2]}
     for number in (1, 2):
@@ -104,15 +96,6 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     struct = kit.Struct(name, params)
     function = f"thimble_squared_difference_s{8 * dtype.size_bytes}"
     return broadcast_kernel(op, core, function, struct)
-
-
-def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT8)
-    return kit.ReadOp(kit.Attributes(), (0, 1))
-
-
-def _write(op: kit.AnyOperator) -> kit.WrittenOp:
-    return kit.WrittenOp("SQUARED_DIFFERENCE", "SquaredDifferenceOptions", version=2)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
@@ -128,15 +111,10 @@ _INT8 = kit.Form(
     select=_select,
     sample=_sample,
     axes=elementwise_axes,
-    tflite=kit.TfliteBinding(("SQUARED_DIFFERENCE",), _read, _write),
+    tflite=binding("squared_difference", 2, kit.DType.INT8),
     dtype=kit.DType.INT8,
     limits="int8, any broadcast",
 )
-
-
-def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT16)
-    return kit.ReadOp(kit.Attributes(), (0, 1))
 
 
 def _sample_s16(rng: np.random.Generator) -> kit.Graph:
@@ -151,7 +129,7 @@ def _sample_s16(rng: np.random.Generator) -> kit.Graph:
 _INT16 = replace(
     int16_form(_INT8, "int16, any broadcast"),
     sample=_sample_s16,
-    tflite=kit.TfliteBinding(("SQUARED_DIFFERENCE",), _read_s16, _write),
+    tflite=binding("squared_difference", 2, kit.DType.INT16),
 )
 
-SPEC = kit.OpSpec((_INT8, _INT16, float_form(_INT8), int32_form(_INT8)))
+SPEC = kit.OpSpec((_INT8, _INT16, *plain_forms(_INT8)))

@@ -1,7 +1,8 @@
 """Functions of one operand, element by element.
 
-There is one kind per file. Most int8 functions are tables of 256 results: `float_table` makes such
-kinds from TFLite's functions, `lookup` from ONNX's. int16 functions interpolate in tables
-(`float_table_s16`, `sigmoid_s16`); `unary_f32` holds the float32 forms. The kernels are those of
-`elementwise.kernels`.
+Each is a row of the table `elementwise.functions`, of which `kinds` makes kinds, and `lookup` the
+one of ONNX's functions of int8. `tables` has the functions that LiteRT computes in a table of
+float32 results; modules named after functions, `roots` and `sigmoid_s16` have quantised arithmetic
+of another kind, to which rows refer. `cast`, `dequantize` and `quantize` change types. The kernels
+are those of `elementwise.kernels`.
 """

@@ -1,29 +1,18 @@
-"""x * relu6(x + 3) / 6. TFLite HARD_SWISH, int8.
+"""x * relu6(x + 3) / 6 of int8, as TFLite HARD_SWISH computes it.
 
 Arithmetic: `reference_ops::HardSwish` in 16-bit fixed point; parameters as in `HardSwishPrepare`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import quantize_multiplier, rounding_divide_by_pot
-from toolchain.ops.axes import elementwise_axes
-from toolchain.ops.elementwise.common import (
-    Int64,
-    check_node,
-    infer_unary,
-    ratio_float32,
-    reference_unary,
-    require_types,
-    sample_unary,
-)
-from toolchain.ops.elementwise.kernels import unary_kernel
-from toolchain.ops.unary.unary_f32 import float_form
+from toolchain.ops.elementwise.common import Int64, ratio_float32
+from toolchain.ops.elementwise.rows import Int8
 
 _INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
 
@@ -103,39 +92,4 @@ def _apply(op: kit.AnyOperator, stored: Int64) -> Int64:
     return clamped
 
 
-def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    return reference_unary(op, inputs, lambda stored: _apply(op, stored))
-
-
-def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-    require_types(op, kit.DType.INT8)
-    return unary_kernel(op, lambda stored: _apply(op, stored))
-
-
-def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT8)
-    return kit.ReadOp(kit.Attributes(), (0,))
-
-
-def _write(op: kit.AnyOperator) -> kit.WrittenOp:
-    return kit.WrittenOp("HARD_SWISH", "HardSwishOptions")
-
-
-def _sample(rng: np.random.Generator) -> kit.Graph:
-    return sample_unary(rng, kit.Op("hard_swish", "hard_swish", ("x",), ("y",)))
-
-
-_INT8 = kit.Form(
-    kind="hard_swish",
-    attributes=kit.Attributes,
-    infer=infer_unary,
-    reference=_reference,
-    select=_select,
-    sample=_sample,
-    axes=elementwise_axes,
-    tflite=kit.TfliteBinding(("HARD_SWISH",), _read, _write),
-    dtype=kit.DType.INT8,
-    limits="int8",
-)
-
-SPEC = kit.OpSpec((_INT8, float_form(_INT8)))
+INT8 = Int8(_apply, version=1)

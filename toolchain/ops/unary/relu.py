@@ -20,20 +20,9 @@ from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
-from toolchain.ops.axes import elementwise_axes
-from toolchain.ops.elementwise.common import (
-    Int64,
-    check_node,
-    infer_unary,
-    ratio_float32,
-    reference_unary,
-    require_types,
-    rescaling,
-    sample_unary,
-)
-from toolchain.ops.elementwise.kernels import sized_kernel, unary_kernel
-from toolchain.ops.readers.int16 import as_int16
-from toolchain.ops.unary.unary_f32 import FloatFunction, float_form
+from toolchain.ops.elementwise.common import Int64, Line, ratio_float32, rescaling
+from toolchain.ops.elementwise.kernels import sized_kernel
+from toolchain.ops.elementwise.rows import Int8, Int16, OfFunction, Options, Unary
 
 
 class Bounds(Enum):
@@ -58,15 +47,15 @@ _REAL = {
 }
 
 
-_UNVERSIONED = (Bounds.RELU_N1_TO_1, Bounds.RELU_0_TO_1)
-"""LiteRT registers int8 kernels of these as version 1, of the others as version 2."""
-
-
 @dataclass(frozen=True)
-class Relu(kit.Attributes):
+class Relu(OfFunction):
     """The bounds that values are clamped to."""
 
     bounds: Bounds = Bounds.RELU
+
+    @property
+    def computes(self) -> str:
+        return self.bounds.value.lower()
 
 
 def _clamp(op: kit.Operator[Relu]) -> tuple[int, int]:
@@ -99,52 +88,12 @@ def _apply(op: kit.Operator[Relu], stored: Int64) -> Int64:
     return clamped
 
 
-def _reference(op: kit.Operator[Relu], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    return reference_unary(op, inputs, lambda stored: _apply(op, stored))
-
-
-def _select(op: kit.Operator[Relu], core: kit.Core) -> kit.Kernel:
-    require_types(op, kit.DType.INT8)
+def _line(op: kit.Operator[Relu]) -> Line | None:
     low, high = _clamp(op)
-    ends = (op.x, op.y)
-    line = rescaling(*ends, low, high) if low <= high else None
-    return unary_kernel(op, lambda stored: _apply(op, stored), line)
+    return rescaling(op.x, op.y, low, high) if low <= high else None
 
 
-def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT8)
-    return kit.ReadOp(Relu(Bounds(node.builtin)), (0,))
-
-
-def _write(op: kit.Operator[Relu]) -> kit.WrittenOp:
-    bounds = op.attributes.bounds
-    return kit.WrittenOp(bounds.value, version=1 if bounds in _UNVERSIONED else 2)
-
-
-def _sample(rng: np.random.Generator) -> kit.Graph:
-    bounds = rng.choice(np.array(list(Bounds), dtype=object))
-    return sample_unary(rng, kit.Op("relu", "relu", ("x",), ("y",), Relu(bounds)))
-
-
-_INT8 = kit.Form(
-    kind="relu",
-    attributes=Relu,
-    infer=infer_unary,
-    reference=_reference,
-    select=_select,
-    sample=_sample,
-    axes=elementwise_axes,
-    tflite=kit.TfliteBinding(tuple(b.value for b in Bounds), _read, _write),
-    dtype=kit.DType.INT8,
-    limits="int8; ReLU, ReLU6, [-1, 1] and [0, 1]; any requantisation",
-)
-
-
-_WIDE_BOUNDS = (Bounds.RELU, Bounds.RELU6)
-
-
-def _select_s16(op: kit.Operator[Relu], core: kit.Core) -> kit.Kernel:
-    require_types(op, kit.DType.INT16)
+def _kernel_s16(op: kit.Operator[Relu]) -> kit.Kernel:
     multiplier, shift = _requantisation(op)
     low, high = _clamp(op)
     if low > high:
@@ -164,34 +113,17 @@ def _select_s16(op: kit.Operator[Relu], core: kit.Core) -> kit.Kernel:
     return sized_kernel(op, "thimble_requantize_s16_s16", arguments)
 
 
-def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT16)
-    return kit.ReadOp(Relu(Bounds(node.builtin)), (0,))
+def _read(node: kit.TfliteNode) -> Relu:
+    return Relu(Bounds(node.builtin))
 
 
-def _write_s16(op: kit.Operator[Relu]) -> kit.WrittenOp:
-    return kit.WrittenOp(op.attributes.bounds.value, version=2)
+def _sample(rng: np.random.Generator, rows: Sequence[Unary]) -> Relu:
+    return Relu(Bounds(rows[int(rng.integers(len(rows)))].tflite))
 
 
-def _sample_s16(rng: np.random.Generator) -> kit.Graph:
-    bounds = _WIDE_BOUNDS[int(rng.integers(len(_WIDE_BOUNDS)))]
-    op = kit.Op("relu", "relu", ("x",), ("y",), Relu(bounds))
-    return as_int16(sample_unary(rng, op))
-
-
-def _float_function(op: kit.Operator[Relu]) -> FloatFunction:
-    return FloatFunction(op.attributes.bounds.value.lower())
-
-
-_INT16 = replace(
-    _INT8,
-    select=_select_s16,
-    sample=_sample_s16,
-    tflite=kit.TfliteBinding(tuple(b.value for b in _WIDE_BOUNDS), _read_s16, _write_s16),
-    dtype=kit.DType.INT16,
-    limits="int16; ReLU and ReLU6; any requantisation",
-)
-
-SPEC = kit.OpSpec(
-    (_INT8, _INT16, float_form(_INT8, _float_function, lambda node: Relu(Bounds(node.builtin))))
-)
+OPTIONS = Options(_read, _sample)
+_LIMITS = "int8; ReLU, ReLU6, [-1, 1] and [0, 1]; any requantisation"
+INT8 = Int8(_apply, _line, limits=_LIMITS)
+UNVERSIONED = replace(INT8, version=1)
+"""LiteRT registers int8 kernels of [-1, 1] and [0, 1] as version 1, of the others as version 2."""
+INT16 = Int16(_apply, _kernel_s16, limits="int16; ReLU and ReLU6; any requantisation")

@@ -7,24 +7,17 @@ Arithmetic: LiteRT `reference_integer_ops::Logistic` and `Tanh` for int16, with 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import ScaleError, wrap_int32
-from toolchain.ops.axes import elementwise_axes
-from toolchain.ops.elementwise.common import (
-    check_node,
-    infer_unary,
-    require_types,
-    sample_shape,
-)
+from toolchain.ops.elementwise.common import Int64, sample_shape
 from toolchain.ops.elementwise.kernels import sized_kernel
+from toolchain.ops.elementwise.rows import Int16
 from toolchain.ops.readers.int16 import power_of_two
 
 OUTPUT_SCALE = 1 / 32768
@@ -54,7 +47,6 @@ def table() -> NDArray[np.int64]:
 class _Function:
     """`bits`: how many lie between entries of the table."""
 
-    kind: str
     bits: int
     largest: int
     power_of_two_shifts: tuple[int, ...]
@@ -77,17 +69,14 @@ class _Function:
         return int(multiplier), shift
 
 
-def sigmoid_spec(
-    kind: str, bits: int, largest: int, power_of_two_shifts: tuple[int, ...]
-) -> kit.Form[Any]:
-    """The spec of `logistic` or `tanh` of int16."""
-    function = _Function(kind, bits, largest, power_of_two_shifts)
-    is_tanh, builtin = kind == "tanh", kind.upper()
+def sigmoid(bits: int, largest: int, power_of_two_shifts: tuple[int, ...], is_tanh: bool) -> Int16:
+    """`logistic` or `tanh` of int16."""
+    function = _Function(bits, largest, power_of_two_shifts)
 
-    def reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    def apply(op: kit.AnyOperator, stored: Int64) -> Int64:
         multiplier, shift = function.scaling(op.x.q.scale)
         half = 1 << (shift - 1) if shift else 0
-        data = wrap_int32(inputs[0].astype(np.int64) * multiplier + half) >> shift
+        data = wrap_int32(stored * multiplier + half) >> shift
         size = np.abs(data)
         place = np.minimum(size >> bits, 254)
         low, high = table()[place], table()[place + 1]
@@ -95,17 +84,14 @@ def sigmoid_spec(
         value = np.where(size >> bits >= 255, largest, value)
         if is_tanh:
             value = value - (1 << 23)
-            value = np.where(data >= 0, value + (1 << 7), -value + (1 << 7) - 1) >> 8
-        else:
-            value = np.where(data >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1) >> 10
-        return (value.astype(np.int16).reshape(op.y.shape),)
+            return np.where(data >= 0, value + (1 << 7), -value + (1 << 7) - 1) >> 8
+        return np.where(data >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1) >> 10
 
-    def select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-        require_types(op, kit.DType.INT16)
+    def kernel(op: kit.AnyOperator) -> kit.Kernel:
         x, y = op.x, op.y
         if y.q.scale != OUTPUT_SCALE:
-            raise kit.UnsupportedError(
-                f"{kind} {op.name!r}: the output scale is {y.q.scale:g}, TFLite's kernels need "
+            raise op.refused(
+                f"the output scale is {y.q.scale:g}, TFLite's kernels need "
                 "1/32768; convert with TFLite's 16x8 quantiser"
             )
         multiplier, shift = function.scaling(x.q.scale)
@@ -115,31 +101,17 @@ def sigmoid_spec(
             "logistic(i / 24) - 1/2, Q0.16",
         )
         arguments = {"multiplier": multiplier, "shift": shift}
-        return sized_kernel(op, f"thimble_{kind}_table_s16", arguments, above)
+        return sized_kernel(op, f"thimble_{op.kind}_table_s16", arguments, above)
 
-    def read(node: kit.TfliteNode) -> kit.ReadOp:
-        check_node(node, kit.DType.INT16)
-        return kit.ReadOp(kit.Attributes(), (0,))
+    return Int16(apply, kernel, _sample, 3, "int16, output scale 1/32768")
 
-    def sample(rng: np.random.Generator) -> kit.Graph:
-        shape = sample_shape(rng, 4, 20)
-        exponent = rng.uniform(-17, -9)
-        if rng.random() < 0.3:
-            exponent = round(exponent)
-        q = kit.Quantisation((float(np.float32(2.0**exponent)),), (0,))
-        x = kit.Tensor("x", shape, kit.DType.INT16, q)
-        y = kit.Tensor("y", shape, kit.DType.INT16, kit.Quantisation((OUTPUT_SCALE,), (0,)))
-        return kit.Graph.build("sample", [x, y], [kit.Op(kind, kind, ("x",), ("y",))], ["x"], ["y"])
 
-    return kit.Form(
-        kind=kind,
-        attributes=kit.Attributes,
-        infer=infer_unary,
-        reference=reference,
-        select=select,
-        sample=sample,
-        axes=elementwise_axes,
-        tflite=kit.TfliteBinding((builtin,), read, lambda op: kit.WrittenOp(builtin, version=3)),
-        dtype=kit.DType.INT16,
-        limits="int16, output scale 1/32768",
-    )
+def _sample(rng: np.random.Generator, op: kit.Op) -> kit.Graph:
+    shape = sample_shape(rng, 4, 20)
+    exponent = rng.uniform(-17, -9)
+    if rng.random() < 0.3:
+        exponent = round(exponent)
+    q = kit.Quantisation((float(np.float32(2.0**exponent)),), (0,))
+    x = kit.Tensor("x", shape, kit.DType.INT16, q)
+    y = kit.Tensor("y", shape, kit.DType.INT16, kit.Quantisation((OUTPUT_SCALE,), (0,)))
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from toolchain.frontends.onnx.quantisation import UNIT
 from toolchain.ir import Attributes
 from toolchain.ops import spec_of
+from toolchain.ops.elementwise.functions import UNARY
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.spec import OnnxNode
+from toolchain.ops.unary.kinds import float_attributes, float_kind
 
 
 class Chain:
@@ -29,8 +31,10 @@ class Chain:
             operand = self._node.add_constant(kind, data, None)
         self._then(kind, spec_of(kind).plain_attributes(), [self.tensor, operand])
 
-    def unary(self, kind: str, attributes: Attributes) -> None:
-        self._then(kind, attributes, [self.tensor])
+    def unary(self, function: str) -> None:
+        """A function of the table, by its name."""
+        row = UNARY[function]
+        self._then(float_kind(row), float_attributes(row), [self.tensor])
 
     def restart(self, tensor: str) -> None:
         """Go on from `tensor`, an earlier result."""

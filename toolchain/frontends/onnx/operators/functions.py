@@ -1,8 +1,13 @@
-"""Functions of one operand in float32. Quantised they are tables (`ops/unary/lookup`)."""
+"""Functions of one operand in float32: a kind each, or several together.
+
+Quantised they are tables (`ops/unary/lookup`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import fields, replace
+from types import MappingProxyType
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,17 +19,27 @@ from toolchain.frontends.onnx.operators.tensors import Tensors
 from toolchain.frontends.onnx.quantisation import UNIT
 from toolchain.ir import Attributes
 from toolchain.ops.elementwise.div import Div
+from toolchain.ops.elementwise.functions import UNARY
+from toolchain.ops.elementwise.rows import Unary
 from toolchain.ops.spec import OnnxNode
-from toolchain.ops.unary.float_function import FloatFunction, Function
-from toolchain.ops.unary.gelu import Gelu
-from toolchain.ops.unary.leaky_relu import LeakyRelu
+from toolchain.ops.unary.kinds import float_attributes, float_kind
+from toolchain.ops.unary.lookup import onnx_parameters, onnx_row
 from toolchain.ops.unary.relu import Bounds, Relu
 
-_ERF, _NEG, _SQUARE = map(FloatFunction, (Function.ERF, Function.NEG, Function.SQUARE))
+
+def _computed(node: OnnxNode) -> None:
+    """By the float32 form of the function's row."""
+    row = onnx_row(node)
+    node.emit_like(0, float_kind(row), _attributes(node, row), UNIT)
 
 
-def _unary(kind: str, attributes: Attributes | None = None) -> Callable[[OnnxNode], None]:
-    return lambda node: node.emit_like(0, kind, attributes or Attributes(), UNIT)
+def _attributes(node: OnnxNode, row: Unary) -> Attributes:
+    """Those of the row, with the parameters of the operator that they hold."""
+    attributes = float_attributes(row)
+    held = {entry.name for entry in fields(attributes)}
+    values = zip(row.parameters, onnx_parameters(node, row), strict=True)
+    given = {p.attribute: float(np.float32(value)) for p, value in values if p.attribute in held}
+    return replace(cast(Any, attributes), **given) if given else attributes
 
 
 def _alpha(node: OnnxNode, default: float) -> float:
@@ -34,7 +49,7 @@ def _alpha(node: OnnxNode, default: float) -> float:
 def _elu(node: OnnxNode) -> None:
     alpha = _alpha(node, 1.0)
     if alpha == 1.0:
-        node.emit_like(0, "elu", Attributes(), UNIT)
+        _computed(node)
     else:
         _exponential_below_zero(node, 1.0, 1.0, alpha)
 
@@ -56,12 +71,12 @@ def _exponential_below_zero(node: OnnxNode, above: float, divisor: float, below:
     chain.binary("minimum", 0.0)
     if divisor != 1.0:
         chain.binary("div", divisor)
-    chain.unary("exp", Attributes())
+    chain.unary("exp")
     chain.binary("sub", 1.0)
     chain.binary("mul", below)
     negative = chain.tensor
     chain.restart(x)
-    chain.unary("relu", Relu())
+    chain.unary("relu")
     chain.binary("mul", above)
     chain.binary("add", negative)
     chain.answer()
@@ -76,14 +91,14 @@ def _softplus(node: OnnxNode) -> None:
 def _add_softplus(chain: Chain) -> None:
     """max(x, 0) + log(1 + exp(-|x|)), which no x overflows."""
     x = chain.tensor
-    chain.unary("abs", Attributes())
-    chain.unary("float_function", _NEG)
-    chain.unary("exp", Attributes())
+    chain.unary("abs")
+    chain.unary("neg")
+    chain.unary("exp")
     chain.binary("add", 1.0)
-    chain.unary("log", Attributes())
+    chain.unary("log")
     small = chain.tensor
     chain.restart(x)
-    chain.unary("relu", Relu())
+    chain.unary("relu")
     chain.binary("add", small)
 
 
@@ -91,7 +106,7 @@ def _mish(node: OnnxNode) -> None:
     chain = Chain(node, node.axes(0))
     x = chain.tensor
     _add_softplus(chain)
-    chain.unary("tanh", Attributes())
+    chain.unary("tanh")
     chain.binary("mul", x)
     chain.answer()
 
@@ -99,21 +114,12 @@ def _mish(node: OnnxNode) -> None:
 def _softsign(node: OnnxNode) -> None:
     chain = Chain(node, node.axes(0))
     x = chain.tensor
-    chain.unary("abs", Attributes())
+    chain.unary("abs")
     chain.binary("add", 1.0)
     below = chain.tensor
     chain.restart(x)
     chain.binary("div", below)
     chain.answer()
-
-
-def _leaky_relu(node: OnnxNode) -> None:
-    node.emit_like(0, "leaky_relu", LeakyRelu(_alpha(node, 0.01)), UNIT)
-
-
-def _gelu(node: OnnxNode) -> None:
-    tanh = node.attribute("approximate", "none") == "tanh"
-    node.emit_like(0, "gelu", Gelu(tanh), UNIT)
 
 
 def _clip(node: OnnxNode) -> None:
@@ -136,19 +142,15 @@ def _hard_sigmoid(node: OnnxNode) -> None:
     chain = Chain(node, node.axes(0))
     chain.binary("mul", float(node.attribute("alpha", 0.2)))
     chain.binary("add", float(node.attribute("beta", 0.5)))
-    chain.unary("relu", Relu(Bounds.RELU_0_TO_1))
+    chain.unary("relu_0_to_1")
     chain.answer()
 
 
 def _pow(node: OnnxNode) -> None:
     exponent = float(node.constant(1).real.reshape(()))
-    single = {
-        2.0: ("float_function", _SQUARE),
-        0.5: ("sqrt", Attributes()),
-        -0.5: ("rsqrt", Attributes()),
-    }
-    if exponent in single:
-        node.emit_like(0, *single[exponent], UNIT)
+    if exponent in _POWERS:
+        row = UNARY[_POWERS[exponent]]
+        node.emit_like(0, float_kind(row), float_attributes(row), UNIT)
         return
     if exponent == 0 or exponent != int(exponent) or abs(exponent) > _MOST_FACTORS:
         raise node.unsupported(
@@ -168,6 +170,8 @@ def _pow(node: OnnxNode) -> None:
     chain.answer()
 
 
+_POWERS = MappingProxyType({2.0: "square", 0.5: "sqrt", -0.5: "rsqrt"})
+"""Those that are functions of their own."""
 _MOST_FACTORS = 8
 """The largest power that is a product."""
 
@@ -193,8 +197,7 @@ def _clip_clips(tensors: Tensors, node: Node) -> tuple[float, float] | None:
     return bounds[0], bounds[1]
 
 
-ROWS = (
-    Operator("Abs", float32=_unary("abs")),
+_COMPOSED = (
     Operator("Celu", float32=_celu),
     Operator(
         "Clip",
@@ -204,23 +207,24 @@ ROWS = (
         clips=_clip_clips,
     ),
     Operator("Elu", float32=_elu),
-    Operator("Erf", float32=_unary("float_function", _ERF)),
-    Operator("Exp", float32=_unary("exp")),
-    Operator("Gelu", float32=_gelu),
     Operator("HardSigmoid", float32=_hard_sigmoid),
-    Operator("HardSwish", float32=_unary("hard_swish")),
-    Operator("LeakyRelu", float32=_leaky_relu),
-    Operator("Log", float32=_unary("log")),
     Operator("Mish", float32=_mish),
-    Operator("Neg", float32=_unary("float_function", _NEG)),
     Operator("Pow", Trait.IN_TABLES, older=BROADCAST, float32=_pow),
     Operator("PRelu", older=Older(7, lambda writer: align(writer, 1))),
     Operator("Reciprocal", float32=_reciprocal),
-    Operator("Relu", Trait.KEEPS_VALUES, float32=_unary("relu", Relu()), clips=_relu_clips),
+    Operator("Relu", Trait.KEEPS_VALUES, float32=_computed, clips=_relu_clips),
     Operator("Selu", float32=_selu),
-    Operator("Sigmoid", float32=_unary("logistic")),
     Operator("Softplus", float32=_softplus),
     Operator("Softsign", float32=_softsign),
-    Operator("Sqrt", float32=_unary("sqrt")),
-    Operator("Tanh", float32=_unary("tanh")),
+)
+"""Several kinds together compute these, or more is known of them."""
+_ONE_KIND = {row.onnx for row in UNARY.values() if row.onnx and row.formula.own is not None}
+_QUANTISED_ALONE = {"Ceil", "Cos", "Floor", "Round", "Sign", "Sin"}
+
+ROWS = (
+    *_COMPOSED,
+    *(
+        Operator(name, float32=_computed)
+        for name in sorted(_ONE_KIND - _QUANTISED_ALONE - {row.name for row in _COMPOSED})
+    ),
 )

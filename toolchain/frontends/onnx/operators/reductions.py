@@ -17,7 +17,7 @@ from toolchain.ir import Attributes
 from toolchain.ops.elementwise.addition import Sum
 from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.spec import OnnxNode
-from toolchain.ops.unary.float_function import FloatFunction, Function
+from toolchain.ops.unary.kinds import FloatFunction
 
 _ONE_AXIS = 13
 """The first opset whose softmaxes are over one dimension."""
@@ -132,9 +132,7 @@ def _normalise(node: OnnxNode, chain: Chain, axes: tuple[int, ...]) -> None:
     shape = chain.shape
     chain.binary("sub", chain.mean(chain.tensor, axes))
     centred = chain.tensor
-    square = node.intermediate(
-        "float_function", FloatFunction(Function.SQUARE), [centred], shape, UNIT
-    )
+    square = node.intermediate("float_function", FloatFunction("square"), [centred], shape, UNIT)
     variance = chain.mean(square, axes)
     row = tuple(1 if place in axes else d for place, d in enumerate(shape))
     epsilon = np.asarray(node.attribute("epsilon", 1e-5), np.float32)

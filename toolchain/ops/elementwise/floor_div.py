@@ -1,8 +1,0 @@
-"""Quotients, rounded down. TFLite FLOOR_DIV, float32 and int32."""
-
-from __future__ import annotations
-
-from toolchain.ir import DType
-from toolchain.ops.elementwise.plain import plain_spec
-
-SPEC = plain_spec("floor_div", "FloorDivOptions", DType.FLOAT32, DType.INT32)

@@ -1,0 +1,72 @@
+"""Functions of two integers as TFLite computes them, in int64; the type of results wraps them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.ops.elementwise.common import Int64
+from toolchain.ops.elementwise.rows import Limited, OfFunction
+
+DIVISOR = Limited(
+    lambda data: bool(data.all()), "it divides by 0, at which TFLite stops", "divisor"
+)
+EXPONENT = Limited(
+    lambda data: bool((data.astype(np.int64) >= 0).all()),
+    "it has a negative exponent, at which TFLite stops",
+    "exponent",
+    lambda data: np.abs(data) % 8,
+)
+
+
+@dataclass(frozen=True)
+class Pow(OfFunction):
+    """`multiplied`: the power is a row of multiplications wherever the exponent is a whole number,
+    as LiteRT computes it where one exponent serves all bases of another shape (`BroadcastPow4D`).
+    """
+
+    multiplied: bool = False
+
+    @property
+    def computes(self) -> str:
+        return "pow_multiplied" if self.multiplied else ""
+
+    @staticmethod
+    def of(bases: tuple[int, ...], exponents: tuple[int, ...]) -> Pow:
+        """Of operands of these shapes in a TFLite file."""
+        return Pow(math.prod(exponents) == 1 and bases != exponents)
+
+
+def quotient(a: Int64, b: Int64) -> Int64:
+    """Rounded towards 0."""
+    found: Int64 = a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
+    return found
+
+
+def squared_difference(a: Int64, b: Int64) -> Int64:
+    """The difference wraps before it is squared."""
+    wrapped = (a - b).astype(np.int32).astype(np.int64)
+    square: Int64 = wrapped * wrapped
+    return square
+
+
+def _powers(a: Int64, b: Int64, too_large: Callable[[int], int]) -> Int64:
+    """`too_large`: what becomes of a power that int32 does not hold."""
+    least, most = -(2**31), 2**31 - 1
+    pairs = zip(*(values.ravel() for values in np.broadcast_arrays(a, b)), strict=True)
+    powers = [int(base) ** int(exponent) for base, exponent in pairs]
+    held = [value if least <= value <= most else too_large(value) for value in powers]
+    return np.array(held, np.int64).reshape(np.broadcast_shapes(a.shape, b.shape))
+
+
+def power(a: Int64, b: Int64) -> Int64:
+    """What int32 does not hold is its least number, as a double is converted."""
+    return _powers(a, b, lambda value: -(2**31))
+
+
+def power_multiplied(a: Int64, b: Int64) -> Int64:
+    """Products that wrap."""
+    return _powers(a, b, lambda value: (value + 2**31) % 2**32 - 2**31)
