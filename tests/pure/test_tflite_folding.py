@@ -47,6 +47,19 @@ def test_outputs_may_be_constants(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found[2], np.float32([1.5, 2, 3]))
 
 
+def test_a_quotient_of_constants_is_clamped_as_its_activation_says() -> None:
+    file = File()
+    main = file.subgraph()
+    x, quotient, y = (main.tensor((2,), "int32") for _ in range(3))
+    options = schema.DivOptionsT()
+    options.fusedActivationFunction = schema.ActivationFunctionType.RELU
+    main.op("DIV", [main.constant([-7, 9]), main.constant([2, 2])], [quotient], options)
+    main.op("ADD", [x, quotient], [y], schema.AddOptionsT())
+    main.inputs.append(x)
+    main.outputs.append(y)
+    agree(file.data())
+
+
 def replacing(dtype: str, quantised: Quantisation | None, *, strided: bool) -> bytes:
     """A loop that replaces one of 4 rows each turn, as TensorFlow's lists do.
 
