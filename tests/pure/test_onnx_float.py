@@ -11,6 +11,7 @@ from onnx import helper
 from tests.support.onnx_models import model_of, prepared_of, run
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType
+from toolchain.ops.elementwise.functions import UNARY
 
 RNG = np.random.default_rng(12)
 
@@ -111,6 +112,22 @@ def test_near_onnx_runtime(model: onnx.ModelProto) -> None:
 
 
 def test_what_has_no_float_kernel_is_named() -> None:
-    model = model_of([node("Sin", "x", "y")], {"x": (1, 4)}, ["y"], {})
-    with pytest.raises(UnsupportedError, match=r"thimble quantize.*\n.*\n.*Sin.*no float32 kernel"):
+    model = model_of([node("ThresholdedRelu", "x", "y")], {"x": (1, 4)}, ["y"], {})
+    message = r"thimble quantize.*\n.*\n.*ThresholdedRelu.*no float32 kernel"
+    with pytest.raises(UnsupportedError, match=message):
         prepared_of(model.SerializeToString())
+
+
+FUNCTIONS = sorted({row.onnx for row in UNARY.values() if row.onnx and row.formula.own})
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_of_the_table_is_read_in_float(function: str) -> None:
+    model = model_of([node(function, "x", "y")], {"x": (3, 50)}, ["y"], {}, opset=20)
+    data = model.SerializeToString()
+    x = np.linspace(-9, 9, 150, dtype=np.float32).reshape(3, 50)
+    x = np.abs(x) if function in ("Log", "Sqrt") else x
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    (want,) = session.run(None, {"x": x})
+    (got,) = run(prepared_of(data), {"x": x})
+    assert np.abs(got - want).max() <= 2.0**-21 * np.abs(want).max()

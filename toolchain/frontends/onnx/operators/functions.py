@@ -219,12 +219,11 @@ _COMPOSED = (
 )
 """Several kinds together compute these, or more is known of them."""
 _ONE_KIND = {row.onnx for row in UNARY.values() if row.onnx and row.formula.own is not None}
-_QUANTISED_ALONE = {"Ceil", "Cos", "Floor", "Round", "Sign", "Sin"}
 
 ROWS = (
     *_COMPOSED,
     *(
         Operator(name, float32=_computed)
-        for name in sorted(_ONE_KIND - _QUANTISED_ALONE - {row.name for row in _COMPOSED})
+        for name in sorted(_ONE_KIND - {row.name for row in _COMPOSED})
     ),
 )
