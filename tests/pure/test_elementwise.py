@@ -159,12 +159,9 @@ def test_broadcast_loops_visit_numpys_pairs(
     pairs: dict[int, tuple[int, int]] = {}
     for counts in np.ndindex(*(loop.count for loop in shape.loops)):
         at = list(zip(counts, shape.loops, strict=True))
-        starts = [
-            sum(n * getattr(loop, f"stride_{which}") for n, loop in at)
-            for which in ("1", "2", "output")
-        ]
+        starts = [sum(n * loop.steps[which] for n, loop in at) for which in range(3)]
         for i in range(shape.size):
-            pairs[starts[2] + i] = (starts[0] + i * shape.step_1, starts[1] + i * shape.step_2)
+            pairs[starts[2] + i] = (starts[0] + i * shape.steps[0], starts[1] + i * shape.steps[1])
     first, second = (np.arange(int(np.prod(s)), dtype=int).reshape(s) for s in (one, two))
     wide = np.broadcast_arrays(first, second)
     expected = list(zip(wide[0].ravel().tolist(), wide[1].ravel().tolist(), strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,17 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ir import DType, Quantisation
+from toolchain.ops.arithmetic.activation import BOUNDS
 from toolchain.ops.spec import Array, OnnxData
 
 if TYPE_CHECKING:
     from toolchain.frontends.onnx.operators.row import Operator, Read
 
 ACTIVATIONS: Mapping[tuple[float, float], str] = MappingProxyType(
-    {
-        (0.0, float("inf")): "RELU",
-        (0.0, 6.0): "RELU6",
-        (-1.0, 1.0): "RELU_N1_TO_1",
-    }
+    {ends: activation.name for activation, ends in BOUNDS.items() if ends[0] > -math.inf}
 )
 """From the least and largest result to the name in `Activation`."""
 

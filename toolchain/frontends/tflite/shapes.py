@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from toolchain.frontends.tflite.file import FileOp
 from toolchain.ir import DType, Tensor
+from toolchain.ops.elementwise.compare import RELATIONS
 from toolchain.ops.elementwise.functions import BINARY, UNARY
 from toolchain.ops.elementwise.kinds import float_values
 from toolchain.ops.elementwise.rows import Binary, Unary
@@ -186,19 +187,13 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
         "BROADCAST_TO": _broadcast,
         "CAST": _cast,
         "CONCATENATION": lambda op, given: np.concatenate(given, axis=int(op.needed_options.axis)),
-        "EQUAL": _pair(np.equal),
         "EXPAND_DIMS": lambda op, given: np.expand_dims(given[0], int(given[1].reshape(-1)[0])),
         "FILL": _fill,
         "GATHER": _gather,
         "GATHER_ND": _gather_nd,
-        "GREATER": _pair(np.greater),
-        "GREATER_EQUAL": _pair(np.greater_equal),
-        "LESS": _pair(np.less),
-        "LESS_EQUAL": _pair(np.less_equal),
         "LOGICAL_AND": _pair(np.logical_and),
         "LOGICAL_NOT": lambda op, given: np.logical_not(given[0]),
         "LOGICAL_OR": _pair(np.logical_or),
-        "NOT_EQUAL": _pair(np.not_equal),
         "PACK": lambda op, given: np.stack(given, axis=int(op.needed_options.axis)),
         "RANGE": _range,
         "REDUCE_ALL": _reduced(np.all),
@@ -217,6 +212,7 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
         "TILE": lambda op, given: np.tile(given[0], given[1]),
         "TRANSPOSE": lambda op, given: given[0].transpose(tuple(given[1])),
         "UNPACK": _unpacked,
+        **{relation.name: _pair(function) for relation, function in RELATIONS.items()},
         **{row.tflite: _of_one(row) for row in UNARY.values() if row.folds},
         **{row.tflite: _of_two(row) for row in BINARY.values() if row.folds},
     }

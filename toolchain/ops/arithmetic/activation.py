@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from enum import Enum
+from types import MappingProxyType
 
 import numpy as np
 
@@ -19,6 +21,17 @@ class Activation(Enum):
     RELU = "RELU"
     RELU_N1_TO_1 = "RELU_N1_TO_1"
     RELU6 = "RELU6"
+
+
+BOUNDS: Mapping[Activation, tuple[float, float]] = MappingProxyType(
+    {
+        Activation.NONE: (-math.inf, math.inf),
+        Activation.RELU: (0.0, math.inf),
+        Activation.RELU_N1_TO_1: (-1.0, 1.0),
+        Activation.RELU6: (0.0, 6.0),
+    }
+)
+"""The least and the largest result, as real numbers."""
 
 
 def clamp_range(activation: Activation, output: Tensor) -> tuple[int, int]:
@@ -37,13 +50,11 @@ def clamp_range(activation: Activation, output: Tensor) -> tuple[int, int]:
         ratio = float(np.float32(value) / scale)
         return zero_point + int(math.copysign(math.floor(abs(ratio) + 0.5), ratio))
 
-    if activation is Activation.RELU:
-        low = max(low, quantised(0.0))
-    elif activation is Activation.RELU6:
-        low, high = max(low, quantised(0.0)), min(high, quantised(6.0))
-    elif activation is Activation.RELU_N1_TO_1:
-        low, high = max(low, quantised(-1.0)), min(high, quantised(1.0))
-    return low, high
+    least, most = BOUNDS[activation]
+    return (
+        low if math.isinf(least) else max(low, quantised(least)),
+        high if math.isinf(most) else min(high, quantised(most)),
+    )
 
 
 def read_activation(node: TfliteNode) -> Activation:

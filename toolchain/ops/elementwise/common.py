@@ -20,64 +20,54 @@ _BEYOND_FLOAT32 = 2.0**200
 
 @dataclass(frozen=True)
 class Loop:
-    """An outer loop of a broadcast: its variable, its count, and each operand's
-    stride in elements.
+    """An outer loop of a broadcast: its variable, its count, and the elements that each operand and
+    the output move on.
     """
 
     variable: str
     count: int
-    stride_1: int
-    stride_2: int
-    stride_output: int
+    steps: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Broadcast:
-    """Outer loops around runs of `size` elements. An operand that is constant along a run has step
-    0.
+    """Outer loops around runs of `size` elements. `steps`: 1 for each operand that moves along a
+    run, 0 for one that is constant.
     """
 
     loops: tuple[Loop, ...]
     size: int
-    step_1: int
-    step_2: int
+    steps: tuple[int, ...]
 
 
-def broadcast(shape_1: tuple[int, ...], shape_2: tuple[int, ...]) -> Broadcast:
-    """The fewest loops that walk two operands of these shapes together; adjacent dimensions are
-    merged.
+def broadcast(*shapes: tuple[int, ...], variables: str = "") -> Broadcast:
+    """The fewest loops that walk operands of these shapes together; adjacent dimensions are merged.
+
+    `variables`: those of the outermost loops; others are i and the depth.
     """
-    rank = max(len(shape_1), len(shape_2))
-    first = (1,) * (rank - len(shape_1)) + shape_1
-    second = (1,) * (rank - len(shape_2)) + shape_2
-    merged: list[tuple[int, bool, bool]] = []
-    for one, two in zip(first, second, strict=True):
-        size, moves = (two if one == 1 else one), (one != 1, two != 1)
+    rank = max(map(len, shapes))
+    merged: list[tuple[int, tuple[bool, ...]]] = []
+    for sizes in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True):
+        size = next((own for own in sizes if own != 1), 1)
+        moves = tuple(own != 1 for own in sizes)
         if size == 1:
             continue
-        if merged and merged[-1][1:] == moves:
-            merged[-1] = (merged[-1][0] * size, *moves)
+        if merged and merged[-1][1] == moves:
+            merged[-1] = (merged[-1][0] * size, moves)
         else:
-            merged.append((size, *moves))
-    if not merged:
-        return Broadcast((), 1, 1, 1)
-    size, moves_1, moves_2 = merged[-1]
-    stride_1, stride_2, stride_output = (size if moves_1 else 1), (size if moves_2 else 1), size
+            merged.append((size, moves))
+    size, moves = merged[-1] if merged else (1, (True,) * len(shapes))
     loops = []
-    for depth, (count, outer_1, outer_2) in reversed(list(enumerate(merged[:-1]))):
-        loops.append(
-            Loop(
-                "ijk"[depth] if depth < 3 else f"i{depth}",
-                count,
-                stride_1 if outer_1 else 0,
-                stride_2 if outer_2 else 0,
-                stride_output,
-            )
-        )
-        stride_1 *= count if outer_1 else 1
-        stride_2 *= count if outer_2 else 1
-        stride_output *= count
-    return Broadcast(tuple(reversed(loops)), size, int(moves_1), int(moves_2))
+    for depth, (count, outer) in enumerate(merged[:-1]):
+        inner = merged[depth + 1 :]
+        steps = [
+            math.prod(n for n, moving in inner if moving[operand]) if moved else 0
+            for operand, moved in enumerate(outer)
+        ]
+        whole = math.prod(n for n, _ in inner)
+        variable = variables[depth] if depth < len(variables) else f"i{depth}"
+        loops.append(Loop(variable, count, (*steps, whole)))
+    return Broadcast(tuple(loops), size, tuple(map(int, moves)))
 
 
 def infer_unary(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:

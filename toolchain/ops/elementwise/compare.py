@@ -6,7 +6,6 @@ which must be below 1. float32, wider integers and bool are compared as they are
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -31,7 +30,6 @@ from toolchain.ops.elementwise.kernels import broadcast_kernel
 from toolchain.ops.readers.onnx_elementwise import output_axes
 
 _LEFT_SHIFT = 8
-ONNX_RELATIONS = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
 
 
 class Relation(Enum):
@@ -43,6 +41,27 @@ class Relation(Enum):
     GREATER = 4
     NOT_EQUAL = 5
     GREATER_EQUAL = 6
+
+
+RELATIONS = MappingProxyType(
+    {
+        Relation.LESS: np.less,
+        Relation.EQUAL: np.equal,
+        Relation.LESS_EQUAL: np.less_equal,
+        Relation.GREATER: np.greater,
+        Relation.NOT_EQUAL: np.not_equal,
+        Relation.GREATER_EQUAL: np.greater_equal,
+    }
+)
+_ONNX = MappingProxyType(
+    {
+        "Equal": Relation.EQUAL,
+        "Greater": Relation.GREATER,
+        "GreaterOrEqual": Relation.GREATER_EQUAL,
+        "Less": Relation.LESS,
+        "LessOrEqual": Relation.LESS_EQUAL,
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -115,9 +134,14 @@ def _read_onnx(node: kit.OnnxNode) -> None:
         raise node.left_in_float("ONNX Runtime has no quantised form of it")
     axes = output_axes(node)
     operands = [node.operand(index, axes) for index in (0, 1)]
-    words = re.findall("[A-Z][a-z]*", node.operator)
-    relation = Relation["_".join(word.upper() for word in words if word != "Or")]
-    node.emit("compare", Compare(relation), operands, None, axes, dtype=kit.DType.BOOL)
+    node.emit(
+        "compare",
+        Compare(_ONNX[node.operator]),
+        operands,
+        None,
+        axes,
+        dtype=kit.DType.BOOL,
+    )
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
@@ -147,20 +171,10 @@ _INT8 = kit.Form(
     sample=_sample,
     axes=elementwise_axes,
     tflite=kit.TfliteBinding(tuple(r.name for r in Relation), _read, _write),
-    onnx=kit.OnnxBinding(ONNX_RELATIONS, _read_onnx, plain=_read_onnx),
+    onnx=kit.OnnxBinding(tuple(_ONNX), _read_onnx, plain=_read_onnx),
     types=frozenset({kit.DType.INT8, kit.DType.BOOL}),
     dtype=kit.DType.INT8,
     limits="int8 of scales below 1, any broadcast; gives bool",
-)
-_RELATIONS = MappingProxyType(
-    {
-        Relation.LESS: np.less,
-        Relation.EQUAL: np.equal,
-        Relation.LESS_EQUAL: np.less_equal,
-        Relation.GREATER: np.greater,
-        Relation.NOT_EQUAL: np.not_equal,
-        Relation.GREATER_EQUAL: np.greater_equal,
-    }
 )
 _SUFFIXES = MappingProxyType(
     {
@@ -185,7 +199,7 @@ _TESTED = MappingProxyType(
 def _plain_reference(
     op: kit.Operator[Compare], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    return (np.asarray(_RELATIONS[_relation(op)](inputs[0], inputs[1])),)
+    return (np.asarray(RELATIONS[_relation(op)](inputs[0], inputs[1])),)
 
 
 def _plain_select(op: kit.Operator[Compare], core: kit.Core) -> kit.Kernel:

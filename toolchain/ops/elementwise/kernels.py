@@ -210,17 +210,17 @@ def broadcast_kernel(
     steps (named by `names`), the output, the size of a run, and `params`.
     """
     last = len(op.inputs) - 1  # an operator with one operand reads it as both
-    shape = broadcast(op.x.shape, op.input(last).shape)
-    steps = {
-        name: tuple((x.variable, getattr(x, name)) for x in shape.loops if getattr(x, name))
-        for name in ("stride_1", "stride_2", "stride_output")
-    }
+    shape = broadcast(op.x.shape, op.input(last).shape, variables="ijk")
+    first, second, output = (
+        tuple((x.variable, x.steps[place]) for x in shape.loops if x.steps[place])
+        for place in range(3)
+    )
     arguments: dict[str, kit.Argument] = {
-        names[0]: kit.Input(0, steps=steps["stride_1"]),
-        names[1]: shape.step_1,
-        names[2]: kit.Input(last, steps=steps["stride_2"]),
-        names[3]: shape.step_2,
-        "output": kit.Output(0, steps=steps["stride_output"]),
+        names[0]: kit.Input(0, steps=first),
+        names[1]: shape.steps[0],
+        names[2]: kit.Input(last, steps=second),
+        names[3]: shape.steps[1],
+        "output": kit.Output(0, steps=output),
         "size": shape.size,
     }
     if params is not None:
@@ -231,7 +231,7 @@ def broadcast_kernel(
         (call,),
         broadcast_extents,
         find_overlaps=lambda: overlaps_same_shape(op, core),
-        find_terms=lambda: _broadcast_terms(call, core, shape.step_1 == shape.step_2 == 1),
+        find_terms=lambda: _broadcast_terms(call, core, shape.steps == (1, 1)),
     )
 
 
@@ -248,7 +248,7 @@ def same_shape_kernel(
     operands that broadcast.
     """
     shape = broadcast(op.x.shape, op.input(1).shape)
-    if shape.loops or (shape.step_1, shape.step_2) != (1, 1):
+    if shape.loops or shape.steps != (1, 1):
         raise kit.NoKernelError(f"{function} takes operands of one shape")
     arguments: dict[str, kit.Argument] = {
         "input_1_vect": kit.Input(0),

@@ -7,15 +7,15 @@ kind; kinds without them are made here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.arithmetic.activation import BOUNDS, Activation
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
@@ -33,16 +33,6 @@ from toolchain.ops.readers.float32 import (
     float32_elementwise_sample,
     range_of,
 )
-
-_RANGES: Mapping[Activation, tuple[int | None, int | None]] = MappingProxyType(
-    {
-        Activation.NONE: (None, None),
-        Activation.RELU: (0, None),
-        Activation.RELU_N1_TO_1: (-1, 1),
-        Activation.RELU6: (0, 6),
-    }
-)
-"""Of integers; None: the end of the type's own range."""
 
 
 def _row(op: kit.AnyOperator) -> Binary:
@@ -103,18 +93,21 @@ def _integer_reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tupl
     a, b = (values.astype(np.int64) for values in inputs)
     with np.errstate(over="ignore"):
         values = _integers(op).apply(a, b).astype(y.dtype.numpy)
-    low, high = _RANGES[_activation(op)]
-    if low is not None:
-        most = int(np.iinfo(y.dtype.value).max) if high is None else high
-        values = np.clip(values, low, most).astype(y.dtype.numpy)
+    limits, info = _limits(op), np.iinfo(y.dtype.value)
+    low, high = limits.get("low", int(info.min)), limits.get("high", int(info.max))
+    values = np.clip(values, low, high).astype(y.dtype.numpy)
     return (values.reshape(y.shape),)
 
 
+def _limits(op: kit.AnyOperator) -> dict[str, int]:
+    """What a fused activation clamps integers to, but for the ends of their type."""
+    ends = zip(("low", "high"), BOUNDS[_activation(op)], strict=True)
+    return {name: int(end) for name, end in ends if not math.isinf(end)}
+
+
 def _integer_select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-    ends = _RANGES[_activation(op)]
-    limits = {n: v for n, v in zip(("low", "high"), ends, strict=True) if v is not None}
     template, loops = f"binary_s{8 * op.y.dtype.size_bytes}", broadcast_kernel(op, core, "")
-    return expressed(loops, template, _row(op).name, _integers(op).calls, limits)
+    return expressed(loops, template, _row(op).name, _integers(op).calls, _limits(op))
 
 
 def _infer_limited(

@@ -5,7 +5,6 @@ Stored values are copied unchanged, as in `reference_ops::Select`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.axes import elementwise_axes
-from toolchain.ops.elementwise.common import sample_shape
+from toolchain.ops.elementwise.common import broadcast, sample_shape
 from toolchain.ops.readers.onnx_elementwise import output_axes, read_plain
 
 _CONDITION, _YES, _NO = 0, 1, 2
@@ -26,15 +25,6 @@ class Select(kit.Attributes):
     """
 
     rows: bool = False
-
-
-@dataclass(frozen=True)
-class _Loop:
-    """`steps`: of condition, yes, no and output, in elements."""
-
-    variable: str
-    count: int
-    steps: tuple[int, int, int, int]
 
 
 def _rows(op: kit.Operator[Select]) -> bool:
@@ -68,42 +58,18 @@ def _reference(op: kit.Operator[Select], inputs: Sequence[kit.Array]) -> tuple[k
     return (np.where(given[0], given[1], given[2]).astype(y.dtype.numpy).reshape(y.shape),)
 
 
-def _walk(shapes: Sequence[tuple[int, ...]]) -> tuple[list[_Loop], int, tuple[int, ...]]:
-    """Outer loops, then the run's size and its steps; dimensions merged."""
-    merged: list[tuple[int, tuple[bool, ...]]] = []
-    for sizes in zip(*shapes, strict=True):
-        size, moves = max(sizes), tuple(own != 1 for own in sizes)
-        if size == 1:
-            continue
-        if merged and merged[-1][1] == moves:
-            merged[-1] = (merged[-1][0] * size, moves)
-        else:
-            merged.append((size, moves))
-    size, moves = merged[-1] if merged else (1, (True,) * len(shapes))
-    loops = []
-    for depth, (count, outer) in enumerate(merged[:-1]):
-        inner = merged[depth + 1 :]
-        steps = [
-            math.prod(n for n, moving in inner if moving[operand]) if outer[operand] else 0
-            for operand in range(len(shapes))
-        ]
-        whole = math.prod(n for n, _ in inner)
-        loops.append(_Loop(f"i{depth}", count, (steps[0], steps[1], steps[2], whole)))
-    return loops, size, tuple(int(moving) for moving in moves)
-
-
 def _select(op: kit.Operator[Select], core: kit.Core) -> kit.Kernel:
-    loops, size, steps = _walk(_shapes(op))
+    walk = broadcast(*_shapes(op))
     moved = [
-        tuple((loop.variable, loop.steps[operand]) for loop in loops if loop.steps[operand])
+        tuple((loop.variable, loop.steps[operand]) for loop in walk.loops if loop.steps[operand])
         for operand in range(4)
     ]
     params = {
-        "size": size,
+        "size": walk.size,
         "run_bytes": op.y.dtype.size_bytes,
-        "step_condition": steps[_CONDITION],
-        "step_yes": steps[_YES],
-        "step_no": steps[_NO],
+        "step_condition": walk.steps[_CONDITION],
+        "step_yes": walk.steps[_YES],
+        "step_no": walk.steps[_NO],
     }
     call = kit.Call(
         "thimble_select",
@@ -114,7 +80,7 @@ def _select(op: kit.Operator[Select], core: kit.Core) -> kit.Kernel:
             "no": kit.Input(_NO, steps=moved[_NO]),
             "output": kit.Output(0, steps=moved[3]),
         },
-        tuple(kit.Loop(loop.variable, loop.count) for loop in loops),
+        tuple(kit.Loop(loop.variable, loop.count) for loop in walk.loops),
     )
     return kit.Kernel((call,), _extents, find_overlaps=lambda: _overlaps(op))
 

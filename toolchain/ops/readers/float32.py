@@ -6,43 +6,35 @@ C kernels do the same, so both agree bit for bit on every core.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.arithmetic.activation import BOUNDS, Activation
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.weighted import BIAS
 from toolchain.ops.window import Window
 
 Number = TypeVar("Number", np.float32, np.int64)
 _LARGEST = float(np.finfo(np.float32).max)
-_BOUNDS: Mapping[Activation, tuple[float, float]] = MappingProxyType(
-    {
-        Activation.NONE: (-_LARGEST, _LARGEST),
-        Activation.RELU: (0.0, _LARGEST),
-        Activation.RELU6: (0.0, 6.0),
-        Activation.RELU_N1_TO_1: (-1.0, 1.0),
-    }
-)
 F = TypeVar("F", bound=kit.Form[Any])
 
 
 def range_of(activation: Activation) -> tuple[float, float]:
     """Least and greatest value of a fused activation (`CalculateActivationRange`)."""
-    return _BOUNDS[activation]
+    low, high = BOUNDS[activation]
+    return max(low, -_LARGEST), min(high, _LARGEST)
 
 
 def clamped(values: Float32, activation: Activation) -> Float32:
     """Values clamped to an activation's range (`ActivationFunctionWithMinMax`). NaN stays NaN; -0
     stays -0 if a bound is 0.
     """
-    low, high = (np.float32(bound) for bound in _BOUNDS[activation])
+    low, high = (np.float32(bound) for bound in range_of(activation))
     return clip(values, low, high)
 
 

@@ -15,6 +15,7 @@ from enum import Enum
 import numpy as np
 
 from toolchain.ops import kit
+from toolchain.ops.arithmetic.activation import BOUNDS, Activation
 from toolchain.ops.arithmetic.fixed_point import (
     check_reach,
     multiply_by_quantized_multiplier,
@@ -36,15 +37,9 @@ class Bounds(Enum):
     @property
     def real(self) -> tuple[float, float]:
         """Lower and upper bound as real numbers."""
-        return _REAL[self.value]
-
-
-_REAL = {
-    "RELU": (0.0, math.inf),
-    "RELU6": (0.0, 6.0),
-    "RELU_N1_TO_1": (-1.0, 1.0),
-    "RELU_0_TO_1": (0.0, 1.0),
-}
+        if self is Bounds.RELU_0_TO_1:  # no operator fuses it
+            return 0.0, 1.0
+        return BOUNDS[Activation(self.value)]
 
 
 @dataclass(frozen=True)
