@@ -47,7 +47,6 @@ from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
 
 _LEFT_SHIFT = 20
 _LEFT_SHIFT_S16 = 15
-_TOO_FAR_APART = "so far apart that TFLite stops, or shifts in a way that C leaves undefined"
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,21 @@ class Sum(kit.Attributes):
     """Attributes of add and sub."""
 
     activation: Activation = Activation.NONE
+
+
+def _multipliers(
+    scales: tuple[float, float, float], left_shift: int
+) -> tuple[tuple[int, int], ...]:
+    """Of operand 1, operand 2 and the output. Raises ScaleError where TFLite would abort."""
+    one, two, out = scales
+    twice = 2 * max(one, two)
+    reals = (one / twice, two / twice, twice / (out * 2**left_shift))
+    if not 0 < reals[2] < 1 or min(reals) <= 0:
+        raise ScaleError(
+            f"scales {one:g}, {two:g} and {out:g} lie so far apart that TFLite stops, or shifts in "
+            "a way that C leaves undefined; requantise the model with a representative data set"
+        )
+    return tuple(quantize_multiplier(real) for real in reals)
 
 
 @dataclass(frozen=True)
@@ -68,16 +82,7 @@ class _Arithmetic:
     high: int
 
     def multipliers(self) -> tuple[tuple[int, int], ...]:
-        """Of operand 1, operand 2 and the output. Raises ScaleError where TFLite would abort."""
-        one, two, out = self.scales
-        twice = 2 * max(one, two)
-        reals = (one / twice, two / twice, twice / (out * 2**_LEFT_SHIFT))
-        if not 0 < reals[2] < 1 or min(reals) <= 0:
-            raise ScaleError(
-                f"scales {one:g}, {two:g} and {out:g} lie {_TOO_FAR_APART}; requantise the model "
-                "with a representative data set"
-            )
-        return tuple(quantize_multiplier(real) for real in reals)
+        return _multipliers(self.scales, _LEFT_SHIFT)
 
     def apply(self, a: Int64, b: Int64) -> Int64:
         first, second, out = self.multipliers()
@@ -210,16 +215,12 @@ def _read(node: kit.TfliteNode) -> Sum:
 
 
 def _multipliers_s16(op: kit.AnyOperator, sign: int) -> tuple[tuple[int, int], ...]:
-    """Of operand 1, operand 2 and the output. Raises UnsupportedError where TFLite would abort."""
-    one, two, out = (t.q.scale for t in (op.x, op.input(1), op.y))
-    twice = 2 * max(one, two)
-    reals = (one / twice, two / twice, twice / (out * 2**_LEFT_SHIFT_S16))
-    if not 0 < reals[2] < 1 or min(reals) <= 0:
-        raise op.refused(
-            f"scales {one:g}, {two:g} and {out:g} lie {_TOO_FAR_APART}; "
-            "requantise the model with a representative data set"
+    try:
+        first, second, output = _multipliers(
+            (op.x.q.scale, op.input(1).q.scale, op.y.q.scale), _LEFT_SHIFT_S16
         )
-    first, second, output = (quantize_multiplier(real) for real in reals)
+    except ScaleError as error:
+        raise op.refused(f"{error}") from None
     return first, (sign * second[0], second[1]), output
 
 

@@ -1,6 +1,9 @@
 """The table of element-wise functions, a row each. What a row says is in `rows`.
 
-A new function is a row here and its C in `templates/ops/_functions.c.j2` (docs/architecture.md).
+A row of one operand begins with its name, the TFLite operator, the ONNX operator, the formula and
+the C function that its expression calls; one of two operands with its name, both operators, the
+type of TFLite's options and the module of its quantised forms. A new function is a row here and its
+C in `templates/ops/_functions.c.j2` (docs/architecture.md).
 """
 
 from __future__ import annotations
@@ -43,8 +46,7 @@ from toolchain.ops.unary.relu import Bounds, Relu
 from toolchain.ops.unary.sigmoid_s16 import sigmoid
 from toolchain.ops.unary.tables import interpolated, table
 
-_S32, _S64 = kit.DType.INT32, kit.DType.INT64
-_BOTH = (_S32, _S64)
+_BOTH = (kit.DType.INT32, kit.DType.INT64)
 _ZERO, _ONE, _THREE, _SIX = (np.float32(value) for value in (0, 1, 3, 6))
 _FROM_0_TO_1, _FROM_MINUS_1_TO_1 = (1 / 256, -128), (1 / 128, 0)
 _FLOOR, _CLAMP, _SQRT = "thimble_floor_f32", "thimble_clamp_f32", "thimble_sqrt_f32"

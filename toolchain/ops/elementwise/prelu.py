@@ -66,13 +66,14 @@ def _apply(op: kit.AnyOperator, stored: Int64, stored_alpha: Int64) -> Int64:
         multiply_by_quantized_multiplier(centred, *identity),
         multiply_by_quantized_multiplier(product, *negative),
     )
-    clamped: Int64 = np.clip(scaled + y.q.zero_point, -128, 127)
+    info = np.iinfo(y.dtype.value)
+    clamped: Int64 = np.clip(scaled + y.q.zero_point, int(info.min), int(info.max))
     return clamped
 
 
 def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     x, alpha = (values.astype(np.int64) for values in inputs)
-    return (_apply(op, x, alpha).astype(np.int8),)
+    return (_apply(op, x, alpha).astype(op.y.dtype.numpy),)
 
 
 def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
@@ -183,18 +184,6 @@ def _infer_s16(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(x.shape, x.dtype),)
 
 
-def _reference_s16(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    x, alpha = (values.astype(np.int64) for values in inputs)
-    identity, negative = _multipliers(op)
-    product = x * (alpha - op.input(ALPHA).q.zero_point)
-    scaled = np.where(
-        x >= 0,
-        multiply_by_quantized_multiplier(x, *identity),
-        multiply_by_quantized_multiplier(product, *negative),
-    )
-    return (np.clip(scaled, -32768, 32767).astype(np.int16),)
-
-
 def _select_s16(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     (multiplier, shift), (alpha_multiplier, alpha_shift) = _multipliers(op)
     params = {
@@ -217,7 +206,6 @@ def _sample_s16(rng: np.random.Generator) -> kit.Graph:
 _INT16 = replace(
     int16_form(_INT8, "int16, int8 alpha of any shape that broadcasts to the input"),
     infer=_infer_s16,
-    reference=_reference_s16,
     select=_select_s16,
     sample=_sample_s16,
     tflite=binding("prelu", 1, kit.DType.INT16, kit.DType.INT8),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from toolchain.ops.elementwise.common import (
 from toolchain.ops.elementwise.functions import UNARY
 from toolchain.ops.elementwise.kernels import expressed, sized_kernel, unary_kernel
 from toolchain.ops.elementwise.rows import (
-    Int8,
-    Int16,
-    Integers,
     OfFunction,
     Unary,
     function_of,
@@ -35,6 +32,7 @@ from toolchain.ops.elementwise.rows import (
 from toolchain.ops.readers.float32 import check_float_node, float32_elementwise_sample
 from toolchain.ops.readers.int16 import int16_sample
 
+R = TypeVar("R")
 Rows = Sequence[Unary]
 
 
@@ -71,20 +69,8 @@ def _row(op: kit.AnyOperator) -> Unary:
     return UNARY[function_of(op.kind, op.attributes)]
 
 
-def _int8(op: kit.AnyOperator) -> Int8:
-    rule = _row(op).int8
-    assert rule is not None
-    return rule
-
-
-def _int16(op: kit.AnyOperator) -> Int16:
-    rule = _row(op).int16
-    assert rule is not None
-    return rule
-
-
-def _integers(op: kit.AnyOperator) -> Integers:
-    rule = _row(op).integers
+def _known(rule: R | None) -> R:
+    """The rule, which the operator's form has."""
     assert rule is not None
     return rule
 
@@ -98,12 +84,12 @@ def _int8_form(kind: str, rows: Rows) -> kit.Form[Any]:
     options = rows[0].options
 
     def reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-        rule = _int8(op)
+        rule = _known(_row(op).int8)
         return reference_unary(op, inputs, lambda stored: rule.apply(op, stored))
 
     def select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
         require_types(op, kit.DType.INT8)
-        rule, scale = _int8(op), op.y.q.scale
+        rule, scale = _known(_row(op).int8), op.y.q.scale
         if rule.output_scale is not None and scale != rule.output_scale:
             raise op.refused(
                 f"the output scale is {scale:g}, TFLite's kernels need "
@@ -118,17 +104,15 @@ def _int8_form(kind: str, rows: Rows) -> kit.Form[Any]:
     def write(op: kit.AnyOperator) -> kit.WrittenOp:
         written = options.written(op.attributes)
         return kit.WrittenOp(
-            _row(op).tflite, options.options_type, written, version=_int8(op).version
+            _row(op).tflite, options.options_type, written, version=_known(_row(op).int8).version
         )
 
     def sample(rng: np.random.Generator) -> kit.Graph:
         attributes = options.sample(rng, rows)
-        rule = UNARY[function_of(kind, attributes)].int8
-        assert rule is not None
+        rule = _known(UNARY[function_of(kind, attributes)].int8)
         return rule.sample(rng, kit.Op(kind, kind, ("x",), ("y",), attributes))
 
-    rule = rows[0].int8
-    assert rule is not None
+    rule = _known(rows[0].int8)
     scale = "" if rule.output_scale is None else f", output scale 1/{1 / rule.output_scale:.0f}"
     return kit.Form(
         kind=kind,
@@ -145,29 +129,26 @@ def _int8_form(kind: str, rows: Rows) -> kit.Form[Any]:
 
 
 def _int16_form(kind: str, rows: Rows) -> kit.Form[Any]:
-    base, options = _int8_form(kind, rows), rows[0].options
-    rule = rows[0].int16
-    assert rule is not None and base.tflite is not None
-    own, binding = rule.sample, base.tflite
+    base, options, rule = _int8_form(kind, rows), rows[0].options, _known(rows[0].int16)
+    own, binding = rule.sample, _known(base.tflite)
 
     def reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-        rule = _int16(op)
+        rule = _known(_row(op).int16)
         return reference_unary(op, inputs, lambda stored: rule.apply(op, stored))
 
     def select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
         require_types(op, kit.DType.INT16)
-        return _int16(op).kernel(op)
+        return _known(_row(op).int16).kernel(op)
 
     def read(node: kit.TfliteNode) -> kit.ReadOp:
         check_node(node, kit.DType.INT16)
         return kit.ReadOp(options.read(node), (0,))
 
     def write(op: kit.AnyOperator) -> kit.WrittenOp:
-        return replace(binding.write(op), version=_int16(op).version)
+        return replace(binding.write(op), version=_known(_row(op).int16).version)
 
     def sample(rng: np.random.Generator) -> kit.Graph:
-        assert own is not None
-        return own(rng, kit.Op(kind, kind, ("x",), ("y",)))
+        return _known(own)(rng, kit.Op(kind, kind, ("x",), ("y",)))
 
     return replace(
         base,
@@ -182,8 +163,7 @@ def _int16_form(kind: str, rows: Rows) -> kit.Form[Any]:
 
 def float_values(row: Unary, x: kit.Array, numbers: Mapping[str, float]) -> kit.Array:
     """The function of each element, as its C expression computes it."""
-    own = row.formula.own
-    assert own is not None
+    own = _known(row.formula.own)
     given = {name: np.float32(value) for name, value in numbers.items()}
     with np.errstate(all="ignore"):
         values: kit.Array = own(x.astype(np.float32), **given)
@@ -204,8 +184,7 @@ def _float_select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
 def _float_form(kind: str, rows: Rows) -> kit.Form[Any]:
     """Of a kind that TFLite quantises, too."""
     base, options = _int8_form(kind, rows), rows[0].options
-    assert base.tflite is not None
-    binding = base.tflite
+    binding = _known(base.tflite)
 
     def read(node: kit.TfliteNode) -> kit.ReadOp:
         check_float_node(node)
@@ -238,7 +217,9 @@ def _plain_form(
         return kit.ReadOp(attributes(read_from[node.builtin].name), (0,))
 
     def write(op: kit.AnyOperator) -> kit.WrittenOp:
-        return kit.WrittenOp(_row(op).tflite, version=1 if of_float else _integers(op).version)
+        return kit.WrittenOp(
+            _row(op).tflite, version=1 if of_float else _known(_row(op).integers).version
+        )
 
     def sample(rng: np.random.Generator) -> kit.Graph:
         """A function that TFLite has."""
@@ -265,12 +246,12 @@ def _plain_form(
 
 def _integer_reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     with np.errstate(over="ignore"):
-        return (_integers(op).apply(inputs[0].astype(op.y.dtype.numpy)),)
+        return (_known(_row(op).integers).apply(inputs[0].astype(op.y.dtype.numpy)),)
 
 
 def _integer_select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     template = f"unary_s{8 * op.y.dtype.size_bytes}"
-    return expressed(sized_kernel(op, ""), template, _row(op).name, _integers(op).calls)
+    return expressed(sized_kernel(op, ""), template, _row(op).name, _known(_row(op).integers).calls)
 
 
 def _specs() -> Iterator[kit.OpSpec]:
