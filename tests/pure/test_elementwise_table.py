@@ -12,6 +12,7 @@ import toolchain
 from toolchain.codegen.environment import environment
 from toolchain.ops.elementwise.functions import BINARY, UNARY
 from toolchain.ops.elementwise.rows import Binary
+from toolchain.ops.unary.lookup import FUNCTIONS
 from toolchain.resources import TEMPLATES
 
 OPS = Path(toolchain.__file__).parent / "ops"
@@ -59,6 +60,14 @@ def test_an_expression_calls_the_function_that_its_row_names() -> None:
     for row in ROWS:
         text = expressions().get(row.name, {}).get("float32", row.calls)
         assert set(re.findall(r"thimble_\w+", text)) == ({row.calls} if row.calls else set())
+
+
+def test_rows_have_the_formulas_that_their_forms_need() -> None:
+    """What TFLite quantises is computed in float32, too; what ONNX has, in a table of int8."""
+    for row in UNARY.values():
+        assert row.formula.own is not None or (row.int8, row.int16, row.tflite) == (None, None, "")
+        assert not row.onnx or (row.table or row.onnx) in FUNCTIONS, row.name
+        assert row.int8 is not None or row.int16 is None
 
 
 def test_names_are_given_once() -> None:
