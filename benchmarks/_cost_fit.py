@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops.kernel import Terms
-from toolchain.ops.terms import SELDOM
 
 Floats = NDArray[np.float64]
+
+_SELDOM = ("slow", "float", "summed")
+"""Parts of the names of terms that few models have. They are fitted last, with the others known."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ def fit(points: Sequence[Point]) -> dict[str, float]:
 
 def seldom(names: Iterable[str]) -> list[str]:
     """Those terms that few models have."""
-    return [name for name in names if any(word in name for word in SELDOM)]
+    return [name for name in names if any(word in name for word in _SELDOM)]
 
 
 def least_squares(points: Sequence[Point], known: Mapping[str, float]) -> dict[str, float]:

@@ -15,7 +15,7 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Quantisation
 from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms, kernel_of
-from toolchain.ops.convolution.kernels import blocks
+from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution.kernels.thimble_convolve_packed_s8 import (
     LARGEST_SUM,
     MOST_TAPS,
@@ -43,8 +43,8 @@ def test_weights_are_packed_when_they_are_first_read_and_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     packed = []
-    pack = blocks.pair_words
-    monkeypatch.setattr(blocks, "pair_words", lambda *given: packed.append(1) or pack(*given))
+    pack = packing.pair_words
+    monkeypatch.setattr(packing, "pair_words", lambda *given: packed.append(1) or pack(*given))
     kernel = _kernel(
         graph_of_shape({"kind": "conv2d", "input": [1, 5, 5, 3], "channels": 2, "kernel": [2, 2]})
     )

@@ -11,6 +11,7 @@ from toolchain.ops.arithmetic.fixed_point import (
     quantize_multiplier,
 )
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE
+from toolchain.ops.arithmetic.packing import Ending, Scaling, scaling
 from toolchain.ops.arithmetic.single_rounding import scaled_in_float32
 from toolchain.ops.convolution.endings import (
     CODE_ONCE,
@@ -18,7 +19,6 @@ from toolchain.ops.convolution.endings import (
     channel_endings,
     raised_endings,
 )
-from toolchain.ops.convolution.packing import Ending, Scaling, scaling
 
 CHANNELS, TAPS = 60, 64
 FULL = (-128, 127)

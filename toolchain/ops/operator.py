@@ -29,6 +29,11 @@ class Operator(Generic[A]):
         return self.op.name
 
     @property
+    def is_block(self) -> bool:
+        """Whether it computes or copies a block of an operator that was split."""
+        return bool(self.op.part_of)
+
+    @property
     def x(self) -> Tensor:
         """The first input."""
         return self.input(0)

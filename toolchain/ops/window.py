@@ -105,3 +105,37 @@ def check_16_bits(node: TfliteNode | OnnxNode, name: str, pair: Sequence[int]) -
             f"{name} {list(pair)} beyond {_INT16_MAX:,}: kernels keep 16 bits of it",
             "use a smaller window or stride",
         )
+
+
+@dataclass(frozen=True)
+class Along:
+    """Counts of the windows along one axis of an image.
+
+    `windows` is their number, `taps` the sum of their taps inside the image, `whole` the number of
+    windows that lie inside the image altogether, `last` the number of those that end at its last
+    pixel.
+    """
+
+    windows: int
+    taps: int
+    whole: int
+    last: int
+
+
+def along(
+    size: int, windows: int, kernel: int, stride: int, dilation: int, before: int, margin: int
+) -> Along:
+    """Count windows and taps along one axis, in pixels.
+
+    `before` is the padding at the start. A window counts as whole only if `margin` more pixels
+    follow its last tap.
+    """
+    taps = whole = last = 0
+    for first in range(-before, windows * stride - before, stride):
+        inside = range(max(-(first // dilation), 0) if first < 0 else 0, kernel)
+        end = min(kernel, -(-(size - first) // dilation)) if first < size else 0
+        taps += max(end - inside.start, 0)
+        final = first + (kernel - 1) * dilation
+        whole += first >= 0 and final + margin < size
+        last += first >= 0 and final == size - 1
+    return Along(windows, taps, whole, last)

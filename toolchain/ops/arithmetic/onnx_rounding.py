@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from toolchain.ir import Tensor
 from toolchain.kernels.runtime_c import defined
 from toolchain.ops.arithmetic.fixed_point import Int32, ScaleError, quantize_multiplier, wrap_int32
+from toolchain.ops.arithmetic.packing import Int8, Scaling
 from toolchain.ops.arithmetic.single_rounding import (
     Int64,
     SingleRounding,
@@ -21,7 +22,6 @@ from toolchain.ops.arithmetic.single_rounding import (
     scaled_in_float32,
     single_rounding,
 )
-from toolchain.ops.convolution.packing import Int8, Scaling
 from toolchain.ops.spec import Array
 
 FLOAT_CODE = defined("include/thimble_requant.h", "THIMBLE_SHIFT_FLOAT")

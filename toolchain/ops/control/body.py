@@ -15,13 +15,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from toolchain.ir import ArenaPlan
 from toolchain.ir.printer import graph_text
 from toolchain.ir.values import identity_of
 from toolchain.ops import kit, spec_of
 from toolchain.ops.check import check
 from toolchain.ops.lowering import Lowered, lower
-from toolchain.ops.preference import Preference
 
 _ALIGNMENT_BYTES = 8
 
@@ -34,9 +32,9 @@ class Layout:
     """
 
     order: tuple[int, ...]
-    arena: ArenaPlan
+    arena: kit.ArenaPlan
     scratch_bytes: tuple[int, ...]
-    preference: Preference = Preference.AUTO
+    preference: kit.Preference = kit.Preference.AUTO
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +92,7 @@ def laid_out(body: Body, core: kit.Core) -> tuple[Lowered, Layout]:
     this core.
     """
     layout = body.layout
-    preference = Preference.AUTO if layout is None else layout.preference
+    preference = kit.Preference.AUTO if layout is None else layout.preference
     lowered = lower(body.graph, core, preference)
     scratch = tuple(kernel.scratch_bytes for kernel in lowered.kernels)
     if layout is None or layout.scratch_bytes != scratch:
@@ -114,7 +112,7 @@ def _side_by_side(graph: kit.Graph, kernels: Sequence[kit.Kernel]) -> Layout:
         scratch[op.name] = end
         end += -(-kernel.scratch_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
     nowhere: Mapping[str, tuple[int, int]] = MappingProxyType({})
-    arena = ArenaPlan(end, end, _ALIGNMENT_BYTES, "side by side", offsets, nowhere, scratch)
+    arena = kit.ArenaPlan(end, end, _ALIGNMENT_BYTES, "side by side", offsets, nowhere, scratch)
     sizes = tuple(kernel.scratch_bytes for kernel in kernels)
     return Layout(tuple(range(len(graph.ops))), arena, sizes)
 

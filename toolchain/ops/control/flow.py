@@ -37,7 +37,7 @@ class Flow:
     """The calls of one operator so far, and what they need."""
 
     def __init__(self, op: kit.AnyOperator, core: kit.Core) -> None:
-        self._op, self._graph, self._core = op.op, op.graph, core
+        self._op, self._core = op, core
         self._calls: list[kit.Call] = []
         self._constants: list[kit.Constant] = []
         self._nested: list[kit.Nested] = []
@@ -155,9 +155,9 @@ class Flow:
         for name in {name for kernel in kernels for name in kernel.at_words}:
             place = places.get(name)
             if isinstance(place, kit.Input):
-                self._at_words.add(self._op.inputs[place.index])
+                self._at_words.add(self._op.input(place.index).name)
             elif isinstance(place, kit.Output):
-                self._at_words.add(self._op.outputs[place.index])
+                self._at_words.add(self._op.output(place.index).name)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.errors import InputError
 from toolchain.ops import kit
 from toolchain.ops.control.body import Body, check_body, check_results, macs_of
 from toolchain.ops.control.flow import Flow
@@ -58,7 +57,7 @@ def _reference(op: kit.Operator[WhileLoop], inputs: Sequence[kit.Array]) -> tupl
         if not bool(interpret(condition, (*carried, *same))[0].reshape(())):
             return carried
         carried = interpret(body, (*carried, *same))
-    raise InputError(
+    raise kit.InputError(
         f"operator {op.name!r} ({op.kind}) has turned {MOST_TURNS:,} times, and may never end: "
         "Thimble's own reference stops here"
     )

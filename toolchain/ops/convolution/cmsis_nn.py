@@ -7,8 +7,8 @@ choose on the core, except where these read beyond the image or refuse the opera
 from __future__ import annotations
 
 from toolchain.ops import kit
+from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.common import Convolution, window_of
-from toolchain.ops.convolution.kernel_parts import PLAIN
 from toolchain.ops.convolution.kernels.cmsis_nn import (
     arm_convolve_1_x_n_s8,
     arm_convolve_1x1_s8,
@@ -17,10 +17,8 @@ from toolchain.ops.convolution.kernels.cmsis_nn import (
     arm_depthwise_conv_3x3_s8,
     arm_depthwise_conv_s8,
     arm_depthwise_conv_s8_opt,
+    shared,
 )
-from toolchain.ops.convolution.kernels.cmsis_nn.shared import MOST_SIZE, require_plain
-from toolchain.ops.weighted import INPUT, WEIGHTS
-from toolchain.ops.window import UNPADDED
 
 _INT16_MAX = 32767
 """The largest coordinate that the depthwise convolutions hold, in int16."""
@@ -31,14 +29,20 @@ def conv2d(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
 
     Raises NoKernelError for groups, weights with a zero point, and ONNX's rounding.
     """
-    require_plain(op)
-    x, weights, window = op.input(INPUT), op.input(WEIGHTS), window_of(op)
+    shared.require_plain(op)
+    x, weights, window = op.input(kit.INPUT), op.input(kit.WEIGHTS), window_of(op)
     if weights.shape[3] != x.shape[3]:
         raise kit.NoKernelError("CMSIS-NN's convolutions have no groups")
-    if max(*x.shape, *weights.shape, *op.y.shape) > MOST_SIZE:
-        raise kit.NoKernelError(f"CMSIS-NN's convolutions take no dimension above {MOST_SIZE:,}")
-    if window.kernel == PLAIN and window.padding == UNPADDED and window.dilation == PLAIN:
-        if window.stride == PLAIN:
+    if max(*x.shape, *weights.shape, *op.y.shape) > shared.MOST_SIZE:
+        raise kit.NoKernelError(
+            f"CMSIS-NN's convolutions take no dimension above {shared.MOST_SIZE:,}"
+        )
+    if (
+        window.kernel == parts.PLAIN
+        and window.padding == kit.UNPADDED
+        and window.dilation == parts.PLAIN
+    ):
+        if window.stride == parts.PLAIN:
             return arm_convolve_1x1_s8_fast.kernel(op, core, window)
         return arm_convolve_1x1_s8.kernel(op, core, window)
     if arm_convolve_1_x_n_s8.takes(op, core, window):
@@ -51,12 +55,12 @@ def depthwise(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
 
     Raises NoKernelError for weights with a zero point and ONNX's rounding.
     """
-    require_plain(op)
-    x, weights, window = op.input(INPUT), op.input(WEIGHTS), window_of(op)
+    shared.require_plain(op)
+    x, weights, window = op.input(kit.INPUT), op.input(kit.WEIGHTS), window_of(op)
     if max(*x.shape, *weights.shape, *op.y.shape) > _INT16_MAX:
         raise kit.NoKernelError(f"CMSIS-NN's depthwise convolutions count to {_INT16_MAX:,}")
-    simple = weights.shape[3] == x.shape[3] and x.shape[0] == 1 and window.dilation == PLAIN
-    few = window.kernel[0] * window.kernel[1] <= MOST_SIZE
+    simple = weights.shape[3] == x.shape[3] and x.shape[0] == 1 and window.dilation == parts.PLAIN
+    few = window.kernel[0] * window.kernel[1] <= shared.MOST_SIZE
     if simple and few and core.mve:
         return blocked_depthwise(op, core)
     if simple and arm_depthwise_conv_3x3_s8.takes_window(op, window):
@@ -70,10 +74,10 @@ def blocked_depthwise(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kern
     """The function for blocks of channels, on Helium. Raises NoKernelError where it does not take
     the operator.
     """
-    require_plain(op)
-    x, weights, window = op.input(INPUT), op.input(WEIGHTS), window_of(op)
-    if weights.shape[3] != x.shape[3] or x.shape[0] != 1 or window.dilation != PLAIN:
+    shared.require_plain(op)
+    x, weights, window = op.input(kit.INPUT), op.input(kit.WEIGHTS), window_of(op)
+    if weights.shape[3] != x.shape[3] or x.shape[0] != 1 or window.dilation != parts.PLAIN:
         raise kit.NoKernelError("it takes one image, one filter a channel and no dilation")
-    if window.kernel[0] * window.kernel[1] > MOST_SIZE:
-        raise kit.NoKernelError(f"it counts the taps of a window to {MOST_SIZE:,}")
+    if window.kernel[0] * window.kernel[1] > shared.MOST_SIZE:
+        raise kit.NoKernelError(f"it counts the taps of a window to {shared.MOST_SIZE:,}")
     return arm_depthwise_conv_s8_opt.kernel(op, core, window)

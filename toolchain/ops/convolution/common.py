@@ -13,21 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, read_activation
-from toolchain.ops.arithmetic.fixed_point import (
-    Int32,
-    quantize_multipliers,
-)
-from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, present_inputs
-from toolchain.ops.window import (
-    UNPADDED,
-    Padding,
-    Window,
-    check_16_bits,
-    padding_scheme,
-    same_padding,
-)
+from toolchain.ops.arithmetic.fixed_point import quantize_multipliers
 
 
 @dataclass(frozen=True)
@@ -36,22 +22,22 @@ class Windowed(kit.Attributes):
 
     stride: tuple[int, int] = (1, 1)
     dilation: tuple[int, int] = (1, 1)
-    padding: Padding = UNPADDED
+    padding: kit.Padding = kit.UNPADDED
 
 
 @dataclass(frozen=True)
 class Convolution(Windowed):
     """Attributes of conv2d and depthwise_conv2d. Their kernel sizes follow from the weights."""
 
-    activation: Activation = Activation.NONE
-    rounding: Rounding = Rounding.TFLITE
+    activation: kit.Activation = kit.Activation.NONE
+    rounding: kit.Rounding = kit.Rounding.TFLITE
 
 
-def window_of(op: kit.Operator[Windowed]) -> Window:
+def window_of(op: kit.Operator[Windowed]) -> kit.Window:
     """The window of an operator whose weights have the shape [_, height, width, _]."""
-    _, height, width, _ = op.input(WEIGHTS).shape
+    _, height, width, _ = op.input(kit.WEIGHTS).shape
     attributes = op.attributes
-    return Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
+    return kit.Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
 
 
 def read_padding(
@@ -60,7 +46,7 @@ def read_padding(
     kernel: tuple[int, int],
     stride: tuple[int, int],
     dilation: tuple[int, int] = (1, 1),
-) -> Padding:
+) -> kit.Padding:
     """The padding that SAME or VALID in the file means for an image of this size.
 
     Raises UnsupportedError for a stride, dilation or kernel below 1, and for a stride, dilation or
@@ -68,19 +54,19 @@ def read_padding(
     """
     if min(*stride, *dilation, *kernel) < 1:
         raise node.unsupported(f"stride {stride}, dilation {dilation}, kernel {kernel}")
-    check_16_bits(node, "stride", stride)
-    check_16_bits(node, "dilation", dilation)
+    kit.check_16_bits(node, "stride", stride)
+    kit.check_16_bits(node, "dilation", dilation)
     if node.options.padding == "VALID":
-        return UNPADDED
-    padding = same_padding(size, kernel, stride, dilation)
-    check_16_bits(node, "padding", (padding.top, padding.left))
+        return kit.UNPADDED
+    padding = kit.same_padding(size, kernel, stride, dilation)
+    kit.check_16_bits(node, "padding", (padding.top, padding.left))
     return padding
 
 
 def check_operands(
     node: kit.TfliteNode,
     weights_rank: int,
-    order: Sequence[int] = (INPUT, WEIGHTS, BIAS),
+    order: Sequence[int] = (kit.INPUT, kit.WEIGHTS, kit.BIAS),
     *,
     computed: bool = False,
 ) -> kit.Tensor:
@@ -129,7 +115,7 @@ def check_operands(
             raise node.unsupported(
                 f"tensor {tensor.name!r} has no quantisation", "quantise the model to int8"
             )
-    offset_known = node.legacy and len(order) == 3 and order[0] == INPUT
+    offset_known = node.legacy and len(order) == 3 and order[0] == kit.INPUT
     offset_known = offset_known or (computed and not weights.q.per_channel)
     if any(weights.q.zero_points) and not offset_known:
         raise node.unsupported(
@@ -145,7 +131,7 @@ def weight_zero_point(weights: kit.Tensor) -> int:
 
 def read_convolution(node: kit.TfliteNode, attributes: type[Convolution]) -> kit.ReadOp:
     """The attributes of a TFLite CONV_2D or DEPTHWISE_CONV_2D."""
-    weights, options, x = check_operands(node, 4), node.options, node.inputs[INPUT]
+    weights, options, x = check_operands(node, 4), node.options, node.inputs[kit.INPUT]
     assert x is not None
     if len(x.shape) != 4:
         raise node.unsupported(f"input of shape {x.shape}")
@@ -153,8 +139,8 @@ def read_convolution(node: kit.TfliteNode, attributes: type[Convolution]) -> kit
     stride = (int(options.strideH), int(options.strideW))
     dilation = (int(options.dilationHFactor), int(options.dilationWFactor))
     padding = read_padding(node, (x.shape[1], x.shape[2]), kernel, stride, dilation)
-    walk = attributes(stride, dilation, padding, read_activation(node))
-    return kit.ReadOp(walk, present_inputs(node))
+    walk = attributes(stride, dilation, padding, kit.read_activation(node))
+    return kit.ReadOp(walk, kit.present_inputs(node))
 
 
 def write_convolution(
@@ -167,7 +153,7 @@ def write_convolution(
 
 def write_window(
     op: kit.Operator[Windowed],
-    activation: Activation,
+    activation: kit.Activation,
     builtin: str,
     options_type: str,
     *,
@@ -178,10 +164,10 @@ def write_window(
 
     Raises ValueError if the padding is neither SAME nor VALID.
     """
-    attributes, x = op.attributes, op.input(INPUT)
+    attributes, x = op.attributes, op.input(kit.INPUT)
     assert isinstance(attributes, Windowed)
     shared = {
-        "padding": padding_scheme(window_of(op), (x.shape[1], x.shape[2])),
+        "padding": kit.padding_scheme(window_of(op), (x.shape[1], x.shape[2])),
         "strideH": attributes.stride[0],
         "strideW": attributes.stride[1],
         "dilationHFactor": attributes.dilation[0],
@@ -193,7 +179,7 @@ def write_window(
 
 def channel_requantisation(
     x: kit.Tensor, weights: kit.Tensor, y: kit.Tensor, channels: int
-) -> tuple[Int32, Int32]:
+) -> tuple[kit.Int32, kit.Int32]:
     """Multiplier (Q0.31) and left shift of each output channel.
 
     They stand for input scale * weight scale / output scale, computed in double in that order

@@ -11,22 +11,20 @@ from toolchain.ops.convolution.common import Convolution, window_of
 from toolchain.ops.convolution.conv2d_f32 import F32
 from toolchain.ops.convolution.conv2d_s8 import S8
 from toolchain.ops.convolution.conv2d_s8 import Conv2D as Conv2D
-from toolchain.ops.convolution.kernels import thimble_convolve_s16
+from toolchain.ops.convolution.kernels import int16, thimble_convolve_s16
 from toolchain.ops.convolution.kernels.cmsis_nn import arm_convolve_fast_s16, arm_convolve_s16
-from toolchain.ops.convolution.kernels.int16 import held, rows_of
 from toolchain.ops.hybrid.convolutions import hybrid_conv2d
 from toolchain.ops.readers.int16 import int16_form
-from toolchain.ops.weighted import INPUT, WEIGHTS
 
 
 def _select_s16(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """CMSIS-NN's function; for groups, and for sums that it does not hold, Thimble's own."""
-    own = _groups(op) or not held(op, rows_of(op))
+    own = _groups(op) or not int16.held(op, int16.rows_of(op))
     return (_own_s16 if own else _cmsis_nn_s16)(op, core)
 
 
 def _groups(op: kit.AnyOperator) -> bool:
-    return op.input(INPUT).shape[3] != op.input(WEIGHTS).shape[3]
+    return op.input(kit.INPUT).shape[3] != op.input(kit.WEIGHTS).shape[3]
 
 
 def _cmsis_nn_s16(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
@@ -36,7 +34,7 @@ def _cmsis_nn_s16(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """
     if _groups(op):
         raise kit.NoKernelError("CMSIS-NN's convolutions have no groups")
-    if not held(op, rows_of(op)):
+    if not int16.held(op, int16.rows_of(op)):
         raise kit.NoKernelError("arm_convolve_s16 does not hold the sums")
     window = window_of(op)
     if arm_convolve_fast_s16.takes(op, core, window):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.convolution import cmsis_nn
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.convolution import cmsis_nn, parts
 from toolchain.ops.convolution.common import Convolution, weight_zero_point, window_of
-from toolchain.ops.convolution.kernel_parts import PLAIN, quicker
 from toolchain.ops.convolution.kernels import (
     thimble_convolve_1x1_s4,
     thimble_convolve_1x1_s8,
@@ -23,13 +23,6 @@ from toolchain.ops.convolution.kernels import (
     thimble_convolve_s4,
     thimble_convolve_s8,
 )
-from toolchain.ops.convolution.packing import Int8, fit_nibbles
-from toolchain.ops.weighted import (
-    INPUT,
-    WEIGHTS,
-    constant_of,
-)
-from toolchain.ops.window import UNPADDED, Window
 
 _FOUR_BIT_TAPS, _FOUR_BIT_CHANNELS = 24, 8
 """From so many on (channels of a group), weights of four bits are convolved in at most 1.27 times
@@ -43,27 +36,27 @@ def select_conv2d(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """
     if _takes_lanes(op, core):
         return own_conv2d(op, core)
-    return quicker(cmsis_nn.conv2d, own_conv2d, op, core)
+    return parts.quicker(cmsis_nn.conv2d, own_conv2d, op, core)
 
 
 def own_conv2d(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """Thimble's kernel of an int8 conv2d, which takes any."""
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     window, depth = window_of(op), weights.shape[3]
-    filters = constant_of(weights).astype(np.int8, copy=False)
+    filters = kit.constant_of(weights).astype(np.int8, copy=False)
     if _takes_lanes(op, core):
         return _lanes_conv2d(op, window, filters)
     plain = depth == x.shape[3] and weight_zero_point(weights) == 0
     four_bits = _four_bits_pay(op)
     if core.multiplies_alone and plain and not four_bits:
         return thimble_convolve_packed_s8.kernel(op, window)
-    pointwise = window.kernel == PLAIN and window.padding == UNPADDED
-    if pointwise and window.stride == PLAIN and plain and depth % 4 == 0:
+    pointwise = window.kernel == parts.PLAIN and window.padding == kit.UNPADDED
+    if pointwise and window.stride == parts.PLAIN and plain and depth % 4 == 0:
         alone = thimble_convolve_1x1_s4.kernel if four_bits else thimble_convolve_1x1_s8.kernel
         return alone(op, window)
     runs = window.kernel[1] == 1 or window.dilation[1] == 1
     words = window.kernel[1] * depth % 4 == 0 and x.shape[0] == 1
-    if runs and words and plain and window.padding == UNPADDED:
+    if runs and words and plain and window.padding == kit.UNPADDED:
         inside = (
             thimble_convolve_inside_s4.kernel if four_bits else thimble_convolve_inside_s8.kernel
         )
@@ -76,8 +69,8 @@ def one_channel_conv2d(op: kit.Operator[Convolution], core: kit.Core) -> kit.Ker
     """Thimble's kernel for the depthwise convolution of an image of one channel, which is an
     ordinary one.
     """
-    weights, window = op.input(WEIGHTS), window_of(op)
-    filters = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
+    weights, window = op.input(kit.WEIGHTS), window_of(op)
+    filters = kit.constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
     if core.mve:
         return _lanes_conv2d(op, window, filters)
     return thimble_convolve_s8.kernel(op, window, filters)
@@ -85,20 +78,22 @@ def one_channel_conv2d(op: kit.Operator[Convolution], core: kit.Core) -> kit.Ker
 
 def _takes_lanes(op: kit.AnyOperator, core: kit.Core) -> bool:
     """Whether the kernel for vectors of Helium takes a convolution."""
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     return core.mve and weights.shape[3] == x.shape[3]
 
 
-def _lanes_conv2d(op: kit.Operator[Convolution], window: Window, filters: Int8) -> kit.Kernel:
+def _lanes_conv2d(
+    op: kit.Operator[Convolution], window: kit.Window, filters: packing.Int8
+) -> kit.Kernel:
     """`filters` are [channels, height, width, depth]."""
-    if weight_zero_point(op.input(WEIGHTS)):
+    if weight_zero_point(op.input(kit.WEIGHTS)):
         return thimble_convolve_offset_lanes_s8.kernel(op, window, filters)
     return thimble_convolve_lanes_s8.kernel(op, window, filters)
 
 
 def _four_bits_pay(op: kit.AnyOperator) -> bool:
     """Whether weights fit four bits, and packing them saves flash and costs little time."""
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     if weight_zero_point(weights):
         return False
     taps = kit.round_up(weights.elements // weights.shape[0], 4)
@@ -107,4 +102,6 @@ def _four_bits_pay(op: kit.AnyOperator) -> bool:
         return False
     packed = -(-channels // 4) * (14 + taps // 2)
     unpacked = -(-channels // 2) * (7 + taps // 2)
-    return packed < unpacked and fit_nibbles(constant_of(weights).astype(np.int8, copy=False))
+    return packed < unpacked and packing.fit_nibbles(
+        kit.constant_of(weights).astype(np.int8, copy=False)
+    )

@@ -16,15 +16,14 @@ from toolchain.ops.readers.float32 import (
     image_patches,
     with_bias_and_activation,
 )
-from toolchain.ops.weighted import INPUT, WEIGHTS
 
 
 def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     channels, depth = weights.shape[0], weights.shape[3]
     group = channels // (x.shape[3] // depth)
-    filters = inputs[WEIGHTS].astype(np.float32)
-    image = inputs[INPUT].astype(np.float32)
+    filters = inputs[kit.WEIGHTS].astype(np.float32)
+    image = inputs[kit.INPUT].astype(np.float32)
     sums = np.zeros(y.shape, np.float32)
     first = np.arange(channels) // group * depth
     for row, patches in enumerate(image_patches(image, window_of(op), y.shape)):
@@ -35,7 +34,7 @@ def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tu
 
 
 def _select(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     window, activation = window_of(op), op.attributes.activation
     return thimble_convolve_f32.kernel(
         window_f32(x.shape, y.shape, window, activation, weights.shape[3])

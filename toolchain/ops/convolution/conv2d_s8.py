@@ -13,11 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
-from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.axes import window_axes
 from toolchain.ops.convolution import cmsis_nn
 from toolchain.ops.convolution.common import (
     Convolution,
@@ -42,13 +38,6 @@ from toolchain.ops.readers.onnx import (
     stored_weights,
     window,
 )
-from toolchain.ops.weighted import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    has_bias,
-)
-from toolchain.ops.window import UNPADDED, Padding, Window, same_padding
 
 
 @dataclass(frozen=True)
@@ -57,7 +46,7 @@ class Conv2D(Convolution):
 
 
 def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     if len(x.shape) != 4 or len(weights.shape) != 4:
         raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
     batches, height, width, depth = x.shape
@@ -66,8 +55,8 @@ def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
         raise ValueError(
             f"{depth} input channels and {channels} filters of depth {group_depth} form no groups"
         )
-    if has_bias(op.op):
-        bias = op.input(BIAS)
+    if kit.has_bias(op):
+        bias = op.input(kit.BIAS)
         if bias.elements != channels:
             raise ValueError(f"{bias.elements} bias values for {channels} channels")
     out_h, out_w = window_of(op).output_size(height, width)
@@ -75,17 +64,19 @@ def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
 
 
 def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     window, (_, out_h, out_w, channels) = window_of(op), y.shape
     pad, (stride_h, stride_w) = window.padding, window.stride
     image = np.pad(
-        inputs[INPUT].astype(np.float64) - x.q.zero_point,
+        inputs[kit.INPUT].astype(np.float64) - x.q.zero_point,
         ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)),
     )
     group_depth = weights.shape[3]
     groups = x.shape[3] // group_depth
     filters = (
-        inputs[WEIGHTS].astype(np.float64).reshape(groups, channels // groups, *weights.shape[1:])
+        inputs[kit.WEIGHTS]
+        .astype(np.float64)
+        .reshape(groups, channels // groups, *weights.shape[1:])
     ) - weight_zero_point(weights)
     total = np.zeros((*y.shape[:3], groups, channels // groups))
     for row in range(window.kernel[0]):
@@ -100,25 +91,25 @@ def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tu
                 part = seen[..., group * group_depth : (group + 1) * group_depth]
                 total[..., group, :] += part @ filters[group, :, row, column].T
     sums = total.reshape(y.shape).astype(np.int64)
-    if has_bias(op.op):
-        sums = sums + inputs[BIAS].astype(np.int64).reshape(-1)
-    low, high = clamp_range(op.attributes.activation, y)
-    if op.attributes.rounding is Rounding.ONNX:
+    if kit.has_bias(op):
+        sums = sums + inputs[kit.BIAS].astype(np.int64).reshape(-1)
+    low, high = kit.clamp_range(op.attributes.activation, y)
+    if op.attributes.rounding is kit.Rounding.ONNX:
         return (requantise_onnx(sums, x, weights, y, (low, high)),)
     multiplier, shift = channel_requantisation(x, weights, y, channels)
-    return (requantise(sums, multiplier, shift, y, low, high),)
+    return (kit.requantise(sums, multiplier, shift, y, low, high),)
 
 
 def _macs(op: kit.AnyOperator) -> int:
-    _, height, width, depth = op.input(WEIGHTS).shape
+    _, height, width, depth = op.input(kit.WEIGHTS).shape
     return op.y.elements * height * width * depth
 
 
 def _axes(op: kit.Operator[Convolution]) -> tuple[kit.Axis, ...]:
     """Rows, columns, and, without groups, output channels: each has filters of its own."""
     attributes = op.attributes
-    image = window_axes(op, window_of(op), lambda pad: replace(attributes, padding=pad))
-    if op.input(WEIGHTS).shape[3] != op.input(INPUT).shape[3]:
+    image = kit.window_axes(op, window_of(op), lambda pad: replace(attributes, padding=pad))
+    if op.input(kit.WEIGHTS).shape[3] != op.input(kit.INPUT).shape[3]:
         return image
     own = (kit.Reach(0),) * (len(op.inputs) - 1)
     return (*image, kit.Axis(3, (None, *own), lambda part: attributes))
@@ -158,10 +149,12 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     dilation = (int(rng.integers(1, 4)), int(rng.integers(1, 4))) if dilated else (1, 1)
     groups = int(rng.choice([1, 1, 1, 2, 3]))
     group_depth, group_channels = int(rng.integers(1, 20)), int(rng.integers(1, 10))
-    extent = Window(kernel, stride, dilation).extent
+    extent = kit.Window(kernel, stride, dilation).extent
     size = (extent[0] + int(rng.integers(0, 8)), extent[1] + int(rng.integers(0, 8)))
-    padding = same_padding(size, kernel, stride, dilation) if rng.random() < 0.6 else UNPADDED
-    window = Window(kernel, stride, dilation, padding)
+    padding = (
+        kit.same_padding(size, kernel, stride, dilation) if rng.random() < 0.6 else kit.UNPADDED
+    )
+    window = kit.Window(kernel, stride, dilation, padding)
     channels, depth = groups * group_channels, groups * group_depth
     x_q, w_q, y_q = random_quantisation(rng, channels, kernel[0] * kernel[1] * group_depth)
     w_shape = (channels, *kernel, group_depth)
@@ -173,7 +166,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     ]
     tensors.append(random_bias(rng, x_q, w_q, channels))  # LiteRT refuses CONV_2D without one
     inputs = ["x", "weights", "bias"]
-    activation = rng.choice(np.array(list(Activation), dtype=object))
+    activation = rng.choice(np.array(list(kit.Activation), dtype=object))
     attributes = Conv2D(stride, dilation, padding, activation)
     op = kit.Op("conv2d", "conv", tuple(inputs), ("y",), attributes)
     return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
@@ -182,27 +175,27 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
 def _read_onnx(node: kit.OnnxNode) -> None:
     """Conv, one- or two-dimensional; depthwise where every group has one input channel."""
     axes, channels_in = image_axes(node), node.shape(0)[1]
-    weights = stored_weights(node, WEIGHTS, axis=0)
+    weights = stored_weights(node, kit.WEIGHTS, axis=0)
     walk = window(node, weights.data.shape[2:])
     filters = weights.data.reshape(*weights.data.shape[:2], *walk.kernel).transpose(0, 2, 3, 1)
     groups = int(node.attribute("group", 1))
     if filters.shape[3] * groups != channels_in:
         raise ValueError(f"{groups} groups of {filters.shape[3]} of {channels_in} channels")
-    bias = onnx_bias(node, BIAS, len(filters), axis=1)
+    bias = onnx_bias(node, kit.BIAS, len(filters), axis=1)
     q = node.output_quantisation()
-    padding = Padding(*walk.begin, *walk.end)
-    activation = Activation(node.fused_activation())
+    padding = kit.Padding(*walk.begin, *walk.end)
+    activation = kit.Activation(node.fused_activation())
     depthwise = groups > 1 and filters.shape[3] == 1
     if depthwise:
         filters = filters.transpose(3, 1, 2, 0)
     inputs = [
-        node.operand(INPUT, axes, image_shape(node.shape(0))),
+        node.operand(kit.INPUT, axes, image_shape(node.shape(0))),
         node.add_constant("weights", filters, weights.quantisation(3 if depthwise else 0)),
     ]
     if bias is not None:
-        inputs.append(add_bias(node, bias, node.quantisation(INPUT).scale, weights))
+        inputs.append(add_bias(node, bias, node.quantisation(kit.INPUT).scale, weights))
     chosen = DepthwiseConv2D if depthwise else Conv2D
-    attributes = chosen(walk.stride, walk.dilation, padding, activation, Rounding.ONNX)
+    attributes = chosen(walk.stride, walk.dilation, padding, activation, kit.Rounding.ONNX)
     kind = "depthwise_conv2d" if depthwise else "conv2d"
     node.emit(kind, attributes, inputs, q, axes, image_shape(node.output_shape()))
 

@@ -12,18 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.convolution.common import check_operands
-from toolchain.ops.extents import window_reach
 from toolchain.ops.readers.float32 import range_of, with_bias_and_activation
-from toolchain.ops.terms import along
-from toolchain.ops.weighted import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    has_bias,
-    present_inputs,
-)
 
 Triple = tuple[int, int, int]
 
@@ -39,7 +29,7 @@ class Conv3D(kit.Attributes):
     dilation: Triple = (1, 1, 1)
     before: Triple = (0, 0, 0)
     after: Triple = (0, 0, 0)
-    activation: Activation = Activation.NONE
+    activation: kit.Activation = kit.Activation.NONE
 
 
 def _extent(taps: int, dilation: int) -> int:
@@ -59,14 +49,14 @@ def _three(values: Sequence[int]) -> Triple:
 
 
 def _infer(op: kit.Operator[Conv3D]) -> tuple[kit.TensorType, ...]:
-    x, weights, own = op.input(INPUT), op.input(WEIGHTS), op.attributes
+    x, weights, own = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.attributes
     if len(x.shape) != 5 or len(weights.shape) != 5:
         raise ValueError(f"needs NDHWC input and DHWIO weights, got {x.shape} and {weights.shape}")
     *taps, depth, channels = weights.shape
     if depth != x.shape[4]:
         raise ValueError(f"filters of depth {depth} for {x.shape[4]} channels")
-    if has_bias(op.op) and op.input(BIAS).elements != channels:
-        raise ValueError(f"{op.input(BIAS).elements} bias values for {channels} channels")
+    if kit.has_bias(op) and op.input(kit.BIAS).elements != channels:
+        raise ValueError(f"{op.input(kit.BIAS).elements} bias values for {channels} channels")
     if min(*taps, *own.stride, *own.dilation) < 1 or min(*own.before, *own.after) < 0:
         raise ValueError(f"stride, dilation, kernel or padding out of range: {own}, {taps}")
     sizes = []
@@ -86,7 +76,7 @@ def _taps(
     own, y = op.attributes, op.y
     pads = ((0, 0), *zip(own.before, own.after, strict=True), (0, 0))
     wide = np.pad(volume.astype(np.float32), pads)
-    for tap in np.ndindex(*op.input(WEIGHTS).shape[:3]):
+    for tap in np.ndindex(*op.input(kit.WEIGHTS).shape[:3]):
         seen = [
             slice(place * dilation, place * dilation + (size - 1) * stride + 1, stride)
             for place, dilation, size, stride in zip(
@@ -97,22 +87,22 @@ def _taps(
 
 
 def _reference(op: kit.Operator[Conv3D], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    filters = inputs[WEIGHTS].astype(np.float32)
+    filters = inputs[kit.WEIGHTS].astype(np.float32)
     sums = np.zeros(op.y.shape, np.float32)
-    for seen, tap in _taps(op, inputs[INPUT]):
+    for seen, tap in _taps(op, inputs[kit.INPUT]):
         for channel in range(filters.shape[3]):
             sums = sums + seen[..., channel, None] * filters[tap][channel]
     return (with_bias_and_activation(sums, op, inputs, op.attributes.activation),)
 
 
 def _macs(op: kit.AnyOperator) -> int:
-    weights = op.input(WEIGHTS)
+    weights = op.input(kit.WEIGHTS)
     return op.y.elements * weights.elements // weights.shape[4]
 
 
 def _axes(op: kit.Operator[Conv3D]) -> tuple[kit.Axis, ...]:
     """Planes, rows, columns, and output channels: each has filters of its own."""
-    own, taps = op.attributes, op.input(WEIGHTS).shape
+    own, taps = op.attributes, op.input(kit.WEIGHTS).shape
     rest = (None,) * (len(op.inputs) - 1)
 
     def along_axis(axis: int) -> kit.Axis:
@@ -130,7 +120,7 @@ def _axes(op: kit.Operator[Conv3D]) -> tuple[kit.Axis, ...]:
 
 
 def _select(op: kit.Operator[Conv3D], core: kit.Core) -> kit.Kernel:
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     own = op.attributes
     low, high = range_of(own.activation)
     window = kit.Struct(
@@ -153,9 +143,9 @@ def _select(op: kit.Operator[Conv3D], core: kit.Core) -> kit.Kernel:
         "thimble_convolve_3d_f32",
         {
             "window": window,
-            "input": kit.Input(INPUT),
-            "filters": kit.Input(WEIGHTS),
-            "bias": kit.Input(BIAS),
+            "input": kit.Input(kit.INPUT),
+            "filters": kit.Input(kit.WEIGHTS),
+            "bias": kit.Input(kit.BIAS),
             "output": kit.Output(0),
         },
     )
@@ -164,10 +154,10 @@ def _select(op: kit.Operator[Conv3D], core: kit.Core) -> kit.Kernel:
 
 def _terms(op: kit.Operator[Conv3D]) -> dict[str, float]:
     """Turns of the kernel's loops: four channels of a voxel are summed at once."""
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     own, inside = op.attributes, 1
     for axis in range(3):
-        inside *= along(
+        inside *= kit.along(
             x.shape[1 + axis],
             y.shape[1 + axis],
             weights.shape[axis],
@@ -204,23 +194,23 @@ def _extents(touched: kit.Touched) -> kit.Extents:
         return planes * rows * columns
 
     read = {
-        INPUT: kit.whole(batches * volume(window["input"]) * depth, 4),
-        WEIGHTS: kit.whole(volume(window["kernel"]) * depth * channels, 4),
+        kit.INPUT: kit.whole(batches * volume(window["input"]) * depth, 4),
+        kit.WEIGHTS: kit.whole(volume(window["kernel"]) * depth * channels, 4),
     }
-    if touched.has(BIAS):
-        read[BIAS] = kit.whole(channels, 4)
+    if touched.has(kit.BIAS):
+        read[kit.BIAS] = kit.whole(channels, 4)
     steps = zip(
         *(window[name] for name in ("output", "stride", "kernel", "dilation", "pad")), strict=True
     )
     return kit.Extents(
         read,
         {0: kit.whole(batches * volume(window["output"]) * channels, 4)},
-        largest=window_reach(steps),
+        largest=kit.window_reach(steps),
     )
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    weights, x, options = check_operands(node, 5), node.inputs[INPUT], node.options
+    weights, x, options = check_operands(node, 5), node.inputs[kit.INPUT], node.options
     assert x is not None
     if len(x.shape) != 5:
         raise node.unsupported(f"input of shape {x.shape}")
@@ -233,12 +223,12 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
     if options.padding == "SAME":
         pads = map(_same, x.shape[1:4], taps, stride, dilation)
         before, after = map(list, zip(*pads, strict=True))
-    attributes = Conv3D(stride, dilation, _three(before), _three(after), read_activation(node))
-    return kit.ReadOp(attributes, present_inputs(node))
+    attributes = Conv3D(stride, dilation, _three(before), _three(after), kit.read_activation(node))
+    return kit.ReadOp(attributes, kit.present_inputs(node))
 
 
 def _write(op: kit.Operator[Conv3D]) -> kit.WrittenOp:
-    own, x, taps = op.attributes, op.input(INPUT), op.input(WEIGHTS).shape[:3]
+    own, x, taps = op.attributes, op.input(kit.INPUT), op.input(kit.WEIGHTS).shape[:3]
     same = tuple(map(_same, x.shape[1:4], taps, own.stride, own.dilation))
     pads = tuple(zip(own.before, own.after, strict=True))
     if any(map(any, pads)) and pads != same:
@@ -275,7 +265,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         kit.Tensor("y", (batches, *outputs, channels), kit.DType.FLOAT32),
         kit.Tensor("bias", (channels,), kit.DType.FLOAT32, None, bias),
     ]
-    activation = list(Activation)[int(rng.integers(len(Activation)))]
+    activation = list(kit.Activation)[int(rng.integers(len(kit.Activation)))]
     attributes = Conv3D(stride, dilation, before, after, activation)
     names = ("x", "weights", "bias")[: int(rng.integers(2, 4))]
     kept = [tensor for tensor in tensors if tensor.name in (*names, "y")]

@@ -9,23 +9,21 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from toolchain.ops import kit
+from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.endings import channel_endings
-from toolchain.ops.convolution.kernel_parts import PLAIN
 from toolchain.ops.convolution.kernels import (
     thimble_depthwise_3x3_band_s8,
     thimble_depthwise_3x3_band_step_2_s8,
     thimble_depthwise_3x3_s8,
     thimble_depthwise_conv_blocks_s8,
+    walks,
 )
 from toolchain.ops.convolution.kernels.thimble_depthwise_3x3_band_s8 import (
     FOURS,
     line_of,
     scratch_bytes,
 )
-from toolchain.ops.convolution.kernels.walks import Walk, ended
-from toolchain.ops.convolution.structs import transposed_window
-from toolchain.ops.window import Window
 
 _LINES_BYTES = 448
 """Scratch in bytes that a kernel may always take; as many as those of other windows take."""
@@ -39,12 +37,12 @@ class _Way:
     kernel: Callable[[], kit.Kernel]
 
 
-def depthwise_3x3(op: kit.Operator[Convolution], window: Window, blocks: bool) -> kit.Kernel:
+def depthwise_3x3(op: kit.Operator[Convolution], window: kit.Window, blocks: bool) -> kit.Kernel:
     """Channel by channel, from lines in scratch: a band of short ones, the quicker the more rows it
     has, or three long ones by turns. `blocks`: whether the kernel for blocks of four channels takes
     the operator; with a stride of 2 it often takes the least scratch.
     """
-    output, endings = op.y.shape, ended(op, channel_endings)
+    output, endings = op.y.shape, walks.ended(op, channel_endings)
     bands = (thimble_depthwise_3x3_band_s8, thimble_depthwise_3x3_band_step_2_s8)
     band_kernel = bands[window.stride[1] - 1].kernel
     in_turn = _Way(
@@ -52,7 +50,7 @@ def depthwise_3x3(op: kit.Operator[Convolution], window: Window, blocks: bool) -
         lambda: thimble_depthwise_3x3_s8.kernel(op, window, endings),
     )
 
-    def by_bands(walk: Walk) -> _Way:
+    def by_bands(walk: walks.Walk) -> _Way:
         return _Way(scratch_bytes(walk, output), lambda: band_kernel(op, window, walk, endings))
 
     ways = (*map(by_bands, _bands(op, window, blocks)), in_turn)
@@ -65,7 +63,7 @@ def depthwise_3x3(op: kit.Operator[Convolution], window: Window, blocks: bool) -
     return replace(lean, roomier=cache(lambda: tuple(way.kernel() for way in more)))
 
 
-def _bands(op: kit.AnyOperator, window: Window, blocks: bool) -> Iterator[Walk]:
+def _bands(op: kit.AnyOperator, window: kit.Window, blocks: bool) -> Iterator[walks.Walk]:
     """The ways over an image by bands of short lines, quickest first: those that make lines of four
     channels at once, if channels come in `blocks` of four, then the others.
 
@@ -73,12 +71,12 @@ def _bands(op: kit.AnyOperator, window: Window, blocks: bool) -> Iterator[Walk]:
     """
     _, rows, columns, _ = op.y.shape
     for at_once in (FOURS, 0) if blocks else (0,):
-        transposed = rows > columns and window.stride == PLAIN
+        transposed = rows > columns and window.stride == parts.PLAIN
         if transposed and line_of(rows, 1, at_once) is None:
             transposed = line_of(columns, 1, at_once) is None
-        walked = transposed_window(window) if transposed else window
+        walked = parts.transposed_window(window) if transposed else window
         height, width = (columns, rows) if transposed else (rows, columns)
         fits = line_of(width, walked.stride[1], at_once) is not None
         counts = {-(-height // count) for count in range(1, height + 1)}
         for band in sorted(counts, reverse=True) if fits else ():
-            yield Walk(walked, band, transposed, at_once)
+            yield walks.Walk(walked, band, transposed, at_once)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from toolchain.ops import kit
-from toolchain.ops.convolution import cmsis_nn
+from toolchain.ops.convolution import cmsis_nn, parts
 from toolchain.ops.convolution.common import Convolution, Windowed, weight_zero_point, window_of
 from toolchain.ops.convolution.conv2d_choice import one_channel_conv2d
 from toolchain.ops.convolution.depthwise_3x3 import depthwise_3x3
-from toolchain.ops.convolution.kernel_parts import PLAIN, quicker
 from toolchain.ops.convolution.kernels import (
     thimble_depthwise_conv_blocks_s8,
     thimble_depthwise_conv_s8,
     thimble_depthwise_lanes_s8,
     thimble_depthwise_windows_lanes_s8,
 )
-from toolchain.ops.weighted import INPUT, WEIGHTS
-from toolchain.ops.window import Window
 
 _COLUMN_BY_LINES, _ODD_COLUMN_BY_LINES = 8, 10
 """From this many output rows on, images one pixel wide take fewer cycles row by row of one channel
@@ -39,7 +36,7 @@ def select_depthwise(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kerne
     quick = _fits_vector(window) or columns >= _COLUMNS_BY_LANES
     if quick and _takes_depthwise_lanes(op, core):
         return own_depthwise(op, core)
-    return quicker(cmsis_nn.blocked_depthwise, own_depthwise, op, core)
+    return parts.quicker(cmsis_nn.blocked_depthwise, own_depthwise, op, core)
 
 
 def own_depthwise(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
@@ -51,7 +48,7 @@ def own_depthwise(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     blocks of four channels, which reads the image in place. Other numbers of channels are computed
     channel by channel, from rows that are copied to scratch; so are images one pixel wide.
     """
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     window, channels = window_of(op), weights.shape[3]
     if x.shape[3] == 1:
         return one_channel_conv2d(op, core)
@@ -60,16 +57,16 @@ def own_depthwise(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
             return thimble_depthwise_windows_lanes_s8.kernel(op, window)
         return thimble_depthwise_lanes_s8.kernel(op, window)
     blocks = channels == x.shape[3] and channels % 4 == 0 and weight_zero_point(weights) == 0
-    if window.kernel == (3, 3) and window.dilation == PLAIN and window.stride[1] <= 2:
+    if window.kernel == (3, 3) and window.dilation == parts.PLAIN and window.stride[1] <= 2:
         return depthwise_3x3(op, window, blocks)
     column = y.shape[2] == 1 and y.shape[1] >= _least_column(window, core)
-    lines = window.stride == window.dilation == PLAIN and column
+    lines = window.stride == window.dilation == parts.PLAIN and column
     if blocks and not lines:
         return thimble_depthwise_conv_blocks_s8.kernel(op, window)
     return thimble_depthwise_conv_s8.kernel(op, window)
 
 
-def _least_column(window: Window, core: kit.Core) -> int:
+def _least_column(window: kit.Window, core: kit.Core) -> int:
     """Rows from which images one pixel wide are computed row by row."""
     rows = window.kernel[0]
     odd = core.dsp and rows % 2 == 1 and rows <= _ODD_ROWS
@@ -78,12 +75,12 @@ def _least_column(window: Window, core: kit.Core) -> int:
 
 def _takes_depthwise_lanes(op: kit.Operator[Windowed], core: kit.Core) -> bool:
     """Whether the kernel for vectors of Helium takes a depthwise convolution."""
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     fours = weights.shape[3] == x.shape[3] and x.shape[3] % 4 == 0
-    plain = window_of(op).dilation == PLAIN and weight_zero_point(weights) == 0
+    plain = window_of(op).dilation == parts.PLAIN and weight_zero_point(weights) == 0
     return core.mve and fours and plain
 
 
-def _fits_vector(window: Window) -> bool:
+def _fits_vector(window: kit.Window) -> bool:
     """Whether one vector of Helium holds the window of a channel."""
     return max(window.kernel) <= thimble_depthwise_windows_lanes_s8.SIDE

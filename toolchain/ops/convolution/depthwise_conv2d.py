@@ -11,23 +11,21 @@ from toolchain.ops.convolution.common import Convolution, window_of
 from toolchain.ops.convolution.depthwise_conv2d_f32 import F32
 from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D as DepthwiseConv2D
-from toolchain.ops.convolution.kernels import thimble_convolve_s16
+from toolchain.ops.convolution.kernels import int16, thimble_convolve_s16
 from toolchain.ops.convolution.kernels.cmsis_nn import (
     arm_depthwise_conv_fast_s16,
     arm_depthwise_conv_s16,
 )
-from toolchain.ops.convolution.kernels.int16 import held
 from toolchain.ops.hybrid.convolutions import hybrid_depthwise
 from toolchain.ops.readers.int16 import int16_form
-from toolchain.ops.weighted import WEIGHTS, constant_of
 
 
 def _select_s16(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """The function that `arm_depthwise_conv_wrapper_s16` would choose; for sums that it does not
     hold, Thimble's own with groups of one channel.
     """
-    weights, window = constant_of(op.input(WEIGHTS)), window_of(op)
-    if not held(op, weights.reshape(-1, weights.shape[3]).T):
+    weights, window = kit.constant_of(op.input(kit.WEIGHTS)), window_of(op)
+    if not int16.held(op, weights.reshape(-1, weights.shape[3]).T):
         activation = op.attributes.activation
         return thimble_convolve_s16.depthwise(op, window, activation)
     if arm_depthwise_conv_fast_s16.takes(op, core, window):

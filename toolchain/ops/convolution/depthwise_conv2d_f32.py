@@ -16,13 +16,12 @@ from toolchain.ops.readers.float32 import (
     image_patches,
     with_bias_and_activation,
 )
-from toolchain.ops.weighted import INPUT, WEIGHTS
 
 
 def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    x, y = op.input(INPUT), op.y
-    image = np.repeat(inputs[INPUT].astype(np.float32), y.shape[3] // x.shape[3], axis=3)
-    filters = inputs[WEIGHTS].astype(np.float32)
+    x, y = op.input(kit.INPUT), op.y
+    image = np.repeat(inputs[kit.INPUT].astype(np.float32), y.shape[3] // x.shape[3], axis=3)
+    filters = inputs[kit.WEIGHTS].astype(np.float32)
     sums = np.zeros(y.shape, np.float32)
     for row, patches in enumerate(image_patches(image, window_of(op), y.shape)):
         for column, seen in enumerate(patches):
@@ -31,7 +30,7 @@ def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tu
 
 
 def _select(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
-    x, y, window = op.input(INPUT), op.y, window_of(op)
+    x, y, window = op.input(kit.INPUT), op.y, window_of(op)
     activation = op.attributes.activation
     return thimble_depthwise_conv_f32.kernel(
         window_f32(x.shape, y.shape, window, activation, depth=1)

@@ -12,11 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
-from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.axes import window_axes
 from toolchain.ops.convolution import cmsis_nn
 from toolchain.ops.convolution.common import (
     Convolution,
@@ -30,13 +26,6 @@ from toolchain.ops.convolution.common import (
     write_convolution,
 )
 from toolchain.ops.convolution.depthwise_choice import own_depthwise, select_depthwise
-from toolchain.ops.weighted import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    has_bias,
-)
-from toolchain.ops.window import UNPADDED, Window, same_padding
 
 
 @dataclass(frozen=True)
@@ -45,15 +34,15 @@ class DepthwiseConv2D(Convolution):
 
 
 def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[0] != 1:
         raise ValueError(f"needs NHWC input and 1HWC weights, got {x.shape} and {weights.shape}")
     batches, height, width, depth = x.shape
     channels = weights.shape[3]
     if channels % depth:
         raise ValueError(f"{channels} filters are no multiple of {depth} input channels")
-    if has_bias(op.op):
-        bias = op.input(BIAS)
+    if kit.has_bias(op):
+        bias = op.input(kit.BIAS)
         if bias.elements != channels:
             raise ValueError(f"{bias.elements} bias values for {channels} channels")
     out_h, out_w = window_of(op).output_size(height, width)
@@ -61,15 +50,15 @@ def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
 
 
 def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     window, (_, out_h, out_w, channels) = window_of(op), y.shape
     pad, (stride_h, stride_w) = window.padding, window.stride
     image = np.pad(
-        inputs[INPUT].astype(np.int64) - x.q.zero_point,
+        inputs[kit.INPUT].astype(np.int64) - x.q.zero_point,
         ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)),
     )
     image = np.repeat(image, channels // x.shape[3], axis=3)
-    filters = inputs[WEIGHTS].astype(np.int64) - weight_zero_point(weights)
+    filters = inputs[kit.WEIGHTS].astype(np.int64) - weight_zero_point(weights)
     total = np.zeros(y.shape, dtype=np.int64)
     for row in range(window.kernel[0]):
         for column in range(window.kernel[1]):
@@ -80,25 +69,25 @@ def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tu
                 left : left + (out_w - 1) * stride_w + 1 : stride_w,
             ]
             total += seen * filters[0, row, column]
-    if has_bias(op.op):
-        total = total + inputs[BIAS].astype(np.int64).reshape(-1)
-    low, high = clamp_range(op.attributes.activation, y)
-    if op.attributes.rounding is Rounding.ONNX:
+    if kit.has_bias(op):
+        total = total + inputs[kit.BIAS].astype(np.int64).reshape(-1)
+    low, high = kit.clamp_range(op.attributes.activation, y)
+    if op.attributes.rounding is kit.Rounding.ONNX:
         return (requantise_onnx(total, x, weights, y, (low, high)),)
     multiplier, shift = channel_requantisation(x, weights, y, channels)
-    return (requantise(total, multiplier, shift, y, low, high),)
+    return (kit.requantise(total, multiplier, shift, y, low, high),)
 
 
 def _macs(op: kit.AnyOperator) -> int:
-    _, height, width, _ = op.input(WEIGHTS).shape
+    _, height, width, _ = op.input(kit.WEIGHTS).shape
     return op.y.elements * height * width
 
 
 def _axes(op: kit.Operator[Convolution]) -> tuple[kit.Axis, ...]:
     """Rows, columns, and channels where each has one filter."""
     attributes = op.attributes
-    image = window_axes(op, window_of(op), lambda pad: replace(attributes, padding=pad))
-    if op.input(WEIGHTS).shape[3] != op.input(INPUT).shape[3]:
+    image = kit.window_axes(op, window_of(op), lambda pad: replace(attributes, padding=pad))
+    if op.input(kit.WEIGHTS).shape[3] != op.input(kit.INPUT).shape[3]:
         return image
     own = (kit.Reach(3), kit.Reach(3), kit.Reach(0))[: len(op.inputs)]
     return (*image, kit.Axis(3, own, lambda part: attributes))
@@ -109,7 +98,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 
 def _write(op: kit.Operator[Convolution]) -> kit.WrittenOp:
-    multiplier = op.input(WEIGHTS).shape[3] // op.input(INPUT).shape[3]
+    multiplier = op.input(kit.WEIGHTS).shape[3] // op.input(kit.INPUT).shape[3]
     options = "DepthwiseConv2DOptions"
     return write_convolution(op, "DEPTHWISE_CONV_2D", options, depthMultiplier=multiplier)
 
@@ -121,11 +110,13 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     dilated = stride == 1 and rng.random() < 0.3
     dilation = (int(rng.integers(1, 4)), int(rng.integers(1, 4))) if dilated else (1, 1)
     multiplier, depth = int(rng.choice([1, 1, 1, 2, 4])), int(rng.integers(1, 14))
-    extent = Window(kernel, (stride, stride), dilation).extent
+    extent = kit.Window(kernel, (stride, stride), dilation).extent
     size = (extent[0] + int(rng.integers(0, 9)), extent[1] + int(rng.integers(0, 9)))
     strides = (stride, stride)
-    padding = same_padding(size, kernel, strides, dilation) if rng.random() < 0.6 else UNPADDED
-    window = Window(kernel, strides, dilation, padding)
+    padding = (
+        kit.same_padding(size, kernel, strides, dilation) if rng.random() < 0.6 else kit.UNPADDED
+    )
+    window = kit.Window(kernel, strides, dilation, padding)
     channels = depth * multiplier
     x_q, w_q, y_q = random_quantisation(rng, channels, kernel[0] * kernel[1])
     if w_q.per_channel:
@@ -142,7 +133,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         bias_q = kit.Quantisation(w_q.scales, w_q.zero_points, 0 if w_q.per_channel else None)
         tensors.append(random_bias(rng, x_q, bias_q, channels))
         inputs.append("bias")
-    activation = rng.choice(np.array(list(Activation), dtype=object))
+    activation = rng.choice(np.array(list(kit.Activation), dtype=object))
     attributes = DepthwiseConv2D(strides, dilation, padding, activation)
     op = kit.Op("depthwise_conv2d", "depthwise", tuple(inputs), ("y",), attributes)
     return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.kernels.runtime_c import defined
-from toolchain.ops.arithmetic.fixed_point import quantize_multiplier
+from toolchain.ops import kit
+from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.high_word import (
     DOUBLED_SMMLAR,
     SMMLA,
@@ -21,16 +21,13 @@ from toolchain.ops.arithmetic.high_word import (
     within_float32,
 )
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE
-from toolchain.ops.convolution.packing import (
-    LARGEST_FAST_SHIFT,
-    SHIFT_ONCE,
-    Ending,
-    Scaling,
-)
 
 _LANES = "source/convolution/thimble_requantize_lanes.h"
-_LANE_TOP, _LANE_FAST = defined(_LANES, "THIMBLE_LANE_TOP"), defined(_LANES, "THIMBLE_LANE_FAST")
-CODE_ONCE = defined("include/thimble_conv.h", "THIMBLE_CODE_ONCE")
+_LANE_TOP, _LANE_FAST = (
+    kit.defined(_LANES, "THIMBLE_LANE_TOP"),
+    kit.defined(_LANES, "THIMBLE_LANE_FAST"),
+)
+CODE_ONCE = kit.defined("include/thimble_conv.h", "THIMBLE_CODE_ONCE")
 """The code of a channel that is rounded once, by a depthwise kernel for 3x3."""
 ONCE_RIGHT = 3
 """By how much CODE_ONCE shifts right: SSAT's own shift."""
@@ -40,13 +37,13 @@ _INT8 = (-128, 127)
 
 
 def block_endings(
-    scales: Scaling,
+    scales: packing.Scaling,
     offset: int,
     activation: tuple[int, int],
     weight_zero_point: int,
     groups: int,
     lanes: int,
-) -> Ending:
+) -> packing.Ending:
     """What follows the filters of each channel, in the parameters of `thimble_convolve_s8`, whose
     blocks have two channels, or of `thimble_convolve_s4`, whose blocks have four (`lanes`).
 
@@ -54,35 +51,39 @@ def block_endings(
     """
     code = scales.code.astype(np.int64)
     rounding = np.where(code >= 0, (2 * offset + 1) << np.maximum(code, 0), offset)
-    plain = Ending(scales.bias, scales.multiplier, code.astype(np.int16), rounding.astype(np.int32))
+    plain = packing.Ending(
+        scales.bias, scales.multiplier, code.astype(np.int16), rounding.astype(np.int32)
+    )
     if activation != _INT8:
         return plain
     step = _steps(scales, offset, weight_zero_point)
-    found = step.found & (step.right >= 2) & (step.right <= LARGEST_FAST_SHIFT + 1)
+    found = step.found & (step.right >= 2) & (step.right <= packing.LARGEST_FAST_SHIFT + 1)
     right = np.where(found, step.right, 2)
     multiplier, once = step.once(step.multiplier, right + 31, offset)
     exact = _all(found & once.exact, groups, lanes)
-    return Ending(
+    return packing.Ending(
         np.where(exact, scales.bias + once.added, scales.bias).astype(np.int32),
         np.where(exact, multiplier, scales.multiplier).astype(np.int32),
-        np.where(exact, SHIFT_ONCE + right - 2, code).astype(np.int16),
+        np.where(exact, packing.SHIFT_ONCE + right - 2, code).astype(np.int16),
         np.where(exact, once.rounding, rounding).astype(np.int32),
     )
 
 
 def lane_endings(
-    scales: Scaling, offset: int, activation: tuple[int, int], weight_zero_point: int
-) -> Ending:
+    scales: packing.Scaling, offset: int, activation: tuple[int, int], weight_zero_point: int
+) -> packing.Ending:
     """The same of kernels that take four channels in a vector: all four are rounded once, or
     none.
     """
     ending = block_endings(scales, offset, activation, weight_zero_point, 1, 4)
-    top = np.where(ending.code >= SHIFT_ONCE, _LANE_TOP + SHIFT_ONCE, _LANE_TOP + _LANE_FAST)
+    top = np.where(
+        ending.code >= packing.SHIFT_ONCE, _LANE_TOP + packing.SHIFT_ONCE, _LANE_TOP + _LANE_FAST
+    )
     code = np.where(ending.code >= 0, top - ending.code, ending.code)
     return replace(ending, code=code.astype(np.int16))
 
 
-def channel_endings(scales: Scaling, offset: int, weight_zero_point: int) -> Ending:
+def channel_endings(scales: packing.Scaling, offset: int, weight_zero_point: int) -> packing.Ending:
     """What follows from each channel's sums in `thimble_depthwise_3x3_s8`'s parameters, before an
     activation.
 
@@ -97,7 +98,7 @@ def channel_endings(scales: Scaling, offset: int, weight_zero_point: int) -> End
     k = np.full_like(more, ONCE_RIGHT + 31)
     multiplier, once = step.once(multiplier, k, offset)
     exact = found & once.exact & (np.abs(once.rounding) < 1 << 15) & (multiplier < 1 << 31)
-    return Ending(
+    return packing.Ending(
         np.where(exact, scales.bias + once.added, scales.bias).astype(np.int32),
         np.where(exact, multiplier, scales.multiplier).astype(np.int32),
         np.where(exact, CODE_ONCE, code).astype(np.int16),
@@ -106,8 +107,8 @@ def channel_endings(scales: Scaling, offset: int, weight_zero_point: int) -> End
 
 
 def raised_endings(
-    scales: Scaling, offset: int, activation: tuple[int, int], weight_zero_point: int = 0
-) -> Ending:
+    scales: packing.Scaling, offset: int, activation: tuple[int, int], weight_zero_point: int = 0
+) -> packing.Ending:
     """What follows from each channel's sums in the parameters of `thimble_convolve_winograd_s8`,
     `thimble_depthwise_conv_s8` and `thimble_depthwise_conv_blocks_s8`.
 
@@ -118,11 +119,13 @@ def raised_endings(
     """
     code = scales.code.astype(np.int64)
     rounding = np.where(code >= 0, (2 * offset + 1) << np.maximum(code, 0), offset)
-    plain = Ending(scales.bias, scales.multiplier, code.astype(np.int16), rounding.astype(np.int32))
+    plain = packing.Ending(
+        scales.bias, scales.multiplier, code.astype(np.int16), rounding.astype(np.int32)
+    )
     if activation != _INT8 or (code != FLOAT_CODE).any():
         return plain
     step = _steps(scales, offset, weight_zero_point)
-    found = step.found & (step.right >= 1) & (step.right <= LARGEST_FAST_SHIFT + 1)
+    found = step.found & (step.right >= 1) & (step.right <= packing.LARGEST_FAST_SHIFT + 1)
     right, raised = np.where(found, step.right, 2), np.maximum(-step.reach[0], 0)
     step = replace(
         step,
@@ -131,7 +134,7 @@ def raised_endings(
     )
     multiplier, once = step.once(step.multiplier, right + 31, offset, DOUBLED_SMMLAR)
     exact = found & once.exact
-    return Ending(
+    return packing.Ending(
         np.where(exact, scales.bias + raised + once.added, scales.bias).astype(np.int32),
         np.where(exact, multiplier, scales.multiplier).astype(np.int32),
         np.where(exact, right - 1, code).astype(np.int16),
@@ -171,7 +174,7 @@ class _Steps:
         return multiplier, high_word(multiplier, *problem, offset, words)
 
 
-def _steps(scales: Scaling, offset: int, weight_zero_point: int) -> _Steps:
+def _steps(scales: packing.Scaling, offset: int, weight_zero_point: int) -> _Steps:
     code = scales.code.astype(np.int64)
     wide = scales.filters.reshape(len(code), -1).astype(np.int64) - weight_zero_point
     lowest = scales.bias + np.minimum(-128 * wide, 127 * wide).sum(axis=1)
@@ -180,7 +183,7 @@ def _steps(scales: Scaling, offset: int, weight_zero_point: int) -> _Steps:
     in_float = bool((code == FLOAT_CODE).all())
     if in_float:
         factors = scales.multiplier.view(np.float32)
-        pairs = [quantize_multiplier(float(factor)) for factor in factors]
+        pairs = [kit.quantize_multiplier(float(factor)) for factor in factors]
         multiplier, shift = (
             np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True)
         )
@@ -191,7 +194,7 @@ def _steps(scales: Scaling, offset: int, weight_zero_point: int) -> _Steps:
         multiplier, right = scales.multiplier.astype(np.int64), code + 1
         found = code >= 0
         begins = begins_in_tflite(
-            np.maximum(multiplier, 1), np.clip(right, 1, LARGEST_FAST_SHIFT + 1), values
+            np.maximum(multiplier, 1), np.clip(right, 1, packing.LARGEST_FAST_SHIFT + 1), values
         )
     return _Steps(in_float, found, multiplier, right, begins, values, (lowest, highest))
 

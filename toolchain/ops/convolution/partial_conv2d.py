@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.convolution.common import (
     Windowed,
     random_bias,
@@ -23,17 +22,11 @@ from toolchain.ops.convolution.common import (
     window_of,
 )
 from toolchain.ops.convolution.kernels import (
+    partial_sums,
     thimble_partial_conv_1x1_s8,
     thimble_partial_conv_lanes_s8,
     thimble_partial_conv_s8,
 )
-from toolchain.ops.convolution.kernels.sums import SUMS
-from toolchain.ops.weighted import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-)
-from toolchain.ops.window import UNPADDED, Window, same_padding
 
 
 @dataclass(frozen=True)
@@ -41,37 +34,37 @@ class PartialConv2D(Windowed):
     """Attributes of partial_conv2d, which has no groups."""
 
 
-def is_pointwise(window: Window) -> bool:
+def is_pointwise(window: kit.Window) -> bool:
     """Whether each output pixel depends on the input pixel at the same place alone."""
-    return window.kernel == window.stride == (1, 1) and window.padding == UNPADDED
+    return window.kernel == window.stride == (1, 1) and window.padding == kit.UNPADDED
 
 
 def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[3] != x.shape[3]:
         raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
-    if len(op.inputs) != SUMS + 1:
+    if len(op.inputs) != partial_sums.SUMS + 1:
         raise ValueError("needs an image, weights, a bias or none, and sums or none")
     size = window_of(op).output_size(x.shape[1], x.shape[2])
     shape = (x.shape[0], *size, weights.shape[0])
-    if op.inputs[BIAS] is not None and op.input(BIAS).elements != shape[3]:
-        raise ValueError(f"{op.input(BIAS).elements} bias values for {shape[3]} channels")
-    if op.inputs[SUMS] is not None:
-        sums = op.input(SUMS)
+    if op.inputs[kit.BIAS] is not None and op.input(kit.BIAS).elements != shape[3]:
+        raise ValueError(f"{op.input(kit.BIAS).elements} bias values for {shape[3]} channels")
+    if op.inputs[partial_sums.SUMS] is not None:
+        sums = op.input(partial_sums.SUMS)
         if (sums.shape, sums.dtype) != (shape, kit.DType.INT32):
             raise ValueError(f"{sums} cannot be added to int32{list(shape)}")
     return (kit.TensorType(shape, kit.DType.INT32),)
 
 
 def _reference(op: kit.Operator[Windowed], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    x, y, window = op.input(INPUT), op.y, window_of(op)
+    x, y, window = op.input(kit.INPUT), op.y, window_of(op)
     pad, (stride_h, stride_w) = window.padding, window.stride
     _, out_h, out_w, _ = y.shape
     image = np.pad(
-        inputs[INPUT].astype(np.int64) - x.q.zero_point,
+        inputs[kit.INPUT].astype(np.int64) - x.q.zero_point,
         ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)),
     )
-    filters = inputs[WEIGHTS].astype(np.int64)
+    filters = inputs[kit.WEIGHTS].astype(np.int64)
     total = np.zeros(y.shape, dtype=np.int64)
     for row in range(window.kernel[0]):
         for column in range(window.kernel[1]):
@@ -82,24 +75,24 @@ def _reference(op: kit.Operator[Windowed], inputs: Sequence[kit.Array]) -> tuple
                 left : left + (out_w - 1) * stride_w + 1 : stride_w,
             ]
             total += seen @ filters[:, row, column].T
-    if op.inputs[BIAS] is not None:
-        total = total + inputs[BIAS].astype(np.int64).reshape(-1)
-    if op.inputs[SUMS] is not None:
-        total = total + inputs[SUMS].astype(np.int64)
-    return (wrap_int32(total).astype(np.int32),)
+    if op.inputs[kit.BIAS] is not None:
+        total = total + inputs[kit.BIAS].astype(np.int64).reshape(-1)
+    if op.inputs[partial_sums.SUMS] is not None:
+        total = total + inputs[partial_sums.SUMS].astype(np.int64)
+    return (kit.wrap_int32(total).astype(np.int32),)
 
 
 def _select(op: kit.Operator[Windowed], core: kit.Core) -> kit.Kernel:
     window = window_of(op)
     if core.mve:
         return thimble_partial_conv_lanes_s8.kernel(op, window)
-    if is_pointwise(window) and op.input(INPUT).shape[3] % 4 == 0:
+    if is_pointwise(window) and op.input(kit.INPUT).shape[3] % 4 == 0:
         return thimble_partial_conv_1x1_s8.kernel(op, window)
     return thimble_partial_conv_s8.kernel(op, window)
 
 
 def _macs(op: kit.AnyOperator) -> int:
-    _, height, width, depth = op.input(WEIGHTS).shape
+    _, height, width, depth = op.input(kit.WEIGHTS).shape
     return op.y.elements * height * width * depth
 
 
@@ -107,13 +100,15 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     kernel = (int(rng.integers(1, 5)), int(rng.integers(1, 4)))
     stride = (int(rng.integers(1, 4)), int(rng.integers(1, 3)))
     dilation = (1, 2) if stride == (1, 1) else (1, 1)
-    extent = Window(kernel, stride, dilation).extent
+    extent = kit.Window(kernel, stride, dilation).extent
     size = (extent[0] + int(rng.integers(0, 6)), extent[1] + int(rng.integers(0, 6)))
-    padding = same_padding(size, kernel, stride, dilation) if rng.random() < 0.6 else UNPADDED
+    padding = (
+        kit.same_padding(size, kernel, stride, dilation) if rng.random() < 0.6 else kit.UNPADDED
+    )
     channels, depth = int(rng.integers(1, 9)), int(rng.integers(1, 14))
     x_q, w_q, _ = random_quantisation(rng, channels, kernel[0] * kernel[1] * depth)
     w_shape = (channels, *kernel, depth)
-    y_shape = (1, *Window(kernel, stride, dilation, padding).output_size(*size), channels)
+    y_shape = (1, *kit.Window(kernel, stride, dilation, padding).output_size(*size), channels)
     weights = rng.integers(-127, 128, w_shape).astype(np.int8)
     tensors = [
         kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q),

@@ -8,40 +8,30 @@ from __future__ import annotations
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.arithmetic.fixed_point import check_sums
+from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE, onnx_factors
-from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import channel_requantisation, weight_zero_point
-from toolchain.ops.convolution.packing import shift_code, sums_of
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
 from toolchain.ops.reduction.requantise_sums import RequantiseSums
-from toolchain.ops.weighted import (
-    INPUT,
-    WEIGHTS,
-    bias_of,
-    constant_of,
-)
-from toolchain.ops.window import Window
 
 
 def convolution_ending(
-    op: kit.AnyOperator, activation: Activation, rounding: Rounding
+    op: kit.AnyOperator, activation: kit.Activation, rounding: kit.Rounding
 ) -> RequantiseSums:
     """The operator that turns the int32 sums of a convolution into its output."""
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     channels = y.shape[-1]
-    if rounding is Rounding.ONNX:
+    if rounding is kit.Rounding.ONNX:
         factors = np.ascontiguousarray(np.broadcast_to(onnx_factors(x, weights, y), channels))
         multipliers, codes = factors.view(np.int32).tolist(), [FLOAT_CODE] * channels
     else:
-        filters = constant_of(weights).reshape(channels, -1).astype(np.int8)
-        sums = sums_of(bias_of(op.op, op.graph, channels), filters, x.q.zero_point, partial=True)
+        filters = kit.constant_of(weights).reshape(channels, -1).astype(np.int8)
+        sums = packing.sums_of(kit.bias_of(op, channels), filters, x.q.zero_point, partial=True)
         found = channel_requantisation(x, weights, y, channels)
-        check_sums(sums.lowest, sums.highest, *found, y.q.zero_point)
+        kit.check_sums(sums.lowest, sums.highest, *found, y.q.zero_point)
         multipliers, shifts = (array.tolist() for array in found)
         triples = zip(multipliers, shifts, sums.largest.tolist(), strict=True)
-        codes = [shift_code(*triple) for triple in triples]
+        codes = [packing.shift_code(*triple) for triple in triples]
     return RequantiseSums(
         multipliers=tuple(multipliers),
         codes=tuple(codes),
@@ -51,15 +41,15 @@ def convolution_ending(
 
 
 def convolution_reductions(
-    op: kit.AnyOperator, window: Window, activation: Activation, rounding: Rounding
+    op: kit.AnyOperator, window: kit.Window, activation: kit.Activation, rounding: kit.Rounding
 ) -> tuple[kit.Reduction, ...]:
     """The reduced axes: input channels; rows (or columns), if the kernel covers the image's whole
     height (or width).
     """
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     if weights.shape[3] != x.shape[3] or weight_zero_point(weights) != 0:
         return ()
-    if not all(op.graph.tensors[name].is_constant for name in op.op.present_inputs()[1:]):
+    if not all(tensor.is_constant for tensor in op.present[1:]):
         return ()
     attributes = PartialConv2D(window.stride, window.dilation, window.padding)
     pad = window.padding

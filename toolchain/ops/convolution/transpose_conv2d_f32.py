@@ -15,7 +15,6 @@ from toolchain.ops.convolution.transpose_conv2d_s8 import (
 )
 from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.readers.float32 import float32_form, with_bias_and_activation
-from toolchain.ops.weighted import INPUT, WEIGHTS
 
 
 def _reference(
@@ -23,7 +22,7 @@ def _reference(
 ) -> tuple[kit.Array, ...]:
     """Each input pixel in turn adds its channels, one after another, to what it reaches."""
     attributes, y = op.attributes, op.y
-    image, filters = (inputs[i].astype(np.float32) for i in (INPUT, WEIGHTS))
+    image, filters = (inputs[i].astype(np.float32) for i in (kit.INPUT, kit.WEIGHTS))
     _, height, width, depth = image.shape
     _, kernel_h, kernel_w, _ = filters.shape
     sums = np.zeros(y.shape, np.float32)
@@ -42,7 +41,7 @@ def _reference(
 
 
 def _select(op: kit.Operator[TransposeConv2D], core: kit.Core) -> kit.Kernel:
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     window, activation = forward_window(op), op.attributes.activation
     return thimble_transpose_conv_f32.kernel(
         window_f32(x.shape, y.shape, window, activation, weights.shape[3])

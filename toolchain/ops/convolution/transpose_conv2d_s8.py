@@ -13,10 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
-from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
-from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
     channel_requantisation,
     check_operands,
@@ -39,20 +36,6 @@ from toolchain.ops.readers.onnx import (
     onnx_bias,
     weight_quantisation,
 )
-from toolchain.ops.weighted import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    has_bias,
-)
-from toolchain.ops.window import (
-    UNPADDED,
-    Padding,
-    Window,
-    check_16_bits,
-    padding_scheme,
-    same_padding,
-)
 
 _FILE_SHAPE, _FILE_WEIGHTS, _FILE_INPUT, _FILE_BIAS = 0, 1, 2, 3
 _MOST_SPREAD = 1 << 26
@@ -69,20 +52,20 @@ class TransposeConv2D(kit.Attributes):
 
     size: tuple[int, int]
     stride: tuple[int, int] = (1, 1)
-    padding: Padding = UNPADDED
-    activation: Activation = Activation.NONE
-    rounding: Rounding = Rounding.TFLITE
+    padding: kit.Padding = kit.UNPADDED
+    activation: kit.Activation = kit.Activation.NONE
+    rounding: kit.Rounding = kit.Rounding.TFLITE
 
 
 def _infer(op: kit.Operator[TransposeConv2D]) -> tuple[kit.TensorType, ...]:
-    x, weights, attributes = op.input(INPUT), op.input(WEIGHTS), op.attributes
+    x, weights, attributes = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.attributes
     if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[3] != x.shape[3]:
         raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
     pad = attributes.padding
     if min(attributes.size) < 1 or min(attributes.stride) < 1 or min(pad.top, pad.left) < 0:
         raise ValueError(f"size, stride and padding do not make sense: {attributes}")
-    if has_bias(op.op):
-        bias = op.input(BIAS)
+    if kit.has_bias(op):
+        bias = op.input(kit.BIAS)
         if bias.elements != weights.shape[0]:
             raise ValueError(f"{bias.elements} bias values for {weights.shape[0]} channels")
     return (kit.TensorType((x.shape[0], *attributes.size, weights.shape[0]), x.dtype),)
@@ -91,12 +74,12 @@ def _infer(op: kit.Operator[TransposeConv2D]) -> tuple[kit.TensorType, ...]:
 def _reference(
     op: kit.Operator[TransposeConv2D], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     attributes = op.attributes
     batches, height, width, _ = x.shape
     channels, kernel_h, kernel_w, _ = weights.shape
-    image = inputs[INPUT].astype(np.int64) - x.q.zero_point
-    filters = inputs[WEIGHTS].astype(np.int64)
+    image = inputs[kit.INPUT].astype(np.int64) - x.q.zero_point
+    filters = inputs[kit.WEIGHTS].astype(np.int64)
     total = np.zeros((batches, *attributes.size, channels), dtype=np.int64)
     for row in range(height):
         for column in range(width):
@@ -105,13 +88,13 @@ def _reference(
             for ky in range(max(0, -top), min(kernel_h, attributes.size[0] - top)):
                 for kx in range(max(0, -left), min(kernel_w, attributes.size[1] - left)):
                     total[:, top + ky, left + kx] += image[:, row, column] @ filters[:, ky, kx].T
-    if has_bias(op.op):
-        total = total + inputs[BIAS].astype(np.int64).reshape(-1)
-    low, high = clamp_range(attributes.activation, y)
-    if attributes.rounding is Rounding.ONNX:
+    if kit.has_bias(op):
+        total = total + inputs[kit.BIAS].astype(np.int64).reshape(-1)
+    low, high = kit.clamp_range(attributes.activation, y)
+    if attributes.rounding is kit.Rounding.ONNX:
         return (requantise_onnx(total, x, weights, y, (low, high)),)
     multiplier, shift = channel_requantisation(x, weights, y, channels)
-    return (requantise(total, multiplier, shift, y, low, high),)
+    return (kit.requantise(total, multiplier, shift, y, low, high),)
 
 
 def _axes(op: kit.Operator[TransposeConv2D]) -> tuple[kit.Axis, ...]:
@@ -137,7 +120,7 @@ def _axes(op: kit.Operator[TransposeConv2D]) -> tuple[kit.Axis, ...]:
 
         return kit.Axis(side + 1, (kit.Reach(side + 1, 1, kernel, own, stride), *whole), block)
 
-    filters = tuple(kit.Reach(0) if name else None for name in op.op.inputs[WEIGHTS:])
+    filters = tuple(None if x is None else kit.Reach(0) for x in op.inputs[kit.WEIGHTS :])
     return (along(0), along(1), kit.Axis(3, (None, *filters), lambda part: attributes))
 
 
@@ -156,8 +139,8 @@ def _cmsis_nn(op: kit.Operator[TransposeConv2D], core: kit.Core) -> kit.Kernel:
 
 
 def _macs(op: kit.AnyOperator) -> int:
-    channels, height, width, _ = op.input(WEIGHTS).shape
-    return op.input(INPUT).elements * channels * height * width
+    channels, height, width, _ = op.input(kit.WEIGHTS).shape
+    return op.input(kit.INPUT).elements * channels * height * width
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
@@ -175,14 +158,14 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
         )
     stride = (int(options.strideH), int(options.strideW))
     padding = read_padding(node, size, (weights.shape[1], weights.shape[2]), stride)
-    return kit.ReadOp(TransposeConv2D(size, stride, padding, read_activation(node)), order)
+    return kit.ReadOp(TransposeConv2D(size, stride, padding, kit.read_activation(node)), order)
 
 
-def forward_window(op: kit.Operator[TransposeConv2D]) -> Window:
+def forward_window(op: kit.Operator[TransposeConv2D]) -> kit.Window:
     """The window of the forward convolution whose gradient this operator is."""
     attributes = op.attributes
-    _, height, width, _ = op.input(WEIGHTS).shape
-    return Window((height, width), attributes.stride, (1, 1), attributes.padding)
+    _, height, width, _ = op.input(kit.WEIGHTS).shape
+    return kit.Window((height, width), attributes.stride, (1, 1), attributes.padding)
 
 
 def _write(op: kit.Operator[TransposeConv2D]) -> kit.WrittenOp:
@@ -195,14 +178,14 @@ def _write(op: kit.Operator[TransposeConv2D]) -> kit.WrittenOp:
         "TRANSPOSE_CONV",
         "TransposeConvOptions",
         {
-            "padding": padding_scheme(forward_window(op), attributes.size),
+            "padding": kit.padding_scheme(forward_window(op), attributes.size),
             "strideH": attributes.stride[0],
             "strideW": attributes.stride[1],
             "fusedActivationFunction": attributes.activation,
         },
         extra_inputs=(shape,),
         version=4,
-        order=(own, WEIGHTS, INPUT, *range(BIAS, own)),
+        order=(own, kit.WEIGHTS, kit.INPUT, *range(kit.BIAS, own)),
     )
 
 
@@ -213,10 +196,10 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     rows, columns = int(rng.integers(1, 7)), int(rng.integers(1, 7))
     if rng.random() < 0.6:
         size = (rows * stride[0], columns * stride[1])
-        padding = same_padding(size, kernel, stride)
+        padding = kit.same_padding(size, kernel, stride)
     else:
         size = ((rows - 1) * stride[0] + kernel[0], (columns - 1) * stride[1] + kernel[1])
-        padding = UNPADDED
+        padding = kit.UNPADDED
     taps = -(-kernel[0] // stride[0]) * -(-kernel[1] // stride[1])
     x_q, w_q, y_q = random_quantisation(rng, channels, taps * depth)
     w_shape = (channels, *kernel, depth)
@@ -236,10 +219,12 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
-def _onnx_padding(node: kit.OnnxNode, extent: tuple[int, int], stride: tuple[int, int]) -> Padding:
+def _onnx_padding(
+    node: kit.OnnxNode, extent: tuple[int, int], stride: tuple[int, int]
+) -> kit.Padding:
     """Padding at the top and left; the output's size gives the other sides."""
-    rank = len(node.shape(INPUT)) - 2
-    source, target = image_shape(node.shape(INPUT)), image_shape(node.output_shape())
+    rank = len(node.shape(kit.INPUT)) - 2
+    source, target = image_shape(node.shape(kit.INPUT)), image_shape(node.output_shape())
     begin = [0, 0]
     scheme = node.attribute("auto_pad", "NOTSET")
     if scheme == "NOTSET" and node.attribute("output_shape") is None:
@@ -253,14 +238,14 @@ def _onnx_padding(node: kit.OnnxNode, extent: tuple[int, int], stride: tuple[int
             begin[axis] = total // 2 if scheme == "SAME_UPPER" else total - total // 2
     if min(begin) < 0:
         raise node.unsupported(f"negative padding {begin}")
-    check_16_bits(node, "padding", begin)
-    return Padding(top=begin[0], left=begin[1])
+    kit.check_16_bits(node, "padding", begin)
+    return kit.Padding(top=begin[0], left=begin[1])
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:
     """ConvTranspose; groups and dilation become zeros in the filters."""
     axes = image_axes(node)
-    weights, scales = int8_weights(node, WEIGHTS, axis=1)
+    weights, scales = int8_weights(node, kit.WEIGHTS, axis=1)
     rank, groups = weights.ndim - 2, int(node.attribute("group", 1))
     depth, per_group = weights.shape[:2]
     if groups < 1 or depth % groups:
@@ -286,19 +271,19 @@ def _read_onnx(node: kit.OnnxNode) -> None:
         taps[...] = flat[group].transpose(1, 2, 3, 0)
     if scales.size > 1:
         scales = np.tile(scales, groups)
-    bias = onnx_bias(node, BIAS, len(filters), axis=1)
+    bias = onnx_bias(node, kit.BIAS, len(filters), axis=1)
     q, size = node.output_quantisation(), image_shape(node.output_shape())
     padding = _onnx_padding(node, (extent[0], extent[1]), (stride[0], stride[1]))
-    activation = Activation(node.fused_activation())
+    activation = kit.Activation(node.fused_activation())
     operands = [
-        node.operand(INPUT, axes, image_shape(node.shape(INPUT))),
+        node.operand(kit.INPUT, axes, image_shape(node.shape(kit.INPUT))),
         node.add_constant("weights", filters, weight_quantisation(scales, 0)),
     ]
     if bias is not None:
         stored = StoredWeights(filters, scales)
-        operands.append(add_bias(node, bias, node.quantisation(INPUT).scale, stored))
+        operands.append(add_bias(node, bias, node.quantisation(kit.INPUT).scale, stored))
     attributes = TransposeConv2D(
-        (size[1], size[2]), (stride[0], stride[1]), padding, activation, Rounding.ONNX
+        (size[1], size[2]), (stride[0], stride[1]), padding, activation, kit.Rounding.ONNX
     )
     node.emit("transpose_conv2d", attributes, operands, q, axes, size)
 

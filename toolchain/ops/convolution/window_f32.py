@@ -6,10 +6,7 @@ Each of the functions below reads such an argument back, to say which bytes a ca
 from __future__ import annotations
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.extents import window_reach
 from toolchain.ops.readers.float32 import range_of
-from toolchain.ops.window import Window
 
 _WIDTH = 4
 """Bytes of a float32."""
@@ -18,8 +15,8 @@ _WIDTH = 4
 def window_f32(
     x: tuple[int, ...],
     y: tuple[int, ...],
-    window: Window,
-    activation: Activation,
+    window: kit.Window,
+    activation: kit.Activation,
     depth: int = 0,
 ) -> kit.Struct:
     """The struct for a window over an NHWC image of shape `x` that makes one of shape `y`.
@@ -74,7 +71,7 @@ def bias_f32(call: kit.Call) -> kit.Extent:
 
 def reach_f32(call: kit.Call) -> int:
     """The largest coordinate that the kernel computes (`Extents.largest`)."""
-    return window_reach(
+    return kit.window_reach(
         (
             call[f"window.output_{axis}"],
             call[f"window.stride_{axis}"],

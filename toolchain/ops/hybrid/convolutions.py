@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.arithmetic.dynamic_range import Int64, Range
 from toolchain.ops.convolution.common import (
     Convolution,
@@ -34,14 +33,13 @@ from toolchain.ops.hybrid.sums import (
     with_bias,
 )
 from toolchain.ops.readers.float32 import image_patches
-from toolchain.ops.weighted import INPUT, WEIGHTS, present_inputs
 
 
 @dataclass(frozen=True)
 class HybridConvolution(Windowed):
     """`range`: how the image is quantised; never SYMMETRIC before a depthwise convolution."""
 
-    activation: Activation = Activation.NONE
+    activation: kit.Activation = kit.Activation.NONE
     range: Range = Range.ASYMMETRIC
 
     @classmethod
@@ -76,9 +74,9 @@ def _result(
     """A sum is multiplied by its filter's scale and then by the image's where `in_turn`, else by
     their product.
     """
-    image, steps = centred(inputs[INPUT].astype(np.float32), op.attributes.range)
+    image, steps = centred(inputs[kit.INPUT].astype(np.float32), op.attributes.range)
     sums = in_float32(_sums(op, image, filters))
-    scales = np.array(op.input(WEIGHTS).q.scales, np.float32)
+    scales = np.array(op.input(kit.WEIGHTS).q.scales, np.float32)
     own = steps.reshape(-1, 1, 1, 1)
     scaled = sums * scales * own if in_turn else sums * (scales * own)
     return (with_bias(scaled, op, inputs, op.attributes.activation),)
@@ -91,20 +89,20 @@ def _in_turn(op: kit.Operator[HybridConvolution]) -> bool:
 def _reference(
     op: kit.Operator[HybridConvolution], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    filters = real_weights(op, inputs[WEIGHTS])
+    filters = real_weights(op, inputs[kit.WEIGHTS])
     return _result(op, inputs, filters, in_turn=_in_turn(op))
 
 
 def _select(op: kit.Operator[HybridConvolution], core: kit.Core) -> kit.Kernel:
-    a, depth = op.attributes, op.input(WEIGHTS).shape[3]
-    shapes = op.input(INPUT).shape, op.y.shape
+    a, depth = op.attributes, op.input(kit.WEIGHTS).shape[3]
+    shapes = op.input(kit.INPUT).shape, op.y.shape
     window = window_f32(*shapes, window_of(op), a.activation, depth)
     return convolution_kernel(op, core, window, a.range, in_turn=_in_turn(op))
 
 
 def _axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
     """Without groups, output channels: each has filters of its own."""
-    if op.input(WEIGHTS).shape[3] != op.input(INPUT).shape[3]:
+    if op.input(kit.WEIGHTS).shape[3] != op.input(kit.INPUT).shape[3]:
         return ()
     own = (kit.Reach(0),) * (len(op.inputs) - 1)
     return (kit.Axis(3, (None, *own), lambda part: op.attributes),)
@@ -112,7 +110,7 @@ def _axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
 
 def _read_window(node: kit.TfliteNode, axis: int) -> Windowed:
     check_hybrid_node(node, 4, axis)
-    x, weights, options = node.inputs[INPUT], node.inputs[WEIGHTS], node.options
+    x, weights, options = node.inputs[kit.INPUT], node.inputs[kit.WEIGHTS], node.options
     assert x is not None and weights is not None
     if len(x.shape) != 4:
         raise node.unsupported(f"input of shape {list(x.shape)}")
@@ -125,14 +123,14 @@ def _read_window(node: kit.TfliteNode, axis: int) -> Windowed:
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
     walk = _read_window(node, 0)
-    x, weights = node.inputs[INPUT], node.inputs[WEIGHTS]
+    x, weights = node.inputs[kit.INPUT], node.inputs[kit.WEIGHTS]
     assert x is not None and weights is not None
     if len(weights.q.scales) != weights.shape[0]:
         raise node.unsupported("filters without a scale of each", "convert the model again")
-    activation = read_activation(node)
+    activation = kit.read_activation(node)
     walked = (walk.stride, walk.dilation, walk.padding)
     chosen = _range_of(x, weights)
-    return kit.ReadOp(HybridConvolution(*walked, activation, chosen), present_inputs(node))
+    return kit.ReadOp(HybridConvolution(*walked, activation, chosen), kit.present_inputs(node))
 
 
 def _range_of(x: kit.Tensor, weights: kit.Tensor) -> Range:
@@ -148,30 +146,32 @@ def _write(op: kit.Operator[HybridConvolution]) -> kit.WrittenOp:
 def _depthwise_reference(
     op: kit.Operator[HybridConvolution], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    filters = real_weights(op, inputs[WEIGHTS]).transpose(3, 1, 2, 0)
+    filters = real_weights(op, inputs[kit.WEIGHTS]).transpose(3, 1, 2, 0)
     return _result(op, inputs, filters, in_turn=False)
 
 
 def _depthwise_select(op: kit.Operator[HybridConvolution], core: kit.Core) -> kit.Kernel:
-    shapes = op.input(INPUT).shape, op.y.shape
+    shapes = op.input(kit.INPUT).shape, op.y.shape
     window = window_f32(*shapes, window_of(op), op.attributes.activation, 1)
     return depthwise_kernel(op, window, op.attributes.range)
 
 
 def _depthwise_read(node: kit.TfliteNode) -> kit.ReadOp:
     walk = _read_window(node, 3)
-    weights = node.inputs[WEIGHTS]
+    weights = node.inputs[kit.WEIGHTS]
     assert weights is not None
     if len(weights.q.scales) != weights.shape[3]:
         raise node.unsupported(
             "filters without a scale of each, beyond which LiteRT reads", "convert the model again"
         )
     walked = (walk.stride, walk.dilation, walk.padding)
-    return kit.ReadOp(HybridConvolution(*walked, read_activation(node)), present_inputs(node))
+    return kit.ReadOp(
+        HybridConvolution(*walked, kit.read_activation(node)), kit.present_inputs(node)
+    )
 
 
 def _depthwise_write(op: kit.Operator[HybridConvolution]) -> kit.WrittenOp:
-    multiplier = op.y.shape[3] // op.input(INPUT).shape[3]
+    multiplier = op.y.shape[3] // op.input(kit.INPUT).shape[3]
     builtin = "DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions"
     chosen = op.attributes.activation
     return write_window(op, chosen, *builtin, version=6, depthMultiplier=multiplier)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.hybrid.kernels import convolution_kernel
@@ -27,8 +26,6 @@ from toolchain.ops.hybrid.sums import (
     with_bias,
 )
 from toolchain.ops.matmul.partial_fully_connected import leading_dimensions
-from toolchain.ops.weighted import INPUT, WEIGHTS, present_inputs
-from toolchain.ops.window import Window
 
 
 @dataclass(frozen=True)
@@ -37,32 +34,32 @@ class HybridDense(kit.Attributes):
     ONNX's all together.
     """
 
-    activation: Activation = Activation.NONE
+    activation: kit.Activation = kit.Activation.NONE
     keep_dims: bool = False
     range: Range = Range.SYMMETRIC
 
 
 def _infer(op: kit.Operator[HybridDense]) -> tuple[kit.TensorType, ...]:
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     rows = leading_dimensions(x, weights, op.attributes.keep_dims)
     return (kit.TensorType((*rows, weights.shape[0]), kit.DType.FLOAT32),)
 
 
 def _reference(op: kit.Operator[HybridDense], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    weights, a = op.input(WEIGHTS), op.attributes
-    rows = inputs[INPUT].astype(np.float32).reshape(-1, weights.shape[1])
+    weights, a = op.input(kit.WEIGHTS), op.attributes
+    rows = inputs[kit.INPUT].astype(np.float32).reshape(-1, weights.shape[1])
     stored, steps = centred(rows, a.range)
-    sums = in_float32(stored @ real_weights(op, inputs[WEIGHTS]).T)
+    sums = in_float32(stored @ real_weights(op, inputs[kit.WEIGHTS]).T)
     scaled = sums * (np.array(weights.q.scales, np.float32) * steps[:, None])
     return (with_bias(scaled, op, inputs, a.activation).reshape(op.y.shape),)
 
 
 def _select(op: kit.Operator[HybridDense], core: kit.Core) -> kit.Kernel:
-    a, (units, depth) = op.attributes, op.input(WEIGHTS).shape
-    rows = op.input(INPUT).elements // depth
+    a, (units, depth) = op.attributes, op.input(kit.WEIGHTS).shape
+    rows = op.input(kit.INPUT).elements // depth
     images, pixels = (1, rows) if a.range is Range.ONNX else (rows, 1)
     shapes = (images, 1, pixels, depth), (images, 1, pixels, units)
-    window = window_f32(*shapes, Window((1, 1)), a.activation)
+    window = window_f32(*shapes, kit.Window((1, 1)), a.activation)
     return convolution_kernel(op, core, window, a.range, in_turn=False)
 
 
@@ -70,7 +67,7 @@ def _axes(op: kit.Operator[HybridDense]) -> tuple[kit.Axis, ...]:
     """Outputs, each with weights of its own; rows where input and output agree on them, and each is
     quantised by itself.
     """
-    x, y = op.input(INPUT), op.y
+    x, y = op.input(kit.INPUT), op.y
     own = (kit.Reach(0),) * (len(op.inputs) - 1)
     outputs = kit.Axis(len(y.shape) - 1, (None, *own), lambda part: op.attributes)
     if x.shape[:-1] != y.shape[:-1] or op.attributes.range is Range.ONNX:
@@ -89,8 +86,8 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
         raise node.unsupported("shuffled weights", "convert without the shuffled weights format")
     check_hybrid_node(node, 2, 0)
     keep_dims = bool(options.keepNumDims)
-    attributes = HybridDense(read_activation(node), keep_dims, range_asked(node))
-    return kit.ReadOp(attributes, present_inputs(node))
+    attributes = HybridDense(kit.read_activation(node), keep_dims, range_asked(node))
+    return kit.ReadOp(attributes, kit.present_inputs(node))
 
 
 def _write(op: kit.Operator[HybridDense]) -> kit.WrittenOp:
@@ -106,7 +103,7 @@ def hybrid_dense(plain: kit.Form[Any]) -> kit.Form[Any]:
     """The form of a float `fully_connected` whose weights are int8."""
 
     def attributes(op: kit.Op, rng: np.random.Generator) -> HybridDense:
-        activation = getattr(op.attributes, "activation", Activation.NONE)
+        activation = getattr(op.attributes, "activation", kit.Activation.NONE)
         return HybridDense(activation, range=random_range(rng))
 
     sample = hybrid_sample(

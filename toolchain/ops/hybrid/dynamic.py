@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from toolchain.ops import kit
 from toolchain.ops.hybrid.sums import hybrid_sample
 from toolchain.ops.readers.float32 import float32_sample
-from toolchain.ops.weighted import WEIGHTS
 
 ZERO_POINTS, SCALES, OPERANDS = 3, 4, 5
 ROWS_ARE_STORED = "thimble.rows_are_stored"
@@ -56,7 +55,7 @@ def dynamic_weights(node: kit.OnnxNode, axis: int) -> DynamicWeights:
 
     Raises UnsupportedError where they are not known before the model runs.
     """
-    if not node.is_constant(WEIGHTS):
+    if not node.is_constant(kit.WEIGHTS):
         raise node.unsupported(
             "both of its factors are quantised while the model runs",
             "quantise with extra_options={'MatMulConstBOnly': True}",
@@ -67,7 +66,7 @@ def dynamic_weights(node: kit.OnnxNode, axis: int) -> DynamicWeights:
             "scales",
             "quantise the float model with onnxruntime.quantization.quantize_dynamic",
         )
-    data = node.constant(WEIGHTS).data
+    data = node.constant(kit.WEIGHTS).data
     units = data.shape[axis]
     scales = node.constant(SCALES).data.astype(np.float32).reshape(-1)
     given = node.constant(ZERO_POINTS).data if node.has(ZERO_POINTS) else np.zeros(1, data.dtype)

@@ -11,21 +11,18 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.conv2d_s8 import S8
 from toolchain.ops.hybrid.convolutions import HybridConvolution, hybrid_conv2d
 from toolchain.ops.hybrid.dynamic import LIMITS, OPERANDS, dynamic_sample, dynamic_weights
 from toolchain.ops.readers.onnx import image_axes, image_shape, onnx_bias, window
-from toolchain.ops.weighted import INPUT
-from toolchain.ops.window import Padding
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:
     """ConvInteger, one- or two-dimensional; depthwise where every group has one input channel."""
     if not node.in_float:
         raise node.left_in_float("it computes on floats")
-    axes, channels_in = image_axes(node), node.shape(INPUT)[1]
+    axes, channels_in = image_axes(node), node.shape(kit.INPUT)[1]
     weights = dynamic_weights(node, 0)
     walk = window(node, weights.data.shape[2:])
     filters = weights.data.reshape(*weights.data.shape[:2], *walk.kernel).transpose(0, 2, 3, 1)
@@ -33,14 +30,20 @@ def _read_onnx(node: kit.OnnxNode) -> None:
     if filters.shape[3] * groups != channels_in:
         raise ValueError(f"{groups} groups of {filters.shape[3]} of {channels_in} channels")
     bias = onnx_bias(node, OPERANDS, channels, axis=1)
-    activation = Activation(node.fused_activation())
-    walked = (walk.stride, walk.dilation, Padding(*walk.begin, *walk.end), activation, Range.ONNX)
+    activation = kit.Activation(node.fused_activation())
+    walked = (
+        walk.stride,
+        walk.dilation,
+        kit.Padding(*walk.begin, *walk.end),
+        activation,
+        Range.ONNX,
+    )
     depthwise = groups > 1 and filters.shape[3] == 1 and len(set(weights.zero_points)) == 1
     if depthwise:
         filters, weights = filters.transpose(3, 1, 2, 0), weights.for_each(channels)
     stored = weights.quantisation(3 if depthwise else 0)
     inputs = [
-        node.operand(INPUT, axes, image_shape(node.shape(INPUT))),
+        node.operand(kit.INPUT, axes, image_shape(node.shape(kit.INPUT))),
         node.add_constant("weights", filters, stored),
     ]
     if bias is not None:

@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.hybrid.dense import HybridDense, hybrid_dense
@@ -29,26 +28,24 @@ from toolchain.ops.hybrid.kernels import rows_kernel
 from toolchain.ops.hybrid.sums import in_float32, real_weights, with_bias
 from toolchain.ops.matmul.fully_connected import INT8
 from toolchain.ops.readers.onnx import onnx_bias
-from toolchain.ops.weighted import INPUT, WEIGHTS
-from toolchain.ops.window import Window
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:
     """MatMulInteger by a constant matrix, and the bias that is added."""
     if not node.in_float and not node.attribute(ROWS_ARE_STORED, 0):
         raise node.left_in_float("it computes on floats")
-    if node.is_constant(INPUT):
+    if node.is_constant(kit.INPUT):
         raise node.unsupported("its first factor is constant", "swap the factors")
-    matrix = node.shape(WEIGHTS)
+    matrix = node.shape(kit.WEIGHTS)
     if len(matrix) < 2 or math.prod(matrix[:-2]) != 1:
         raise node.unsupported(f"a second factor of shape {list(matrix)}", "one matrix can be")
     weights = dynamic_weights(node, len(matrix) - 1)
-    x, places = node.row_operand(INPUT)
+    x, places = node.row_operand(kit.INPUT)
     filters = weights.data.reshape(matrix[-2:]).T[:, places]
     shape = node.output_shape()
     units = len(filters)
     bias = onnx_bias(node, OPERANDS, units, axis=len(shape) - 1)
-    activation = Activation(node.fused_activation()) if node.in_float else Activation.NONE
+    activation = kit.Activation(node.fused_activation()) if node.in_float else kit.Activation.NONE
     inputs = [x, node.add_constant("weights", filters, weights.quantisation(0))]
     if bias is not None:
         inputs.append(node.add_constant("bias", bias.astype(np.float32), None))
@@ -66,18 +63,18 @@ def _read_onnx(node: kit.OnnxNode) -> None:
 def _stored_reference(
     op: kit.Operator[HybridDense], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
-    rows = inputs[INPUT].reshape(-1, weights.shape[1]).astype(np.int64) - x.q.zero_point
-    sums = in_float32(rows @ real_weights(op, inputs[WEIGHTS]).T)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
+    rows = inputs[kit.INPUT].reshape(-1, weights.shape[1]).astype(np.int64) - x.q.zero_point
+    sums = in_float32(rows @ real_weights(op, inputs[kit.WEIGHTS]).T)
     scaled = sums * np.array(weights.q.scales, np.float32)
     return (with_bias(scaled, op, inputs, op.attributes.activation).reshape(op.y.shape),)
 
 
 def _stored_select(op: kit.Operator[HybridDense], core: kit.Core) -> kit.Kernel:
-    units, depth = op.input(WEIGHTS).shape
-    rows = op.input(INPUT).elements // depth
+    units, depth = op.input(kit.WEIGHTS).shape
+    rows = op.input(kit.INPUT).elements // depth
     shapes = (1, 1, rows, depth), (1, 1, rows, units)
-    return rows_kernel(op, core, window_f32(*shapes, Window((1, 1)), op.attributes.activation))
+    return rows_kernel(op, core, window_f32(*shapes, kit.Window((1, 1)), op.attributes.activation))
 
 
 def _stored_sample(rng: np.random.Generator) -> kit.Graph:
@@ -91,7 +88,7 @@ def _stored_sample(rng: np.random.Generator) -> kit.Graph:
 
 
 def _attributes(op: kit.Op, rng: np.random.Generator) -> kit.Attributes:
-    return HybridDense(getattr(op.attributes, "activation", Activation.NONE), range=Range.ONNX)
+    return HybridDense(getattr(op.attributes, "activation", kit.Activation.NONE), range=Range.ONNX)
 
 
 _FLOAT32 = replace(

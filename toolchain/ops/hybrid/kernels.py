@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.dynamic_range import Range
-from toolchain.ops.convolution.packing import VECTOR_BYTES, pack_sums, vector_turns, word_turns
 from toolchain.ops.convolution.window_f32 import bias_f32, image_f32, reach_f32, window_f32
-from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, constant_of
-from toolchain.ops.window import Window
 
 _WORDS, _VECTORS = "thimble_convolve_hybrid_s8", "thimble_convolve_hybrid_lanes_s8"
 _DEPTHWISE = "thimble_depthwise_hybrid_s8"
 _ROWS, _LANE_ROWS = "thimble_rows_hybrid_s8", "thimble_rows_hybrid_lanes_s8"
-_TAPS = MappingProxyType({_WORDS: 4, _VECTORS: VECTOR_BYTES, _ROWS: 4, _LANE_ROWS: VECTOR_BYTES})
+_TAPS = MappingProxyType(
+    {_WORDS: 4, _VECTORS: packing.VECTOR_BYTES, _ROWS: 4, _LANE_ROWS: packing.VECTOR_BYTES}
+)
 """Taps of a filter that lie together."""
 
 
@@ -30,21 +29,21 @@ def convolution_kernel(
 
     Raises UnsupportedError as `check_sums` does.
     """
-    weights, function = op.input(WEIGHTS), _VECTORS if core.mve else _WORDS
+    weights, function = op.input(kit.WEIGHTS), _VECTORS if core.mve else _WORDS
     check_sums(op, weights, chosen)
     sizes = {name: window.members[name] for name in ("kernel_h", "kernel_w", "pad_top", "pad_left")}
     pointwise = sizes == {"kernel_h": 1, "kernel_w": 1, "pad_top": 0, "pad_left": 0}
     whole_depth = window.members["depth"] == window.members["input_c"]
     gathered = not (pointwise and whole_depth)
-    groups = op.input(INPUT).shape[-1] // weights.shape[-1]
+    groups = op.input(kit.INPUT).shape[-1] // weights.shape[-1]
     arguments: dict[str, kit.Argument] = {
         "window": window,
         "params": _params(weights, chosen, in_turn=in_turn, gathered=gathered),
-        "input": kit.Input(INPUT),
+        "input": kit.Input(kit.INPUT),
         "parameters": kit.Packed("parameters"),
         "taps": kit.Packed("taps"),
         "scales": kit.Packed("scales"),
-        "bias": kit.Input(BIAS),
+        "bias": kit.Input(kit.BIAS),
         "scratch": kit.Scratch(),
         "output": kit.Output(0),
     }
@@ -78,7 +77,7 @@ def images_call(
     check_sums(op, weights, images.range)
     shapes = (images.count, 1, 1, depth), (images.count, 1, 1, units)
     arguments: dict[str, kit.Argument] = {
-        "window": window_f32(*shapes, Window((1, 1)), Activation.NONE),
+        "window": window_f32(*shapes, kit.Window((1, 1)), kit.Activation.NONE),
         "params": _params(weights, images.range, in_turn=False, gathered=False),
         "input": images.input,
         "parameters": kit.Packed(f"parameters{images.name}"),
@@ -117,7 +116,7 @@ def images_extents(touched: kit.Touched) -> kit.Extents:
     elif isinstance(output, kit.Output):
         written = {0: _moved(written[0], output.at)}
     return kit.Extents(
-        {INPUT: _moved(found.inputs[INPUT], source.at)},
+        {kit.INPUT: _moved(found.inputs[kit.INPUT], source.at)},
         written,
         {f"{key}{name}": size for key, size in found.constants.items()},
         scratch=used,
@@ -135,17 +134,17 @@ def rows_kernel(op: kit.AnyOperator, core: kit.Core, window: kit.Struct) -> kit.
     """A fully connected layer of stored rows, a `window` of pixels. Raises UnsupportedError as
     `check_sums` does.
     """
-    weights = op.input(WEIGHTS)
+    weights = op.input(kit.WEIGHTS)
     check_sums(op, weights, Range.ONNX)
     arguments: dict[str, kit.Argument] = {
         "window": window,
         "params": _params(weights, Range.SYMMETRIC, in_turn=False, gathered=False),
-        "input": kit.Input(INPUT),
-        "zero_point": op.input(INPUT).q.zero_point,
+        "input": kit.Input(kit.INPUT),
+        "zero_point": op.input(kit.INPUT).q.zero_point,
         "parameters": kit.Packed("parameters"),
         "taps": kit.Packed("taps"),
         "scales": kit.Packed("scales"),
-        "bias": kit.Input(BIAS),
+        "bias": kit.Input(kit.BIAS),
         "output": kit.Output(0),
     }
     call = kit.Call(_LANE_ROWS if core.mve else _ROWS, arguments)
@@ -175,15 +174,15 @@ def depthwise_kernel(op: kit.AnyOperator, window: kit.Struct, chosen: Range) -> 
     """A depthwise convolution whose filters have one zero point. Each output is one int32 sum of
     values less the zero point, in LiteRT, too: it may wrap.
     """
-    weights = op.input(WEIGHTS)
+    weights = op.input(kit.WEIGHTS)
     arguments: dict[str, kit.Argument] = {
         "window": window,
         "range": kit.Symbol(chosen.value),
         "filters_zero_point": weights.q.zero_points[0],
-        "input": kit.Input(INPUT),
-        "filters": kit.Input(WEIGHTS),
+        "input": kit.Input(kit.INPUT),
+        "filters": kit.Input(kit.WEIGHTS),
         "scales": kit.Packed("scales"),
-        "bias": kit.Input(BIAS),
+        "bias": kit.Input(kit.BIAS),
         "scratch": kit.Scratch(),
         "output": kit.Output(0),
     }
@@ -210,7 +209,7 @@ def check_sums(op: kit.AnyOperator, weights: kit.Tensor, chosen: Range) -> None:
 
 def _filters(weights: kit.Tensor) -> NDArray[np.int8]:
     """Weights [filters, ...] as [filters, taps]."""
-    return constant_of(weights).reshape(weights.shape[0], -1).astype(np.int8)
+    return kit.constant_of(weights).reshape(weights.shape[0], -1).astype(np.int8)
 
 
 def _zero_points(weights: kit.Tensor) -> NDArray[np.int32]:
@@ -226,23 +225,23 @@ def _taps_sums(weights: kit.Tensor) -> NDArray[np.int32]:
 
 
 def _packed(weights: kit.Tensor, groups: int, core: kit.Core) -> NDArray[np.int32]:
-    turns = vector_turns if core.mve else word_turns
+    turns = packing.vector_turns if core.mve else packing.word_turns
     parts = np.split(_filters(weights), groups)
     zeros = np.split(_zero_points(weights), groups)
     return np.concatenate(
-        [pack_sums(part, zero, turns) for part, zero in zip(parts, zeros, strict=True)]
+        [packing.pack_sums(part, zero, turns) for part, zero in zip(parts, zeros, strict=True)]
     )
 
 
 def packed_matrix(filters: NDArray[np.int8], core: kit.Core) -> NDArray[np.int32]:
     """Filters [filters, taps] without zero points, as the kernel of the core reads them."""
-    turns = vector_turns if core.mve else word_turns
-    return pack_sums(filters, np.zeros(len(filters), np.int32), turns)
+    turns = packing.vector_turns if core.mve else packing.word_turns
+    return packing.pack_sums(filters, np.zeros(len(filters), np.int32), turns)
 
 
 def matrix_bytes(filters: int, taps: int, lanes: bool) -> int:
     """Of `packed_matrix`, on Helium with `lanes`."""
-    return kit.round_up(filters, 4) * (4 + kit.round_up(taps, VECTOR_BYTES if lanes else 4))
+    return kit.round_up(filters, 4) * (4 + kit.round_up(taps, packing.VECTOR_BYTES if lanes else 4))
 
 
 def _scales(weights: kit.Tensor) -> kit.Constant:
@@ -269,11 +268,11 @@ def _taps(call: kit.Call) -> int:
 def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     channels = call["window.output_c"]
-    read, constants = {INPUT: image_f32(call, "input")}, {"scales": 4 * channels}
-    if isinstance(call.arguments["bias"], kit.Input) and touched.has(BIAS):
-        read[BIAS] = bias_f32(call)
+    read, constants = {kit.INPUT: image_f32(call, "input")}, {"scales": 4 * channels}
+    if isinstance(call.arguments["bias"], kit.Input) and touched.has(kit.BIAS):
+        read[kit.BIAS] = bias_f32(call)
     if call.function == _DEPTHWISE:
-        read[WEIGHTS] = kit.whole(call["window.kernel_h"] * call["window.kernel_w"] * channels)
+        read[kit.WEIGHTS] = kit.whole(call["window.kernel_h"] * call["window.kernel_w"] * channels)
     else:
         groups = call["window.input_c"] // call["window.depth"]
         padded = groups * kit.round_up(channels // groups, 4)
@@ -281,7 +280,7 @@ def _extents(touched: kit.Touched) -> kit.Extents:
         constants |= {"parameters": 4 * padded + filters, "taps": 4 * channels}
         constants["scales"] = 4 * (channels if call["params.per_channel"] else 1)
     if call.function in (_ROWS, _LANE_ROWS):
-        read[INPUT] = kit.whole(call["window.input_w"] * call["window.input_c"])
+        read[kit.INPUT] = kit.whole(call["window.input_w"] * call["window.input_c"])
     return kit.Extents(
         read,
         {0: image_f32(call, "output")},

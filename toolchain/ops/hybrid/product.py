@@ -17,7 +17,6 @@ from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
 from toolchain.ops.hybrid.sums import centred, in_float32, random_range, range_asked
 from toolchain.ops.matmul.common import BatchMatMul
-from toolchain.ops.weighted import constant_of
 
 X, Y = 0, 1
 _REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
@@ -33,7 +32,7 @@ class HybridMatMul(BatchMatMul):
 def _columns(op: kit.Operator[HybridMatMul]) -> kit.Tensor:
     """The matrices as [batches, columns, depth], with scales of the columns or one."""
     y = op.input(Y)
-    data = constant_of(y)
+    data = kit.constant_of(y)
     data = data if op.attributes.adjoint_y else np.swapaxes(data, -1, -2)
     data = np.ascontiguousarray(data).reshape(-1, *data.shape[-2:])
     axis = 1 if y.q.per_channel else None
@@ -69,7 +68,7 @@ def _select(op: kit.Operator[HybridMatMul], core: kit.Core) -> kit.Kernel:
         return [int(number) for number in np.broadcast_to(own, batch).reshape(-1)]
 
     def matrix(number: int) -> kit.Tensor:
-        data = constant_of(matrices)[number]
+        data = kit.constant_of(matrices)[number]
         return replace(
             matrices,
             shape=data.shape,

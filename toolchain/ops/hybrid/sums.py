@@ -8,11 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Float32, Int64, Range, quantised
-from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.readers.float32 import clamped
-from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS
 
 _REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
 
@@ -31,7 +28,7 @@ def centred(images: Float32, chosen: Range) -> tuple[Int64, Float32]:
 
 def real_weights(op: kit.AnyOperator, weights: kit.Array) -> Int64:
     """Weights around 0, in steps of their scales (int64)."""
-    q = op.input(WEIGHTS).q
+    q = op.input(kit.WEIGHTS).q
     along = [1] * weights.ndim
     if q.axis is not None:
         along[q.axis] = -1
@@ -40,15 +37,15 @@ def real_weights(op: kit.AnyOperator, weights: kit.Array) -> Int64:
 
 def in_float32(sums: Int64) -> Float32:
     """Sums as an int32 accumulator that wraps holds them, in float32."""
-    return wrap_int32(sums).astype(np.float32)
+    return kit.wrap_int32(sums).astype(np.float32)
 
 
 def with_bias(
-    scaled: Float32, op: kit.AnyOperator, inputs: Sequence[kit.Array], activation: Activation
+    scaled: Float32, op: kit.AnyOperator, inputs: Sequence[kit.Array], activation: kit.Activation
 ) -> Float32:
     """Scaled sums with the bias, held within the activation's range."""
-    if op.given(BIAS) is not None:
-        scaled = scaled + inputs[BIAS].astype(np.float32).reshape(-1)
+    if op.given(kit.BIAS) is not None:
+        scaled = scaled + inputs[kit.BIAS].astype(np.float32).reshape(-1)
     return clamped(scaled, activation)
 
 
@@ -79,13 +76,13 @@ def check_hybrid_node(node: kit.TfliteNode, weights_rank: int, axis: int) -> Non
 
     Weights have zero points 0, and one scale, or one for each index of `axis`.
     """
-    weights, x = node.inputs[WEIGHTS], node.inputs[INPUT]
-    bias = node.inputs[BIAS] if len(node.inputs) > BIAS else None
+    weights, x = node.inputs[kit.WEIGHTS], node.inputs[kit.INPUT]
+    bias = node.inputs[kit.BIAS] if len(node.inputs) > kit.BIAS else None
     if x is None or weights is None or x.dtype is not kit.DType.FLOAT32:
         raise node.unsupported("its input is not float32", _REMEDY)
     if bias is not None and bias.dtype is not kit.DType.FLOAT32:
         raise node.unsupported(f"its bias is {bias.dtype.value} beside float32 inputs", _REMEDY)
-    for index in (WEIGHTS, BIAS)[: 1 if bias is None else 2]:
+    for index in (kit.WEIGHTS, kit.BIAS)[: 1 if bias is None else 2]:
         node.constant(index)
     if len(weights.shape) != weights_rank or weights.quantisation is None:
         raise node.unsupported(f"weights of shape {list(weights.shape)}, or without a scale")

@@ -13,10 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import check_sums, quantize_multiplier, requantise
+from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.onnx_rounding import onnx_multiplier, requantise_onnx
-from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.packing import shift_code
 from toolchain.ops.elementwise.common import check_node, require_types
 from toolchain.ops.hybrid.product import hybrid_matmul
 from toolchain.ops.matmul.common import (
@@ -64,17 +62,17 @@ def _requantisation(op: kit.AnyOperator) -> tuple[int, int]:
     """`GetQuantizedConvolutionMultipler`: the product of the input scales is taken in float32."""
     x, y = op.x, op.input(1)
     product = float(np.float32(x.q.scale) * np.float32(y.q.scale))
-    return quantize_multiplier(product / op.y.q.scale)
+    return kit.quantize_multiplier(product / op.y.q.scale)
 
 
 def _reference(op: kit.Operator[BatchMatMul], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     total = matmul_sums(op, inputs)
-    if op.attributes.rounding is Rounding.ONNX:
+    if op.attributes.rounding is kit.Rounding.ONNX:
         x, y = op.x, op.input(1)
         return (requantise_onnx(total, x, y, op.y, (-128, 127)),)
     multiplier, shift = _requantisation(op)
     info = np.iinfo(op.y.dtype.value)
-    return (requantise(total, multiplier, shift, op.y, info.min, info.max),)
+    return (kit.requantise(total, multiplier, shift, op.y, info.min, info.max),)
 
 
 def _float_reference(
@@ -92,13 +90,13 @@ def _float_reference(
 
 def _code(op: kit.Operator[BatchMatMul]) -> tuple[int, int]:
     """Multiplier and shift code. Raises ScaleError as `check_sums` does."""
-    if op.attributes.rounding is Rounding.ONNX:
+    if op.attributes.rounding is kit.Rounding.ONNX:
         return onnx_multiplier(op.x, op.input(1), op.y)
     multiplier, shift = _requantisation(op)
     lowest, highest = (np.array([end], np.int64) for end in matmul_reach(op))
-    check_sums(lowest, highest, multiplier, shift, op.y.q.zero_point)
+    kit.check_sums(lowest, highest, multiplier, shift, op.y.q.zero_point)
     depth = matmul_depth(op)
-    return multiplier, shift_code(multiplier, shift, depth * 255 * 255)
+    return multiplier, packing.shift_code(multiplier, shift, depth * 255 * 255)
 
 
 def _select(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
@@ -185,7 +183,7 @@ def read_batched(node: kit.OnnxNode) -> None:
         adjoint.append(lies == swapped)
     axes = tuple(range(len(node.output_shape())))
     q = node.output_quantisation()
-    attributes = BatchMatMul(adjoint[0], adjoint[1], Rounding.ONNX)
+    attributes = BatchMatMul(adjoint[0], adjoint[1], kit.Rounding.ONNX)
     node.emit("batch_matmul", attributes, operands, q, axes)
 
 

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.kernels.runtime_c import defined
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.rounding import Rounding
 
-_BATCH_DIMS = defined("include/thimble_matmul.h", "THIMBLE_MATMUL_BATCH_DIMS")
+_BATCH_DIMS = kit.defined("include/thimble_matmul.h", "THIMBLE_MATMUL_BATCH_DIMS")
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class BatchMatMul(kit.Attributes):
 
     adjoint_x: bool = False
     adjoint_y: bool = False
-    rounding: Rounding = Rounding.TFLITE
+    rounding: kit.Rounding = kit.Rounding.TFLITE
 
 
 def _matrix(shape: tuple[int, ...], adjoint: bool) -> tuple[int, int]:

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
-from toolchain.ops.arithmetic.fixed_point import round_half_away, wrap_int32
-from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.arithmetic.fixed_point import round_half_away
 from toolchain.ops.convolution.common import (
     check_operands,
     random_bias,
@@ -27,12 +26,12 @@ from toolchain.ops.convolution.common import (
 )
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.kernels import thimble_convolve_f32
-from toolchain.ops.convolution.packing import fit_nibbles
 from toolchain.ops.convolution.reductions import run_of_rows
 from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.hybrid.dense import hybrid_dense
 from toolchain.ops.matmul.batch_matmul import read_batched
 from toolchain.ops.matmul.kernels import (
+    dense,
     thimble_fully_connected_computed_s8,
     thimble_fully_connected_joined_s8,
     thimble_fully_connected_lanes_s4,
@@ -42,62 +41,54 @@ from toolchain.ops.matmul.kernels import (
     thimble_fully_connected_s16,
 )
 from toolchain.ops.matmul.kernels.cmsis_nn import arm_fully_connected_s8, arm_fully_connected_s16
-from toolchain.ops.matmul.kernels.units import (
-    dense_scaling,
-    known_filters,
-    sizes_of,
-    sum_factors,
-)
 from toolchain.ops.matmul.partial_fully_connected import PartialFullyConnected, leading_dimensions
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.readers.float32 import float32_form, with_bias_and_activation
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx import StoredWeights, add_bias, onnx_bias, stored_weights
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
-from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS, present_inputs
-from toolchain.ops.window import Window
 
 
 @dataclass(frozen=True)
 class FullyConnected(kit.Attributes):
     """`keep_dims`: the output keeps the input's leading dimensions instead of being [n, o]."""
 
-    activation: Activation = Activation.NONE
+    activation: kit.Activation = kit.Activation.NONE
     keep_dims: bool = False
 
 
 def _infer(op: kit.Operator[FullyConnected]) -> tuple[kit.TensorType, ...]:
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     rows, units = leading_dimensions(x, weights, op.attributes.keep_dims), weights.shape[0]
     scales = 1 if weights.quantisation is None else len(weights.q.scales)
     if scales not in (1, units):
         raise ValueError(f"{scales} weight scales for {units} outputs")
-    if op.given(BIAS) is not None and op.input(BIAS).elements != units:
-        raise ValueError(f"bias {op.input(BIAS)} for {units} outputs")
+    if op.given(kit.BIAS) is not None and op.input(kit.BIAS).elements != units:
+        raise ValueError(f"bias {op.input(kit.BIAS)} for {units} outputs")
     return (kit.TensorType((*rows, units), x.dtype),)
 
 
 def _reference(
     op: kit.Operator[FullyConnected], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     depth = weights.shape[1]
-    rows = inputs[INPUT].reshape(-1, depth).astype(np.int64) - x.q.zero_point
+    rows = inputs[kit.INPUT].reshape(-1, depth).astype(np.int64) - x.q.zero_point
     zero_point = 0 if weights.q.per_channel else weights.q.zero_point
-    total = rows @ (inputs[WEIGHTS].astype(np.int64) - zero_point).T
-    if op.given(BIAS) is not None:
-        total = total + inputs[BIAS].astype(np.int64)
-    total = total if y.dtype is kit.DType.INT16 else wrap_int32(total)
-    scaled = round_half_away(total.astype(np.float64) * sum_factors(op)) + y.q.zero_point
-    low, high = clamp_range(op.attributes.activation, y)
+    total = rows @ (inputs[kit.WEIGHTS].astype(np.int64) - zero_point).T
+    if op.given(kit.BIAS) is not None:
+        total = total + inputs[kit.BIAS].astype(np.int64)
+    total = total if y.dtype is kit.DType.INT16 else kit.wrap_int32(total)
+    scaled = round_half_away(total.astype(np.float64) * dense.sum_factors(op)) + y.q.zero_point
+    low, high = kit.clamp_range(op.attributes.activation, y)
     return (np.clip(scaled, low, high).astype(y.dtype.numpy).reshape(y.shape),)
 
 
 def _float_reference(
     op: kit.Operator[FullyConnected], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    units, depth = op.input(WEIGHTS).shape
-    x, filters = (inputs[i].astype(np.float32) for i in (INPUT, WEIGHTS))
+    units, depth = op.input(kit.WEIGHTS).shape
+    x, filters = (inputs[i].astype(np.float32) for i in (kit.INPUT, kit.WEIGHTS))
     rows = x.reshape(-1, depth)
     sums = np.zeros((len(rows), units), np.float32)
     for index in range(depth):
@@ -108,7 +99,7 @@ def _float_reference(
 
 def _axes(op: kit.Operator[FullyConnected]) -> tuple[kit.Axis, ...]:
     """Outputs, each with weights of its own; rows where input and output agree on them."""
-    attributes, x, y = op.attributes, op.input(INPUT), op.y
+    attributes, x, y = op.attributes, op.input(kit.INPUT), op.y
     own = (kit.Reach(0),) * (len(op.inputs) - 1)
     outputs = kit.Axis(len(y.shape) - 1, (None, *own), lambda part: attributes)
     if x.shape[:-1] != y.shape[:-1]:
@@ -122,8 +113,8 @@ def _axes(op: kit.Operator[FullyConnected]) -> tuple[kit.Axis, ...]:
 
 
 def _ending(op: kit.Operator[FullyConnected]) -> RequantiseSums:
-    scales = dense_scaling(op, op.attributes.activation)
-    distinct = slice(1 if len(sum_factors(op)) == 1 else None)
+    scales = dense.dense_scaling(op, op.attributes.activation)
+    distinct = slice(1 if len(dense.sum_factors(op)) == 1 else None)
     return RequantiseSums(
         Law.ONCE,
         tuple(scales.multiplier[distinct].tolist()),
@@ -136,12 +127,12 @@ def _ending(op: kit.Operator[FullyConnected]) -> RequantiseSums:
 
 def _reductions(op: kit.Operator[FullyConnected]) -> tuple[kit.Reduction, ...]:
     """The inputs, in runs of whole indices of one axis."""
-    x = op.input(INPUT)
-    run = run_of_rows(x.shape, op.input(WEIGHTS).shape[1])
+    x = op.input(kit.INPUT)
+    run = run_of_rows(x.shape, op.input(kit.WEIGHTS).shape[1])
     if (
         run is None
-        or any(op.input(WEIGHTS).q.zero_points)
-        or not all(op.graph.tensors[n].is_constant for n in op.op.present_inputs()[1:])
+        or any(op.input(kit.WEIGHTS).q.zero_points)
+        or not all(tensor.is_constant for tensor in op.present[1:])
     ):
         return ()
     axis, read = run
@@ -161,11 +152,11 @@ def _select(op: kit.Operator[FullyConnected], core: kit.Core) -> kit.Kernel:
 
     Raises UnsupportedError if no integers scale the sums as LiteRT does.
     """
-    activation, weights = op.attributes.activation, op.input(WEIGHTS)
-    filters = known_filters(weights)
+    activation, weights = op.attributes.activation, op.input(kit.WEIGHTS)
+    filters = dense.known_filters(weights)
     if filters is None:
         return thimble_fully_connected_computed_s8.kernel(op, activation)
-    if weights.shape[1] > 4 and fit_nibbles(filters):
+    if weights.shape[1] > 4 and packing.fit_nibbles(filters):
         if core.mve:
             return thimble_fully_connected_lanes_s4.kernel(op, activation)
         return thimble_fully_connected_s4.kernel(op, activation)
@@ -190,22 +181,22 @@ def _cmsis_nn_int16(op: kit.Operator[FullyConnected], core: kit.Core) -> kit.Ker
 
 def _select_float32(op: kit.Operator[FullyConnected], core: kit.Core) -> kit.Kernel:
     """A convolution of a line of pixels, each a row of inputs."""
-    rows, depth, units = sizes_of(op).values()
+    rows, depth, units = dense.sizes_of(op).values()
     images, activation = ((1, 1, rows, depth), (1, 1, rows, units)), op.attributes.activation
     note = "A fully connected layer is a convolution of a line of pixels: each row is a pixel."
-    return thimble_convolve_f32.kernel(window_f32(*images, Window((1, 1)), activation), note)
+    return thimble_convolve_f32.kernel(window_f32(*images, kit.Window((1, 1)), activation), note)
 
 
 def _macs(op: kit.AnyOperator) -> int:
-    return op.y.elements * op.input(WEIGHTS).shape[1]
+    return op.y.elements * op.input(kit.WEIGHTS).shape[1]
 
 
 def _check_bias_scale(node: kit.TfliteNode) -> None:
     """LiteRT takes no other scale than the product's (`GetQuantizedConvolutionMultipler`). Where
     weights have a scale for each channel it does not look at the bias's.
     """
-    x, weights, y = node.inputs[INPUT], node.inputs[WEIGHTS], node.outputs[0]
-    bias = node.inputs[BIAS] if len(node.inputs) > BIAS else None
+    x, weights, y = node.inputs[kit.INPUT], node.inputs[kit.WEIGHTS], node.outputs[0]
+    bias = node.inputs[kit.BIAS] if len(node.inputs) > kit.BIAS else None
     if x is None or weights is None or bias is None or bias.quantisation is None:
         return
     if weights.q.per_channel:
@@ -225,8 +216,8 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
     narrow = node.outputs[0].dtype in (kit.DType.INT8, kit.DType.FLOAT32)
     check_operands(node, 2, computed=narrow)
     _check_bias_scale(node)
-    attributes = FullyConnected(read_activation(node), bool(options.keepNumDims))
-    return kit.ReadOp(attributes, present_inputs(node))
+    attributes = FullyConnected(kit.read_activation(node), bool(options.keepNumDims))
+    return kit.ReadOp(attributes, kit.present_inputs(node))
 
 
 def _write(op: kit.Operator[FullyConnected]) -> kit.WrittenOp:
@@ -255,7 +246,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     if rng.random() < 0.8:
         tensors.append(random_bias(rng, x_q, w_q, outputs))
         inputs.append("bias")
-    activation = rng.choice(np.array(list(Activation), dtype=object))
+    activation = rng.choice(np.array(list(kit.Activation), dtype=object))
     op = kit.Op("fully_connected", "fc", tuple(inputs), ("y",), FullyConnected(activation))
     return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 
@@ -287,18 +278,18 @@ def _sample_any(rng: np.random.Generator) -> kit.Graph:
 def _read_gemm(node: kit.OnnxNode) -> None:
     """Gemm: alpha * A * B + beta * C with constant B and C."""
     column = 0 if node.attribute("transB", 0) else 1
-    weights = stored_weights(node, WEIGHTS, axis=column)
+    weights = stored_weights(node, kit.WEIGHTS, axis=column)
     alpha, beta = (float(node.attribute(name, 1.0)) for name in ("alpha", "beta"))
     if node.attribute("transA", 0):
-        x, places = node.operand(INPUT, (1, 0)), np.arange(node.shape(0)[0])
+        x, places = node.operand(kit.INPUT, (1, 0)), np.arange(node.shape(0)[0])
     else:
-        x, places = node.row_operand(INPUT)
+        x, places = node.row_operand(kit.INPUT)
     if alpha <= 0:
         raise node.unsupported(f"alpha is {alpha:g}; it must be positive")
     filters = (weights.data if column == 0 else weights.data.T)[:, places]
     if node.in_float:
         filters = (filters * alpha).astype(filters.dtype)
-    bias = node.constant(BIAS).real * beta if node.has(BIAS) else None
+    bias = node.constant(kit.BIAS).real * beta if node.has(kit.BIAS) else None
     if bias is not None and bias.size not in (1, len(filters)):
         raise node.unsupported(f"C has the shape {list(bias.shape)}; one value per column can be")
     following = node.following_bias(axis=1)
@@ -310,12 +301,15 @@ def _read_gemm(node: kit.OnnxNode) -> None:
 
 def _read_matmul(node: kit.OnnxNode) -> None:
     """MatMul by a constant matrix, and the bias that is added to it; any other is batched."""
-    matrix = node.is_constant(WEIGHTS) and sum(size != 1 for size in node.shape(WEIGHTS)[:-2]) == 0
-    if not matrix or node.is_constant(INPUT) or len(node.shape(WEIGHTS)) < 2:
+    matrix = (
+        node.is_constant(kit.WEIGHTS)
+        and sum(size != 1 for size in node.shape(kit.WEIGHTS)[:-2]) == 0
+    )
+    if not matrix or node.is_constant(kit.INPUT) or len(node.shape(kit.WEIGHTS)) < 2:
         read_batched(node)
         return
-    weights = stored_weights(node, WEIGHTS, axis=len(node.shape(WEIGHTS)) - 1)
-    x, places = node.row_operand(INPUT)
+    weights = stored_weights(node, kit.WEIGHTS, axis=len(node.shape(kit.WEIGHTS)) - 1)
+    x, places = node.row_operand(kit.INPUT)
     filters = weights.data.reshape(weights.data.shape[-2:]).T[:, places]
     bias = onnx_bias(node, 2, len(filters), axis=len(node.output_shape()) - 1)
     _emit_onnx(node, x, replace(weights, data=filters), bias)
@@ -328,19 +322,19 @@ def _emit_onnx(
     q, shape = node.output_quantisation(), node.output_shape()
     units, depth = weights.data.shape
     rows = math.prod(shape[:-1])
-    activation = Activation(node.fused_activation())
+    activation = kit.Activation(node.fused_activation())
     filters, quantisation = weights.data, weights.quantisation(0)
     kind, stored = "fully_connected", tuple[int, ...]((rows, units))
     attributes: kit.Attributes = FullyConnected(activation)
     if weights.zero_point:
         pixels = (1, rows, 1, depth)
-        x = node.intermediate("reshape", Reshape(pixels), [x], pixels, node.quantisation(INPUT))
+        x = node.intermediate("reshape", Reshape(pixels), [x], pixels, node.quantisation(kit.INPUT))
         filters, kind, stored = filters.reshape(units, 1, 1, depth), "conv2d", (1, rows, 1, units)
-        attributes = Conv2D(activation=activation, rounding=Rounding.ONNX)
+        attributes = Conv2D(activation=activation, rounding=kit.Rounding.ONNX)
     inputs = [x, node.add_constant("weights", filters, quantisation)]
     if bias is not None:
         whole = np.broadcast_to(bias.reshape(-1), (units,))
-        inputs.append(add_bias(node, whole, node.quantisation(INPUT).scale, weights))
+        inputs.append(add_bias(node, whole, node.quantisation(kit.INPUT).scale, weights))
     node.emit(kind, attributes, inputs, q, tuple(range(len(shape))), stored)
 
 

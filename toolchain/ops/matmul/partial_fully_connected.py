@@ -11,14 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.convolution.common import random_bias, random_quantisation
 from toolchain.ops.matmul.kernels import (
     thimble_partial_fully_connected_lanes_s8,
     thimble_partial_fully_connected_s8,
+    unit_sums,
 )
-from toolchain.ops.matmul.kernels.unit_sums import SUMS
-from toolchain.ops.weighted import BIAS, INPUT, WEIGHTS
 
 
 @dataclass(frozen=True)
@@ -44,25 +42,25 @@ def leading_dimensions(x: kit.Tensor, weights: kit.Tensor, keep_dims: bool) -> t
 
 
 def _infer(op: kit.Operator[PartialFullyConnected]) -> tuple[kit.TensorType, ...]:
-    if len(op.inputs) != SUMS + 1:
+    if len(op.inputs) != unit_sums.SUMS + 1:
         raise ValueError("needs rows, weights, a bias or none, and sums or none")
-    weights = op.input(WEIGHTS)
-    rows = leading_dimensions(op.input(INPUT), weights, op.attributes.keep_dims)
+    weights = op.input(kit.WEIGHTS)
+    rows = leading_dimensions(op.input(kit.INPUT), weights, op.attributes.keep_dims)
     units = weights.shape[0]
-    if op.inputs[SUMS] is not None and op.input(SUMS).shape != (*rows, units):
-        raise ValueError(f"{op.input(SUMS)} cannot be added to int32{[*rows, units]}")
+    if op.inputs[unit_sums.SUMS] is not None and op.input(unit_sums.SUMS).shape != (*rows, units):
+        raise ValueError(f"{op.input(unit_sums.SUMS)} cannot be added to int32{[*rows, units]}")
     return (kit.TensorType((*rows, units), kit.DType.INT32),)
 
 
 def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    x, y = op.input(INPUT), op.y
-    weights = inputs[WEIGHTS].astype(np.int64)
-    rows = inputs[INPUT].reshape(-1, weights.shape[1]).astype(np.int64) - x.q.zero_point
+    x, y = op.input(kit.INPUT), op.y
+    weights = inputs[kit.WEIGHTS].astype(np.int64)
+    rows = inputs[kit.INPUT].reshape(-1, weights.shape[1]).astype(np.int64) - x.q.zero_point
     total = (rows @ weights.T).reshape(y.shape)
-    for index in (BIAS, SUMS):
+    for index in (kit.BIAS, unit_sums.SUMS):
         if op.inputs[index] is not None:
             total = total + inputs[index].astype(np.int64)
-    return (wrap_int32(total).astype(np.int32),)
+    return (kit.wrap_int32(total).astype(np.int32),)
 
 
 def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
@@ -72,7 +70,7 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
 
 
 def _macs(op: kit.AnyOperator) -> int:
-    return op.y.elements * op.input(WEIGHTS).shape[1]
+    return op.y.elements * op.input(kit.WEIGHTS).shape[1]
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:

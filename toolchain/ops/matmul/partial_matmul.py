@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.matmul.common import (
     BatchMatMul,
     infer_matmul,
@@ -36,7 +35,7 @@ def _reference(op: kit.Operator[BatchMatMul], inputs: Sequence[kit.Array]) -> tu
     total = matmul_sums(op, inputs)
     if op.inputs[SUMS] is not None:
         total = total + inputs[SUMS].astype(np.int64)
-    return (wrap_int32(total).astype(np.int32),)
+    return (kit.wrap_int32(total).astype(np.int32),)
 
 
 def _select(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.ir import State
 from toolchain.ops import kit
 
 
@@ -50,7 +49,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     initial = rng.integers(-128, 128, shape).astype(np.int8)
     op = kit.Op("assign", "assign", ("x", "state"), ("state_next",), Assign())
     return kit.Graph.build(
-        "sample", tensors, [op], ["x"], ["x"], [State("state", "state_next", initial)]
+        "sample", tensors, [op], ["x"], ["x"], [kit.State("state", "state_next", initial)]
     )
 
 

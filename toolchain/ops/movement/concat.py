@@ -13,8 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, read_activation
-from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.movement.copies import StridedCopy, image_pitch
 from toolchain.ops.movement.joining import Parts, gather_copies, parts_along
 from toolchain.ops.movement.kernels import copies_kernel
@@ -76,7 +74,7 @@ def _aliases(op: kit.Operator[Concat]) -> tuple[kit.Alias, ...]:
 
 def _strided_views(op: kit.Operator[Concat]) -> tuple[kit.StridedView, ...]:
     """Of blocks alone, which are written one by one to what they belong to."""
-    if not op.op.part_of or len(set(op.op.inputs)) < len(op.inputs):
+    if not op.is_block or len(set(op.inputs)) < len(op.inputs):
         return ()
     found = []
     for copy in _copies(op):
@@ -90,17 +88,17 @@ def _strided_views(op: kit.Operator[Concat]) -> tuple[kit.StridedView, ...]:
 def _axes(op: kit.Operator[Concat]) -> tuple[kit.Axis, ...]:
     """Every axis but the one along which the inputs are joined."""
     joined = _axis(op)
-    return tuple(axis for axis in elementwise_axes(op) if axis.axis != joined)
+    return tuple(axis for axis in kit.elementwise_axes(op) if axis.axis != joined)
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    if read_activation(node) is not Activation.NONE:
+    if kit.read_activation(node) is not kit.Activation.NONE:
         raise node.unsupported("a fused activation", "apply it as an operator of its own")
     return kit.ReadOp(Concat(int(node.options.axis)), tuple(range(len(node.inputs))))
 
 
 def _write(op: kit.Operator[Concat]) -> kit.WrittenOp:
-    options = {"axis": op.attributes.axis, "fusedActivationFunction": Activation.NONE}
+    options = {"axis": op.attributes.axis, "fusedActivationFunction": kit.Activation.NONE}
     return kit.WrittenOp("CONCATENATION", "ConcatenationOptions", options, version=2)
 
 

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from toolchain.kernels.runtime_c import defined
 from toolchain.ops import kit
 
-MAX_LOOPS = defined("include/thimble_data.h", "THIMBLE_COPY_MAX_LOOPS")
+MAX_LOOPS = kit.defined("include/thimble_data.h", "THIMBLE_COPY_MAX_LOOPS")
 """Loops of `thimble_copy_nd`."""
 
 

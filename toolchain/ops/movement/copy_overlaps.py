@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolchain.ops import kit
+from toolchain.ops import kit, walks
 from toolchain.ops.movement.copies import StridedCopy
-from toolchain.ops.walks import NEVER, Int64, lead_bytes, read_after
 
 _MOST_RUNS = 1 << 22
 _WORD = 4
@@ -30,11 +29,11 @@ def copy_overlaps(
         kit.SafeOverlap(source, target, _lead_bytes(copies, source, target))
         for source, x in enumerate(op.present)
         for target in range(len(op.outputs))
-        if op.op.inputs.count(x.name) == 1 and not x.is_constant
+        if op.inputs.count(x) == 1 and not x.is_constant
     )
 
 
-def _begins(counts: Sequence[int], strides: Sequence[int]) -> Int64:
+def _begins(counts: Sequence[int], strides: Sequence[int]) -> walks.Int64:
     """Offsets of the runs of a nest of loops, in its order."""
     begins = np.zeros(1, np.int64)
     for count, stride in zip(counts, strides, strict=True):
@@ -49,14 +48,14 @@ def _lead_bytes(copies: Sequence[StridedCopy], source: int, target: int) -> int:
         counts = [loop.count for loop in copy.loops]
         reads = _begins(counts, [loop.source_stride for loop in copy.loops]) + copy.source_offset
         writes = _begins(counts, [loop.target_stride for loop in copy.loops]) + copy.target_offset
-        read.append(reads if copy.source == source else np.full_like(reads, NEVER))
+        read.append(reads if copy.source == source else np.full_like(reads, walks.NEVER))
         begun.append(writes if copy.target == target else np.zeros_like(writes))
         ended.append(begun[-1] + (copy.run_bytes if copy.target == target else 0))
         early.append(np.full(len(reads), copy.run_bytes not in (1, _WORD)))
     lowest, written = np.concatenate(read), np.maximum.accumulate(np.concatenate(ended))
     several = np.concatenate(early)
     return max(
-        lead_bytes(written, read_after(lowest, np.arange(1, len(lowest) + 1))),
-        lead_bytes(np.append(0, written[:-1]), lowest),
-        lead_bytes(np.concatenate(begun)[several], lowest[several]),
+        walks.lead_bytes(written, walks.read_after(lowest, np.arange(1, len(lowest) + 1))),
+        walks.lead_bytes(np.append(0, written[:-1]), lowest),
+        walks.lead_bytes(np.concatenate(begun)[several], lowest[several]),
     )

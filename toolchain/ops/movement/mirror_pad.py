@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.kernels.runtime_c import defined
 from toolchain.ops import kit
 
-MAX_AXES = defined("include/thimble_data.h", "THIMBLE_MIRROR_MAX_AXES")
+MAX_AXES = kit.defined("include/thimble_data.h", "THIMBLE_MIRROR_MAX_AXES")
 """Axes of `thimble_mirror_pad`."""
 _AXIS = "thimble_mirror_axis"
 

@@ -98,7 +98,7 @@ def _aliases(op: kit.Operator[Slice]) -> tuple[kit.Alias, ...]:
 def _strided_views(op: kit.Operator[Slice]) -> tuple[kit.StridedView, ...]:
     """Of blocks alone: elsewhere a copy lets the rest of the input die."""
     copy, view = _copy(op), op.y
-    pitch = image_pitch(view, copy.run_bytes, copy.loops, source=True) if op.op.part_of else 0
+    pitch = image_pitch(view, copy.run_bytes, copy.loops, source=True) if op.is_block else 0
     return (kit.StridedView(view.name, op.x.name, copy.source_offset, pitch),) if pitch else ()
 
 

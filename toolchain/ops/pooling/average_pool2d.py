@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import clamp_range
 from toolchain.ops.pooling.common import (
     Pool2D,
     infer_pool,
@@ -39,7 +38,7 @@ def _reference(op: kit.Operator[Pool2D], inputs: Sequence[kit.Array]) -> tuple[k
         total = part.sum(axis=(1, 2)) + lift * count
         average = np.sign(total) * ((np.abs(total) + count // 2) // count)
         result[:, at.row, at.column] = average - lift
-    low, high = clamp_range(op.attributes.activation, y)
+    low, high = kit.clamp_range(op.attributes.activation, y)
     return (np.clip(result, low, high).astype(y.dtype.numpy),)
 
 

@@ -8,16 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, read_activation
-from toolchain.ops.axes import elementwise_axes, window_axes
-from toolchain.ops.window import (
-    UNPADDED,
-    Padding,
-    Window,
-    check_16_bits,
-    padding_scheme,
-    same_padding,
-)
 
 
 @dataclass(frozen=True)
@@ -32,8 +22,8 @@ class Pool2D(kit.Attributes):
     filter_width: int
     stride_height: int
     stride_width: int
-    padding: Padding = UNPADDED
-    activation: Activation = Activation.NONE
+    padding: kit.Padding = kit.UNPADDED
+    activation: kit.Activation = kit.Activation.NONE
     lift: int = 0
 
 
@@ -47,10 +37,10 @@ class ClippedWindow:
     columns: slice
 
 
-def pool_window(op: kit.Operator[Pool2D]) -> Window:
+def pool_window(op: kit.Operator[Pool2D]) -> kit.Window:
     """The window that slides over the image."""
     attributes = op.attributes
-    return Window(
+    return kit.Window(
         (attributes.filter_height, attributes.filter_width),
         (attributes.stride_height, attributes.stride_width),
         padding=attributes.padding,
@@ -88,11 +78,11 @@ def pool_axes(op: kit.Operator[Pool2D]) -> tuple[kit.Axis, ...]:
     """Rows, columns and channels."""
     attributes = op.attributes
 
-    def padded(pad: Padding) -> Pool2D:
+    def padded(pad: kit.Padding) -> Pool2D:
         return replace(attributes, padding=pad)
 
-    channels = [axis for axis in elementwise_axes(op) if axis.axis == 3]
-    return (*window_axes(op, pool_window(op), padded), *channels)
+    channels = [axis for axis in kit.elementwise_axes(op) if axis.axis == 3]
+    return (*kit.window_axes(op, pool_window(op), padded), *channels)
 
 
 def windows(op: kit.Operator[Pool2D]) -> Iterator[ClippedWindow]:
@@ -141,19 +131,19 @@ def read_pool(node: kit.TfliteNode) -> kit.ReadOp:
     stride = (int(options.strideH), int(options.strideW))
     if min(*window, *stride) < 1:
         raise node.unsupported(f"window {window} or stride {stride} below 1")
-    padding = UNPADDED
+    padding = kit.UNPADDED
     if options.padding == "SAME":
-        padding = same_padding((x.shape[1], x.shape[2]), window, stride)
-        check_16_bits(node, "padding", (padding.top, padding.left))
+        padding = kit.same_padding((x.shape[1], x.shape[2]), window, stride)
+        kit.check_16_bits(node, "padding", (padding.top, padding.left))
     lift = 128 if node.legacy and node.builtin == "AVERAGE_POOL_2D" else 0
-    return kit.ReadOp(Pool2D(*window, *stride, padding, read_activation(node), lift), (0,))
+    return kit.ReadOp(Pool2D(*window, *stride, padding, kit.read_activation(node), lift), (0,))
 
 
 def write_pool(op: kit.Operator[Pool2D], builtin: str) -> kit.WrittenOp:
     """The TFLite operator `builtin`. Raises ValueError if its padding is neither SAME nor VALID."""
     attributes, x = op.attributes, op.x
     options = {
-        "padding": padding_scheme(pool_window(op), (x.shape[1], x.shape[2])),
+        "padding": kit.padding_scheme(pool_window(op), (x.shape[1], x.shape[2])),
         "filterHeight": attributes.filter_height,
         "filterWidth": attributes.filter_width,
         "strideH": attributes.stride_height,
@@ -173,11 +163,11 @@ def sample_pool(rng: np.random.Generator, kind: str) -> kit.Graph:
     if rng.random() < 0.2:
         window = (height, width)
     stride = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
-    padding = UNPADDED
+    padding = kit.UNPADDED
     if rng.random() < 0.6 or window[0] > height or window[1] > width:
-        padding = same_padding((height, width), window, stride)
+        padding = kit.same_padding((height, width), window, stride)
     quantisation: kit.Quantisation = kit.sample_quantisation(rng)
-    activation = rng.choice(np.array(list(Activation), dtype=object))
+    activation = rng.choice(np.array(list(kit.Activation), dtype=object))
     op = kit.Op(kind, "pool", ("x",), ("y",), Pool2D(*window, *stride, padding, activation))
     x = kit.Tensor("x", (batches, height, width, channels), kit.DType.INT8, quantisation)
     hollow = kit.Tensor("y", (), kit.DType.INT8, quantisation)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import clamp_range
 from toolchain.ops.pooling.common import (
     Pool2D,
     infer_pool,
@@ -33,7 +32,7 @@ def _reference(op: kit.Operator[Pool2D], inputs: Sequence[kit.Array]) -> tuple[k
     result = np.empty(y.shape, y.dtype.numpy)
     for at in windows(op):
         result[:, at.row, at.column] = inputs[0][:, at.rows, at.columns].max(axis=(1, 2))
-    low, high = clamp_range(op.attributes.activation, y)
+    low, high = kit.clamp_range(op.attributes.activation, y)
     return (np.clip(result, low, high).astype(y.dtype.numpy),)
 
 

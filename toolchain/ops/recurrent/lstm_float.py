@@ -14,11 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Tensor
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.dynamic_range import Range
-from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.hybrid.kernels import check_sums, matrix_bytes, packed_matrix
 from toolchain.ops.hybrid.sums import centred, check_floats, in_float32, random_range, range_asked
 from toolchain.ops.recurrent import lstm_s8
@@ -42,7 +39,6 @@ from toolchain.ops.recurrent.lstm_layer import (
 )
 from toolchain.ops.recurrent.samples import in_float, with_attributes, with_int8_weights
 from toolchain.ops.recurrent.sequence import Walk, lstm_cell, products, row_extents
-from toolchain.ops.weighted import constant_of
 
 _FLOAT_BYTES = 4
 _WORDS = "thimble_sequence_lstm_hybrid_s8"
@@ -65,19 +61,19 @@ def _walk(op: kit.Operator[FloatLstm]) -> Walk:
     return lstm_walk(op, backwards=op.attributes.backwards)
 
 
-def _joined(tensors: Sequence[Tensor]) -> kit.Array:
+def _joined(tensors: Sequence[kit.Tensor]) -> kit.Array:
     """Of four gates, one after another."""
-    return np.concatenate([constant_of(tensor) for tensor in tensors])
+    return np.concatenate([kit.constant_of(tensor) for tensor in tensors])
 
 
-def _sums(matrices: Sequence[Tensor], rows: Float32, chosen: Range | None) -> Float32:
+def _sums(matrices: Sequence[kit.Tensor], rows: kit.Float32, chosen: Range | None) -> kit.Float32:
     """The products of rows and the weights of all gates, [batches, gates * units]."""
     if chosen is None:
         return products(_joined(matrices).astype(np.float32), rows)
     stored, steps = centred(rows, chosen)
     parts = []
     for weights in matrices:
-        sums = in_float32(stored @ constant_of(weights).astype(np.int64).T)
+        sums = in_float32(stored @ kit.constant_of(weights).astype(np.int64).T)
         parts.append(sums * (steps * np.float32(weights.q.scale))[:, None])
     return np.concatenate(parts, axis=1).astype(np.float32)
 
@@ -97,7 +93,7 @@ def _reference(op: kit.Operator[FloatLstm], inputs: Sequence[kit.Array]) -> tupl
     return walk.joined(rows), hidden, cell
 
 
-def _select(op: kit.Operator[FloatLstm], core: Core) -> kit.Kernel:
+def _select(op: kit.Operator[FloatLstm], core: kit.Core) -> kit.Kernel:
     return _float_kernel(op) if op.attributes.range is None else _hybrid_kernel(op, core)
 
 
@@ -126,7 +122,7 @@ def _float_kernel(op: kit.Operator[FloatLstm]) -> kit.Kernel:
         gates = of_gates(op, first)
         return kit.Constant(
             key,
-            lambda: np.stack([constant_of(tensor) for tensor in gates]).astype(np.float32),
+            lambda: np.stack([kit.constant_of(tensor) for tensor in gates]).astype(np.float32),
             f"{key} of the gates: {', '.join(GATES)}",
         )
 
@@ -157,7 +153,7 @@ def _float_extents(touched: kit.Touched) -> kit.Extents:
     return kit.Extents(*row_extents(call, *[_FLOAT_BYTES] * 3), constants, scratch=gates)
 
 
-def _hybrid_kernel(op: kit.Operator[FloatLstm], core: Core) -> kit.Kernel:
+def _hybrid_kernel(op: kit.Operator[FloatLstm], core: kit.Core) -> kit.Kernel:
     walk, chosen = _walk(op), op.attributes.range
     assert chosen is not None
     for first in _MATRICES.values():
@@ -194,20 +190,20 @@ def _hybrid_kernel(op: kit.Operator[FloatLstm], core: Core) -> kit.Kernel:
     )
 
 
-def _hybrid_constants(op: kit.Operator[FloatLstm], core: Core) -> list[kit.Constant]:
+def _hybrid_constants(op: kit.Operator[FloatLstm], core: kit.Core) -> list[kit.Constant]:
     order = ", ".join(GATES)
     biases = of_gates(op, BIASES)
     found = [kit.Constant("bias", lambda: _joined(biases).astype(np.float32), f"of {order}")]
     for name, first in _MATRICES.items():
         matrices = of_gates(op, first)
 
-        def parameters(matrices: list[Tensor] = matrices) -> kit.Array:
+        def parameters(matrices: list[kit.Tensor] = matrices) -> kit.Array:
             return packed_matrix(_joined(matrices).astype(np.int8), core)
 
-        def taps(matrices: list[Tensor] = matrices) -> kit.Array:
+        def taps(matrices: list[kit.Tensor] = matrices) -> kit.Array:
             return np.asarray(_joined(matrices).astype(np.int32).sum(axis=1), np.int32)
 
-        def scales(matrices: list[Tensor] = matrices) -> kit.Array:
+        def scales(matrices: list[kit.Tensor] = matrices) -> kit.Array:
             return np.array([matrix.q.scale for matrix in matrices], np.float32)
 
         found += [
@@ -237,7 +233,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
     kept, tensors = given_tensors(node)
     options, clip, chosen = node.options, float(node.options.cellClip), None
     backwards = bool(getattr(options, "backwards", False))
-    if tensors[INPUT_WEIGHTS].dtype is DType.INT8:
+    if tensors[INPUT_WEIGHTS].dtype is kit.DType.INT8:
         _check_int8_weights(node, kept, tensors)
         if backwards:
             raise node.unsupported(
@@ -246,7 +242,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
         chosen = range_asked(node)
     else:
         for tensor in tensors:
-            if tensor.dtype is not DType.FLOAT32:
+            if tensor.dtype is not kit.DType.FLOAT32:
                 raise node.unsupported(
                     f"tensor {tensor.name!r} is {tensor.dtype.value} beside float32",
                     "quantise the model fully to int8, or not at all",
@@ -258,11 +254,11 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 
 def _check_int8_weights(
-    node: kit.TfliteNode, kept: Sequence[int], tensors: Sequence[Tensor]
+    node: kit.TfliteNode, kept: Sequence[int], tensors: Sequence[kit.Tensor]
 ) -> None:
     check_floats(node, (kept[INPUT], *kept[BIASES:]))
     for tensor in tensors[INPUT_WEIGHTS:BIASES]:
-        if tensor.dtype is not DType.INT8 or tensor.quantisation is None:
+        if tensor.dtype is not kit.DType.INT8 or tensor.quantisation is None:
             raise node.unsupported(
                 f"weights {tensor.name!r} are {tensor.dtype.value} beside int8 ones",
                 "quantise all weights, or none",
@@ -276,7 +272,7 @@ def _write(op: kit.Operator[FloatLstm]) -> kit.WrittenOp:
     return written(op, asymmetricQuantizeInputs=op.attributes.range is Range.ASYMMETRIC)
 
 
-def _drawn(rng: np.random.Generator) -> tuple[Graph, FloatLstm]:
+def _drawn(rng: np.random.Generator) -> tuple[kit.Graph, FloatLstm]:
     """A layer with float weights but for its attributes, and these."""
     graph = in_float(lstm_s8.sample(rng), rng)
     attributes = graph.ops[0].attributes
@@ -284,11 +280,11 @@ def _drawn(rng: np.random.Generator) -> tuple[Graph, FloatLstm]:
     return graph, FloatLstm(attributes.time_major, attributes.cell_clip)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     return with_attributes(*_drawn(rng))
 
 
-def _hybrid_sample(rng: np.random.Generator) -> Graph:
+def _hybrid_sample(rng: np.random.Generator) -> kit.Graph:
     graph, attributes = _drawn(rng)
     weights = graph.ops[0].inputs[INPUT_WEIGHTS:BIASES]
     graph = with_int8_weights(graph, weights, 0.008, rng)
@@ -304,14 +300,14 @@ LSTM_F32 = kit.Form(
     sample=_sample,
     macs=macs,
     tflite=kit.TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_LSTM",), _read, _write),
-    dtype=DType.FLOAT32,
+    dtype=kit.DType.FLOAT32,
     limits="float32; no peepholes, projection, layer normalisation or coupled gates; state is kept "
     "from run to run",
 )
 LSTM_HYBRID = replace(
     LSTM_F32,
     sample=_hybrid_sample,
-    weights=DType.INT8,
+    weights=kit.DType.INT8,
     name="hybrid",
     limits="float32 with constant int8 weights, as LiteRT's hybrid kernel",
 )

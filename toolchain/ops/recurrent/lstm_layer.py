@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolchain.ir import Tensor
 from toolchain.ops import kit
 from toolchain.ops.recurrent.sequence import Sequential, Walk, walk_of
 
@@ -33,7 +32,7 @@ def lstm_walk(op: kit.Operator[Lstm], *, backwards: bool = False) -> Walk:
     return walk_of(op, HIDDEN, backwards=backwards)
 
 
-def of_gates(op: kit.Operator[Lstm], first: int) -> list[Tensor]:
+def of_gates(op: kit.Operator[Lstm], first: int) -> list[kit.Tensor]:
     """What the four gates have at this place, in their order."""
     return [op.input(first + gate) for gate in range(len(GATES))]
 
@@ -62,7 +61,7 @@ def macs(op: kit.Operator[Lstm]) -> int:
     return lstm_walk(op).macs(len(GATES))
 
 
-def given_tensors(node: kit.TfliteNode) -> tuple[tuple[int, ...], list[Tensor]]:
+def given_tensors(node: kit.TfliteNode) -> tuple[tuple[int, ...], list[kit.Tensor]]:
     """The inputs that are kept, by their places in the file, and their tensors.
 
     Raises what `node.unsupported` makes for a layer with parts that no kernel has.
@@ -86,14 +85,14 @@ def given_tensors(node: kit.TfliteNode) -> tuple[tuple[int, ...], list[Tensor]]:
     return kept, [tensor for index in kept if (tensor := given[index]) is not None]
 
 
-def check_symmetric(node: kit.TfliteNode, weights: Tensor) -> None:
+def check_symmetric(node: kit.TfliteNode, weights: kit.Tensor) -> None:
     """Raise what `node.unsupported` makes unless they have one scale and the zero point 0."""
     if weights.q.per_channel or weights.q.zero_point:
         raise node.unsupported(f"weights {weights.name!r} are not per tensor and symmetric")
 
 
 def written(
-    op: kit.Operator[Lstm], intermediates: Sequence[Tensor] = (), **options: bool
+    op: kit.Operator[Lstm], intermediates: Sequence[kit.Tensor] = (), **options: bool
 ) -> kit.WrittenOp:
     """The operator in a file, with these options besides those of every layer."""
     return kit.WrittenOp(

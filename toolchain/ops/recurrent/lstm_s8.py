@@ -14,17 +14,8 @@ from itertools import starmap
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
-from toolchain.ir import DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import (
-    INT32_MAX,
-    check_sums,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    rounding_divide_by_pot,
-)
+from toolchain.ops.arithmetic.fixed_point import rounding_divide_by_pot
 from toolchain.ops.arithmetic.fixed_s16 import logistic, tanh
 from toolchain.ops.recurrent.lstm_layer import (
     BIASES,
@@ -45,7 +36,6 @@ from toolchain.ops.recurrent.lstm_layer import (
     written,
 )
 from toolchain.ops.recurrent.sequence import row_extents
-from toolchain.ops.weighted import constant_of
 
 _GATE_SCALE = 2.0**-12
 _NO_TANH = (
@@ -98,7 +88,7 @@ class _Gate:
             lowest = bias + np.minimum(-128 * weights, 127 * weights).sum(axis=1)
             highest = bias + np.maximum(-128 * weights, 127 * weights).sum(axis=1)
             for held in (-32768, 32767):  # what is added to the scaled sum
-                check_sums(lowest, highest, *scale, held)
+                kit.check_sums(lowest, highest, *scale, held)
             most = np.abs(bias) + 128 * np.abs(weights).sum(axis=1)
             largest = max(largest, int(most.max()))
         return largest
@@ -114,7 +104,7 @@ def _gates(op: kit.Operator[IntegerLstm]) -> list[_Gate]:
     places = (of_gates(op, first) for first in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES))
     found = []
     for w, r, b in zip(*places, strict=True):
-        weights, recurrent, bias = (constant_of(t).astype(np.int64) for t in (w, r, b))
+        weights, recurrent, bias = (kit.constant_of(t).astype(np.int64) for t in (w, r, b))
         scales = [
             float(_float32(q.scale) * _float32(y.q.scale) / _float32(_GATE_SCALE))
             for q, y in ((w.q, x), (r.q, hidden))
@@ -125,8 +115,8 @@ def _gates(op: kit.Operator[IntegerLstm]) -> list[_Gate]:
                 recurrent,
                 bias - x.q.zero_point * weights.sum(axis=1),
                 -hidden.q.zero_point * recurrent.sum(axis=1),
-                quantize_multiplier(scales[0]),
-                quantize_multiplier(scales[1]),
+                kit.quantize_multiplier(scales[0]),
+                kit.quantize_multiplier(scales[1]),
             )
         )
     return found
@@ -134,7 +124,7 @@ def _gates(op: kit.Operator[IntegerLstm]) -> list[_Gate]:
 
 def _hidden_scale(op: kit.Operator[IntegerLstm]) -> tuple[int, int]:
     scale = float(_float32(op.attributes.hidden_scale))
-    return quantize_multiplier(float(_float32(2.0**-15 / scale * 2.0**-15)))
+    return kit.quantize_multiplier(float(_float32(2.0**-15 / scale * 2.0**-15)))
 
 
 def _cell_clip(op: kit.Operator[IntegerLstm]) -> int:
@@ -164,11 +154,11 @@ def _reference(op: kit.Operator[IntegerLstm], inputs: Sequence[kit.Array]) -> tu
     for step in walk.split(x):
         sums = []
         for gate in gates:
-            total = multiply_by_quantized_multiplier(
+            total = kit.multiply_by_quantized_multiplier(
                 step @ gate.weights.T + gate.bias, *gate.scale
             ).clip(-32768, 32767)
             recurrent = hidden @ gate.recurrent.T + gate.recurrent_bias
-            total += multiply_by_quantized_multiplier(recurrent, *gate.recurrent_scale)
+            total += kit.multiply_by_quantized_multiplier(recurrent, *gate.recurrent_scale)
             sums.append(total.clip(-32768, 32767))
         into, forget, output = (logistic(sums[i]) for i in (0, 1, 3))
         candidate = rounding_divide_by_pot(into * tanh(sums[2], 3), 15 + bits)
@@ -177,22 +167,26 @@ def _reference(op: kit.Operator[IntegerLstm], inputs: Sequence[kit.Array]) -> tu
         if clip:
             cell = cell.clip(-clip, clip)
         squashed = tanh(cell, bits) if bits in _TANH_BITS else into
-        product = multiply_by_quantized_multiplier(output * squashed, *_hidden_scale(op))
+        product = kit.multiply_by_quantized_multiplier(output * squashed, *_hidden_scale(op))
         hidden = (product + op.attributes.hidden_zero_point).clip(-128, 127)
         rows.append(hidden.astype(np.int8))
     return walk.joined(rows), hidden.astype(np.int8), cell.astype(np.int16)
 
 
-def _select(op: kit.Operator[IntegerLstm], core: Core) -> kit.Kernel:
+def _select(op: kit.Operator[IntegerLstm], core: kit.Core) -> kit.Kernel:
     gates = _gates(op)
     product = np.array([_LARGEST_PRODUCT], np.int64)
-    wraps = max([gate.largest for gate in gates]) > INT32_MAX
+    wraps = max([gate.largest for gate in gates]) > kit.INT32_MAX
     hidden_multiplier, hidden_shift = _hidden_scale(op)
-    check_sums(-product, product, hidden_multiplier, hidden_shift, op.attributes.hidden_zero_point)
+    kit.check_sums(
+        -product, product, hidden_multiplier, hidden_shift, op.attributes.hidden_zero_point
+    )
     try:
         _check_cell(op.input(CELL).q.scale)
     except ValueError as error:
-        raise UnsupportedError(f"operator {op.name!r}: {error}; convert the model again") from error
+        raise kit.UnsupportedError(
+            f"operator {op.name!r}: {error}; convert the model again"
+        ) from error
     walk, bits = lstm_walk(op), _integer_bits(op)
     params: dict[str, kit.Argument] = {
         "gates": kit.Row(tuple(starmap(_packed_gate, zip(GATES, gates, strict=True)))),
@@ -282,7 +276,12 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
     options, (kept, tensors) = node.options, given_tensors(node)
-    kinds = [*[DType.INT8] * BIASES, *[DType.INT32] * len(GATES), DType.INT8, DType.INT16]
+    kinds = [
+        *[kit.DType.INT8] * BIASES,
+        *[kit.DType.INT32] * len(GATES),
+        kit.DType.INT8,
+        kit.DType.INT16,
+    ]
     for tensor, dtype in zip(tensors, kinds, strict=True):
         if tensor.dtype is not dtype:
             raise node.unsupported(
@@ -308,54 +307,56 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 
 def _write(op: kit.Operator[IntegerLstm]) -> kit.WrittenOp:
-    hidden = Quantisation((op.attributes.hidden_scale,), (op.attributes.hidden_zero_point,))
+    hidden = kit.Quantisation((op.attributes.hidden_scale,), (op.attributes.hidden_zero_point,))
     return written(
         op,
         (
-            *(Tensor(f"gate_{name}", (0,), DType.FLOAT32) for name in GATES),
-            Tensor("hidden", (0,), DType.INT8, hidden),
+            *(kit.Tensor(f"gate_{name}", (0,), kit.DType.FLOAT32) for name in GATES),
+            kit.Tensor("hidden", (0,), kit.DType.INT8, hidden),
         ),
     )
 
 
-def sample(rng: np.random.Generator) -> Graph:
+def sample(rng: np.random.Generator) -> kit.Graph:
     """A random layer, and its states."""
     batches, steps, inputs, units = (int(n) for n in rng.integers(1, (4, 6, 20, 12)))
     time_major = bool(rng.random() < 0.3)
 
-    def quantised(low: float, high: float, zero: int = 0) -> Quantisation:
-        return Quantisation((float(_float32(2.0 ** rng.uniform(low, high))),), (zero,))
+    def quantised(low: float, high: float, zero: int = 0) -> kit.Quantisation:
+        return kit.Quantisation((float(_float32(2.0 ** rng.uniform(low, high))),), (zero,))
 
     x_q = quantised(-8, -4, int(rng.integers(-128, 128)))
     h_q = quantised(-8, -6, int(rng.integers(-128, 128) if rng.random() < 0.3 else -1))
-    c_q = Quantisation((2.0 ** -int(rng.integers(9, 16)),), (0,))
+    c_q = kit.Quantisation((2.0 ** -int(rng.integers(9, 16)),), (0,))
     rows = (steps, batches) if time_major else (batches, steps)
-    tensors = [Tensor("x", (*rows, inputs), DType.INT8, x_q)]
+    tensors = [kit.Tensor("x", (*rows, inputs), kit.DType.INT8, x_q)]
     for kind, depth in (("w", inputs), ("r", units)):
         for gate in GATES:
             data = rng.integers(-127, 128, (units, depth)).astype(np.int8)
             q = quantised(-10, -5)
-            tensors.append(Tensor(f"{kind}_{gate}", data.shape, DType.INT8, q, data))
+            tensors.append(kit.Tensor(f"{kind}_{gate}", data.shape, kit.DType.INT8, q, data))
     for gate, weights in zip(GATES, tensors[1:5], strict=True):
-        q = Quantisation((float(_float32(weights.q.scale) * _float32(x_q.scale)),), (0,))
+        q = kit.Quantisation((float(_float32(weights.q.scale) * _float32(x_q.scale)),), (0,))
         data = rng.integers(-9000, 9000, units).astype(np.int32)
-        tensors.append(Tensor(f"b_{gate}", (units,), DType.INT32, q, data))
-    hidden = Tensor("hidden", (batches, units), DType.INT8, h_q)
-    cell = Tensor("cell", (batches, units), DType.INT16, c_q)
+        tensors.append(kit.Tensor(f"b_{gate}", (units,), kit.DType.INT32, q, data))
+    hidden = kit.Tensor("hidden", (batches, units), kit.DType.INT8, h_q)
+    cell = kit.Tensor("cell", (batches, units), kit.DType.INT16, c_q)
     after = [
-        Tensor("hidden_next", hidden.shape, DType.INT8, h_q),
-        Tensor("cell_next", cell.shape, DType.INT16, c_q),
+        kit.Tensor("hidden_next", hidden.shape, kit.DType.INT8, h_q),
+        kit.Tensor("cell_next", cell.shape, kit.DType.INT16, c_q),
     ]
-    y = Tensor("y", (*rows, units), DType.INT8, h_q)
+    y = kit.Tensor("y", (*rows, units), kit.DType.INT8, h_q)
     clip = float(rng.choice([0.0, 10.0, 0.5]))
     attributes = IntegerLstm(time_major, clip, h_q.scale, h_q.zero_point)
     names = tuple(t.name for t in (*tensors, hidden, cell))
-    op = Op("lstm", "lstm", names, ("y", "hidden_next", "cell_next"), attributes)
+    op = kit.Op("lstm", "lstm", names, ("y", "hidden_next", "cell_next"), attributes)
     states = [
-        State("hidden", "hidden_next", np.full(hidden.shape, h_q.zero_point, np.int8)),
-        State("cell", "cell_next", np.zeros(cell.shape, np.int16)),
+        kit.State("hidden", "hidden_next", np.full(hidden.shape, h_q.zero_point, np.int8)),
+        kit.State("cell", "cell_next", np.zeros(cell.shape, np.int16)),
     ]
-    return Graph.build("sample", [*tensors, hidden, cell, y, *after], [op], ["x"], ["y"], states)
+    return kit.Graph.build(
+        "sample", [*tensors, hidden, cell, y, *after], [op], ["x"], ["y"], states
+    )
 
 
 LSTM_S8 = kit.Form(
@@ -367,8 +368,8 @@ LSTM_S8 = kit.Form(
     sample=sample,
     macs=macs,
     tflite=kit.TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_LSTM",), _read, _write),
-    dtype=DType.INT8,
-    types=frozenset({DType.INT8, DType.INT16}),
+    dtype=kit.DType.INT8,
+    types=frozenset({kit.DType.INT8, kit.DType.INT16}),
     limits="int8, cell state int16 with a scale of 2^-30 to 2^1; no peepholes, projection, layer "
     "normalisation or coupled gates; state is kept from run to run",
 )

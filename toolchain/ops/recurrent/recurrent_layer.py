@@ -14,11 +14,8 @@ from enum import Enum
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
-from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.movement.slice import Slice
@@ -50,7 +47,7 @@ class Cell(Enum):
 
 
 @dataclass(frozen=True)
-class Recurrent(Attributes):
+class Recurrent(kit.Attributes):
     """backwards   the last step of the sequence comes first.
     every_step  the output is [steps, batches, units], else that of the last step computed.
     variant     of a GRU, whether the reset gate comes after the recurrent product; of an RNN,
@@ -83,9 +80,9 @@ def _infer(op: kit.Operator[Recurrent]) -> tuple[kit.TensorType, ...]:
         if index < len(op.inputs) and op.inputs[index] and op.input(index).shape != shape:
             found = list(op.input(index).shape)
             raise ValueError(f"input {index} has the shape {found}, not {list(shape)}")
-    state = kit.TensorType((batches, units), DType.FLOAT32)
+    state = kit.TensorType((batches, units), kit.DType.FLOAT32)
     output = (
-        kit.TensorType((steps, *state.shape), DType.FLOAT32) if attributes.every_step else state
+        kit.TensorType((steps, *state.shape), kit.DType.FLOAT32) if attributes.every_step else state
     )
     return (output, state) if cell is Cell.LSTM else (output,)
 
@@ -115,10 +112,10 @@ def _reference(op: kit.Operator[Recurrent], inputs: Sequence[kit.Array]) -> tupl
 
 def _gru_step(
     attributes: Recurrent,
-    constants: tuple[Float32, Float32, Float32],
-    x: Float32,
-    hidden: Float32,
-) -> Float32:
+    constants: tuple[kit.Float32, kit.Float32, kit.Float32],
+    x: kit.Float32,
+    hidden: kit.Float32,
+) -> kit.Float32:
     weights, recurrent, bias = constants
     units = hidden.shape[1]
     sums = products(weights, x, bias[: 3 * units])
@@ -132,7 +129,7 @@ def _gru_step(
     return (np.float32(1) - update) * float_math.tanh(fresh) + update * hidden
 
 
-def _select(op: kit.Operator[Recurrent], core: Core) -> kit.Kernel:
+def _select(op: kit.Operator[Recurrent], core: kit.Core) -> kit.Kernel:
     attributes, (steps, batches, inputs, units) = op.attributes, _sizes(op)
     params = kit.Struct(
         "thimble_recurrent_f32_params",
@@ -339,18 +336,18 @@ def _joined(
     return node.results("concat", Concat(len(lead)), wide, [joined])[0]
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     cell = list(Cell)[int(rng.integers(3))]
     steps, batches, inputs, units = (int(rng.integers(1, high)) for high in (6, 4, 9, 8))
     backwards, every_step, variant = (bool(b) for b in rng.integers(0, 2, 3))
     attributes = Recurrent(cell, backwards, every_step, variant and cell is not Cell.LSTM)
 
-    def real(name: str, *shape: int) -> Tensor:
+    def real(name: str, *shape: int) -> kit.Tensor:
         data = rng.normal(0, 0.6, shape).astype(np.float32)
-        return Tensor(name, shape, DType.FLOAT32, None, data)
+        return kit.Tensor(name, shape, kit.DType.FLOAT32, None, data)
 
     tensors = [
-        Tensor("x", (steps, batches, inputs), DType.FLOAT32),
+        kit.Tensor("x", (steps, batches, inputs), kit.DType.FLOAT32),
         real("weights", cell.gates * units, inputs),
         real("recurrent", cell.gates * units, units),
         real("bias", cell.biases * units),
@@ -358,16 +355,16 @@ def _sample(rng: np.random.Generator) -> Graph:
     names = [tensor.name for tensor in tensors]
     given = ["x"]
     for name in ("hidden", "cell")[: int(rng.integers(0, 2 + _has_cell(cell)))]:
-        tensors.append(Tensor(name, (batches, units), DType.FLOAT32))
+        tensors.append(kit.Tensor(name, (batches, units), kit.DType.FLOAT32))
         names.append(name)
         given.append(name)
     state = (batches, units)
-    outputs = [Tensor("y", (steps, *state) if every_step else state, DType.FLOAT32)]
+    outputs = [kit.Tensor("y", (steps, *state) if every_step else state, kit.DType.FLOAT32)]
     if _has_cell(cell):
-        outputs.append(Tensor("last_cell", state, DType.FLOAT32))
+        outputs.append(kit.Tensor("last_cell", state, kit.DType.FLOAT32))
     made = [tensor.name for tensor in outputs]
-    op = Op("recurrent_layer", "recurrent", tuple(names), tuple(made), attributes)
-    return Graph.build("sample", [*tensors, *outputs], [op], given, made)
+    op = kit.Op("recurrent_layer", "recurrent", tuple(names), tuple(made), attributes)
+    return kit.Graph.build("sample", [*tensors, *outputs], [op], given, made)
 
 
 SPEC = kit.Form(
@@ -379,7 +376,7 @@ SPEC = kit.Form(
     sample=_sample,
     macs=_macs,
     onnx=kit.OnnxBinding(("LSTM", "GRU", "RNN"), _read),
-    dtype=DType.FLOAT32,
+    dtype=kit.DType.FLOAT32,
     limits="float32, also between quantised operators; constant weights, the usual activations, "
     "one or both directions, first and last states; no peepholes or clipping",
 )

@@ -13,12 +13,8 @@ from enum import Enum
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op, State, Tensor
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
-from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.readers.float32 import check_float_node, larger, range_of, smaller
 from toolchain.ops.recurrent.sequence import Sequential, Walk, products, row_extents, walk_of
 
@@ -37,7 +33,7 @@ class Bend(Enum):
     @property
     def range(self) -> tuple[float, float]:
         """Where it holds values; of tanh, that of NONE."""
-        return range_of(Activation.NONE if self is Bend.TANH else Activation(self.value))
+        return range_of(kit.Activation.NONE if self is Bend.TANH else kit.Activation(self.value))
 
     @property
     def symbol(self) -> kit.Symbol:
@@ -77,7 +73,7 @@ def _infer(op: kit.Operator[Rnn]) -> tuple[kit.TensorType, ...]:
     )
 
 
-def _bent(sums: Float32, bend: Bend) -> Float32:
+def _bent(sums: kit.Float32, bend: Bend) -> kit.Float32:
     low, high = (np.float32(bound) for bound in bend.range)
     if bend is Bend.TANH:
         return float_math.tanh(sums)
@@ -97,7 +93,7 @@ def _reference(op: kit.Operator[Rnn], inputs: Sequence[kit.Array]) -> tuple[kit.
     return walk.joined(rows).reshape(op.y.shape), hidden
 
 
-def _select(op: kit.Operator[Rnn], core: Core) -> kit.Kernel:
+def _select(op: kit.Operator[Rnn], core: kit.Core) -> kit.Kernel:
     walk, (low, high) = _walk(op), op.attributes.bend.range
     rows, units = walk.batches * walk.steps, walk.units
     members: dict[str, kit.Argument] = {
@@ -140,7 +136,7 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _aliases(op: kit.Operator[Rnn]) -> tuple[kit.Alias, ...]:
-    return (kit.Alias(op.op.outputs[1], op.op.inputs[HIDDEN]),)
+    return (kit.Alias(op.output(1).name, op.input(HIDDEN).name),)
 
 
 def _macs(op: kit.Operator[Rnn]) -> int:
@@ -174,7 +170,7 @@ def _write(op: kit.Operator[Rnn]) -> kit.WrittenOp:
     return kit.WrittenOp("UNIDIRECTIONAL_SEQUENCE_RNN", "SequenceRNNOptions", options)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     batches, steps, inputs, units = (int(n) for n in rng.integers(1, (4, 6, 20, 12)))
     time_major = bool(rng.random() < 0.4)
     rows: tuple[int, ...] = (steps, batches) if time_major else (batches, steps)
@@ -184,16 +180,16 @@ def _sample(rng: np.random.Generator) -> Graph:
     own = Rnn(time_major, bends[int(rng.integers(len(bends)))])
     constants = {"weights": (units, inputs), "recurrent": (units, units), "bias": (units,)}
     state = (batches, units)
-    tensors = [Tensor("x", (*rows, inputs), DType.FLOAT32)]
+    tensors = [kit.Tensor("x", (*rows, inputs), kit.DType.FLOAT32)]
     for name, shape in constants.items():
         data = rng.normal(0, 0.3, shape).astype(np.float32)
-        tensors.append(Tensor(name, shape, DType.FLOAT32, None, data))
-    tensors += [Tensor(name, state, DType.FLOAT32) for name in ("hidden", "hidden_next")]
-    tensors.append(Tensor("y", (*rows, units), DType.FLOAT32))
+        tensors.append(kit.Tensor(name, shape, kit.DType.FLOAT32, None, data))
+    tensors += [kit.Tensor(name, state, kit.DType.FLOAT32) for name in ("hidden", "hidden_next")]
+    tensors.append(kit.Tensor("y", (*rows, units), kit.DType.FLOAT32))
     names = ("x", *constants, "hidden")
-    op = Op("rnn", "rnn", names, ("y", "hidden_next"), own)
-    kept = State("hidden", "hidden_next", np.zeros(state, np.float32))
-    return Graph.build("sample", tensors, [op], ["x"], ["y"], [kept])
+    op = kit.Op("rnn", "rnn", names, ("y", "hidden_next"), own)
+    kept = kit.State("hidden", "hidden_next", np.zeros(state, np.float32))
+    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"], [kept])
 
 
 SPEC = kit.Form(
@@ -206,7 +202,7 @@ SPEC = kit.Form(
     macs=_macs,
     aliases=_aliases,
     tflite=kit.TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_RNN", "RNN"), _read, _write),
-    dtype=DType.FLOAT32,
+    dtype=kit.DType.FLOAT32,
     limits="float32, constant weights; tanh, RELU, RELU6, [-1, 1] or none; both directions are two "
     "layers; state is kept from run to run",
 )

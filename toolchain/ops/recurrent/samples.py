@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import State
 from toolchain.ops import kit
 
 
@@ -20,7 +19,7 @@ def in_float(graph: kit.Graph, rng: np.random.Generator) -> kit.Graph:
             data = rng.normal(0, 0.3, tensor.shape).astype(np.float32)
         tensors.append(kit.Tensor(tensor.name, tensor.shape, kit.DType.FLOAT32, None, data))
     states = [
-        State(kept.input, kept.output, np.zeros(kept.initial.shape, np.float32))
+        kit.State(kept.input, kept.output, np.zeros(kept.initial.shape, np.float32))
         for kept in graph.states
     ]
     return kit.Graph.build("sample", tensors, graph.ops, graph.inputs, graph.outputs, states)

@@ -11,16 +11,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Attributes
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
-from toolchain.ops.arithmetic.float_math import Float32
 
 Number = TypeVar("Number", np.float32, np.int64)
 
 
 @dataclass(frozen=True)
-class Sequential(Attributes):
+class Sequential(kit.Attributes):
     """`time_major`: the input is [steps, batches, inputs], else [batches, steps, inputs]."""
 
     time_major: bool = False
@@ -99,7 +97,9 @@ def row_extents(
     return {0: extent(inputs)}, {0: extent(units), **states}
 
 
-def products(weights: Float32, rows: Float32, start: Float32 | None = None) -> Float32:
+def products(
+    weights: kit.Float32, rows: kit.Float32, start: kit.Float32 | None = None
+) -> kit.Float32:
     """[batches, units] sums in float32, added to `start` in the order of the depth."""
     first = np.zeros(len(weights), np.float32) if start is None else start
     total = np.broadcast_to(first, (len(rows), len(weights))).astype(np.float32)
@@ -109,8 +109,8 @@ def products(weights: Float32, rows: Float32, start: Float32 | None = None) -> F
 
 
 def lstm_cell(
-    gates: Sequence[Float32], cell: Float32, clip: float = 0.0
-) -> tuple[Float32, Float32]:
+    gates: Sequence[kit.Float32], cell: kit.Float32, clip: float = 0.0
+) -> tuple[kit.Float32, kit.Float32]:
     """The hidden and the cell state after a step, from the sums of the gates of input, forget, cell
     and output. A `clip` of 0 is none.
     """

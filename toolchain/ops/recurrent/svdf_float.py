@@ -12,12 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.dynamic_range import Range
-from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.arithmetic.lane_sums import lane_sum
 from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
 from toolchain.ops.hybrid.sums import centred, check_floats, in_float32, random_range, range_asked
@@ -42,7 +38,12 @@ from toolchain.ops.recurrent.svdf_layer import (
     sizes_of,
 )
 
-_ACTIVATIONS = (Activation.RELU, Activation.NONE, Activation.RELU6, Activation.RELU_N1_TO_1)
+_ACTIVATIONS = (
+    kit.Activation.RELU,
+    kit.Activation.NONE,
+    kit.Activation.RELU6,
+    kit.Activation.RELU_N1_TO_1,
+)
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,13 @@ class FloatSvdf(Svdf):
     they are float32.
     """
 
-    activation: Activation = Activation.RELU
+    activation: kit.Activation = kit.Activation.RELU
     range: Range | None = None
 
 
-def _filtered(op: kit.Operator[FloatSvdf], inputs: Sequence[kit.Array]) -> tuple[Float32, Float32]:
+def _filtered(
+    op: kit.Operator[FloatSvdf], inputs: Sequence[kit.Array]
+) -> tuple[kit.Float32, kit.Float32]:
     """The newest value of each filter's state, [batches, filters], and the time filters."""
     x, features, time = (inputs[i].astype(np.float32) for i in (INPUT, FEATURES, TIME))
     chosen = op.attributes.range
@@ -73,16 +76,16 @@ def _reference(op: kit.Operator[FloatSvdf], inputs: Sequence[kit.Array]) -> tupl
     total = lane_sum(lane_sum(time * kept).reshape(*op.y.shape, op.attributes.rank))
     if op.given(BIAS):
         total = total + inputs[BIAS].astype(np.float32)
-    if op.attributes.activation is not Activation.NONE:  # NaN becomes the lower bound
+    if op.attributes.activation is not kit.Activation.NONE:  # NaN becomes the lower bound
         low, high = (np.float32(bound) for bound in range_of(op.attributes.activation))
         total = smaller(larger(total, low), high)
     return total, kept.reshape(inputs[STATE].shape)
 
 
-def _select(op: kit.Operator[FloatSvdf], core: Core) -> kit.Kernel:
+def _select(op: kit.Operator[FloatSvdf], core: kit.Core) -> kit.Kernel:
     low, high = range_of(op.attributes.activation)
     clamp: dict[str, kit.Argument] = {
-        "clamped": int(op.attributes.activation is not Activation.NONE),
+        "clamped": int(op.attributes.activation is not kit.Activation.NONE),
         "min": low,
         "max": high,
     }
@@ -101,7 +104,7 @@ def _float_extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _hybrid_kernel(
-    op: kit.Operator[FloatSvdf], core: Core, chosen: Range, clamp: dict[str, kit.Argument]
+    op: kit.Operator[FloatSvdf], core: kit.Core, chosen: Range, clamp: dict[str, kit.Argument]
 ) -> kit.Kernel:
     """A call for the newest values, which lie in scratch, and one for the rest."""
     features, sizes = op.input(FEATURES), sizes_of(op)
@@ -149,7 +152,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
     check_present(node)
     features, chosen = node.inputs[FEATURES], None
     assert features is not None
-    if features.dtype is DType.INT8:
+    if features.dtype is kit.DType.INT8:
         _check_int8_filters(node)
         chosen = range_asked(node)
     else:
@@ -158,7 +161,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
     name = node.options.fusedActivationFunction
     if name not in {activation.name for activation in _ACTIVATIONS}:
         raise node.unsupported(f"its activation is {name}", "apply it in an operator of its own")
-    attributes = FloatSvdf(int(node.options.rank), Activation[name], chosen)
+    attributes = FloatSvdf(int(node.options.rank), kit.Activation[name], chosen)
     return kit.ReadOp(attributes, (0, 1, 2, 3, 4), states=(STATE,))
 
 
@@ -167,7 +170,7 @@ def _check_int8_filters(node: kit.TfliteNode) -> None:
     check_constant(node)
     for filters in (node.inputs[FEATURES], node.inputs[TIME]):
         assert filters is not None
-        if filters.dtype is not DType.INT8 or filters.quantisation is None:
+        if filters.dtype is not kit.DType.INT8 or filters.quantisation is None:
             raise node.unsupported(
                 f"its filters {filters.name!r} are not int8 with a scale, beside int8 ones",
                 "convert the model again",
@@ -185,7 +188,7 @@ def _write(op: kit.Operator[FloatSvdf]) -> kit.WrittenOp:
     return kit.WrittenOp("SVDF", "SVDFOptions", options, version=4)
 
 
-def _drawn(rng: np.random.Generator) -> tuple[Graph, FloatSvdf]:
+def _drawn(rng: np.random.Generator) -> tuple[kit.Graph, FloatSvdf]:
     """A layer with float filters but for its attributes, and these."""
     graph = in_float(sample_s16(rng), rng)
     attributes = graph.ops[0].attributes
@@ -194,11 +197,11 @@ def _drawn(rng: np.random.Generator) -> tuple[Graph, FloatSvdf]:
     return graph, FloatSvdf(attributes.rank, activation)
 
 
-def _sample(rng: np.random.Generator) -> Graph:
+def _sample(rng: np.random.Generator) -> kit.Graph:
     return with_attributes(*_drawn(rng))
 
 
-def _hybrid_sample(rng: np.random.Generator) -> Graph:
+def _hybrid_sample(rng: np.random.Generator) -> kit.Graph:
     graph, attributes = _drawn(rng)
     filters = [graph.ops[0].inputs[index] for index in (FEATURES, TIME)]
     graph = with_int8_weights(graph, filters, 0.02, rng)
@@ -214,14 +217,14 @@ SVDF_F32 = kit.Form(
     sample=_sample,
     macs=macs,
     tflite=kit.TfliteBinding(("SVDF",), _read, _write),
-    dtype=DType.FLOAT32,
+    dtype=kit.DType.FLOAT32,
     operand=STATE,
     limits="float32; RELU, RELU6, [-1, 1] or none; state is kept from run to run",
 )
 SVDF_HYBRID = replace(
     SVDF_F32,
     sample=_hybrid_sample,
-    weights=DType.INT8,
+    weights=kit.DType.INT8,
     name="hybrid",
     limits="float32 with constant int8 filters, as LiteRT's hybrid kernel",
 )

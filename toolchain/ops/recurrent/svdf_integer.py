@@ -17,17 +17,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
-from toolchain.ir import DType, Graph, Op, Quantisation, State, Tensor
-from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import (
-    check_sums,
-    held_in_int32,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-)
-from toolchain.ops.cmsis_structs import context, dims, factor, limits
-from toolchain.ops.preference import require_int32
+from toolchain.ops import cmsis_structs, kit
 from toolchain.ops.recurrent.svdf_layer import (
     BIAS,
     FEATURES,
@@ -45,7 +35,6 @@ from toolchain.ops.recurrent.svdf_layer import (
     sizes_in,
     sizes_of,
 )
-from toolchain.ops.weighted import constant_of
 
 _FARTHEST = -31
 """The right shift for which CMSIS-NN computes 1 << 31; it takes every sum below 2**30 to 0."""
@@ -61,7 +50,7 @@ def _factors(op: kit.Operator[Svdf]) -> Factors:
         np.float32(op.input(i).q.scale) for i in (INPUT, FEATURES, TIME, STATE)
     )
     out = state * time / np.float32(op.y.q.scale)
-    return quantize_multiplier(float(x * features / state)), quantize_multiplier(float(out))
+    return kit.quantize_multiplier(float(x * features / state)), kit.quantize_multiplier(float(out))
 
 
 def _checked_reach(op: kit.Operator[Svdf], factors: Factors) -> int:
@@ -69,17 +58,17 @@ def _checked_reach(op: kit.Operator[Svdf], factors: Factors) -> int:
     `check_sums` does.
     """
     x, y = op.input(INPUT), op.y
-    features, time = (constant_of(op.input(i)).astype(np.int64) for i in (FEATURES, TIME))
+    features, time = (kit.constant_of(op.input(i)).astype(np.int64) for i in (FEATURES, TIME))
     into = _reach(features, -128 - x.q.zero_point, 127 - x.q.zero_point)
-    check_sums(*into, *factors[0], 0)
+    kit.check_sums(*into, *factors[0], 0)
     low, high = _kept(op, into, factors[0])
     units = (y.shape[1], -1)
     least, greatest = (end.reshape(units).sum(axis=1) for end in _reach(time, low, high))
     most = np.abs(time).reshape(units).sum(axis=1) * max(-low, high)
     if op.given(BIAS):
-        bias = constant_of(op.input(BIAS)).astype(np.int64)
+        bias = kit.constant_of(op.input(BIAS)).astype(np.int64)
         least, greatest, most = least + bias, greatest + bias, most + np.abs(bias)
-    check_sums(least, greatest, *factors[1], y.q.zero_point)
+    kit.check_sums(least, greatest, *factors[1], y.q.zero_point)
     largest_input = max(128 + x.q.zero_point, 127 - x.q.zero_point)
     return max(int(most.max()), largest_input * int(np.abs(features).sum(axis=1).max()))
 
@@ -98,10 +87,10 @@ def _kept(
     """
     state = op.input(STATE)
     info, zero_point = np.iinfo(state.dtype.value), state.q.zero_point
-    begins = [kept.initial for kept in op.graph.states if kept.input == op.op.inputs[STATE]]
+    begins = [kept.initial for kept in op.graph.states if kept.input == state.name]
     if not begins or zero_point:  # that of an int8 state is added with wrap
         return int(info.min) - zero_point, int(info.max) - zero_point
-    ends = (multiply_by_quantized_multiplier(end, *factor) for end in held_in_int32(*sums))
+    ends = (kit.multiply_by_quantized_multiplier(end, *factor) for end in kit.held_in_int32(*sums))
     low, high = (end.clip(info.min, info.max) for end in ends)
     return min(int(low.min()), int(begins[0].min())), max(int(high.max()), int(begins[0].max()))
 
@@ -112,20 +101,20 @@ def _reference(op: kit.Operator[Svdf], inputs: Sequence[kit.Array]) -> tuple[kit
     features, time = (inputs[i].astype(np.int64) for i in (FEATURES, TIME))
     sums = (inputs[INPUT].astype(np.int64) - x.q.zero_point) @ features.T
     zero, info = state.q.zero_point, np.iinfo(state.dtype.value)
-    newest = multiply_by_quantized_multiplier(sums, *into).clip(info.min, info.max)
+    newest = kit.multiply_by_quantized_multiplier(sums, *into).clip(info.min, info.max)
     newest = (newest + zero).astype(state.dtype.numpy).astype(np.int64)  # wraps in int8
     kept = moved(inputs[STATE].astype(np.int64), newest, time.shape[1])
     total = ((kept - zero) * time).sum(axis=2).reshape(*y.shape, op.attributes.rank).sum(axis=2)
     if op.given(BIAS):
         total = total + inputs[BIAS].astype(np.int64)
-    result = multiply_by_quantized_multiplier(total, *out) + y.q.zero_point
+    result = kit.multiply_by_quantized_multiplier(total, *out) + y.q.zero_point
     return (
         result.clip(-128, 127).astype(np.int8),
         kept.reshape(state.shape).astype(state.dtype.numpy),
     )
 
 
-def _select(op: kit.Operator[Svdf], core: Core) -> kit.Kernel:
+def _select(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
     """CMSIS-NN's kernel where it is defined, else Thimble's."""
     try:
         return _cmsis_nn(op, core)
@@ -133,7 +122,7 @@ def _select(op: kit.Operator[Svdf], core: Core) -> kit.Kernel:
         return _own(op, core)
 
 
-def _cmsis_nn(op: kit.Operator[Svdf], core: Core) -> kit.Kernel:
+def _cmsis_nn(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
     """CMSIS-NN's kernel, which does not read the dimensions of state, bias and output.
 
     Raises NoKernelError where its sums may wrap or a right shift of 31 matters (it computes 1 << 31
@@ -143,7 +132,7 @@ def _cmsis_nn(op: kit.Operator[Svdf], core: Core) -> kit.Kernel:
     batches, filters, units = x.shape[0], op.input(FEATURES).shape[0], y.shape[1]
     factors = _factors(op)
     largest = _checked_reach(op, factors)
-    require_int32(np.array([largest]))
+    kit.require_int32(np.array([largest]))
     if largest >= 1 << 30 and any(shift == _FARTHEST for _, shift in factors):
         raise kit.NoKernelError(f"it does not shift sums of up to {largest:,} right by 31")
     into, out = ((0, 0) if shift == _FARTHEST else (factor, shift) for factor, shift in factors)
@@ -152,15 +141,15 @@ def _cmsis_nn(op: kit.Operator[Svdf], core: Core) -> kit.Kernel:
         "rank": op.attributes.rank,
         "input_offset": x.q.zero_point,
         "output_offset": y.q.zero_point,
-        "input_activation": _range(DType.INT16),
-        "output_activation": _range(DType.INT8),
+        "input_activation": _range(kit.DType.INT16),
+        "output_activation": _range(kit.DType.INT8),
     }
     arguments: dict[str, kit.Argument] = {
-        "input_ctx": context(feature_bytes),
-        "output_ctx": context(unit_bytes, feature_bytes),
+        "input_ctx": cmsis_structs.context(feature_bytes),
+        "output_ctx": cmsis_structs.context(unit_bytes, feature_bytes),
         "svdf_params": kit.Struct("cmsis_nn_svdf_params", params),
-        "input_quant_params": factor(*into),
-        "output_quant_params": factor(*out),
+        "input_quant_params": cmsis_structs.factor(*into),
+        "output_quant_params": cmsis_structs.factor(*out),
         "input_dims": _dims(batches, x.shape[1]),
         "input_data": kit.Input(INPUT),
         "state_dims": _dims(batches, filters * time.shape[1]),
@@ -178,7 +167,7 @@ def _cmsis_nn(op: kit.Operator[Svdf], core: Core) -> kit.Kernel:
     return kit.Kernel((call,), _cmsis_nn_extents, scratch_bytes=feature_bytes + unit_bytes)
 
 
-def _own(op: kit.Operator[Svdf], core: Core) -> kit.Kernel:
+def _own(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
     """Thimble's kernel, whose sums wrap. Raises ScaleError as `check_sums` does."""
     (into_multiplier, into_shift), (out_multiplier, out_shift) = factors = _factors(op)
     _checked_reach(op, factors)
@@ -193,7 +182,7 @@ def _own(op: kit.Operator[Svdf], core: Core) -> kit.Kernel:
         "out_multiplier": out_multiplier,
         "out_shift": out_shift,
     }
-    function = "thimble_svdf_s8" if state.dtype is DType.INT8 else "thimble_svdf_s16_s8"
+    function = "thimble_svdf_s8" if state.dtype is kit.DType.INT8 else "thimble_svdf_s16_s8"
     params = kit.Struct("thimble_svdf_params", members)
     return kit.Kernel((kit.Call(function, {"params": params, **OPERANDS}),), _own_extents)
 
@@ -203,17 +192,17 @@ def _own_extents(touched: kit.Touched) -> kit.Extents:
     return sizes_in(call).extents(touched, element_bytes=1, time_bytes=width, state_bytes=width)
 
 
-def _no_cmsis_nn(op: kit.Operator[Svdf], core: Core) -> kit.Kernel:
+def _no_cmsis_nn(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
     raise kit.NoKernelError("arm_svdf_s8 is not called: it knows no zero point of the state")
 
 
-def _range(dtype: DType) -> kit.Struct:
+def _range(dtype: kit.DType) -> kit.Struct:
     info = np.iinfo(dtype.value)
-    return limits(int(info.min), int(info.max))
+    return cmsis_structs.limits(int(info.min), int(info.max))
 
 
 def _dims(rows: int, columns: int) -> kit.Struct:
-    return dims(n=rows, h=columns)
+    return cmsis_structs.dims(n=rows, h=columns)
 
 
 def _cmsis_nn_extents(touched: kit.Touched) -> kit.Extents:
@@ -234,25 +223,30 @@ def _cmsis_nn_extents(touched: kit.Touched) -> kit.Extents:
 
 def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
     state = node.inputs[STATE] if len(node.inputs) == 5 else None
-    if state is not None and (state.dtype is not DType.INT16 or state.q.zero_point):
+    if state is not None and (state.dtype is not kit.DType.INT16 or state.q.zero_point):
         raise node.unsupported(
             f"its state is {state.dtype.value}, and LiteRT computes with a symmetric int16 state",
             "convert it again: current converters make the state int16",
         )
-    return _read(node, DType.INT16)
+    return _read(node, kit.DType.INT16)
 
 
 def _read_s8(node: kit.TfliteNode) -> kit.ReadOp:
     state = node.inputs[STATE] if len(node.inputs) == 5 else None
     if state is not None and state.q.per_channel:
         raise node.unsupported(f"tensor {state.name!r} has not one scale and zero point")
-    return _read(node, DType.INT8)
+    return _read(node, kit.DType.INT8)
 
 
-def _read(node: kit.TfliteNode, time_dtype: DType) -> kit.ReadOp:
+def _read(node: kit.TfliteNode, time_dtype: kit.DType) -> kit.ReadOp:
     """A layer whose time filters and state have this type."""
     check_present(node)
-    wanted = {INPUT: DType.INT8, FEATURES: DType.INT8, TIME: time_dtype, BIAS: DType.INT32}
+    wanted = {
+        INPUT: kit.DType.INT8,
+        FEATURES: kit.DType.INT8,
+        TIME: time_dtype,
+        BIAS: kit.DType.INT32,
+    }
     for index, dtype in wanted.items():
         tensor = node.inputs[index]
         if tensor is not None and tensor.dtype is not dtype:
@@ -274,38 +268,40 @@ def _write(op: kit.Operator[Svdf]) -> kit.WrittenOp:
     return kit.WrittenOp("SVDF", "SVDFOptions", options)
 
 
-def sample_s16(rng: np.random.Generator) -> Graph:
+def sample_s16(rng: np.random.Generator) -> kit.Graph:
     """A random layer with an int16 state, and its state."""
     batches, depth, units, rank, memory = (int(n) for n in rng.integers(1, (3, 40, 8, 3, 11)))
     filters = units * rank
 
-    def quantised(low: float, high: float, zero: int = 0) -> Quantisation:
-        return Quantisation((float(np.float32(2.0 ** rng.uniform(low, high))),), (zero,))
+    def quantised(low: float, high: float, zero: int = 0) -> kit.Quantisation:
+        return kit.Quantisation((float(np.float32(2.0 ** rng.uniform(low, high))),), (zero,))
 
     features = rng.integers(-127, 128, (filters, depth)).astype(np.int8)
     time = rng.integers(-3000, 3001, (filters, memory)).astype(np.int16)
     bias = rng.integers(-5000, 5000, units).astype(np.int32)
     state_q, time_q = quantised(-11, -8), quantised(-14, -11)
-    state = Tensor("state", (batches, memory * filters), DType.INT16, state_q)
+    state = kit.Tensor("state", (batches, memory * filters), kit.DType.INT16, state_q)
     y_q = quantised(-4, 0, int(rng.integers(-128, 128)))
-    bias_q = Quantisation((float(np.float32(state_q.scale) * np.float32(time_q.scale)),), (0,))
+    bias_q = kit.Quantisation((float(np.float32(state_q.scale) * np.float32(time_q.scale)),), (0,))
     tensors = [
-        Tensor("x", (batches, depth), DType.INT8, quantised(-7, -4, int(rng.integers(-128, 128)))),
-        Tensor("features", features.shape, DType.INT8, quantised(-9, -6), features),
-        Tensor("time", time.shape, DType.INT16, time_q, time),
-        Tensor("bias", (units,), DType.INT32, bias_q, bias),
+        kit.Tensor(
+            "x", (batches, depth), kit.DType.INT8, quantised(-7, -4, int(rng.integers(-128, 128)))
+        ),
+        kit.Tensor("features", features.shape, kit.DType.INT8, quantised(-9, -6), features),
+        kit.Tensor("time", time.shape, kit.DType.INT16, time_q, time),
+        kit.Tensor("bias", (units,), kit.DType.INT32, bias_q, bias),
         state,
-        Tensor("y", (batches, units), DType.INT8, y_q),
-        Tensor("state_next", state.shape, DType.INT16, state_q),
+        kit.Tensor("y", (batches, units), kit.DType.INT8, y_q),
+        kit.Tensor("state_next", state.shape, kit.DType.INT16, state_q),
     ]
     names = ("x", "features", "time", "bias" if rng.random() < 0.8 else "", "state")
-    op = Op("svdf", "svdf", names, ("y", "state_next"), Svdf(rank))
-    first = State("state", "state_next", np.zeros(state.shape, np.int16))
-    graph = Graph.build("sample", tensors, [op], ["x"], ["y"], [first])
+    op = kit.Op("svdf", "svdf", names, ("y", "state_next"), Svdf(rank))
+    first = kit.State("state", "state_next", np.zeros(state.shape, np.int16))
+    graph = kit.Graph.build("sample", tensors, [op], ["x"], ["y"], [first])
     return graph.with_ops(graph.ops)
 
 
-def _sample_s8(rng: np.random.Generator) -> Graph:
+def _sample_s8(rng: np.random.Generator) -> kit.Graph:
     """An int16 layer with scales of its time filters and of its state to match int8."""
     wide = sample_s16(rng)
     (op,) = wide.ops
@@ -316,10 +312,10 @@ def _sample_s8(rng: np.random.Generator) -> Graph:
     tensors = []
     for tensor in wide.tensors.values():
         if tensor.name in ("state", "state_next"):
-            tensor = replace(tensor, dtype=DType.INT8, quantisation=state_q)
+            tensor = replace(tensor, dtype=kit.DType.INT8, quantisation=state_q)
         if tensor.name == "time":
             data: kit.Array = rng.integers(-127, 128, tensor.shape).astype(np.int8)
-            tensor = replace(tensor, dtype=DType.INT8, quantisation=time_q, constant=data)
+            tensor = replace(tensor, dtype=kit.DType.INT8, quantisation=time_q, constant=data)
         if tensor.name == "bias":
             tensor = replace(tensor, quantisation=_quantisation(state_q.scale * time_q.scale, 0))
         if tensor.name == "y":
@@ -328,12 +324,12 @@ def _sample_s8(rng: np.random.Generator) -> Graph:
             tensor = replace(tensor, quantisation=_quantisation(scale, tensor.q.zero_point))
         tensors.append(tensor)
     initial = np.full(wide.states[0].initial.shape, state_q.zero_point, np.int8)
-    kept = State(wide.states[0].input, wide.states[0].output, initial)
-    return Graph.build("sample", tensors, [op], wide.inputs, wide.outputs, [kept])
+    kept = kit.State(wide.states[0].input, wide.states[0].output, initial)
+    return kit.Graph.build("sample", tensors, [op], wide.inputs, wide.outputs, [kept])
 
 
-def _quantisation(scale: float, zero_point: int) -> Quantisation:
-    return Quantisation((float(np.float32(scale)),), (zero_point,))
+def _quantisation(scale: float, zero_point: int) -> kit.Quantisation:
+    return kit.Quantisation((float(np.float32(scale)),), (zero_point,))
 
 
 SVDF_S16 = kit.Form(
@@ -345,9 +341,9 @@ SVDF_S16 = kit.Form(
     sample=sample_s16,
     macs=macs,
     tflite=kit.TfliteBinding(("SVDF",), _read_s16, _write),
-    dtype=DType.INT16,
+    dtype=kit.DType.INT16,
     operand=STATE,
-    types=frozenset({DType.INT8, DType.INT16}),
+    types=frozenset({kit.DType.INT8, kit.DType.INT16}),
     limits="int8 with an int16 state; RELU; state is kept from run to run",
 )
 SVDF_S8 = replace(
@@ -355,7 +351,7 @@ SVDF_S8 = replace(
     select=kit.Choice(_own, _no_cmsis_nn),
     sample=_sample_s8,
     tflite=kit.TfliteBinding(("SVDF",), _read_s8, _write),
-    dtype=DType.INT8,
+    dtype=kit.DType.INT8,
     types=frozenset(),
     limits="int8 with an int8 state of any zero point; RELU; state is kept from run to run",
 )

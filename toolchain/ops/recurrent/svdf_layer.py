@@ -14,7 +14,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Attributes
 from toolchain.ops import kit
 
 INPUT, FEATURES, TIME, BIAS, STATE = range(5)
@@ -33,7 +32,7 @@ Number = TypeVar("Number", np.float32, np.int64)
 
 
 @dataclass(frozen=True)
-class Svdf(Attributes):
+class Svdf(kit.Attributes):
     """The results of `rank` filters are added to make one output."""
 
     rank: int

@@ -13,16 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import (
-    INT32_MAX,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    wrap_int32,
-)
+from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.onnx_rounding import onnx_fit
-from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.arithmetic.single_rounding import SingleRounding
-from toolchain.ops.convolution.packing import SHIFT_BIAS, shift_code
 from toolchain.ops.elementwise.common import reach
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
 
@@ -42,7 +35,7 @@ class Reduce(kit.Attributes):
 
     axes: tuple[int, ...]
     keep_dims: bool = False
-    rounding: Rounding = Rounding.TFLITE
+    rounding: kit.Rounding = kit.Rounding.TFLITE
 
 
 def reduced_axes(op: kit.Operator[Reduce]) -> tuple[int, ...]:
@@ -70,7 +63,7 @@ def scaling(op: kit.Operator[Reduce], *, mean: bool) -> tuple[int, int]:
     """
     x, y = op.x, op.y
     count = math.prod(x.shape[axis] for axis in reduced_axes(op))
-    multiplier, shift = quantize_multiplier(x.q.scale / y.q.scale)
+    multiplier, shift = kit.quantize_multiplier(x.q.scale / y.q.scale)
     if not mean:
         return multiplier, shift
     spread = min(count.bit_length() - 1, 32, 31 + shift)
@@ -93,7 +86,7 @@ def averaged(op: kit.Operator[Reduce], *, mean: bool) -> int:
     0 if the operator is no such mean, or if input and output have different scales.
     """
     x, y = op.x, op.y
-    onnx = op.attributes.rounding is Rounding.ONNX
+    onnx = op.attributes.rounding is kit.Rounding.ONNX
     if not mean or not onnx or x.q.scale != y.q.scale:
         return 0
     return math.prod(x.shape[axis] for axis in reduced_axes(op))
@@ -110,12 +103,12 @@ def reduction_reference(
     if count:
         even = np.rint(total / count) + y.q.zero_point
         return (np.clip(even, -128, 127).astype(np.int8).reshape(y.shape),)
-    if op.attributes.rounding is Rounding.ONNX:
+    if op.attributes.rounding is kit.Rounding.ONNX:
         once = single_scaling(op, mean=mean).apply(total) + y.q.zero_point
         return (np.clip(once, -128, 127).astype(np.int8).reshape(y.shape),)
     multiplier, shift = scaling(op, mean=mean)
-    scaled = multiply_by_quantized_multiplier(total, multiplier, shift)
-    scaled = wrap_int32(scaled + y.q.zero_point)
+    scaled = kit.multiply_by_quantized_multiplier(total, multiplier, shift)
+    scaled = kit.wrap_int32(scaled + y.q.zero_point)
     info = np.iinfo(y.dtype.value)
     return (np.clip(scaled, info.min, info.max).astype(y.dtype.numpy).reshape(y.shape),)
 
@@ -161,7 +154,7 @@ def _may_wrap(op: kit.Operator[Reduce], *, mean: bool) -> bool:
     """Whether int32 may not hold a sum once it is shifted left."""
     x = op.x
     count = math.prod(x.shape[axis] for axis in reduced_axes(op))
-    return count * reach(x) << max(scaling(op, mean=mean)[1], 0) > INT32_MAX
+    return count * reach(x) << max(scaling(op, mean=mean)[1], 0) > kit.INT32_MAX
 
 
 def _ending(op: kit.Operator[Reduce], *, mean: bool) -> RequantiseSums:
@@ -172,21 +165,21 @@ def _ending(op: kit.Operator[Reduce], *, mean: bool) -> RequantiseSums:
     divisor = averaged(op, mean=mean)
     if divisor:
         return RequantiseSums(Law.EVEN, count=divisor, bias=bias, offset=offset)
-    if op.attributes.rounding is Rounding.ONNX:
+    if op.attributes.rounding is kit.Rounding.ONNX:
         once = single_scaling(op, mean=mean)
-        code = once.shift - SHIFT_BIAS
+        code = once.shift - packing.SHIFT_BIAS
         return RequantiseSums(
             Law.ONCE, (once.multiplier,), (code,), (once.low,), bias=bias, offset=offset
         )
     multiplier, shift = scaling(op, mean=mean)
-    code = shift_code(multiplier, shift, 255 * count)
+    code = packing.shift_code(multiplier, shift, 255 * count)
     return RequantiseSums(multipliers=(multiplier,), codes=(code,), bias=bias, offset=offset)
 
 
 def reduction_reductions(op: kit.Operator[Reduce], *, mean: bool) -> tuple[kit.Reduction, ...]:
     """Every axis that is reduced; none where a left shift may wrap, which parts do not."""
     x, axes = op.x, reduced_axes(op)
-    if op.attributes.rounding is Rounding.TFLITE and _may_wrap(op, mean=mean):
+    if op.attributes.rounding is kit.Rounding.TFLITE and _may_wrap(op, mean=mean):
         return ()
     partial = Reduce(axes, op.attributes.keep_dims)
     return tuple(

@@ -11,11 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import (
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    wrap_int32,
-)
 
 _STEP_BITS = 19
 
@@ -29,14 +24,14 @@ def _scaling(op: kit.AnyOperator) -> tuple[int, int]:
             f"an input scale of {op.x.q.scale:g}; requantise the model with a "
             "representative data set"
         )
-    return quantize_multiplier(factor)
+    return kit.quantize_multiplier(factor)
 
 
 def settled(op: kit.AnyOperator, sums: NDArray[np.int64]) -> NDArray[np.int8]:
     """The output, from sums of stored values without their zero points."""
     x, y = op.x.q, op.y.q
-    fine = wrap_int32((sums - x.zero_point) << _STEP_BITS)
-    scaled = multiply_by_quantized_multiplier(fine, *_scaling(op)) + y.zero_point
+    fine = kit.wrap_int32((sums - x.zero_point) << _STEP_BITS)
+    scaled = kit.multiply_by_quantized_multiplier(fine, *_scaling(op)) + y.zero_point
     held: NDArray[np.int8] = np.clip(scaled, -128, 127).astype(np.int8)
     return held
 

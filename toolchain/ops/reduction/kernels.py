@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.reduction.common import (
     Reduce,
     averaged,
@@ -77,7 +76,7 @@ def sum_kernel(op: kit.Operator[Reduce], *, mean: bool) -> kit.Kernel:
     x, y, shape = op.x, op.y, shape_of(op)
     multiplier, shift = scaling(op, mean=mean)
     once = 0
-    if op.attributes.rounding is Rounding.ONNX:
+    if op.attributes.rounding is kit.Rounding.ONNX:
         fit = single_scaling(op, mean=mean)
         multiplier, shift, once = fit.multiplier, 0, 31 - fit.shift
     count = math.prod(x.shape[axis] for axis in reduced_axes(op))

@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.reduction.common import (
     Reduce,
     infer_reduction,
@@ -38,7 +37,7 @@ def _reference(op: kit.Operator[Reduce], inputs: Sequence[kit.Array]) -> tuple[k
     total = total.reshape(op.y.shape)
     if op.inputs[SUMS]:
         total = total + inputs[SUMS].astype(np.int64)
-    return (wrap_int32(total).astype(np.int32),)
+    return (kit.wrap_int32(total).astype(np.int32),)
 
 
 def _select(op: kit.Operator[Reduce], core: kit.Core) -> kit.Kernel:

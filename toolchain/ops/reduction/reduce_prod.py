@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import quantize_multiplier, scale_sums, wrap_int32
+from toolchain.ops.arithmetic.fixed_point import scale_sums
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_reduction_of
 from toolchain.ops.reduction.common import (
@@ -53,7 +53,7 @@ def _factors(op: kit.Operator[Reduce]) -> int:
 def _scaling(op: kit.Operator[Reduce]) -> tuple[int, int]:
     """Multiplier (Q0.31) and left shift of each factor."""
     x, y = op.x, op.y
-    multiplier, shift = quantize_multiplier(x.q.scale / y.q.scale ** (1 / _factors(op)))
+    multiplier, shift = kit.quantize_multiplier(x.q.scale / y.q.scale ** (1 / _factors(op)))
     if shift > _MOST_SHIFT:
         raise op.refused(
             f"the scales {x.q.scale:g} and {y.q.scale:g} of "
@@ -71,7 +71,7 @@ def _reference(op: kit.Operator[Reduce], inputs: Sequence[kit.Array]) -> tuple[k
     product = first
     for factor in rest:
         product = scale_sums(product * factor, *scaling)
-    scaled = wrap_int32(scale_sums(product, *scaling) + y.q.zero_point)
+    scaled = kit.wrap_int32(scale_sums(product, *scaling) + y.q.zero_point)
     info = np.iinfo(y.dtype.value)
     return (np.clip(scaled, info.min, info.max).astype(y.dtype.numpy).reshape(y.shape),)
 

@@ -13,16 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.arithmetic.fixed_point import (
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    wrap_int32,
-)
+from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE
 from toolchain.ops.arithmetic.requant import requant
 from toolchain.ops.arithmetic.single_rounding import SingleRounding
-from toolchain.ops.convolution.packing import SHIFT_BIAS, left_shift
 
 
 class Law(Enum):
@@ -57,7 +51,7 @@ class RequantiseSums(kit.Attributes):
     count: int = 1
     bias: int = 0
     offset: int = 0
-    activation: Activation = Activation.NONE
+    activation: kit.Activation = kit.Activation.NONE
 
     @property
     def scales(self) -> bool:
@@ -94,13 +88,17 @@ def _scaled(sums: NDArray[np.int64], attributes: RequantiseSums) -> NDArray[np.i
         column = sums[..., channel]
         if attributes.law is Law.ONCE:
             columns.append(
-                SingleRounding(multiplier, attributes.lows[at], left_shift(code)).apply(column)
+                SingleRounding(multiplier, attributes.lows[at], packing.left_shift(code)).apply(
+                    column
+                )
             )
         elif code == FLOAT_CODE:
             factor = np.array(multiplier, dtype=np.int32).view(np.float32)
             columns.append(np.rint(column.astype(np.float32) * factor).astype(np.int64))
         else:
-            columns.append(multiply_by_quantized_multiplier(column, multiplier, left_shift(code)))
+            columns.append(
+                kit.multiply_by_quantized_multiplier(column, multiplier, packing.left_shift(code))
+            )
     return np.stack(columns, axis=-1)
 
 
@@ -108,15 +106,15 @@ def _reference(
     op: kit.Operator[RequantiseSums], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
     y, attributes = op.y, op.attributes
-    sums = wrap_int32(inputs[0].astype(np.int64) + attributes.bias).reshape(*y.shape[:-1], -1)
-    low, high = clamp_range(attributes.activation, y)
+    sums = kit.wrap_int32(inputs[0].astype(np.int64) + attributes.bias).reshape(*y.shape[:-1], -1)
+    low, high = kit.clamp_range(attributes.activation, y)
     scaled = _scaled(sums, attributes) + attributes.offset
     return (np.clip(scaled, low, high).astype(np.int8).reshape(y.shape),)
 
 
 def _select(op: kit.Operator[RequantiseSums], core: kit.Core) -> kit.Kernel:
     y, attributes = op.y, op.attributes
-    low, high = clamp_range(attributes.activation, y)
+    low, high = kit.clamp_range(attributes.activation, y)
     channels = len(attributes.multipliers) if attributes.scales else 1
     pixels, elements, narrow = y.elements // channels, y.elements, (low, high) != (-128, 127)
     ending: dict[str, kit.Argument] = {
@@ -195,17 +193,17 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = (1, *(int(n) for n in rng.integers(1, 7, 3)))
     law = Law(rng.choice([law.value for law in Law]))
     channels = shape[3] if rng.random() < 0.7 else 1
-    pairs = [quantize_multiplier(float(2.0 ** rng.uniform(-26, -20))) for _ in range(channels)]
+    pairs = [kit.quantize_multiplier(float(2.0 ** rng.uniform(-26, -20))) for _ in range(channels)]
     multipliers, shifts = zip(*pairs, strict=True)
     attributes = RequantiseSums(
         law,
         multipliers,
-        tuple(shift - SHIFT_BIAS for shift in shifts),
+        tuple(shift - packing.SHIFT_BIAS for shift in shifts),
         tuple(int(low) for low in rng.integers(0, 1 << 22, channels)),
         int(rng.integers(1, 1 << 24)),
         int(rng.integers(-(1 << 20), 1 << 20)),
         int(rng.integers(-128, 128)),
-        rng.choice(np.array(list(Activation), dtype=object)),
+        rng.choice(np.array(list(kit.Activation), dtype=object)),
     )
     q = kit.Quantisation((0.0625,), (attributes.offset,))
     tensors = [

@@ -2,7 +2,7 @@
 
 Each module says of its function: the call and its arguments, the constants and how they are packed,
 scratch, safe overlaps, the bytes that a call touches (from its arguments alone), and how often its
-loops run. Modules with other names hold what several functions share: `shape` and `windows` for
+loops run. Modules with other names hold what several functions share: `shapes` and `windows` for
 most, `blocks` for ordinary convolutions, `walks` for depthwise ones, `lanes` for Helium's vectors,
-`sums` for int32 sums, `int16` and `winograd`. CMSIS-NN's functions are in `cmsis_nn`.
+`partial_sums` for int32 sums, `int16` and `winograd`. CMSIS-NN's functions are in `cmsis_nn`.
 """

@@ -11,33 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from toolchain.kernels.runtime_c import defined
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import clamp_range
-from toolchain.ops.arithmetic.fixed_point import Int32
-from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.convolution import endings, parts
 from toolchain.ops.convolution.common import Convolution, weight_zero_point
-from toolchain.ops.convolution.endings import block_endings
-from toolchain.ops.convolution.kernel_parts import packed_comment, scaled, strided_image
-from toolchain.ops.convolution.kernels.windows import Counts
+from toolchain.ops.convolution.kernels import windows
 from toolchain.ops.convolution.overlaps import gathered_overlap
-from toolchain.ops.convolution.packing import (
-    SHIFT_BIAS,
-    SHIFT_ONCE,
-    Ending,
-    Int8,
-    as_words,
-    by_blocks,
-    filled_up,
-    joined,
-    nibble_turns,
-    pair_words,
-)
-from toolchain.ops.terms import is_narrow, slow_channels
-from toolchain.ops.weighted import INPUT, WEIGHTS
-from toolchain.ops.window import Window
 
-SUMMED_TAPS = defined("source/convolution/thimble_columns.h", "THIMBLE_SUMMED_TAPS")
+SUMMED_TAPS = kit.defined("source/convolution/thimble_columns.h", "THIMBLE_SUMMED_TAPS")
 """So many int8 taps have a sum that fits int16. A multiple of four."""
 _LEAST_INT8 = -128
 
@@ -48,7 +29,7 @@ class Gathered:
     each of `times` runs.
     """
 
-    terms: Counts
+    terms: windows.Counts
     times: int
     pixels: int
     words: int
@@ -77,24 +58,28 @@ class Width:
     lanes: int
     at_once: tuple[int, ...]
     filters: str
-    pack: Callable[[kit.Operator[Any], Int8, Ending, int], Int32]
+    pack: Callable[[kit.Operator[Any], packing.Int8, packing.Ending, int], kit.Int32]
     parameter_bytes: Callable[[int, int], int]
     terms: Callable[[kit.Operator[Any], Gathered, int, int], kit.Terms]
 
 
-def _pack_pairs(op: kit.AnyOperator, filters: Int8, ending: Ending, groups: int) -> Int32:
+def _pack_pairs(
+    op: kit.AnyOperator, filters: packing.Int8, ending: packing.Ending, groups: int
+) -> kit.Int32:
     """The code of a channel that fills up a pair says that the pair has no fast form."""
-    wide = with_window_sums(filters, weight_zero_point(op.input(WEIGHTS)))
+    wide = with_window_sums(filters, weight_zero_point(op.input(kit.WEIGHTS)))
     parts = []
     for own in _groups(len(filters), groups):
         parts.append(
-            joined(
+            packing.joined(
                 [
-                    by_blocks(ending.bias[own], 2),
-                    pair_words(wide[own]),
-                    by_blocks(ending.multiplier[own], 2),
-                    as_words(by_blocks(ending.code[own], 2, fill=-SHIFT_BIAS)),
-                    by_blocks(ending.rounding[own], 2),
+                    packing.by_blocks(ending.bias[own], 2),
+                    packing.pair_words(wide[own]),
+                    packing.by_blocks(ending.multiplier[own], 2),
+                    packing.as_words(
+                        packing.by_blocks(ending.code[own], 2, fill=-packing.SHIFT_BIAS)
+                    ),
+                    packing.by_blocks(ending.rounding[own], 2),
                 ]
             )
         )
@@ -114,7 +99,7 @@ def _pair_terms(
     times, pixels, words = gathered.times, gathered.pixels, gathered.words
     filters = op.y.shape[3] // groups
     lone = filters % 2
-    path, slow = slow_channels(op, once=True)
+    path, slow = kit.slow_channels(op, once=True)
     beside = slow.reshape(groups, filters)[:, : filters - lone].reshape(-1, 2).any(axis=1)
     slow_blocks = int(beside.sum()) / groups
     blocks = filters // 2 - slow_blocks
@@ -135,38 +120,42 @@ def _pair_terms(
         "last pixel lone channel": times * odd * lone,
         "last pixel lone channel word": times * odd * lone * words,
         f"block rounded twice{of}": times * runs * blocks * _rounded_twice(op),
-        f"narrow block{of}": times * runs * blocks * is_narrow(op),
-        "narrow last pixel block": times * odd * blocks * is_narrow(op),
+        f"narrow block{of}": times * runs * blocks * kit.is_narrow(op),
+        "narrow last pixel block": times * odd * blocks * kit.is_narrow(op),
     }
 
 
 _S4 = "source/convolution/thimble_columns_s4.h"
-_FOUR_SCALING = defined(_S4, "THIMBLE_FOUR_SCALING")
+_FOUR_SCALING = kit.defined(_S4, "THIMBLE_FOUR_SCALING")
 """Words of the scaling of four channels, after their filters and biases."""
 _ONCE, _PART_ONCE, _TWICE, _ANYHOW = (
-    defined(_S4, f"THIMBLE_ENDS_{how}") for how in ("ONCE", "PART_ONCE", "TWICE", "ANYHOW")
+    kit.defined(_S4, f"THIMBLE_ENDS_{how}") for how in ("ONCE", "PART_ONCE", "TWICE", "ANYHOW")
 )
 """How the sums of four channels end."""
 
 
-def _pack_fours(op: kit.AnyOperator, filters: Int8, ending: Ending, groups: int) -> Int32:
+def _pack_fours(
+    op: kit.AnyOperator, filters: packing.Int8, ending: packing.Ending, groups: int
+) -> kit.Int32:
     whole_blocks = len(filters) // groups // 4
     parts = []
     for own in _groups(len(filters), groups):
-        bias, code = by_blocks(ending.bias[own], 4), ending.code[own]
+        bias, code = packing.by_blocks(ending.bias[own], 4), ending.code[own]
         whole = np.arange(len(bias)) < whole_blocks
-        once = by_blocks(code >= SHIFT_ONCE, 4, fill=1).all(axis=1)
-        quick = whole & (by_blocks(code, 4).min(axis=1) >= 0) & (not is_narrow(op))
+        once = packing.by_blocks(code >= packing.SHIFT_ONCE, 4, fill=1).all(axis=1)
+        quick = whole & (packing.by_blocks(code, 4).min(axis=1) >= 0) & (not kit.is_narrow(op))
         ends = np.where(once, np.where(whole, _ONCE, _PART_ONCE), np.where(quick, _TWICE, _ANYHOW))
         parts.append(
-            joined(
+            packing.joined(
                 [
                     bias[:, ::2],
-                    nibble_turns(filters[own], 4),
+                    packing.nibble_turns(filters[own], 4),
                     bias[:, 1::2],
-                    by_blocks(ending.multiplier[own], 4),
-                    by_blocks(ending.rounding[own], 4),
-                    as_words(by_blocks((code % SHIFT_ONCE).astype(np.uint8), 4)),
+                    packing.by_blocks(ending.multiplier[own], 4),
+                    packing.by_blocks(ending.rounding[own], 4),
+                    packing.as_words(
+                        packing.by_blocks((code % packing.SHIFT_ONCE).astype(np.uint8), 4)
+                    ),
                     ends[:, None],
                 ]
             )
@@ -185,11 +174,11 @@ def _four_terms(
     times, pixels, words = gathered.times, gathered.pixels, gathered.words
     channels = op.y.shape[3] // groups
     pairs, odd, lone = pixels // 2, pixels % 2, channels % 4
-    path, slow = slow_channels(op, once=True)
+    path, slow = kit.slow_channels(op, once=True)
     beside = slow.reshape(groups, channels)[:, : channels - lone].reshape(-1, 4).any(axis=1)
     slow_blocks = int(beside.sum()) / groups
     blocks = -(-channels // 4)
-    narrow = (channels // 4 - slow_blocks) * is_narrow(op)
+    narrow = (channels // 4 - slow_blocks) * kit.is_narrow(op)
     return gathered.terms | {
         "pixel": times * pixels,
         "pair of pixels": times * pairs,
@@ -218,11 +207,11 @@ def _groups(channels: int, groups: int) -> list[slice]:
 
 def _rounded_twice(op: kit.Operator[Convolution]) -> bool:
     """Whether most sums are: TFLite's rounding, of outputs that may be below their zero point."""
-    tflite = op.attributes.rounding is Rounding.TFLITE
+    tflite = op.attributes.rounding is kit.Rounding.TFLITE
     return tflite and op.y.q.zero_point > _LEAST_INT8
 
 
-def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
+def with_window_sums(filters: packing.Int8, weight_zero_point: int) -> packing.Int8:
     """Filters [channels, taps] followed by the lanes that `thimble_sum_columns_s8` multiplies.
 
     Each lane is minus the sum of at most SUMMED_TAPS taps. Times the weights' zero point, the sum
@@ -230,7 +219,7 @@ def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
     """
     if weight_zero_point == 0:
         return filters
-    padded = filled_up(filters, 1, 4)
+    padded = packing.filled_up(filters, 1, 4)
     lanes = 4 * -(-padded.shape[1] // (4 * SUMMED_TAPS))
     factors = np.full((len(filters), lanes), weight_zero_point, np.int8)
     return np.concatenate([padded, factors], axis=1).astype(np.int8)
@@ -239,8 +228,8 @@ def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
 def blocked_kernel(
     op: kit.Operator[Convolution],
     function: str,
-    window: Window,
-    filters: Int8,
+    window: kit.Window,
+    filters: packing.Int8,
     width: Width,
     *,
     form: Callable[[int], Form],
@@ -253,17 +242,19 @@ def blocked_kernel(
     `form` is called with how many windows are expanded at once. With `batches_join` the windows of
     all batches are one run.
     """
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     depth = filters.shape[3]
-    groups, scales = x.shape[3] // depth, scaled(op, filters.reshape(len(filters), -1))
+    groups, scales = x.shape[3] // depth, parts.scaled(op, filters.reshape(len(filters), -1))
 
-    def packed() -> Int32:
+    def packed() -> kit.Int32:
         found, zero_point = scales(), weight_zero_point(weights)
-        clamp = clamp_range(op.attributes.activation, y)
-        ending = block_endings(found, y.q.zero_point, clamp, zero_point, groups, width.lanes)
+        clamp = kit.clamp_range(op.attributes.activation, y)
+        ending = endings.block_endings(
+            found, y.q.zero_point, clamp, zero_point, groups, width.lanes
+        )
         return width.pack(op, found.filters, ending, groups)
 
-    comment = packed_comment(width.filters, weights.shape, function)
+    comment = parts.packed_comment(width.filters, weights.shape, function)
     constants = (kit.Constant("parameters", packed, comment),)
 
     def overlaps(at_once: int) -> tuple[kit.SafeOverlap, ...]:
@@ -277,7 +268,7 @@ def blocked_kernel(
             extents,
             constants=constants,
             scratch_bytes=chosen.scratch_bytes,
-            strided=strided_image(op),
+            strided=parts.strided_image(op),
             calls_with_gaps=chosen.calls,
             find_overlaps=lambda: overlaps(at_once),
             find_terms=lambda: width.terms(op, gathered(), groups, at_once),

@@ -6,11 +6,6 @@ from __future__ import annotations
 
 from toolchain.ops import kit
 from toolchain.ops.convolution.window_f32 import bias_f32, filters_f32, image_f32, reach_f32
-from toolchain.ops.weighted import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-)
 
 
 def float_kernel(
@@ -21,9 +16,9 @@ def float_kernel(
     """
     arguments: dict[str, kit.Argument] = {
         "window": window,
-        "input": kit.Input(INPUT),
-        "filters": kit.Input(WEIGHTS),
-        "bias": kit.Input(BIAS),
+        "input": kit.Input(kit.INPUT),
+        "filters": kit.Input(kit.WEIGHTS),
+        "bias": kit.Input(kit.BIAS),
         "output": kit.Output(0),
     }
     return kit.Kernel(
@@ -33,8 +28,8 @@ def float_kernel(
 
 def _extents(touched: kit.Touched, depthwise: bool) -> kit.Extents:
     call = touched.call
-    read = {INPUT: image_f32(call, "input")}
-    read[WEIGHTS] = filters_f32(call, 1 if depthwise else call["window.depth"])
-    if touched.has(BIAS):
-        read[BIAS] = bias_f32(call)
+    read = {kit.INPUT: image_f32(call, "input")}
+    read[kit.WEIGHTS] = filters_f32(call, 1 if depthwise else call["window.depth"])
+    if touched.has(kit.BIAS):
+        read[kit.BIAS] = bias_f32(call)
     return kit.Extents(read, {0: image_f32(call, "output")}, largest=reach_f32(call))

@@ -10,18 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.common import channel_requantisation
-from toolchain.ops.convolution.kernels.shape import image, input_shape, output_shape, reach, taps
-from toolchain.ops.convolution.structs import conv_shape
+from toolchain.ops.convolution.kernels import shapes
 from toolchain.ops.readers.int16 import bias_of, check_sums, held_by_cmsis_nn, largest_sums
-from toolchain.ops.weighted import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    constant_of,
-)
-from toolchain.ops.window import Window
 
 FAST_TAPS = 512
 """A sum of this many products of int16 and int8 may overflow int32: CMSIS-NN's fast kernels take
@@ -30,8 +22,8 @@ fewer. Its other kernels sum in int64."""
 
 def rows_of(op: kit.AnyOperator) -> NDArray[np.generic]:
     """The weights of an ordinary or transposed convolution, a row each output channel."""
-    weights = op.input(WEIGHTS)
-    return constant_of(weights).reshape(weights.shape[0], -1)
+    weights = op.input(kit.WEIGHTS)
+    return kit.constant_of(weights).reshape(weights.shape[0], -1)
 
 
 def held(op: kit.AnyOperator, rows: NDArray[np.generic]) -> bool:
@@ -43,9 +35,9 @@ def _sums(
     op: kit.AnyOperator, rows: NDArray[np.generic]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The largest magnitude of each channel's sum, and the factor that scales it."""
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     factors = x.q.scale * np.array(weights.q.scales) / y.q.scale
-    bias = bias_of(op, BIAS, len(rows))
+    bias = bias_of(op, kit.BIAS, len(rows))
     return largest_sums(rows.astype(np.int64), bias), np.broadcast_to(factors, len(rows))
 
 
@@ -57,8 +49,8 @@ def per_channel(
     Raises UnsupportedError where LiteRT's scaling of a sum is undefined.
     """
     channels = len(rows)
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
-    bias = bias_of(op, BIAS, channels)
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
+    bias = bias_of(op, kit.BIAS, channels)
     check_sums(op, *_sums(op, rows))
     multiplier, shift = channel_requantisation(x, weights, y, channels)
     wanted = "requantisation factor of each channel, Q0.31"
@@ -75,24 +67,24 @@ def per_channel_bytes(channels: int) -> dict[str, int]:
 
 
 def own_kernel(
-    op: kit.AnyOperator, function: str, window: Window, activation: Activation
+    op: kit.AnyOperator, function: str, window: kit.Window, activation: kit.Activation
 ) -> kit.Kernel:
     """One of Thimble's kernels, which sum in int64: for grouped and for transposed convolutions."""
-    depth = op.input(WEIGHTS).shape[3]
-    call = own_call(op, function, window, activation, depth, kit.Input(WEIGHTS))
+    depth = op.input(kit.WEIGHTS).shape[3]
+    call = own_call(op, function, window, activation, depth, kit.Input(kit.WEIGHTS))
     return kit.Kernel((call,), _extents, constants=per_channel(op, rows_of(op)))
 
 
 def own_call(
     op: kit.AnyOperator,
     function: str,
-    window: Window,
-    activation: Activation,
+    window: kit.Window,
+    activation: kit.Activation,
     depth: int,
     filters: kit.Argument,
 ) -> kit.Call:
     """A call of one of Thimble's kernels. `depth`: the input channels that a filter reads."""
-    low, high = clamp_range(activation, op.y)
+    low, high = kit.clamp_range(activation, op.y)
     scaling = kit.Struct(
         "thimble_conv_s16_scaling",
         {
@@ -106,9 +98,9 @@ def own_call(
     return kit.Call(
         function,
         {
-            "shape": conv_shape(op, window, depth),
+            "shape": parts.conv_shape(op, window, depth),
             "scaling": scaling,
-            "input": kit.Input(INPUT),
+            "input": kit.Input(kit.INPUT),
             "filters": filters,
             "output": kit.Output(0),
         },
@@ -116,12 +108,12 @@ def own_call(
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
-    return own_extents(touched, {WEIGHTS: kit.whole(filter_bytes(touched.call))}, {})
+    return own_extents(touched, {kit.WEIGHTS: kit.whole(filter_bytes(touched.call))}, {})
 
 
 def filter_bytes(call: kit.Call) -> int:
     """Of all filters that a call of Thimble's reads."""
-    return call["shape.output_c"] * taps(call)
+    return call["shape.output_c"] * shapes.taps(call)
 
 
 def own_extents(
@@ -130,9 +122,9 @@ def own_extents(
     """Of a call of Thimble's, whose filters are an input, or one of the constants."""
     call = touched.call
     return kit.Extents(
-        {INPUT: image(input_shape(call), 2), **filters},
-        {0: image(output_shape(call), 2)},
+        {kit.INPUT: shapes.image(shapes.input_shape(call), 2), **filters},
+        {0: shapes.image(shapes.output_shape(call), 2)},
         {**per_channel_bytes(call["shape.output_c"]), **constants},
         0,
-        reach(call),
+        shapes.reach(call),
     )

@@ -9,25 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.kernels.runtime_c import defined
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.convolution import endings, overlaps
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.endings import CODE_ONCE
-from toolchain.ops.convolution.kernels.shape import extents_of_images
-from toolchain.ops.convolution.kernels.walks import (
-    Walk,
-    along_walk,
-    slow_endings,
-    walked_depthwise,
-)
-from toolchain.ops.convolution.kernels.windows import Counts
-from toolchain.ops.convolution.overlaps import line_overlaps
-from toolchain.ops.convolution.packing import Ending, Int8, Scaling, as_words, joined
-from toolchain.ops.terms import is_narrow
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import shapes, walks, windows
 
-LINES = defined("source/convolution/thimble_depthwise_3x3.h", "THIMBLE_LINES")
+LINES = kit.defined("source/convolution/thimble_depthwise_3x3.h", "THIMBLE_LINES")
 """Lines that a window sees."""
 FOUR = 4
 """Pixels that the loops take at a time. A core that guesses at branches is wrong at the end of a
@@ -42,13 +30,13 @@ def line_bytes(columns: int, stride: int) -> int:
 def lines_kernel(
     op: kit.Operator[Convolution],
     function: str,
-    window: Window,
-    walk: Walk,
-    endings: Callable[[], tuple[Scaling, Ending]],
+    window: kit.Window,
+    walk: walks.Walk,
+    endings: Callable[[], tuple[packing.Scaling, packing.Ending]],
     *,
     scratch_bytes: int,
     scratch_touched: Callable[[kit.Call], int],
-    line_terms: Callable[[kit.Call, int, int], Counts],
+    line_terms: Callable[[kit.Call, int, int], windows.Counts],
     bands: int = 1,
     form: str = "",
 ) -> kit.Kernel:
@@ -60,34 +48,34 @@ def lines_kernel(
     """
     transposed = walk.transposed
 
-    def packed() -> Int32:
+    def packed() -> kit.Int32:
         scales, ending = endings()
-        return _packed(along_walk(scales.filters, window, transposed), ending)
+        return _packed(walks.along_walk(scales.filters, window, transposed), ending)
 
     def extents(touched: kit.Touched) -> kit.Extents:
         call = touched.call
-        return extents_of_images(touched, 20 * call["shape.output_c"], scratch_touched(call))
+        return shapes.extents_of_images(touched, 20 * call["shape.output_c"], scratch_touched(call))
 
-    found = walked_depthwise(op, function, walk, packed, scratch_bytes, extents)
+    found = walks.walked_depthwise(op, function, walk, packed, scratch_bytes, extents)
     return replace(
         found,
-        find_overlaps=lambda: line_overlaps(op, window, transposed),
+        find_overlaps=lambda: overlaps.line_overlaps(op, window, transposed),
         find_terms=lambda: _terms(op, found.calls[0], endings()[1], bands, line_terms),
         form=form,
     )
 
 
-def _packed(taps: Int8, ending: Ending) -> Int32:
+def _packed(taps: packing.Int8, ending: packing.Ending) -> kit.Int32:
     """Filters [channels, 9] among what follows their sums."""
     rounding = ending.rounding.astype("<i2").view(np.int8).reshape(-1, 2)
-    return joined(
+    return packing.joined(
         [
             np.stack([ending.bias, ending.multiplier], axis=1),
-            as_words(taps[:, [0, 3, 1, 4]]),
-            as_words(
+            packing.as_words(taps[:, [0, 3, 1, 4]]),
+            packing.as_words(
                 np.stack([taps[:, 6], ending.code.astype(np.int8), taps[:, 7], taps[:, 2]], 1)
             ),
-            as_words(np.concatenate([rounding, taps[:, [5, 8]]], axis=1)),
+            packing.as_words(np.concatenate([rounding, taps[:, [5, 8]]], axis=1)),
         ]
     )
 
@@ -100,13 +88,13 @@ def pairs_of(call: kit.Call) -> int:
 def _terms(
     op: kit.Operator[Convolution],
     call: kit.Call,
-    ending: Ending,
+    ending: packing.Ending,
     bands: int,
-    line_terms: Callable[[kit.Call, int, int], Counts],
+    line_terms: Callable[[kit.Call, int, int], windows.Counts],
 ) -> kit.Terms:
     """Channels end in three ways: rounded once, rounded twice, and by a slow path."""
-    path, slow = slow_endings(op, ending)
-    ends_once = int((ending.code == CODE_ONCE).sum())
+    path, slow = walks.slow_endings(op, ending)
+    ends_once = int((ending.code == endings.CODE_ONCE).sum())
     ends_slowly = int(slow.sum())
     ends_twice = len(slow) - ends_once - ends_slowly
     batches, channels = op.y.shape[0], op.y.shape[3]
@@ -114,13 +102,13 @@ def _terms(
     inside = min(max(2 * pairs_of(call) - call["shape.pad_left"], 0), call["shape.input_w"])
     at = " at stride 2" if call["shape.stride_w"] == 2 else ""
     quick = ends_once + ends_twice
-    terms: Counts = {
+    terms: windows.Counts = {
         "call": 1.0,
         "channel": batches * channels * bands,
         "channel rounded twice": batches * ends_twice * bands,
         "row": batches * quick * out_h,
         "row of several fours": batches * quick * out_h * (out_w >= 2 * FOUR),
-        "narrow four": batches * channels * out_h * out_w / 4 * is_narrow(op),
+        "narrow four": batches * channels * out_h * out_w / 4 * kit.is_narrow(op),
     }
     terms |= line_terms(call, batches * channels, inside)
     for how, count in (("", ends_once), (" rounded twice", ends_twice)):

@@ -6,13 +6,11 @@ from __future__ import annotations
 
 from toolchain.ops import kit
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernels import thimble_convolve_1x1_s8
-from toolchain.ops.convolution.kernels.blocks import FOUR_BITS
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import blocks, thimble_convolve_1x1_s8
 
 FUNCTION = "thimble_convolve_1x1_s4"
 
 
-def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """Of an operator without groups, strides and padding."""
-    return thimble_convolve_1x1_s8.of_width(FUNCTION, FOUR_BITS, op, window)
+    return thimble_convolve_1x1_s8.of_width(FUNCTION, blocks.FOUR_BITS, op, window)

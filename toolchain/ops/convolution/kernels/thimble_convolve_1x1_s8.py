@@ -8,33 +8,25 @@ from __future__ import annotations
 import numpy as np
 
 from toolchain.ops import kit
+from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernel_parts import own_requant
-from toolchain.ops.convolution.kernels.blocks import (
-    EIGHT_BITS,
-    Form,
-    Gathered,
-    Width,
-    blocked_kernel,
-)
-from toolchain.ops.weighted import WEIGHTS, constant_of
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import blocks
 
 FUNCTION = "thimble_convolve_1x1_s8"
 
 
-def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """Of an operator without groups, strides and padding."""
-    return of_width(FUNCTION, EIGHT_BITS, op, window)
+    return of_width(FUNCTION, blocks.EIGHT_BITS, op, window)
 
 
 def of_width(
-    function: str, width: Width, op: kit.Operator[Convolution], window: Window
+    function: str, width: blocks.Width, op: kit.Operator[Convolution], window: kit.Window
 ) -> kit.Kernel:
     """The kernel of weights so wide."""
     x, y = op.x.shape, op.y.shape
 
-    def form(at_once: int) -> Form:
+    def form(at_once: int) -> blocks.Form:
         def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
             lined = bool(input_line or output_line)
             steps = (
@@ -46,7 +38,7 @@ def of_width(
                 "depth": x[3],
                 "channels": y[3],
                 "at_once": at_once,
-                "requant": own_requant(op),
+                "requant": parts.own_requant(op),
                 "input": kit.Input(0, steps=steps[0] if lined else ()),
                 "parameters": kit.Packed("parameters"),
                 "scratch": kit.Scratch(),
@@ -55,17 +47,17 @@ def of_width(
             loops = (kit.Loop("y", y[1]),) if lined else ()
             return (kit.Call(function, arguments, loops),)
 
-        return Form(calls, 2 * at_once * x[3])
+        return blocks.Form(calls, 2 * at_once * x[3])
 
-    def gathered() -> Gathered:
+    def gathered() -> blocks.Gathered:
         pixels, words = y[0] * y[1] * y[2], -(-x[3] // 4)
-        return Gathered({"call": 1.0, "gathered words": pixels * words}, 1, pixels, words)
+        return blocks.Gathered({"call": 1.0, "gathered words": pixels * words}, 1, pixels, words)
 
-    return blocked_kernel(
+    return blocks.blocked_kernel(
         op,
         function,
         window,
-        constant_of(op.input(WEIGHTS)).astype(np.int8, copy=False),
+        kit.constant_of(op.input(kit.WEIGHTS)).astype(np.int8, copy=False),
         width,
         form=form,
         gathered=gathered,
@@ -74,7 +66,7 @@ def of_width(
     )
 
 
-def _extents(touched: kit.Touched, width: Width) -> kit.Extents:
+def _extents(touched: kit.Touched, width: blocks.Width) -> kit.Extents:
     call = touched.call
     pixels, depth, channels = call["pixels"], call["depth"], call["channels"]
     constants = {"parameters": width.parameter_bytes(channels, depth)}

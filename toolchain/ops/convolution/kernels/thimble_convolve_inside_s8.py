@@ -10,31 +10,27 @@ import math
 import numpy as np
 
 from toolchain.ops import kit
+from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernel_parts import own_requant
-from toolchain.ops.convolution.kernels.blocks import EIGHT_BITS, Form, Width, blocked_kernel
-from toolchain.ops.convolution.kernels.shape import image
+from toolchain.ops.convolution.kernels import blocks, shapes
 from toolchain.ops.convolution.kernels.thimble_convolve_s8 import gathered_windows
-from toolchain.ops.convolution.structs import own_arguments
-from toolchain.ops.weighted import WEIGHTS, constant_of
-from toolchain.ops.window import Window
 
 FUNCTION = "thimble_convolve_inside_s8"
 
 
-def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """Of one image, without groups and padding."""
-    return of_width(FUNCTION, EIGHT_BITS, op, window)
+    return of_width(FUNCTION, blocks.EIGHT_BITS, op, window)
 
 
 def of_width(
-    function: str, width: Width, op: kit.Operator[Convolution], window: Window
+    function: str, width: blocks.Width, op: kit.Operator[Convolution], window: kit.Window
 ) -> kit.Kernel:
     """The kernel of weights so wide."""
     x, y = op.x.shape, op.y.shape
     row_bytes = window.kernel[1] * x[3]
 
-    def form(at_once: int) -> Form:
+    def form(at_once: int) -> blocks.Form:
         def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
             line = input_line or x[2] * x[3]
             shape: dict[str, kit.Argument] = {
@@ -50,15 +46,15 @@ def of_width(
                 "at_once": at_once,
             }
             struct = kit.Struct("thimble_inside_shape", shape)
-            return (kit.Call(function, own_arguments(struct, own_requant(op))),)
+            return (kit.Call(function, parts.own_arguments(struct, parts.own_requant(op))),)
 
-        return Form(calls, 2 * at_once * window.kernel[0] * row_bytes)
+        return blocks.Form(calls, 2 * at_once * window.kernel[0] * row_bytes)
 
-    return blocked_kernel(
+    return blocks.blocked_kernel(
         op,
         function,
         window,
-        constant_of(op.input(WEIGHTS)).astype(np.int8, copy=False),
+        kit.constant_of(op.input(kit.WEIGHTS)).astype(np.int8, copy=False),
         width,
         form=form,
         gathered=lambda: gathered_windows(op, window, x[3]),
@@ -66,7 +62,7 @@ def of_width(
     )
 
 
-def _extents(touched: kit.Touched, width: Width) -> kit.Extents:
+def _extents(touched: kit.Touched, width: blocks.Width) -> kit.Extents:
     call = touched.call
     shape = {
         name: call[f"shape.{name}"]
@@ -82,7 +78,7 @@ def _extents(touched: kit.Touched, width: Width) -> kit.Extents:
     one = (1, shape["output_h"], shape["output_w"], shape["output_c"])
     return kit.Extents(
         {0: kit.Extent(0, run, line, down // line + 1)},
-        {0: image(one, line=touched.output_line)},
+        {0: shapes.image(one, line=touched.output_line)},
         {"parameters": width.parameter_bytes(shape["output_c"], taps)},
         2 * call["shape.at_once"] * taps,
         largest=shape["output_h"] * steps["line_step"] + shape["kernel_h"] * steps["row_step"],

@@ -8,28 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.convolution import overlaps, parts
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernel_parts import (
-    own_requant,
-    packed_comment,
-    scaled,
-    strided_image,
-)
-from toolchain.ops.convolution.kernels.shape import extents_of_images, taps
-from toolchain.ops.convolution.kernels.windows import walked
-from toolchain.ops.convolution.overlaps import gathered_overlap
-from toolchain.ops.convolution.packing import (
-    Int8,
-    Scaling,
-    as_words,
-    by_blocks,
-    filled_up,
-)
-from toolchain.ops.convolution.structs import conv_shape, own_arguments
-from toolchain.ops.terms import is_narrow, slow_channels
-from toolchain.ops.weighted import WEIGHTS, constant_of
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import shapes, windows
 
 FUNCTION = "thimble_convolve_packed_s8"
 LARGEST_SUM, MOST_TAPS = 255, 9
@@ -38,31 +20,31 @@ _HEAD_WORDS = 9
 """Of a block: biases, multipliers and shift codes."""
 
 
-def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """Of an operator without groups and a zero point of its weights."""
-    weights = op.input(WEIGHTS)
+    weights = op.input(kit.WEIGHTS)
     channels, height, width, depth = weights.shape
-    filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
-    scales = scaled(op, filters)
+    filters = kit.constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
+    scales = parts.scaled(op, filters)
 
     def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
-        shape = conv_shape(op, window, depth, lines=(input_line, output_line))
-        return (kit.Call(FUNCTION, own_arguments(shape, own_requant(op))),)
+        shape = parts.conv_shape(op, window, depth, lines=(input_line, output_line))
+        return (kit.Call(FUNCTION, parts.own_arguments(shape, parts.own_requant(op))),)
 
-    comment = packed_comment("filters", weights.shape, FUNCTION)
+    comment = parts.packed_comment("filters", weights.shape, FUNCTION)
     return kit.Kernel(
         calls(0, 0),
         _extents,
         constants=(kit.Constant("parameters", lambda: _packed(scales()), comment),),
         scratch_bytes=8 * height * width * depth + kit.round_up(depth, 4),
-        strided=strided_image(op),
+        strided=parts.strided_image(op),
         calls_with_gaps=calls,
-        find_overlaps=lambda: gathered_overlap(op, window, 4),
+        find_overlaps=lambda: overlaps.gathered_overlap(op, window, 4),
         find_terms=lambda: _terms(op, window, filters),
     )
 
 
-def runs_of(filters: Int8) -> tuple[int, ...]:
+def runs_of(filters: packing.Int8) -> tuple[int, ...]:
     """Where the runs of at most four channels [channels, taps] end: no sum of a channel's
     magnitudes in a run exceeds LARGEST_SUM.
     """
@@ -76,15 +58,15 @@ def runs_of(filters: Int8) -> tuple[int, ...]:
     return tuple(ends[1:])
 
 
-def _packed(scales: Scaling) -> Int32:
-    biases, multipliers = by_blocks(scales.bias, 4), by_blocks(scales.multiplier, 4)
-    codes = as_words(by_blocks(scales.code, 4))
-    filters = filled_up(scales.filters, 0, 4).reshape(-1, 4, scales.filters.shape[1])
+def _packed(scales: packing.Scaling) -> kit.Int32:
+    biases, multipliers = packing.by_blocks(scales.bias, 4), packing.by_blocks(scales.multiplier, 4)
+    codes = packing.as_words(packing.by_blocks(scales.code, 4))
+    filters = packing.filled_up(scales.filters, 0, 4).reshape(-1, 4, scales.filters.shape[1])
     parts = []
     for block, own in enumerate(filters.astype(np.int8)):
         ends = runs_of(own)
         parts += [biases[block], multipliers[block], codes[block]]
-        words = as_words(np.ascontiguousarray(own.T))[:, 0]
+        words = packing.as_words(np.ascontiguousarray(own.T))[:, 0]
         for begin, end in zip((0, *ends), ends, strict=False):
             parts += [words[begin : begin + 1], [end - begin - 1], words[begin + 1 : end]]
     return np.concatenate(parts).astype(np.int32)
@@ -93,8 +75,10 @@ def _packed(scales: Scaling) -> Int32:
 def _extents(touched: kit.Touched) -> kit.Extents:
     """The parameters say themselves how long they are."""
     call = touched.call
-    words = _packed_words(touched.constants["parameters"], call["shape.output_c"], taps(call))
-    return extents_of_images(touched, 4 * words, 8 * taps(call) + call["shape.depth"])
+    words = _packed_words(
+        touched.constants["parameters"], call["shape.output_c"], shapes.taps(call)
+    )
+    return shapes.extents_of_images(touched, 4 * words, 8 * shapes.taps(call) + call["shape.depth"])
 
 
 def _packed_words(parameters: NDArray[np.generic], channels: int, taps: int) -> int:
@@ -110,21 +94,21 @@ def _packed_words(parameters: NDArray[np.generic], channels: int, taps: int) -> 
     return at
 
 
-def _terms(op: kit.AnyOperator, window: Window, filters: Int8) -> kit.Terms:
+def _terms(op: kit.AnyOperator, window: kit.Window, filters: packing.Int8) -> kit.Terms:
     """Of `filters` [channels, taps] there are as many runs as the largest sum of magnitudes in a
     block needs, and as the longest runs leave; more than these where sums do not come out even.
     """
     batches, out_h, out_w, channels = op.y.shape
-    taps, depth = filters.shape[1], op.input(WEIGHTS).shape[3]
+    taps, depth = filters.shape[1], op.input(kit.WEIGHTS).shape[3]
     sums = np.abs(filters.astype(np.int16)).sum(axis=1, dtype=np.int64)
     largest = np.maximum.reduceat(sums, np.arange(0, channels, 4))
     runs = float(np.maximum(largest / LARGEST_SUM, taps / MOST_TAPS).sum())
     fours = batches * -(-out_h * out_w // 4)
     outputs = batches * out_h * out_w * channels
     blocks = -(-channels // 4)
-    path, slow = slow_channels(op)
+    path, slow = kit.slow_channels(op)
     slow_outputs = batches * out_h * out_w * int(slow.sum())
-    rows, columns = walked(op, window)
+    rows, columns = windows.walked(op, window)
     whole_rows = window.dilation[1] == 1 or window.kernel[1] == 1
     whole = columns.whole * rows.taps if whole_rows else 0
     pieces = whole + (rows.windows * columns.windows * window.kernel[0] - whole) * window.kernel[1]
@@ -139,5 +123,5 @@ def _terms(op: kit.AnyOperator, window: Window, filters: Int8) -> kit.Terms:
         "block tap": fours * blocks * taps,
         "output": outputs - slow_outputs,
         f"{path} output": slow_outputs,
-        "narrow output": outputs * is_narrow(op),
+        "narrow output": outputs * kit.is_narrow(op),
     }

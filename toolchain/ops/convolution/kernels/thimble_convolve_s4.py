@@ -5,15 +5,13 @@ windows.
 from __future__ import annotations
 
 from toolchain.ops import kit
+from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernels import thimble_convolve_s8
-from toolchain.ops.convolution.kernels.blocks import FOUR_BITS
-from toolchain.ops.convolution.packing import Int8
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import blocks, thimble_convolve_s8
 
 FUNCTION = "thimble_convolve_s4"
 
 
-def kernel(op: kit.Operator[Convolution], window: Window, filters: Int8) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window, filters: packing.Int8) -> kit.Kernel:
     """`filters` are [channels, height, width, depth], and fit four bits."""
-    return thimble_convolve_s8.of_width(FUNCTION, FOUR_BITS, op, window, filters)
+    return thimble_convolve_s8.of_width(FUNCTION, blocks.FOUR_BITS, op, window, filters)

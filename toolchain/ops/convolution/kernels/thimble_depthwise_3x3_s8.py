@@ -7,31 +7,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from toolchain.ops import kit
+from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernels.lines_3x3 import (
-    FOUR,
-    LINES,
-    line_bytes,
-    lines_kernel,
-    pairs_of,
-)
-from toolchain.ops.convolution.kernels.walks import Walk
-from toolchain.ops.convolution.kernels.windows import Counts
-from toolchain.ops.convolution.packing import Ending, Scaling
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import lines_3x3, walks, windows
 
 FUNCTION = "thimble_depthwise_3x3_s8"
 
 
 def kernel(
-    op: kit.Operator[Convolution], window: Window, endings: Callable[[], tuple[Scaling, Ending]]
+    op: kit.Operator[Convolution],
+    window: kit.Window,
+    endings: Callable[[], tuple[packing.Scaling, packing.Ending]],
 ) -> kit.Kernel:
     """`endings` is as in `lines_kernel`."""
-    return lines_kernel(
+    return lines_3x3.lines_kernel(
         op,
         FUNCTION,
         window,
-        Walk(window, 1),
+        walks.Walk(window, 1),
         endings,
         scratch_bytes=scratch_bytes(op.y.shape[2], window.stride[1]),
         scratch_touched=lambda call: scratch_bytes(call["shape.output_w"], call["shape.stride_w"]),
@@ -41,23 +34,23 @@ def kernel(
 
 def scratch_bytes(columns: int, stride: int) -> int:
     """Of three lines."""
-    return LINES * line_bytes(columns, stride)
+    return lines_3x3.LINES * lines_3x3.line_bytes(columns, stride)
 
 
-def _line_terms(call: kit.Call, channels: int, inside: int) -> Counts:
-    odd, pairs = call["shape.pad_left"] % 2 if inside else 0, pairs_of(call)
+def _line_terms(call: kit.Call, channels: int, inside: int) -> windows.Counts:
+    odd, pairs = call["shape.pad_left"] % 2 if inside else 0, lines_3x3.pairs_of(call)
     tops = (
         row * call["shape.stride_h"] - call["shape.pad_top"]
         for row in range(call["shape.output_h"])
     )
-    seen = {top + row for top in tops for row in range(LINES)}
+    seen = {top + row for top in tops for row in range(lines_3x3.LINES)}
     lines = sum(0 <= row < call["shape.input_h"] for row in seen)
     blank = len(seen) - lines
     rest = inside - odd
     return {
-        "first blank": LINES * pairs,
+        "first blank": lines_3x3.LINES * pairs,
         "line": channels * lines,
-        "line of several fours": channels * lines * (rest >= 2 * FOUR),
+        "line of several fours": channels * lines * (rest >= 2 * lines_3x3.FOUR),
         "line four": channels * lines * (rest // 4),
         "line two": channels * lines * (rest % 4 // 2),
         "line one": channels * lines * (rest % 2 + odd),

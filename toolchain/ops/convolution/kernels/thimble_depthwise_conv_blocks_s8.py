@@ -9,65 +9,52 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.kernels.runtime_c import defined
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.convolution import overlaps
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernels.shape import extents_of_images
-from toolchain.ops.convolution.kernels.walks import (
-    Walk,
-    ended,
-    raised,
-    slow_endings,
-    waiting_rows,
-    walked_depthwise,
-)
-from toolchain.ops.convolution.kernels.windows import Counts, walked
-from toolchain.ops.convolution.overlaps import channel_block_overlaps
-from toolchain.ops.convolution.packing import Ending, Int8, as_words, joined
-from toolchain.ops.terms import is_narrow
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import shapes, walks, windows
 
 FUNCTION = "thimble_depthwise_conv_blocks_s8"
-_EDGE_OUTPUTS = defined(f"source/convolution/{FUNCTION}.c", "EDGE_OUTPUTS")
+_EDGE_OUTPUTS = kit.defined(f"source/convolution/{FUNCTION}.c", "EDGE_OUTPUTS")
 """Outputs at an edge whose windows are gathered together."""
 
 
-def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """Of a multiple of four channels with one filter each, without a zero point of weights."""
     y, (height, width) = op.y, window.kernel
-    band = waiting_rows(y.shape[1], window)
+    band = walks.waiting_rows(y.shape[1], window)
     seen = (min(y.shape[2], _EDGE_OUTPUTS) - 1) * window.stride[1] + window.extent[1]
-    endings = ended(op, raised)
+    endings = walks.ended(op, walks.raised)
 
-    def packed() -> Int32:
+    def packed() -> kit.Int32:
         scales, ending = endings()
         return _packed(scales.filters, ending)
 
-    found = walked_depthwise(
+    found = walks.walked_depthwise(
         op,
         FUNCTION,
-        Walk(window, band),
+        walks.Walk(window, band),
         packed,
         64 + 8 * height * width + 4 * height * seen + 4 * band * y.shape[2],
         _extents,
     )
     return replace(
         found,
-        find_overlaps=lambda: channel_block_overlaps(op, window, band),
+        find_overlaps=lambda: overlaps.channel_block_overlaps(op, window, band),
         find_terms=lambda: _terms(op, window, endings()[1]),
     )
 
 
-def _packed(filters: Int8, ending: Ending) -> Int32:
+def _packed(filters: packing.Int8, ending: packing.Ending) -> kit.Int32:
     blocks = filters.reshape(-1, 4, filters.shape[1]).transpose(0, 2, 1)
-    return joined(
+    return packing.joined(
         [
             ending.bias.reshape(-1, 4),
             ending.multiplier.reshape(-1, 4),
-            as_words(ending.code.astype(np.int8).reshape(-1, 4)),
+            packing.as_words(ending.code.astype(np.int8).reshape(-1, 4)),
             ending.rounding.reshape(-1, 4),
-            as_words(blocks).reshape(len(blocks), -1),
+            packing.as_words(blocks).reshape(len(blocks), -1),
         ]
     )
 
@@ -80,23 +67,23 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     seen += (call["shape.kernel_w"] - 1) * call["shape.dilation_w"] + 1
     scratch = 64 + 8 * taps + 4 * call["shape.kernel_h"] * seen
     scratch += 4 * call["shape.band"] * call["shape.output_w"]
-    return extents_of_images(touched, parameters, scratch)
+    return shapes.extents_of_images(touched, parameters, scratch)
 
 
-def _terms(op: kit.Operator[Convolution], window: Window, ending: Ending) -> kit.Terms:
+def _terms(op: kit.Operator[Convolution], window: kit.Window, ending: packing.Ending) -> kit.Terms:
     batches, out_h, out_w, channels = op.y.shape
     (kernel_h, kernel_w), stride_w = window.kernel, window.stride[1]
-    rows, columns = walked(op, window)
+    rows, columns = windows.walked(op, window)
     whole = rows.whole if columns.whole else 0
     left = min(-(-window.padding.left // stride_w), out_w)
     sides = (left, out_w - left - columns.whole)
     edge = whole * sum(sides) + (out_h - whole) * out_w
     runs = whole * sum(-(-side // 4) for side in sides) + (out_h - whole) * -(-out_w // 4)
     each = batches * channels // 4
-    path, slow = slow_endings(op, ending)
+    path, slow = walks.slow_endings(op, ending)
     slow_outputs = batches * out_h * out_w * int(slow.reshape(-1, 4).any(axis=1).sum())
     outputs = each * out_h * out_w
-    terms: Counts = {
+    terms: windows.Counts = {
         "call": 1.0,
         "four channels": each,
         "tap": each * kernel_h * kernel_w,
@@ -107,7 +94,7 @@ def _terms(op: kit.Operator[Convolution], window: Window, ending: Ending) -> kit
         "gathered pixel": each
         * kernel_h
         * (edge * stride_w + runs * (window.extent[1] - stride_w)),
-        "narrow four": outputs * is_narrow(op),
+        "narrow four": outputs * kit.is_narrow(op),
     }
     terms[f"{path} output"] = slow_outputs
     terms[f"{path} tap"] = slow_outputs * kernel_h * kernel_w

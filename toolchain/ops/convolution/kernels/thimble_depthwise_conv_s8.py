@@ -9,87 +9,74 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.convolution import overlaps, parts
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernels.shape import extents_of_images
-from toolchain.ops.convolution.kernels.walks import (
-    Walk,
-    along_walk,
-    ended,
-    raised,
-    slow_endings,
-    walked_depthwise,
-)
-from toolchain.ops.convolution.kernels.windows import Counts
-from toolchain.ops.convolution.overlaps import line_overlaps
-from toolchain.ops.convolution.packing import Ending, Int8, as_words, filled_up, joined
-from toolchain.ops.convolution.structs import transposed_window
-from toolchain.ops.terms import is_narrow
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import shapes, walks, windows
 
 FUNCTION = "thimble_depthwise_conv_s8"
 _BAND_BYTES = 640
 """Scratch in bytes that it may always take; one output row may need more."""
 
 
-def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """Rows and columns change places where that makes the rows the longer."""
-    (height, width), endings = window.kernel, ended(op, raised)
+    (height, width), endings = window.kernel, walks.ended(op, walks.raised)
     _, rows, columns, _ = op.y.shape
     walked, transposed = window, (rows, height) > (columns, width)
     if transposed:
-        walked, rows, columns = transposed_window(window), columns, rows
+        walked, rows, columns = parts.transposed_window(window), columns, rows
     band, line = _band(walked, rows, columns), _line(walked, columns)
 
-    def packed() -> Int32:
+    def packed() -> kit.Int32:
         scales, ending = endings()
-        return _packed(along_walk(scales.filters, window, transposed), ending)
+        return _packed(walks.along_walk(scales.filters, window, transposed), ending)
 
-    found = walked_depthwise(
+    found = walks.walked_depthwise(
         op,
         FUNCTION,
-        Walk(walked, band, transposed),
+        walks.Walk(walked, band, transposed),
         packed,
         _line_bytes(walked, columns, band),
         _extents,
     )
     return replace(
         found,
-        find_overlaps=lambda: line_overlaps(op, window, transposed),
+        find_overlaps=lambda: overlaps.line_overlaps(op, window, transposed),
         find_terms=lambda: _terms(op, found.calls[0], line, endings()[1]),
     )
 
 
-def _band(window: Window, rows: int, columns: int) -> int:
+def _band(window: kit.Window, rows: int, columns: int) -> int:
     """Output rows that are computed at a time."""
     one, two = (_line_bytes(window, columns, band) for band in (1, 2))
     return max(min(1 + (_BAND_BYTES - one) // (two - one), rows), 1)
 
 
-def _line(window: Window, columns: int) -> int:
+def _line(window: kit.Window, columns: int) -> int:
     """int16 values of an image line in scratch."""
     outputs = kit.round_up(columns, 4) if window.stride[1] == 1 else columns
     return kit.round_up((outputs - 1) * window.stride[1] + window.extent[1], 2) + 2
 
 
-def _line_bytes(window: Window, columns: int, band: int) -> int:
+def _line_bytes(window: kit.Window, columns: int, band: int) -> int:
     """Scratch of a band of output rows."""
     lines = (band - 1) * window.stride[0] + window.extent[0]
     taps = 4 * window.kernel[0] * (window.kernel[1] // 2 + 1)
     return 2 * (lines * _line(window, columns) + taps) + 4 * (band * columns + 1)
 
 
-def _packed(filters: Int8, ending: Ending) -> Int32:
+def _packed(filters: packing.Int8, ending: packing.Ending) -> kit.Int32:
     taps = np.concatenate([ending.code.astype(np.int8)[:, None], filters], axis=1)
     heads = np.stack([ending.bias, ending.multiplier, ending.rounding], axis=1)
-    return joined([heads, as_words(filled_up(taps, 1, 4))])
+    return packing.joined([heads, packing.as_words(packing.filled_up(taps, 1, 4))])
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     taps = call["shape.kernel_h"] * call["shape.kernel_w"]
     parameters = 4 * call["shape.output_c"] * (3 + -(-(1 + taps) // 4))
-    return extents_of_images(touched, parameters, _lines_scratch(call))
+    return shapes.extents_of_images(touched, parameters, _lines_scratch(call))
 
 
 def _lines_scratch(call: kit.Call) -> int:
@@ -106,7 +93,9 @@ def _lines_scratch(call: kit.Call) -> int:
     return 2 * (lines * line + taps) + 4 * (band * columns + 1)
 
 
-def _terms(op: kit.Operator[Convolution], call: kit.Call, line: int, ending: Ending) -> kit.Terms:
+def _terms(
+    op: kit.Operator[Convolution], call: kit.Call, line: int, ending: packing.Ending
+) -> kit.Terms:
     """`line` is the length of an image row in scratch, in int16 values."""
     batches, channels = op.y.shape[0], op.y.shape[3]
     in_h, in_w = call["shape.input_h"], call["shape.input_w"]
@@ -130,10 +119,10 @@ def _terms(op: kit.Operator[Convolution], call: kit.Call, line: int, ending: End
     before = min(pad_left, line)
     inside = min(max(line - before, 0), in_w)
     each = batches * channels
-    path, slow = slow_endings(op, ending)
+    path, slow = walks.slow_endings(op, ending)
     slow_outputs = batches * out_h * out_w * int(slow.sum())
     outputs = each * out_h * out_w - slow_outputs
-    terms: Counts = {
+    terms: windows.Counts = {
         "call": 1.0,
         "channel": each,
         "band": each * bands,
@@ -145,7 +134,7 @@ def _terms(op: kit.Operator[Convolution], call: kit.Call, line: int, ending: End
         "line blank": each * image_lines * (line - inside),
         "blank line": each * (lines - image_lines),
         "blank line pixel": each * (lines - image_lines) * line,
-        "narrow four": each * out_h * out_w / 4 * is_narrow(op),
+        "narrow four": each * out_h * out_w / 4 * kit.is_narrow(op),
         "output": outputs,
         f"{path} output": slow_outputs,
     }

@@ -6,54 +6,45 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from toolchain.kernels.runtime_c import defined
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.convolution import overlaps, parts
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernel_parts import own_lane_endings, scaled
-from toolchain.ops.convolution.kernels.lanes import LANE_SCALING, ending_terms, lane_scaling
-from toolchain.ops.convolution.kernels.shape import extents_of_images
-from toolchain.ops.convolution.kernels.walks import (
-    Walk,
-    channel_filters,
-    waiting_rows,
-    walked_depthwise,
-)
-from toolchain.ops.convolution.overlaps import channel_block_overlaps
-from toolchain.ops.convolution.packing import Ending, Int8, as_words, joined
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import lanes, shapes, walks
 
 FUNCTION = "thimble_depthwise_lanes_s8"
-_TOGETHER = defined(f"source/convolution/{FUNCTION}.c", "TOGETHER")
+_TOGETHER = kit.defined(f"source/convolution/{FUNCTION}.c", "TOGETHER")
 """Outputs of a row that are computed together."""
 
 
-def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """Of a multiple of four channels with one filter each, without dilation and zero point of
     weights.
     """
     y = op.y
-    band, columns = waiting_rows(y.shape[1], window), max(y.shape[2], _TOGETHER)
+    band, columns = walks.waiting_rows(y.shape[1], window), max(y.shape[2], _TOGETHER)
     seen = (columns - 1) * window.stride[1] + window.kernel[1]
-    scales = scaled(op, channel_filters(op))
+    scales = parts.scaled(op, walks.channel_filters(op))
 
-    def packed() -> Int32:
+    def packed() -> kit.Int32:
         found = scales()
-        return _packed(found.filters, own_lane_endings(op, found))
+        return _packed(found.filters, parts.own_lane_endings(op, found))
 
     scratch = 4 * (window.kernel[0] * seen + band * columns)
-    walk = Walk(window, band)
+    walk = walks.Walk(window, band)
     return replace(
-        walked_depthwise(op, FUNCTION, walk, packed, scratch, _extents),
-        find_overlaps=lambda: channel_block_overlaps(op, window, band),
+        walks.walked_depthwise(op, FUNCTION, walk, packed, scratch, _extents),
+        find_overlaps=lambda: overlaps.channel_block_overlaps(op, window, band),
         find_terms=lambda: _terms(op, window),
     )
 
 
-def _packed(filters: Int8, ending: Ending) -> Int32:
+def _packed(filters: packing.Int8, ending: packing.Ending) -> kit.Int32:
     """`filters` are [channels, taps]."""
     blocks = filters.reshape(-1, 4, filters.shape[1]).transpose(0, 2, 1)
-    return joined([lane_scaling(ending), as_words(blocks).reshape(len(blocks), -1)])
+    return packing.joined(
+        [lanes.lane_scaling(ending), packing.as_words(blocks).reshape(len(blocks), -1)]
+    )
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
@@ -62,10 +53,12 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     columns = max(call["shape.output_w"], _TOGETHER)
     seen = (columns - 1) * call["shape.stride_w"] + call["shape.kernel_w"]
     scratch = 4 * (call["shape.kernel_h"] * seen + call["shape.band"] * columns)
-    return extents_of_images(touched, call["shape.output_c"] * (LANE_SCALING + taps), scratch)
+    return shapes.extents_of_images(
+        touched, call["shape.output_c"] * (lanes.LANE_SCALING + taps), scratch
+    )
 
 
-def _terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
+def _terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
     batches, out_h, out_w, channels = op.y.shape
     (kernel_h, kernel_w), stride = window.kernel, window.stride
     blocks = batches * channels // 4
@@ -81,5 +74,5 @@ def _terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
         "four": fours,
         "four row": fours * kernel_h,
         "four tap": fours * kernel_h * kernel_w,
-        **ending_terms(op, batches * out_h * out_w),
+        **lanes.ending_terms(op, batches * out_h * out_w),
     }

@@ -6,52 +6,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from toolchain.kernels.runtime_c import defined
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.convolution import overlaps, parts
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernel_parts import own_lane_endings, scaled
-from toolchain.ops.convolution.kernels.lanes import LANE_SCALING, ending_terms, lane_scaling
-from toolchain.ops.convolution.kernels.shape import extents_of_images
-from toolchain.ops.convolution.kernels.walks import (
-    Walk,
-    channel_filters,
-    waiting_rows,
-    walked_depthwise,
-)
-from toolchain.ops.convolution.overlaps import channel_block_overlaps
-from toolchain.ops.convolution.packing import Ending, Int8, as_words, filled_up, joined
-from toolchain.ops.weighted import INPUT
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import lanes, shapes, walks
 
 FUNCTION = "thimble_depthwise_windows_lanes_s8"
 _SOURCE = f"source/convolution/{FUNCTION}.c"
-SIDE = defined(_SOURCE, "SIDE")
+SIDE = kit.defined(_SOURCE, "SIDE")
 """Rows and columns of the largest window."""
-_STRIP = defined(_SOURCE, "STRIP")
+_STRIP = kit.defined(_SOURCE, "STRIP")
 """Outputs of a row that are computed from the same columns."""
 
 
-def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """Of a multiple of four channels with one filter each, without dilation and zero point of
     weights.
     """
     y = op.y
-    band, columns = waiting_rows(y.shape[1], window), y.shape[2]
+    band, columns = walks.waiting_rows(y.shape[1], window), y.shape[2]
     at_once = _rows_at_once(window.kernel[0], window.stride[0])
-    scales = scaled(op, channel_filters(op))
+    scales = parts.scaled(op, walks.channel_filters(op))
 
-    def packed() -> Int32:
+    def packed() -> kit.Int32:
         found = scales()
-        ending = own_lane_endings(op, found)
+        ending = parts.own_lane_endings(op, found)
         return _packed(found.filters.reshape(-1, *window.kernel), ending)
 
     scratch = _column_bytes(columns, window.stride[1]) + 4 * columns * (band + at_once - 1)
-    walk = Walk(window, band)
+    walk = walks.Walk(window, band)
     return replace(
-        walked_depthwise(op, FUNCTION, walk, packed, scratch, _extents),
-        at_words=frozenset((op.op.inputs[INPUT], op.op.outputs[0])),
-        find_overlaps=lambda: channel_block_overlaps(op, window, band),
+        walks.walked_depthwise(op, FUNCTION, walk, packed, scratch, _extents),
+        at_words=frozenset((op.x.name, op.y.name)),
+        find_overlaps=lambda: overlaps.channel_block_overlaps(op, window, band),
         find_terms=lambda: _terms(op, window, at_once),
     )
 
@@ -67,22 +55,22 @@ def _column_bytes(columns: int, stride: int) -> int:
     return 4 * SIDE * kit.round_up(seen, SIDE)
 
 
-def _packed(filters: Int8, ending: Ending) -> Int32:
+def _packed(filters: packing.Int8, ending: packing.Ending) -> kit.Int32:
     """`filters` are [channels, rows, columns], and their columns become words."""
-    columns = as_words(filled_up(filters.transpose(0, 2, 1), 2, 4))
-    return joined([lane_scaling(ending), columns.reshape(len(filters) // 4, -1)])
+    columns = packing.as_words(packing.filled_up(filters.transpose(0, 2, 1), 2, 4))
+    return packing.joined([lanes.lane_scaling(ending), columns.reshape(len(filters) // 4, -1)])
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
-    parameters = call["shape.output_c"] * (LANE_SCALING + SIDE * call["shape.kernel_w"])
+    parameters = call["shape.output_c"] * (lanes.LANE_SCALING + SIDE * call["shape.kernel_w"])
     at_once = _rows_at_once(call["shape.kernel_h"], call["shape.stride_h"])
     scratch = _column_bytes(call["shape.output_w"], call["shape.stride_w"])
     scratch += 4 * call["shape.output_w"] * (call["shape.band"] + at_once - 1)
-    return extents_of_images(touched, parameters, scratch)
+    return shapes.extents_of_images(touched, parameters, scratch)
 
 
-def _terms(op: kit.AnyOperator, window: Window, at_once: int) -> kit.Terms:
+def _terms(op: kit.AnyOperator, window: kit.Window, at_once: int) -> kit.Terms:
     """`at_once` rows of strips are computed together."""
     batches, out_h, out_w, channels = op.y.shape
     width, stride, left = op.x.shape[2], window.stride, window.padding.left
@@ -108,5 +96,5 @@ def _terms(op: kit.AnyOperator, window: Window, at_once: int) -> kit.Terms:
         "window": 4 * blocks * out_w * (turns - pairs),
         "two windows": 4 * blocks * out_w * pairs,
         "output": blocks * out_h * out_w,
-        **ending_terms(op, batches * out_h * out_w),
+        **lanes.ending_terms(op, batches * out_h * out_w),
     }

@@ -5,28 +5,20 @@ words; two pixels and two channels at a time.
 from __future__ import annotations
 
 from toolchain.ops import kit
-from toolchain.ops.convolution.kernels.sums import (
-    extents_of_sums,
-    pack_pairs,
-    pair_bytes,
-    pair_terms,
-    sums_kernel,
-)
+from toolchain.ops.convolution.kernels import partial_sums
 from toolchain.ops.convolution.kernels.thimble_convolve_s8 import column_bytes
-from toolchain.ops.weighted import INPUT
-from toolchain.ops.window import Window
 
 FUNCTION = "thimble_partial_conv_1x1_s8"
 
 
-def kernel(op: kit.AnyOperator, window: Window) -> kit.Kernel:
+def kernel(op: kit.AnyOperator, window: kit.Window) -> kit.Kernel:
     """Of a window of one pixel, without strides and padding."""
-    depth, y = op.input(INPUT).shape[3], op.y.shape
-    return sums_kernel(
+    depth, y = op.input(kit.INPUT).shape[3], op.y.shape
+    return partial_sums.sums_kernel(
         op,
         FUNCTION,
         {"pixels": y[0] * y[1] * y[2], "depth": depth, "channels": y[3]},
-        pack=pack_pairs,
+        pack=partial_sums.pack_pairs,
         scratch_bytes=column_bytes(window.kernel, depth, 2),
         extents=_extents,
         terms=lambda: _terms(op),
@@ -36,11 +28,15 @@ def kernel(op: kit.AnyOperator, window: Window) -> kit.Kernel:
 def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     pixels, depth, channels = call["pixels"], call["depth"], call["channels"]
-    parameters = pair_bytes(channels, kit.round_up(depth, 4))
-    return extents_of_sums(touched, pixels * depth, pixels * channels, parameters, 4 * depth, 0)
+    parameters = partial_sums.pair_bytes(channels, kit.round_up(depth, 4))
+    return partial_sums.extents_of_sums(
+        touched, pixels * depth, pixels * channels, parameters, 4 * depth, 0
+    )
 
 
 def _terms(op: kit.AnyOperator) -> kit.Terms:
     batches, out_h, out_w, _ = op.y.shape
-    pairs, words = -(-batches * out_h * out_w // 2), -(-op.input(INPUT).shape[3] // 4)
-    return pair_terms(op, {"call": 1.0, "column word": 2 * pairs * words}, pairs, words)
+    pairs, words = -(-batches * out_h * out_w // 2), -(-op.input(kit.INPUT).shape[3] // 4)
+    return partial_sums.pair_terms(
+        op, {"call": 1.0, "column word": 2 * pairs * words}, pairs, words
+    )

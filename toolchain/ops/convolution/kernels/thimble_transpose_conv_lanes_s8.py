@@ -8,65 +8,55 @@ import math
 
 import numpy as np
 
-from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.arithmetic.fixed_point import Int32
-from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.endings import lane_endings
-from toolchain.ops.convolution.kernel_parts import channel_scaling, packed_comment
-from toolchain.ops.convolution.kernels.lanes import LANE_SCALING, column_bytes, pack_fours
+from toolchain.ops import kit, walks
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.convolution import endings, parts
+from toolchain.ops.convolution.kernels import lanes
 from toolchain.ops.convolution.kernels.thimble_transpose_conv_s8 import (
     extents_of_outputs,
     first_inputs,
     meeting_taps,
 )
-from toolchain.ops.convolution.packing import VECTOR_BYTES, Int8
-from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
-from toolchain.ops.walks import lead_bytes, read_after
-from toolchain.ops.weighted import (
-    INPUT,
-    WEIGHTS,
-    constant_of,
-)
-from toolchain.ops.window import Window
 
 FUNCTION = "thimble_transpose_conv_lanes_s8"
 
 
 def kernel(
-    op: kit.AnyOperator, window: Window, activation: Activation, rounding: Rounding
+    op: kit.AnyOperator, window: kit.Window, activation: kit.Activation, rounding: kit.Rounding
 ) -> kit.Kernel:
     """`window` is the forward convolution's. Raises ScaleError as `channel_scaling` does."""
-    weights, y = op.input(WEIGHTS), op.y
-    filters = constant_of(weights).astype(np.int8, copy=False)
+    weights, y = op.input(kit.WEIGHTS), op.y
+    filters = kit.constant_of(weights).astype(np.int8, copy=False)
     scales = [
-        channel_scaling(op, activation, rounding, part.reshape(len(filters), -1))
+        parts.channel_scaling(op, activation, rounding, part.reshape(len(filters), -1))
         for part in _parts(filters, window.stride)
     ]
 
-    def packed() -> Int32:
-        clamp = clamp_range(activation, y)
+    def packed() -> kit.Int32:
+        clamp = kit.clamp_range(activation, y)
         found = [scale() for scale in scales]
-        ends = [lane_endings(one, y.q.zero_point, clamp, 0) for one in found]
+        ends = [endings.lane_endings(one, y.q.zero_point, clamp, 0) for one in found]
         return np.concatenate(
-            [pack_fours(one.filters, end) for one, end in zip(found, ends, strict=True)]
+            [lanes.pack_fours(one.filters, end) for one, end in zip(found, ends, strict=True)]
         )
 
-    shape = conv_shape(op, window, op.input(INPUT).shape[3])
+    shape = parts.conv_shape(op, window, op.input(kit.INPUT).shape[3])
     taps = math.prod(-(-k // s) for k, s in zip(window.kernel, window.stride, strict=True))
     return kit.Kernel(
-        (kit.Call(FUNCTION, own_arguments(shape, requant(y, activation))),),
+        (kit.Call(FUNCTION, parts.own_arguments(shape, parts.requant(y, activation))),),
         _extents,
         constants=(
-            kit.Constant("parameters", packed, packed_comment("filters", weights.shape, FUNCTION)),
+            kit.Constant(
+                "parameters", packed, parts.packed_comment("filters", weights.shape, FUNCTION)
+            ),
         ),
-        scratch_bytes=column_bytes(taps * filters.shape[3]),
+        scratch_bytes=lanes.column_bytes(taps * filters.shape[3]),
         find_overlaps=lambda: _overlaps(op, window),
         find_terms=lambda: _terms(op, window),
     )
 
 
-def _parts(filters: Int8, stride: tuple[int, int]) -> list[Int8]:
+def _parts(filters: packing.Int8, stride: tuple[int, int]) -> list[packing.Int8]:
     """Of filters [channels, rows, columns, depth] of a transposed convolution those of the ordinary
     ones whose outputs agree modulo the strides, row by row: every `stride`th tap, the last first;
     one of zeros where there is none.
@@ -87,11 +77,13 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     depth, met = call["shape.depth"], [_met(call, axis) for axis in "hw"]
     vectors = sum(
-        kit.round_up(rows * columns * depth, VECTOR_BYTES) for rows in met[0] for columns in met[1]
+        kit.round_up(rows * columns * depth, packing.VECTOR_BYTES)
+        for rows in met[0]
+        for columns in met[1]
     )
-    scaled = LANE_SCALING * len(met[0]) * len(met[1])
+    scaled = lanes.LANE_SCALING * len(met[0]) * len(met[1])
     parameters = kit.round_up(call["shape.output_c"], 4) * (vectors + scaled)
-    return extents_of_outputs(touched, parameters, column_bytes(meeting_taps(call) * depth))
+    return extents_of_outputs(touched, parameters, lanes.column_bytes(meeting_taps(call) * depth))
 
 
 def _met(call: kit.Call, axis: str) -> list[int]:
@@ -100,16 +92,16 @@ def _met(call: kit.Call, axis: str) -> list[int]:
     return [max(-(-(kernel - first) // stride), 1) for first in range(stride)]
 
 
-def _overlaps(op: kit.AnyOperator, window: Window) -> tuple[kit.SafeOverlap, ...]:
+def _overlaps(op: kit.AnyOperator, window: kit.Window) -> tuple[kit.SafeOverlap, ...]:
     """Outputs of a row are written before others of it are gathered."""
-    x, y = op.input(INPUT).shape, op.y.shape
+    x, y = op.input(kit.INPUT).shape, op.y.shape
     firsts = first_inputs(op, window)
     starts = np.arange(0, len(firsts), y[2])
-    lead = lead_bytes((starts + y[2]) * y[3], read_after(firsts * x[3], starts))
-    return (kit.SafeOverlap(INPUT, 0, lead),)
+    lead = walks.lead_bytes((starts + y[2]) * y[3], walks.read_after(firsts * x[3], starts))
+    return (kit.SafeOverlap(kit.INPUT, 0, lead),)
 
 
-def _terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
+def _terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
     """Pairs of outputs that agree modulo the strides."""
     batches, out_h, out_w, channels = op.y.shape
     depth, stride, pads = op.x.shape[3], window.stride, window.padding
@@ -126,8 +118,10 @@ def _terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
             counts["run"] += lines
             counts["pair of pixels"] += pairs
             counts["edge row"] += lines * pixels * rows
-            counts["edge vector"] += lines * pixels * rows * -(-columns * depth // VECTOR_BYTES)
+            counts["edge vector"] += (
+                lines * pixels * rows * -(-columns * depth // packing.VECTOR_BYTES)
+            )
             counts["block"] += pairs * fours
-            counts["uneven block"] += pairs * fours * bool(taps % VECTOR_BYTES)
-            counts["block vector"] += pairs * fours * (taps // VECTOR_BYTES)
+            counts["uneven block"] += pairs * fours * bool(taps % packing.VECTOR_BYTES)
+            counts["block vector"] += pairs * fours * (taps // packing.VECTOR_BYTES)
     return counts

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.convolution.kernels.int16 import own_kernel
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import int16
 
 FUNCTION = "thimble_transpose_conv_s16"
 
 
-def kernel(op: kit.AnyOperator, window: Window, activation: Activation) -> kit.Kernel:
+def kernel(op: kit.AnyOperator, window: kit.Window, activation: kit.Activation) -> kit.Kernel:
     """`window` is the forward convolution's. Raises as `per_channel`."""
-    return own_kernel(op, FUNCTION, window, activation)
+    return int16.own_kernel(op, FUNCTION, window, activation)

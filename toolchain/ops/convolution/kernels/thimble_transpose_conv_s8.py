@@ -8,44 +8,32 @@ import math
 
 import numpy as np
 
-from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.arithmetic.fixed_point import Int32
-from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.kernel_parts import channel_scaling, packed_comment
-from toolchain.ops.convolution.kernels.shape import image, input_shape, output_shape, reach
-from toolchain.ops.convolution.overlaps import gathered_lead
-from toolchain.ops.convolution.packing import Scaling, as_words, filled_up, joined
-from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
-from toolchain.ops.walks import Int64, first_pixels, first_transposed_taps
-from toolchain.ops.weighted import (
-    INPUT,
-    WEIGHTS,
-    constant_of,
-)
-from toolchain.ops.window import Window
+from toolchain.ops import kit, walks
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.convolution import overlaps, parts
+from toolchain.ops.convolution.kernels import shapes
 
 FUNCTION = "thimble_transpose_conv_s8"
 
 
 def kernel(
-    op: kit.AnyOperator, window: Window, activation: Activation, rounding: Rounding
+    op: kit.AnyOperator, window: kit.Window, activation: kit.Activation, rounding: kit.Rounding
 ) -> kit.Kernel:
     """`window` is the forward convolution's. Raises ScaleError as `channel_scaling` does."""
-    weights, y = op.input(WEIGHTS), op.y
+    weights, y = op.input(kit.WEIGHTS), op.y
     channels, height, width, depth = weights.shape
-    filters = constant_of(weights).reshape(channels, -1).astype(np.int8, copy=False)
-    scales = channel_scaling(op, activation, rounding, filters, partial=True)
-    shape = conv_shape(op, window, op.input(INPUT).shape[3])
+    filters = kit.constant_of(weights).reshape(channels, -1).astype(np.int8, copy=False)
+    scales = parts.channel_scaling(op, activation, rounding, filters, partial=True)
+    shape = parts.conv_shape(op, window, op.input(kit.INPUT).shape[3])
     meeting = -(-height // window.stride[0]) * -(-width // window.stride[1])
     return kit.Kernel(
-        (kit.Call(FUNCTION, own_arguments(shape, requant(y, activation))),),
+        (kit.Call(FUNCTION, parts.own_arguments(shape, parts.requant(y, activation))),),
         _extents,
         constants=(
             kit.Constant(
                 "parameters",
                 lambda: _packed(scales(), height * width),
-                packed_comment("filters", weights.shape, FUNCTION),
+                parts.packed_comment("filters", weights.shape, FUNCTION),
             ),
         ),
         scratch_bytes=meeting * (2 * kit.round_up(depth, 4) + 4),
@@ -53,12 +41,12 @@ def kernel(
     )
 
 
-def _packed(scales: Scaling, taps: int) -> Int32:
+def _packed(scales: packing.Scaling, taps: int) -> kit.Int32:
     """The depth of each tap is filled up to whole words."""
     channels = len(scales.bias)
-    filters = as_words(filled_up(scales.filters.reshape(channels, taps, -1), 2, 4))
+    filters = packing.as_words(packing.filled_up(scales.filters.reshape(channels, taps, -1), 2, 4))
     heads = np.stack([scales.bias, scales.multiplier, scales.code.astype(np.int32)], axis=1)
-    return joined([heads, filters.reshape(channels, -1)])
+    return packing.joined([heads, filters.reshape(channels, -1)])
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
@@ -83,27 +71,27 @@ def extents_of_outputs(
 ) -> kit.Extents:
     """Of a kernel of transposed convolutions."""
     call = touched.call
-    batches, height, width, _ = input_shape(call)
-    read = image((batches, height, width, call["shape.depth"]))
-    written = image(output_shape(call))
+    batches, height, width, _ = shapes.input_shape(call)
+    read = shapes.image((batches, height, width, call["shape.depth"]))
+    written = shapes.image(shapes.output_shape(call))
     parameters = {"parameters": parameter_bytes}
-    return kit.Extents({0: read}, {0: written}, parameters, scratch_bytes, reach(call))
+    return kit.Extents({0: read}, {0: written}, parameters, scratch_bytes, shapes.reach(call))
 
 
-def first_inputs(op: kit.AnyOperator, window: Window) -> Int64:
+def first_inputs(op: kit.AnyOperator, window: kit.Window) -> walks.Int64:
     """The first input pixel that adds to each output pixel."""
-    x, y = op.input(INPUT).shape, op.y.shape
+    x, y = op.input(kit.INPUT).shape, op.y.shape
     pads = (window.padding.top, window.padding.left)
     rows, columns = (
-        first_transposed_taps(x[1 + a], y[1 + a], window.kernel[a], window.stride[a], pads[a])
+        walks.first_transposed_taps(x[1 + a], y[1 + a], window.kernel[a], window.stride[a], pads[a])
         for a in (0, 1)
     )
-    return first_pixels((x[1], x[2]), rows, columns, x[0])
+    return walks.first_pixels((x[1], x[2]), rows, columns, x[0])
 
 
-def _overlaps(op: kit.AnyOperator, window: Window) -> tuple[kit.SafeOverlap, ...]:
+def _overlaps(op: kit.AnyOperator, window: kit.Window) -> tuple[kit.SafeOverlap, ...]:
     """The inputs of an output pixel are gathered before it is written."""
-    x, y = op.input(INPUT).shape, op.y.shape
+    x, y = op.input(kit.INPUT).shape, op.y.shape
     firsts = first_inputs(op, window)
     ends = np.arange(1, len(firsts) + 1)
-    return (kit.SafeOverlap(INPUT, 0, gathered_lead(firsts, ends, x[3], y[3])),)
+    return (kit.SafeOverlap(kit.INPUT, 0, overlaps.gathered_lead(firsts, ends, x[3], y[3])),)

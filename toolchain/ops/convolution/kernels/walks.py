@@ -12,32 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.arithmetic.fixed_point import Int32
-from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.convolution import endings, parts
 from toolchain.ops.convolution.common import Convolution, weight_zero_point
-from toolchain.ops.convolution.endings import raised_endings
-from toolchain.ops.convolution.kernel_parts import (
-    own_requant,
-    packed_comment,
-    scaled,
-    strided_image,
-    tensor_scaling,
-)
-from toolchain.ops.convolution.packing import Ending, Int8, Scaling
-from toolchain.ops.convolution.structs import conv_shape, own_arguments
-from toolchain.ops.weighted import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    constant_of,
-    has_bias,
-)
-from toolchain.ops.window import Window
 
 _REMEMBERED = 256
 _INT8 = (-128, 127)
-Endings = Callable[[Scaling, int, int], Ending]
+Endings = Callable[[packing.Scaling, int, int], packing.Ending]
 """How sums end, by their scales, the output's zero point and that of the weights."""
 
 
@@ -52,23 +33,23 @@ class Walk:
     together, if not 0.
     """
 
-    window: Window
+    window: kit.Window
     band: int
     transposed: bool = False
     at_once: int = 0
 
 
-def channel_filters(op: kit.AnyOperator) -> Int8:
+def channel_filters(op: kit.AnyOperator) -> packing.Int8:
     """Depthwise filters as [channels, height * width]."""
-    return filters_of(op.input(WEIGHTS))
+    return filters_of(op.input(kit.WEIGHTS))
 
 
-def filters_of(weights: kit.Tensor) -> Int8:
+def filters_of(weights: kit.Tensor) -> packing.Int8:
     """Those of weights [1, height, width, channels]."""
-    return constant_of(weights).reshape(-1, weights.shape[3]).T.astype(np.int8, copy=False)
+    return kit.constant_of(weights).reshape(-1, weights.shape[3]).T.astype(np.int8, copy=False)
 
 
-def along_walk(filters: Int8, window: Window, transposed: bool) -> Int8:
+def along_walk(filters: packing.Int8, window: kit.Window, transposed: bool) -> packing.Int8:
     """Filters [channels, height * width] as a walk takes them: [channels, width * height] if that
     is `transposed`.
     """
@@ -77,7 +58,7 @@ def along_walk(filters: Int8, window: Window, transposed: bool) -> Int8:
     return filters.reshape(-1, *window.kernel).transpose(0, 2, 1).reshape(len(filters), -1)
 
 
-def waiting_rows(rows: int, window: Window) -> int:
+def waiting_rows(rows: int, window: kit.Window) -> int:
     """How many of `rows` output rows a kernel for blocks of channels keeps before it writes the
     first.
 
@@ -90,14 +71,14 @@ def walked_depthwise(
     op: kit.Operator[Convolution],
     function: str,
     walk: Walk,
-    pack: Callable[[], Int32],
+    pack: Callable[[], kit.Int32],
     scratch_bytes: int,
     extents: Callable[[kit.Touched], kit.Extents],
 ) -> kit.Kernel:
     """The kernel of a walk, without overlaps and cost terms; `pack` gives its parameters."""
 
     def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
-        shape = conv_shape(
+        shape = parts.conv_shape(
             op,
             walk.window,
             depth=1,
@@ -107,28 +88,30 @@ def walked_depthwise(
             transposed=walk.transposed,
         )
         note = _TRANSPOSED if walk.transposed else ""
-        return (kit.Call(function, own_arguments(shape, own_requant(op)), note=note),)
+        return (kit.Call(function, parts.own_arguments(shape, parts.own_requant(op)), note=note),)
 
-    comment = packed_comment("filters", op.input(WEIGHTS).shape, function)
+    comment = parts.packed_comment("filters", op.input(kit.WEIGHTS).shape, function)
     return kit.Kernel(
         calls(0, 0),
         extents,
         constants=(kit.Constant("parameters", pack, comment),),
         scratch_bytes=scratch_bytes,
-        strided=strided_image(op),
+        strided=parts.strided_image(op),
         calls_with_gaps=calls,
     )
 
 
-def ended(op: kit.Operator[Convolution], ending: Endings) -> Callable[[], tuple[Scaling, Ending]]:
+def ended(
+    op: kit.Operator[Convolution], ending: Endings
+) -> Callable[[], tuple[packing.Scaling, packing.Ending]]:
     """The channels' filters [channels, height * width] with their scales, and how their sums end by
     `ending` before the activation, which is the kernel's last step. Computed when the returned
     function is called. Raises ScaleError at once as `check_sums` does.
     """
-    scaled(op, channel_filters(op))
-    attributes, weights = op.attributes, op.input(WEIGHTS)
-    bias = op.input(BIAS) if has_bias(op.op) else None
-    given = (op.input(INPUT).q, op.y.q)
+    parts.scaled(op, channel_filters(op))
+    attributes, weights = op.attributes, op.input(kit.WEIGHTS)
+    bias = op.input(kit.BIAS) if kit.has_bias(op) else None
+    given = (op.input(kit.INPUT).q, op.y.q)
     return lambda: _ended(ending, weights, bias, given, attributes.activation, attributes.rounding)
 
 
@@ -138,9 +121,9 @@ def _ended(
     weights: kit.Tensor,
     bias: kit.Tensor | None,
     given: tuple[kit.Quantisation, kit.Quantisation],
-    activation: Activation,
-    rounding: Rounding,
-) -> tuple[Scaling, Ending]:
+    activation: kit.Activation,
+    rounding: kit.Rounding,
+) -> tuple[packing.Scaling, packing.Ending]:
     """The same for all forms and all blocks of an operator, which read the very same tensors (a
     Tensor is equal to itself alone). `given`: of its input and output.
     """
@@ -148,17 +131,19 @@ def _ended(
     filters = filters_of(weights)
     added = np.zeros(len(filters), np.int32)
     if bias is not None:
-        added = constant_of(bias).reshape(-1).astype(np.int32)
-    scales = tensor_scaling((x, weights, y), added, activation, rounding, filters)()
+        added = kit.constant_of(bias).reshape(-1).astype(np.int32)
+    scales = parts.tensor_scaling((x, weights, y), added, activation, rounding, filters)()
     return scales, ending(scales, y.q.zero_point, weight_zero_point(weights))
 
 
-def raised(scales: Scaling, offset: int, weight_zero_point: int) -> Ending:
+def raised(scales: packing.Scaling, offset: int, weight_zero_point: int) -> packing.Ending:
     """`raised_endings` before an activation."""
-    return raised_endings(scales, offset, _INT8, weight_zero_point)
+    return endings.raised_endings(scales, offset, _INT8, weight_zero_point)
 
 
-def slow_endings(op: kit.Operator[Convolution], ending: Ending) -> tuple[str, NDArray[np.bool_]]:
+def slow_endings(
+    op: kit.Operator[Convolution], ending: packing.Ending
+) -> tuple[str, NDArray[np.bool_]]:
     """The same as `slow_channels`, of parameters whose codes say so by their sign."""
-    path = "float" if op.attributes.rounding is Rounding.ONNX else "slow"
+    path = "float" if op.attributes.rounding is kit.Rounding.ONNX else "slow"
     return path, ending.code < 0

@@ -7,31 +7,29 @@ two are counted apart.
 from __future__ import annotations
 
 from toolchain.ops import kit
-from toolchain.ops.terms import Along, along
-from toolchain.ops.window import Window
 
 Counts = dict[str, float]
 
 
-def seen_taps(op: kit.AnyOperator, window: Window) -> int:
+def seen_taps(op: kit.AnyOperator, window: kit.Window) -> int:
     """Taps of all windows that lie inside the image."""
     batches = op.y.shape[0]
     rows, columns = walked(op, window)
     return batches * rows.taps * columns.taps
 
 
-def walked(op: kit.AnyOperator, window: Window) -> tuple[Along, Along]:
+def walked(op: kit.AnyOperator, window: kit.Window) -> tuple[kit.Along, kit.Along]:
     """The windows along the rows and along the columns of the image."""
     x, y, pad = op.x, op.y, window.padding
     (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
     dilation_h, dilation_w = window.dilation
     return (
-        along(x.shape[1], y.shape[1], kernel_h, stride_h, dilation_h, pad.top, 0),
-        along(x.shape[2], y.shape[2], kernel_w, stride_w, dilation_w, pad.left, 0),
+        kit.along(x.shape[1], y.shape[1], kernel_h, stride_h, dilation_h, pad.top, 0),
+        kit.along(x.shape[2], y.shape[2], kernel_w, stride_w, dilation_w, pad.left, 0),
     )
 
 
-def gathered_terms(op: kit.AnyOperator, window: Window, depth: int, times: int) -> Counts:
+def gathered_terms(op: kit.AnyOperator, window: kit.Window, depth: int, times: int) -> Counts:
     """Terms of the windows that are copied to columns, widened to int16."""
     x, y = op.x, op.y
     (kernel_h, kernel_w), dilation_w = window.kernel, window.dilation[1]
@@ -44,7 +42,7 @@ def gathered_terms(op: kit.AnyOperator, window: Window, depth: int, times: int) 
         whole = rows.whole * columns.whole
         if uneven:  # three bytes more are read, in the last line too
             walk = (kernel_w, window.stride[1], dilation_w, window.padding.left)
-            within = along(x.shape[2], y.shape[2], *walk, -(-3 // x.shape[3]))
+            within = kit.along(x.shape[2], y.shape[2], *walk, -(-3 // x.shape[3]))
             whole -= rows.last * (columns.whole - within.whole)
     edge = rows.windows * columns.windows - whole
     whole_rows = whole * kernel_h

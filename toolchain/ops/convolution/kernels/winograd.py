@@ -17,12 +17,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.kernels.runtime_c import defined
-from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops import kit, walks
+from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.high_word import MOST_ADDED
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE, onnx_scaling
-from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution import endings, parts
 from toolchain.ops.convolution.common import (
     Convolution,
     Windowed,
@@ -30,19 +29,7 @@ from toolchain.ops.convolution.common import (
     weight_zero_point,
     window_of,
 )
-from toolchain.ops.convolution.endings import raised_endings
-from toolchain.ops.convolution.kernel_parts import packed_comment, strided_image
-from toolchain.ops.convolution.kernels.shape import extents_of_images
-from toolchain.ops.convolution.packing import Int8, Scaling, largest_sums, scaling
-from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
-from toolchain.ops.walks import lead_bytes
-from toolchain.ops.weighted import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    constant_of,
-    has_bias,
-)
+from toolchain.ops.convolution.kernels import shapes
 
 Int16 = NDArray[np.int16]
 Int32 = NDArray[np.int32]
@@ -51,8 +38,8 @@ Int64 = NDArray[np.int64]
 _FITS = 1 << 31
 _MOST_CHANNELS = 2048
 _HEADER = "source/convolution/thimble_winograd.h"
-_NARROW = defined(_HEADER, "THIMBLE_WINOGRAD_NARROW")
-_FLOAT_FACTOR = defined(_HEADER, "THIMBLE_WINOGRAD_FLOAT_FACTOR")
+_NARROW = kit.defined(_HEADER, "THIMBLE_WINOGRAD_NARROW")
+_FLOAT_FACTOR = kit.defined(_HEADER, "THIMBLE_WINOGRAD_FLOAT_FACTOR")
 _REMEMBERED = 256
 Position = tuple[int, int]
 
@@ -83,7 +70,7 @@ class Form:
         """Pixels along each side that a tile sees."""
         return self.tile + 2
 
-    def transformed(self, filters: Int8) -> Int16:
+    def transformed(self, filters: packing.Int8) -> Int16:
         """u of filters [channels, 3, 3, depth], as [position, channels, depth], signs as stored."""
         u = np.einsum("ai,kijc,bj->abkc", self.g, filters.astype(np.int64), self.g)
         signed = [-u[at] if at in self.negative else u[at] for at in self.positions]
@@ -118,7 +105,7 @@ def winograd_kernel(form: Form, op: kit.Operator[Convolution], most: int) -> kit
     scaled in float. Weights take 32 bytes for nine, with tiles of 4x4 72 (`Form.flash_bytes`).
     Raises ScaleError as the other kernels do.
     """
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     attributes, window = op.attributes, window_of(op)
     depth, channels = x.shape[3], y.shape[3]
     plain = window.kernel == (3, 3) and window.stride == window.dilation == (1, 1)
@@ -126,20 +113,24 @@ def winograd_kernel(form: Form, op: kit.Operator[Convolution], most: int) -> kit
     fits = depth % 8 == 0 and depth <= _MOST_CHANNELS and channels % 2 == 0
     if not (plain and whole and fits):
         return None
-    bias = op.input(BIAS) if has_bias(op.op) else None
+    bias = op.input(kit.BIAS) if kit.has_bias(op) else None
     reached, scales = _scaled(weights, bias, x.q, y.q, attributes.activation, attributes.rounding)
-    in_float = attributes.rounding is Rounding.ONNX
+    in_float = attributes.rounding is kit.Rounding.ONNX
     if form.kept * reached >= _FITS or (not in_float and scales.code.min() < 0):
         return None
-    low, high = clamp_range(attributes.activation, y)
+    low, high = kit.clamp_range(attributes.activation, y)
     narrow = (low, high) != (-128, 127)
 
     def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
         band = 2 if most == 2 else 0
-        shape = conv_shape(op, window, depth, lines=(input_line, output_line), band=band)
-        return (kit.Call(form.function, own_arguments(shape, requant(y, attributes.activation))),)
+        shape = parts.conv_shape(op, window, depth, lines=(input_line, output_line), band=band)
+        return (
+            kit.Call(
+                form.function, parts.own_arguments(shape, parts.requant(y, attributes.activation))
+            ),
+        )
 
-    comment = packed_comment("transformed filters", weights.shape, form.function)
+    comment = parts.packed_comment("transformed filters", weights.shape, form.function)
     return kit.Kernel(
         calls(0, 0),
         lambda touched: _extents(form, touched),
@@ -151,7 +142,7 @@ def winograd_kernel(form: Form, op: kit.Operator[Convolution], most: int) -> kit
             ),
         ),
         scratch_bytes=form.scratch_bytes(depth, y.shape, most),
-        strided=strided_image(op),
+        strided=parts.strided_image(op),
         calls_with_gaps=calls,
         find_overlaps=lambda: _overlaps(form, op, most),
         find_terms=lambda: _terms(form, op, most, narrow),
@@ -166,28 +157,32 @@ def _scaled(
     bias: kit.Tensor | None,
     x: kit.Quantisation,
     y: kit.Quantisation,
-    activation: Activation,
-    rounding: Rounding,
-) -> tuple[int, Scaling]:
+    activation: kit.Activation,
+    rounding: kit.Rounding,
+) -> tuple[int, packing.Scaling]:
     """The largest sum of a channel, and how the channels are scaled: the same for all forms and all
     blocks of an operator, which read the very same tensors (a Tensor is equal to itself alone).
     Sums with float factors may be raised by as much as they reach below 0, and more
     (`raised_endings`).
     """
-    filters = constant_of(weights).astype(np.int8, copy=False).reshape(weights.shape[0], -1)
+    filters = kit.constant_of(weights).astype(np.int8, copy=False).reshape(weights.shape[0], -1)
     read, made = kit.Tensor("x", (), kit.DType.INT8, x), kit.Tensor("y", (), kit.DType.INT8, y)
     added = np.zeros(len(filters), np.int32)
     if bias is not None:
-        added = constant_of(bias).reshape(-1).astype(np.int32)
-    reached = int(largest_sums(added, filters, x.zero_point, partial=False).max())
-    if rounding is Rounding.ONNX:
+        added = kit.constant_of(bias).reshape(-1).astype(np.int32)
+    reached = int(packing.largest_sums(added, filters, x.zero_point, partial=False).max())
+    if rounding is kit.Rounding.ONNX:
         return 2 * reached + MOST_ADDED, onnx_scaling(read, weights, made, filters, added)
     multiplier, shift = channel_requantisation(read, weights, made, len(filters))
-    clamp = clamp_range(activation, made)
-    return reached, scaling(added, filters, x.zero_point, multiplier, shift, clamp, y.zero_point)
+    clamp = kit.clamp_range(activation, made)
+    return reached, packing.scaling(
+        added, filters, x.zero_point, multiplier, shift, clamp, y.zero_point
+    )
 
 
-def _packed(form: Form, scales: Scaling, output_offset: int, activation: tuple[int, int]) -> Int32:
+def _packed(
+    form: Form, scales: packing.Scaling, output_offset: int, activation: tuple[int, int]
+) -> Int32:
     """For the form's function, whose header says in which order.
 
     `scales` are of filters [channels, 9 * depth], all with shift codes >= 0, or with FLOAT_CODE.
@@ -197,7 +192,7 @@ def _packed(form: Form, scales: Scaling, output_offset: int, activation: tuple[i
     # [pair, position, fours, (0 and 2, 1 and 3), channel of the pair, two input channels]
     fours = u.reshape(len(form.positions), channels // 2, 2, -1, 2, 2).transpose(1, 0, 3, 5, 2, 4)
     words = np.ascontiguousarray(fours, dtype="<i2").view("<i4").reshape(channels // 2, -1)
-    ending = raised_endings(scales, output_offset, activation)
+    ending = endings.raised_endings(scales, output_offset, activation)
     in_float = ending.code == FLOAT_CODE
     factors = np.where(in_float, ending.multiplier, 0).astype(np.int32).view(np.float32)
     halves = (np.float32(0.5) * factors).view(np.int32)
@@ -221,12 +216,12 @@ def _extents(form: Form, touched: kit.Touched) -> kit.Extents:
         call[f"shape.{name}"] for name in ("input_c", "batches", "output_h", "output_w", "output_c")
     )
     scratch = form.scratch_bytes(depth, y, 2 if call.get("shape.band") == 2 else 3)
-    return extents_of_images(touched, form.flash_bytes(depth, y[3]), scratch)
+    return shapes.extents_of_images(touched, form.flash_bytes(depth, y[3]), scratch)
 
 
 def _overlaps(form: Form, op: kit.Operator[Windowed], most: int) -> tuple[kit.SafeOverlap, ...]:
     """Two or three tiles are read before their outputs are written, and they come row by row."""
-    x, y = op.input(INPUT).shape, op.y.shape
+    x, y = op.input(kit.INPUT).shape, op.y.shape
     pad, tile = window_of(op).padding, form.tile
     rows, columns = np.arange(0, y[1], tile), np.arange(0, y[2], tile)
     first = np.clip(rows - pad.top, 0, x[1])[:, None] * x[2] + np.clip(columns - pad.left, 0, x[2])
@@ -234,12 +229,12 @@ def _overlaps(form: Form, op: kit.Operator[Windowed], most: int) -> tuple[kit.Sa
     written = np.maximum.accumulate(((below[:, None] - 1) * y[2] + right).reshape(-1)) * y[3]
     later = np.minimum.accumulate(first.reshape(-1)[::-1])[::-1] * x[3]
     ends = np.cumsum(together(first.size, most))[:-1]
-    return (kit.SafeOverlap(INPUT, 0, lead_bytes(written[ends - 1], later[ends])),)
+    return (kit.SafeOverlap(kit.INPUT, 0, walks.lead_bytes(written[ends - 1], later[ends])),)
 
 
 def _terms(form: Form, op: kit.Operator[Windowed], most: int, narrow: bool) -> kit.Terms:
     """Tiles are transformed, then for each three tiles all pairs of output channels computed."""
-    x, y = op.input(INPUT).shape, op.y.shape
+    x, y = op.input(kit.INPUT).shape, op.y.shape
     pad, words = window_of(op).padding, x[3] // 4
     tiles = form.tiles(y[1], y[2])
     inside = _inside(form, x[1], y[1], pad.top) * _inside(form, x[2], y[2], pad.left)

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from toolchain.ops import kit
 from toolchain.ops.matmul.common import BatchMatMul
-from toolchain.ops.matmul.kernels.products import (
-    column_bytes,
-    extents_of_product,
-    integer_shape,
-    matrices,
-)
+from toolchain.ops.matmul.kernels import products
 
 FUNCTION = "thimble_batch_matmul_s16"
 
@@ -19,14 +14,14 @@ def kernel(op: kit.Operator[BatchMatMul], factor: tuple[int, int]) -> kit.Kernel
     dimensions.
     """
     arguments: dict[str, kit.Argument] = {
-        "shape": integer_shape(op, factor),
-        **matrices(),
+        "shape": products.integer_shape(op, factor),
+        **products.matrices(),
         "scratch": kit.Scratch(),
         "output": kit.Output(0),
     }
     call = kit.Call(FUNCTION, arguments)
-    return kit.Kernel((call,), _extents, scratch_bytes=column_bytes(call))
+    return kit.Kernel((call,), _extents, scratch_bytes=products.column_bytes(call))
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
-    return extents_of_product(touched, "shape", 2, 2, column_bytes(touched.call))
+    return products.extents_of_product(touched, "shape", 2, 2, products.column_bytes(touched.call))

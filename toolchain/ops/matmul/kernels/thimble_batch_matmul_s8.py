@@ -5,13 +5,7 @@ from __future__ import annotations
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.requant import requant
 from toolchain.ops.matmul.common import BatchMatMul
-from toolchain.ops.matmul.kernels.products import (
-    column_bytes,
-    extents_of_product,
-    integer_shape,
-    matrices,
-    product_terms,
-)
+from toolchain.ops.matmul.kernels import products
 
 FUNCTION = "thimble_batch_matmul_s8"
 
@@ -21,9 +15,9 @@ def kernel(op: kit.Operator[BatchMatMul], factor: tuple[int, int]) -> kit.Kernel
     dimensions.
     """
     arguments: dict[str, kit.Argument] = {
-        "shape": integer_shape(op, factor),
+        "shape": products.integer_shape(op, factor),
         "requant": requant(op.y.q.zero_point, -128, 127),
-        **matrices(),
+        **products.matrices(),
         "scratch": kit.Scratch(),
         "output": kit.Output(0),
     }
@@ -31,10 +25,10 @@ def kernel(op: kit.Operator[BatchMatMul], factor: tuple[int, int]) -> kit.Kernel
     return kit.Kernel(
         (call,),
         _extents,
-        scratch_bytes=column_bytes(call),
-        find_terms=lambda: product_terms(call),
+        scratch_bytes=products.column_bytes(call),
+        find_terms=lambda: products.product_terms(call),
     )
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
-    return extents_of_product(touched, "shape", 1, 1, column_bytes(touched.call))
+    return products.extents_of_product(touched, "shape", 1, 1, products.column_bytes(touched.call))

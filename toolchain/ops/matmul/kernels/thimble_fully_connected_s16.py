@@ -8,24 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.matmul.kernels.units import sizes_of, sum_factors
+from toolchain.ops.matmul.kernels import dense
 from toolchain.ops.readers import int16
-from toolchain.ops.weighted import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-)
 
 FUNCTION = "thimble_fully_connected_s16"
 
 
-def kernel(op: kit.AnyOperator, activation: Activation) -> kit.Kernel:
+def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
     """Raises UnsupportedError if the output's scale is too small for the sums."""
     y = op.y
-    low, high = clamp_range(activation, y)
-    factors, sizes = sum_factors(op), sizes_of(op)
-    bias = int16.bias_of(op, BIAS, sizes["units"])
+    low, high = kit.clamp_range(activation, y)
+    factors, sizes = dense.sum_factors(op), dense.sizes_of(op)
+    bias = int16.bias_of(op, kit.BIAS, sizes["units"])
     largest = sizes["depth"] * 2.0**22 + np.abs(bias.astype(np.float64))  # 16 bits times 8, each
     if (largest * factors).max() >= 2.0**31:
         raise op.refused(
@@ -35,8 +29,8 @@ def kernel(op: kit.AnyOperator, activation: Activation) -> kit.Kernel:
     params = {**sizes, "per_channel": int(len(factors) > 1), "min": low, "max": high}
     arguments: dict[str, kit.Argument] = {
         "params": kit.Struct("thimble_fully_connected_s16_params", params),
-        "input": kit.Input(INPUT),
-        "filters": kit.Input(WEIGHTS),
+        "input": kit.Input(kit.INPUT),
+        "filters": kit.Input(kit.WEIGHTS),
         "bias": kit.Packed("bias"),
         "factors": kit.Packed("factors"),
         "output": kit.Output(0),

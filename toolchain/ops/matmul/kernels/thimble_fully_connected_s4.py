@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.convolution.packing import nibble_turns
-from toolchain.ops.matmul.kernels.units import Layout, block_terms, pack_by, units_kernel
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.matmul.kernels import dense
 
 FUNCTION = "thimble_fully_connected_s4"
 
 
-def kernel(op: kit.AnyOperator, activation: Activation) -> kit.Kernel:
+def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
     """Of filters that fit four bits. Raises UnsupportedError as `dense_scaling` does."""
-    pack = pack_by(nibble_turns)
-    return units_kernel(op, FUNCTION, activation, Layout(4, 2), pack=pack, terms=_terms)
+    pack = dense.pack_by(packing.nibble_turns)
+    return dense.units_kernel(op, FUNCTION, activation, dense.Layout(4, 2), pack=pack, terms=_terms)
 
 
 def _terms(op: kit.AnyOperator, call: kit.Call) -> kit.Terms:
-    terms, words = block_terms(op, call), -(-call["depth"] // 4)
+    terms, words = dense.block_terms(op, call), -(-call["depth"] // 4)
     return {
         **terms,
         "row word": call["rows"] * words,

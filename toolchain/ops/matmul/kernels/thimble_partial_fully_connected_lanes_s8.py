@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from toolchain.ops import kit
-from toolchain.ops.convolution.packing import vector_turns
-from toolchain.ops.matmul.kernels.unit_sums import sums_kernel
-from toolchain.ops.matmul.kernels.units import VECTORS
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.matmul.kernels import dense, unit_sums
 
 FUNCTION = "thimble_partial_fully_connected_lanes_s8"
 
 
 def kernel(op: kit.AnyOperator) -> kit.Kernel:
     """Of any partial layer."""
-    return sums_kernel(op, FUNCTION, VECTORS, vector_turns, _terms)
+    return unit_sums.sums_kernel(op, FUNCTION, dense.VECTORS, packing.vector_turns, _terms)
 
 
 def _terms(call: kit.Call) -> kit.Terms:
@@ -21,5 +20,5 @@ def _terms(call: kit.Call) -> kit.Terms:
         "call": 1.0,
         "row": rows,
         "block": blocks,
-        "vector": blocks * -(-call["depth"] // VECTORS.taps),
+        "vector": blocks * -(-call["depth"] // dense.VECTORS.taps),
     }

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from toolchain.ops import kit
-from toolchain.ops.convolution.packing import word_turns
-from toolchain.ops.matmul.kernels.unit_sums import sums_kernel
-from toolchain.ops.matmul.kernels.units import WORDS
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.matmul.kernels import dense, unit_sums
 
 FUNCTION = "thimble_partial_fully_connected_s8"
 
 
 def kernel(op: kit.AnyOperator) -> kit.Kernel:
     """Of any partial layer."""
-    return sums_kernel(op, FUNCTION, WORDS, word_turns, _terms)
+    return unit_sums.sums_kernel(op, FUNCTION, dense.WORDS, packing.word_turns, _terms)
 
 
 def _terms(call: kit.Call) -> kit.Terms:
@@ -22,6 +21,6 @@ def _terms(call: kit.Call) -> kit.Terms:
         "call": 1.0,
         "row": rows,
         "block": blocks,
-        "word": blocks * -(-depth // WORDS.taps),
-        "uneven block": blocks * bool(depth % WORDS.taps),
+        "word": blocks * -(-depth // dense.WORDS.taps),
+        "uneven block": blocks * bool(depth % dense.WORDS.taps),
     }

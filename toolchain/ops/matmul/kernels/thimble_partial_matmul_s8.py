@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from toolchain.ops import kit
 from toolchain.ops.matmul.common import BatchMatMul
-from toolchain.ops.matmul.kernels.products import (
-    column_bytes,
-    extents_of_product,
-    integer_shape,
-    matrices,
-    product_terms,
-)
+from toolchain.ops.matmul.kernels import products
 
 FUNCTION = "thimble_partial_matmul_s8"
 SUMS = 2
@@ -20,8 +14,8 @@ SUMS = 2
 def kernel(op: kit.Operator[BatchMatMul]) -> kit.Kernel:
     """Raises UnsupportedError for too many batch dimensions."""
     arguments: dict[str, kit.Argument] = {
-        "shape": integer_shape(op),
-        **matrices(),
+        "shape": products.integer_shape(op),
+        **products.matrices(),
         "scratch": kit.Scratch(),
         "sums": kit.Input(SUMS),
         "output": kit.Output(0),
@@ -31,15 +25,15 @@ def kernel(op: kit.Operator[BatchMatMul]) -> kit.Kernel:
     return kit.Kernel(
         (call,),
         _extents,
-        scratch_bytes=column_bytes(call),
+        scratch_bytes=products.column_bytes(call),
         # Each sum is read just before it is written, column by column.
         find_overlaps=lambda: (kit.SafeOverlap(SUMS, exact=True),) if added else (),
-        find_terms=lambda: {**product_terms(call), "added": added},
+        find_terms=lambda: {**products.product_terms(call), "added": added},
     )
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
-    found = extents_of_product(touched, "shape", 1, 4, column_bytes(touched.call))
+    found = products.extents_of_product(touched, "shape", 1, 4, products.column_bytes(touched.call))
     if not touched.has(SUMS):
         return found
     return kit.Extents(

@@ -8,14 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.convolution.packing import Turns, folded_bias, pack_sums
-from toolchain.ops.matmul.kernels.units import Layout, sizes_of
-from toolchain.ops.weighted import (
-    INPUT,
-    WEIGHTS,
-    bias_of,
-    constant_of,
-)
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.matmul.kernels import dense
 
 SUMS = 3
 """The input with the sums of the blocks before."""
@@ -24,21 +18,21 @@ SUMS = 3
 def sums_kernel(
     op: kit.AnyOperator,
     function: str,
-    layout: Layout,
-    turns: Turns,
+    layout: dense.Layout,
+    turns: packing.Turns,
     terms: Callable[[kit.Call], kit.Terms],
 ) -> kit.Kernel:
     """A call of `function`, whose filters are packed by `turns`. `terms` are those of the sums."""
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
 
     def packed() -> NDArray[np.int32]:
-        filters = constant_of(weights).astype(np.int8)
-        bias = folded_bias(bias_of(op.op, op.graph, len(filters)), filters, x.q.zero_point)
-        return pack_sums(filters, bias, turns)
+        filters = kit.constant_of(weights).astype(np.int8)
+        bias = packing.folded_bias(kit.bias_of(op, len(filters)), filters, x.q.zero_point)
+        return packing.pack_sums(filters, bias, turns)
 
     arguments: dict[str, kit.Argument] = {
-        **sizes_of(op),
-        "input": kit.Input(INPUT),
+        **dense.sizes_of(op),
+        "input": kit.Input(kit.INPUT),
         "parameters": kit.Packed("parameters"),
         "sums": kit.Input(SUMS),
         "output": kit.Output(0),
@@ -55,7 +49,7 @@ def sums_kernel(
     )
 
 
-def _extents(touched: kit.Touched, layout: Layout) -> kit.Extents:
+def _extents(touched: kit.Touched, layout: dense.Layout) -> kit.Extents:
     call = touched.call
     sums = kit.whole(call["rows"] * call["units"], 4)
     read = {0: kit.whole(call["rows"] * call["depth"])}

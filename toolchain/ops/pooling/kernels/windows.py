@@ -6,10 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import clamp_range
-from toolchain.ops.extents import window_reach
 from toolchain.ops.pooling.common import Pool2D, pool_lead_bytes
-from toolchain.ops.terms import Along, along
 
 Counts = dict[str, float]
 
@@ -26,7 +23,7 @@ def pool_kernel(
     taps of all windows inside the image.
     """
     attributes, x, y = op.attributes, op.x, op.y
-    low, high = clamp_range(attributes.activation, y)
+    low, high = kit.clamp_range(attributes.activation, y)
     params: dict[str, kit.Argument] = {
         "batches": x.shape[0],
         "input_h": x.shape[1],
@@ -84,14 +81,14 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     return kit.Extents(
         {0: kit.whole(each * pixels["input"])},
         {0: kit.whole(each * pixels["output"])},
-        largest=window_reach([rows, columns]),
+        largest=kit.window_reach([rows, columns]),
     )
 
 
 def _terms(call: kit.Call, by_blocks: Callable[[int, float, int, int], Counts]) -> kit.Terms:
     """Pixels, the lines and the taps of their windows inside the image, by blocks of channels."""
     rows, columns = (
-        along(
+        kit.along(
             call[f"params.input_{axis}"],
             call[f"params.output_{axis}"],
             call[f"params.kernel_{axis}"],
@@ -109,7 +106,7 @@ def _terms(call: kit.Call, by_blocks: Callable[[int, float, int, int], Counts]) 
     return terms | by_blocks(channels, pixels, lines, taps)
 
 
-def step_terms(batches: int, rows: Along, columns: Along) -> tuple[Counts, int, int]:
+def step_terms(batches: int, rows: kit.Along, columns: kit.Along) -> tuple[Counts, int, int]:
     """Terms of all kernels; lines and taps of all windows, the part of them inside the image."""
     pixels = batches * rows.windows * columns.windows
     terms = {"call": 1.0, "row": batches * rows.windows, "pixel": pixels}

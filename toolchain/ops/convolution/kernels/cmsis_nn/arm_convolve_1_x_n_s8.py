@@ -5,16 +5,14 @@ from __future__ import annotations
 from toolchain.ops import kit
 from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.cmsis_nn.products import rows_kernel
-from toolchain.ops.weighted import INPUT
-from toolchain.ops.window import UNPADDED, Window
 
 FUNCTION = "arm_convolve_1_x_n_s8"
 
 
-def takes(op: kit.AnyOperator, core: kit.Core, window: Window) -> bool:
+def takes(op: kit.AnyOperator, core: kit.Core, window: kit.Window) -> bool:
     """Whether it applies: on Helium, of one row, and without padding at either end, which 5.0.0
     refuses or computes wrongly for some sizes."""
-    x, y = op.input(INPUT), op.y
+    x, y = op.input(kit.INPUT), op.y
     total = (y.shape[2] - 1) * window.stride[1] + window.kernel[1] - x.shape[2]
     return (
         core.mve
@@ -22,11 +20,11 @@ def takes(op: kit.AnyOperator, core: kit.Core, window: Window) -> bool:
         and window.kernel[0] == 1
         and window.dilation[1] == 1
         and (window.stride[1] * x.shape[3]) % 4 == 0
-        and window.padding == UNPADDED
+        and window.padding == kit.UNPADDED
         and total == 0
     )
 
 
-def kernel(op: kit.Operator[Convolution], core: kit.Core, window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) -> kit.Kernel:
     """Of an operator that it `takes`. Raises as `channel_factors`."""
     return rows_kernel(op, core, FUNCTION, window)

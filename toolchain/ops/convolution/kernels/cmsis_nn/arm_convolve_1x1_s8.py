@@ -5,11 +5,10 @@ from __future__ import annotations
 from toolchain.ops import kit
 from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.cmsis_nn.products import rows_kernel
-from toolchain.ops.window import Window
 
 FUNCTION = "arm_convolve_1x1_s8"
 
 
-def kernel(op: kit.Operator[Convolution], core: kit.Core, window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) -> kit.Kernel:
     """Without padding. Raises as `channel_factors`."""
     return rows_kernel(op, core, FUNCTION, window)

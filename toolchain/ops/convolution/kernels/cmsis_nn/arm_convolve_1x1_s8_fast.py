@@ -8,27 +8,21 @@ import math
 
 from toolchain.ops import kit
 from toolchain.ops.convolution.common import Convolution
+from toolchain.ops.convolution.kernels import shapes
+from toolchain.ops.convolution.kernels.cmsis_nn import shared
 from toolchain.ops.convolution.kernels.cmsis_nn.products import (
     direct_overlaps,
     helium_terms,
     product_terms,
 )
-from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
-    conv_extents,
-    conv_kernel,
-    dims_of,
-)
-from toolchain.ops.convolution.kernels.shape import image
-from toolchain.ops.weighted import INPUT
-from toolchain.ops.window import Window
 
 FUNCTION = "arm_convolve_1x1_s8_fast"
 
 
-def kernel(op: kit.Operator[Convolution], core: kit.Core, window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) -> kit.Kernel:
     """Without strides and padding. Raises as `channel_factors`."""
-    x, y = op.input(INPUT).shape, op.y.shape
-    return conv_kernel(
+    x, y = op.input(kit.INPUT).shape, op.y.shape
+    return shared.conv_kernel(
         op,
         FUNCTION,
         extents=_extents,
@@ -42,5 +36,5 @@ def kernel(op: kit.Operator[Convolution], core: kit.Core, window: Window) -> kit
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
-    x, y = (dims_of(touched.call, name) for name in ("input", "output"))
-    return conv_extents(touched, image(x), kit.whole(math.prod(x[:3]) * y[3]), 0)
+    x, y = (shared.dims_of(touched.call, name) for name in ("input", "output"))
+    return shared.conv_extents(touched, shapes.image(x), kit.whole(math.prod(x[:3]) * y[3]), 0)

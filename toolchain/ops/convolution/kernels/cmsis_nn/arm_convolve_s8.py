@@ -5,33 +5,27 @@ on Helium, of two in int16 elsewhere.
 from __future__ import annotations
 
 from toolchain.ops import kit
+from toolchain.ops.convolution import overlaps
 from toolchain.ops.convolution.common import Convolution
+from toolchain.ops.convolution.kernels import shapes, windows
+from toolchain.ops.convolution.kernels.cmsis_nn import shared
 from toolchain.ops.convolution.kernels.cmsis_nn.products import helium_terms
-from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
-    HELIUM_PIXELS,
-    conv_extents,
-    conv_kernel,
-    dims_of,
-)
-from toolchain.ops.convolution.kernels.shape import image
-from toolchain.ops.convolution.kernels.windows import seen_taps
-from toolchain.ops.convolution.overlaps import gathered_overlap
-from toolchain.ops.weighted import INPUT
-from toolchain.ops.window import Window
 
 FUNCTION = "arm_convolve_s8"
 
 
-def kernel(op: kit.Operator[Convolution], core: kit.Core, window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) -> kit.Kernel:
     """Of any window. Raises as `channel_factors`."""
-    taps = window.kernel[0] * window.kernel[1] * op.input(INPUT).shape[3]
+    taps = window.kernel[0] * window.kernel[1] * op.input(kit.INPUT).shape[3]
     terms = _helium_terms if core.mve else _terms
-    return conv_kernel(
+    return shared.conv_kernel(
         op,
         FUNCTION,
         scratch_bytes=_column_bytes(taps, core),
         extents=lambda touched: _extents(touched, core),
-        overlaps=lambda: gathered_overlap(op, window, HELIUM_PIXELS) if core.mve else (),
+        overlaps=lambda: (
+            overlaps.gathered_overlap(op, window, shared.HELIUM_PIXELS) if core.mve else ()
+        ),
         terms=lambda: terms(op, window),
     )
 
@@ -42,27 +36,27 @@ def _column_bytes(taps: int, core: kit.Core) -> int:
 
 
 def _extents(touched: kit.Touched, core: kit.Core) -> kit.Extents:
-    x, y, kernel = (dims_of(touched.call, name) for name in ("input", "output", "filter"))
+    x, y, kernel = (shared.dims_of(touched.call, name) for name in ("input", "output", "filter"))
     scratch = _column_bytes(kernel[1] * kernel[2] * x[3], core)
-    return conv_extents(touched, image(x), image(y), scratch)
+    return shared.conv_extents(touched, shapes.image(x), shapes.image(y), scratch)
 
 
-def _helium_terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
+def _helium_terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
     batches, out_h, out_w, _ = op.y.shape
-    pixels, seen = batches * out_h * out_w, seen_taps(op, window)
+    pixels, seen = batches * out_h * out_w, windows.seen_taps(op, window)
     return helium_terms(op, window, 1) | {
         "pixel": pixels,
         "output row": batches * out_h,
         "tap seen": seen,
-        "tap vector seen": seen * -(-op.input(INPUT).shape[3] // 16),
+        "tap vector seen": seen * -(-op.input(kit.INPUT).shape[3] // 16),
         "tap blank": pixels * window.kernel[0] * window.kernel[1] - seen,
     }
 
 
-def _terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
+def _terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
     batches, out_h, out_w, channels = op.y.shape
-    taps, depth = window.kernel[0] * window.kernel[1], op.input(INPUT).shape[3]
-    seen, pixels = seen_taps(op, window), batches * out_h * out_w
+    taps, depth = window.kernel[0] * window.kernel[1], op.input(kit.INPUT).shape[3]
+    seen, pixels = windows.seen_taps(op, window), batches * out_h * out_w
     twos, lone = batches * (out_h * out_w // 2), batches * (out_h * out_w % 2)
     fours, rest = divmod(taps * depth, 4)
     blocks = twos * (channels // 2)

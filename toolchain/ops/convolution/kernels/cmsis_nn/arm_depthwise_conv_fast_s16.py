@@ -8,47 +8,44 @@ channel, up to a multiple of four channels, and uses as much scratch as it is to
 from __future__ import annotations
 
 from toolchain.ops import kit
+from toolchain.ops.convolution import overlaps, parts
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernel_parts import PLAIN
+from toolchain.ops.convolution.kernels import int16
+from toolchain.ops.convolution.kernels.cmsis_nn import shared
 from toolchain.ops.convolution.kernels.cmsis_nn.arm_depthwise_conv_s16 import (
     int16_extents,
     int16_kernel,
 )
-from toolchain.ops.convolution.kernels.cmsis_nn.shared import HELIUM_PIXELS, dims_of
-from toolchain.ops.convolution.kernels.int16 import FAST_TAPS
-from toolchain.ops.convolution.overlaps import gathered_overlap
-from toolchain.ops.weighted import INPUT
-from toolchain.ops.window import Window
 
 FUNCTION = "arm_depthwise_conv_fast_s16"
 
 
-def takes(op: kit.AnyOperator, core: kit.Core, window: Window) -> bool:
+def takes(op: kit.AnyOperator, core: kit.Core, window: kit.Window) -> bool:
     """Whether `arm_depthwise_conv_wrapper_s16` would choose it."""
-    single = op.y.shape[3] == op.input(INPUT).shape[3]
-    few = window.kernel[0] * window.kernel[1] < FAST_TAPS
-    return (core.dsp or core.mve) and single and few and window.dilation == PLAIN
+    single = op.y.shape[3] == op.input(kit.INPUT).shape[3]
+    few = window.kernel[0] * window.kernel[1] < int16.FAST_TAPS
+    return (core.dsp or core.mve) and single and few and window.dilation == parts.PLAIN
 
 
-def kernel(op: kit.Operator[Convolution], core: kit.Core, window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) -> kit.Kernel:
     """Where the function holds the sums. Raises as `per_channel`."""
     channels = op.y.shape[3]
     window_bytes = 2 * channels * window.kernel[0] * window.kernel[1]
-    pixels = HELIUM_PIXELS if core.mve else 1
+    pixels = shared.HELIUM_PIXELS if core.mve else 1
     return int16_kernel(
         op,
         FUNCTION,
         window,
         scratch_bytes=4 * window_bytes + 8 if core.mve else window_bytes,
         extents=_extents,
-        overlaps=lambda: gathered_overlap(op, window, pixels, core.mve),
+        overlaps=lambda: overlaps.gathered_overlap(op, window, pixels, core.mve),
         spare=-channels % 4 if core.mve else 0,
     )
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
-    filters, channels = dims_of(call, "filter"), call["output_dims.c"]
+    filters, channels = shared.dims_of(call, "filter"), call["output_dims.c"]
     window = 2 * channels * filters[1] * filters[2]
     helium = call["ctx.size"] > window
     spare = -channels % 4 if helium else 0

@@ -8,22 +8,15 @@ from collections.abc import Callable
 import numpy as np
 
 from toolchain.ops import kit
+from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernels.cmsis_nn.shared import dims_of, reach
-from toolchain.ops.convolution.kernels.int16 import per_channel, per_channel_bytes
-from toolchain.ops.convolution.kernels.shape import image
-from toolchain.ops.convolution.structs import cmsis_arguments
-from toolchain.ops.weighted import (
-    INPUT,
-    WEIGHTS,
-    constant_of,
-)
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import int16, shapes
+from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 FUNCTION = "arm_depthwise_conv_s16"
 
 
-def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """Of any window, where the function holds the sums. Raises as `per_channel`."""
     return int16_kernel(op, FUNCTION, window, scratch_bytes=0, extents=_extents)
 
@@ -31,7 +24,7 @@ def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
 def int16_kernel(
     op: kit.Operator[Convolution],
     function: str,
-    window: Window,
+    window: kit.Window,
     *,
     scratch_bytes: int,
     extents: Callable[[kit.Touched], kit.Extents],
@@ -41,9 +34,9 @@ def int16_kernel(
     """A call of `function`, an int16 depthwise convolution. `spare`: channels that it reads beyond
     the last.
     """
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     channels = weights.shape[3]
-    arguments = cmsis_arguments(
+    arguments = parts.cmsis_arguments(
         op,
         window,
         op.attributes.activation,
@@ -52,14 +45,14 @@ def int16_kernel(
         bias=kit.Packed("bias"),
         multiplicity=channels // x.shape[3],
     )
-    filters = constant_of(weights).reshape(-1, channels)
+    filters = kit.constant_of(weights).reshape(-1, channels)
     stored = np.pad(filters.reshape(-1), (0, spare))
     return kit.Kernel(
         (kit.Call(function, arguments, status=True),),
         extents,
         constants=(
             kit.constant("weights", stored, "filters, height x width x channels"),
-            *per_channel(op, filters.T, spare),
+            *int16.per_channel(op, filters.T, spare),
         ),
         scratch_bytes=scratch_bytes,
         find_overlaps=overlaps,
@@ -73,7 +66,9 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 def int16_extents(touched: kit.Touched, spare: int, scratch_bytes: int) -> kit.Extents:
     """Of what `int16_kernel` gives."""
     call = touched.call
-    x, y, filters = (dims_of(call, name) for name in ("input", "output", "filter"))
-    constants = per_channel_bytes(y[3] + spare) | {"weights": math.prod(filters) + spare}
-    most = reach(call, "dw_conv_params")
-    return kit.Extents({0: image(x, 2)}, {0: image(y, 2)}, constants, scratch_bytes, most)
+    x, y, filters = (shared.dims_of(call, name) for name in ("input", "output", "filter"))
+    constants = int16.per_channel_bytes(y[3] + spare) | {"weights": math.prod(filters) + spare}
+    most = shared.reach(call, "dw_conv_params")
+    return kit.Extents(
+        {0: shapes.image(x, 2)}, {0: shapes.image(y, 2)}, constants, scratch_bytes, most
+    )

@@ -6,36 +6,31 @@ from __future__ import annotations
 
 from toolchain.ops import kit
 from toolchain.ops.convolution.common import Convolution
+from toolchain.ops.convolution.kernels import windows
+from toolchain.ops.convolution.kernels.cmsis_nn import shared
 from toolchain.ops.convolution.kernels.cmsis_nn.arm_depthwise_conv_3x3_s8 import (
     four_channel_terms,
 )
-from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
-    depthwise_kernel,
-    extents_of_lean_depthwise,
-)
-from toolchain.ops.convolution.kernels.windows import seen_taps, walked
-from toolchain.ops.weighted import INPUT
-from toolchain.ops.window import Window
 
 FUNCTION = "arm_depthwise_conv_s8"
 
 
-def kernel(op: kit.Operator[Convolution], window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """Of any window. Raises as `channel_factors`."""
-    return depthwise_kernel(
+    return shared.depthwise_kernel(
         op,
         FUNCTION,
-        extents=extents_of_lean_depthwise,
+        extents=shared.extents_of_lean_depthwise,
         terms=lambda: _terms(op, window),
     )
 
 
-def _terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
+def _terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
     batches, out_h, out_w, channels = op.y.shape
-    multiplicity = channels // op.input(INPUT).shape[3]
+    multiplicity = channels // op.input(kit.INPUT).shape[3]
     if multiplicity % 4 == 0 and batches == 1 and window.dilation == (1, 1):
         return four_channel_terms(op, window)
-    rows, columns = walked(op, window)
+    rows, columns = windows.walked(op, window)
     pixels, dilated = batches * out_h * out_w, sum(step > 1 for step in window.dilation)
     return {
         "call": 1.0,
@@ -44,5 +39,5 @@ def _terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
         "any channel": pixels * channels,
         "any channel dilated": pixels * channels * dilated,
         "any channel row": batches * rows.taps * columns.windows * channels,
-        "any channel tap": seen_taps(op, window) * channels,
+        "any channel tap": windows.seen_taps(op, window) * channels,
     }

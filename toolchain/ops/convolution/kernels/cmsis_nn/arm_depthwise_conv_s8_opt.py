@@ -4,34 +4,26 @@ Helium four pixels of blocks of channels at a time, in vectors of four channels.
 
 from __future__ import annotations
 
-from toolchain.ops import kit
+from toolchain.ops import kit, walks
+from toolchain.ops.convolution import overlaps
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
-    HELIUM_PIXELS,
-    depthwise_extents,
-    depthwise_kernel,
-    dims_of,
-)
-from toolchain.ops.convolution.kernels.windows import seen_taps
-from toolchain.ops.convolution.overlaps import first_seen, gathered_lead, in_whole_pixels
-from toolchain.ops.walks import run_ends
-from toolchain.ops.weighted import INPUT
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import windows
+from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 FUNCTION = "arm_depthwise_conv_s8_opt"
 CHANNELS_AT_ONCE = 124
 """CH_IN_BLOCK_MVE of arm_nnsupportfunctions.h: channels of a block."""
 
 
-def takes_window(op: kit.AnyOperator, window: Window) -> bool:
+def takes_window(op: kit.AnyOperator, window: kit.Window) -> bool:
     """Whether no window lies above or below the image, for which it clears more scratch than it
     has, on cores with DSP."""
-    x, y, top = op.input(INPUT), op.y, window.padding.top
+    x, y, top = op.input(kit.INPUT), op.y, window.padding.top
     last = (y.shape[1] - 1) * window.stride[0] - top
     return top <= window.kernel[0] and last <= x.shape[1]
 
 
-def kernel(op: kit.Operator[Convolution], core: kit.Core, window: Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) -> kit.Kernel:
     """Of one filter a channel, without dilation. On Helium it reads four channels at a time, beyond
     the last one too, and steps from a null bias: its arrays are padded. Raises as
     `channel_factors`.
@@ -39,7 +31,7 @@ def kernel(op: kit.Operator[Convolution], core: kit.Core, window: Window) -> kit
     channels = op.y.shape[3]
     elements = channels * window.kernel[0] * window.kernel[1]
     spare, terms = (-channels % 4, _helium_terms) if core.mve else (0, _terms)
-    return depthwise_kernel(
+    return shared.depthwise_kernel(
         op,
         FUNCTION,
         scratch_bytes=_window_bytes(elements, channels, core),
@@ -58,24 +50,27 @@ def _window_bytes(elements: int, channels: int, core: kit.Core) -> int:
 
 
 def _extents(touched: kit.Touched, core: kit.Core) -> kit.Extents:
-    y, kernel = (dims_of(touched.call, name) for name in ("output", "filter"))
+    y, kernel = (shared.dims_of(touched.call, name) for name in ("output", "filter"))
     channels = kit.round_up(y[3], 4) if core.mve else y[3]
     elements = kernel[1] * kernel[2] * y[3]
-    return depthwise_extents(touched, channels, _window_bytes(elements, y[3], core))
+    return shared.depthwise_extents(touched, channels, _window_bytes(elements, y[3], core))
 
 
-def _helium_overlaps(op: kit.AnyOperator, window: Window) -> tuple[kit.SafeOverlap, ...]:
-    x, y = op.input(INPUT).shape, op.y.shape
-    firsts, ends = first_seen(op, window), run_ends(y[1] * y[2], 1, HELIUM_PIXELS)
-    lead = gathered_lead(firsts, ends, x[3], x[3])
+def _helium_overlaps(op: kit.AnyOperator, window: kit.Window) -> tuple[kit.SafeOverlap, ...]:
+    x, y = op.input(kit.INPUT).shape, op.y.shape
+    firsts, ends = (
+        overlaps.first_seen(op, window),
+        walks.run_ends(y[1] * y[2], 1, shared.HELIUM_PIXELS),
+    )
+    lead = overlaps.gathered_lead(firsts, ends, x[3], x[3])
     if x[3] <= CHANNELS_AT_ONCE:
-        return (kit.SafeOverlap(INPUT, 0, lead),)
-    return in_whole_pixels(lead, x[3])
+        return (kit.SafeOverlap(kit.INPUT, 0, lead),)
+    return overlaps.in_whole_pixels(lead, x[3])
 
 
-def _helium_terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
+def _helium_terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
     batches, out_h, out_w, channels = op.y.shape
-    pixels, seen = batches * out_h * out_w, seen_taps(op, window)
+    pixels, seen = batches * out_h * out_w, windows.seen_taps(op, window)
     taps = window.kernel[0] * window.kernel[1]
     each = [
         min(CHANNELS_AT_ONCE, channels - first) for first in range(0, channels, CHANNELS_AT_ONCE)
@@ -99,10 +94,10 @@ def _helium_terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
     }
 
 
-def _terms(op: kit.AnyOperator, window: Window) -> kit.Terms:
+def _terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
     batches, out_h, out_w, channels = op.y.shape
     pixels, taps = batches * out_h * out_w, window.kernel[0] * window.kernel[1]
-    seen, (fours, rest) = seen_taps(op, window), divmod(channels, 4)
+    seen, (fours, rest) = windows.seen_taps(op, window), divmod(channels, 4)
     return {
         "call": 1.0,
         "output row": batches * out_h,

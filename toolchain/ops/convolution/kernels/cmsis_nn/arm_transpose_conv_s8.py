@@ -11,39 +11,26 @@ import math
 
 import numpy as np
 
-from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.cmsis_structs import context, dims, limits, tile
-from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
-    MOST_SIZE,
-    channel_factors,
-    dims_of,
-    factor_bytes,
-    require_rounding,
-)
-from toolchain.ops.convolution.kernels.shape import image
-from toolchain.ops.weighted import (
-    INPUT,
-    WEIGHTS,
-    constant_of,
-)
-from toolchain.ops.window import Window
+from toolchain.ops import cmsis_structs, kit
+from toolchain.ops.convolution.kernels import shapes
+from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 FUNCTION = "arm_transpose_conv_s8"
 
 
 def kernel(
-    op: kit.AnyOperator, window: Window, activation: Activation, rounding: Rounding
+    op: kit.AnyOperator, window: kit.Window, activation: kit.Activation, rounding: kit.Rounding
 ) -> kit.Kernel:
     """`window` is the forward convolution's. Raises NoKernelError for ONNX's rounding and for sizes
     that the function does not hold, and as `channel_factors`.
     """
-    require_rounding(rounding)
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    shared.require_rounding(rounding)
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     channels, height, width, depth = weights.shape
-    if max(*x.shape, *weights.shape, *y.shape) > MOST_SIZE:
-        raise kit.NoKernelError(f"CMSIS-NN's convolutions take no dimension above {MOST_SIZE:,}")
+    if max(*x.shape, *weights.shape, *y.shape) > shared.MOST_SIZE:
+        raise kit.NoKernelError(
+            f"CMSIS-NN's convolutions take no dimension above {shared.MOST_SIZE:,}"
+        )
     column, image = _scratch(x.shape, y.shape, (height, width))
     stride, pad = window.stride, (window.padding.top, window.padding.left)
     beyond = [
@@ -53,35 +40,35 @@ def kernel(
     params: dict[str, kit.Argument] = {
         "input_offset": -x.q.zero_point,
         "output_offset": y.q.zero_point,
-        "stride": tile(*stride),
-        "padding": tile(*pad),
-        "padding_offsets": tile(*beyond),
-        "dilation": tile(1, 1),
-        "activation": limits(*clamp_range(activation, y)),
+        "stride": cmsis_structs.tile(*stride),
+        "padding": cmsis_structs.tile(*pad),
+        "padding_offsets": cmsis_structs.tile(*beyond),
+        "dilation": cmsis_structs.tile(1, 1),
+        "activation": cmsis_structs.limits(*kit.clamp_range(activation, y)),
     }
     factors: dict[str, kit.Argument] = {
         "multiplier": kit.Packed("multiplier", writable=True),
         "shift": kit.Packed("shift", writable=True),
     }
     arguments: dict[str, kit.Argument] = {
-        "ctx": context(column),
-        "output_ctx": context(image, column),
+        "ctx": cmsis_structs.context(column),
+        "output_ctx": cmsis_structs.context(image, column),
         "transpose_conv_params": kit.Struct("cmsis_nn_transpose_conv_params", params),
         "quant_params": kit.Struct("cmsis_nn_per_channel_quant_params", factors),
-        "input_dims": dims(*x.shape),
+        "input_dims": cmsis_structs.dims(*x.shape),
         "input_data": kit.Input(0),
-        "filter_dims": dims(channels, height, width, depth),
+        "filter_dims": cmsis_structs.dims(channels, height, width, depth),
         "filter_data": kit.Input(1),
-        "bias_dims": dims(c=channels),
+        "bias_dims": cmsis_structs.dims(c=channels),
         "bias_data": kit.Input(2),
-        "output_dims": dims(*y.shape),
+        "output_dims": cmsis_structs.dims(*y.shape),
         "output_data": kit.Output(0),
     }
-    rows = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
+    rows = kit.constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
     return kit.Kernel(
         (kit.Call(FUNCTION, arguments, status=True),),
         _extents,
-        constants=channel_factors(op, rows),
+        constants=shared.channel_factors(op, rows),
         scratch_bytes=column + image,
     )
 
@@ -94,7 +81,7 @@ def _scratch(x: tuple[int, ...], y: tuple[int, ...], kernel: tuple[int, int]) ->
 def _extents(touched: kit.Touched) -> kit.Extents:
     """The windows that the output and its paddings hold must be one for each pixel of the input."""
     call = touched.call
-    x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
+    x, y, kernel = (shared.dims_of(call, name) for name in ("input", "output", "filter"))
     params = "transpose_conv_params"
     windows = [
         (y[i] + call[f"{params}.padding_offsets.{axis}"] + call[f"{params}.padding.{axis}"])
@@ -104,11 +91,11 @@ def _extents(touched: kit.Touched) -> kit.Extents:
         (size - kernel[i]) // call[f"{params}.stride.{axis}"] + 1
         for i, (axis, size) in enumerate(zip("hw", windows, strict=True), start=1)
     ]
-    written = image(y)
+    written = shapes.image(y)
     if walked != [x[1], x[2]]:  # sums go astray
         written = kit.Extent(0, written.end, touched=0)
-    inputs = {0: image(x), 1: kit.whole(math.prod(kernel))}
+    inputs = {0: shapes.image(x), 1: kit.whole(math.prod(kernel))}
     if touched.has(2):
         inputs[2] = kit.whole(y[3], 4)
     scratch = sum(_scratch(x, y, (kernel[1], kernel[2])))
-    return kit.Extents(inputs, {0: written}, factor_bytes(y[3]), scratch, max(windows))
+    return kit.Extents(inputs, {0: written}, shared.factor_bytes(y[3]), scratch, max(windows))

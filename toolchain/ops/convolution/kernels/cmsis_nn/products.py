@@ -6,33 +6,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ops import kit
+from toolchain.ops import kit, walks
+from toolchain.ops.convolution import overlaps
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernels.cmsis_nn.shared import (
-    HELIUM_PIXELS,
-    conv_extents,
-    conv_kernel,
-    dims_of,
-)
-from toolchain.ops.convolution.kernels.shape import image
-from toolchain.ops.convolution.kernels.windows import Counts
-from toolchain.ops.convolution.overlaps import first_seen, gathered_lead
-from toolchain.ops.walks import Int64, lead_bytes, run_ends
-from toolchain.ops.weighted import INPUT
-from toolchain.ops.window import Window
+from toolchain.ops.convolution.kernels import shapes, windows
+from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 _WORD = 4
 
 
 def rows_kernel(
-    op: kit.Operator[Convolution], core: kit.Core, function: str, window: Window
+    op: kit.Operator[Convolution], core: kit.Core, function: str, window: kit.Window
 ) -> kit.Kernel:
     """A call of `function`, which multiplies the pixels of each row of a 1x1 convolution, of all
     images, or on Helium those of windows of one row.
     """
-    x, y = op.input(INPUT).shape, op.y.shape
+    x, y = op.input(kit.INPUT).shape, op.y.shape
     products = y[0] * y[1]
-    return conv_kernel(
+    return shared.conv_kernel(
         op,
         function,
         extents=_extents_of_rows,
@@ -48,26 +39,28 @@ def rows_kernel(
 def _extents_of_rows(touched: kit.Touched) -> kit.Extents:
     """It does not check what it reads."""
     call = touched.call
-    x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
+    x, y, kernel = (shared.dims_of(call, name) for name in ("input", "output", "filter"))
     (batches, height, width, depth) = x
     rows = (y[1] - 1) * call["conv_params.stride.h"] + 1
     columns = (y[2] - 1) * call["conv_params.stride.w"] + kernel[2]
     last = (batches - 1) * height * width + (rows - 1) * width + columns
-    return conv_extents(touched, kit.Extent(0, last * depth), image(y), 0)
+    return shared.conv_extents(touched, kit.Extent(0, last * depth), shapes.image(y), 0)
 
 
 def direct_overlaps(
-    op: kit.AnyOperator, core: kit.Core, window: Window, products: int
+    op: kit.AnyOperator, core: kit.Core, window: kit.Window, products: int
 ) -> tuple[kit.SafeOverlap, ...]:
     """On Helium, of so many products; none elsewhere."""
     if not core.mve:
         return ()
-    x, y = op.input(INPUT).shape, op.y.shape
-    firsts, run = first_seen(op, window), y[0] * y[1] * y[2] // products
-    return (kit.SafeOverlap(INPUT, 0, _direct_lead(firsts, run, products, x[3], y[3])),)
+    x, y = op.input(kit.INPUT).shape, op.y.shape
+    firsts, run = overlaps.first_seen(op, window), y[0] * y[1] * y[2] // products
+    return (kit.SafeOverlap(kit.INPUT, 0, _direct_lead(firsts, run, products, x[3], y[3])),)
 
 
-def _direct_lead(firsts: Int64, run: int, runs: int, input_bytes: int, output_bytes: int) -> int:
+def _direct_lead(
+    firsts: walks.Int64, run: int, runs: int, input_bytes: int, output_bytes: int
+) -> int:
     """The lead of `arm_nn_mat_mult_nt_t_s8` on Helium, which reads the image again for each
     channel.
 
@@ -75,26 +68,28 @@ def _direct_lead(firsts: Int64, run: int, runs: int, input_bytes: int, output_by
     remaining pixels of a run come one by one, four channels at a time.
     """
     lead = 0
-    ends = run_ends(run, runs, HELIUM_PIXELS)
+    ends = walks.run_ends(run, runs, shared.HELIUM_PIXELS)
     starts = np.append(0, ends[:-1])
-    full = ends - starts == HELIUM_PIXELS
+    full = ends - starts == shared.HELIUM_PIXELS
     if full.any() and output_bytes > 1:
         lowest = np.minimum.reduceat(firsts, starts)[full]
-        lead = lead_bytes(ends[full] * output_bytes - 1, lowest * input_bytes)
-    rest = np.flatnonzero(np.arange(run * runs) % run >= run // HELIUM_PIXELS * HELIUM_PIXELS)
+        lead = walks.lead_bytes(ends[full] * output_bytes - 1, lowest * input_bytes)
+    rest = np.flatnonzero(
+        np.arange(run * runs) % run >= run // shared.HELIUM_PIXELS * shared.HELIUM_PIXELS
+    )
     early = (output_bytes - 1) // _WORD * _WORD
     if early:
-        lead = max(lead, lead_bytes(rest * output_bytes + early, firsts[rest] * input_bytes))
+        lead = max(lead, walks.lead_bytes(rest * output_bytes + early, firsts[rest] * input_bytes))
     steps = np.union1d(ends[full], rest + 1)
-    return max(lead, gathered_lead(firsts, steps, input_bytes, output_bytes))
+    return max(lead, overlaps.gathered_lead(firsts, steps, input_bytes, output_bytes))
 
 
-def helium_terms(op: kit.AnyOperator, window: Window, products: int) -> Counts:
+def helium_terms(op: kit.AnyOperator, window: kit.Window, products: int) -> windows.Counts:
     """On Helium: vectors of 16 taps. Pixels are multiplied four at a time, in each of so many
     products.
     """
     batches, out_h, out_w, channels = op.y.shape
-    pixels, depth = batches * out_h * out_w, op.input(INPUT).shape[3]
+    pixels, depth = batches * out_h * out_w, op.input(kit.INPUT).shape[3]
     vectors = -(-window.kernel[0] * window.kernel[1] * depth // 16)
     four_pixels = products * (pixels // products // 4)
     rest = products * (pixels // products % 4)
@@ -110,7 +105,7 @@ def helium_terms(op: kit.AnyOperator, window: Window, products: int) -> Counts:
     }
 
 
-def product_terms(products: int, pixels: int, channels: int, depth: int) -> Counts:
+def product_terms(products: int, pixels: int, channels: int, depth: int) -> windows.Counts:
     """`arm_nn_mat_mult_nt_t_s8`, called for each product: two channels by two pixels at a time."""
     pairs, twos, odd = channels // 2, pixels // 2, pixels % 2
     blocks, last = products * pairs * twos, products * pairs * odd

@@ -7,25 +7,15 @@ from collections.abc import Callable
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import check_sums
-from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.common import (
     Convolution,
     channel_requantisation,
     weight_zero_point,
     window_of,
 )
-from toolchain.ops.convolution.kernels.shape import Shape, image
-from toolchain.ops.convolution.packing import Int8, sums_of
-from toolchain.ops.convolution.structs import cmsis_arguments
-from toolchain.ops.extents import window_reach
-from toolchain.ops.preference import require_int32
-from toolchain.ops.weighted import (
-    INPUT,
-    WEIGHTS,
-    bias_of,
-    constant_of,
-)
+from toolchain.ops.convolution.kernels import shapes
 
 MOST_SIZE = 65535
 """The largest dimension that the convolutions hold, in uint16."""
@@ -36,26 +26,28 @@ HELIUM_PIXELS = 4
 def require_plain(op: kit.Operator[Convolution]) -> None:
     """Raise NoKernelError for ONNX's rounding and for weights with a zero point."""
     require_rounding(op.attributes.rounding)
-    if weight_zero_point(op.input(WEIGHTS)):
+    if weight_zero_point(op.input(kit.WEIGHTS)):
         raise kit.NoKernelError("CMSIS-NN's convolutions know no zero point of weights")
 
 
-def require_rounding(rounding: Rounding) -> None:
+def require_rounding(rounding: kit.Rounding) -> None:
     """Raise NoKernelError for ONNX's rounding."""
-    if rounding is not Rounding.TFLITE:
+    if rounding is not kit.Rounding.TFLITE:
         raise kit.NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
 
 
-def channel_factors(op: kit.AnyOperator, rows: Int8, spare: int = 0) -> tuple[kit.Constant, ...]:
+def channel_factors(
+    op: kit.AnyOperator, rows: packing.Int8, spare: int = 0
+) -> tuple[kit.Constant, ...]:
     """Multiplier and shift of each channel, whose filters are `rows`; then `spare` more of 0.
 
     Raises ScaleError as `check_sums` does, and NoKernelError as `require_int32` does.
     """
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     multiplier, shift = channel_requantisation(x, weights, y, len(rows))
-    sums = sums_of(bias_of(op.op, op.graph, len(rows)), rows, x.q.zero_point, partial=True)
-    check_sums(sums.lowest, sums.highest, multiplier, shift, y.q.zero_point)
-    require_int32(sums.largest)
+    sums = packing.sums_of(kit.bias_of(op, len(rows)), rows, x.q.zero_point, partial=True)
+    kit.check_sums(sums.lowest, sums.highest, multiplier, shift, y.q.zero_point)
+    kit.require_int32(sums.largest)
     wanted = "requantisation factor of each channel, Q0.31"
     return (
         kit.constant("multiplier", np.pad(multiplier, (0, spare)), wanted),
@@ -68,7 +60,7 @@ def factor_bytes(channels: int) -> dict[str, int]:
     return {"multiplier": 4 * channels, "shift": 4 * channels}
 
 
-def dims_of(call: kit.Call, name: str) -> Shape:
+def dims_of(call: kit.Call, name: str) -> shapes.Shape:
     """The `cmsis_nn_dims` of that name."""
     batches, height, width, channels = (call[f"{name}_dims.{axis}"] for axis in "nhwc")
     return batches, height, width, channels
@@ -76,7 +68,7 @@ def dims_of(call: kit.Call, name: str) -> Shape:
 
 def reach(call: kit.Call, params: str) -> int:
     """The largest coordinate that a walk over the image computes."""
-    return window_reach(
+    return kit.window_reach(
         (
             call[f"output_dims.{axis}"],
             call[f"{params}.stride.{axis}"],
@@ -98,9 +90,9 @@ def conv_kernel(
     terms: Callable[[], kit.Terms],
 ) -> kit.Kernel:
     """A call of `function`, an int8 convolution without groups. Raises as `channel_factors`."""
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     channels, height, width, _ = weights.shape
-    arguments = cmsis_arguments(
+    arguments = parts.cmsis_arguments(
         op,
         window_of(op),
         op.attributes.activation,
@@ -108,7 +100,7 @@ def conv_kernel(
         filters=((channels, height, width, x.shape[3]), kit.Input(1)),
         bias=kit.Input(2),
     )
-    rows = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
+    rows = kit.constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
     return kit.Kernel(
         (kit.Call(function, arguments, status=True),),
         extents,
@@ -125,7 +117,7 @@ def conv_extents(
     """Of what `conv_kernel` gives, by the bytes of its images and scratch."""
     call = touched.call
     x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
-    inputs = {INPUT: read, WEIGHTS: kit.whole(y[3] * kernel[1] * kernel[2] * x[3])}
+    inputs = {kit.INPUT: read, kit.WEIGHTS: kit.whole(y[3] * kernel[1] * kernel[2] * x[3])}
     if touched.has(2):
         inputs[2] = kit.whole(y[3], 4)
     factors, most = factor_bytes(y[3]), reach(call, "conv_params")
@@ -145,9 +137,9 @@ def depthwise_kernel(
     """A call of `function`, an int8 depthwise convolution. `spare`: channels that it reads beyond
     the last. Raises as `channel_factors`.
     """
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     channels = weights.shape[3]
-    arguments = cmsis_arguments(
+    arguments = parts.cmsis_arguments(
         op,
         window_of(op),
         op.attributes.activation,
@@ -156,7 +148,7 @@ def depthwise_kernel(
         bias=kit.Packed("bias"),
         multiplicity=channels // x.shape[3],
     )
-    filters = constant_of(weights).reshape(-1).astype(np.int8, copy=False)
+    filters = kit.constant_of(weights).reshape(-1).astype(np.int8, copy=False)
     rows = filters.reshape(-1, channels).T
     return kit.Kernel(
         (kit.Call(function, arguments, status=True),),
@@ -165,7 +157,7 @@ def depthwise_kernel(
             kit.constant(
                 "weights", np.pad(filters, (0, spare)), "filters, height x width x channels"
             ),
-            kit.constant("bias", np.pad(bias_of(op.op, op.graph, channels), (0, spare))),
+            kit.constant("bias", np.pad(kit.bias_of(op, channels), (0, spare))),
             *channel_factors(op, rows, spare),
         ),
         scratch_bytes=scratch_bytes,
@@ -183,7 +175,7 @@ def depthwise_extents(touched: kit.Touched, channels: int, scratch_bytes: int) -
         "bias": 4 * channels,
     }
     most = reach(call, "dw_conv_params")
-    return kit.Extents({0: image(x)}, {0: image(y)}, constants, scratch_bytes, most)
+    return kit.Extents({0: shapes.image(x)}, {0: shapes.image(y)}, constants, scratch_bytes, most)
 
 
 def extents_of_lean_depthwise(touched: kit.Touched) -> kit.Extents:

@@ -8,51 +8,42 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.arithmetic.fixed_point import check_sums, quantize_multiplier
-from toolchain.ops.cmsis_structs import context, factor
-from toolchain.ops.convolution.packing import folded_bias, sums_of
+from toolchain.ops import cmsis_structs, kit
+from toolchain.ops.arithmetic import packing
 from toolchain.ops.matmul.kernels.cmsis_nn.layers import layer_arguments, layer_extents
-from toolchain.ops.preference import require_int32
-from toolchain.ops.weighted import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-    bias_of,
-    constant_of,
-)
 
 FUNCTION = "arm_fully_connected_s8"
 _IN_SUMS = "The buffer holds bias and input offset of each unit, which the kernel adds once."
 _TWICE = "rounds each sum twice; LiteRT once, in double precision"
 
 
-def kernel(op: kit.AnyOperator, activation: Activation, core: kit.Core) -> kit.Kernel:
+def kernel(op: kit.AnyOperator, activation: kit.Activation, core: kit.Core) -> kit.Kernel:
     """Raises NoKernelError for a scale of each unit, and for weights that are computed at run time
     or have a zero point.
     """
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     if not weights.is_constant or any(weights.q.zero_points):
         raise kit.NoKernelError(f"{FUNCTION} takes constant weights with zero point 0")
     if len(weights.q.scales) > 1:
         raise kit.NoKernelError(f"{FUNCTION} takes one scale for all units")
-    filters = constant_of(weights).astype(np.int8, copy=False)
+    filters = kit.constant_of(weights).astype(np.int8, copy=False)
     units = len(filters)
-    multiplier, shift = quantize_multiplier(x.q.scale * weights.q.scale / y.q.scale)
-    bias = bias_of(op.op, op.graph, units)
-    sums = sums_of(bias, filters, x.q.zero_point, partial=True)
-    check_sums(sums.lowest, sums.highest, multiplier, shift, y.q.zero_point)
-    require_int32(sums.largest)
-    folded = folded_bias(bias, filters, x.q.zero_point)
-    has_bias = len(op.inputs) > BIAS and not core.mve
+    multiplier, shift = kit.quantize_multiplier(x.q.scale * weights.q.scale / y.q.scale)
+    bias = kit.bias_of(op, units)
+    sums = packing.sums_of(bias, filters, x.q.zero_point, partial=True)
+    kit.check_sums(sums.lowest, sums.highest, multiplier, shift, y.q.zero_point)
+    kit.require_int32(sums.largest)
+    folded = packing.folded_bias(bias, filters, x.q.zero_point)
+    has_bias = len(op.inputs) > kit.BIAS and not core.mve
     arguments = layer_arguments(
         op,
         activation,
-        buffer=context(4 * units, kept="sums") if core.mve else context(0),
+        buffer=cmsis_structs.context(4 * units, kept="sums")
+        if core.mve
+        else cmsis_structs.context(0),
         input_offset=1 if core.mve else -x.q.zero_point,
-        factor=factor(multiplier, shift),
-        bias=kit.Input(BIAS) if has_bias else kit.NULL,
+        factor=cmsis_structs.factor(multiplier, shift),
+        bias=kit.Input(kit.BIAS) if has_bias else kit.NULL,
     )
     note = _IN_SUMS if core.mve else ""
     call = kit.Call(FUNCTION, arguments, status=True, note=note)

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.cmsis_structs import dims, limits
-from toolchain.ops.weighted import (
-    BIAS,
-    INPUT,
-    WEIGHTS,
-)
+from toolchain.ops import cmsis_structs, kit
 
 
 def layer_arguments(
     op: kit.AnyOperator,
-    activation: Activation,
+    activation: kit.Activation,
     *,
     buffer: kit.Struct,
     input_offset: int,
@@ -22,26 +15,26 @@ def layer_arguments(
     bias: kit.Argument,
 ) -> dict[str, kit.Argument]:
     """Of either function."""
-    x, y = op.input(INPUT), op.y
-    units, depth = op.input(WEIGHTS).shape
+    x, y = op.input(kit.INPUT), op.y
+    units, depth = op.input(kit.WEIGHTS).shape
     rows = x.elements // depth
     params: dict[str, kit.Argument] = {
         "input_offset": input_offset,
         "filter_offset": 0,
         "output_offset": y.q.zero_point,
-        "activation": limits(*clamp_range(activation, y)),
+        "activation": cmsis_structs.limits(*kit.clamp_range(activation, y)),
     }
     return {
         "ctx": buffer,
         "fc_params": kit.Struct("cmsis_nn_fc_params", params),
         "quant_params": factor,
-        "input_dims": dims(n=rows, c=depth),
-        "input": kit.Input(INPUT),
-        "filter_dims": dims(n=depth, c=units),
-        "kernel": kit.Input(WEIGHTS),
-        "bias_dims": dims(c=units),
+        "input_dims": cmsis_structs.dims(n=rows, c=depth),
+        "input": kit.Input(kit.INPUT),
+        "filter_dims": cmsis_structs.dims(n=depth, c=units),
+        "kernel": kit.Input(kit.WEIGHTS),
+        "bias_dims": cmsis_structs.dims(c=units),
         "bias": bias,
-        "output_dims": dims(n=rows, c=units),
+        "output_dims": cmsis_structs.dims(n=rows, c=units),
         "output": kit.Output(0),
     }
 
@@ -50,9 +43,12 @@ def layer_extents(touched: kit.Touched, element_bytes: int) -> kit.Extents:
     """Of rows of such elements. The bias may be an input of int32 or a constant of int64."""
     call = touched.call
     rows, depth, units = call["input_dims.n"], call["filter_dims.n"], call["output_dims.c"]
-    read = {INPUT: kit.whole(rows * depth, element_bytes), WEIGHTS: kit.whole(units * depth)}
+    read = {
+        kit.INPUT: kit.whole(rows * depth, element_bytes),
+        kit.WEIGHTS: kit.whole(units * depth),
+    }
     if isinstance(call.find("bias"), kit.Input):
-        read[BIAS] = kit.whole(units, 4)
+        read[kit.BIAS] = kit.whole(units, 4)
     sums = {"sums": 4 * units} if isinstance(call.find("ctx.buf"), kit.Packed) else {}
     bias = {"bias": 8 * units} if isinstance(call.find("bias"), kit.Packed) else {}
     return kit.Extents(read, {0: kit.whole(rows * units, element_bytes)}, sums | bias)

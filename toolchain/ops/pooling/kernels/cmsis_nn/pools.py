@@ -6,13 +6,9 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import clamp_range
-from toolchain.ops.cmsis_structs import context, dims, limits, tile
-from toolchain.ops.extents import window_reach
+from toolchain.ops import cmsis_structs, kit
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.pooling.kernels.windows import Counts, pool_overlaps, step_terms
-from toolchain.ops.terms import along
 
 VECTOR_CHANNELS = 16
 """Channels of one of Helium's vectors."""
@@ -35,23 +31,25 @@ def cmsis_kernel(
                  windows; None where there are none, on other cores neither.
     """
     attributes, x, y = op.attributes, op.x, op.y
-    low, high = clamp_range(attributes.activation, y)
+    low, high = kit.clamp_range(attributes.activation, y)
     scratch_bytes = scratch(y.shape[3]) if scratch else 0
     element_bytes = x.dtype.size_bytes
     params = {
-        "stride": tile(attributes.stride_height, attributes.stride_width),
-        "padding": tile(attributes.padding.top, attributes.padding.left),
-        "activation": limits(low, high),
+        "stride": cmsis_structs.tile(attributes.stride_height, attributes.stride_width),
+        "padding": cmsis_structs.tile(attributes.padding.top, attributes.padding.left),
+        "activation": cmsis_structs.limits(low, high),
     }
     call = kit.Call(
         function,
         {
-            "ctx": context(scratch_bytes),
+            "ctx": cmsis_structs.context(scratch_bytes),
             "params": kit.Struct("cmsis_nn_pool_params", params),
-            "input_dims": dims(*x.shape),
+            "input_dims": cmsis_structs.dims(*x.shape),
             "src": kit.Input(0),
-            "filter_dims": dims(h=attributes.filter_height, w=attributes.filter_width),
-            "output_dims": dims(*y.shape),
+            "filter_dims": cmsis_structs.dims(
+                h=attributes.filter_height, w=attributes.filter_width
+            ),
+            "output_dims": cmsis_structs.dims(*y.shape),
             "dst": kit.Output(0),
         },
         status=True,
@@ -84,13 +82,13 @@ def _extents(
         {0: kit.whole(image, element_bytes)},
         {0: kit.whole(batches * math.prod(sizes) * channels, element_bytes)},
         scratch=scratch(channels) if scratch else 0,
-        largest=window_reach([rows, columns]),
+        largest=kit.window_reach([rows, columns]),
     )
 
 
 def _terms(call: kit.Call, by_core: Callable[[int, float, int, int], Counts]) -> kit.Terms:
     rows, columns = (
-        along(
+        kit.along(
             call[f"input_dims.{axis}"],
             call[f"output_dims.{axis}"],
             call[f"filter_dims.{axis}"],

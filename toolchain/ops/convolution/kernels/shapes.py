@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from toolchain.ops import kit
-from toolchain.ops.extents import window_reach
 
 Shape = tuple[int, int, int, int]
 
@@ -37,7 +36,7 @@ def output_shape(call: kit.Call) -> Shape:
 
 def reach(call: kit.Call) -> int:
     """The largest coordinate that a walk over the image computes."""
-    return window_reach(
+    return kit.window_reach(
         (
             call[f"shape.output_{axis}"],
             call[f"shape.stride_{axis}"],

@@ -11,26 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops import kit, walks
+from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.requant import requant
-from toolchain.ops.convolution.packing import (
-    VECTOR_BYTES,
-    Scaling,
-    Turns,
-    as_words,
-    by_blocks,
-    joined,
-    single_rounding_scaling,
-)
-from toolchain.ops.terms import is_narrow, slow_channels
-from toolchain.ops.walks import lead_bytes
-from toolchain.ops.weighted import (
-    INPUT,
-    WEIGHTS,
-    bias_of,
-)
 
 _SCALING_BYTES = 4 * 9
 """Of four units: multipliers, their low parts, shift codes."""
@@ -49,18 +32,18 @@ class Layout:
 
 
 WORDS = Layout(4, 4)
-VECTORS = Layout(VECTOR_BYTES, VECTOR_BYTES)
+VECTORS = Layout(packing.VECTOR_BYTES, packing.VECTOR_BYTES)
 
 
 def sizes_of(op: kit.AnyOperator) -> dict[str, int]:
     """Rows, inputs and outputs of each."""
-    units, depth = op.input(WEIGHTS).shape
-    return {"rows": op.input(INPUT).elements // depth, "depth": depth, "units": units}
+    units, depth = op.input(kit.WEIGHTS).shape
+    return {"rows": op.input(kit.INPUT).elements // depth, "depth": depth, "units": units}
 
 
 def sum_factors(op: kit.AnyOperator) -> NDArray[np.float64]:
     """The real scale of a sum in steps of the output: one per output, or one for all."""
-    x, weights, y = op.input(INPUT), op.input(WEIGHTS), op.y
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     factors: NDArray[np.float64] = x.q.scale * np.array(weights.q.scales) / y.q.scale
     return factors
 
@@ -77,18 +60,20 @@ def known_filters(weights: kit.Tensor) -> NDArray[np.int8] | None:
 
 def filters_of(op: kit.AnyOperator) -> NDArray[np.int8]:
     """The filters of a layer where they are known."""
-    found = known_filters(op.input(WEIGHTS))
+    found = known_filters(op.input(kit.WEIGHTS))
     assert found is not None
     return found
 
 
-def dense_scaling(op: kit.AnyOperator, activation: Activation) -> Scaling:
+def dense_scaling(op: kit.AnyOperator, activation: kit.Activation) -> packing.Scaling:
     """How sums are scaled. Raises UnsupportedError if no integers scale them as LiteRT does."""
-    x, y = op.input(INPUT), op.y
+    x, y = op.input(kit.INPUT), op.y
     filters, factors = filters_of(op), sum_factors(op)
-    bias = bias_of(op.op, op.graph, len(filters))
-    clamp = clamp_range(activation, y)
-    scales = single_rounding_scaling(bias, filters, x.q.zero_point, factors, clamp, y.q.zero_point)
+    bias = kit.bias_of(op, len(filters))
+    clamp = kit.clamp_range(activation, y)
+    scales = packing.single_rounding_scaling(
+        bias, filters, x.q.zero_point, factors, clamp, y.q.zero_point
+    )
     if scales is None:
         raise no_multiplier(op, float(factors.max()))
     return scales
@@ -105,10 +90,10 @@ def no_multiplier(op: kit.AnyOperator, factor: float) -> kit.UnsupportedError:
 def units_kernel(
     op: kit.AnyOperator,
     function: str,
-    activation: Activation,
+    activation: kit.Activation,
     layout: Layout,
     *,
-    pack: Callable[[Scaling], list[NDArray[np.generic]]],
+    pack: Callable[[packing.Scaling], list[NDArray[np.generic]]],
     terms: Callable[[kit.Operator[Any], kit.Call], kit.Terms],
 ) -> kit.Kernel:
     """A call of `function`. `pack` gives the biases and filters of each four units; the scaling of
@@ -120,16 +105,16 @@ def units_kernel(
     common = len(sum_factors(op)) == 1
     arguments: dict[str, kit.Argument] = {
         **sizes_of(op),
-        "requant": requant(y.q.zero_point, *clamp_range(activation, y)),
-        "input": kit.Input(INPUT),
+        "requant": requant(y.q.zero_point, *kit.clamp_range(activation, y)),
+        "input": kit.Input(kit.INPUT),
         "parameters": kit.Packed("parameters"),
         "common": kit.Packed("scaling") if common else kit.NULL,
         "output": kit.Output(0),
     }
     call = kit.Call(function, arguments)
 
-    def packed() -> Int32:
-        return joined(pack(scales) + ([] if common else _scaling_of(scales)))
+    def packed() -> kit.Int32:
+        return packing.joined(pack(scales) + ([] if common else _scaling_of(scales)))
 
     parameters = kit.Constant("parameters", packed, "biases, filters and requantisation")
     scaling = kit.Constant("scaling", lambda: _common_scaling(scales), "multipliers and shifts")
@@ -137,22 +122,22 @@ def units_kernel(
         (call,),
         lambda touched: _extents(touched, layout),
         constants=(parameters, scaling) if common else (parameters,),
-        find_overlaps=lambda: (kit.SafeOverlap(INPUT, 0, _lead_bytes(call)),),
+        find_overlaps=lambda: (kit.SafeOverlap(kit.INPUT, 0, _lead_bytes(call)),),
         find_terms=lambda: terms(op, call),
     )
 
 
-def pack_by(turns: Turns) -> Callable[[Scaling], list[NDArray[np.generic]]]:
+def pack_by(turns: packing.Turns) -> Callable[[packing.Scaling], list[NDArray[np.generic]]]:
     """Biases, then the filters by `turns`."""
-    return lambda scales: [by_blocks(scales.bias, 4), turns(scales.filters, 4)]
+    return lambda scales: [packing.by_blocks(scales.bias, 4), turns(scales.filters, 4)]
 
 
-def _common_scaling(scales: Scaling) -> Int32:
+def _common_scaling(scales: packing.Scaling) -> kit.Int32:
     """The `common` argument: as of four units that are alike."""
     four = np.zeros(4, dtype=np.int64)
-    return joined(
+    return packing.joined(
         _scaling_of(
-            Scaling(
+            packing.Scaling(
                 scales.filters[:1],
                 scales.bias[:1],
                 scales.multiplier[four],
@@ -163,11 +148,11 @@ def _common_scaling(scales: Scaling) -> Int32:
     )
 
 
-def _scaling_of(scales: Scaling) -> list[NDArray[np.generic]]:
+def _scaling_of(scales: packing.Scaling) -> list[NDArray[np.generic]]:
     return [
-        by_blocks(scales.multiplier, 4),
-        by_blocks(scales.low, 4),
-        as_words(by_blocks(scales.code, 4)),
+        packing.by_blocks(scales.multiplier, 4),
+        packing.by_blocks(scales.low, 4),
+        packing.as_words(packing.by_blocks(scales.code, 4)),
     ]
 
 
@@ -175,8 +160,8 @@ def _lead_bytes(call: kit.Call) -> int:
     """Row by row; four units are written before the row is read again for the next four."""
     units, depth, rows = call["units"], call["depth"], np.arange(call["rows"])
     early = (units - 1) // 4 * 4
-    lead = lead_bytes(rows * units + early, rows * depth) if early else 0
-    return max(lead, lead_bytes(rows * units, rows * depth))
+    lead = walks.lead_bytes(rows * units + early, rows * depth) if early else 0
+    return max(lead, walks.lead_bytes(rows * units, rows * depth))
 
 
 def _extents(touched: kit.Touched, layout: Layout) -> kit.Extents:
@@ -194,10 +179,10 @@ def block_terms(op: kit.AnyOperator, call: kit.Call) -> dict[str, float]:
     """Of blocks of four units, those of which all end quickly apart."""
     rows, depth, units = call["rows"], call["depth"], call["units"]
     blocks = rows * -(-units // 4)
-    _, slow = slow_channels(op)
+    _, slow = kit.slow_channels(op)
     fours = slow[: units // 4 * 4].reshape(-1, 4)
     slow_units = 4 * rows * int(fours.any(axis=1).sum())
-    quick = 0 if is_narrow(op) else rows * (units // 4) - slow_units // 4
+    quick = 0 if kit.is_narrow(op) else rows * (units // 4) - slow_units // 4
     return {
         "call": 1.0,
         "row": rows,
@@ -212,8 +197,8 @@ def block_terms(op: kit.AnyOperator, call: kit.Call) -> dict[str, float]:
 def vector_terms(op: kit.AnyOperator, call: kit.Call, *, per_row: int) -> kit.Terms:
     """Of blocks of four units in Helium's vectors, so many of which are read once a row."""
     rows, units = call["rows"], call["units"]
-    blocks, vectors = rows * -(-units // 4), -(-call["depth"] // VECTOR_BYTES)
-    _, slow = slow_channels(op)
+    blocks, vectors = rows * -(-units // 4), -(-call["depth"] // packing.VECTOR_BYTES)
+    _, slow = kit.slow_channels(op)
     slow_units = int(np.repeat(np.logical_or.reduceat(slow, range(0, units, 4)), 4)[:units].sum())
     return {
         "call": 1.0,

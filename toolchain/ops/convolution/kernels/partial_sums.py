@@ -10,15 +10,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import Int32
-from toolchain.ops.convolution.kernels.windows import Counts
-from toolchain.ops.convolution.packing import Int8, by_blocks, folded_bias, joined, pair_words
-from toolchain.ops.weighted import (
-    INPUT,
-    WEIGHTS,
-    bias_of,
-    constant_of,
-)
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.convolution.kernels import windows
 
 SUMS = 3
 
@@ -28,7 +21,7 @@ def sums_kernel(
     function: str,
     sizes: Mapping[str, kit.Argument],
     *,
-    pack: Callable[[Int8, Int32], Int32],
+    pack: Callable[[packing.Int8, kit.Int32], kit.Int32],
     scratch_bytes: int,
     extents: Callable[[kit.Touched], kit.Extents],
     terms: Callable[[], kit.Terms],
@@ -36,12 +29,12 @@ def sums_kernel(
     """A call of `function` with these sizes, whose parameters `pack` makes of the filters
     [channels, taps] and their biases.
     """
-    x, weights = op.input(INPUT), op.input(WEIGHTS)
-    filters = constant_of(weights).astype(np.int8, copy=False).reshape(weights.shape[0], -1)
-    bias = bias_of(op.op, op.graph, len(filters))
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
+    filters = kit.constant_of(weights).astype(np.int8, copy=False).reshape(weights.shape[0], -1)
+    bias = kit.bias_of(op, len(filters))
     arguments: dict[str, kit.Argument] = {
         **sizes,
-        "input": kit.Input(INPUT),
+        "input": kit.Input(kit.INPUT),
         "parameters": kit.Packed("parameters"),
         "scratch": kit.Scratch(),
         "sums": kit.Input(SUMS),
@@ -56,7 +49,7 @@ def sums_kernel(
         constants=(
             kit.Constant(
                 "parameters",
-                lambda: pack(filters, folded_bias(bias, filters, x.q.zero_point)),
+                lambda: pack(filters, packing.folded_bias(bias, filters, x.q.zero_point)),
                 f"biases and filters [{kernel}], packed for {function}",
             ),
         ),
@@ -66,9 +59,9 @@ def sums_kernel(
     )
 
 
-def pack_pairs(filters: Int8, bias: Int32) -> Int32:
+def pack_pairs(filters: packing.Int8, bias: kit.Int32) -> kit.Int32:
     """Of each two channels the biases, then the filters."""
-    return joined([by_blocks(bias, 2), pair_words(filters)])
+    return packing.joined([packing.by_blocks(bias, 2), packing.pair_words(filters)])
 
 
 def pair_bytes(channels: int, taps: int) -> int:
@@ -76,7 +69,7 @@ def pair_bytes(channels: int, taps: int) -> int:
     return 4 * -(-channels // 2) * (2 + 2 * taps // 4)
 
 
-def pair_terms(op: kit.AnyOperator, gathered: Counts, pairs: int, words: int) -> kit.Terms:
+def pair_terms(op: kit.AnyOperator, gathered: windows.Counts, pairs: int, words: int) -> kit.Terms:
     """Of a kernel that multiplies so many `pairs` of windows of so many words by two channels at a
     time, after what `gathered` counts.
     """
@@ -101,5 +94,5 @@ def extents_of_sums(
 ) -> kit.Extents:
     """Of a kernel that reads so many bytes of the image and writes so many sums."""
     sums = kit.whole(written, 4)
-    inputs = {INPUT: kit.whole(read)} | ({SUMS: sums} if touched.has(SUMS) else {})
+    inputs = {kit.INPUT: kit.whole(read)} | ({SUMS: sums} if touched.has(SUMS) else {})
     return kit.Extents(inputs, {0: sums}, {"parameters": parameter_bytes}, scratch_bytes, reach)

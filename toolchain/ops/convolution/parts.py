@@ -1,0 +1,248 @@
+"""Parts of the kernels of convolutions: the structs that they take, by the names of their C
+members, the scales of their sums, comments, strided images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from toolchain.ops import cmsis_structs, kit
+from toolchain.ops.arithmetic import packing
+from toolchain.ops.arithmetic.onnx_rounding import onnx_factors, onnx_scaling
+from toolchain.ops.arithmetic.requant import requant as ending
+from toolchain.ops.convolution import endings
+from toolchain.ops.convolution.common import (
+    Convolution,
+    channel_requantisation,
+    weight_zero_point,
+)
+
+Shape = tuple[int, ...]
+PLAIN = (1, 1)
+"""A stride or dilation of one, a window of one pixel."""
+
+
+def conv_shape(
+    op: kit.AnyOperator,
+    window: kit.Window,
+    depth: int,
+    *,
+    lines: tuple[int, int] = (0, 0),
+    band: int = 0,
+    at_once: int = 0,
+    transposed: bool = False,
+) -> kit.Struct:
+    """A `thimble_conv_shape` (`runtime_c/include/thimble_conv.h`).
+
+    `depth` is the number of input channels that a filter reads. `lines` are the bytes from row to
+    row of input and output, for strided views. `band` is the number of output rows that a depthwise
+    kernel computes at a time, or of tiles that Winograd's does, `at_once` that of windows that an
+    ordinary one expands together, or of channels whose lines a depthwise one makes together. If
+    `transposed`, height and width are swapped, in `window` too.
+    """
+    x, y = op.input(kit.INPUT), op.y
+    rows, columns = (2, 1) if transposed else (1, 2)
+    members: dict[str, kit.Argument] = {
+        "batches": x.shape[0],
+        "input_h": x.shape[rows],
+        "input_w": x.shape[columns],
+        "input_c": x.shape[3],
+        "output_h": y.shape[rows],
+        "output_w": y.shape[columns],
+        "output_c": y.shape[3],
+        "depth": depth,
+        "kernel_h": window.kernel[0],
+        "kernel_w": window.kernel[1],
+        "stride_h": window.stride[0],
+        "stride_w": window.stride[1],
+        "dilation_h": window.dilation[0],
+        "dilation_w": window.dilation[1],
+        "pad_top": window.padding.top,
+        "pad_left": window.padding.left,
+        "input_zero_point": x.q.zero_point,
+    }
+    optional = {
+        "weight_zero_point": weight_zero_point(op.input(kit.WEIGHTS)),
+        "transposed": int(transposed),
+        "band": band,
+        "at_once": at_once,
+        "input_line": lines[0],
+        "output_line": lines[1],
+    }
+    shown = {name: value for name, value in optional.items() if value}
+    return kit.Struct("thimble_conv_shape", {**members, **shown})
+
+
+def requant(y: kit.Tensor, activation: kit.Activation) -> kit.Struct:
+    """A `thimble_requant`: the output's zero point, and the range that results are clamped to."""
+    return ending(y.q.zero_point, *kit.clamp_range(activation, y))
+
+
+def own_arguments(shape: kit.Struct, requantised: kit.Struct) -> dict[str, kit.Argument]:
+    """The arguments of Thimble's int8 convolutions."""
+    return {
+        "shape": shape,
+        "requant": requantised,
+        "input": kit.Input(0),
+        "parameters": kit.Packed("parameters"),
+        "scratch": kit.Scratch(),
+        "output": kit.Output(0),
+    }
+
+
+def cmsis_arguments(
+    op: kit.AnyOperator,
+    window: kit.Window,
+    activation: kit.Activation,
+    scratch_bytes: int,
+    *,
+    filters: tuple[Shape, kit.Argument],
+    bias: kit.Argument,
+    multiplicity: int = 0,
+) -> dict[str, kit.Argument]:
+    """The arguments of CMSIS-NN's convolutions, int8 and int16.
+
+    `filters` gives the filters' dimensions and where they lie. For a depthwise convolution
+    `multiplicity` is the number of filters of each input channel.
+    """
+    x, y = op.input(kit.INPUT), op.y
+    low, high = kit.clamp_range(activation, y)
+    depthwise = {"ch_mult": multiplicity} if multiplicity else {}
+    name = "dw_conv_params" if multiplicity else "conv_params"
+    params: dict[str, kit.Argument] = {
+        "input_offset": -x.q.zero_point,
+        "output_offset": y.q.zero_point,
+        **depthwise,
+        "stride": cmsis_structs.tile(*window.stride),
+        "padding": cmsis_structs.tile(window.padding.top, window.padding.left),
+        "dilation": cmsis_structs.tile(*window.dilation),
+        "activation": cmsis_structs.limits(low, high),
+    }
+    factors: dict[str, kit.Argument] = {
+        "multiplier": kit.Packed("multiplier", writable=True),
+        "shift": kit.Packed("shift", writable=True),
+    }
+    shape, weights = filters
+    return {
+        "ctx": cmsis_structs.context(scratch_bytes),
+        name: kit.Struct(f"cmsis_nn_{name}", params),
+        "quant_params": kit.Struct("cmsis_nn_per_channel_quant_params", factors),
+        "input_dims": cmsis_structs.dims(*x.shape),
+        "input_data": kit.Input(0),
+        "filter_dims": cmsis_structs.dims(*shape),
+        "filter_data": weights,
+        "bias_dims": cmsis_structs.dims(c=y.shape[3]),
+        "bias_data": bias,
+        "output_dims": cmsis_structs.dims(*y.shape),
+        "output_data": kit.Output(0),
+    }
+
+
+def transposed_window(window: kit.Window) -> kit.Window:
+    """The same window over the transposed image: height and width are swapped."""
+    (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
+    (dilation_h, dilation_w), pad = window.dilation, window.padding
+    return kit.Window(
+        (kernel_w, kernel_h),
+        (stride_w, stride_h),
+        (dilation_w, dilation_h),
+        kit.Padding(pad.left, pad.top, pad.right, pad.bottom),
+    )
+
+
+def quicker(
+    helium: Callable[[kit.Operator[Any], kit.Core], kit.Kernel],
+    own: Callable[[kit.Operator[Any], kit.Core], kit.Kernel],
+    op: kit.AnyOperator,
+    core: kit.Core,
+) -> kit.Kernel:
+    """`helium` on cores that have it, where that takes the operator; else `own`."""
+    if core.mve:
+        with suppress(kit.NoKernelError):
+            return helium(op, core)
+    return own(op, core)
+
+
+def strided_image(op: kit.AnyOperator) -> frozenset[str]:
+    """The operands that may be strided views: those of one image, if the kernel is one of
+    Thimble's.
+    """
+    if op.input(kit.INPUT).shape[0] != 1:
+        return frozenset()
+    return frozenset((op.x.name, op.y.name))
+
+
+def packed_comment(filters: str, shape: Shape, function: str) -> str:
+    """A comment for the generated C: what the packed parameters of a kernel hold."""
+    sizes = "x".join(map(str, shape))
+    return f"biases, {filters} [{sizes}] and requantisation, packed for {function}"
+
+
+def channel_scaling(
+    op: kit.AnyOperator,
+    activation: kit.Activation,
+    rounding: kit.Rounding,
+    filters: packing.Int8,
+    *,
+    partial: bool = False,
+) -> Callable[[], packing.Scaling]:
+    """How the sums of filters [channels, taps] are scaled. The scaling is computed when the
+    returned function is called.
+
+    With `partial` the kernel itself subtracts the input's zero point and skips taps outside the
+    image. Raises ScaleError at once as `check_sums` does, or if its float factor is absurd.
+    """
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
+    bias = kit.bias_of(op, len(filters))
+    return tensor_scaling((x, weights, y), bias, activation, rounding, filters, partial=partial)
+
+
+def tensor_scaling(
+    tensors: tuple[kit.Tensor, kit.Tensor, kit.Tensor],
+    bias: kit.Int32,
+    activation: kit.Activation,
+    rounding: kit.Rounding,
+    filters: packing.Int8,
+    *,
+    partial: bool = False,
+) -> Callable[[], packing.Scaling]:
+    """`channel_scaling` by the quantisation of input, weights and output."""
+    x, weights, y = tensors
+    zero_point = weight_zero_point(weights)
+    if rounding is kit.Rounding.ONNX:
+        onnx_factors(x, weights, y)
+        return lambda: onnx_scaling(x, weights, y, filters, bias, partial, zero_point)
+    multiplier, shift = channel_requantisation(x, weights, y, len(filters))
+    sums = packing.sums_of(bias, filters, x.q.zero_point, partial, zero_point)
+    kit.check_sums(sums.lowest, sums.highest, multiplier, shift, y.q.zero_point)
+    return lambda: packing.scaling(
+        bias,
+        filters,
+        x.q.zero_point,
+        multiplier,
+        shift,
+        kit.clamp_range(activation, y),
+        y.q.zero_point,
+        partial,
+        zero_point,
+    )
+
+
+def scaled(op: kit.Operator[Convolution], filters: packing.Int8) -> Callable[[], packing.Scaling]:
+    """`channel_scaling` by the operator's activation and rounding. `filters`: [channels, taps]."""
+    attributes = op.attributes
+    return channel_scaling(op, attributes.activation, attributes.rounding, filters)
+
+
+def own_requant(op: kit.Operator[Convolution]) -> kit.Struct:
+    """The `thimble_requant` of the operator's output and activation."""
+    return requant(op.y, op.attributes.activation)
+
+
+def own_lane_endings(op: kit.Operator[Convolution], scales: packing.Scaling) -> packing.Ending:
+    """`lane_endings` by the operator's output and activation."""
+    y, zero_point = op.y, weight_zero_point(op.input(kit.WEIGHTS))
+    activation = kit.clamp_range(op.attributes.activation, y)
+    return endings.lane_endings(scales, y.q.zero_point, activation, zero_point)
