@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.rounding import nearest
-from toolchain.ops.axes import leading_axes
 from toolchain.ops.elementwise.common import (
     overlaps_same_shape,
     require_types,
@@ -120,7 +119,7 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=leading_axes,
+    axes=kit.leading_axes,
     onnx=kit.OnnxBinding(("BatchNormalization",), _read_onnx),
     limits="int8, for inference; computed in float32",
 )

@@ -12,11 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import (
-    inverse_square_root,
-    multiply_by_quantized_multiplier,
-)
-from toolchain.ops.axes import leading_axes
+from toolchain.ops.arithmetic.fixed_point import inverse_square_root
 from toolchain.ops.elementwise.common import (
     check_node,
     infer_unary,
@@ -42,7 +38,7 @@ def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Ar
     rows = inputs[0].reshape(-1, y.shape[-1]).astype(np.int64) - x.q.zero_point
     roots = [inverse_square_root(int(total)) for total in (rows * rows).sum(axis=1)]
     scaled = [
-        multiply_by_quantized_multiplier(row, multiplier, shift + _OUTPUT_BITS)
+        kit.multiply_by_quantized_multiplier(row, multiplier, shift + _OUTPUT_BITS)
         for row, (multiplier, shift) in zip(rows, roots, strict=True)
     ]
     return (np.clip(scaled, -128, 127).astype(np.int8).reshape(y.shape),)
@@ -144,7 +140,7 @@ _INT8 = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=leading_axes,
+    axes=kit.leading_axes,
     tflite=kit.TfliteBinding(("L2_NORMALIZATION",), _read, _write),
     dtype=kit.DType.INT8,
     limits="int8, last dimension, output scale 1/128",

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.rounding import nearest
-from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.readers.onnx import resolve_axes
@@ -139,7 +138,7 @@ def _tables(touched: kit.Touched) -> dict[str, int]:
 def _axes(op: kit.Operator[LayerNorm]) -> tuple[kit.Axis, ...]:
     """The dimensions ahead of those that are normalised, and of those that have gains."""
     first = _row(op)[0] - int(_by_channel(op))
-    return tuple(axis for axis in elementwise_axes(op) if axis.axis < first)
+    return tuple(axis for axis in kit.elementwise_axes(op) if axis.axis < first)
 
 
 def _read(node: kit.OnnxNode) -> None:

@@ -14,8 +14,6 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
-from toolchain.ops.arithmetic.float_math import Float32
-from toolchain.ops.axes import leading_axes
 from toolchain.ops.elementwise.common import infer_unary, sample_shape
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.readers.float32 import check_float_node
@@ -64,7 +62,7 @@ def _reference(
     return (result.reshape(shape),)
 
 
-def _factor(base: Float32, beta: float) -> Float32:
+def _factor(base: kit.Float32, beta: float) -> kit.Float32:
     if beta == 1:
         return np.reciprocal(base)
     if beta == _ROOT:
@@ -134,7 +132,7 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=leading_axes,
+    axes=kit.leading_axes,
     tflite=kit.TfliteBinding(("LOCAL_RESPONSE_NORMALIZATION",), _read, _write),
     dtype=kit.DType.FLOAT32,
     limits="float32, last dimension",

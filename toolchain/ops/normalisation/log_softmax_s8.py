@@ -12,13 +12,10 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
-    multiply_by_quantized_multiplier,
     one_over_one_plus_x,
-    quantize_multiplier,
     rounding_divide_by_pot,
     saturating_doubling_high_mul,
 )
-from toolchain.ops.axes import leading_axes
 from toolchain.ops.elementwise.common import (
     Int64,
     check_node,
@@ -79,7 +76,7 @@ def _logarithm(total: int) -> int:
 def _reverse(op: kit.Operator[Softmax]) -> tuple[int, int]:
     """Multiplier and shift from Q5.26 back to input differences."""
     multiplier, shift, _ = softmax_scaling(op)
-    return quantize_multiplier((1 << (31 - shift)) / multiplier)
+    return kit.quantize_multiplier((1 << (31 - shift)) / multiplier)
 
 
 def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
@@ -91,7 +88,7 @@ def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[
     exps = exponentials(op, np.where(counts, -diff, 0))
     totals = np.where(counts, rounding_divide_by_pot(exps, 12), 0).sum(axis=1)
     logs = np.array([[_logarithm(int(total))] for total in totals], dtype=np.int64)
-    reach = multiply_by_quantized_multiplier(logs + _INT32_MIN, *_reverse(op))
+    reach = kit.multiply_by_quantized_multiplier(logs + _INT32_MIN, *_reverse(op))
     shown = diff > np.maximum(least - 1, reach)
     scaled = saturating_doubling_high_mul(np.where(shown, diff, 0) << shift, multiplier)
     value = rounding_divide_by_pot(scaled - logs, 22) + _ZERO_POINT
@@ -167,7 +164,7 @@ LOG_SOFTMAX_S8 = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=leading_axes,
+    axes=kit.leading_axes,
     tflite=kit.TfliteBinding(
         ("LOG_SOFTMAX",),
         _read,

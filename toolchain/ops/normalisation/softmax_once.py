@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.rounding import nearest
-from toolchain.ops.axes import leading_axes
 from toolchain.ops.elementwise.common import (
     infer_unary,
     overlaps_same_shape,
@@ -139,7 +138,7 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=leading_axes,
+    axes=kit.leading_axes,
     onnx=kit.OnnxBinding(("Softmax",), _read_onnx),
     limits="int8, one dimension, any output scale; computed in float32",
 )

@@ -14,11 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import (
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    wrap_int32,
-)
 from toolchain.ops.elementwise.common import (
     Int64,
     check_node,
@@ -78,14 +73,14 @@ def _looked_up(table: Int16, value: Int64) -> Int64:
 def _scaling(op: kit.Operator[Softmax]) -> tuple[int, int]:
     """The product of scale and beta is a float32 in LiteRT's `Prepare`, all else a double."""
     scale = np.float32(op.x.q.scale) * np.float32(op.attributes.beta)
-    return quantize_multiplier(float(scale) / (10.0 / 65535.0))
+    return kit.quantize_multiplier(float(scale) / (10.0 / 65535.0))
 
 
 def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     shape = op.y.shape
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.int64)
     diff = rows - rows.max(axis=1, keepdims=True)
-    scaled = wrap_int32(multiply_by_quantized_multiplier(diff, *_scaling(op)) + 32767)
+    scaled = kit.wrap_int32(kit.multiply_by_quantized_multiplier(diff, *_scaling(op)) + 32767)
     exps = _looked_up(_exponentials(), np.clip(scaled, -32768, 32767))
     total = exps.sum(axis=1, keepdims=True)
     headroom = 32 - np.array([[int(value).bit_length()] for value in total[:, 0]], dtype=np.int64)

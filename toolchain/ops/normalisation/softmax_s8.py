@@ -21,11 +21,9 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import (
     one_over_one_plus_x,
-    quantize_multiplier,
     rounding_divide_by_pot,
     saturating_doubling_high_mul,
 )
-from toolchain.ops.axes import leading_axes
 from toolchain.ops.elementwise.common import (
     Int64,
     check_node,
@@ -68,7 +66,7 @@ def softmax_scaling(op: kit.Operator[Softmax]) -> tuple[int, int, int]:
             f"beta {op.attributes.beta:g} times the input scale {scale:g} is "
             "below 2**-26; requantise the model with a representative data set"
         )
-    multiplier, shift = quantize_multiplier(min(real, _Q31_MAX / 2))
+    multiplier, shift = kit.quantize_multiplier(min(real, _Q31_MAX / 2))
     span = ((1 << _DIFF_INTEGER_BITS) - 1) * (1 << (31 - _DIFF_INTEGER_BITS)) / (1 << shift)
     return multiplier, shift, -math.floor(span)
 
@@ -250,7 +248,7 @@ SOFTMAX_S8 = kit.Form(
     reference=_reference,
     select=kit.Choice(_select, _cmsis_nn),
     sample=_sample,
-    axes=leading_axes,
+    axes=kit.leading_axes,
     tflite=kit.TfliteBinding(("SOFTMAX",), _read, _write),
     types=frozenset(_OUTPUTS),
     dtype=kit.DType.INT8,
