@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ops import kit
-from toolchain.ops.walks import first_pixels, lead_bytes, read_after
+from toolchain.ops import kit, walks
 
 Indices = NDArray[np.int64]
 
@@ -134,11 +133,11 @@ def interpolation_overlaps(
     `rows` and `columns` give the first input index that each output row or column reads.
     """
     x = op.x
-    firsts = first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
+    firsts = walks.first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
     pixels, channels = np.arange(len(firsts)), x.shape[3]
-    lead = lead_bytes(pixels + 1, read_after(firsts, pixels + 1))
+    lead = walks.lead_bytes(pixels + 1, walks.read_after(firsts, pixels + 1))
     if channels > 1:
-        lead = max(lead, lead_bytes(pixels, firsts))
+        lead = max(lead, walks.lead_bytes(pixels, firsts))
     return (kit.SafeOverlap(0, 0, lead * channels * x.dtype.size_bytes),)
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.kernels.runtime_c import defined
 from toolchain.ops import kit
 
 _CENTRED = "params.half_pixel_centers"
-_FRACTION = 1 << defined("include/thimble_data.h", "THIMBLE_BILINEAR_BITS")
+_FRACTION = 1 << kit.defined("include/thimble_data.h", "THIMBLE_BILINEAR_BITS")
 
 
 def _resized(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ops import kit
+from toolchain.ops import kit, walks
 from toolchain.ops.movement.gather import Gather
 from toolchain.ops.readers.onnx import image_axes, image_shape
 from toolchain.ops.resize.common import (
@@ -28,7 +28,6 @@ from toolchain.ops.resize.common import (
     write_resize,
 )
 from toolchain.ops.resize.extents import extents_by_tables
-from toolchain.ops.walks import NEVER, first_pixels, lead_bytes, read_after
 
 
 def nearest(attributes: Resize, input_size: int, output_size: int) -> list[int]:
@@ -123,10 +122,10 @@ def _overlaps(op: kit.Operator[Resize]) -> tuple[kit.SafeOverlap, ...]:
     """
     x = op.x
     rows, columns = _sources(op, 1), _sources(op, 2)
-    rows[1:][rows[1:] == rows[:-1]] = NEVER
-    firsts = first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
+    rows[1:][rows[1:] == rows[:-1]] = walks.NEVER
+    firsts = walks.first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
     pixels = np.arange(len(firsts))
-    lead = lead_bytes(pixels + 1, read_after(firsts, pixels))
+    lead = walks.lead_bytes(pixels + 1, walks.read_after(firsts, pixels))
     return (kit.SafeOverlap(0, 0, lead * x.shape[3] * x.dtype.size_bytes),)
 
 
