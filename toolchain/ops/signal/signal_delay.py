@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.ir import State
 from toolchain.ops import kit
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, rows_of, some, within
 
@@ -87,7 +86,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     tensors += [kit.Tensor(name, kept, kit.DType.INT16) for name in ("y_memory", "y_memory_next")]
     outputs = ("y", "y_memory_next")
     op = kit.Op("signal_delay", "delay", ("x", "y_memory"), outputs, SignalDelay(delay))
-    state = State("y_memory", "y_memory_next", np.zeros(kept, dtype=np.int16))
+    state = kit.State("y_memory", "y_memory_next", np.zeros(kept, dtype=np.int16))
     return kit.Graph.build("sample", tensors, [op], ["x"], ["y"], [state])
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.ir import State
 from toolchain.ops import kit
 from toolchain.ops.signal.common import (
     FLOAT32,
@@ -126,7 +125,7 @@ def _sample(dtype: kit.DType) -> Callable[[np.random.Generator], kit.Graph]:
         ]
         outputs, own = ("y", "y_memory_next"), SignalOverlapAdd(step)
         op = kit.Op("signal_overlap_add", "overlap", ("x", "y_memory"), outputs, own)
-        state = State("y_memory", "y_memory_next", np.zeros(kept, dtype.numpy))
+        state = kit.State("y_memory", "y_memory_next", np.zeros(kept, dtype.numpy))
         return kit.Graph.build("sample", tensors, [op], ["x"], ["y"], [state])
 
     return made

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.ir import State
 from toolchain.ops import kit
 from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector, within
 
@@ -125,7 +124,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     tensors = [kit.Tensor(name, (channels,), kit.DType.UINT32) for name in names]
     kind = "signal_spectral_subtraction"
     op = kit.Op(kind, "noise", ("x", "y_memory"), ("y", "noise", "y_memory_next"), own)
-    state = State("y_memory", "y_memory_next", np.zeros(channels, dtype=np.uint32))
+    state = kit.State("y_memory", "y_memory_next", np.zeros(channels, dtype=np.uint32))
     return kit.Graph.build("sample", tensors, [op], ["x"], ["y", "noise"], [state])
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.ir import State
 from toolchain.ops import kit
 from toolchain.ops.signal.common import FRAMED, MEMORIES, QUANTISED, binding, option, some, vector
 
@@ -148,7 +147,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     (before, after), (held, held_after) = MEMORIES
     outputs = ("y", "valid", after, held_after)
     op = kit.Op("signal_stacker", "stacker", ("x", before, held), outputs, own)
-    states = [State(before, after, first[0]), State(held, held_after, first[1])]
+    states = [kit.State(before, after, first[0]), kit.State(held, held_after, first[1])]
     return kit.Graph.build("sample", tensors, [op], ["x"], ["y", "valid"], states)
 
 
