@@ -39,13 +39,12 @@ def _cmsis_nn_s16(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     window = window_of(op)
     if arm_convolve_fast_s16.takes(op, core, window):
         return arm_convolve_fast_s16.kernel(op, window)
-    return arm_convolve_s16.kernel(op, window)
+    return arm_convolve_s16.kernel(op)
 
 
 def _own_s16(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """Thimble's kernel, which takes groups, too."""
-    window, activation = window_of(op), op.attributes.activation
-    return thimble_convolve_s16.kernel(op, window, activation)
+    return thimble_convolve_s16.kernel(op, window_of(op))
 
 
 _S16 = int16_form(

@@ -51,7 +51,7 @@ def depthwise_3x3(op: kit.Operator[Convolution], window: kit.Window, blocks: boo
     )
 
     def by_bands(walk: walks.Walk) -> _Way:
-        return _Way(scratch_bytes(walk, output), lambda: band_kernel(op, window, walk, endings))
+        return _Way(scratch_bytes(walk, output), lambda: band_kernel(op, walk, endings))
 
     ways = (*map(by_bands, _bands(op, window, blocks)), in_turn)
     first = next((way for way in ways if way.scratch_bytes <= _LINES_BYTES), in_turn)

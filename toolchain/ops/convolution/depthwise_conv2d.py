@@ -26,11 +26,10 @@ def _select_s16(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """
     weights, window = kit.constant_of(op.input(kit.WEIGHTS)), window_of(op)
     if not int16.held(op, weights.reshape(-1, weights.shape[3]).T):
-        activation = op.attributes.activation
-        return thimble_convolve_s16.depthwise(op, window, activation)
+        return thimble_convolve_s16.depthwise(op, window)
     if arm_depthwise_conv_fast_s16.takes(op, core, window):
         return arm_depthwise_conv_fast_s16.kernel(op, core, window)
-    return arm_depthwise_conv_s16.kernel(op, window)
+    return arm_depthwise_conv_s16.kernel(op)
 
 
 _S16 = int16_form(

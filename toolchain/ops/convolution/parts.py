@@ -75,48 +75,99 @@ def conv_shape(
     return kit.Struct("thimble_conv_shape", {**members, **shown})
 
 
-def requant(y: kit.Tensor, activation: kit.Activation) -> kit.Struct:
-    """A `thimble_requant`: the output's zero point, and the range that results are clamped to."""
-    return ending(y.q.zero_point, *kit.clamp_range(activation, y))
+def requant(op: kit.Operator[Any]) -> kit.Struct:
+    """A `thimble_requant`: the output's zero point, and the range of the operator's activation."""
+    return ending(op.y.q.zero_point, *kit.clamp_range(op.attributes.activation, op.y))
 
 
-def own_arguments(shape: kit.Struct, requantised: kit.Struct) -> dict[str, kit.Argument]:
-    """The arguments of Thimble's int8 convolutions."""
-    return {
-        "shape": shape,
-        "requant": requantised,
-        "input": kit.Input(0),
-        "parameters": kit.Packed("parameters"),
-        "scratch": kit.Scratch(),
-        "output": kit.Output(0),
-    }
+def own_call(
+    op: kit.Operator[Any], function: str, shape: kit.Struct, *, note: str = ""
+) -> kit.Call:
+    """A call of one of Thimble's int8 convolutions, which packs its constants in `parameters`."""
+    return kit.Call(
+        function,
+        {
+            "shape": shape,
+            "requant": requant(op),
+            "input": kit.Input(0),
+            "parameters": kit.Packed("parameters"),
+            "scratch": kit.Scratch(),
+            "output": kit.Output(0),
+        },
+        note=note,
+    )
+
+
+def parameters(
+    op: kit.AnyOperator,
+    function: str,
+    pack: Callable[[], kit.Int32],
+    filters: str = "filters",
+    shape: Shape = (),
+) -> kit.Constant:
+    """The constant of `own_call`, which `pack` makes. `filters` and their `shape`, that of the
+    weights unless given, are for the reader of the C.
+    """
+    sizes = "x".join(map(str, shape or op.input(kit.WEIGHTS).shape))
+    comment = f"biases, {filters} [{sizes}] and requantisation, packed for {function}"
+    return kit.Constant("parameters", pack, comment)
+
+
+def image_kernel(
+    op: kit.Operator[Any],
+    call: Callable[[tuple[int, int]], kit.Call],
+    constant: kit.Constant,
+    *,
+    scratch_bytes: int,
+    extents: Callable[[kit.Touched], kit.Extents],
+    overlaps: Callable[[], tuple[kit.SafeOverlap, ...]],
+    terms: Callable[[], kit.Terms],
+    form: str = "",
+) -> kit.Kernel:
+    """The kernel of a call whose images may be strided views: `call` gives it for the bytes from
+    row to row of input and output.
+    """
+    return kit.Kernel(
+        (call((0, 0)),),
+        extents,
+        constants=(constant,),
+        scratch_bytes=scratch_bytes,
+        strided=strided_image(op),
+        calls_with_gaps=lambda *lines: (call((lines[0], lines[1])),),
+        find_overlaps=overlaps,
+        find_terms=terms,
+        form=form,
+    )
 
 
 def cmsis_arguments(
-    op: kit.AnyOperator,
+    op: kit.Operator[Any],
     window: kit.Window,
-    activation: kit.Activation,
     scratch_bytes: int,
     *,
     filters: tuple[Shape, kit.Argument],
     bias: kit.Argument,
     multiplicity: int = 0,
+    transposed: tuple[kit.Struct, kit.Struct] | None = None,
 ) -> dict[str, kit.Argument]:
     """The arguments of CMSIS-NN's convolutions, int8 and int16.
 
     `filters` gives the filters' dimensions and where they lie. For a depthwise convolution
-    `multiplicity` is the number of filters of each input channel.
+    `multiplicity` is the number of filters of each input channel. `transposed`: for a transposed
+    one the context of its sums, and the offsets of the padding.
     """
     x, y = op.input(kit.INPUT), op.y
-    low, high = kit.clamp_range(activation, y)
-    depthwise = {"ch_mult": multiplicity} if multiplicity else {}
+    low, high = kit.clamp_range(op.attributes.activation, y)
     name = "dw_conv_params" if multiplicity else "conv_params"
-    params: dict[str, kit.Argument] = {
+    name = f"transpose_{name}" if transposed else name
+    sums, offsets = transposed or (None, None)
+    params: dict[str, kit.Argument | None] = {
         "input_offset": -x.q.zero_point,
         "output_offset": y.q.zero_point,
-        **depthwise,
+        "ch_mult": multiplicity or None,
         "stride": cmsis_structs.tile(*window.stride),
         "padding": cmsis_structs.tile(window.padding.top, window.padding.left),
+        "padding_offsets": offsets,
         "dilation": cmsis_structs.tile(*window.dilation),
         "activation": cmsis_structs.limits(low, high),
     }
@@ -125,19 +176,27 @@ def cmsis_arguments(
         "shift": kit.Packed("shift", writable=True),
     }
     shape, weights = filters
-    return {
-        "ctx": cmsis_structs.context(scratch_bytes),
-        name: kit.Struct(f"cmsis_nn_{name}", params),
-        "quant_params": kit.Struct("cmsis_nn_per_channel_quant_params", factors),
-        "input_dims": cmsis_structs.dims(*x.shape),
-        "input_data": kit.Input(0),
-        "filter_dims": cmsis_structs.dims(*shape),
-        "filter_data": weights,
-        "bias_dims": cmsis_structs.dims(c=y.shape[3]),
-        "bias_data": bias,
-        "output_dims": cmsis_structs.dims(*y.shape),
-        "output_data": kit.Output(0),
-    }
+    return _given(
+        {
+            "ctx": cmsis_structs.context(scratch_bytes),
+            "output_ctx": sums,
+            name: kit.Struct(f"cmsis_nn_{name}", _given(params)),
+            "quant_params": kit.Struct("cmsis_nn_per_channel_quant_params", factors),
+            "input_dims": cmsis_structs.dims(*x.shape),
+            "input_data": kit.Input(0),
+            "filter_dims": cmsis_structs.dims(*shape),
+            "filter_data": weights,
+            "bias_dims": cmsis_structs.dims(c=y.shape[3]),
+            "bias_data": bias,
+            "output_dims": cmsis_structs.dims(*y.shape),
+            "output_data": kit.Output(0),
+        }
+    )
+
+
+def _given(members: dict[str, kit.Argument | None]) -> dict[str, kit.Argument]:
+    """The members that the function has."""
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def transposed_window(window: kit.Window) -> kit.Window:
@@ -174,29 +233,18 @@ def strided_image(op: kit.AnyOperator) -> frozenset[str]:
     return frozenset((op.x.name, op.y.name))
 
 
-def packed_comment(filters: str, shape: Shape, function: str) -> str:
-    """A comment for the generated C: what the packed parameters of a kernel hold."""
-    sizes = "x".join(map(str, shape))
-    return f"biases, {filters} [{sizes}] and requantisation, packed for {function}"
-
-
-def channel_scaling(
-    op: kit.AnyOperator,
-    activation: kit.Activation,
-    rounding: kit.Rounding,
-    filters: packing.Int8,
-    *,
-    partial: bool = False,
+def scaled(
+    op: kit.Operator[Any], filters: packing.Int8, *, partial: bool = False
 ) -> Callable[[], packing.Scaling]:
-    """How the sums of filters [channels, taps] are scaled. The scaling is computed when the
-    returned function is called.
+    """How the sums of filters [channels, taps] are scaled, by the operator's activation and
+    rounding. The scaling is computed when the returned function is called.
 
     With `partial` the kernel itself subtracts the input's zero point and skips taps outside the
     image. Raises ScaleError at once as `check_sums` does, or if its float factor is absurd.
     """
-    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
-    bias = kit.bias_of(op, len(filters))
-    return tensor_scaling((x, weights, y), bias, activation, rounding, filters, partial=partial)
+    tensors = (op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y)
+    ends = (op.attributes.activation, op.attributes.rounding)
+    return tensor_scaling(tensors, kit.bias_of(op, len(filters)), *ends, filters, partial=partial)
 
 
 def tensor_scaling(
@@ -208,7 +256,7 @@ def tensor_scaling(
     *,
     partial: bool = False,
 ) -> Callable[[], packing.Scaling]:
-    """`channel_scaling` by the quantisation of input, weights and output."""
+    """`scaled` by the quantisation of input, weights and output."""
     x, weights, y = tensors
     zero_point = weight_zero_point(weights)
     if rounding is kit.Rounding.ONNX:
@@ -228,17 +276,6 @@ def tensor_scaling(
         partial,
         zero_point,
     )
-
-
-def scaled(op: kit.Operator[Convolution], filters: packing.Int8) -> Callable[[], packing.Scaling]:
-    """`channel_scaling` by the operator's activation and rounding. `filters`: [channels, taps]."""
-    attributes = op.attributes
-    return channel_scaling(op, attributes.activation, attributes.rounding, filters)
-
-
-def own_requant(op: kit.Operator[Convolution]) -> kit.Struct:
-    """The `thimble_requant` of the operator's output and activation."""
-    return requant(op.y, op.attributes.activation)
 
 
 def own_lane_endings(op: kit.Operator[Convolution], scales: packing.Scaling) -> packing.Ending:

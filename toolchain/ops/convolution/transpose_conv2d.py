@@ -15,8 +15,7 @@ from toolchain.ops.readers.int16 import int16_form
 
 
 def _select_s16(op: kit.Operator[TransposeConv2D], core: kit.Core) -> kit.Kernel:
-    window, activation = forward_window(op), op.attributes.activation
-    return thimble_transpose_conv_s16.kernel(op, window, activation)
+    return thimble_transpose_conv_s16.kernel(op, forward_window(op))
 
 
 _S16 = int16_form(

@@ -126,16 +126,14 @@ def _axes(op: kit.Operator[TransposeConv2D]) -> tuple[kit.Axis, ...]:
 
 def _select(op: kit.Operator[TransposeConv2D], core: kit.Core) -> kit.Kernel:
     """Thimble's own kernel: CMSIS-NN's needs an int32 for every tap of every pixel."""
-    attributes, window = op.attributes, forward_window(op)
-    given = (op, window, attributes.activation, attributes.rounding)
+    window = forward_window(op)
     if core.mve:
-        return thimble_transpose_conv_lanes_s8.kernel(*given)
-    return thimble_transpose_conv_s8.kernel(*given)
+        return thimble_transpose_conv_lanes_s8.kernel(op, window)
+    return thimble_transpose_conv_s8.kernel(op, window)
 
 
 def _cmsis_nn(op: kit.Operator[TransposeConv2D], core: kit.Core) -> kit.Kernel:
-    attributes, window = op.attributes, forward_window(op)
-    return arm_transpose_conv_s8.kernel(op, window, attributes.activation, attributes.rounding)
+    return arm_transpose_conv_s8.kernel(op, forward_window(op))
 
 
 def _macs(op: kit.AnyOperator) -> int:

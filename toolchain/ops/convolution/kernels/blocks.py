@@ -254,8 +254,7 @@ def blocked_kernel(
         )
         return width.pack(op, found.filters, ending, groups)
 
-    comment = parts.packed_comment(width.filters, weights.shape, function)
-    constants = (kit.Constant("parameters", packed, comment),)
+    constants = (parts.parameters(op, function, packed, width.filters),)
 
     def overlaps(at_once: int) -> tuple[kit.SafeOverlap, ...]:
         """None for groups, which each read the whole image."""

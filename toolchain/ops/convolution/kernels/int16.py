@@ -5,6 +5,7 @@ and the calls of Thimble's.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,25 +67,18 @@ def per_channel_bytes(channels: int) -> dict[str, int]:
     return {"multiplier": 4 * channels, "shift": 4 * channels, "bias": 8 * channels}
 
 
-def own_kernel(
-    op: kit.AnyOperator, function: str, window: kit.Window, activation: kit.Activation
-) -> kit.Kernel:
+def own_kernel(op: kit.Operator[Any], function: str, window: kit.Window) -> kit.Kernel:
     """One of Thimble's kernels, which sum in int64: for grouped and for transposed convolutions."""
     depth = op.input(kit.WEIGHTS).shape[3]
-    call = own_call(op, function, window, activation, depth, kit.Input(kit.WEIGHTS))
+    call = own_call(op, function, window, depth, kit.Input(kit.WEIGHTS))
     return kit.Kernel((call,), _extents, constants=per_channel(op, rows_of(op)))
 
 
 def own_call(
-    op: kit.AnyOperator,
-    function: str,
-    window: kit.Window,
-    activation: kit.Activation,
-    depth: int,
-    filters: kit.Argument,
+    op: kit.Operator[Any], function: str, window: kit.Window, depth: int, filters: kit.Argument
 ) -> kit.Call:
     """A call of one of Thimble's kernels. `depth`: the input channels that a filter reads."""
-    low, high = kit.clamp_range(activation, op.y)
+    low, high = kit.clamp_range(op.attributes.activation, op.y)
     scaling = kit.Struct(
         "thimble_conv_s16_scaling",
         {

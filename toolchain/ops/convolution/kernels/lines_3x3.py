@@ -5,14 +5,14 @@ in scratch, in words of two pixels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import endings, overlaps
-from toolchain.ops.convolution.common import Convolution
+from toolchain.ops.convolution.common import Convolution, window_of
 from toolchain.ops.convolution.kernels import shapes, walks, windows
 
 LINES = kit.defined("source/convolution/thimble_depthwise_3x3.h", "THIMBLE_LINES")
@@ -27,41 +27,54 @@ def line_bytes(columns: int, stride: int) -> int:
     return 4 * (-(-columns // 2) * stride + 1)
 
 
+@dataclass(frozen=True)
+class Lines:
+    """How a function makes lines, and how often it walks the image.
+
+    scratch_bytes    of the kernel.
+    scratch_touched  scratch that a call touches.
+    terms  what a call does with lines: the terms of so many channels whose lines show so many
+           pixels of the image.
+    bands  walks over the image, for each channel.
+    form   tells the kernel from others of the same function.
+    """
+
+    scratch_bytes: int
+    scratch_touched: Callable[[kit.Call], int]
+    terms: Callable[[kit.Call, int, int], windows.Counts]
+    bands: int = 1
+    form: str = ""
+
+
 def lines_kernel(
     op: kit.Operator[Convolution],
     function: str,
-    window: kit.Window,
     walk: walks.Walk,
-    endings: Callable[[], tuple[packing.Scaling, packing.Ending]],
-    *,
-    scratch_bytes: int,
-    scratch_touched: Callable[[kit.Call], int],
-    line_terms: Callable[[kit.Call, int, int], windows.Counts],
-    bands: int = 1,
-    form: str = "",
+    endings: walks.Ended,
+    lines: Lines,
 ) -> kit.Kernel:
-    """A call of `function`, which walks the image `bands` times for each channel.
-
-    `endings` is as `walks.ended` gives it, the same for all forms. `scratch_touched` tells the
-    scratch of a call, `line_terms` the terms of what it does with lines: those of so many channels
-    whose lines show so many pixels of the image.
-    """
-    transposed = walk.transposed
+    """A call of `function`. `endings` is as `walks.ended` gives it, the same for all forms."""
+    window = window_of(op)
 
     def packed() -> kit.Int32:
         scales, ending = endings()
-        return _packed(walks.along_walk(scales.filters, window, transposed), ending)
+        return _packed(walks.along_walk(scales.filters, window, walk.transposed), ending)
 
     def extents(touched: kit.Touched) -> kit.Extents:
         call = touched.call
-        return shapes.extents_of_images(touched, 20 * call["shape.output_c"], scratch_touched(call))
+        parameters, scratch = 20 * call["shape.output_c"], lines.scratch_touched(call)
+        return shapes.extents_of_images(touched, parameters, scratch)
 
-    found = walks.walked_depthwise(op, function, walk, packed, scratch_bytes, extents)
-    return replace(
-        found,
-        find_overlaps=lambda: overlaps.line_overlaps(op, window, transposed),
-        find_terms=lambda: _terms(op, found.calls[0], endings()[1], bands, line_terms),
-        form=form,
+    return walks.walked_depthwise(
+        op,
+        function,
+        walk,
+        packed,
+        scratch_bytes=lines.scratch_bytes,
+        extents=extents,
+        overlaps=lambda: overlaps.line_overlaps(op, window, walk.transposed),
+        terms=lambda call: _terms(op, call, endings()[1], lines),
+        form=lines.form,
     )
 
 
@@ -86,11 +99,7 @@ def pairs_of(call: kit.Call) -> int:
 
 
 def _terms(
-    op: kit.Operator[Convolution],
-    call: kit.Call,
-    ending: packing.Ending,
-    bands: int,
-    line_terms: Callable[[kit.Call, int, int], windows.Counts],
+    op: kit.Operator[Convolution], call: kit.Call, ending: packing.Ending, lines: Lines
 ) -> kit.Terms:
     """Channels end in three ways: rounded once, rounded twice, and by a slow path."""
     path, slow = walks.slow_endings(op, ending)
@@ -104,13 +113,13 @@ def _terms(
     quick = ends_once + ends_twice
     terms: windows.Counts = {
         "call": 1.0,
-        "channel": batches * channels * bands,
-        "channel rounded twice": batches * ends_twice * bands,
+        "channel": batches * channels * lines.bands,
+        "channel rounded twice": batches * ends_twice * lines.bands,
         "row": batches * quick * out_h,
         "row of several fours": batches * quick * out_h * (out_w >= 2 * FOUR),
         "narrow four": batches * channels * out_h * out_w / 4 * kit.is_narrow(op),
     }
-    terms |= line_terms(call, batches * channels, inside)
+    terms |= lines.terms(call, batches * channels, inside)
     for how, count in (("", ends_once), (" rounded twice", ends_twice)):
         rows = batches * count * out_h
         terms |= {

@@ -38,7 +38,7 @@ def of_width(
                 "depth": x[3],
                 "channels": y[3],
                 "at_once": at_once,
-                "requant": parts.own_requant(op),
+                "requant": parts.requant(op),
                 "input": kit.Input(0, steps=steps[0] if lined else ()),
                 "parameters": kit.Packed("parameters"),
                 "scratch": kit.Scratch(),

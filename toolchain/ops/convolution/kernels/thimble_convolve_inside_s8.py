@@ -46,7 +46,7 @@ def of_width(
                 "at_once": at_once,
             }
             struct = kit.Struct("thimble_inside_shape", shape)
-            return (kit.Call(function, parts.own_arguments(struct, parts.own_requant(op))),)
+            return (parts.own_call(op, function, struct),)
 
         return blocks.Form(calls, 2 * at_once * window.kernel[0] * row_bytes)
 

@@ -28,24 +28,21 @@ def lanes_kernel(
     channels, height, width, depth = filters.shape
     scales = parts.scaled(op, filters.reshape(channels, -1))
 
-    def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
-        shape = parts.conv_shape(op, window, depth, lines=(input_line, output_line))
-        return (kit.Call(function, parts.own_arguments(shape, parts.own_requant(op))),)
+    def call(lines: tuple[int, int]) -> kit.Call:
+        return parts.own_call(op, function, parts.conv_shape(op, window, depth, lines=lines))
 
     def packed() -> kit.Int32:
-        found = scales()
-        return lanes.pack_fours(found.filters, parts.own_lane_endings(op, found))
+        scaling = scales()
+        return lanes.pack_fours(scaling.filters, parts.own_lane_endings(op, scaling))
 
-    comment = parts.packed_comment("filters", filters.shape, function)
-    return kit.Kernel(
-        calls(0, 0),
-        lambda touched: _extents(touched, before),
-        constants=(kit.Constant("parameters", packed, comment),),
+    return parts.image_kernel(
+        op,
+        call,
+        parts.parameters(op, function, packed, shape=filters.shape),
         scratch_bytes=lanes.column_bytes(height * width * depth) + 2 * before,
-        strided=parts.strided_image(op),
-        calls_with_gaps=calls,
-        find_overlaps=lambda: overlaps.gathered_overlap(op, window, 2),
-        find_terms=lambda: _terms(op, window),
+        extents=lambda touched: _extents(touched, before),
+        overlaps=lambda: overlaps.gathered_overlap(op, window, 2),
+        terms=lambda: _terms(op, window),
     )
 
 

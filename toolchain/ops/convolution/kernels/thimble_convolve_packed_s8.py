@@ -27,20 +27,17 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     filters = kit.constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
     scales = parts.scaled(op, filters)
 
-    def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
-        shape = parts.conv_shape(op, window, depth, lines=(input_line, output_line))
-        return (kit.Call(FUNCTION, parts.own_arguments(shape, parts.own_requant(op))),)
+    def call(lines: tuple[int, int]) -> kit.Call:
+        return parts.own_call(op, FUNCTION, parts.conv_shape(op, window, depth, lines=lines))
 
-    comment = parts.packed_comment("filters", weights.shape, FUNCTION)
-    return kit.Kernel(
-        calls(0, 0),
-        _extents,
-        constants=(kit.Constant("parameters", lambda: _packed(scales()), comment),),
+    return parts.image_kernel(
+        op,
+        call,
+        parts.parameters(op, FUNCTION, lambda: _packed(scales())),
         scratch_bytes=8 * height * width * depth + kit.round_up(depth, 4),
-        strided=parts.strided_image(op),
-        calls_with_gaps=calls,
-        find_overlaps=lambda: overlaps.gathered_overlap(op, window, 4),
-        find_terms=lambda: _terms(op, window, filters),
+        extents=_extents,
+        overlaps=lambda: overlaps.gathered_overlap(op, window, 4),
+        terms=lambda: _terms(op, window, filters),
     )
 
 

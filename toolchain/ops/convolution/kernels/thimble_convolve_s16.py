@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from toolchain.ops import kit
 from toolchain.ops.convolution.kernels import int16
 
 FUNCTION = "thimble_convolve_s16"
 
 
-def kernel(op: kit.AnyOperator, window: kit.Window, activation: kit.Activation) -> kit.Kernel:
+def kernel(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:
     """Of a conv2d. Raises as `per_channel`."""
-    return int16.own_kernel(op, FUNCTION, window, activation)
+    return int16.own_kernel(op, FUNCTION, window)
 
 
-def depthwise(op: kit.AnyOperator, window: kit.Window, activation: kit.Activation) -> kit.Kernel:
+def depthwise(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:
     """Of a depthwise_conv2d: groups of one channel, whose filters are packed."""
     weights = kit.constant_of(op.input(kit.WEIGHTS))
     rows = weights.reshape(-1, weights.shape[3]).T
@@ -21,7 +23,7 @@ def depthwise(op: kit.AnyOperator, window: kit.Window, activation: kit.Activatio
         kit.constant("weights", rows.reshape(-1), "filters, channel x height x width"),
         *int16.per_channel(op, rows),
     )
-    call = int16.own_call(op, FUNCTION, window, activation, 1, kit.Packed("weights"))
+    call = int16.own_call(op, FUNCTION, window, 1, kit.Packed("weights"))
     return kit.Kernel((call,), _packed_extents, constants=constants)
 
 

@@ -40,7 +40,7 @@ def of_width(
         def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
             lines = (input_line, output_line)
             shape = parts.conv_shape(op, window, depth, lines=lines, at_once=at_once)
-            return (kit.Call(function, parts.own_arguments(shape, parts.own_requant(op))),)
+            return (parts.own_call(op, function, shape),)
 
         return blocks.Form(calls, column_bytes(window.kernel, depth, at_once) + 8 * at_once * lanes)
 

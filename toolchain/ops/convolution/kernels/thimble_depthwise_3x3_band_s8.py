@@ -4,10 +4,7 @@ quicker the more rows a band has. Lines are made channel by channel, or of four 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from toolchain.ops import kit
-from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import lines_3x3, walks, windows
 
@@ -27,39 +24,26 @@ FOURS_LINE_BYTES = (
 """How long lines of each of FOURS channels may be."""
 
 
-def kernel(
-    op: kit.Operator[Convolution],
-    window: kit.Window,
-    walk: walks.Walk,
-    endings: Callable[[], tuple[packing.Scaling, packing.Ending]],
-) -> kit.Kernel:
-    """Of a stride of 1 along rows. `endings` is as in `lines_kernel`."""
-    return band_kernel(FUNCTION, op, window, walk, endings)
+def kernel(op: kit.Operator[Convolution], walk: walks.Walk, endings: walks.Ended) -> kit.Kernel:
+    """A stride of 1 along rows. `endings` is as in `lines_kernel`."""
+    return band_kernel(FUNCTION, op, walk, endings)
 
 
 def band_kernel(
-    function: str,
-    op: kit.Operator[Convolution],
-    window: kit.Window,
-    walk: walks.Walk,
-    endings: Callable[[], tuple[packing.Scaling, packing.Ending]],
+    function: str, op: kit.Operator[Convolution], walk: walks.Walk, endings: walks.Ended
 ) -> kit.Kernel:
-    """A call of `function`, of whose lines one is long enough."""
-    turned = " transposed" if walk.transposed else ""
+    """A call of `function`, one of whose lines is long enough."""
+    transposed = " transposed" if walk.transposed else ""
     fours = " of four channels" if walk.at_once else ""
     rows = op.y.shape[2 if walk.transposed else 1]
-    return lines_3x3.lines_kernel(
-        op,
-        function,
-        window,
-        walk,
-        endings,
-        scratch_bytes=scratch_bytes(walk, op.y.shape),
-        scratch_touched=_scratch_touched,
-        line_terms=_lines_of_four if walk.at_once else _lines,
+    lines = lines_3x3.Lines(
+        scratch_bytes(walk, op.y.shape),
+        _scratch_touched,
+        _lines_of_four if walk.at_once else _lines,
         bands=-(-rows // walk.band),
-        form=f"{walk.band} rows{fours}{turned}",
+        form=f"{walk.band} rows{fours}{transposed}",
     )
+    return lines_3x3.lines_kernel(op, function, walk, endings, lines)
 
 
 def line_of(columns: int, stride: int, at_once: int) -> int | None:

@@ -4,10 +4,7 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from toolchain.ops import kit
-from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import walks
 from toolchain.ops.convolution.kernels.thimble_depthwise_3x3_band_s8 import band_kernel
@@ -15,11 +12,6 @@ from toolchain.ops.convolution.kernels.thimble_depthwise_3x3_band_s8 import band
 FUNCTION = "thimble_depthwise_3x3_band_step_2_s8"
 
 
-def kernel(
-    op: kit.Operator[Convolution],
-    window: kit.Window,
-    walk: walks.Walk,
-    endings: Callable[[], tuple[packing.Scaling, packing.Ending]],
-) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], walk: walks.Walk, endings: walks.Ended) -> kit.Kernel:
     """`endings` is as in `lines_kernel`."""
-    return band_kernel(FUNCTION, op, window, walk, endings)
+    return band_kernel(FUNCTION, op, walk, endings)

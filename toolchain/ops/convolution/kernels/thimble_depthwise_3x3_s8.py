@@ -4,32 +4,21 @@ image row becomes a line once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from toolchain.ops import kit
-from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import lines_3x3, walks, windows
 
 FUNCTION = "thimble_depthwise_3x3_s8"
 
 
-def kernel(
-    op: kit.Operator[Convolution],
-    window: kit.Window,
-    endings: Callable[[], tuple[packing.Scaling, packing.Ending]],
-) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window, endings: walks.Ended) -> kit.Kernel:
     """`endings` is as in `lines_kernel`."""
-    return lines_3x3.lines_kernel(
-        op,
-        FUNCTION,
-        window,
-        walks.Walk(window, 1),
-        endings,
-        scratch_bytes=scratch_bytes(op.y.shape[2], window.stride[1]),
-        scratch_touched=lambda call: scratch_bytes(call["shape.output_w"], call["shape.stride_w"]),
-        line_terms=_line_terms,
+    lines = lines_3x3.Lines(
+        scratch_bytes(op.y.shape[2], window.stride[1]),
+        lambda call: scratch_bytes(call["shape.output_w"], call["shape.stride_w"]),
+        _line_terms,
     )
+    return lines_3x3.lines_kernel(op, FUNCTION, walks.Walk(window, 1), endings, lines)
 
 
 def scratch_bytes(columns: int, stride: int) -> int:

@@ -5,8 +5,6 @@ It gathers the windows that reach beyond the image and reads the others in place
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from toolchain.ops import kit
@@ -31,18 +29,15 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
         scales, ending = endings()
         return _packed(scales.filters, ending)
 
-    found = walks.walked_depthwise(
+    return walks.walked_depthwise(
         op,
         FUNCTION,
         walks.Walk(window, band),
         packed,
-        64 + 8 * height * width + 4 * height * seen + 4 * band * y.shape[2],
-        _extents,
-    )
-    return replace(
-        found,
-        find_overlaps=lambda: overlaps.channel_block_overlaps(op, window, band),
-        find_terms=lambda: _terms(op, window, endings()[1]),
+        scratch_bytes=64 + 8 * height * width + 4 * height * seen + 4 * band * y.shape[2],
+        extents=_extents,
+        overlaps=lambda: overlaps.channel_block_overlaps(op, window, band),
+        terms=lambda call: _terms(op, window, endings()[1]),
     )
 
 

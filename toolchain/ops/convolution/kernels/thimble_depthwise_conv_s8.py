@@ -4,8 +4,6 @@ from rows that are copied to scratch.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from toolchain.ops import kit
@@ -32,18 +30,15 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
         scales, ending = endings()
         return _packed(walks.along_walk(scales.filters, window, transposed), ending)
 
-    found = walks.walked_depthwise(
+    return walks.walked_depthwise(
         op,
         FUNCTION,
         walks.Walk(walked, band, transposed),
         packed,
-        _line_bytes(walked, columns, band),
-        _extents,
-    )
-    return replace(
-        found,
-        find_overlaps=lambda: overlaps.line_overlaps(op, window, transposed),
-        find_terms=lambda: _terms(op, found.calls[0], line, endings()[1]),
+        scratch_bytes=_line_bytes(walked, columns, band),
+        extents=_extents,
+        overlaps=lambda: overlaps.line_overlaps(op, window, transposed),
+        terms=lambda call: _terms(op, call, line, endings()[1]),
     )
 
 

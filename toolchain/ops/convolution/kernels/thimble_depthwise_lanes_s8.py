@@ -4,8 +4,6 @@ and four outputs at a time.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import overlaps, parts
@@ -27,15 +25,18 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     scales = parts.scaled(op, walks.channel_filters(op))
 
     def packed() -> kit.Int32:
-        found = scales()
-        return _packed(found.filters, parts.own_lane_endings(op, found))
+        scaling = scales()
+        return _packed(scaling.filters, parts.own_lane_endings(op, scaling))
 
-    scratch = 4 * (window.kernel[0] * seen + band * columns)
-    walk = walks.Walk(window, band)
-    return replace(
-        walks.walked_depthwise(op, FUNCTION, walk, packed, scratch, _extents),
-        find_overlaps=lambda: overlaps.channel_block_overlaps(op, window, band),
-        find_terms=lambda: _terms(op, window),
+    return walks.walked_depthwise(
+        op,
+        FUNCTION,
+        walks.Walk(window, band),
+        packed,
+        scratch_bytes=4 * (window.kernel[0] * seen + band * columns),
+        extents=_extents,
+        overlaps=lambda: overlaps.channel_block_overlaps(op, window, band),
+        terms=lambda call: _terms(op, window),
     )
 
 

@@ -30,18 +30,22 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     scales = parts.scaled(op, walks.channel_filters(op))
 
     def packed() -> kit.Int32:
-        found = scales()
-        ending = parts.own_lane_endings(op, found)
-        return _packed(found.filters.reshape(-1, *window.kernel), ending)
+        scaling = scales()
+        ending = parts.own_lane_endings(op, scaling)
+        return _packed(scaling.filters.reshape(-1, *window.kernel), ending)
 
-    scratch = _column_bytes(columns, window.stride[1]) + 4 * columns * (band + at_once - 1)
-    walk = walks.Walk(window, band)
-    return replace(
-        walks.walked_depthwise(op, FUNCTION, walk, packed, scratch, _extents),
-        at_words=frozenset((op.x.name, op.y.name)),
-        find_overlaps=lambda: overlaps.channel_block_overlaps(op, window, band),
-        find_terms=lambda: _terms(op, window, at_once),
+    strips = 4 * columns * (band + at_once - 1)
+    made = walks.walked_depthwise(
+        op,
+        FUNCTION,
+        walks.Walk(window, band),
+        packed,
+        scratch_bytes=_column_bytes(columns, window.stride[1]) + strips,
+        extents=_extents,
+        overlaps=lambda: overlaps.channel_block_overlaps(op, window, band),
+        terms=lambda call: _terms(op, window, at_once),
     )
+    return replace(made, at_words=frozenset((op.x.name, op.y.name)))
 
 
 def _rows_at_once(height: int, stride: int) -> int:

@@ -5,12 +5,13 @@ for each row and column modulo the strides.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from toolchain.ops import kit, walks
 from toolchain.ops.arithmetic import packing
-from toolchain.ops.convolution import endings, parts
+from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.kernels import lanes
 from toolchain.ops.convolution.kernels.thimble_transpose_conv_s8 import (
     extents_of_outputs,
@@ -21,35 +22,25 @@ from toolchain.ops.convolution.kernels.thimble_transpose_conv_s8 import (
 FUNCTION = "thimble_transpose_conv_lanes_s8"
 
 
-def kernel(
-    op: kit.AnyOperator, window: kit.Window, activation: kit.Activation, rounding: kit.Rounding
-) -> kit.Kernel:
-    """`window` is the forward convolution's. Raises ScaleError as `channel_scaling` does."""
-    weights, y = op.input(kit.WEIGHTS), op.y
-    filters = kit.constant_of(weights).astype(np.int8, copy=False)
+def kernel(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:
+    """`window` is the forward convolution's. Raises ScaleError as `scaled` does."""
+    filters = kit.constant_of(op.input(kit.WEIGHTS)).astype(np.int8, copy=False)
     scales = [
-        parts.channel_scaling(op, activation, rounding, part.reshape(len(filters), -1))
-        for part in _parts(filters, window.stride)
+        parts.scaled(op, part.reshape(len(filters), -1)) for part in _parts(filters, window.stride)
     ]
 
     def packed() -> kit.Int32:
-        clamp = kit.clamp_range(activation, y)
-        found = [scale() for scale in scales]
-        ends = [endings.lane_endings(one, y.q.zero_point, clamp, 0) for one in found]
+        scalings = [scale() for scale in scales]
         return np.concatenate(
-            [lanes.pack_fours(one.filters, end) for one, end in zip(found, ends, strict=True)]
+            [lanes.pack_fours(one.filters, parts.own_lane_endings(op, one)) for one in scalings]
         )
 
     shape = parts.conv_shape(op, window, op.input(kit.INPUT).shape[3])
     taps = math.prod(-(-k // s) for k, s in zip(window.kernel, window.stride, strict=True))
     return kit.Kernel(
-        (kit.Call(FUNCTION, parts.own_arguments(shape, parts.requant(y, activation))),),
+        (parts.own_call(op, FUNCTION, shape),),
         _extents,
-        constants=(
-            kit.Constant(
-                "parameters", packed, parts.packed_comment("filters", weights.shape, FUNCTION)
-            ),
-        ),
+        constants=(parts.parameters(op, FUNCTION, packed),),
         scratch_bytes=lanes.column_bytes(taps * filters.shape[3]),
         find_overlaps=lambda: _overlaps(op, window),
         find_terms=lambda: _terms(op, window),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from toolchain.ops import kit
 from toolchain.ops.convolution.kernels import int16
 
 FUNCTION = "thimble_transpose_conv_s16"
 
 
-def kernel(op: kit.AnyOperator, window: kit.Window, activation: kit.Activation) -> kit.Kernel:
+def kernel(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:
     """`window` is the forward convolution's. Raises as `per_channel`."""
-    return int16.own_kernel(op, FUNCTION, window, activation)
+    return int16.own_kernel(op, FUNCTION, window)

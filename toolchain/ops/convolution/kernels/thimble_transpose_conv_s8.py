@@ -5,6 +5,7 @@ inputs that add to it.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -16,26 +17,18 @@ from toolchain.ops.convolution.kernels import shapes
 FUNCTION = "thimble_transpose_conv_s8"
 
 
-def kernel(
-    op: kit.AnyOperator, window: kit.Window, activation: kit.Activation, rounding: kit.Rounding
-) -> kit.Kernel:
-    """`window` is the forward convolution's. Raises ScaleError as `channel_scaling` does."""
-    weights, y = op.input(kit.WEIGHTS), op.y
+def kernel(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:
+    """`window` is the forward convolution's. Raises ScaleError as `scaled` does."""
+    weights = op.input(kit.WEIGHTS)
     channels, height, width, depth = weights.shape
     filters = kit.constant_of(weights).reshape(channels, -1).astype(np.int8, copy=False)
-    scales = parts.channel_scaling(op, activation, rounding, filters, partial=True)
+    scales = parts.scaled(op, filters, partial=True)
     shape = parts.conv_shape(op, window, op.input(kit.INPUT).shape[3])
     meeting = -(-height // window.stride[0]) * -(-width // window.stride[1])
     return kit.Kernel(
-        (kit.Call(FUNCTION, parts.own_arguments(shape, parts.requant(y, activation))),),
+        (parts.own_call(op, FUNCTION, shape),),
         _extents,
-        constants=(
-            kit.Constant(
-                "parameters",
-                lambda: _packed(scales(), height * width),
-                parts.packed_comment("filters", weights.shape, FUNCTION),
-            ),
-        ),
+        constants=(parts.parameters(op, FUNCTION, lambda: _packed(scales(), height * width)),),
         scratch_bytes=meeting * (2 * kit.round_up(depth, 4) + 4),
         find_overlaps=lambda: _overlaps(op, window),
     )

@@ -20,7 +20,8 @@ _REMEMBERED = 256
 _INT8 = (-128, 127)
 Endings = Callable[[packing.Scaling, int, int], packing.Ending]
 """How sums end, by their scales, the output's zero point and that of the weights."""
-
+Ended = Callable[[], tuple[packing.Scaling, packing.Ending]]
+"""The scales of an operator's sums, and how they end, computed when it is called."""
 
 _TRANSPOSED = "Height and width are swapped below: the kernel walks the image transposed."
 
@@ -72,38 +73,40 @@ def walked_depthwise(
     function: str,
     walk: Walk,
     pack: Callable[[], kit.Int32],
+    *,
     scratch_bytes: int,
     extents: Callable[[kit.Touched], kit.Extents],
+    overlaps: Callable[[], tuple[kit.SafeOverlap, ...]],
+    terms: Callable[[kit.Call], kit.Terms],
+    form: str = "",
 ) -> kit.Kernel:
-    """The kernel of a walk, without overlaps and cost terms; `pack` gives its parameters."""
+    """The kernel of a walk. `pack` gives its parameters, `terms` the loops of its call."""
 
-    def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
+    def call(lines: tuple[int, int]) -> kit.Call:
         shape = parts.conv_shape(
             op,
             walk.window,
             depth=1,
-            lines=(input_line, output_line),
+            lines=lines,
             band=walk.band,
             at_once=walk.at_once,
             transposed=walk.transposed,
         )
-        note = _TRANSPOSED if walk.transposed else ""
-        return (kit.Call(function, parts.own_arguments(shape, parts.own_requant(op)), note=note),)
+        return parts.own_call(op, function, shape, note=_TRANSPOSED if walk.transposed else "")
 
-    comment = parts.packed_comment("filters", op.input(kit.WEIGHTS).shape, function)
-    return kit.Kernel(
-        calls(0, 0),
-        extents,
-        constants=(kit.Constant("parameters", pack, comment),),
+    return parts.image_kernel(
+        op,
+        call,
+        parts.parameters(op, function, pack),
         scratch_bytes=scratch_bytes,
-        strided=parts.strided_image(op),
-        calls_with_gaps=calls,
+        extents=extents,
+        overlaps=overlaps,
+        terms=lambda: terms(call((0, 0))),
+        form=form,
     )
 
 
-def ended(
-    op: kit.Operator[Convolution], ending: Endings
-) -> Callable[[], tuple[packing.Scaling, packing.Ending]]:
+def ended(op: kit.Operator[Convolution], ending: Endings) -> Ended:
     """The channels' filters [channels, height * width] with their scales, and how their sums end by
     `ending` before the activation, which is the kernel's last step. Computed when the returned
     function is called. Raises ScaleError at once as `check_sums` does.

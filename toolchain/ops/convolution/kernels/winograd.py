@@ -11,7 +11,7 @@ modulo 2**32, where 9 has an inverse. So nothing is rounded. The matrices are in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -121,34 +121,25 @@ def winograd_kernel(form: Form, op: kit.Operator[Convolution], most: int) -> kit
     low, high = kit.clamp_range(attributes.activation, y)
     narrow = (low, high) != (-128, 127)
 
-    def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
+    def call(lines: tuple[int, int]) -> kit.Call:
         band = 2 if most == 2 else 0
-        shape = parts.conv_shape(op, window, depth, lines=(input_line, output_line), band=band)
-        return (
-            kit.Call(
-                form.function, parts.own_arguments(shape, parts.requant(y, attributes.activation))
-            ),
-        )
+        shape = parts.conv_shape(op, window, depth, lines=lines, band=band)
+        return parts.own_call(op, form.function, shape)
 
-    comment = parts.packed_comment("transformed filters", weights.shape, form.function)
-    return kit.Kernel(
-        calls(0, 0),
-        lambda touched: _extents(form, touched),
-        constants=(
-            kit.Constant(
-                "parameters",
-                lambda: _packed(form, scales, y.q.zero_point, (low, high)),
-                comment,
-            ),
-        ),
+    def packed() -> Int32:
+        return _packed(form, scales, y.q.zero_point, (low, high))
+
+    made = parts.image_kernel(
+        op,
+        call,
+        parts.parameters(op, form.function, packed, "transformed filters"),
         scratch_bytes=form.scratch_bytes(depth, y.shape, most),
-        strided=parts.strided_image(op),
-        calls_with_gaps=calls,
-        find_overlaps=lambda: _overlaps(form, op, most),
-        find_terms=lambda: _terms(form, op, most, narrow),
-        packed_bytes=form.flash_bytes(depth, channels),
+        extents=lambda touched: _extents(form, touched),
+        overlaps=lambda: _overlaps(form, op, most),
+        terms=lambda: _terms(form, op, most, narrow),
         form="" if most == 2 else "3 tiles at once",
     )
+    return replace(made, packed_bytes=form.flash_bytes(depth, channels))
 
 
 @lru_cache(maxsize=_REMEMBERED)

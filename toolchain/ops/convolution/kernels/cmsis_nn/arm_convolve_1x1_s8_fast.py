@@ -8,7 +8,6 @@ import math
 
 from toolchain.ops import kit
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernels import shapes
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 from toolchain.ops.convolution.kernels.cmsis_nn.products import (
     direct_overlaps,
@@ -37,4 +36,4 @@ def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) ->
 
 def _extents(touched: kit.Touched) -> kit.Extents:
     x, y = (shared.dims_of(touched.call, name) for name in ("input", "output"))
-    return shared.conv_extents(touched, shapes.image(x), kit.whole(math.prod(x[:3]) * y[3]), 0)
+    return shared.conv_extents(touched, 0, written=kit.whole(math.prod(x[:3]) * y[3]))

@@ -13,10 +13,6 @@ from toolchain.ops.convolution import overlaps, parts
 from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import int16
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
-from toolchain.ops.convolution.kernels.cmsis_nn.arm_convolve_s16 import (
-    int16_extents,
-    int16_kernel,
-)
 
 FUNCTION = "arm_convolve_fast_s16"
 
@@ -29,10 +25,9 @@ def takes(op: kit.AnyOperator, core: kit.Core, window: kit.Window) -> bool:
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """Where the function holds the sums. Raises as `per_channel`."""
-    return int16_kernel(
+    return shared.conv_kernel(
         op,
         FUNCTION,
-        window,
         scratch_bytes=2 * 2 * math.prod(op.input(kit.WEIGHTS).shape[1:]),
         extents=_extents,
         overlaps=lambda: overlaps.gathered_overlap(op, window, pixels=2),
@@ -40,4 +35,5 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
-    return int16_extents(touched, 4 * math.prod(shared.dims_of(touched.call, "filter")[1:]))
+    scratch = 4 * math.prod(shared.dims_of(touched.call, "filter")[1:])
+    return shared.conv_extents(touched, scratch, element_bytes=2)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from toolchain.ops import kit
 from toolchain.ops.convolution import overlaps
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernels import shapes, windows
+from toolchain.ops.convolution.kernels import windows
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 from toolchain.ops.convolution.kernels.cmsis_nn.products import helium_terms
 
@@ -36,9 +36,9 @@ def _column_bytes(taps: int, core: kit.Core) -> int:
 
 
 def _extents(touched: kit.Touched, core: kit.Core) -> kit.Extents:
-    x, y, kernel = (shared.dims_of(touched.call, name) for name in ("input", "output", "filter"))
+    x, kernel = (shared.dims_of(touched.call, name) for name in ("input", "filter"))
     scratch = _column_bytes(kernel[1] * kernel[2] * x[3], core)
-    return shared.conv_extents(touched, shapes.image(x), shapes.image(y), scratch)
+    return shared.conv_extents(touched, scratch)
 
 
 def _helium_terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:

@@ -12,10 +12,6 @@ from toolchain.ops.convolution import overlaps, parts
 from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import int16
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
-from toolchain.ops.convolution.kernels.cmsis_nn.arm_depthwise_conv_s16 import (
-    int16_extents,
-    int16_kernel,
-)
 
 FUNCTION = "arm_depthwise_conv_fast_s16"
 
@@ -32,10 +28,9 @@ def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) ->
     channels = op.y.shape[3]
     window_bytes = 2 * channels * window.kernel[0] * window.kernel[1]
     pixels = shared.HELIUM_PIXELS if core.mve else 1
-    return int16_kernel(
+    return shared.depthwise_kernel(
         op,
         FUNCTION,
-        window,
         scratch_bytes=4 * window_bytes + 8 if core.mve else window_bytes,
         extents=_extents,
         overlaps=lambda: overlaps.gathered_overlap(op, window, pixels, core.mve),
@@ -48,5 +43,6 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     filters, channels = shared.dims_of(call, "filter"), call["output_dims.c"]
     window = 2 * channels * filters[1] * filters[2]
     helium = call["ctx.size"] > window
-    spare = -channels % 4 if helium else 0
-    return int16_extents(touched, spare, 4 * window + 8 if helium else window)
+    read = kit.round_up(channels, 4) if helium else channels
+    scratch = 4 * window + 8 if helium else window
+    return shared.depthwise_extents(touched, read, scratch, element_bytes=2)

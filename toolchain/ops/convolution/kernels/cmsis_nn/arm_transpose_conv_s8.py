@@ -8,23 +8,23 @@ them as many as the input has pixels.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from toolchain.ops import cmsis_structs, kit
+from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.kernels import shapes
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 FUNCTION = "arm_transpose_conv_s8"
 
 
-def kernel(
-    op: kit.AnyOperator, window: kit.Window, activation: kit.Activation, rounding: kit.Rounding
-) -> kit.Kernel:
+def kernel(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:
     """`window` is the forward convolution's. Raises NoKernelError for ONNX's rounding and for sizes
     that the function does not hold, and as `channel_factors`.
     """
-    shared.require_rounding(rounding)
+    shared.require_rounding(op.attributes.rounding)
     x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     channels, height, width, depth = weights.shape
     if max(*x.shape, *weights.shape, *y.shape) > shared.MOST_SIZE:
@@ -37,33 +37,14 @@ def kernel(
         (x.shape[1 + i] - 1) * stride[i] + window.kernel[i] - pad[i] - y.shape[1 + i]
         for i in range(2)
     ]
-    params: dict[str, kit.Argument] = {
-        "input_offset": -x.q.zero_point,
-        "output_offset": y.q.zero_point,
-        "stride": cmsis_structs.tile(*stride),
-        "padding": cmsis_structs.tile(*pad),
-        "padding_offsets": cmsis_structs.tile(*beyond),
-        "dilation": cmsis_structs.tile(1, 1),
-        "activation": cmsis_structs.limits(*kit.clamp_range(activation, y)),
-    }
-    factors: dict[str, kit.Argument] = {
-        "multiplier": kit.Packed("multiplier", writable=True),
-        "shift": kit.Packed("shift", writable=True),
-    }
-    arguments: dict[str, kit.Argument] = {
-        "ctx": cmsis_structs.context(column),
-        "output_ctx": cmsis_structs.context(image, column),
-        "transpose_conv_params": kit.Struct("cmsis_nn_transpose_conv_params", params),
-        "quant_params": kit.Struct("cmsis_nn_per_channel_quant_params", factors),
-        "input_dims": cmsis_structs.dims(*x.shape),
-        "input_data": kit.Input(0),
-        "filter_dims": cmsis_structs.dims(channels, height, width, depth),
-        "filter_data": kit.Input(1),
-        "bias_dims": cmsis_structs.dims(c=channels),
-        "bias_data": kit.Input(2),
-        "output_dims": cmsis_structs.dims(*y.shape),
-        "output_data": kit.Output(0),
-    }
+    arguments = parts.cmsis_arguments(
+        op,
+        window,
+        column,
+        filters=((channels, height, width, depth), kit.Input(1)),
+        bias=kit.Input(2),
+        transposed=(cmsis_structs.context(image, column), cmsis_structs.tile(*beyond)),
+    )
     rows = kit.constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
     return kit.Kernel(
         (kit.Call(FUNCTION, arguments, status=True),),

@@ -9,7 +9,7 @@ import numpy as np
 from toolchain.ops import kit, walks
 from toolchain.ops.convolution import overlaps
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernels import shapes, windows
+from toolchain.ops.convolution.kernels import windows
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 _WORD = 4
@@ -44,7 +44,7 @@ def _extents_of_rows(touched: kit.Touched) -> kit.Extents:
     rows = (y[1] - 1) * call["conv_params.stride.h"] + 1
     columns = (y[2] - 1) * call["conv_params.stride.w"] + kernel[2]
     last = (batches - 1) * height * width + (rows - 1) * width + columns
-    return shared.conv_extents(touched, kit.Extent(0, last * depth), shapes.image(y), 0)
+    return shared.conv_extents(touched, 0, read=kit.Extent(0, last * depth))
 
 
 def direct_overlaps(

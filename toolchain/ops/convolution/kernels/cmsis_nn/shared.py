@@ -15,7 +15,7 @@ from toolchain.ops.convolution.common import (
     weight_zero_point,
     window_of,
 )
-from toolchain.ops.convolution.kernels import shapes
+from toolchain.ops.convolution.kernels import int16, shapes
 
 MOST_SIZE = 65535
 """The largest dimension that the convolutions hold, in uint16."""
@@ -86,25 +86,25 @@ def conv_kernel(
     *,
     scratch_bytes: int = 0,
     extents: Callable[[kit.Touched], kit.Extents],
-    overlaps: Callable[[], tuple[kit.SafeOverlap, ...]],
-    terms: Callable[[], kit.Terms],
+    overlaps: Callable[[], tuple[kit.SafeOverlap, ...]] = tuple,
+    terms: Callable[[], kit.Terms] | None = None,
 ) -> kit.Kernel:
-    """A call of `function`, an int8 convolution without groups. Raises as `channel_factors`."""
-    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
-    channels, height, width, _ = weights.shape
+    """A call of `function`, a convolution of int8 or int16 images without groups. Raises as
+    `channel_factors` and `int16.per_channel`.
+    """
+    weights, wide = op.input(kit.WEIGHTS), op.x.dtype is kit.DType.INT16
     arguments = parts.cmsis_arguments(
         op,
         window_of(op),
-        op.attributes.activation,
         scratch_bytes,
-        filters=((channels, height, width, x.shape[3]), kit.Input(1)),
-        bias=kit.Input(2),
+        filters=(weights.shape, kit.Input(kit.WEIGHTS)),
+        bias=kit.Packed("bias") if wide else kit.Input(kit.BIAS),
     )
-    rows = kit.constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
+    rows = kit.constant_of(weights).astype(np.int8, copy=False).reshape(weights.shape[0], -1)
     return kit.Kernel(
         (kit.Call(function, arguments, status=True),),
         extents,
-        constants=channel_factors(op, rows),
+        constants=int16.per_channel(op, rows) if wide else channel_factors(op, rows),
         scratch_bytes=scratch_bytes,
         find_overlaps=overlaps,
         find_terms=terms,
@@ -112,16 +112,27 @@ def conv_kernel(
 
 
 def conv_extents(
-    touched: kit.Touched, read: kit.Extent, written: kit.Extent, scratch_bytes: int
+    touched: kit.Touched,
+    scratch_bytes: int,
+    element_bytes: int = 1,
+    *,
+    read: kit.Extent | None = None,
+    written: kit.Extent | None = None,
 ) -> kit.Extents:
-    """Of what `conv_kernel` gives, by the bytes of its images and scratch."""
+    """What a call of `conv_kernel` touches; `read` and `written` of its images, where that is not
+    all.
+    """
     call = touched.call
     x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
-    inputs = {kit.INPUT: read, kit.WEIGHTS: kit.whole(y[3] * kernel[1] * kernel[2] * x[3])}
-    if touched.has(2):
-        inputs[2] = kit.whole(y[3], 4)
-    factors, most = factor_bytes(y[3]), reach(call, "conv_params")
-    return kit.Extents(inputs, {0: written}, factors, scratch_bytes, most)
+    inputs = {
+        kit.INPUT: read or shapes.image(x, element_bytes),
+        kit.WEIGHTS: kit.whole(y[3] * kernel[1] * kernel[2] * x[3]),
+    }
+    if element_bytes == 1 and touched.has(kit.BIAS):
+        inputs[kit.BIAS] = kit.whole(y[3], 4)
+    factors = factor_bytes(y[3]) if element_bytes == 1 else int16.per_channel_bytes(y[3])
+    outputs = {0: written or shapes.image(y, element_bytes)}
+    return kit.Extents(inputs, outputs, factors, scratch_bytes, reach(call, "conv_params"))
 
 
 def depthwise_kernel(
@@ -131,53 +142,58 @@ def depthwise_kernel(
     scratch_bytes: int = 0,
     extents: Callable[[kit.Touched], kit.Extents],
     overlaps: Callable[[], tuple[kit.SafeOverlap, ...]] = tuple,
-    terms: Callable[[], kit.Terms],
+    terms: Callable[[], kit.Terms] | None = None,
     spare: int = 0,
 ) -> kit.Kernel:
-    """A call of `function`, an int8 depthwise convolution. `spare`: channels that it reads beyond
-    the last. Raises as `channel_factors`.
+    """A call of `function`, a depthwise convolution of int8 or int16 images. `spare`: channels that
+    it reads beyond the last. Raises as `channel_factors` and `int16.per_channel`.
     """
     x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     channels = weights.shape[3]
     arguments = parts.cmsis_arguments(
         op,
         window_of(op),
-        op.attributes.activation,
         scratch_bytes,
         filters=(weights.shape, kit.Packed("weights")),
         bias=kit.Packed("bias"),
         multiplicity=channels // x.shape[3],
     )
     filters = kit.constant_of(weights).reshape(-1).astype(np.int8, copy=False)
-    rows = filters.reshape(-1, channels).T
+    rows, stored = filters.reshape(-1, channels).T, np.pad(filters, (0, spare))
+    if x.dtype is kit.DType.INT16:
+        sums = int16.per_channel(op, rows, spare)
+    else:
+        bias = kit.constant("bias", np.pad(kit.bias_of(op, channels), (0, spare)))
+        sums = (bias, *channel_factors(op, rows, spare))
     return kit.Kernel(
         (kit.Call(function, arguments, status=True),),
         extents,
-        constants=(
-            kit.constant(
-                "weights", np.pad(filters, (0, spare)), "filters, height x width x channels"
-            ),
-            kit.constant("bias", np.pad(kit.bias_of(op, channels), (0, spare))),
-            *channel_factors(op, rows, spare),
-        ),
+        constants=(kit.constant("weights", stored, "filters, height x width x channels"), *sums),
         scratch_bytes=scratch_bytes,
         find_overlaps=overlaps,
         find_terms=terms,
     )
 
 
-def depthwise_extents(touched: kit.Touched, channels: int, scratch_bytes: int) -> kit.Extents:
-    """Of what `depthwise_kernel` gives, which reads the constants of so many channels."""
+def depthwise_extents(
+    touched: kit.Touched, channels: int, scratch_bytes: int, element_bytes: int = 1
+) -> kit.Extents:
+    """What a call of `depthwise_kernel` touches that reads the constants of so many channels."""
     call = touched.call
     x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
     constants = factor_bytes(channels) | {
         "weights": (kernel[1] * kernel[2] - 1) * y[3] + channels,
-        "bias": 4 * channels,
+        "bias": 4 * element_bytes * channels,
     }
-    most = reach(call, "dw_conv_params")
-    return kit.Extents({0: shapes.image(x)}, {0: shapes.image(y)}, constants, scratch_bytes, most)
+    return kit.Extents(
+        {0: shapes.image(x, element_bytes)},
+        {0: shapes.image(y, element_bytes)},
+        constants,
+        scratch_bytes,
+        reach(call, "dw_conv_params"),
+    )
 
 
 def extents_of_lean_depthwise(touched: kit.Touched) -> kit.Extents:
-    """Of one that reads no channels beyond the last, and takes no scratch."""
+    """What a call touches that reads no channels beyond the last, and takes no scratch."""
     return depthwise_extents(touched, dims_of(touched.call, "output")[3], 0)
