@@ -102,6 +102,7 @@ from toolchain.ops.window import (
     Window,
     along,
     check_16_bits,
+    image_patches,
     padding_scheme,
     same_padding,
 )

@@ -5,12 +5,17 @@ Convolutions and pools share them. Heights and widths come as pairs (height, wid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.ops.spec import OnnxNode, TfliteNode
 
 _INT16_MAX = 32767
+Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -139,3 +144,17 @@ def along(
         whole += first >= 0 and final + margin < size
         last += first >= 0 and final == size - 1
     return Along(windows, taps, whole, last)
+
+
+def image_patches(
+    image: NDArray[Number], window: Window, shape: tuple[int, ...]
+) -> Iterator[tuple[tuple[int, int], NDArray[Number]]]:
+    """Each tap (row, column) of a window, and the values that the pixels of an output of this shape
+    read there, 0 outside the image.
+    """
+    pad, (stride_h, stride_w) = window.padding, window.stride
+    _, height, width, _ = shape
+    wide = np.pad(image, ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)))
+    for row, column in np.ndindex(*window.kernel):
+        top, left = row * window.dilation[0], column * window.dilation[1]
+        yield (row, column), wide[:, top::stride_h, left::stride_w][:, :height, :width]

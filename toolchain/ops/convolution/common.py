@@ -8,12 +8,15 @@ input channels]); those of depthwise_conv2d are [1, height, width, channels].
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import quantize_multipliers
+from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,29 @@ def check_operands(
     return weights
 
 
+def check_bias(op: kit.AnyOperator, channels: int) -> None:
+    """Raise ValueError if the bias has not one value a channel."""
+    bias = op.given(kit.BIAS)
+    if bias is not None and bias.elements != channels:
+        raise ValueError(f"{bias.elements} bias values for {channels} channels")
+
+
+def outputs_of(
+    op: kit.Operator[Any], sums: NDArray[np.int64], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    """Sums of products plus the bias, if there is one, requantised and clamped as the operator's
+    rounding and activation say.
+    """
+    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
+    if kit.has_bias(op):
+        sums = sums + inputs[kit.BIAS].astype(np.int64).reshape(-1)
+    low, high = kit.clamp_range(op.attributes.activation, y)
+    if op.attributes.rounding is kit.Rounding.ONNX:
+        return (requantise_onnx(sums, x, weights, y, (low, high)),)
+    multiplier, shift = channel_requantisation(x, weights, y, y.shape[3])
+    return (kit.requantise(sums, multiplier, shift, y, low, high),)
+
+
 def weight_zero_point(weights: kit.Tensor) -> int:
     """The zero point of all weights. Only legacy uint8 models have one other than 0."""
     return weights.q.zero_point
@@ -190,6 +216,20 @@ def channel_requantisation(
         raise ValueError(f"{len(scales)} weight scales for {channels} output channels")
     with np.errstate(over="ignore"):
         return quantize_multipliers(x.q.scale * np.array(scales, np.float64) / y.q.scale)
+
+
+def random_window(
+    rng: np.random.Generator, walk: kit.Window, most: int
+) -> tuple[tuple[int, int], kit.Window]:
+    """The size of an image that has fewer than `most` pixels more than one window of `walk` along
+    each axis, and that window, often with padding SAME.
+    """
+    extent = walk.extent
+    size = (extent[0] + int(rng.integers(0, most)), extent[1] + int(rng.integers(0, most)))
+    if rng.random() < 0.6:
+        padding = kit.same_padding(size, walk.kernel, walk.stride, walk.dilation)
+        walk = replace(walk, padding=padding)
+    return size, walk
 
 
 def random_quantisation(

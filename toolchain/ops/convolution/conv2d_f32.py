@@ -13,7 +13,6 @@ from toolchain.ops.convolution.kernels import thimble_convolve_f32
 from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.readers.float32 import (
     float32_form,
-    image_patches,
     with_bias_and_activation,
 )
 
@@ -26,10 +25,9 @@ def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tu
     image = inputs[kit.INPUT].astype(np.float32)
     sums = np.zeros(y.shape, np.float32)
     first = np.arange(channels) // group * depth
-    for row, patches in enumerate(image_patches(image, window_of(op), y.shape)):
-        for column, seen in enumerate(patches):
-            for index in range(depth):
-                sums = sums + seen[..., first + index] * filters[:, row, column, index]
+    for (row, column), seen in kit.image_patches(image, window_of(op), y.shape):
+        for index in range(depth):
+            sums = sums + seen[..., first + index] * filters[:, row, column, index]
     return (with_bias_and_activation(sums, op, inputs, op.attributes.activation),)
 
 

@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 from toolchain.ops.convolution import cmsis_nn
 from toolchain.ops.convolution.common import (
     Convolution,
     Windowed,
-    channel_requantisation,
+    check_bias,
+    outputs_of,
     random_bias,
     random_quantisation,
+    random_window,
     read_convolution,
     weight_zero_point,
     window_of,
@@ -55,49 +56,24 @@ def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
         raise ValueError(
             f"{depth} input channels and {channels} filters of depth {group_depth} form no groups"
         )
-    if kit.has_bias(op):
-        bias = op.input(kit.BIAS)
-        if bias.elements != channels:
-            raise ValueError(f"{bias.elements} bias values for {channels} channels")
+    check_bias(op, channels)
     out_h, out_w = window_of(op).output_size(height, width)
     return (kit.TensorType((batches, out_h, out_w, channels), x.dtype),)
 
 
 def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
-    window, (_, out_h, out_w, channels) = window_of(op), y.shape
-    pad, (stride_h, stride_w) = window.padding, window.stride
-    image = np.pad(
-        inputs[kit.INPUT].astype(np.float64) - x.q.zero_point,
-        ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)),
-    )
-    group_depth = weights.shape[3]
-    groups = x.shape[3] // group_depth
-    filters = (
-        inputs[kit.WEIGHTS]
-        .astype(np.float64)
-        .reshape(groups, channels // groups, *weights.shape[1:])
-    ) - weight_zero_point(weights)
+    image = inputs[kit.INPUT].astype(np.float64) - x.q.zero_point
+    channels, depth = y.shape[3], weights.shape[3]
+    groups = x.shape[3] // depth
+    filters = inputs[kit.WEIGHTS].astype(np.float64) - weight_zero_point(weights)
+    filters = filters.reshape(groups, channels // groups, *weights.shape[1:])
     total = np.zeros((*y.shape[:3], groups, channels // groups))
-    for row in range(window.kernel[0]):
-        for column in range(window.kernel[1]):
-            top, left = row * window.dilation[0], column * window.dilation[1]
-            seen = image[
-                :,
-                top : top + (out_h - 1) * stride_h + 1 : stride_h,
-                left : left + (out_w - 1) * stride_w + 1 : stride_w,
-            ]
-            for group in range(groups):
-                part = seen[..., group * group_depth : (group + 1) * group_depth]
-                total[..., group, :] += part @ filters[group, :, row, column].T
-    sums = total.reshape(y.shape).astype(np.int64)
-    if kit.has_bias(op):
-        sums = sums + inputs[kit.BIAS].astype(np.int64).reshape(-1)
-    low, high = kit.clamp_range(op.attributes.activation, y)
-    if op.attributes.rounding is kit.Rounding.ONNX:
-        return (requantise_onnx(sums, x, weights, y, (low, high)),)
-    multiplier, shift = channel_requantisation(x, weights, y, channels)
-    return (kit.requantise(sums, multiplier, shift, y, low, high),)
+    for (row, column), seen in kit.image_patches(image, window_of(op), y.shape):
+        for group in range(groups):
+            part = seen[..., group * depth : (group + 1) * depth]
+            total[..., group, :] += part @ filters[group, :, row, column].T
+    return outputs_of(op, total.reshape(y.shape).astype(np.int64), inputs)
 
 
 def _macs(op: kit.AnyOperator) -> int:
@@ -149,12 +125,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     dilation = (int(rng.integers(1, 4)), int(rng.integers(1, 4))) if dilated else (1, 1)
     groups = int(rng.choice([1, 1, 1, 2, 3]))
     group_depth, group_channels = int(rng.integers(1, 20)), int(rng.integers(1, 10))
-    extent = kit.Window(kernel, stride, dilation).extent
-    size = (extent[0] + int(rng.integers(0, 8)), extent[1] + int(rng.integers(0, 8)))
-    padding = (
-        kit.same_padding(size, kernel, stride, dilation) if rng.random() < 0.6 else kit.UNPADDED
-    )
-    window = kit.Window(kernel, stride, dilation, padding)
+    size, window = random_window(rng, kit.Window(kernel, stride, dilation), 8)
     channels, depth = groups * group_channels, groups * group_depth
     x_q, w_q, y_q = random_quantisation(rng, channels, kernel[0] * kernel[1] * group_depth)
     w_shape = (channels, *kernel, group_depth)
@@ -167,7 +138,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     tensors.append(random_bias(rng, x_q, w_q, channels))  # LiteRT refuses CONV_2D without one
     inputs = ["x", "weights", "bias"]
     activation = rng.choice(np.array(list(kit.Activation), dtype=object))
-    attributes = Conv2D(stride, dilation, padding, activation)
+    attributes = Conv2D(stride, dilation, window.padding, activation)
     op = kit.Op("conv2d", "conv", tuple(inputs), ("y",), attributes)
     return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.convolution.common import check_operands
+from toolchain.ops.convolution.common import check_bias, check_operands
 from toolchain.ops.readers.float32 import range_of, with_bias_and_activation
 
 Triple = tuple[int, int, int]
@@ -55,8 +55,7 @@ def _infer(op: kit.Operator[Conv3D]) -> tuple[kit.TensorType, ...]:
     *taps, depth, channels = weights.shape
     if depth != x.shape[4]:
         raise ValueError(f"filters of depth {depth} for {x.shape[4]} channels")
-    if kit.has_bias(op) and op.input(kit.BIAS).elements != channels:
-        raise ValueError(f"{op.input(kit.BIAS).elements} bias values for {channels} channels")
+    check_bias(op, channels)
     if min(*taps, *own.stride, *own.dilation) < 1 or min(*own.before, *own.after) < 0:
         raise ValueError(f"stride, dilation, kernel or padding out of range: {own}, {taps}")
     sizes = []

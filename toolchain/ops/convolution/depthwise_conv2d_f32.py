@@ -13,7 +13,6 @@ from toolchain.ops.convolution.kernels import thimble_depthwise_conv_f32
 from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.readers.float32 import (
     float32_form,
-    image_patches,
     with_bias_and_activation,
 )
 
@@ -23,9 +22,8 @@ def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tu
     image = np.repeat(inputs[kit.INPUT].astype(np.float32), y.shape[3] // x.shape[3], axis=3)
     filters = inputs[kit.WEIGHTS].astype(np.float32)
     sums = np.zeros(y.shape, np.float32)
-    for row, patches in enumerate(image_patches(image, window_of(op), y.shape)):
-        for column, seen in enumerate(patches):
-            sums = sums + seen * filters[0, row, column]
+    for (row, column), seen in kit.image_patches(image, window_of(op), y.shape):
+        sums = sums + seen * filters[0, row, column]
     return (with_bias_and_activation(sums, op, inputs, op.attributes.activation),)
 
 

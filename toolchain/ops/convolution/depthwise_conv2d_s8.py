@@ -12,14 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 from toolchain.ops.convolution import cmsis_nn
 from toolchain.ops.convolution.common import (
     Convolution,
     Windowed,
-    channel_requantisation,
+    check_bias,
+    outputs_of,
     random_bias,
     random_quantisation,
+    random_window,
     read_convolution,
     weight_zero_point,
     window_of,
@@ -41,41 +42,20 @@ def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
     channels = weights.shape[3]
     if channels % depth:
         raise ValueError(f"{channels} filters are no multiple of {depth} input channels")
-    if kit.has_bias(op):
-        bias = op.input(kit.BIAS)
-        if bias.elements != channels:
-            raise ValueError(f"{bias.elements} bias values for {channels} channels")
+    check_bias(op, channels)
     out_h, out_w = window_of(op).output_size(height, width)
     return (kit.TensorType((batches, out_h, out_w, channels), x.dtype),)
 
 
 def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
-    window, (_, out_h, out_w, channels) = window_of(op), y.shape
-    pad, (stride_h, stride_w) = window.padding, window.stride
-    image = np.pad(
-        inputs[kit.INPUT].astype(np.int64) - x.q.zero_point,
-        ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)),
-    )
-    image = np.repeat(image, channels // x.shape[3], axis=3)
+    image = inputs[kit.INPUT].astype(np.int64) - x.q.zero_point
+    image = np.repeat(image, y.shape[3] // x.shape[3], axis=3)
     filters = inputs[kit.WEIGHTS].astype(np.int64) - weight_zero_point(weights)
     total = np.zeros(y.shape, dtype=np.int64)
-    for row in range(window.kernel[0]):
-        for column in range(window.kernel[1]):
-            top, left = row * window.dilation[0], column * window.dilation[1]
-            seen = image[
-                :,
-                top : top + (out_h - 1) * stride_h + 1 : stride_h,
-                left : left + (out_w - 1) * stride_w + 1 : stride_w,
-            ]
-            total += seen * filters[0, row, column]
-    if kit.has_bias(op):
-        total = total + inputs[kit.BIAS].astype(np.int64).reshape(-1)
-    low, high = kit.clamp_range(op.attributes.activation, y)
-    if op.attributes.rounding is kit.Rounding.ONNX:
-        return (requantise_onnx(total, x, weights, y, (low, high)),)
-    multiplier, shift = channel_requantisation(x, weights, y, channels)
-    return (kit.requantise(total, multiplier, shift, y, low, high),)
+    for (row, column), seen in kit.image_patches(image, window_of(op), y.shape):
+        total += seen * filters[0, row, column]
+    return outputs_of(op, total, inputs)
 
 
 def _macs(op: kit.AnyOperator) -> int:
@@ -110,13 +90,8 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     dilated = stride == 1 and rng.random() < 0.3
     dilation = (int(rng.integers(1, 4)), int(rng.integers(1, 4))) if dilated else (1, 1)
     multiplier, depth = int(rng.choice([1, 1, 1, 2, 4])), int(rng.integers(1, 14))
-    extent = kit.Window(kernel, (stride, stride), dilation).extent
-    size = (extent[0] + int(rng.integers(0, 9)), extent[1] + int(rng.integers(0, 9)))
     strides = (stride, stride)
-    padding = (
-        kit.same_padding(size, kernel, strides, dilation) if rng.random() < 0.6 else kit.UNPADDED
-    )
-    window = kit.Window(kernel, strides, dilation, padding)
+    size, window = random_window(rng, kit.Window(kernel, strides, dilation), 9)
     channels = depth * multiplier
     x_q, w_q, y_q = random_quantisation(rng, channels, kernel[0] * kernel[1])
     if w_q.per_channel:
@@ -134,7 +109,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         tensors.append(random_bias(rng, x_q, bias_q, channels))
         inputs.append("bias")
     activation = rng.choice(np.array(list(kit.Activation), dtype=object))
-    attributes = DepthwiseConv2D(strides, dilation, padding, activation)
+    attributes = DepthwiseConv2D(strides, dilation, window.padding, activation)
     op = kit.Op("depthwise_conv2d", "depthwise", tuple(inputs), ("y",), attributes)
     return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
 

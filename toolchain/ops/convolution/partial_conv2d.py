@@ -17,8 +17,10 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.convolution.common import (
     Windowed,
+    check_bias,
     random_bias,
     random_quantisation,
+    random_window,
     window_of,
 )
 from toolchain.ops.convolution.kernels import (
@@ -47,8 +49,7 @@ def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
         raise ValueError("needs an image, weights, a bias or none, and sums or none")
     size = window_of(op).output_size(x.shape[1], x.shape[2])
     shape = (x.shape[0], *size, weights.shape[0])
-    if op.inputs[kit.BIAS] is not None and op.input(kit.BIAS).elements != shape[3]:
-        raise ValueError(f"{op.input(kit.BIAS).elements} bias values for {shape[3]} channels")
+    check_bias(op, shape[3])
     if op.inputs[partial_sums.SUMS] is not None:
         sums = op.input(partial_sums.SUMS)
         if (sums.shape, sums.dtype) != (shape, kit.DType.INT32):
@@ -57,24 +58,11 @@ def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
 
 
 def _reference(op: kit.Operator[Windowed], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    x, y, window = op.input(kit.INPUT), op.y, window_of(op)
-    pad, (stride_h, stride_w) = window.padding, window.stride
-    _, out_h, out_w, _ = y.shape
-    image = np.pad(
-        inputs[kit.INPUT].astype(np.int64) - x.q.zero_point,
-        ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)),
-    )
+    image = inputs[kit.INPUT].astype(np.int64) - op.input(kit.INPUT).q.zero_point
     filters = inputs[kit.WEIGHTS].astype(np.int64)
-    total = np.zeros(y.shape, dtype=np.int64)
-    for row in range(window.kernel[0]):
-        for column in range(window.kernel[1]):
-            top, left = row * window.dilation[0], column * window.dilation[1]
-            seen = image[
-                :,
-                top : top + (out_h - 1) * stride_h + 1 : stride_h,
-                left : left + (out_w - 1) * stride_w + 1 : stride_w,
-            ]
-            total += seen @ filters[:, row, column].T
+    total = np.zeros(op.y.shape, dtype=np.int64)
+    for (row, column), seen in kit.image_patches(image, window_of(op), op.y.shape):
+        total += seen @ filters[:, row, column].T
     if op.inputs[kit.BIAS] is not None:
         total = total + inputs[kit.BIAS].astype(np.int64).reshape(-1)
     if op.inputs[partial_sums.SUMS] is not None:
@@ -100,15 +88,11 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     kernel = (int(rng.integers(1, 5)), int(rng.integers(1, 4)))
     stride = (int(rng.integers(1, 4)), int(rng.integers(1, 3)))
     dilation = (1, 2) if stride == (1, 1) else (1, 1)
-    extent = kit.Window(kernel, stride, dilation).extent
-    size = (extent[0] + int(rng.integers(0, 6)), extent[1] + int(rng.integers(0, 6)))
-    padding = (
-        kit.same_padding(size, kernel, stride, dilation) if rng.random() < 0.6 else kit.UNPADDED
-    )
+    size, window = random_window(rng, kit.Window(kernel, stride, dilation), 6)
     channels, depth = int(rng.integers(1, 9)), int(rng.integers(1, 14))
     x_q, w_q, _ = random_quantisation(rng, channels, kernel[0] * kernel[1] * depth)
     w_shape = (channels, *kernel, depth)
-    y_shape = (1, *kit.Window(kernel, stride, dilation, padding).output_size(*size), channels)
+    y_shape = (1, *window.output_size(*size), channels)
     weights = rng.integers(-127, 128, w_shape).astype(np.int8)
     tensors = [
         kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q),
@@ -122,7 +106,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     if rng.random() < 0.7:
         tensors.append(kit.Tensor("sums", y_shape, kit.DType.INT32))
         sums = "sums"
-    attributes = PartialConv2D(stride, dilation, padding)
+    attributes = PartialConv2D(stride, dilation, window.padding)
     op = kit.Op("partial_conv2d", "partial", ("x", "weights", bias, sums), ("y",), attributes)
     return kit.Graph.build("sample", tensors, [op], ["x", sums] if sums else ["x"], ["y"])
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 from toolchain.ops.convolution.common import (
-    channel_requantisation,
+    check_bias,
     check_operands,
+    outputs_of,
     random_bias,
     random_quantisation,
     read_padding,
@@ -64,18 +64,14 @@ def _infer(op: kit.Operator[TransposeConv2D]) -> tuple[kit.TensorType, ...]:
     pad = attributes.padding
     if min(attributes.size) < 1 or min(attributes.stride) < 1 or min(pad.top, pad.left) < 0:
         raise ValueError(f"size, stride and padding do not make sense: {attributes}")
-    if kit.has_bias(op):
-        bias = op.input(kit.BIAS)
-        if bias.elements != weights.shape[0]:
-            raise ValueError(f"{bias.elements} bias values for {weights.shape[0]} channels")
+    check_bias(op, weights.shape[0])
     return (kit.TensorType((x.shape[0], *attributes.size, weights.shape[0]), x.dtype),)
 
 
 def _reference(
     op: kit.Operator[TransposeConv2D], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
-    attributes = op.attributes
+    x, weights, attributes = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.attributes
     batches, height, width, _ = x.shape
     channels, kernel_h, kernel_w, _ = weights.shape
     image = inputs[kit.INPUT].astype(np.int64) - x.q.zero_point
@@ -88,13 +84,7 @@ def _reference(
             for ky in range(max(0, -top), min(kernel_h, attributes.size[0] - top)):
                 for kx in range(max(0, -left), min(kernel_w, attributes.size[1] - left)):
                     total[:, top + ky, left + kx] += image[:, row, column] @ filters[:, ky, kx].T
-    if kit.has_bias(op):
-        total = total + inputs[kit.BIAS].astype(np.int64).reshape(-1)
-    low, high = kit.clamp_range(attributes.activation, y)
-    if attributes.rounding is kit.Rounding.ONNX:
-        return (requantise_onnx(total, x, weights, y, (low, high)),)
-    multiplier, shift = channel_requantisation(x, weights, y, channels)
-    return (kit.requantise(total, multiplier, shift, y, low, high),)
+    return outputs_of(op, total, inputs)
 
 
 def _axes(op: kit.Operator[TransposeConv2D]) -> tuple[kit.Axis, ...]:

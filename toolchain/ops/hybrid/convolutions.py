@@ -32,7 +32,6 @@ from toolchain.ops.hybrid.sums import (
     real_weights,
     with_bias,
 )
-from toolchain.ops.readers.float32 import image_patches
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,9 @@ def _sums(op: kit.Operator[Windowed], image: Int64, filters: Int64) -> Int64:
     group = channels // (image.shape[3] // depth)
     first = np.arange(channels) // group * depth
     sums = np.zeros(y.shape, np.int64)
-    for row, patches in enumerate(image_patches(image, window_of(op), y.shape)):
-        for column, seen in enumerate(patches):
-            for index in range(depth):
-                sums += seen[..., first + index] * filters[:, row, column, index]
+    for (row, column), seen in kit.image_patches(image, window_of(op), y.shape):
+        for index in range(depth):
+            sums += seen[..., first + index] * filters[:, row, column, index]
     return sums
 
 

@@ -11,13 +11,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import BOUNDS, Activation
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.weighted import BIAS
-from toolchain.ops.window import Window
 
 Number = TypeVar("Number", np.float32, np.int64)
 _LARGEST = float(np.finfo(np.float32).max)
@@ -146,25 +144,3 @@ def float32_form(
         dtype=kit.DType.FLOAT32,
         limits=limits,
     )
-
-
-def image_patches(
-    image: NDArray[Number], window: Window, shape: tuple[int, ...]
-) -> list[list[NDArray[Number]]]:
-    """For each tap [row][column] of a window: the values that every output pixel reads there, 0
-    outside the image.
-    """
-    pad, (stride_h, stride_w) = window.padding, window.stride
-    _, height, width, _ = shape
-    wide = np.pad(image, ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)))
-    return [
-        [
-            wide[
-                :,
-                row * window.dilation[0] :: stride_h,
-                column * window.dilation[1] :: stride_w,
-            ][:, :height, :width]
-            for column in range(window.kernel[1])
-        ]
-        for row in range(window.kernel[0])
-    ]
