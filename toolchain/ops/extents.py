@@ -97,17 +97,6 @@ def joined(found: Iterable[tuple[int, Extent]]) -> dict[int, Extent]:
     }
 
 
-def window_reach(sizes: Iterable[tuple[int, int, int, int, int]]) -> int:
-    """The largest coordinate that a kernel computes while a window slides over an image.
-
-    `sizes` has one entry per axis: outputs, stride, kernel, dilation, padding.
-    """
-    return max(
-        outputs * stride + kernel * dilation + abs(pad)
-        for outputs, stride, kernel, dilation, pad in sizes
-    )
-
-
 def round_up(value: int, multiple: int) -> int:
     """The least multiple of `multiple` that is at least `value`."""
     return -(-value // multiple) * multiple

@@ -32,7 +32,6 @@ from toolchain.ops.extents import (
     round_up,
     whole,
     widths,
-    window_reach,
 )
 from toolchain.ops.forms import Choice, Form, OpSpec, Select, no_reductions
 from toolchain.ops.kernel import (
@@ -105,4 +104,5 @@ from toolchain.ops.window import (
     image_patches,
     padding_scheme,
     same_padding,
+    window_reach,
 )

@@ -5,7 +5,7 @@ Convolutions and pools share them. Heights and widths come as pairs (height, wid
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -158,3 +158,14 @@ def image_patches(
     for row, column in np.ndindex(*window.kernel):
         top, left = row * window.dilation[0], column * window.dilation[1]
         yield (row, column), wide[:, top::stride_h, left::stride_w][:, :height, :width]
+
+
+def window_reach(sizes: Iterable[tuple[int, int, int, int, int]]) -> int:
+    """The largest coordinate that a kernel computes while a window slides over an image.
+
+    `sizes` has one entry per axis: outputs, stride, kernel, dilation, padding.
+    """
+    return max(
+        outputs * stride + kernel * dilation + abs(pad)
+        for outputs, stride, kernel, dilation, pad in sizes
+    )

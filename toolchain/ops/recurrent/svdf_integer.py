@@ -39,7 +39,9 @@ from toolchain.ops.recurrent.svdf_layer import (
 _FARTHEST = -31
 """The right shift for which CMSIS-NN computes 1 << 31; it takes every sum below 2**30 to 0."""
 Int64 = NDArray[np.int64]
-
+_OWN = {kit.DType.INT8: ("thimble_svdf_s8", 1), kit.DType.INT16: ("thimble_svdf_s16_s8", 2)}
+"""Thimble's function by the type of the state, and the bytes of an element of state and time
+filters."""
 
 Factors = tuple[tuple[int, int], tuple[int, int]]
 
@@ -182,14 +184,16 @@ def _own(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
         "out_multiplier": out_multiplier,
         "out_shift": out_shift,
     }
-    function = "thimble_svdf_s8" if state.dtype is kit.DType.INT8 else "thimble_svdf_s16_s8"
+    function, state_bytes = _OWN[state.dtype]
     params = kit.Struct("thimble_svdf_params", members)
-    return kit.Kernel((kit.Call(function, {"params": params, **OPERANDS}),), _own_extents)
+    call = kit.Call(function, {"params": params, **OPERANDS})
+    return kit.Kernel((call,), lambda touched: _own_extents(touched, state_bytes))
 
 
-def _own_extents(touched: kit.Touched) -> kit.Extents:
-    call, (width, _) = touched.call, kit.widths(touched.call.function)
-    return sizes_in(call).extents(touched, element_bytes=1, time_bytes=width, state_bytes=width)
+def _own_extents(touched: kit.Touched, state_bytes: int) -> kit.Extents:
+    return sizes_in(touched.call).extents(
+        touched, element_bytes=1, time_bytes=state_bytes, state_bytes=state_bytes
+    )
 
 
 def _no_cmsis_nn(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:

@@ -173,6 +173,13 @@ def float_kernel(op: kit.Operator[Resize], function: str) -> kit.Kernel:
     )
 
 
+_FIXED_POINT = {
+    kit.DType.INT8: ("thimble_resize_bilinear_s8", 1),
+    kit.DType.INT16: ("thimble_resize_bilinear_s16", 2),
+}
+"""The C function by element type, and the bytes of an element."""
+
+
 def _select(op: kit.Operator[Resize], core: kit.Core) -> kit.Kernel:
     if op.attributes.legacy:
         kernel = float_kernel(op, "thimble_resize_bilinear_legacy")
@@ -186,10 +193,10 @@ def _select(op: kit.Operator[Resize], core: kit.Core) -> kit.Kernel:
         "thimble_resize_bilinear_params",
         {**image_sizes(x, y), "channels": x.shape[3], **lines},
     )
-    element = {kit.DType.INT8: "s8", kit.DType.INT16: "s16"}[x.dtype]
+    function, element_bytes = _FIXED_POINT[x.dtype]
     return kit.Kernel(
-        (resize_call(f"thimble_resize_bilinear_{element}", params),),
-        extents_in_fixed_point,
+        (resize_call(function, params),),
+        lambda touched: extents_in_fixed_point(touched, element_bytes),
         find_overlaps=lambda: _overlaps(op, _weights),
     )
 

@@ -45,10 +45,10 @@ def extents_by_tables(touched: kit.Touched) -> kit.Extents:
     return kit.Extents(found.inputs, found.outputs, read)
 
 
-def extents_in_fixed_point(touched: kit.Touched) -> kit.Extents:
+def extents_in_fixed_point(touched: kit.Touched, element_bytes: int) -> kit.Extents:
     """`thimble_resize_bilinear_s8` and `_s16`, which clamp both neighbours to the image."""
     call = touched.call
-    pixel_bytes = call["params.channels"] * kit.widths(call.function)[0]
+    pixel_bytes = call["params.channels"] * element_bytes
     rows, columns = call["params.input_height"] - 1, call["params.input_width"] - 1
     found = _resized(call, pixel_bytes, (0, rows), (0, columns))
     largest = max(

@@ -24,6 +24,12 @@ from toolchain.ops.signal.common import (
     some,
 )
 
+_FUNCTIONS = {
+    kit.DType.INT16: ("thimble_overlap_add_s16", 2),
+    kit.DType.FLOAT32: ("thimble_overlap_add_f32", 4),
+}
+"""The C function by element type, and the bytes of an element."""
+
 
 @dataclass(frozen=True)
 class SignalOverlapAdd(kit.Attributes):
@@ -77,22 +83,24 @@ def _select(op: kit.Operator[SignalOverlapAdd], core: kit.Core) -> kit.Kernel:
             "step": _step(op),
         },
     )
-    suffix = "f32" if x.dtype is kit.DType.FLOAT32 else "s16"
+    function, element_bytes = _FUNCTIONS[x.dtype]
     call = kit.Call(
-        f"thimble_overlap_add_{suffix}",
+        function,
         {"params": params, "input": kit.Input(0), "state": kit.Output(1), "output": kit.Output(0)},
     )
-    return kit.Kernel((call,), _extents)
+    return kit.Kernel((call,), lambda touched: _extents(touched, element_bytes))
 
 
-def _extents(touched: kit.Touched) -> kit.Extents:
+def _extents(touched: kit.Touched, element_bytes: int) -> kit.Extents:
     rows, frames, size, step = (
         touched.call[f"params.{name}"] for name in ("rows", "frames", "size", "step")
     )
-    width, _ = kit.widths(touched.call.function)
     return kit.Extents(
-        {0: kit.whole(rows * frames * size, width)},
-        {0: kit.whole(rows * frames * step, width), 1: kit.whole(rows * size, width)},
+        {0: kit.whole(rows * frames * size, element_bytes)},
+        {
+            0: kit.whole(rows * frames * step, element_bytes),
+            1: kit.whole(rows * size, element_bytes),
+        },
     )
 
 
