@@ -43,7 +43,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class Extents:
-    """What one call touches. Operands and constants that are not listed are not touched.
+    """The bytes that one call touches. Operands and constants that are not listed are not touched.
 
     `inputs` and `outputs` are by operand number. `constants` holds bytes read, by the constant's
     key; `scratch` is in bytes. `largest` bounds every index, step and product that the kernel
@@ -90,7 +90,7 @@ def joined(found: Iterable[tuple[int, Extent]]) -> dict[int, Extent]:
         joined[index] = Extent(
             min(own.begin, other.begin), max(own.last, other.last), touched=count
         )
-    # What is filled first is written over.
+    # Bytes that are filled first and written over count once.
     return {
         index: Extent(e.begin, e.end, touched=None if e.touched is None else min(e.touched, e.end))
         for index, e in joined.items()

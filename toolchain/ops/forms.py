@@ -1,4 +1,4 @@
-"""What an operator kind is: the `Form`s of an `OpSpec`.
+"""The parts of an operator kind: the `Form`s of an `OpSpec`.
 
 Every `toolchain/ops/<family>/<kind>.py` holds one `SPEC`: a `Form`, or an `OpSpec` where there are
 several. The file's presence registers the kind. A module that makes several kinds of a table holds
@@ -179,7 +179,7 @@ class OpSpec:
 
     @property
     def limits(self) -> str:
-        """What is supported: a line of all forms."""
+        """The supported types and attributes of all forms, in a line."""
         return "; ".join(dict.fromkeys(form.limits for form in self.forms))
 
     @property

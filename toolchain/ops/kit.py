@@ -1,4 +1,4 @@
-"""What every operator kind needs, in one import: `from toolchain.ops import kit`.
+"""The names that every operator kind needs, in one import: `from toolchain.ops import kit`.
 
 Attributes and tensors are from `ir`, what a kind is from `forms` and `spec`, calls of C functions
 from `kernel`, the bytes that they touch from `extents`, axes for splitting from `axes`, windows

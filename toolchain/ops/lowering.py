@@ -14,8 +14,8 @@ from toolchain.ops.kernel import Kernel
 from toolchain.ops.preference import Preference
 
 Forms = Mapping[str, str]
-"""Of operators, by name, the title of the form that is to be taken, of those that
-`Kernel.every` lists. Blocks of one operator have its name."""
+"""The title of the form to take, among those that `Kernel.every` lists, by the operator's name.
+Blocks of one operator have its name."""
 NO_FORMS: Forms = MappingProxyType({})
 
 

@@ -72,7 +72,7 @@ class TfliteNode(Protocol):
 
 @dataclass(frozen=True)
 class ReadOp:
-    """What a TFLite reader returns: the attributes, and the inputs that stay inputs.
+    """The result of a TFLite reader: the attributes, and the inputs that stay inputs.
 
     `inputs` are indices into the file's inputs. Inputs that became attributes (a reshape's shape, a
     pad's paddings) are left out. Example: a PAD with constant paddings gives `inputs=(0,)`.

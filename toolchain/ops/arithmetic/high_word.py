@@ -42,7 +42,7 @@ _FAR, _WIDE = (1 << 63) - 1, 1 << 40
 
 @dataclass(frozen=True)
 class Words:
-    """What an instruction adds to s * multiplier: `first`, and the rounding term times `unit`."""
+    """The addend of an instruction to s * multiplier: `first` + the rounding term times `unit`."""
 
     first: int
     unit: int
@@ -50,7 +50,8 @@ class Words:
 
 SMMLA = Words(0, 1 << 32)
 DOUBLED_SMMLAR = Words(1 << 30, 1 << 31)
-"""Of 2 * s, so that 2 * s * multiplier + rounding * 2**32 + 2**31 is shifted by k + 1."""
+"""The doubled sum 2 * s, so that 2 * s * multiplier + rounding * 2**32 + 2**31 is shifted by k + 1.
+"""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,9 @@ def begins_in_tflite(multiplier: Int64, right: Int64, values: Int64) -> Int64:
 def begins_in_float32(
     factors: NDArray[np.float32], values: Int64
 ) -> tuple[Int64, NDArray[np.bool_]]:
-    """The same of ONNX Runtime's rounding in float32, and whether it was found for each channel."""
+    """Where output values begin by ONNX Runtime's rounding in float32, and whether that is known,
+    for each channel.
+    """
     wide = factors.astype(np.float64)[:, None]
     with np.errstate(over="ignore", divide="ignore"):
         exact = np.ceil((values[None, :] - 0.5) / wide)
@@ -197,7 +200,7 @@ def _constants(
     least, most = ladder.window(multiplier)
     open_, exact = fits & (least < most), np.zeros(len(fits), dtype=np.bool_)
     added, rounding = np.zeros_like(multiplier), np.zeros_like(multiplier)
-    # What is lacking, modulo the unit, is by how much the rounding term is too large.
+    # The lack, modulo the unit, is by how much the rounding term is too large.
     lacking, width = words.first - least, most - least
     index = np.flatnonzero(open_)
     tried = np.arange(_AT_ONCE, dtype=np.int64)[None, :]

@@ -158,21 +158,21 @@ def log1pf(x: Float32) -> Float32:
 
 
 def _small(x: Float32) -> Float32:
-    """Of |x| < 0.84375."""
+    """The function for |x| < 0.84375."""
     square = x * x
     y = _series(square, _PP) / _series(square, _QQ)
     return np.where(x < _QUARTER, _ONE - (x + x * y), _HALF - (x * y + (x - _HALF)))
 
 
 def _middle(x: Float32) -> Float32:
-    """Of |x| from there to 1.25."""
+    """The function for |x| from there to 1.25."""
     s = np.abs(x) - _ONE
     quotient = _series(s, _PA) / _series(s, _QA)
     return np.where(x >= 0, (_ONE - _ERX) - quotient, _ONE + (_ERX + quotient))
 
 
 def _large(x: Float32) -> Float32:
-    """Of |x| from there to 28."""
+    """The function for |x| from there to 28."""
     size = np.abs(x)
     s: Float32 = (_ONE / (size * size)).astype(np.float32)
     near = _series(s, _RA) / _series(s, _SA)

@@ -1,4 +1,4 @@
-"""What the sums of a channel come to, how they are scaled, and how words are packed for kernels.
+"""Bounds of a channel's sums, their scales, and words packed for kernels.
 
 Each kernel's module packs its own constants from these parts, as an array of int32 (little-endian
 words); `runtime_c/include/thimble_conv.h` gives the layouts. The input's zero point is folded into

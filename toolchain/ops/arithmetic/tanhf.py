@@ -31,7 +31,7 @@ _HALF_LN2, _THREE_HALVES_LN2 = (
 )
 _SATURATED = np.float32(22)
 _LEAST_EXPM1 = np.float32(-18.5)
-"""What is below gives -1 too."""
+"""Arguments below it give -1, too."""
 _TINY_EXPM1 = np.float32(2.0**-25)
 _TINY_TANH = np.float32(2.0**-55)
 

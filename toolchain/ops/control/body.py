@@ -159,5 +159,5 @@ def check_results(what: str, graph: kit.Graph, wanted: Sequence[kit.Tensor]) -> 
 
 
 def macs_of(graph: kit.Graph) -> int:
-    """Of one run of a nested graph."""
+    """Multiply-accumulates of one run of a nested graph."""
     return sum(spec_of(op.kind).macs(op, graph) for op in graph.ops)

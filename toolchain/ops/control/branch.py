@@ -67,7 +67,7 @@ def _select(op: kit.Operator[Branch], core: kit.Core) -> kit.Kernel:
 
 
 def _macs(op: kit.Operator[Branch]) -> int:
-    """Of the branch that has more."""
+    """Multiply-accumulates of the branch that has more."""
     return max(map(macs_of, op.attributes.nested))
 
 

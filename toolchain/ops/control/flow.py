@@ -226,7 +226,7 @@ def _shifted(place: Place, tensor: kit.Tensor, offset_bytes: int) -> Place:
 
 
 def _extents(touched: Sequence[tuple[Place, kit.Extent]], largest: int) -> kit.Extents:
-    """Of all calls. An output is written as a whole by the last copy to it."""
+    """The bytes that all calls touch. An output is written as a whole by the last copy to it."""
     inputs: dict[int, kit.Extent] = {}
     outputs: dict[int, kit.Extent] = {}
     constants: dict[str, int] = {}

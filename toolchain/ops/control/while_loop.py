@@ -21,7 +21,7 @@ from toolchain.ops.interpret import interpret
 from toolchain.ops.reduction.reduce_max import ReduceMax
 
 MOST_TURNS = 1_000_000
-"""Of a loop in NumPy, a minute or more."""
+"""The most turns of a loop in NumPy: a minute or more."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _select(op: kit.Operator[WhileLoop], core: kit.Core) -> kit.Kernel:
 
 
 def _macs(op: kit.Operator[WhileLoop]) -> int:
-    """Of one turn."""
+    """Multiply-accumulates of one turn."""
     return sum(map(macs_of, op.attributes.nested))
 
 

@@ -1,4 +1,4 @@
-"""What the convolutions share: attributes, TFLite reader and writer, operand checks,
+"""Parts that the convolutions share: attributes, TFLite reader and writer, operand checks,
 requantisation.
 
 Images are NHWC. Weights of conv2d and transpose_conv2d are OHWI ([output channels, height, width,

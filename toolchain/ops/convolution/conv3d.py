@@ -71,7 +71,7 @@ def _infer(op: kit.Operator[Conv3D]) -> tuple[kit.TensorType, ...]:
 def _taps(
     op: kit.Operator[Conv3D], volume: kit.Array
 ) -> Iterator[tuple[NDArray[np.float32], Triple]]:
-    """What each tap sees of the volume, 0 outside of it, in the order of the taps."""
+    """The values that each tap sees, 0 outside of the volume, in the order of the taps."""
     own, y = op.attributes, op.y
     pads = ((0, 0), *zip(own.before, own.after, strict=True), (0, 0))
     wide = np.pad(volume.astype(np.float32), pads)

@@ -19,7 +19,7 @@ _COLUMN_BY_LINES, _ODD_COLUMN_BY_LINES = 8, 10
 than by blocks of four channels; the latter where assembly computes the blocks: windows of an odd
 number of rows up to `_ODD_ROWS`. By the models of Cortex-M4, M33 and M7, of 2 to 29 rows."""
 _ODD_ROWS = 7
-"""Of `thimble_depthwise_odd_block_s8`."""
+"""The most rows of a window that `thimble_depthwise_odd_block_s8` computes."""
 
 
 _COLUMNS_BY_LANES = 12

@@ -44,8 +44,8 @@ def block_endings(
     groups: int,
     lanes: int,
 ) -> packing.Ending:
-    """What follows the filters of each channel, in the parameters of `thimble_convolve_s8`, whose
-    blocks have two channels, or of `thimble_convolve_s4`, whose blocks have four (`lanes`).
+    """The numbers behind the filters of each channel, in the parameters of `thimble_convolve_s8`,
+    whose blocks have two channels, or of `thimble_convolve_s4`, whose blocks have four (`lanes`).
 
     All channels of a block are rounded once, or none.
     """
@@ -72,8 +72,8 @@ def block_endings(
 def lane_endings(
     scales: packing.Scaling, offset: int, activation: tuple[int, int], weight_zero_point: int
 ) -> packing.Ending:
-    """The same of kernels that take four channels in a vector: all four are rounded once, or
-    none.
+    """`block_endings` for kernels that take four channels in a vector: all four are rounded once,
+    or none.
     """
     ending = block_endings(scales, offset, activation, weight_zero_point, 1, 4)
     top = np.where(
@@ -84,8 +84,8 @@ def lane_endings(
 
 
 def channel_endings(scales: packing.Scaling, offset: int, weight_zero_point: int) -> packing.Ending:
-    """What follows from each channel's sums in `thimble_depthwise_3x3_s8`'s parameters, before an
-    activation.
+    """The numbers that end each channel's sums in `thimble_depthwise_3x3_s8`'s parameters, before
+    an activation.
 
     The multiplier of a channel that is rounded once has fewer bits, so that all shift alike.
     """
@@ -109,7 +109,7 @@ def channel_endings(scales: packing.Scaling, offset: int, weight_zero_point: int
 def raised_endings(
     scales: packing.Scaling, offset: int, activation: tuple[int, int], weight_zero_point: int = 0
 ) -> packing.Ending:
-    """What follows from each channel's sums in the parameters of `thimble_convolve_winograd_s8`,
+    """The numbers that end each channel's sums in the parameters of `thimble_convolve_winograd_s8`,
     `thimble_depthwise_conv_s8` and `thimble_depthwise_conv_blocks_s8`.
 
     These kernels have TFLite's two roundings (`thimble_requantize_doubled`), with an addend of
@@ -144,7 +144,7 @@ def raised_endings(
 
 @dataclass(frozen=True)
 class _Steps:
-    """Of each channel: where its output values begin, and the sums that int8 inputs reach. `right`
+    """For each channel where its output values begin, and the sums that int8 inputs reach. `right`
     and `multiplier` are TFLite's, or, `in_float`, those that ONNX Runtime's float factor is nearest
     to. `found`: whether all this is known.
     """
@@ -165,8 +165,8 @@ class _Steps:
         offset: int,
         words: Words = SMMLA,
     ) -> tuple[NDArray[np.int64], HighWord]:
-        """Multipliers with which sums are rounded once, and their constants. Those of float factors
-        are steered.
+        """Multipliers with which sums are rounded once, and their constants. Channels of float
+        factors are steered.
         """
         problem = (k, self.begins, self.values, self.reach)
         if self.in_float:

@@ -44,8 +44,8 @@ def gathered_lead(
 def gathered_overlap(
     op: kit.AnyOperator, window: kit.Window, pixels: int, batches_join: bool = False
 ) -> tuple[kit.SafeOverlap, ...]:
-    """Of a kernel, of any element type, that gathers the windows of `pixels` pixels and then writes
-    them.
+    """The overlap of a kernel, of any element type, that gathers the windows of `pixels` pixels and
+    then writes them.
 
     With `batches_join` the last pixels of one batch may wait for the first of the next.
     """
@@ -67,8 +67,8 @@ def in_whole_pixels(lead: int, channels: int) -> tuple[kit.SafeOverlap, ...]:
 def channel_block_overlaps(
     op: kit.AnyOperator, window: kit.Window, waiting: int
 ) -> tuple[kit.SafeOverlap, ...]:
-    """Of a kernel that takes block of channels by block, and keeps `waiting` rows before it writes
-    the first.
+    """The overlap of a kernel that takes block of channels by block, and keeps `waiting` rows
+    before it writes the first.
     """
     x, y = op.input(kit.INPUT).shape, op.y.shape
     behind = np.arange(y[1]) + waiting
@@ -79,8 +79,8 @@ def channel_block_overlaps(
 def line_overlaps(
     op: kit.AnyOperator, window: kit.Window, transposed: bool
 ) -> tuple[kit.SafeOverlap, ...]:
-    """Of a kernel that takes channel by channel. `window` is the operator's, even if the kernel
-    works `transposed`.
+    """The overlap of a kernel that takes channel by channel. `window` is the operator's, even if
+    the kernel works `transposed`.
 
     None if there are several channels with several filters each: their outputs would lie between
     inputs that are still read.

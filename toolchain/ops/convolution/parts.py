@@ -200,7 +200,7 @@ def _given(members: dict[str, kit.Argument | None]) -> dict[str, kit.Argument]:
 
 
 def transposed_window(window: kit.Window) -> kit.Window:
-    """The same window over the transposed image: height and width are swapped."""
+    """The window over the transposed image: height and width are swapped."""
     (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
     (dilation_h, dilation_w), pad = window.dilation, window.padding
     return kit.Window(

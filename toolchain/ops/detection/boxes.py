@@ -65,7 +65,7 @@ def overlap(boxes: Float32, other: Float32) -> Float32:
 def suppressed(
     boxes: Float32, scores: Float32, least_score: float, most_overlap: float, most: int
 ) -> list[int]:
-    """The anchors that are kept, best first. Of equal scores the lower anchor is better."""
+    """The anchors that are kept, best first. The lower anchor is better among equal scores."""
     wanted = np.flatnonzero(scores >= np.float32(least_score))
     kept: list[int] = []
     for place in wanted[np.argsort(-scores[wanted], kind="stable")]:

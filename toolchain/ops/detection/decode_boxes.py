@@ -32,7 +32,7 @@ from toolchain.ops.unary.dequantize import dequantized
 
 KIND = "decode_boxes"
 OUTPUTS = ("boxes", "classes", "scores", "count")
-"""What its outputs hold."""
+"""Names of the outputs."""
 _CANDIDATE_BYTES = 8
 _LEAST = -3.0e38
 _SURE = 15.0
@@ -81,7 +81,7 @@ class DecodeBoxes(kit.Attributes):
 
     @property
     def least_number(self) -> float:
-        """A number below this has less than `least_score`, by more than a rounding. Of a softmax
+        """A number below this has less than `least_score`, by more than a rounding. With a softmax
         it is relative to the largest number.
         """
         if self.scoring is Scoring.PLAIN:

@@ -1,6 +1,6 @@
 """The boxes that a detector found. TFLite's custom operator TFLite_Detection_PostProcess.
 
-Boxes are encoded relative to anchors. Those with too low a score are dropped, and those that
+Boxes are encoded relative to anchors. Boxes with too low a score are dropped, and boxes that
 overlap a better one: over the best class of each box ("fast"), or within each class ("regular").
 Arithmetic: `detection_postprocess.cc` of LiteRT. The exponential is Thimble's own, in double,
 within one unit in its last place. LiteRT leaves what lies behind the boxes found as it was; here it

@@ -30,7 +30,7 @@ class BoxCoding(StrEnum):
 
 
 class Scoring(StrEnum):
-    """What makes a score of a number: `thimble_scoring`."""
+    """The function that makes a score of a number: `thimble_scoring`."""
 
     PLAIN = "plain"
     LOGISTIC = "logistic"

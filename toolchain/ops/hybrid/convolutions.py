@@ -43,7 +43,7 @@ class HybridConvolution(Windowed):
 
     @classmethod
     def of(cls, op: kit.Op, chosen: Range = Range.ASYMMETRIC) -> HybridConvolution:
-        """Those of a convolution, with another range."""
+        """The attributes of a convolution, with another range."""
         a = op.attributes
         assert isinstance(a, Convolution)
         return cls(a.stride, a.dilation, a.padding, a.activation, chosen)

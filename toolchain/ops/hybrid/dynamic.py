@@ -1,4 +1,4 @@
-"""What the kinds of ONNX's dynamic quantisation share: their weights, and samples.
+"""Weights and samples of the kinds of ONNX's dynamic quantisation.
 
 `frontends.onnx.dynamic` joins DynamicQuantizeLinear, a product of integers and its scaling. The
 operator then has the inputs: floats, weights, none, zero points of the weights, their scales.
@@ -44,7 +44,7 @@ class DynamicWeights:
         )
 
     def for_each(self, count: int) -> DynamicWeights:
-        """The same with so many scales."""
+        """These weights with `count` scales."""
         if len(self.scales) == count:
             return self
         return DynamicWeights(self.data, self.scales * count, self.zero_points * count)

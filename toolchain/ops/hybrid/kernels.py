@@ -93,13 +93,13 @@ def images_call(
 def images_constants(
     weights: kit.Tensor, core: kit.Core, name: str = ""
 ) -> tuple[kit.Constant, ...]:
-    """Of an `images_call` whose constants have this `name`."""
+    """Constants of an `images_call`, whose keys end in `name`."""
     found = _constants(weights, 1, core)
     return tuple(replace(one, key=f"{one.key}{name}") for one in found)
 
 
 def images_extents(touched: kit.Touched) -> kit.Extents:
-    """Those of one `images_call`."""
+    """The bytes that one `images_call` touches."""
     call, found = touched.call, _extents(touched)
     scratch, output = call.find("scratch"), call.find("output")
     source, named = call.find("input"), call.find("parameters")
@@ -193,7 +193,7 @@ def depthwise_kernel(op: kit.AnyOperator, window: kit.Struct, chosen: Range) -> 
 def check_sums(op: kit.AnyOperator, weights: kit.Tensor, chosen: Range) -> None:
     """Raise UnsupportedError where a sum may wrap, unless images are quantised around 0.
 
-    LiteRT sums these in one int32, which wraps as Thimble's. What another zero point adds is
+    LiteRT sums these in one int32, which wraps as Thimble's. The part of another zero point is
     rounded to float on its own.
     """
     if chosen is Range.SYMMETRIC:
@@ -213,12 +213,12 @@ def _filters(weights: kit.Tensor) -> NDArray[np.int8]:
 
 
 def _zero_points(weights: kit.Tensor) -> NDArray[np.int32]:
-    """Of each filter."""
+    """The zero point of each filter."""
     return np.broadcast_to(np.array(weights.q.zero_points, np.int32), weights.shape[0])
 
 
 def _taps_sums(weights: kit.Tensor) -> NDArray[np.int32]:
-    """Of each filter, its weights less its zero point."""
+    """The sum of each filter's weights less their zero point."""
     filters = _filters(weights)
     sums = filters.sum(axis=1, dtype=np.int64) - filters.shape[1] * _zero_points(weights)
     return np.asarray(sums, np.int32)
@@ -240,7 +240,7 @@ def packed_matrix(filters: NDArray[np.int8], core: kit.Core) -> NDArray[np.int32
 
 
 def matrix_bytes(filters: int, taps: int, lanes: bool) -> int:
-    """Of `packed_matrix`, on Helium with `lanes`."""
+    """Bytes of a `packed_matrix`, on Helium with `lanes`."""
     return kit.round_up(filters, 4) * (4 + kit.round_up(taps, packing.VECTOR_BYTES if lanes else 4))
 
 
@@ -261,7 +261,7 @@ def _scratch_bytes(call: kit.Call) -> int:
 
 
 def _taps(call: kit.Call) -> int:
-    """Of a filter."""
+    """Taps of a filter."""
     return call["window.kernel_h"] * call["window.kernel_w"] * call["window.depth"]
 
 

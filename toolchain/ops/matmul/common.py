@@ -1,4 +1,4 @@
-"""What matrix products share: attributes, shape rule, int32 sums, strides of the operands."""
+"""Parts of the matrix products: attributes, shape rule, int32 sums, strides of the operands."""
 
 from __future__ import annotations
 

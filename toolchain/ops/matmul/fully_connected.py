@@ -1,10 +1,10 @@
 """Fully connected: output[n, o] = activation(sum_i input[n, i] * weights[o, i] + bias[o]).
 
-TFLite FULLY_CONNECTED. Of int8 rows with int8 weights, per channel with zero point 0, or per tensor
+TFLite FULLY_CONNECTED. Int8 rows meet int8 weights, per channel with zero point 0, or per tensor
 with any, constant or computed at run time; of int16 rows with constant int8 weights: LiteRT
 `reference_integer_ops::FullyConnected` and `FullyConnectedPerChannel`, which since 2025 scale the
 sum (int32, or int64 of int16 rows) in double precision and round once, halves away from zero (TFLM
-and CMSIS-NN round twice). Of float32: `reference_ops::FullyConnected`.
+and CMSIS-NN round twice). Float32 follows `reference_ops::FullyConnected`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What space_to_batch and batch_to_space share: blocks of pixels spread over the batch.
+"""Parts of space_to_batch and batch_to_space: blocks of pixels spread over the batch.
 
 Pixel o * block + b - begin of image n goes to o of image b * batches + n (SPACE_TO_BATCH_ND) or
 comes back (BATCH_TO_SPACE_ND); b is counted row-major, `begin` is padding or crop.
@@ -19,8 +19,9 @@ _MOST_COPIES = 64
 
 @dataclass(frozen=True)
 class BatchBlocks(kit.Attributes):
-    """Of each dimension between batch and channels: the block, and what is added or cut off before
-    and after."""
+    """The block of each dimension between batch and channels, and how much is added or cut off
+    before and after.
+    """
 
     block: tuple[int, ...]
     ends: tuple[tuple[int, int], ...]

@@ -73,7 +73,7 @@ def _aliases(op: kit.Operator[Concat]) -> tuple[kit.Alias, ...]:
 
 
 def _strided_views(op: kit.Operator[Concat]) -> tuple[kit.StridedView, ...]:
-    """Of blocks alone, which are written one by one to what they belong to."""
+    """Views of blocks alone, which are written one by one to the image that they belong to."""
     if not op.is_block or len(set(op.inputs)) < len(op.inputs):
         return ()
     found = []

@@ -1,4 +1,4 @@
-"""What depth_to_space and space_to_depth share: square blocks of pixels and their channels."""
+"""Parts of depth_to_space and space_to_depth: square blocks of pixels and their channels."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
 
 
 def _choices(op: kit.Operator[Gather]) -> int:
-    """What every index of a gather must be below."""
+    """The bound that every index of a gather must be below."""
     if op.kind == "gather":
         return _shape(op).count
     return min(op.x.shape[: op.input(1).shape[-1]])

@@ -1,4 +1,4 @@
-"""What concat, pack, split and unpack share: parts of one tensor along an axis."""
+"""The common form of concat, pack, split and unpack: parts of one tensor along an axis."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def squeezed(data: kit.Array, options: Any) -> kit.Array:
 def _target(node: kit.TfliteNode) -> tuple[int, ...]:
     """The shape asked for: of RESHAPE its second input or its option, one -1 in it left open.
 
-    Of EXPAND_DIMS and SQUEEZE the input's with the axes put in or left out.
+    EXPAND_DIMS and SQUEEZE put axes into the input's shape, or leave them out.
     """
     x, shape = node.inputs[0], node.inputs[1] if len(node.inputs) > 1 else None
     if x is not None and node.builtin == "EXPAND_DIMS":

@@ -24,7 +24,7 @@ TO_THE_END = -1
 
 @dataclass(frozen=True)
 class Slice(kit.Attributes):
-    """Of input axis `i`, `sizes[i]` elements from `begin[i]` in steps of `strides[i]`.
+    """`sizes[i]` elements of input axis `i`, from `begin[i]` in steps of `strides[i]`.
 
     `shape` is the output's: the sizes, with or without dimensions of 1.
     """
@@ -96,7 +96,7 @@ def _aliases(op: kit.Operator[Slice]) -> tuple[kit.Alias, ...]:
 
 
 def _strided_views(op: kit.Operator[Slice]) -> tuple[kit.StridedView, ...]:
-    """Of blocks alone: elsewhere a copy lets the rest of the input die."""
+    """Views of blocks alone: elsewhere a copy lets the rest of the input die."""
     copy, view = _copy(op), op.y
     pitch = image_pitch(view, copy.run_bytes, copy.loops, source=True) if op.is_block else 0
     return (kit.StridedView(view.name, op.x.name, copy.source_offset, pitch),) if pitch else ()

@@ -22,7 +22,7 @@ class Masks:
 
 @dataclass(frozen=True)
 class Selection:
-    """Of input axis `i`, `sizes[i]` elements from `begin[i]` in steps of `strides[i]`.
+    """`sizes[i]` elements of input axis `i`, from `begin[i]` in steps of `strides[i]`.
 
     `shape` is the output's: the sizes without shrunk axes, with new ones of 1.
     """
@@ -42,7 +42,7 @@ def select(
     *,
     end_is_length: bool = False,
 ) -> Selection:
-    """What `begin:end:strides` under `masks` selects from a tensor of `shape`.
+    """The elements that `begin:end:strides` under `masks` selects from a tensor of `shape`.
 
     With `end_is_length` (TFLite's option `offset`) end counts from begin. Raises ValueError for
     arguments that contradict the shape.

@@ -1,7 +1,7 @@
 """Rows divided by their Euclidean length, as embeddings end. TFLite L2_NORMALIZATION.
 
 Arithmetic of int8: `reference_integer_ops::L2Normalization`; the output's scale is 1/128, zero
-point 0. Of float32: `reference_ops::L2Normalization`.
+point 0. Float32 follows `reference_ops::L2Normalization`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from toolchain.ops.readers.float32 import (
 OUTPUT = kit.Quantisation((1 / 128,), (0,))
 _OUTPUT_BITS = 7
 _LONGEST = (2**31 - 1) // 255**2
-"""What the int32 sum of a row's squares holds."""
+"""The longest row whose sum of squares int32 holds."""
 
 
 def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
@@ -92,7 +92,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
 
 
 _SMALLEST = 1e-6
-"""What a row of float32 is divided by at least."""
+"""The least norm by which a row of float32 is divided."""
 
 
 def _reference_float(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:

@@ -1,4 +1,4 @@
-"""What max and average pooling share: attributes, shape rule, reader and writer, safe overlap."""
+"""Parts of max and average pooling: attributes, shape rule, reader and writer, safe overlap."""
 
 from __future__ import annotations
 

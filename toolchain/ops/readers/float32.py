@@ -1,4 +1,4 @@
-"""What the float32 kinds share. Their tensors are all float32 and have no quantisation.
+"""Parts of the float32 kinds. Their tensors are all float32 and have no quantisation.
 
 References add in the order of LiteRT's reference kernels and round every operation to float32. The
 C kernels do the same, so both agree bit for bit on every core.

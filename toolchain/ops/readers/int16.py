@@ -1,4 +1,4 @@
-"""What the int16 kinds share: int16 activations with int8 weights, TFLite's 16x8 scheme.
+"""Parts of the int16 kinds: int16 activations with int8 weights, TFLite's 16x8 scheme.
 
 All zero points are 0, and biases are int64. Sums are scaled by LiteRT's
 `MultiplyByQuantizedMultiplier` on int64 (`arithmetic.fixed_point.scale_sums`).

@@ -1,4 +1,4 @@
-"""What the ONNX readers of several operators share: windows, weights, biases, axes."""
+"""Parts of the ONNX readers of several operators: windows, weights, biases, axes."""
 
 from __future__ import annotations
 

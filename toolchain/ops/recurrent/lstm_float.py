@@ -62,7 +62,7 @@ def _walk(op: kit.Operator[FloatLstm]) -> Walk:
 
 
 def _joined(tensors: Sequence[kit.Tensor]) -> kit.Array:
-    """Of four gates, one after another."""
+    """The data of four gates, one after another."""
     return np.concatenate([kit.constant_of(tensor) for tensor in tensors])
 
 
@@ -141,7 +141,7 @@ def _float_kernel(op: kit.Operator[FloatLstm]) -> kit.Kernel:
 
 
 def _gates_bytes(units: int) -> int:
-    """Of a float of each unit of each gate."""
+    """Bytes of a float for each unit of each gate."""
     return _FLOAT_BYTES * len(GATES) * units
 
 

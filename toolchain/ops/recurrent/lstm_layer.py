@@ -1,4 +1,4 @@
-"""What an LSTM layer of TFLite is, whatever it computes in: operands, sizes, reader and writer.
+"""An LSTM layer of TFLite, whatever it computes in: operands, sizes, reader and writer.
 
 UNIDIRECTIONAL_SEQUENCE_LSTM without peepholes, projection, layer normalisation or coupled gates.
 """
@@ -33,7 +33,7 @@ def lstm_walk(op: kit.Operator[Lstm], *, backwards: bool = False) -> Walk:
 
 
 def of_gates(op: kit.Operator[Lstm], first: int) -> list[kit.Tensor]:
-    """What the four gates have at this place, in their order."""
+    """The four inputs from index `first` on, one for each gate in the gates' order."""
     return [op.input(first + gate) for gate in range(len(GATES))]
 
 

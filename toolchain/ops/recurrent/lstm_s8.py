@@ -44,7 +44,7 @@ _NO_TANH = (
     "model with data in which the state's largest value is between 0.5 and 64"
 )
 _LARGEST_PRODUCT = 32767 * 32768
-"""Of an output gate and a hyperbolic tangent, in int16."""
+"""The largest product of an output gate and a hyperbolic tangent, in int16."""
 _TANH_BITS = range(7)
 """Integer bits of a cell state that has a hyperbolic tangent in LiteRT's `PortableApplyTanh`
 (kernels/internal/reference/portable_tensor_utils.cc:610). For others it returns, and its output
@@ -78,7 +78,7 @@ class _Gate:
 
     @property
     def largest(self) -> int:
-        """What no sum exceeds in magnitude before it wraps. Raises as `check_sums` does."""
+        """The magnitude that no sum exceeds before it wraps. Raises as `check_sums` does."""
         pairs = (
             (self.weights, self.bias, self.scale),
             (self.recurrent, self.recurrent_bias, self.recurrent_scale),
@@ -142,7 +142,7 @@ def _check_cell(scale: float) -> None:
 
 
 def _integer_bits(op: kit.Operator[IntegerLstm]) -> int:
-    """Of the cell state, whose scale is a power of two."""
+    """Integer bits of the cell state, whose scale is a power of two."""
     return 15 + round(math.log2(op.input(CELL).q.scale))
 
 
@@ -238,7 +238,7 @@ def _packed_gate(name: str, gate: _Gate) -> kit.Struct:
 
 
 def _constants(gates: Sequence[_Gate]) -> Iterator[kit.Constant]:
-    """What the gates' structs name."""
+    """The constants that the gates' structs name."""
     for name, gate in zip(GATES, gates, strict=True):
         data: dict[str, kit.Array] = {
             "weights": gate.weights.astype(np.int8),

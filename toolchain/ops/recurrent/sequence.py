@@ -37,7 +37,7 @@ class Walk:
 
     @property
     def members(self) -> dict[str, kit.Argument]:
-        """Of a kernel's params. Row (batch, step) is number batch * batch_stride + step *
+        """Members of a kernel's params. Row (batch, step) is number batch * batch_stride + step *
         step_stride.
         """
         return {
@@ -60,7 +60,7 @@ class Walk:
         return np.stack(rows[::-1] if self.backwards else rows, axis=0 if self.time_major else 1)
 
     def macs(self, gates: int) -> int:
-        """Of input and hidden state with the weights of so many gates."""
+        """Multiply-accumulates of input and hidden state with the weights of so many gates."""
         return self.batches * self.steps * gates * self.units * (self.inputs + self.units)
 
 

@@ -56,8 +56,8 @@ def _factors(op: kit.Operator[Svdf]) -> Factors:
 
 
 def _checked_reach(op: kit.Operator[Svdf], factors: Factors) -> int:
-    """What no sum exceeds in magnitude before it wraps, also on the way there. Raises ScaleError as
-    `check_sums` does.
+    """The magnitude that no sum exceeds before it wraps, also on the way there. Raises ScaleError
+    as `check_sums` does.
     """
     x, y = op.input(INPUT), op.y
     features, time = (kit.constant_of(op.input(i)).astype(np.int64) for i in (FEATURES, TIME))

@@ -1,4 +1,4 @@
-"""What an SVDF layer is, whatever it computes in: operands, sizes, the bytes that it touches.
+"""An SVDF layer, whatever it computes in: operands, sizes, the bytes that it touches.
 
 Each unit adds the results of `rank` filters. A filter is a feature filter, whose product with the
 input is the newest value of its state, and a time filter over the last `memory` of these values.
@@ -40,7 +40,7 @@ class Svdf(kit.Attributes):
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of a layer, as its kernels get them."""
+    """The sizes of a layer, as its kernels get them."""
 
     batches: int
     depth: int
@@ -76,7 +76,7 @@ def sizes_of(op: kit.Operator[Svdf]) -> Sizes:
 
 
 def sizes_in(call: kit.Call) -> Sizes:
-    """Those among its params."""
+    """The sizes among a call's params."""
     names = ("batches", "depth", "units", "rank", "memory")
     return Sizes(*(call[f"params.{name}"] for name in names))
 

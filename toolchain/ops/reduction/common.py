@@ -1,4 +1,4 @@
-"""What the reductions share: attributes, shape rule, axes; and the int8 arithmetic of mean and sum.
+"""Parts of the reductions: attributes, shape rule, axes; and the int8 arithmetic of mean and sum.
 
 `reference_ops::QuantizedMeanOrSum`: the sum of (x - zero point) over the axes is scaled by one
 multiplier. A mean's multiplier also contains 1 / count, divided as integers.
@@ -71,7 +71,7 @@ def scaling(op: kit.Operator[Reduce], *, mean: bool) -> tuple[int, int]:
 
 
 def single_scaling(op: kit.Operator[Reduce], *, mean: bool) -> SingleRounding:
-    """The same with ONNX Runtime's rounding: once, in float32."""
+    """The scaling with ONNX Runtime's rounding: once, in float32."""
     x, y = op.x, op.y
     count = math.prod(x.shape[axis] for axis in reduced_axes(op))
     divisor = np.float32(y.q.scale) * np.float32(count if mean else 1)
@@ -158,7 +158,7 @@ def _may_wrap(op: kit.Operator[Reduce], *, mean: bool) -> bool:
 
 
 def _ending(op: kit.Operator[Reduce], *, mean: bool) -> RequantiseSums:
-    """What turns sums of the stored values into the output."""
+    """The attributes of the operator that turns sums of stored values into the output."""
     x, y = op.x, op.y
     count = math.prod(x.shape[axis] for axis in reduced_axes(op))
     bias, offset = -x.q.zero_point * count, y.q.zero_point

@@ -31,7 +31,8 @@ from toolchain.ops.reduction.plain import integer_forms
 
 _AXES = "constant axes in at most two groups of neighbours"
 _MOST_SHIFT = 14
-"""Of a multiplier for 64-bit products: LiteRT shifts right by 15 less this, and adds a half."""
+"""The most shift of a multiplier for 64-bit products: LiteRT shifts right by 15 less this, and adds
+a half."""
 
 
 def _reference_float(

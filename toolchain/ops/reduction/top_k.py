@@ -1,6 +1,6 @@
 """The k largest elements of each row, largest first, and their indices. TFLite TOPK_V2, ONNX TopK.
 
-Of equal elements the first comes first, as in LiteRT's `TopContainer`. ONNX may ask for the
+The first of equal elements comes first, as in LiteRT's `TopContainer`. ONNX may ask for the
 smallest ones, and its indices are int64.
 """
 

@@ -1,4 +1,4 @@
-"""What the resize kinds share: attributes, shape rule, TFLite reader and writer, arguments."""
+"""Parts of the resize kinds: attributes, shape rule, TFLite reader and writer, arguments."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def _select(op: kit.Operator[ResizeLinear], core: kit.Core) -> kit.Kernel:
 
 
 def _tables(op: kit.Operator[ResizeLinear]) -> Iterator[kit.Constant]:
-    """Of rows and of columns: where each lies, and what its neighbours weigh."""
+    """Tables of rows and of columns: where each lies, and how much its neighbours weigh."""
     for axis, name in enumerate(("row", "column")):
 
         def places(axis: int = axis) -> kit.Array:
@@ -230,7 +230,7 @@ def _read_linear(node: kit.OnnxNode, coordinates: str) -> None:
 
 
 def _scales(node: kit.OnnxNode) -> tuple[float, float]:
-    """Of height and width: those that the file gives, or those of its sizes."""
+    """The scales of height and width that the file gives, or that follow from its sizes."""
     source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
     height, width = (target[axis] / source[axis] for axis in (1, 2))
     if node.has(2):
@@ -241,7 +241,7 @@ def _scales(node: kit.OnnxNode) -> tuple[float, float]:
 
 
 def _image_scales(scales: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of height and width, from those of N, C and one or two spatial dimensions."""
+    """The scales of height and width among those of N, C and one or two spatial dimensions."""
     return np.append(np.ones(4 - scales.size), scales[2:])[-2:]
 
 

@@ -1,4 +1,4 @@
-"""What the operators of TFLM's signal library share."""
+"""Parts of the operators of TFLM's signal library."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from toolchain.ops import kit
 TYPES = frozenset({kit.DType.INT16, kit.DType.INT32, kit.DType.UINT32, kit.DType.UINT64})
 FRAMED = frozenset({kit.DType.BOOL, kit.DType.INT16})
 MEMORIES = (("y_memory", "y_memory_next"), ("y_memory_", "y_memory__next"))
-"""What the reader calls two states of an operator with the output y, and their next values."""
+"""Names that the reader gives to two states of an operator with the output y, and to their next
+values."""
 INT16, FLOAT32 = 7, 0
-"""What T is for these element types, by the schema's TensorType."""
+"""The option T for these element types, by the schema's TensorType."""
 LENGTHS = tuple(4 << n for n in range(13))
 """Samples of a transform."""
 QUANTISED: kit.Quantised = kit.STORED

@@ -20,7 +20,7 @@ _MOST = np.iinfo(np.int16).max
 
 @dataclass(frozen=True)
 class FourierTables:
-    """Of a transform of `length` real samples: see `thimble_rfft` in `thimble_signal.h`."""
+    """Tables of a transform of `length` real samples: see `thimble_rfft` in `thimble_signal.h`."""
 
     length: int
     order: Int16

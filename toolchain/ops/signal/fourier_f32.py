@@ -19,7 +19,9 @@ Float32 = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class ComplexTables:
-    """Of a transform of `length` numbers: see `thimble_fourier_f32` in `thimble_fourier_f32.h`."""
+    """Tables of a transform of `length` numbers: see `thimble_fourier_f32` in
+    `thimble_fourier_f32.h`.
+    """
 
     length: int
     order: NDArray[np.int16]

@@ -29,7 +29,7 @@ _FLOAT_BYTES = 4
 
 
 class Kept(Enum):
-    """What is kept of complex numbers. The value is the TFLite operator that takes it."""
+    """The part of complex numbers that is kept. The value is the TFLite operator that takes it."""
 
     MAGNITUDE = "COMPLEX_ABS"
     REAL = "REAL"
@@ -226,7 +226,7 @@ _KEPT = MappingProxyType({kept.value: kept for kept in Kept})
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    """Of the operator that reads the complex numbers, with the inputs of RFFT2D."""
+    """The operator that reads the complex numbers, with the inputs of RFFT2D."""
     height, width = node.integers(1)
     for size in (height, width):
         if not _is_power_of_two(size) or size > _LARGEST:

@@ -134,7 +134,7 @@ def _read(node: kit.TfliteNode) -> SignalFramer:
 
 
 def _first(own: SignalFramer, rows: int) -> tuple[kit.Array, kit.Array]:
-    """What is kept before the first run."""
+    """The samples that are kept before the first run."""
     held = own.frame_size - own.frame_step if own.prefill else 0
     return np.zeros((rows, _capacity(own)), np.int16), np.array([held], np.int32)
 

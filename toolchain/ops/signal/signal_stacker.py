@@ -123,7 +123,7 @@ def _read(node: kit.TfliteNode) -> SignalStacker:
 
 
 def _first(own: SignalStacker) -> tuple[kit.Array, kit.Array]:
-    """What is kept before the first run."""
+    """The samples that are kept before the first run."""
     return np.zeros(_size(own), np.int16), np.array([_NONE_YET], np.int32)
 
 

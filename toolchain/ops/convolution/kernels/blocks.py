@@ -1,6 +1,4 @@
-"""What the kernels share that take channels in blocks: of two, or of four with weights of four
-bits.
-"""
+"""Parts of the kernels that take channels in blocks: two, or four with weights of four bits."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ _LEAST_INT8 = -128
 
 @dataclass(frozen=True)
 class Gathered:
-    """What a kernel does before it multiplies: `terms`, and `pixels` windows of so many words, in
+    """The work of a kernel before it multiplies: `terms`, and `pixels` windows of so many words, in
     each of `times` runs.
     """
 

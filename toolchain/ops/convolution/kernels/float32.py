@@ -1,4 +1,4 @@
-"""What the kernels of float32 convolutions share: a call by `thimble_window_f32`, and the bytes it
+"""Parts of the kernels of float32 convolutions: a call by `thimble_window_f32`, and the bytes it
 touches.
 """
 

@@ -1,4 +1,4 @@
-"""What the kernels of int16 images and int8 filters share (TFLite's 16x8 scheme): sums, constants,
+"""Parts of the kernels of int16 images and int8 filters (TFLite's 16x8 scheme): sums, constants,
 and the calls of Thimble's.
 """
 
@@ -106,14 +106,16 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def filter_bytes(call: kit.Call) -> int:
-    """Of all filters that a call of Thimble's reads."""
+    """Bytes of all filters that a call of Thimble's reads."""
     return call["shape.output_c"] * shapes.taps(call)
 
 
 def own_extents(
     touched: kit.Touched, filters: Mapping[int, kit.Extent], constants: Mapping[str, int]
 ) -> kit.Extents:
-    """Of a call of Thimble's, whose filters are an input, or one of the constants."""
+    """The bytes that a call of Thimble's touches, whose filters are an input, or one of the
+    constants.
+    """
     call = touched.call
     return kit.Extents(
         {kit.INPUT: shapes.image(shapes.input_shape(call), 2), **filters},

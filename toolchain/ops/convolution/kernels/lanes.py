@@ -1,4 +1,4 @@
-"""What the kernels for Helium's vectors share: two windows by four channels, in vectors of taps."""
+"""Parts of the kernels for Helium's vectors: two windows by four channels, in vectors of taps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernels of depthwise convolutions of 3x3 share: channel by channel, from lines of pixels
+"""Parts of the kernels of depthwise convolutions of 3x3: channel by channel, from lines of pixels
 in scratch, in words of two pixels.
 """
 

@@ -1,4 +1,4 @@
-"""What the kernels share that sum a convolution over some of its channels or rows, in int32.
+"""Parts of the kernels that sum a convolution over some of its channels or rows, in int32.
 
 The operator's last input holds the sums of the parts before.
 """
@@ -60,7 +60,7 @@ def sums_kernel(
 
 
 def pack_pairs(filters: packing.Int8, bias: kit.Int32) -> kit.Int32:
-    """Of each two channels the biases, then the filters."""
+    """The biases of two channels, then their filters, pair by pair."""
     return packing.joined([packing.by_blocks(bias, 2), packing.pair_words(filters)])
 
 
@@ -70,7 +70,7 @@ def pair_bytes(channels: int, taps: int) -> int:
 
 
 def pair_terms(op: kit.AnyOperator, gathered: windows.Counts, pairs: int, words: int) -> kit.Terms:
-    """Of a kernel that multiplies so many `pairs` of windows of so many words by two channels at a
+    """Terms of a kernel that multiplies `pairs` of windows of so many words by two channels at a
     time, after what `gathered` counts.
     """
     channels = op.y.shape[3]
@@ -92,7 +92,7 @@ def extents_of_sums(
     scratch_bytes: int,
     reach: int,
 ) -> kit.Extents:
-    """Of a kernel that reads so many bytes of the image and writes so many sums."""
+    """The bytes that a kernel touches: `read` of the image, and as many sums as are `written`."""
     sums = kit.whole(written, 4)
     inputs = {kit.INPUT: kit.whole(read)} | ({SUMS: sums} if touched.has(SUMS) else {})
     return kit.Extents(inputs, {0: sums}, {"parameters": parameter_bytes}, scratch_bytes, reach)

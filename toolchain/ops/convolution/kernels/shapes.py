@@ -56,9 +56,7 @@ def taps(call: kit.Call) -> int:
 def extents_of_images(
     touched: kit.Touched, parameter_bytes: int, scratch_bytes: int
 ) -> kit.Extents:
-    """Of a kernel that touches both images whole, and so many bytes of its constant `parameters`
-    and of scratch.
-    """
+    """Bytes of a kernel that touches both images whole, its constant `parameters` and scratch."""
     call = touched.call
     transposed = call.get("shape.transposed")
     return kit.Extents(

@@ -12,5 +12,5 @@ FUNCTION = "thimble_convolve_1x1_s4"
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
-    """Of an operator without groups, strides and padding."""
+    """The kernel of an operator without groups, strides and padding."""
     return thimble_convolve_1x1_s8.of_width(FUNCTION, blocks.FOUR_BITS, op, window)

@@ -16,7 +16,7 @@ FUNCTION = "thimble_convolve_1x1_s8"
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
-    """Of an operator without groups, strides and padding."""
+    """The kernel of an operator without groups, strides and padding."""
     return of_width(FUNCTION, blocks.EIGHT_BITS, op, window)
 
 

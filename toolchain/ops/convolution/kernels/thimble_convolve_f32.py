@@ -9,5 +9,5 @@ FUNCTION = "thimble_convolve_f32"
 
 
 def kernel(window: kit.Struct, note: str = "") -> kit.Kernel:
-    """Of a window as `window_f32` makes it. `note` is for the reader of the C."""
+    """The kernel of a window as `window_f32` makes it. `note` is for the reader of the C."""
     return float_kernel(FUNCTION, window, note=note)

@@ -12,5 +12,5 @@ FUNCTION = "thimble_convolve_inside_s4"
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
-    """Of one image, without groups and padding."""
+    """The kernel of one image, without groups and padding."""
     return thimble_convolve_inside_s8.of_width(FUNCTION, blocks.FOUR_BITS, op, window)

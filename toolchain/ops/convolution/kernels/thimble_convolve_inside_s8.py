@@ -19,7 +19,7 @@ FUNCTION = "thimble_convolve_inside_s8"
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
-    """Of one image, without groups and padding."""
+    """The kernel of one image, without groups and padding."""
     return of_width(FUNCTION, blocks.EIGHT_BITS, op, window)
 
 

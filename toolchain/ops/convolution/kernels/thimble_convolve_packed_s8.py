@@ -15,13 +15,13 @@ from toolchain.ops.convolution.kernels import shapes, windows
 
 FUNCTION = "thimble_convolve_packed_s8"
 LARGEST_SUM, MOST_TAPS = 255, 9
-"""Of a run: the largest sum of magnitudes, 128 times which is below 2**15, and the most taps."""
+"""The largest sum of magnitudes of a run, 128 times which is below 2**15, and its most taps."""
 _HEAD_WORDS = 9
-"""Of a block: biases, multipliers and shift codes."""
+"""Words before the filters of a block: biases, multipliers and shift codes."""
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
-    """Of an operator without groups and a zero point of its weights."""
+    """The kernel of an operator without groups and a zero point of its weights."""
     weights = op.input(kit.WEIGHTS)
     channels, height, width, depth = weights.shape
     filters = kit.constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
@@ -92,8 +92,9 @@ def _packed_words(parameters: NDArray[np.generic], channels: int, taps: int) -> 
 
 
 def _terms(op: kit.AnyOperator, window: kit.Window, filters: packing.Int8) -> kit.Terms:
-    """Of `filters` [channels, taps] there are as many runs as the largest sum of magnitudes in a
-    block needs, and as the longest runs leave; more than these where sums do not come out even.
+    """Loops over `filters` [channels, taps]. There are as many runs as the largest sum of
+    magnitudes in a block needs, and as the longest runs leave; more than these where sums do not
+    come out even.
     """
     batches, out_h, out_w, channels = op.y.shape
     taps, depth = filters.shape[1], op.input(kit.WEIGHTS).shape[3]

@@ -11,12 +11,12 @@ FUNCTION = "thimble_convolve_s16"
 
 
 def kernel(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:
-    """Of a conv2d. Raises as `per_channel`."""
+    """The kernel of a conv2d. Raises as `per_channel`."""
     return int16.own_kernel(op, FUNCTION, window)
 
 
 def depthwise(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:
-    """Of a depthwise_conv2d: groups of one channel, whose filters are packed."""
+    """The kernel of a depthwise_conv2d: groups of one channel, whose filters are packed."""
     weights = kit.constant_of(op.input(kit.WEIGHTS))
     rows = weights.reshape(-1, weights.shape[3]).T
     constants = (

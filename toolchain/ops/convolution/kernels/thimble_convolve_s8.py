@@ -1,8 +1,8 @@
 """`thimble_convolve_s8`: any convolution, of filters in groups, two channels and up to four windows
 at a time.
 
-Windows are copied to columns of int16. Those that lie inside the image, or whose rows are one word,
-take quicker paths than those at its edges.
+Windows are copied to columns of int16. Windows that lie inside the image, or whose rows are one
+word, take quicker paths than those at its edges.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def column_bytes(kernel: tuple[int, int], depth: int, columns: int) -> int:
 def _extents(touched: kit.Touched, width: blocks.Width) -> kit.Extents:
     call = touched.call
     _, channels = shapes.groups_of(call)
-    # Of a filter: whole words, and the factors of the lanes that hold window sums.
+    # A filter has whole words, and the factors of the lanes that hold window sums.
     weighted = kit.round_up(shapes.taps(call), 4)
     if call.get("shape.weight_zero_point"):
         weighted += 4 * -(-shapes.taps(call) // (4 * blocks.SUMMED_TAPS))

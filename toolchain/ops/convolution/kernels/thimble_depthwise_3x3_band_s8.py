@@ -56,7 +56,7 @@ def line_of(columns: int, stride: int, at_once: int) -> int | None:
 
 
 def scratch_bytes(walk: walks.Walk, output: tuple[int, ...]) -> int:
-    """Of the lines of a band, for an output of this shape."""
+    """Scratch of the lines of a band, for an output of this shape."""
     columns = output[1 if walk.transposed else 2]
     line = line_of(columns, walk.window.stride[1], walk.at_once)
     assert line is not None

@@ -22,7 +22,7 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window, endings: walks.End
 
 
 def scratch_bytes(columns: int, stride: int) -> int:
-    """Of three lines."""
+    """Scratch of three lines."""
     return lines_3x3.LINES * lines_3x3.line_bytes(columns, stride)
 
 

@@ -19,7 +19,9 @@ _EDGE_OUTPUTS = kit.defined(f"source/convolution/{FUNCTION}.c", "EDGE_OUTPUTS")
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
-    """Of a multiple of four channels with one filter each, without a zero point of weights."""
+    """The kernel of a multiple of four channels with one filter each, without a zero point of
+    weights.
+    """
     y, (height, width) = op.y, window.kernel
     band = walks.waiting_rows(y.shape[1], window)
     seen = (min(y.shape[2], _EDGE_OUTPUTS) - 1) * window.stride[1] + window.extent[1]

@@ -9,5 +9,5 @@ FUNCTION = "thimble_depthwise_conv_f32"
 
 
 def kernel(window: kit.Struct) -> kit.Kernel:
-    """Of a window as `window_f32` makes it."""
+    """The kernel of a window as `window_f32` makes it."""
     return float_kernel(FUNCTION, window, depthwise=True)

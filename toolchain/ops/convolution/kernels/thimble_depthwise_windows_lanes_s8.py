@@ -21,8 +21,8 @@ _STRIP = kit.defined(_SOURCE, "STRIP")
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
-    """Of a multiple of four channels with one filter each, without dilation and zero point of
-    weights.
+    """The kernel of a multiple of four channels with one filter each, without dilation and zero
+    point of weights.
     """
     y = op.y
     band, columns = walks.waiting_rows(y.shape[1], window), y.shape[2]

@@ -12,7 +12,7 @@ FUNCTION = "thimble_partial_conv_1x1_s8"
 
 
 def kernel(op: kit.AnyOperator, window: kit.Window) -> kit.Kernel:
-    """Of a window of one pixel, without strides and padding."""
+    """The kernel of a window of one pixel, without strides and padding."""
     depth, y = op.input(kit.INPUT).shape[3], op.y.shape
     return partial_sums.sums_kernel(
         op,

@@ -15,7 +15,7 @@ FUNCTION = "thimble_partial_conv_lanes_s8"
 
 
 def kernel(op: kit.AnyOperator, window: kit.Window) -> kit.Kernel:
-    """Of any window."""
+    """The kernel of any window."""
     depth = op.input(kit.INPUT).shape[3]
     return partial_sums.sums_kernel(
         op,

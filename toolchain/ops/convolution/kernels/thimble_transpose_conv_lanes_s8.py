@@ -48,9 +48,9 @@ def kernel(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:
 
 
 def _parts(filters: packing.Int8, stride: tuple[int, int]) -> list[packing.Int8]:
-    """Of filters [channels, rows, columns, depth] of a transposed convolution those of the ordinary
-    ones whose outputs agree modulo the strides, row by row: every `stride`th tap, the last first;
-    one of zeros where there is none.
+    """Filters of the ordinary convolutions that a transposed one with filters [channels, rows,
+    columns, depth] consists of: one for each row and column of outputs modulo the strides. They are
+    every `stride`th tap, the last first; one tap of zeros where there is none.
     """
     channels, _, _, depth = filters.shape
     parts = []

@@ -62,7 +62,7 @@ def meeting_taps(call: kit.Call) -> int:
 def extents_of_outputs(
     touched: kit.Touched, parameter_bytes: int, scratch_bytes: int
 ) -> kit.Extents:
-    """Of a kernel of transposed convolutions."""
+    """The bytes that a kernel of transposed convolutions touches."""
     call = touched.call
     batches, height, width, _ = shapes.input_shape(call)
     read = shapes.image((batches, height, width, call["shape.depth"]))

@@ -1,5 +1,5 @@
-"""What the kernels of int8 depthwise convolutions share: how they go over the image, and how the
-sums of their channels end.
+"""Parts of the kernels of int8 depthwise convolutions: how they go over the image, and how the sums
+of their channels end.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def channel_filters(op: kit.AnyOperator) -> packing.Int8:
 
 
 def filters_of(weights: kit.Tensor) -> packing.Int8:
-    """Those of weights [1, height, width, channels]."""
+    """Filters [channels, height * width] of weights [1, height, width, channels]."""
     return kit.constant_of(weights).reshape(-1, weights.shape[3]).T.astype(np.int8, copy=False)
 
 
@@ -127,8 +127,8 @@ def _ended(
     activation: kit.Activation,
     rounding: kit.Rounding,
 ) -> tuple[packing.Scaling, packing.Ending]:
-    """The same for all forms and all blocks of an operator, which read the very same tensors (a
-    Tensor is equal to itself alone). `given`: of its input and output.
+    """The result of `ended`, once for all forms and blocks of an operator: they read the very same
+    tensors, and a Tensor is equal to itself alone. `given`: the quantisation of input and output.
     """
     x, y = (kit.Tensor(name, (), kit.DType.INT8, q) for name, q in zip("xy", given, strict=True))
     filters = filters_of(weights)
@@ -147,6 +147,6 @@ def raised(scales: packing.Scaling, offset: int, weight_zero_point: int) -> pack
 def slow_endings(
     op: kit.Operator[Convolution], ending: packing.Ending
 ) -> tuple[str, NDArray[np.bool_]]:
-    """The same as `slow_channels`, of parameters whose codes say so by their sign."""
+    """The slow path's name and its channels as in `slow_channels`; the signs of codes tell them."""
     path = "float" if op.attributes.rounding is kit.Rounding.ONNX else "slow"
     return path, ending.code < 0

@@ -1,5 +1,5 @@
-"""What the kernels of fully connected layers share: sizes, how sums are scaled, and what those do
-that take packed filters of four units at a time.
+"""Parts of the kernels of fully connected layers: sizes, scales of sums, and the loops over packed
+filters of four units at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.requant import requant
 
 _SCALING_BYTES = 4 * 9
-"""Of four units: multipliers, their low parts, shift codes."""
+"""Words that end the sums of four units: multipliers, their low parts, shift codes."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def _extents(touched: kit.Touched, layout: Layout) -> kit.Extents:
 
 
 def block_terms(op: kit.AnyOperator, call: kit.Call) -> dict[str, float]:
-    """Of blocks of four units, those of which all end quickly apart."""
+    """Terms of blocks of four units; blocks whose units all end quickly are counted apart."""
     rows, depth, units = call["rows"], call["depth"], call["units"]
     blocks = rows * -(-units // 4)
     _, slow = kit.slow_channels(op)
@@ -195,7 +195,7 @@ def block_terms(op: kit.AnyOperator, call: kit.Call) -> dict[str, float]:
 
 
 def vector_terms(op: kit.AnyOperator, call: kit.Call, *, per_row: int) -> kit.Terms:
-    """Of blocks of four units in Helium's vectors, so many of which are read once a row."""
+    """Terms of blocks of four units in Helium's vectors, of which each row reads `per_row`."""
     rows, units = call["rows"], call["units"]
     blocks, vectors = rows * -(-units // 4), -(-call["depth"] // packing.VECTOR_BYTES)
     _, slow = kit.slow_channels(op)

@@ -1,4 +1,4 @@
-"""What the kernels of products of two matrices share."""
+"""Parts of the kernels of products of two matrices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sizes_of(shape: ProductShape) -> dict[str, kit.Argument]:
 
 
 def steps_of(shape: ProductShape, name: str) -> dict[str, kit.Argument]:
-    """Of the operand x or y."""
+    """Steps of the operand x or y."""
     matrix = shape.x if name == "x" else shape.y
     return {"outer": matrix.outer, "inner": matrix.inner, "batch": kit.numbers(matrix.batch)}
 
@@ -51,8 +51,8 @@ def column_bytes(call: kit.Call) -> int:
 def extents_of_product(
     touched: kit.Touched, shape: str, element_bytes: int, output_bytes: int, scratch_bytes: int
 ) -> kit.Extents:
-    """Of a product by the struct at `shape`. An operand's last element is as far as its steps
-    lead.
+    """The bytes that a product by the struct at `shape` touches. An operand's last element is as
+    far as its steps lead.
     """
     call = touched.call
     batch, depth = call.row(f"{shape}.batch"), call[f"{shape}.depth"]
@@ -73,7 +73,7 @@ def extents_of_product(
 
 
 def product_terms(call: kit.Call) -> kit.Terms:
-    """Of `thimble_batch_matmul_s8` and `thimble_fully_connected_computed_s8`.
+    """Terms of `thimble_batch_matmul_s8` and `thimble_fully_connected_computed_s8`.
 
     Each column of y is widened once and then meets the rows of x, two at a time where these lie
     element by element.

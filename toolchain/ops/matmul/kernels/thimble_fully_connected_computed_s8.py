@@ -16,7 +16,7 @@ FUNCTION = "thimble_fully_connected_computed_s8"
 
 
 def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
-    """Of any filters.
+    """The kernel of any filters.
 
     Raises UnsupportedError as `dense_scaling` does. Sums wrap, as LiteRT's.
     """

@@ -27,7 +27,7 @@ def takes(op: kit.AnyOperator) -> bool:
 
 
 def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
-    """Of filters that it `takes`. Raises UnsupportedError as `dense_scaling` does."""
+    """The kernel of filters that it `takes`. Raises UnsupportedError as `dense_scaling` does."""
     return dense.units_kernel(op, FUNCTION, activation, dense.WORDS, pack=_packed, terms=_terms)
 
 

@@ -16,7 +16,7 @@ _LAYOUT = dense.Layout(packing.VECTOR_BYTES, packing.VECTOR_BYTES // 2)
 
 
 def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
-    """Of filters that fit four bits. Raises UnsupportedError as `dense_scaling` does."""
+    """The kernel of filters that fit four bits. Raises UnsupportedError as `dense_scaling` does."""
     pack = dense.pack_by(_nibble_turns)
     return dense.units_kernel(op, FUNCTION, activation, _LAYOUT, pack=pack, terms=_terms)
 

@@ -10,7 +10,7 @@ FUNCTION = "thimble_fully_connected_s4"
 
 
 def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
-    """Of filters that fit four bits. Raises UnsupportedError as `dense_scaling` does."""
+    """The kernel of filters that fit four bits. Raises UnsupportedError as `dense_scaling` does."""
     pack = dense.pack_by(packing.nibble_turns)
     return dense.units_kernel(op, FUNCTION, activation, dense.Layout(4, 2), pack=pack, terms=_terms)
 

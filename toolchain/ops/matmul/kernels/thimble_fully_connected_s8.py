@@ -13,7 +13,7 @@ FUNCTION = "thimble_fully_connected_s8"
 
 
 def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
-    """Of known filters. Raises UnsupportedError as `dense_scaling` does."""
+    """The kernel of known filters. Raises UnsupportedError as `dense_scaling` does."""
     pack = dense.pack_by(packing.word_turns)
     return dense.units_kernel(op, FUNCTION, activation, dense.WORDS, pack=pack, terms=_terms)
 

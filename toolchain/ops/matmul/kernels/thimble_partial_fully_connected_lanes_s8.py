@@ -10,7 +10,7 @@ FUNCTION = "thimble_partial_fully_connected_lanes_s8"
 
 
 def kernel(op: kit.AnyOperator) -> kit.Kernel:
-    """Of any partial layer."""
+    """The kernel of any partial layer."""
     return unit_sums.sums_kernel(op, FUNCTION, dense.VECTORS, packing.vector_turns, _terms)
 
 

@@ -10,7 +10,7 @@ FUNCTION = "thimble_partial_fully_connected_s8"
 
 
 def kernel(op: kit.AnyOperator) -> kit.Kernel:
-    """Of any partial layer."""
+    """The kernel of any partial layer."""
     return unit_sums.sums_kernel(op, FUNCTION, dense.WORDS, packing.word_turns, _terms)
 
 

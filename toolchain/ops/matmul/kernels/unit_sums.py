@@ -1,4 +1,4 @@
-"""What the kernels of int32 sums of a fully connected layer over some of its inputs share."""
+"""Parts of the kernels of a fully connected layer's int32 sums over some of its inputs."""
 
 from __future__ import annotations
 

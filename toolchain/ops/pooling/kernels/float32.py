@@ -1,4 +1,4 @@
-"""What Thimble's kernels of float32 pools share."""
+"""Parts of Thimble's kernels of float32 pools."""
 
 from __future__ import annotations
 

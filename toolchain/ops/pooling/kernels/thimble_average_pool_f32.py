@@ -10,5 +10,5 @@ FUNCTION = "thimble_average_pool_f32"
 
 
 def kernel(op: kit.Operator[Pool2D]) -> kit.Kernel:
-    """Of any such pool."""
+    """The kernel of any average_pool2d of float32."""
     return float_pool_kernel(op, FUNCTION)

@@ -10,7 +10,7 @@ FUNCTION = "thimble_average_pool_s8"
 
 
 def kernel(op: kit.Operator[Pool2D]) -> kit.Kernel:
-    """Of any average_pool2d of int8."""
+    """The kernel of any average_pool2d of int8."""
     return pool_kernel(op, FUNCTION, _by_blocks, {"lift": op.attributes.lift})
 
 

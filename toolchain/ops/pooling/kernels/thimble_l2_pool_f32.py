@@ -10,5 +10,5 @@ FUNCTION = "thimble_l2_pool_f32"
 
 
 def kernel(op: kit.Operator[Pool2D]) -> kit.Kernel:
-    """Of any such pool."""
+    """The kernel of any l2_pool2d."""
     return float_pool_kernel(op, FUNCTION)

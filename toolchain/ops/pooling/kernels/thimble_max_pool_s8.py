@@ -12,7 +12,7 @@ FUNCTION = "thimble_max_pool_s8"
 
 
 def kernel(op: kit.Operator[Pool2D]) -> kit.Kernel:
-    """Of any max_pool2d of int8."""
+    """The kernel of any max_pool2d of int8."""
     return pool_kernel(op, FUNCTION, _by_blocks)
 
 

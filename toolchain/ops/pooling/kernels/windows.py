@@ -1,4 +1,4 @@
-"""What the kernels of pools share: the call of Thimble's int8 ones, overlaps, terms."""
+"""Parts of the kernels of pools: the call of Thimble's int8 ones, overlaps, terms."""
 
 from __future__ import annotations
 
@@ -114,5 +114,5 @@ def step_terms(batches: int, rows: kit.Along, columns: kit.Along) -> tuple[Count
 
 
 def block_terms(name: str, blocks: int, pixels: float, lines: int, taps: int) -> Counts:
-    """Of so many blocks of channels of each pixel."""
+    """Terms of so many blocks of channels of each pixel."""
     return {name: pixels * blocks, f"{name} row": lines * blocks, f"{name} tap": taps * blocks}

@@ -26,5 +26,5 @@ def takes(op: kit.AnyOperator, core: kit.Core, window: kit.Window) -> bool:
 
 
 def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) -> kit.Kernel:
-    """Of an operator that it `takes`. Raises as `channel_factors`."""
+    """The kernel of an operator that it `takes`. Raises as `channel_factors`."""
     return rows_kernel(op, core, FUNCTION, window)

@@ -15,7 +15,7 @@ FUNCTION = "arm_convolve_s8"
 
 
 def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) -> kit.Kernel:
-    """Of any window. Raises as `channel_factors`."""
+    """The kernel of any window. Raises as `channel_factors`."""
     taps = window.kernel[0] * window.kernel[1] * op.input(kit.INPUT).shape[3]
     terms = _helium_terms if core.mve else _terms
     return shared.conv_kernel(

@@ -20,7 +20,7 @@ def takes_window(op: kit.AnyOperator, window: kit.Window) -> bool:
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
-    """Of one filter a channel, without dilation. Raises as `channel_factors`."""
+    """The kernel of one filter a channel, without dilation. Raises as `channel_factors`."""
     return shared.depthwise_kernel(
         op,
         FUNCTION,
@@ -30,7 +30,7 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
 
 
 def four_channel_terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
-    """Of loops over the taps in the image, for four channels and then for each that is left."""
+    """Terms of loops over the taps in the image: four channels at a time, then one by one."""
     batches, out_h, out_w, channels = op.y.shape
     rows, columns = windows.walked(op, window)
     pixels, seen = batches * out_h * out_w, windows.seen_taps(op, window)

@@ -16,7 +16,7 @@ FUNCTION = "arm_depthwise_conv_s8"
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
-    """Of any window. Raises as `channel_factors`."""
+    """The kernel of any window. Raises as `channel_factors`."""
     return shared.depthwise_kernel(
         op,
         FUNCTION,

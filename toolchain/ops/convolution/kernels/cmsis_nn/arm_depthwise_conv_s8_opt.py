@@ -24,8 +24,8 @@ def takes_window(op: kit.AnyOperator, window: kit.Window) -> bool:
 
 
 def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) -> kit.Kernel:
-    """Of one filter a channel, without dilation. On Helium it reads four channels at a time, beyond
-    the last one too, and steps from a null bias: its arrays are padded. Raises as
+    """The kernel of one filter a channel, without dilation. On Helium it reads four channels at a
+    time, beyond the last one too, and steps from a null bias: its arrays are padded. Raises as
     `channel_factors`.
     """
     channels = op.y.shape[3]

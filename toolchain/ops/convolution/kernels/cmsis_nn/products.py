@@ -1,5 +1,5 @@
-"""What CMSIS-NN's convolutions without columns share: `arm_nn_mat_mult_nt_t_s8` for the whole image
-or for each of its rows, and what its convolutions for Helium do.
+"""Parts of CMSIS-NN's convolutions without columns: `arm_nn_mat_mult_nt_t_s8` for the whole image
+or for each of its rows, and the loops of its convolutions for Helium.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What CMSIS-NN's convolutions have in common: arguments read back, constants, and calls."""
+"""Parts of CMSIS-NN's convolutions: arguments read back, constants, and calls."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ def conv_extents(
     read: kit.Extent | None = None,
     written: kit.Extent | None = None,
 ) -> kit.Extents:
-    """What a call of `conv_kernel` touches; `read` and `written` of its images, where that is not
-    all.
+    """The bytes that a call of `conv_kernel` touches; `read` and `written` of its images, where
+    that is not all.
     """
     call = touched.call
     x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
@@ -178,7 +178,9 @@ def depthwise_kernel(
 def depthwise_extents(
     touched: kit.Touched, channels: int, scratch_bytes: int, element_bytes: int = 1
 ) -> kit.Extents:
-    """What a call of `depthwise_kernel` touches that reads the constants of so many channels."""
+    """The bytes that a call of `depthwise_kernel` touches that reads the constants of so many
+    channels.
+    """
     call = touched.call
     x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
     constants = factor_bytes(channels) | {
@@ -195,5 +197,5 @@ def depthwise_extents(
 
 
 def extents_of_lean_depthwise(touched: kit.Touched) -> kit.Extents:
-    """What a call touches that reads no channels beyond the last, and takes no scratch."""
+    """The bytes of a call that reads no channels beyond the last, and takes no scratch."""
     return depthwise_extents(touched, dims_of(touched.call, "output")[3], 0)

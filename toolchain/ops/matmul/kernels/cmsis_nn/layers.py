@@ -1,4 +1,4 @@
-"""What CMSIS-NN's fully connected layers share: arguments, and the bytes that these say."""
+"""Arguments of CMSIS-NN's fully connected layers, and the bytes that they touch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def layer_arguments(
     factor: kit.Struct,
     bias: kit.Argument,
 ) -> dict[str, kit.Argument]:
-    """Of either function."""
+    """The arguments of either function."""
     x, y = op.input(kit.INPUT), op.y
     units, depth = op.input(kit.WEIGHTS).shape
     rows = x.elements // depth
@@ -40,7 +40,9 @@ def layer_arguments(
 
 
 def layer_extents(touched: kit.Touched, element_bytes: int) -> kit.Extents:
-    """Of rows of such elements. The bias may be an input of int32 or a constant of int64."""
+    """The bytes that a layer of such elements touches. The bias may be an input of int32 or a
+    constant of int64.
+    """
     call = touched.call
     rows, depth, units = call["input_dims.n"], call["filter_dims.n"], call["output_dims.c"]
     read = {

@@ -10,5 +10,5 @@ FUNCTION = "arm_avgpool_s16"
 
 
 def kernel(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
-    """Of any average_pool2d of int16."""
+    """The kernel of any average_pool2d of int16."""
     return cmsis_kernel(op, core, FUNCTION, scratch=sums_bytes(core), reads_first=True)

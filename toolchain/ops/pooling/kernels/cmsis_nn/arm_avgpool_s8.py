@@ -15,7 +15,7 @@ FUNCTION = "arm_avgpool_s8"
 
 
 def kernel(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
-    """Of an operator without lift."""
+    """The kernel of an operator without lift."""
     return cmsis_kernel(
         op,
         core,

@@ -10,5 +10,5 @@ FUNCTION = "arm_max_pool_s16"
 
 
 def kernel(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
-    """Of any max_pool2d of int16."""
+    """The kernel of any max_pool2d of int16."""
     return cmsis_kernel(op, core, FUNCTION, reads_first=False)

@@ -13,7 +13,7 @@ FUNCTION = "arm_max_pool_s8"
 
 
 def kernel(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
-    """Of any max_pool2d of int8."""
+    """The kernel of any max_pool2d of int8."""
     return cmsis_kernel(op, core, FUNCTION, reads_first=False, vectors=_vectors)
 
 

@@ -1,4 +1,4 @@
-"""What CMSIS-NN's pools share: the call, the bytes that its arguments say, and cost terms."""
+"""Parts of CMSIS-NN's pools: the call, the bytes that its arguments say, and cost terms."""
 
 from __future__ import annotations
 
