@@ -25,33 +25,33 @@ from toolchain.ops.preference import NoKernelError, Preference
 @cache
 def specs() -> Mapping[str, OpSpec]:
     """Every operator kind by name, in alphabetical order."""
-    found: dict[str, OpSpec] = {}
+    kinds: dict[str, OpSpec] = {}
     for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         family, _, name = module.name.removeprefix(f"{__name__}.").rpartition(".")
         if not family:
             continue
         loaded = importlib.import_module(module.name)
-        own = getattr(loaded, "SPEC", None)
-        for spec in (*getattr(loaded, "SPECS", ()), *([] if own is None else [own])):
+        single = getattr(loaded, "SPEC", None)
+        for spec in (*getattr(loaded, "SPECS", ()), *([] if single is None else [single])):
             spec = OpSpec((spec,)) if isinstance(spec, Form) else spec
-            if own is not None and spec.kind != name:
+            if single is not None and spec.kind != name:
                 raise ImportError(f"ops/{family}/{name}.py declares kind {spec.kind!r}")
-            if spec.kind in found:
+            if spec.kind in kinds:
                 raise ImportError(f"two modules declare the kind {spec.kind!r}")
-            found[spec.kind] = spec
-    return MappingProxyType(dict(sorted(found.items())))
+            kinds[spec.kind] = spec
+    return MappingProxyType(dict(sorted(kinds.items())))
 
 
 @cache
 def forms() -> Mapping[str, Form[Any]]:
     """Every form by name: `conv2d` (int8, the first), `conv2d.int16`, `conv2d.hybrid`."""
-    found: dict[str, Form[Any]] = {}
+    named: dict[str, Form[Any]] = {}
     for kind, spec in specs().items():
-        found[kind] = spec.forms[0]
+        named[kind] = spec.forms[0]
         for form in spec.forms[1:]:
             assert form.dtype is not None
-            found[f"{kind}.{form.name or form.dtype.value}"] = form
-    return MappingProxyType(found)
+            named[f"{kind}.{form.name or form.dtype.value}"] = form
+    return MappingProxyType(named)
 
 
 def spec_of(kind: str) -> OpSpec:
@@ -89,6 +89,6 @@ def _preferred(select: Select, op: Operator[Any], core: Core, preference: Prefer
                 return select.cmsis_nn(op, core)
             except (NoKernelError, ScaleError) as error:
                 why = str(error)
-    found = own(op, core)
-    wanted = found.of_cmsis_nn == (preference is Preference.CMSIS_NN)
-    return found if wanted or not found.calls else replace(found, instead=why)
+    kernel = own(op, core)
+    wanted = kernel.of_cmsis_nn == (preference is Preference.CMSIS_NN)
+    return kernel if wanted or not kernel.calls else replace(kernel, instead=why)

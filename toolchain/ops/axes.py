@@ -22,9 +22,9 @@ def elementwise_axes(op: AnyOperator) -> tuple[Axis, ...]:
     for axis, size in enumerate(y.shape):
         reaches: list[Reach | None] = []
         for x in op.inputs:
-            own = axis - (len(y.shape) - len(x.shape)) if x is not None else -1
-            moves = x is not None and own >= 0 and x.shape[own] == size
-            reaches.append(Reach(own) if moves else None)
+            place = axis - (len(y.shape) - len(x.shape)) if x is not None else -1
+            moves = x is not None and place >= 0 and x.shape[place] == size
+            reaches.append(Reach(place) if moves else None)
         result.append(Axis(axis, tuple(reaches)))
     return tuple(result)
 

@@ -81,14 +81,16 @@ def widths(function: str) -> tuple[int, int]:
     return named[0], named[-1]
 
 
-def joined(found: Iterable[tuple[int, Extent]]) -> dict[int, Extent]:
+def joined(extents: Iterable[tuple[int, Extent]]) -> dict[int, Extent]:
     """One extent per operand that contains all of its extents; the bytes touched are added up."""
     joined: dict[int, Extent] = {}
-    for index, own in found:
-        other = joined.get(index, own)
-        count = own.touched if index not in joined else (own.touched or 0) + (other.touched or 0)
+    for index, extent in extents:
+        other = joined.get(index, extent)
+        count = (
+            extent.touched if index not in joined else (extent.touched or 0) + (other.touched or 0)
+        )
         joined[index] = Extent(
-            min(own.begin, other.begin), max(own.last, other.last), touched=count
+            min(extent.begin, other.begin), max(extent.last, other.last), touched=count
         )
     # Bytes that are filled first and written over count once.
     return {

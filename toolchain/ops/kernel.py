@@ -165,24 +165,24 @@ class Call:
         """The argument at `path`, for example `shape.kernel_h` or `params.gates.0.shift`; None if
         absent.
         """
-        found: Argument | None = None
+        argument: Argument | None = None
         members: Mapping[str, Argument] = self.arguments
         for name in path.split("."):
-            found = members.get(name)
-            if isinstance(found, Struct):
-                members = found.members
-            elif isinstance(found, Row | Items):
-                members = {str(i): value for i, value in enumerate(found.values)}
+            argument = members.get(name)
+            if isinstance(argument, Struct):
+                members = argument.members
+            elif isinstance(argument, Row | Items):
+                members = {str(i): value for i, value in enumerate(argument.values)}
             else:
                 members = {}
-        return found
+        return argument
 
     def __getitem__(self, path: str) -> int:
         """The integer at `path`. Raises KeyError where there is none."""
-        found = self.find(path)
-        if not isinstance(found, int | np.integer):
+        argument = self.find(path)
+        if not isinstance(argument, int | np.integer):
             raise KeyError(f"{self.function} has no integer argument {path}")
-        return int(found)
+        return int(argument)
 
     def get(self, path: str, default: int = 0) -> int:
         """The integer at `path`; `default` where there is none."""
@@ -190,10 +190,10 @@ class Call:
 
     def row(self, path: str) -> tuple[int, ...]:
         """The integers of the array at `path`; () where it is absent or NULL."""
-        found = self.find(path)
-        if not isinstance(found, Row | Items):
+        argument = self.find(path)
+        if not isinstance(argument, Row | Items):
             return ()
-        return tuple(self[f"{path}.{i}"] for i in range(len(found.values)))
+        return tuple(self[f"{path}.{i}"] for i in range(len(argument.values)))
 
     def integers(self) -> Iterator[tuple[str, int]]:
         """Every integer that is printed, with the innermost name on the path to it."""
@@ -207,8 +207,8 @@ def _integers(name: str, value: Argument) -> Iterator[tuple[str, int]]:
     if isinstance(value, int | np.integer):
         yield name, int(value)
     elif isinstance(value, Struct):
-        for own, part in value.members.items():
-            yield from _integers(own, part)
+        for member, part in value.members.items():
+            yield from _integers(member, part)
     elif isinstance(value, Row | Items):
         for part in value.values:
             yield from _integers(name, part)

@@ -242,13 +242,13 @@ def atan2(y: Float32, x: Float32) -> Float32:
         t = np.where(steep, (slope - _ONE) / (slope + _ONE), slope)
         z = t * t
         near = _horner(_ATAN_SERIES, z) * z * t + t
-        found = np.where(steep, np.float32(0.7853981634) + near, near)
-        across = np.float32(1.570796371) - (found + np.float32(4.371138829e-8))
-        found = np.where(height > width, across, found)
-        behind = np.float32(3.141592741) - (found + np.float32(8.742277657e-8))
-        found = np.where(np.signbit(x), behind, found)
-        found = np.where(np.isnan(x) | np.isnan(y), x + y, found)
-    turned: Float32 = np.where(np.signbit(y) & ~np.isnan(found), -found, found).astype(np.float32)
+        angle = np.where(steep, np.float32(0.7853981634) + near, near)
+        across = np.float32(1.570796371) - (angle + np.float32(4.371138829e-8))
+        angle = np.where(height > width, across, angle)
+        behind = np.float32(3.141592741) - (angle + np.float32(8.742277657e-8))
+        angle = np.where(np.signbit(x), behind, angle)
+        angle = np.where(np.isnan(x) | np.isnan(y), x + y, angle)
+    turned: Float32 = np.where(np.signbit(y) & ~np.isnan(angle), -angle, angle).astype(np.float32)
     return turned
 
 
@@ -258,7 +258,7 @@ _NEAR_WHOLE = np.float32(1e-5)
 def power_multiplied(x: Float32, y: Float32) -> Float32:
     """`thimble_pow_multiplied_f32`; LiteRT's `IntegerExponentPow`."""
     x, y = np.broadcast_arrays(x, y)
-    found = power(x, y).copy()
+    result = power(x, y).copy()
     fits = (y >= _HALF) & (y < np.float32(2**31))
     whole = np.floor(np.where(fits, y, _ONE).astype(np.float64) + 0.5)
     near = np.abs(y - whole.astype(np.float32)) < _NEAR_WHOLE
@@ -268,8 +268,8 @@ def power_multiplied(x: Float32, y: Float32) -> Float32:
         for bit in bin(int(exponent))[3:]:
             product = _finite(product * product)
             product = _finite(base * product) if bit == "1" else product
-        found[places] = product
-    return found
+        result[places] = product
+    return result
 
 
 def _finite(x: Float32) -> Float32:

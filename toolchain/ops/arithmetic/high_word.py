@@ -86,15 +86,15 @@ def begins_in_float32(
     near = np.clip(exact, -limit, limit).astype(np.int64)[:, :, None] + _NEIGHBOURS
     there = scaled_in_float32(near, factors[:, None, None]) >= values[None, :, None]
     bracketed: NDArray[np.bool_] = ~there[:, :, 0] & there[:, :, -1]
-    found: NDArray[np.bool_] = np.all(bracketed | ~inside, axis=1)
+    known: NDArray[np.bool_] = np.all(bracketed | ~inside, axis=1)
     begins = np.take_along_axis(near, there.argmax(axis=2)[:, :, None], axis=2)[:, :, 0]
-    return np.where(inside, begins, near[:, :, 2]), found
+    return np.where(inside, begins, near[:, :, 2]), known
 
 
 def within_float32(lowest: Int64, highest: Int64) -> NDArray[np.bool_]:
     """Whether all sums are integers that float32 holds, for which `begins_in_float32` is right."""
-    found: NDArray[np.bool_] = np.maximum(np.abs(lowest), np.abs(highest)) < _EXACT_IN_FLOAT32
-    return found
+    within: NDArray[np.bool_] = np.maximum(np.abs(lowest), np.abs(highest)) < _EXACT_IN_FLOAT32
+    return within
 
 
 def steered(
@@ -124,9 +124,9 @@ def steered(
         low, high = np.where(rises, left, low), np.where(rises, high, right)
     tried = np.stack([np.minimum(low + step, high) for step in range(4)])
     best = np.argmax([some.width(each) for each in tried], axis=0)
-    found = multiplier.copy()
-    found[channels] = np.take_along_axis(tried, best[None, :], axis=0)[0]
-    return found
+    steered = multiplier.copy()
+    steered[channels] = np.take_along_axis(tried, best[None, :], axis=0)[0]
+    return steered
 
 
 def high_word(
@@ -142,12 +142,12 @@ def high_word(
     reach[0] to reach[1], and `offset` is added. Multipliers are below 2**31, k is 33 to 54.
     """
     ladder = _Ladder(begins, values[None, :] << k[:, None], *reach)
-    found = _constants(ladder, multiplier, _fits(reach), words)
-    rounding, exact = found.rounding + offset * ((1 << k) // words.unit), found.exact
+    constants = _constants(ladder, multiplier, _fits(reach), words)
+    rounding, exact = constants.rounding + offset * ((1 << k) // words.unit), constants.exact
     for end in reach:
-        high = (end + found.added) * multiplier // words.unit + rounding
+        high = (end + constants.added) * multiplier // words.unit + rounding
         exact = exact & (np.abs(high) <= _LARGEST)
-    return HighWord(exact, found.added, rounding)
+    return HighWord(exact, constants.added, rounding)
 
 
 def _fits(reach: tuple[Int64, Int64]) -> NDArray[np.bool_]:

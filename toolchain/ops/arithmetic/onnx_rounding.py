@@ -102,8 +102,8 @@ def onnx_fit(factor: float, largest: int, low: int, high: int) -> SingleRounding
     round as double does, halves away from zero; otherwise the nearest, off by at most 1.
     """
     for rule in (scaled_in_float32, scaled_in_double):
-        found = single_rounding(factor, largest, low, high, rule, wide=False)
-        if found is not None:
-            return found
+        fit = single_rounding(factor, largest, low, high, rule, wide=False)
+        if fit is not None:
+            return fit
     multiplier, shift = quantize_multiplier(factor)
     return SingleRounding(multiplier, 0, max(shift, -31))

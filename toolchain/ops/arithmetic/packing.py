@@ -211,12 +211,12 @@ def single_rounding_scaling(
         single_rounding(float(factor), int(bound), *span)
         for factor, bound in zip(factors, bounds, strict=True)
     ]
-    found = [fit for fit in fits if fit is not None]
-    if len(found) < len(fits):
+    known = [fit for fit in fits if fit is not None]
+    if len(known) < len(fits):
         return None
-    multiplier = np.array([fit.multiplier for fit in found], dtype=np.int32)
-    low = np.array([fit.low for fit in found], dtype=np.int32)
-    codes = [once_code(fit, int(bound)) for fit, bound in zip(found, bounds, strict=True)]
+    multiplier = np.array([fit.multiplier for fit in known], dtype=np.int32)
+    low = np.array([fit.low for fit in known], dtype=np.int32)
+    codes = [once_code(fit, int(bound)) for fit, bound in zip(known, bounds, strict=True)]
     code = np.array(codes, dtype=np.int8)
     channels = len(bias)
     return Scaling(

@@ -67,7 +67,7 @@ def with_bodies(op: kit.Op, changed: Callable[[Body], Body]) -> kit.Op:
     """The operator with each graph that it holds changed so."""
     attributes = op.attributes
     held = {field.name: getattr(attributes, field.name) for field in fields(attributes)}
-    bodies = {name: changed(own) for name, own in held.items() if isinstance(own, Body)}
+    bodies = {name: changed(body) for name, body in held.items() if isinstance(body, Body)}
     return replace(op, attributes=replace(attributes, **bodies)) if bodies else op
 
 
@@ -129,10 +129,10 @@ def check_body(
         raise ValueError(f"{what} keeps a state")
     if len(graph.inputs) != len(given):
         raise ValueError(f"{what} takes {len(graph.inputs)} operands, not {len(given)}")
-    for name, found in zip(graph.inputs, given, strict=True):
+    for name, operand in zip(graph.inputs, given, strict=True):
         taken = graph.tensors[name]
-        if not alike(taken, found):
-            raise ValueError(f"{what} takes {taken} and is given {found}")
+        if not alike(taken, operand):
+            raise ValueError(f"{what} takes {taken} and is given {operand}")
     for name in graph.outputs:
         if name in graph.inputs:
             raise ValueError(f"{what} gives back its operand {name!r}")

@@ -126,7 +126,9 @@ class Flow:
 
     def _add(self, step: _Step, role: str) -> None:
         kernel = step.kernel
-        self._constants += [replace(own, key=step.key(own.key)) for own in kernel.constants]
+        self._constants += [
+            replace(constant, key=step.key(constant.key)) for constant in kernel.constants
+        ]
         for number, call in enumerate(kernel.calls):
             note = call.note if number else f"{role}: {step.op.kind}"
             moved = {name: step.moved(value) for name, value in call.arguments.items()}

@@ -85,7 +85,7 @@ def check_operands(
     wanted = {"input": activations, "weights": kit.DType.INT8, "bias": bias}
     if activations is kit.DType.FLOAT32:
         wanted = dict.fromkeys(roles, kit.DType.FLOAT32)
-    found: dict[str, kit.Tensor] = {}
+    operands: dict[str, kit.Tensor] = {}
     for role, index in roles.items():
         tensor = node.inputs[index] if index < len(node.inputs) else None
         if tensor is None:
@@ -105,10 +105,10 @@ def check_operands(
             )
         if role == "bias" or (role == "weights" and not computed):
             node.constant(index)
-        found[role] = tensor
-    if "input" not in found or "weights" not in found:
+        operands[role] = tensor
+    if "input" not in operands or "weights" not in operands:
         raise node.unsupported("an input is missing")
-    x, weights = found["input"], found["weights"]
+    x, weights = operands["input"], operands["weights"]
     if len(weights.shape) != weights_rank or len(x.shape) < 1:
         raise node.unsupported(f"weights of shape {weights.shape}")
     if activations is kit.DType.FLOAT32:

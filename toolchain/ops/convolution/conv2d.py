@@ -19,8 +19,8 @@ from toolchain.ops.readers.int16 import int16_form
 
 def _select_s16(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """CMSIS-NN's function; for groups, and for sums that it does not hold, Thimble's own."""
-    own = _groups(op) or not int16.held(op, int16.rows_of(op))
-    return (_own_s16 if own else _cmsis_nn_s16)(op, core)
+    thimble = _groups(op) or not int16.held(op, int16.rows_of(op))
+    return (_own_s16 if thimble else _cmsis_nn_s16)(op, core)
 
 
 def _groups(op: kit.AnyOperator) -> bool:

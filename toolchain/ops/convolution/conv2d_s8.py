@@ -87,8 +87,8 @@ def _axes(op: kit.Operator[Convolution]) -> tuple[kit.Axis, ...]:
     image = kit.window_axes(op, window_of(op), lambda pad: replace(attributes, padding=pad))
     if op.input(kit.WEIGHTS).shape[3] != op.input(kit.INPUT).shape[3]:
         return image
-    own = (kit.Reach(0),) * (len(op.inputs) - 1)
-    return (*image, kit.Axis(3, (None, *own), lambda part: attributes))
+    filters = (kit.Reach(0),) * (len(op.inputs) - 1)
+    return (*image, kit.Axis(3, (None, *filters), lambda part: attributes))
 
 
 def _select(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:

@@ -49,22 +49,25 @@ def _three(values: Sequence[int]) -> Triple:
 
 
 def _infer(op: kit.Operator[Conv3D]) -> tuple[kit.TensorType, ...]:
-    x, weights, own = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.attributes
+    x, weights, attributes = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.attributes
     if len(x.shape) != 5 or len(weights.shape) != 5:
         raise ValueError(f"needs NDHWC input and DHWIO weights, got {x.shape} and {weights.shape}")
     *taps, depth, channels = weights.shape
     if depth != x.shape[4]:
         raise ValueError(f"filters of depth {depth} for {x.shape[4]} channels")
     check_bias(op, channels)
-    if min(*taps, *own.stride, *own.dilation) < 1 or min(*own.before, *own.after) < 0:
-        raise ValueError(f"stride, dilation, kernel or padding out of range: {own}, {taps}")
+    if (
+        min(*taps, *attributes.stride, *attributes.dilation) < 1
+        or min(*attributes.before, *attributes.after) < 0
+    ):
+        raise ValueError(f"stride, dilation, kernel or padding out of range: {attributes}, {taps}")
     sizes = []
     for axis in range(3):
-        extent = _extent(taps[axis], own.dilation[axis])
-        rest = x.shape[1 + axis] + own.before[axis] + own.after[axis] - extent
+        extent = _extent(taps[axis], attributes.dilation[axis])
+        rest = x.shape[1 + axis] + attributes.before[axis] + attributes.after[axis] - extent
         if rest < 0:
             raise ValueError(f"a window of {extent} does not fit the padded axis {1 + axis}")
-        sizes.append(rest // own.stride[axis] + 1)
+        sizes.append(rest // attributes.stride[axis] + 1)
     return (kit.TensorType((x.shape[0], *sizes, channels), x.dtype),)
 
 
@@ -72,14 +75,14 @@ def _taps(
     op: kit.Operator[Conv3D], volume: kit.Array
 ) -> Iterator[tuple[NDArray[np.float32], Triple]]:
     """The values that each tap sees, 0 outside of the volume, in the order of the taps."""
-    own, y = op.attributes, op.y
-    pads = ((0, 0), *zip(own.before, own.after, strict=True), (0, 0))
+    attributes, y = op.attributes, op.y
+    pads = ((0, 0), *zip(attributes.before, attributes.after, strict=True), (0, 0))
     wide = np.pad(volume.astype(np.float32), pads)
     for tap in np.ndindex(*op.input(kit.WEIGHTS).shape[:3]):
         seen = [
             slice(place * dilation, place * dilation + (size - 1) * stride + 1, stride)
             for place, dilation, size, stride in zip(
-                tap, own.dilation, y.shape[1:4], own.stride, strict=True
+                tap, attributes.dilation, y.shape[1:4], attributes.stride, strict=True
             )
         ]
         yield wide[(slice(None), *seen)], _three(tap)
@@ -101,27 +104,27 @@ def _macs(op: kit.AnyOperator) -> int:
 
 def _axes(op: kit.Operator[Conv3D]) -> tuple[kit.Axis, ...]:
     """Planes, rows, columns, and output channels: each has filters of its own."""
-    own, taps = op.attributes, op.input(kit.WEIGHTS).shape
+    attributes, taps = op.attributes, op.input(kit.WEIGHTS).shape
     rest = (None,) * (len(op.inputs) - 1)
 
     def along_axis(axis: int) -> kit.Axis:
         def block(part: kit.Part) -> kit.Attributes:
-            before, after = list(own.before), list(own.after)
+            before, after = list(attributes.before), list(attributes.after)
             before[axis], after[axis] = part.before, part.after
-            return replace(own, before=_three(before), after=_three(after))
+            return replace(attributes, before=_three(before), after=_three(after))
 
-        extent = _extent(taps[axis], own.dilation[axis])
-        reach = kit.Reach(1 + axis, own.stride[axis], extent, own.before[axis])
+        extent = _extent(taps[axis], attributes.dilation[axis])
+        reach = kit.Reach(1 + axis, attributes.stride[axis], extent, attributes.before[axis])
         return kit.Axis(1 + axis, (reach, *rest), block)
 
     filters = (None, kit.Reach(4), kit.Reach(0))[: len(op.inputs)]
-    return (*(along_axis(axis) for axis in range(3)), kit.Axis(4, filters, lambda part: own))
+    return (*(along_axis(axis) for axis in range(3)), kit.Axis(4, filters, lambda part: attributes))
 
 
 def _select(op: kit.Operator[Conv3D], core: kit.Core) -> kit.Kernel:
     x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
-    own = op.attributes
-    low, high = range_of(own.activation)
+    attributes = op.attributes
+    low, high = range_of(attributes.activation)
     window = kit.Struct(
         "thimble_volume_f32",
         {
@@ -131,9 +134,9 @@ def _select(op: kit.Operator[Conv3D], core: kit.Core) -> kit.Kernel:
             "output": kit.numbers(y.shape[1:4]),
             "output_c": y.shape[4],
             "kernel": kit.numbers(weights.shape[:3]),
-            "stride": kit.numbers(own.stride),
-            "dilation": kit.numbers(own.dilation),
-            "pad": kit.numbers(own.before),
+            "stride": kit.numbers(attributes.stride),
+            "dilation": kit.numbers(attributes.dilation),
+            "pad": kit.numbers(attributes.before),
             "min": low,
             "max": high,
         },
@@ -154,15 +157,15 @@ def _select(op: kit.Operator[Conv3D], core: kit.Core) -> kit.Kernel:
 def _terms(op: kit.Operator[Conv3D]) -> dict[str, float]:
     """Turns of the kernel's loops: four channels of a voxel are summed at once."""
     x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
-    own, inside = op.attributes, 1
+    attributes, inside = op.attributes, 1
     for axis in range(3):
         inside *= kit.along(
             x.shape[1 + axis],
             y.shape[1 + axis],
             weights.shape[axis],
-            own.stride[axis],
-            own.dilation[axis],
-            own.before[axis],
+            attributes.stride[axis],
+            attributes.dilation[axis],
+            attributes.before[axis],
             0,
         ).taps
     taps = inside * x.shape[0]
@@ -227,16 +230,16 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 
 def _write(op: kit.Operator[Conv3D]) -> kit.WrittenOp:
-    own, x, taps = op.attributes, op.input(kit.INPUT), op.input(kit.WEIGHTS).shape[:3]
-    same = tuple(map(_same, x.shape[1:4], taps, own.stride, own.dilation))
-    pads = tuple(zip(own.before, own.after, strict=True))
+    attributes, x, taps = op.attributes, op.input(kit.INPUT), op.input(kit.WEIGHTS).shape[:3]
+    same = tuple(map(_same, x.shape[1:4], taps, attributes.stride, attributes.dilation))
+    pads = tuple(zip(attributes.before, attributes.after, strict=True))
     if any(map(any, pads)) and pads != same:
         raise ValueError(f"{pads} is neither SAME nor VALID padding")
     options = {
         "padding": "SAME" if any(map(any, pads)) else "VALID",
-        "fusedActivationFunction": own.activation,
-        **dict(zip(_OPTIONS, own.stride, strict=True)),
-        **dict(zip(_DILATIONS, own.dilation, strict=True)),
+        "fusedActivationFunction": attributes.activation,
+        **dict(zip(_OPTIONS, attributes.stride, strict=True)),
+        **dict(zip(_DILATIONS, attributes.dilation, strict=True)),
     }
     return kit.WrittenOp("CONV_3D", "Conv3DOptions", options)
 

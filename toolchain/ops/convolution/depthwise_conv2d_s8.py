@@ -69,8 +69,8 @@ def _axes(op: kit.Operator[Convolution]) -> tuple[kit.Axis, ...]:
     image = kit.window_axes(op, window_of(op), lambda pad: replace(attributes, padding=pad))
     if op.input(kit.WEIGHTS).shape[3] != op.input(kit.INPUT).shape[3]:
         return image
-    own = (kit.Reach(3), kit.Reach(3), kit.Reach(0))[: len(op.inputs)]
-    return (*image, kit.Axis(3, own, lambda part: attributes))
+    reaches = (kit.Reach(3), kit.Reach(3), kit.Reach(0))[: len(op.inputs)]
+    return (*image, kit.Axis(3, reaches, lambda part: attributes))
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:

@@ -57,10 +57,10 @@ def block_endings(
     if activation != _INT8:
         return plain
     step = _steps(scales, offset, weight_zero_point)
-    found = step.found & (step.right >= 2) & (step.right <= packing.LARGEST_FAST_SHIFT + 1)
-    right = np.where(found, step.right, 2)
+    quick = step.known & (step.right >= 2) & (step.right <= packing.LARGEST_FAST_SHIFT + 1)
+    right = np.where(quick, step.right, 2)
     multiplier, once = step.once(step.multiplier, right + 31, offset)
-    exact = _all(found & once.exact, groups, lanes)
+    exact = _all(quick & once.exact, groups, lanes)
     return packing.Ending(
         np.where(exact, scales.bias + once.added, scales.bias).astype(np.int32),
         np.where(exact, multiplier, scales.multiplier).astype(np.int32),
@@ -92,12 +92,12 @@ def channel_endings(scales: packing.Scaling, offset: int, weight_zero_point: int
     code = scales.code.astype(np.int64)
     step = _steps(scales, offset, weight_zero_point)
     more = step.right - ONCE_RIGHT
-    found = step.found & (more >= 0) & (more < _FEWEST_BITS)
-    more = np.where(found, more, 0)
+    quick = step.known & (more >= 0) & (more < _FEWEST_BITS)
+    more = np.where(quick, more, 0)
     multiplier = (step.multiplier + (np.int64(1) << more >> 1)) >> more
     k = np.full_like(more, ONCE_RIGHT + 31)
     multiplier, once = step.once(multiplier, k, offset)
-    exact = found & once.exact & (np.abs(once.rounding) < 1 << 15) & (multiplier < 1 << 31)
+    exact = quick & once.exact & (np.abs(once.rounding) < 1 << 15) & (multiplier < 1 << 31)
     return packing.Ending(
         np.where(exact, scales.bias + once.added, scales.bias).astype(np.int32),
         np.where(exact, multiplier, scales.multiplier).astype(np.int32),
@@ -125,15 +125,15 @@ def raised_endings(
     if activation != _INT8 or (code != FLOAT_CODE).any():
         return plain
     step = _steps(scales, offset, weight_zero_point)
-    found = step.found & (step.right >= 1) & (step.right <= packing.LARGEST_FAST_SHIFT + 1)
-    right, raised = np.where(found, step.right, 2), np.maximum(-step.reach[0], 0)
+    quick = step.known & (step.right >= 1) & (step.right <= packing.LARGEST_FAST_SHIFT + 1)
+    right, raised = np.where(quick, step.right, 2), np.maximum(-step.reach[0], 0)
     step = replace(
         step,
         begins=step.begins + raised[:, None],
         reach=(step.reach[0] + raised, step.reach[1] + raised),
     )
     multiplier, once = step.once(step.multiplier, right + 31, offset, DOUBLED_SMMLAR)
-    exact = found & once.exact
+    exact = quick & once.exact
     return packing.Ending(
         np.where(exact, scales.bias + raised + once.added, scales.bias).astype(np.int32),
         np.where(exact, multiplier, scales.multiplier).astype(np.int32),
@@ -146,12 +146,12 @@ def raised_endings(
 class _Steps:
     """For each channel where its output values begin, and the sums that int8 inputs reach. `right`
     and `multiplier` are TFLite's, or, `in_float`, those that ONNX Runtime's float factor is nearest
-    to. `found`: whether all this is known.
+    to. `known`: whether all this is.
     """
 
     in_float: bool
 
-    found: NDArray[np.bool_]
+    known: NDArray[np.bool_]
     multiplier: NDArray[np.int64]
     right: NDArray[np.int64]
     begins: NDArray[np.int64]
@@ -188,15 +188,15 @@ def _steps(scales: packing.Scaling, offset: int, weight_zero_point: int) -> _Ste
             np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True)
         )
         right = -shift
-        begins, found = begins_in_float32(factors, values)
-        found &= within_float32(lowest, highest) & (multiplier > 0)
+        begins, known = begins_in_float32(factors, values)
+        known &= within_float32(lowest, highest) & (multiplier > 0)
     else:
         multiplier, right = scales.multiplier.astype(np.int64), code + 1
-        found = code >= 0
+        known = code >= 0
         begins = begins_in_tflite(
             np.maximum(multiplier, 1), np.clip(right, 1, packing.LARGEST_FAST_SHIFT + 1), values
         )
-    return _Steps(in_float, found, multiplier, right, begins, values, (lowest, highest))
+    return _Steps(in_float, known, multiplier, right, begins, values, (lowest, highest))
 
 
 def _all(exact: NDArray[np.bool_], groups: int, lanes: int) -> NDArray[np.bool_]:

@@ -27,9 +27,9 @@ def convolution_ending(
     else:
         filters = kit.constant_of(weights).reshape(channels, -1).astype(np.int8)
         sums = packing.sums_of(kit.bias_of(op, channels), filters, x.q.zero_point, partial=True)
-        found = channel_requantisation(x, weights, y, channels)
-        kit.check_sums(sums.lowest, sums.highest, *found, y.q.zero_point)
-        multipliers, shifts = (array.tolist() for array in found)
+        requantisation = channel_requantisation(x, weights, y, channels)
+        kit.check_sums(sums.lowest, sums.highest, *requantisation, y.q.zero_point)
+        multipliers, shifts = (array.tolist() for array in requantisation)
         triples = zip(multipliers, shifts, sums.largest.tolist(), strict=True)
         codes = [packing.shift_code(*triple) for triple in triples]
     return RequantiseSums(

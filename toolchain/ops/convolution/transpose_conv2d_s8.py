@@ -99,7 +99,7 @@ def _axes(op: kit.Operator[TransposeConv2D]) -> tuple[kit.Axis, ...]:
     def along(side: int) -> kit.Axis:
         stride = window.stride[side]
         kernel = max(window.kernel[side], stride)
-        own = kernel - stride - pads[side]
+        before = kernel - stride - pads[side]
 
         def block(part: kit.Part) -> TransposeConv2D:
             top = kernel - stride - part.before
@@ -108,7 +108,7 @@ def _axes(op: kit.Operator[TransposeConv2D]) -> tuple[kit.Axis, ...]:
             sizes[side] = part.length
             return replace(attributes, size=(sizes[0], sizes[1]), padding=padding)
 
-        return kit.Axis(side + 1, (kit.Reach(side + 1, 1, kernel, own, stride), *whole), block)
+        return kit.Axis(side + 1, (kit.Reach(side + 1, 1, kernel, before, stride), *whole), block)
 
     filters = tuple(None if x is None else kit.Reach(0) for x in op.inputs[kit.WEIGHTS :])
     return (along(0), along(1), kit.Axis(3, (None, *filters), lambda part: attributes))
@@ -161,7 +161,7 @@ def _write(op: kit.Operator[TransposeConv2D]) -> kit.WrittenOp:
     shape = kit.Tensor(
         "output_shape", (4,), kit.DType.INT32, None, np.array(y.shape, dtype=np.int32)
     )
-    own = len(op.inputs)
+    count = len(op.inputs)
     return kit.WrittenOp(
         "TRANSPOSE_CONV",
         "TransposeConvOptions",
@@ -173,7 +173,7 @@ def _write(op: kit.Operator[TransposeConv2D]) -> kit.WrittenOp:
         },
         extra_inputs=(shape,),
         version=4,
-        order=(own, kit.WEIGHTS, kit.INPUT, *range(kit.BIAS, own)),
+        order=(count, kit.WEIGHTS, kit.INPUT, *range(kit.BIAS, count)),
     )
 
 

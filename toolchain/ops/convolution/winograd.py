@@ -38,10 +38,10 @@ def winograd_forms(op: kit.Operator[Convolution]) -> tuple[kit.Kernel, ...]:
     """The kernels that apply to an int8 conv2d, each for two tiles together and, where it has
     room, three.
     """
-    found = []
+    kernels = []
     for tile in FORMS:
         two, three = (winograd_conv2d(op, tile, most) for most in (2, 3))
         if two is not None and three is not None:
             more = three.scratch_bytes > two.scratch_bytes
-            found.append(replace(two, roomier=partial(tuple, (three,))) if more else two)
-    return tuple(found)
+            kernels.append(replace(two, roomier=partial(tuple, (three,))) if more else two)
+    return tuple(kernels)

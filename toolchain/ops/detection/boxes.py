@@ -53,12 +53,12 @@ def overlap(boxes: Float32, other: Float32) -> Float32:
     """The area that each of `boxes` [n][4] shares with `other` [4], over what both cover."""
     with np.errstate(all="ignore"):
         area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-        own = (other[2] - other[0]) * (other[3] - other[1])
+        other_area = (other[2] - other[0]) * (other[3] - other[1])
         length = np.minimum(boxes[:, 2:], other[2:]) - np.maximum(boxes[:, :2], other[:2])
         length = np.where(length < 0, np.float32(0), length)
         both = length[:, 0] * length[:, 1]
-        share = both / (area + own - both)
-    nothing = (area <= 0) | (own <= 0)
+        share = both / (area + other_area - both)
+    nothing = (area <= 0) | (other_area <= 0)
     return np.where(nothing, np.float32(0), share).astype(np.float32)
 
 

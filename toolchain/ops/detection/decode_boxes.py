@@ -149,13 +149,13 @@ def _reference(op: kit.Operator[DecodeBoxes], inputs: Sequence[kit.Array]) -> tu
     scores = scores_of(raw, joined(objects) if objects else None, a.scoring, a.background)
     candidates = chosen(scores, raw[:, a.background :], a.suppression, a.least_score, a.candidates)
     across = a.suppression is Suppression.ACROSS
-    found = kept(candidates, decoded, across, a.most_overlap, a.detections)
+    reported = kept(candidates, decoded, across, a.most_overlap, a.detections)
     outputs = [np.zeros(kind.shape, np.float32) for kind in output_types(a.detections)]
-    for number, (place, label) in enumerate(found):
+    for number, (place, label) in enumerate(reported):
         outputs[0][0, number] = decoded[place]
         outputs[1][0, number] = label
         outputs[2][0, number] = scores[place, label]
-    outputs[3][0] = len(found)
+    outputs[3][0] = len(reported)
     return tuple(outputs)
 
 
@@ -293,9 +293,9 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _index(call: kit.Call, path: str) -> int:
-    found = call.find(path)
-    assert isinstance(found, kit.Input)
-    return found.index
+    pointer = call.find(path)
+    assert isinstance(pointer, kit.Input)
+    return pointer.index
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:

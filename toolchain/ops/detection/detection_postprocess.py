@@ -79,14 +79,16 @@ def _reference(
     encodings, scores = (_reals(op.input(i), inputs[i])[0] for i in (_ENCODINGS, _SCORES))
     scores = scores[:, scores.shape[1] - a.classes :]
     boxes = decode(encodings, inputs[_ANCHORS].astype(np.float32), a.scales)
-    found = _of_each_class(a, boxes, scores) if a.each_class else _of_best_class(a, boxes, scores)
+    reported = (
+        _of_each_class(a, boxes, scores) if a.each_class else _of_best_class(a, boxes, scores)
+    )
     outputs = [np.zeros(y.shape, np.float32) for y in op.outputs]
-    for place, anchor, label in found:
+    for place, anchor, label in reported:
         outputs[0][0, place] = boxes[anchor]
         outputs[1][0, place] = label
         outputs[2][0, place] = scores[anchor, label]
     step = 1 if a.each_class else min(a.best_classes, a.classes)
-    outputs[3][0] = len(found) // step
+    outputs[3][0] = len(reported) // step
     return tuple(outputs)
 
 
@@ -106,13 +108,13 @@ def _of_best_class(
 def _of_each_class(
     a: DetectionPostprocess, boxes: Float32, scores: Float32
 ) -> list[tuple[int, int, int]]:
-    found: list[tuple[int, int]] = []
+    best: list[tuple[int, int]] = []
     for label in range(a.classes):
-        own = scores[:, label]
-        kept = suppressed(boxes, own, a.least_score, a.most_overlap, a.each_class)
-        found += [(anchor, label) for anchor in kept]
-        found = sorted(found, key=lambda one: -float(scores[one]))[: a.detections]
-    return [(place, anchor, label) for place, (anchor, label) in enumerate(found)]
+        column = scores[:, label]
+        kept = suppressed(boxes, column, a.least_score, a.most_overlap, a.each_class)
+        best += [(anchor, label) for anchor in kept]
+        best = sorted(best, key=lambda one: -float(scores[one]))[: a.detections]
+    return [(place, anchor, label) for place, (anchor, label) in enumerate(best)]
 
 
 def _numbers(tensor: kit.Tensor) -> kit.Struct:

@@ -65,10 +65,10 @@ class View:
         """Channels `begin` to below `end` of each place, [anchors * cells][channels]."""
         anchor, cell = np.divmod(np.arange(anchors * cells), cells)
         places = self.first + cell * self.cell_step + anchor * self.anchor_step
-        found: Float32 = values.reshape(-1)[
+        chosen: Float32 = values.reshape(-1)[
             places[:, None] + np.arange(begin, end)[None] * self.channel_step
         ]
-        return found
+        return chosen
 
 
 @dataclass(frozen=True)
@@ -168,9 +168,9 @@ def chosen(
     else:
         rest = np.where(np.isnan(numbers[:, 1:]), np.float32(-np.inf), numbers[:, 1:])
         place, label = np.arange(places), np.hstack([numbers[:, :1], rest]).argmax(axis=1)
-    own = np.where(np.isnan(numbers[place, 0]), np.float32(np.nan), scores[place, label])
-    wanted = np.flatnonzero(own >= np.float32(least_score))
-    order = wanted[np.argsort(-own[wanted], kind="stable")][:candidates]
+    score = np.where(np.isnan(numbers[place, 0]), np.float32(np.nan), scores[place, label])
+    wanted = np.flatnonzero(score >= np.float32(least_score))
+    order = wanted[np.argsort(-score[wanted], kind="stable")][:candidates]
     return [(int(place[i]), int(label[i])) for i in order]
 
 
@@ -182,14 +182,14 @@ def kept(
     most: int,
 ) -> list[tuple[int, int]]:
     """The candidates that share too much with none before them."""
-    found: list[tuple[int, int]] = []
+    best: list[tuple[int, int]] = []
     for place, label in candidates:
-        if len(found) == most:
+        if len(best) == most:
             break
-        others = [other for other, known in found if across or known == label]
+        others = [other for other, known in best if across or known == label]
         if not (overlap(boxes[others], boxes[place]) > np.float32(most_overlap)).any():
-            found.append((place, label))
-    return found
+            best.append((place, label))
+    return best
 
 
 def joined(parts: Sequence[kit.Array]) -> NDArray[np.float32]:

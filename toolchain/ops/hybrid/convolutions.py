@@ -75,8 +75,8 @@ def _result(
     image, steps = centred(inputs[kit.INPUT].astype(np.float32), op.attributes.range)
     sums = in_float32(_sums(op, image, filters))
     scales = np.array(op.input(kit.WEIGHTS).q.scales, np.float32)
-    own = steps.reshape(-1, 1, 1, 1)
-    scaled = sums * scales * own if in_turn else sums * (scales * own)
+    image_scales = steps.reshape(-1, 1, 1, 1)
+    scaled = sums * scales * image_scales if in_turn else sums * (scales * image_scales)
     return (with_bias(scaled, op, inputs, op.attributes.activation),)
 
 
@@ -102,8 +102,8 @@ def _axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
     """Without groups, output channels: each has filters of its own."""
     if op.input(kit.WEIGHTS).shape[3] != op.input(kit.INPUT).shape[3]:
         return ()
-    own = (kit.Reach(0),) * (len(op.inputs) - 1)
-    return (kit.Axis(3, (None, *own), lambda part: op.attributes),)
+    filters = (kit.Reach(0),) * (len(op.inputs) - 1)
+    return (kit.Axis(3, (None, *filters), lambda part: op.attributes),)
 
 
 def _read_window(node: kit.TfliteNode, axis: int) -> Windowed:

@@ -68,11 +68,11 @@ def _axes(op: kit.Operator[HybridDense]) -> tuple[kit.Axis, ...]:
     quantised by itself.
     """
     x, y = op.input(kit.INPUT), op.y
-    own = (kit.Reach(0),) * (len(op.inputs) - 1)
-    outputs = kit.Axis(len(y.shape) - 1, (None, *own), lambda part: op.attributes)
+    filters = (kit.Reach(0),) * (len(op.inputs) - 1)
+    outputs = kit.Axis(len(y.shape) - 1, (None, *filters), lambda part: op.attributes)
     if x.shape[:-1] != y.shape[:-1] or op.attributes.range is Range.ONNX:
         return (outputs,)
-    whole = (None,) * len(own)
+    whole = (None,) * len(filters)
     rows = (
         kit.Axis(axis, (kit.Reach(axis), *whole), lambda part: op.attributes)
         for axis in range(len(y.shape) - 1)

@@ -94,13 +94,13 @@ def images_constants(
     weights: kit.Tensor, core: kit.Core, name: str = ""
 ) -> tuple[kit.Constant, ...]:
     """Constants of an `images_call`, whose keys end in `name`."""
-    found = _constants(weights, 1, core)
-    return tuple(replace(one, key=f"{one.key}{name}") for one in found)
+    constants = _constants(weights, 1, core)
+    return tuple(replace(one, key=f"{one.key}{name}") for one in constants)
 
 
 def images_extents(touched: kit.Touched) -> kit.Extents:
     """The bytes that one `images_call` touches."""
-    call, found = touched.call, _extents(touched)
+    call, extents = touched.call, _extents(touched)
     scratch, output = call.find("scratch"), call.find("output")
     source, named = call.find("input"), call.find("parameters")
     assert (
@@ -109,18 +109,18 @@ def images_extents(touched: kit.Touched) -> kit.Extents:
         and isinstance(named, kit.Packed)
     )
     name = named.key.removeprefix("parameters")
-    used = scratch.at_bytes + found.scratch
-    written = found.outputs
+    used = scratch.at_bytes + extents.scratch
+    written = extents.outputs
     if isinstance(output, kit.Scratch):
         written, used = {}, max(used, output.at_bytes + written[0].end)
     elif isinstance(output, kit.Output):
         written = {0: _moved(written[0], output.at)}
     return kit.Extents(
-        {kit.INPUT: _moved(found.inputs[kit.INPUT], source.at)},
+        {kit.INPUT: _moved(extents.inputs[kit.INPUT], source.at)},
         written,
-        {f"{key}{name}": size for key, size in found.constants.items()},
+        {f"{key}{name}": size for key, size in extents.constants.items()},
         scratch=used,
-        largest=found.largest,
+        largest=extents.largest,
     )
 
 

@@ -64,8 +64,8 @@ def _select(op: kit.Operator[HybridMatMul], core: kit.Core) -> kit.Kernel:
     def numbers(shape: tuple[int, ...]) -> list[int]:
         """For each matrix of the output, that of the operand."""
         count = math.prod(shape[:-2])
-        own = np.arange(count).reshape(shape[:-2])
-        return [int(number) for number in np.broadcast_to(own, batch).reshape(-1)]
+        indices = np.arange(count).reshape(shape[:-2])
+        return [int(number) for number in np.broadcast_to(indices, batch).reshape(-1)]
 
     def matrix(number: int) -> kit.Tensor:
         data = kit.constant_of(matrices)[number]
@@ -81,13 +81,13 @@ def _select(op: kit.Operator[HybridMatMul], core: kit.Core) -> kit.Kernel:
         rows, parts = rows * len(parts), [(0, 0)]
     calls: list[kit.Call] = []
     constants: dict[int, tuple[kit.Constant, ...]] = {}
-    for place, (own, number) in enumerate(parts):
+    for place, (index, number) in enumerate(parts):
         name = "" if len(parts) == 1 else f"_{number}"
         images = Images(
             rows,
             op.attributes.range,
             kit.Output(0, at=place * rows * columns),
-            kit.Input(X, at=own * rows * depth),
+            kit.Input(X, at=index * rows * depth),
             kit.Scratch(),
             name,
         )
@@ -103,16 +103,16 @@ def _select(op: kit.Operator[HybridMatMul], core: kit.Core) -> kit.Kernel:
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
-    found = [images_extents(replace(touched, calls=(call,))) for call in touched.calls]
+    parts = [images_extents(replace(touched, calls=(call,))) for call in touched.calls]
     constants: dict[str, int] = {}
-    for one in found:
+    for one in parts:
         constants |= one.constants
     return kit.Extents(
-        kit.joined(pair for one in found for pair in one.inputs.items()),
-        kit.joined(pair for one in found for pair in one.outputs.items()),
+        kit.joined(pair for one in parts for pair in one.inputs.items()),
+        kit.joined(pair for one in parts for pair in one.outputs.items()),
         constants,
-        scratch=max(one.scratch for one in found),
-        largest=max(one.largest for one in found),
+        scratch=max(one.scratch for one in parts),
+        largest=max(one.largest for one in parts),
     )
 
 
@@ -167,8 +167,8 @@ def _sample(
         rows, columns = z.shape[-2:]
         depth = x.shape[-2] if op.attributes.adjoint_x else x.shape[-1]
         batch = (int(rng.integers(1, 4)),) if len(z.shape) > 2 else ()
-        own = batch if rng.random() < 0.5 else (1,) * len(batch)
-        shape = (*own, columns, depth) if adjoint else (*own, depth, columns)
+        leading = batch if rng.random() < 0.5 else (1,) * len(batch)
+        shape = (*leading, columns, depth) if adjoint else (*leading, depth, columns)
         count = columns if rng.random() < 0.5 else 1
         scales = tuple(float(np.float32(one)) for one in rng.uniform(0.001, 0.02, count))
         axis = len(shape) - (2 if adjoint else 1) if count > 1 else None

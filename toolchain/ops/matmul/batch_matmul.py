@@ -45,8 +45,8 @@ def _axes(op: kit.Operator[BatchMatMul]) -> tuple[kit.Axis, ...]:
     column = kit.Reach(len(y.shape) - (2 if attributes.adjoint_y else 1))
 
     def batch(operand: kit.Tensor, axis: int) -> kit.Reach | None:
-        own = axis - (rank - len(operand.shape))
-        return kit.Reach(own) if own >= 0 and operand.shape[own] == shape[axis] else None
+        place = axis - (rank - len(operand.shape))
+        return kit.Reach(place) if place >= 0 and operand.shape[place] == shape[axis] else None
 
     return (
         *(

@@ -45,10 +45,10 @@ def infer_matmul(op: kit.Operator[BatchMatMul]) -> tuple[kit.TensorType, ...]:
 
 def _batch_steps(shape: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
     """Elements between neighbours along each batch dimension; 0 where it is broadcast."""
-    own = (1,) * (len(batch) - (len(shape) - 2)) + shape[:-2]
+    leading = (1,) * (len(batch) - (len(shape) - 2)) + shape[:-2]
     steps = []
-    for index, size in enumerate(own):
-        inner = math.prod(own[index + 1 :]) * shape[-1] * shape[-2]
+    for index, size in enumerate(leading):
+        inner = math.prod(leading[index + 1 :]) * shape[-1] * shape[-2]
         steps.append(0 if size == 1 else inner)
     return tuple(steps)
 

@@ -100,11 +100,11 @@ def _float_reference(
 def _axes(op: kit.Operator[FullyConnected]) -> tuple[kit.Axis, ...]:
     """Outputs, each with weights of its own; rows where input and output agree on them."""
     attributes, x, y = op.attributes, op.input(kit.INPUT), op.y
-    own = (kit.Reach(0),) * (len(op.inputs) - 1)
-    outputs = kit.Axis(len(y.shape) - 1, (None, *own), lambda part: attributes)
+    filters = (kit.Reach(0),) * (len(op.inputs) - 1)
+    outputs = kit.Axis(len(y.shape) - 1, (None, *filters), lambda part: attributes)
     if x.shape[:-1] != y.shape[:-1]:
         return (outputs,)
-    whole = (None,) * len(own)
+    whole = (None,) * len(filters)
     rows = (
         kit.Axis(axis, (kit.Reach(axis), *whole), lambda part: attributes)
         for axis in range(len(y.shape) - 1)

@@ -46,18 +46,20 @@ def _infer(op: kit.Operator[LocalResponseNorm]) -> tuple[kit.TensorType, ...]:
 def _reference(
     op: kit.Operator[LocalResponseNorm], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    own, shape, radius = op.attributes, op.y.shape, _radius(op)
+    attributes, shape, radius = op.attributes, op.y.shape, _radius(op)
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.float32)
     beside = np.zeros((len(rows), radius), np.float32)
     result = np.empty_like(rows)
     with np.errstate(all="ignore"):
-        squares = np.hstack([beside, rows * rows * np.float32(own.alpha), beside]).T
+        squares = np.hstack([beside, rows * rows * np.float32(attributes.alpha), beside]).T
         total = np.zeros(len(rows), np.float32)
         for square in squares[: 2 * radius]:
             total = total + square
         for place in range(shape[-1]):
             total = total + squares[place + 2 * radius]
-            result[:, place] = rows[:, place] * _factor(np.float32(own.bias) + total, own.beta)
+            result[:, place] = rows[:, place] * _factor(
+                np.float32(attributes.bias) + total, attributes.beta
+            )
             total = total - squares[place]
     return (result.reshape(shape),)
 
@@ -71,7 +73,7 @@ def _factor(base: kit.Float32, beta: float) -> kit.Float32:
 
 
 def _select(op: kit.Operator[LocalResponseNorm], core: kit.Core) -> kit.Kernel:
-    x, own = op.x, op.attributes
+    x, attributes = op.x, op.attributes
     columns = x.shape[-1]
     rows = x.elements // columns
     params = kit.Struct(
@@ -80,16 +82,16 @@ def _select(op: kit.Operator[LocalResponseNorm], core: kit.Core) -> kit.Kernel:
             "rows": rows,
             "columns": columns,
             "radius": _radius(op),
-            "bias": own.bias,
-            "alpha": own.alpha,
-            "beta": own.beta,
+            "bias": attributes.bias,
+            "alpha": attributes.alpha,
+            "beta": attributes.beta,
         },
     )
     call = kit.Call(
         "thimble_local_response_norm_f32",
         {"params": params, "input": kit.Input(0), "output": kit.Output(0)},
     )
-    powers = 0 if own.beta in (1, _ROOT) else x.elements
+    powers = 0 if attributes.beta in (1, _ROOT) else x.elements
     return kit.Kernel(
         (call,),
         row_extents("params.rows", "params.columns"),
@@ -107,8 +109,13 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 
 def _write(op: kit.Operator[LocalResponseNorm]) -> kit.WrittenOp:
-    own = op.attributes
-    options = {"radius": own.radius, "bias": own.bias, "alpha": own.alpha, "beta": own.beta}
+    attributes = op.attributes
+    options = {
+        "radius": attributes.radius,
+        "bias": attributes.bias,
+        "alpha": attributes.alpha,
+        "beta": attributes.beta,
+    }
     return kit.WrittenOp(
         "LOCAL_RESPONSE_NORMALIZATION", "LocalResponseNormalizationOptions", options
     )

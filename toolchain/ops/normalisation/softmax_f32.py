@@ -58,8 +58,8 @@ def _write(op: kit.Operator[Softmax]) -> kit.WrittenOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     graph = float32_sample(SOFTMAX_S8.sample, "softmax")(rng)
-    op, own = graph.ops[0], kit.operator_of(graph.ops[0], graph).attributes
-    return graph.with_ops([replace(op, attributes=Softmax(own.beta))])
+    op, attributes = graph.ops[0], kit.operator_of(graph.ops[0], graph).attributes
+    return graph.with_ops([replace(op, attributes=Softmax(attributes.beta))])
 
 
 SOFTMAX_F32 = replace(

@@ -49,10 +49,10 @@ def larger(a: Float32, b: Float32 | np.float32) -> Float32:
 
 def extreme(rows: Float32, smallest: bool = False) -> Float32:
     """The largest (or smallest) value along the first axis. NaN is skipped, as in TFLite."""
-    found = np.full(rows.shape[1:], _LARGEST if smallest else -_LARGEST, np.float32)
+    result = np.full(rows.shape[1:], _LARGEST if smallest else -_LARGEST, np.float32)
     for row in rows:
-        found = smaller(row, found) if smallest else larger(row, found)
-    return found
+        result = smaller(row, result) if smallest else larger(row, result)
+    return result
 
 
 def smaller(a: Float32, b: Float32 | np.float32) -> Float32:

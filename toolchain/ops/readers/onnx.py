@@ -135,12 +135,12 @@ def stored_weights(node: kit.OnnxNode, index: int, axis: int) -> StoredWeights:
     In a float model the weights stay float32. Raises UnsupportedError for weights that are not
     constant or not quantised to 8 bits, or whose zero point differs along `axis`.
     """
-    found = node.constant(index)
-    q = found.quantisation
+    stored = node.constant(index)
+    q = stored.quantisation
     if node.in_float:
-        real: NDArray[Any] = found.real.astype(np.float32)
+        real: NDArray[Any] = stored.real.astype(np.float32)
         return StoredWeights(real, np.ones(1, np.float32))
-    if q is None or found.data.dtype != np.int8:
+    if q is None or stored.data.dtype != np.int8:
         raise node.left_in_float(
             "its weights are not quantised to 8 bits",
             "quantise the whole model (quantize_static with all operator types)",
@@ -150,11 +150,11 @@ def stored_weights(node: kit.OnnxNode, index: int, axis: int) -> StoredWeights:
             f"its weights are quantised along dimension {q.axis}, not {axis}",
             "quantise with per_channel=False",
         )
-    shape = [1] * found.data.ndim
+    shape = [1] * stored.data.ndim
     if q.axis is not None:
         shape[q.axis] = -1
     zeros = np.array(q.zero_points, dtype=np.int16).reshape(shape)
-    centred = found.data.astype(np.int16) - zeros
+    centred = stored.data.astype(np.int16) - zeros
     scales = np.array(q.scales, dtype=np.float32)
     if not centred.size or (centred.min() >= -128 and centred.max() <= 127):
         return StoredWeights(centred.astype(np.int8), scales)
@@ -162,17 +162,17 @@ def stored_weights(node: kit.OnnxNode, index: int, axis: int) -> StoredWeights:
         raise node.unsupported(
             "weights with a zero point other than 0 for each channel", SYMMETRIC_WEIGHTS
         )
-    return StoredWeights(found.data.astype(np.int8), scales, int(zeros.reshape(())))
+    return StoredWeights(stored.data.astype(np.int8), scales, int(zeros.reshape(())))
 
 
 def int8_weights(
     node: kit.OnnxNode, index: int, axis: int
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """`stored_weights` with zero point 0. Raises UnsupportedError for any other."""
-    found = stored_weights(node, index, axis)
-    if found.zero_point:
+    weights = stored_weights(node, index, axis)
+    if weights.zero_point:
         raise node.unsupported("weights with a zero point other than 0", SYMMETRIC_WEIGHTS)
-    return found.data, found.scales
+    return weights.data, weights.scales
 
 
 _MOST_LOST = 0.25

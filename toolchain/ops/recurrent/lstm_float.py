@@ -193,7 +193,7 @@ def _hybrid_kernel(op: kit.Operator[FloatLstm], core: kit.Core) -> kit.Kernel:
 def _hybrid_constants(op: kit.Operator[FloatLstm], core: kit.Core) -> list[kit.Constant]:
     order = ", ".join(GATES)
     biases = of_gates(op, BIASES)
-    found = [kit.Constant("bias", lambda: _joined(biases).astype(np.float32), f"of {order}")]
+    constants = [kit.Constant("bias", lambda: _joined(biases).astype(np.float32), f"of {order}")]
     for name, first in _MATRICES.items():
         matrices = of_gates(op, first)
 
@@ -206,12 +206,12 @@ def _hybrid_constants(op: kit.Operator[FloatLstm], core: kit.Core) -> list[kit.C
         def scales(matrices: list[kit.Tensor] = matrices) -> kit.Array:
             return np.array([matrix.q.scale for matrix in matrices], np.float32)
 
-        found += [
+        constants += [
             kit.Constant(f"{name}_parameters", parameters, f"{name} of the gates: {order}"),
             kit.Constant(f"{name}_taps", taps, "sums of them"),
             kit.Constant(f"{name}_scales", scales, "of each gate"),
         ]
-    return found
+    return constants
 
 
 def _hybrid_extents(touched: kit.Touched) -> kit.Extents:

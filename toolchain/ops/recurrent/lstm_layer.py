@@ -68,14 +68,14 @@ def given_tensors(node: kit.TfliteNode) -> tuple[tuple[int, ...], list[kit.Tenso
     """
     options, given = node.options, list(node.inputs)
     given += [None] * (len(_FILE_ORDER) - len(given))
-    for index, own in enumerate(_FILE_ORDER):
-        if own >= 0 and given[index] is None:
+    for index, place in enumerate(_FILE_ORDER):
+        if place >= 0 and given[index] is None:
             raise node.unsupported(f"input {index} is missing", "an LSTM without coupled gates")
-        if own < 0 and given[index] is not None:
+        if place < 0 and given[index] is not None:
             raise node.unsupported(
                 "it has peepholes, a projection or layer normalisation", "use a plain LSTM layer"
             )
-    kept = tuple(index for index, own in enumerate(_FILE_ORDER) if own >= 0)
+    kept = tuple(index for index, place in enumerate(_FILE_ORDER) if place >= 0)
     for index in kept[INPUT_WEIGHTS:HIDDEN]:
         node.constant(index)
     if options.fusedActivationFunction != "TANH":

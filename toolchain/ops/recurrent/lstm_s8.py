@@ -102,14 +102,14 @@ def _gates(op: kit.Operator[IntegerLstm]) -> list[_Gate]:
     """Scales in float32, as LiteRT's PopulateQuantizedLstmParams8x8_16 computes them."""
     x, hidden = op.input(INPUT), op.input(HIDDEN)
     places = (of_gates(op, first) for first in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES))
-    found = []
+    gates = []
     for w, r, b in zip(*places, strict=True):
         weights, recurrent, bias = (kit.constant_of(t).astype(np.int64) for t in (w, r, b))
         scales = [
             float(_float32(q.scale) * _float32(y.q.scale) / _float32(_GATE_SCALE))
             for q, y in ((w.q, x), (r.q, hidden))
         ]
-        found.append(
+        gates.append(
             _Gate(
                 weights,
                 recurrent,
@@ -119,7 +119,7 @@ def _gates(op: kit.Operator[IntegerLstm]) -> list[_Gate]:
                 kit.quantize_multiplier(scales[1]),
             )
         )
-    return found
+    return gates
 
 
 def _hidden_scale(op: kit.Operator[IntegerLstm]) -> tuple[int, int]:

@@ -78,8 +78,8 @@ def _infer(op: kit.Operator[Recurrent]) -> tuple[kit.TensorType, ...]:
     }
     for index, shape in wanted.items():
         if index < len(op.inputs) and op.inputs[index] and op.input(index).shape != shape:
-            found = list(op.input(index).shape)
-            raise ValueError(f"input {index} has the shape {found}, not {list(shape)}")
+            given = list(op.input(index).shape)
+            raise ValueError(f"input {index} has the shape {given}, not {list(shape)}")
     state = kit.TensorType((batches, units), kit.DType.FLOAT32)
     output = (
         kit.TensorType((steps, *state.shape), kit.DType.FLOAT32) if attributes.every_step else state
@@ -287,14 +287,14 @@ def _constants(node: kit.OnnxNode, cell: Cell, place: int, units: int) -> list[s
     bias = np.zeros(2 * rows)
     if node.has(3):
         bias = node.constant(3).real[place]
-    own, other = bias[:rows].copy(), bias[rows:].copy()
+    first, other = bias[:rows].copy(), bias[rows:].copy()
     behind = np.zeros(0)
     if cell is Cell.GRU:
         behind = np.zeros(units)
         if _variant(node, cell, place):
             behind = other[2 * units :].copy()
             other[2 * units :] = 0
-    whole_bias = np.concatenate([own + other, behind]).astype(np.float32)
+    whole_bias = np.concatenate([first + other, behind]).astype(np.float32)
     arrays = {"weights": weights, "recurrent": recurrent, "bias": whole_bias}
     return [node.add_constant(f"{stem}{place}", data, None) for stem, data in arrays.items()]
 

@@ -160,13 +160,13 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 
 def _write(op: kit.Operator[Rnn]) -> kit.WrittenOp:
-    own = op.attributes
-    if own.backwards:
+    attributes = op.attributes
+    if attributes.backwards:
         raise ValueError("TFLite has no layer that runs backwards alone")
-    options: dict[str, str | bool] = {"fusedActivationFunction": own.bend.value}
+    options: dict[str, str | bool] = {"fusedActivationFunction": attributes.bend.value}
     if len(op.input(INPUT).shape) == 2:
         return kit.WrittenOp("RNN", "RNNOptions", options)
-    options |= {"timeMajor": own.time_major}
+    options |= {"timeMajor": attributes.time_major}
     return kit.WrittenOp("UNIDIRECTIONAL_SEQUENCE_RNN", "SequenceRNNOptions", options)
 
 
@@ -177,7 +177,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     if rng.random() < 0.2:
         rows, time_major = (batches,), False
     bends = list(Bend)
-    own = Rnn(time_major, bends[int(rng.integers(len(bends)))])
+    attributes = Rnn(time_major, bends[int(rng.integers(len(bends)))])
     constants = {"weights": (units, inputs), "recurrent": (units, units), "bias": (units,)}
     state = (batches, units)
     tensors = [kit.Tensor("x", (*rows, inputs), kit.DType.FLOAT32)]
@@ -187,7 +187,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     tensors += [kit.Tensor(name, state, kit.DType.FLOAT32) for name in ("hidden", "hidden_next")]
     tensors.append(kit.Tensor("y", (*rows, units), kit.DType.FLOAT32))
     names = ("x", *constants, "hidden")
-    op = kit.Op("rnn", "rnn", names, ("y", "hidden_next"), own)
+    op = kit.Op("rnn", "rnn", names, ("y", "hidden_next"), attributes)
     kept = kit.State("hidden", "hidden_next", np.zeros(state, np.float32))
     return kit.Graph.build("sample", tensors, [op], ["x"], ["y"], [kept])
 

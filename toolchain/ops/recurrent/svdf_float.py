@@ -142,10 +142,10 @@ def _hybrid_extents(touched: kit.Touched) -> kit.Extents:
         call[f"params.{name}"] for name in ("batches", "units", "rank", "memory")
     )
     sizes = Sizes(batches, 0, units, rank, memory)
-    own = sizes.extents(touched, element_bytes=4, time_bytes=1, state_bytes=4)
-    read = {index: extent for index, extent in own.inputs.items() if index in (TIME, BIAS)}
+    layer = sizes.extents(touched, element_bytes=4, time_bytes=1, state_bytes=4)
+    read = {index: extent for index, extent in layer.inputs.items() if index in (TIME, BIAS)}
     scratch = max(first.scratch, 4 * batches * sizes.filters)
-    return replace(first, inputs={**first.inputs, **read}, outputs=own.outputs, scratch=scratch)
+    return replace(first, inputs={**first.inputs, **read}, outputs=layer.outputs, scratch=scratch)
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:

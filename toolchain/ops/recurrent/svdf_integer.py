@@ -216,11 +216,11 @@ def _cmsis_nn_extents(touched: kit.Touched) -> kit.Extents:
     filters, memory = call["weights_feature_dims.n"], call["weights_time_dims.h"]
     rank = call["svdf_params.rank"]
     units = filters // rank if rank else 0
-    own = Sizes(batches, depth, units, rank, memory)
+    sizes = Sizes(batches, depth, units, rank, memory)
     second = call.find("output_ctx.buf")
     assert isinstance(second, kit.Scratch)
     return replace(
-        own.extents(touched, element_bytes=1, time_bytes=2, state_bytes=2),
+        sizes.extents(touched, element_bytes=1, time_bytes=2, state_bytes=2),
         scratch=max(4 * batches * filters, second.at_bytes + 4 * batches * units),
     )
 

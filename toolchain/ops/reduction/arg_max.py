@@ -46,11 +46,11 @@ def _reference(op: kit.Operator[ArgMax], inputs: Sequence[kit.Array]) -> tuple[k
     attributes, axis = op.attributes, _axis(op)
     better = np.less if attributes.smallest else np.greater
     lines = np.moveaxis(inputs[0], axis, 0)
-    best, found = lines[0], np.zeros(lines.shape[1:], attributes.output.numpy)
+    best, places = lines[0], np.zeros(lines.shape[1:], attributes.output.numpy)
     for index, value in enumerate(lines):
         chosen = better(value, best)  # never NaN
-        best, found = np.where(chosen, value, best), np.where(chosen, index, found)
-    return (found.astype(attributes.output.numpy),)
+        best, places = np.where(chosen, value, best), np.where(chosen, index, places)
+    return (places.astype(attributes.output.numpy),)
 
 
 def _select(op: kit.Operator[ArgMax], core: kit.Core) -> kit.Kernel:

@@ -235,6 +235,6 @@ def sample_reduction(rng: np.random.Generator, kind: str) -> kit.Graph:
     scale = x.q.scale if rng.random() < 0.3 else float(np.float32(x.q.scale * stretch))
     hollow = kit.Tensor("y", (), kit.DType.INT8, kit.Quantisation((scale,), (zero_point,)))
     graph = kit.Graph.build("shape", [x, hollow], [op], ["x"], ["y"])
-    (found,) = infer_reduction(kit.operator_of(op, graph))
-    y = kit.Tensor("y", found.shape, kit.DType.INT8, hollow.quantisation)
+    (type_,) = infer_reduction(kit.operator_of(op, graph))
+    y = kit.Tensor("y", type_.shape, kit.DType.INT8, hollow.quantisation)
     return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])

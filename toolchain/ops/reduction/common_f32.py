@@ -44,6 +44,6 @@ def float_reduction_sample(
     op = kit.Op(kind, "reduce", ("x",), ("y",), attributes(axes, bool(rng.random() < 0.5)))
     x, hollow = kit.Tensor("x", shape, kit.DType.FLOAT32), kit.Tensor("y", (), kit.DType.FLOAT32)
     graph = kit.Graph.build("shape", [x, hollow], [op], ["x"], ["y"])
-    (found,) = infer_reduction(kit.operator_of(op, graph))
-    y = kit.Tensor("y", found.shape, kit.DType.FLOAT32)
+    (type_,) = infer_reduction(kit.operator_of(op, graph))
+    y = kit.Tensor("y", type_.shape, kit.DType.FLOAT32)
     return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])

@@ -49,8 +49,8 @@ def integer_forms(
 
     def reference(op: kit.Operator[R], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
         y = op.y
-        found = reduced(inputs[0], reduced_axes(op), reduction(op))
-        return (found.astype(y.dtype.numpy).reshape(y.shape),)
+        result = reduced(inputs[0], reduced_axes(op), reduction(op))
+        return (result.astype(y.dtype.numpy).reshape(y.shape),)
 
     def select(op: kit.Operator[R], core: kit.Core) -> kit.Kernel:
         return integer_reduction(op, reduction(op))

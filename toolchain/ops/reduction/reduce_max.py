@@ -40,16 +40,16 @@ def _smallest(op: kit.Operator[ReduceMax]) -> bool:
 
 def _reference(op: kit.Operator[ReduceMax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     function = np.minimum if _smallest(op) else np.maximum
-    found: kit.Array = np.asarray(function.reduce(inputs[0], axis=reduced_axes(op)))
+    result: kit.Array = np.asarray(function.reduce(inputs[0], axis=reduced_axes(op)))
     y = op.y
-    return (found.reshape(y.shape).astype(y.dtype.numpy),)
+    return (result.reshape(y.shape).astype(y.dtype.numpy),)
 
 
 def _reference_float(
     op: kit.Operator[ReduceMax], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    found = extreme(rows_of_floats(op, inputs), smallest=_smallest(op))
-    return (found.reshape(op.y.shape),)
+    result = extreme(rows_of_floats(op, inputs), smallest=_smallest(op))
+    return (result.reshape(op.y.shape),)
 
 
 def _select(op: kit.Operator[ReduceMax], core: kit.Core) -> kit.Kernel:

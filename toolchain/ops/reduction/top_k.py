@@ -88,10 +88,10 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     call, source = touched.call, touched.inputs[0]
     assert source is not None
     rows, width = call["params.rows"], source.element_bytes
-    found = rows * call["params.k"]
+    kept = rows * call["params.k"]
     return kit.Extents(
         {0: kit.whole(rows * call["params.columns"], width)},
-        {0: kit.whole(found, width), 1: kit.whole(found, call["params.index_bytes"])},
+        {0: kit.whole(kept, width), 1: kit.whole(kept, call["params.index_bytes"])},
     )
 
 
@@ -130,8 +130,8 @@ def _read_onnx(node: kit.OnnxNode) -> None:
     smallest = not node.attribute("largest", 1)
     q = None if node.plain else node.quantisation(0)
     dtype = node.plain_dtype(0) if node.plain else kit.DType.INT8
-    found, given = TopK(k, smallest, kit.DType.INT64), [node.operand(0, axes)]
-    node.emit("top_k", found, given, q, axes, dtype=dtype, indices=kit.DType.INT64)
+    attributes, given = TopK(k, smallest, kit.DType.INT64), [node.operand(0, axes)]
+    node.emit("top_k", attributes, given, q, axes, dtype=dtype, indices=kit.DType.INT64)
 
 
 SPEC = kit.Form(

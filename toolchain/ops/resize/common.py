@@ -87,8 +87,8 @@ def within(op: kit.AnyOperator, axis: int) -> Within:
     """
     x, y, attributes = op.x, op.y, op.attributes
     assert isinstance(attributes, Resized)
-    own = attributes.rows if axis == 1 else attributes.columns
-    return own or Within(x.shape[axis], y.shape[axis])
+    place = attributes.rows if axis == 1 else attributes.columns
+    return place or Within(x.shape[axis], y.shape[axis])
 
 
 def resize_axes(
@@ -104,10 +104,10 @@ def resize_axes(
 
         def block(part: kit.Part) -> kit.Attributes:
             begin, first = place.begin + part.begin, place.first + max(reach.first(part.begin), 0)
-            own = replace(place, begin=begin, first=first)
+            moved = replace(place, begin=begin, first=first)
             if axis == 1:
-                return replace(op.attributes, height=part.length, rows=own)
-            return replace(op.attributes, width=part.length, columns=own)
+                return replace(op.attributes, height=part.length, rows=moved)
+            return replace(op.attributes, width=part.length, columns=moved)
 
         return kit.Axis(axis, (reach,), block)
 

@@ -38,11 +38,11 @@ def extents_by_tables(touched: kit.Touched) -> kit.Extents:
     used = (constants[name][: indices * size] for name, size in sizes.items())
     rows, columns = ((int(table.min()), int(table.max())) for table in used)
     pixel_bytes = call["params.channels"] if weighed else call["params.pixel_bytes"]
-    found = _resized(call, pixel_bytes, rows, columns)
+    pixels = _resized(call, pixel_bytes, rows, columns)
     read = {name: 2 * indices * size for name, size in sizes.items()}
     if weighed:
         read |= {"row_weights": 8 * sizes["rows"], "column_weights": 8 * sizes["columns"]}
-    return kit.Extents(found.inputs, found.outputs, read)
+    return kit.Extents(pixels.inputs, pixels.outputs, read)
 
 
 def extents_in_fixed_point(touched: kit.Touched, element_bytes: int) -> kit.Extents:
@@ -50,7 +50,7 @@ def extents_in_fixed_point(touched: kit.Touched, element_bytes: int) -> kit.Exte
     call = touched.call
     pixel_bytes = call["params.channels"] * element_bytes
     rows, columns = call["params.input_height"] - 1, call["params.input_width"] - 1
-    found = _resized(call, pixel_bytes, (0, rows), (0, columns))
+    pixels = _resized(call, pixel_bytes, (0, rows), (0, columns))
     largest = max(
         abs(call[f"params.{name}.start"]) + size * abs(call[f"params.{name}.step"]) + _FRACTION
         for name, size in (
@@ -58,7 +58,7 @@ def extents_in_fixed_point(touched: kit.Touched, element_bytes: int) -> kit.Exte
             ("columns", call["params.output_width"]),
         )
     )
-    return kit.Extents(found.inputs, found.outputs, largest=largest)
+    return kit.Extents(pixels.inputs, pixels.outputs, largest=largest)
 
 
 def extents_in_float(touched: kit.Touched, element_bytes: int) -> kit.Extents:

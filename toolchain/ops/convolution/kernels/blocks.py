@@ -67,17 +67,17 @@ def _pack_pairs(
     """The code of a channel that fills up a pair says that the pair has no fast form."""
     wide = with_window_sums(filters, weight_zero_point(op.input(kit.WEIGHTS)))
     parts = []
-    for own in _groups(len(filters), groups):
+    for group in _groups(len(filters), groups):
         parts.append(
             packing.joined(
                 [
-                    packing.by_blocks(ending.bias[own], 2),
-                    packing.pair_words(wide[own]),
-                    packing.by_blocks(ending.multiplier[own], 2),
+                    packing.by_blocks(ending.bias[group], 2),
+                    packing.pair_words(wide[group]),
+                    packing.by_blocks(ending.multiplier[group], 2),
                     packing.as_words(
-                        packing.by_blocks(ending.code[own], 2, fill=-packing.SHIFT_BIAS)
+                        packing.by_blocks(ending.code[group], 2, fill=-packing.SHIFT_BIAS)
                     ),
-                    packing.by_blocks(ending.rounding[own], 2),
+                    packing.by_blocks(ending.rounding[group], 2),
                 ]
             )
         )
@@ -137,8 +137,8 @@ def _pack_fours(
 ) -> kit.Int32:
     whole_blocks = len(filters) // groups // 4
     parts = []
-    for own in _groups(len(filters), groups):
-        bias, code = packing.by_blocks(ending.bias[own], 4), ending.code[own]
+    for group in _groups(len(filters), groups):
+        bias, code = packing.by_blocks(ending.bias[group], 4), ending.code[group]
         whole = np.arange(len(bias)) < whole_blocks
         once = packing.by_blocks(code >= packing.SHIFT_ONCE, 4, fill=1).all(axis=1)
         quick = whole & (packing.by_blocks(code, 4).min(axis=1) >= 0) & (not kit.is_narrow(op))
@@ -147,10 +147,10 @@ def _pack_fours(
             packing.joined(
                 [
                     bias[:, ::2],
-                    packing.nibble_turns(filters[own], 4),
+                    packing.nibble_turns(filters[group], 4),
                     bias[:, 1::2],
-                    packing.by_blocks(ending.multiplier[own], 4),
-                    packing.by_blocks(ending.rounding[own], 4),
+                    packing.by_blocks(ending.multiplier[group], 4),
+                    packing.by_blocks(ending.rounding[group], 4),
                     packing.as_words(
                         packing.by_blocks((code % packing.SHIFT_ONCE).astype(np.uint8), 4)
                     ),
@@ -245,12 +245,12 @@ def blocked_kernel(
     groups, scales = x.shape[3] // depth, parts.scaled(op, filters.reshape(len(filters), -1))
 
     def packed() -> kit.Int32:
-        found, zero_point = scales(), weight_zero_point(weights)
+        scaling, zero_point = scales(), weight_zero_point(weights)
         clamp = kit.clamp_range(op.attributes.activation, y)
         ending = endings.block_endings(
-            found, y.q.zero_point, clamp, zero_point, groups, width.lanes
+            scaling, y.q.zero_point, clamp, zero_point, groups, width.lanes
         )
-        return width.pack(op, found.filters, ending, groups)
+        return width.pack(op, scaling.filters, ending, groups)
 
     constants = (parts.parameters(op, function, packed, width.filters),)
 

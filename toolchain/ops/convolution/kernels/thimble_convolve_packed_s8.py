@@ -60,10 +60,10 @@ def _packed(scales: packing.Scaling) -> kit.Int32:
     codes = packing.as_words(packing.by_blocks(scales.code, 4))
     filters = packing.filled_up(scales.filters, 0, 4).reshape(-1, 4, scales.filters.shape[1])
     parts = []
-    for block, own in enumerate(filters.astype(np.int8)):
-        ends = runs_of(own)
+    for block, taps in enumerate(filters.astype(np.int8)):
+        ends = runs_of(taps)
         parts += [biases[block], multipliers[block], codes[block]]
-        words = packing.as_words(np.ascontiguousarray(own.T))[:, 0]
+        words = packing.as_words(np.ascontiguousarray(taps.T))[:, 0]
         for begin, end in zip((0, *ends), ends, strict=False):
             parts += [words[begin : begin + 1], [end - begin - 1], words[begin + 1 : end]]
     return np.concatenate(parts).astype(np.int32)

@@ -250,11 +250,11 @@ def together(tiles: int, most: int) -> list[int]:
     """How many tiles are computed together, in turn, as `thimble_winograd_together` says; the last
     one is taken again where one is left.
     """
-    found = []
+    counts = []
     while tiles > 0:
-        found.append(2 if most == 2 or tiles == 4 or tiles < 3 else 3)
-        tiles -= found[-1]
-    return found
+        counts.append(2 if most == 2 or tiles == 4 or tiles < 3 else 3)
+        tiles -= counts[-1]
+    return counts
 
 
 def _inside(form: Form, size: int, outputs: int, pad: int) -> int:

@@ -60,9 +60,9 @@ def known_filters(weights: kit.Tensor) -> NDArray[np.int8] | None:
 
 def filters_of(op: kit.AnyOperator) -> NDArray[np.int8]:
     """The filters of a layer where they are known."""
-    found = known_filters(op.input(kit.WEIGHTS))
-    assert found is not None
-    return found
+    filters = known_filters(op.input(kit.WEIGHTS))
+    assert filters is not None
+    return filters
 
 
 def dense_scaling(op: kit.AnyOperator, activation: kit.Activation) -> packing.Scaling:

@@ -33,9 +33,11 @@ def kernel(op: kit.Operator[BatchMatMul]) -> kit.Kernel:
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
-    found = products.extents_of_product(touched, "shape", 1, 4, products.column_bytes(touched.call))
+    extents = products.extents_of_product(
+        touched, "shape", 1, 4, products.column_bytes(touched.call)
+    )
     if not touched.has(SUMS):
-        return found
+        return extents
     return kit.Extents(
-        {**found.inputs, SUMS: found.outputs[0]}, found.outputs, scratch=found.scratch
+        {**extents.inputs, SUMS: extents.outputs[0]}, extents.outputs, scratch=extents.scratch
     )
