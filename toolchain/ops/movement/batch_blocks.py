@@ -7,6 +7,7 @@ comes back (BATCH_TO_SPACE_ND); b is counted row-major, `begin` is padding or cr
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,15 +83,41 @@ def spread_copies(
     return tuple(copies)
 
 
-def read_blocks(node: kit.TfliteNode) -> kit.ReadOp:
+def blocks_form(
+    kind: str,
+    builtin: str,
+    options_type: str,
+    *,
+    infer: Callable[[kit.Operator[BatchBlocks]], tuple[kit.TensorType, ...]],
+    reference: Callable[[kit.Operator[BatchBlocks], Sequence[kit.Array]], tuple[kit.Array, ...]],
+    select: kit.Select,
+    gather: bool,
+) -> kit.Form[BatchBlocks]:
+    """The form of `kind`, TFLite's `builtin`. `gather`: from the spread images to the whole one."""
+    return kit.Form(
+        quantised=kit.ALIKE,
+        kind=kind,
+        attributes=BatchBlocks,
+        infer=infer,
+        reference=reference,
+        select=select,
+        sample=lambda rng: _sample(rng, kind, gather),
+        tflite=kit.TfliteBinding((builtin,), _read, lambda op: _write(op, builtin, options_type)),
+        types=frozenset(
+            {kit.DType.INT8, kit.DType.INT16, kit.DType.INT32, kit.DType.INT64, kit.DType.FLOAT32}
+        ),
+        limits="any type but bool; constant operands; becomes a dilation where that is exact",
+    )
+
+
+def _read(node: kit.TfliteNode) -> kit.ReadOp:
     """The attributes of a TFLite operator with constant blocks and ends."""
     block = tuple(int(v) for v in node.constant(1).reshape(-1))
     ends = tuple((int(a), int(b)) for a, b in node.constant(2).reshape(-1, 2))
     return kit.ReadOp(BatchBlocks(block, ends), (0,))
 
 
-def write_blocks(op: kit.Operator[BatchBlocks], builtin: str, options_type: str) -> kit.WrittenOp:
-    """The TFLite operator `builtin`, the inverse of `read_blocks`."""
+def _write(op: kit.Operator[BatchBlocks], builtin: str, options_type: str) -> kit.WrittenOp:
     attributes = op.attributes
     constants = (
         kit.int32_constant("block", attributes.block),
@@ -99,11 +126,20 @@ def write_blocks(op: kit.Operator[BatchBlocks], builtin: str, options_type: str)
     return kit.WrittenOp(builtin, options_type, {}, constants, version=2)
 
 
-def random_ends(rng: np.random.Generator, count: int) -> tuple[tuple[int, int], ...]:
-    if rng.random() < 0.4:
-        return ((0, 0),) * count
-    return tuple((int(a), int(b)) for a, b in rng.integers(0, 4, (count, 2)))
-
-
-def random_block(rng: np.random.Generator) -> tuple[int, ...]:
-    return tuple(int(b) for b in rng.integers(1, 4, int(rng.integers(1, 3))))
+def _sample(rng: np.random.Generator, kind: str, gather: bool) -> kit.Graph:
+    block = tuple(int(b) for b in rng.integers(1, 4, int(rng.integers(1, 3))))
+    dtype, quantisation = kit.sample_type(rng)
+    ends = ((0, 0),) * len(block)
+    if rng.random() >= 0.4:
+        ends = tuple((int(a), int(b)) for a, b in rng.integers(0, 4, (len(block), 2)))
+    spread, sizes = [], []
+    for side, (before, after) in zip(block, ends, strict=True):
+        spread.append(-(-(before + after + 1) // side) + int(rng.integers(0, 4)))
+        sizes.append(spread[-1] * side - before - after)
+    batches, channels = int(rng.integers(1, 4)), int(rng.integers(1, 9))
+    image = (batches, *sizes, channels)
+    images = (batches * int(np.prod(block)), *spread, channels)
+    shapes = (images, image) if gather else (image, images)
+    x, y = (kit.Tensor(*given, dtype, quantisation) for given in zip("xy", shapes, strict=True))
+    op = kit.Op(kind, "gather" if gather else "spread", ("x",), ("y",), BatchBlocks(block, ends))
+    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])

@@ -12,12 +12,9 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.movement.batch_blocks import (
     BatchBlocks,
+    blocks_form,
     check_blocks,
-    random_block,
-    random_ends,
-    read_blocks,
     spread_copies,
-    write_blocks,
 )
 from toolchain.ops.movement.kernels import copies_kernel
 
@@ -54,36 +51,12 @@ def _select(op: kit.Operator[BatchBlocks], core: kit.Core) -> kit.Kernel:
     return copies_kernel(op, copies)
 
 
-def _sample(rng: np.random.Generator) -> kit.Graph:
-    block, (dtype, quantisation) = random_block(rng), kit.sample_type(rng)
-    ends = random_ends(rng, len(block))
-    spread, sizes = [], []
-    for side, (before, after) in zip(block, ends, strict=True):
-        spread.append(-(-(before + after + 1) // side) + int(rng.integers(0, 4)))
-        sizes.append(spread[-1] * side - before - after)
-    batches, channels = int(rng.integers(1, 4)), int(rng.integers(1, 9))
-    x_shape = (batches * int(np.prod(block)), *spread, channels)
-    x = kit.Tensor("x", x_shape, dtype, quantisation)
-    y = kit.Tensor("y", (batches, *sizes, channels), dtype, quantisation)
-    op = kit.Op("batch_to_space", "gather", ("x",), ("y",), BatchBlocks(block, ends))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
-
-
-SPEC = kit.Form(
-    quantised=kit.ALIKE,
-    kind="batch_to_space",
-    attributes=BatchBlocks,
+SPEC = blocks_form(
+    "batch_to_space",
+    "BATCH_TO_SPACE_ND",
+    "BatchToSpaceNDOptions",
     infer=_infer,
     reference=_reference,
     select=_select,
-    sample=_sample,
-    tflite=kit.TfliteBinding(
-        ("BATCH_TO_SPACE_ND",),
-        read_blocks,
-        lambda op: write_blocks(op, "BATCH_TO_SPACE_ND", "BatchToSpaceNDOptions"),
-    ),
-    types=frozenset(
-        {kit.DType.INT8, kit.DType.INT16, kit.DType.INT32, kit.DType.INT64, kit.DType.FLOAT32}
-    ),
-    limits="any type but bool; constant operands; becomes a dilation where that is exact",
+    gather=True,
 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.movement.copies import StridedCopy, image_pitch
-from toolchain.ops.movement.joining import Parts, gather_copies, parts_along
+from toolchain.ops.movement.joining import Parts, gather_copies, part_aliases, parts_along
 from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.readers.onnx import resolve_axes
 
@@ -62,27 +62,20 @@ def _select(op: kit.Operator[Concat], core: kit.Core) -> kit.Kernel:
 
 
 def _aliases(op: kit.Operator[Concat]) -> tuple[kit.Alias, ...]:
-    parts, y = _parts(op), op.y
-    if not parts.contiguous:
-        return ()
-    unit = parts.inner * y.dtype.size_bytes
-    return tuple(
-        kit.Alias(x.name, y.name, offset * unit)
-        for x, offset in zip(op.each, parts.offsets, strict=True)
-    )
+    return part_aliases(_parts(op), op.y, op.each)
 
 
 def _strided_views(op: kit.Operator[Concat]) -> tuple[kit.StridedView, ...]:
     """Views of blocks alone, which are written one by one to the image that they belong to."""
     if not op.is_block or len(set(op.inputs)) < len(op.inputs):
         return ()
-    found = []
+    views = []
     for copy in _copies(op):
         view = op.input(copy.source)
         pitch = image_pitch(view, copy.run_bytes, copy.loops, source=False)
         if pitch:
-            found.append(kit.StridedView(view.name, op.y.name, copy.target_offset, pitch))
-    return tuple(found) if len(found) == len(op.inputs) else ()
+            views.append(kit.StridedView(view.name, op.y.name, copy.target_offset, pitch))
+    return tuple(views) if len(views) == len(op.inputs) else ()
 
 
 def _axes(op: kit.Operator[Concat]) -> tuple[kit.Axis, ...]:

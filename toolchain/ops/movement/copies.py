@@ -112,8 +112,8 @@ def image_pitch(image: kit.Tensor, run_bytes: int, loops: Sequence[Loop], *, sou
         return 0
     _, height, width, channels = image.shape
     line = width * channels * image.dtype.size_bytes
-    own, pitch = loops[0].target_stride, loops[0].source_stride
+    narrow, pitch = loops[0].target_stride, loops[0].source_stride
     if not source:
-        own, pitch = pitch, own
-    dense = loops[0].count == height and own == run_bytes == line
+        narrow, pitch = pitch, narrow
+    dense = loops[0].count == height and narrow == run_bytes == line
     return pitch if dense and pitch > line else 0

@@ -194,9 +194,9 @@ def index_limits(graph: kit.Graph) -> Mapping[str, int]:
                 count = _choices(kit.operator_of(op, graph))
                 limits[name] = min(count, limits.get(name, count))
         elif all(graph.tensors[name].dtype in _INDICES for name in op.outputs):
-            found = {origin for name in op.inputs for origin in origins.get(name, ())}
-            if found:
-                origins.update(dict.fromkeys(op.outputs, found))
+            read = {origin for name in op.inputs for origin in origins.get(name, ())}
+            if read:
+                origins.update(dict.fromkeys(op.outputs, read))
     return limits
 
 

@@ -45,8 +45,8 @@ def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Ar
 def _positions(coordinates: kit.Array, sizes: Sequence[int]) -> NDArray[np.int32]:
     """Each row of coordinates as one index into the first axes, row-major."""
     strides = [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
-    found: NDArray[np.int32] = (coordinates.astype(np.int64) @ strides).astype(np.int32)
-    return found
+    positions: NDArray[np.int32] = (coordinates.astype(np.int64) @ strides).astype(np.int32)
+    return positions
 
 
 def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:

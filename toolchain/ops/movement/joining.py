@@ -35,6 +35,19 @@ def parts_along(whole: kit.Tensor, axis: int, lengths: Sequence[int]) -> Parts:
     return Parts(math.prod(whole.shape[:axis]), math.prod(whole.shape[axis + 1 :]), tuple(lengths))
 
 
+def part_aliases(
+    parts: Parts, whole: kit.Tensor, tensors: Sequence[kit.Tensor]
+) -> tuple[kit.Alias, ...]:
+    """The tensors that are parts of `whole`, as views of it where each is one run."""
+    if not parts.contiguous:
+        return ()
+    unit = parts.inner * whole.dtype.size_bytes
+    return tuple(
+        kit.Alias(tensor.name, whole.name, offset * unit)
+        for tensor, offset in zip(tensors, parts.offsets, strict=True)
+    )
+
+
 def gather_copies(parts: Parts, element_bytes: int) -> tuple[StridedCopy, ...]:
     """The copies of each dense input to its part of the output."""
     total = sum(parts.lengths) * parts.inner

@@ -119,8 +119,8 @@ def _runs(call: kit.Call, end: kit.Input | kit.Output, pointer: kit.Pointer) -> 
 
 def strided_loops(call: kit.Call, path: str, strides: str) -> Iterator[tuple[int, int]]:
     """Count and stride of each `thimble_copy_loop` in the array at `path` of a call's arguments."""
-    found = call.find(path)
-    for level in range(len(found.values) if isinstance(found, kit.Items) else 0):
+    loops = call.find(path)
+    for level in range(len(loops.values) if isinstance(loops, kit.Items) else 0):
         yield call[f"{path}.{level}.count"], call[f"{path}.{level}.{strides}"]
 
 

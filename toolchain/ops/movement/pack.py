@@ -12,7 +12,7 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.movement.copies import StridedCopy
-from toolchain.ops.movement.joining import Parts, gather_copies, parts_along
+from toolchain.ops.movement.joining import Parts, gather_copies, part_aliases, parts_along
 from toolchain.ops.movement.kernels import copies_kernel
 
 
@@ -65,11 +65,7 @@ def _select(op: kit.Operator[Pack], core: kit.Core) -> kit.Kernel:
 
 
 def _aliases(op: kit.Operator[Pack]) -> tuple[kit.Alias, ...]:
-    parts, y = _parts(op), op.y
-    if not parts.contiguous:
-        return ()
-    unit = parts.inner * y.dtype.size_bytes
-    return tuple(kit.Alias(x.name, y.name, index * unit) for index, x in enumerate(op.each))
+    return part_aliases(_parts(op), op.y, op.each)
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:

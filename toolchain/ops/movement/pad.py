@@ -203,9 +203,9 @@ def _read_onnx(node: kit.OnnxNode) -> None:
     else:
         stored, exact = _stored_real(value, q)
         if not exact:  # what follows may hold it: requantising before or after is the same
-            own, q = q, node.output_quantisation(q)
+            given, q = q, node.output_quantisation(q)
             stored, _ = _stored_real(value, q)
-            if q is own and abs((stored - q.zero_point) * q.scale - value) > q.scale:
+            if q is given and abs((stored - q.zero_point) * q.scale - value) > q.scale:
                 raise node.unsupported(
                     f"its value {value:g} lies outside of what its input's scale can hold",
                     "quantise its result with a scale that can",

@@ -55,7 +55,7 @@ def _axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
         return kit.Axis(axis, (kit.Reach(other, many, max(many, few), 0, few, few > 1),), block)
 
     pairs = ((axis, other) for axis in range(len(target)) for other in range(len(source)))
-    return tuple(found for axis, other in pairs if (found := along(axis, other)) is not None)
+    return tuple(split for axis, other in pairs if (split := along(axis, other)) is not None)
 
 
 def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:

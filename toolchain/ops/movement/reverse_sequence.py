@@ -25,33 +25,38 @@ class ReverseSequence(kit.Attributes):
 
 def _infer(op: kit.Operator[ReverseSequence]) -> tuple[kit.TensorType, ...]:
     """Raises ValueError for dimensions that there are not, or lengths that do not fit."""
-    x, lengths, own = op.x, op.input(1), op.attributes
+    x, lengths, attributes = op.x, op.input(1), op.attributes
     rank = len(x.shape)
-    if own.sequence == own.batch or not {own.sequence, own.batch} <= set(range(rank)):
-        raise ValueError(f"dimensions {own.sequence} and {own.batch} of {x}")
-    if lengths.dtype not in _LENGTHS or lengths.shape != (x.shape[own.batch],):
-        raise ValueError(f"{lengths} is no length for each of {x.shape[own.batch]} batches")
+    if attributes.sequence == attributes.batch or not {
+        attributes.sequence,
+        attributes.batch,
+    } <= set(range(rank)):
+        raise ValueError(f"dimensions {attributes.sequence} and {attributes.batch} of {x}")
+    if lengths.dtype not in _LENGTHS or lengths.shape != (x.shape[attributes.batch],):
+        raise ValueError(f"{lengths} is no length for each of {x.shape[attributes.batch]} batches")
     data = lengths.constant
     known = np.zeros(0, np.int64) if data is None else data.astype(np.int64)
-    if not ((known >= 0) & (known <= x.shape[own.sequence])).all():
-        raise ValueError(f"lengths outside of 0 to {x.shape[own.sequence]}")
+    if not ((known >= 0) & (known <= x.shape[attributes.sequence])).all():
+        raise ValueError(f"lengths outside of 0 to {x.shape[attributes.sequence]}")
     return (kit.TensorType(x.shape, x.dtype),)
 
 
 def _reference(
     op: kit.Operator[ReverseSequence], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    own = op.attributes
-    rows = np.moveaxis(inputs[0], (own.batch, own.sequence), (0, 1))
+    attributes = op.attributes
+    rows = np.moveaxis(inputs[0], (attributes.batch, attributes.sequence), (0, 1))
     result = rows.copy()
     for target, row, length in zip(result, rows, inputs[1].astype(np.int64), strict=True):
         target[:length] = row[:length][::-1]
-    return (np.ascontiguousarray(np.moveaxis(result, (0, 1), (own.batch, own.sequence))),)
+    return (
+        np.ascontiguousarray(np.moveaxis(result, (0, 1), (attributes.batch, attributes.sequence))),
+    )
 
 
 def _select(op: kit.Operator[ReverseSequence], core: kit.Core) -> kit.Kernel:
-    x, own = op.x, op.attributes
-    first, second = sorted((own.sequence, own.batch))
+    x, attributes = op.x, op.attributes
+    first, second = sorted((attributes.sequence, attributes.batch))
     params = kit.Struct(
         "thimble_reverse_sequence_params",
         {
@@ -61,7 +66,7 @@ def _select(op: kit.Operator[ReverseSequence], core: kit.Core) -> kit.Kernel:
             "second": x.shape[second],
             "run_bytes": math.prod(x.shape[second + 1 :]) * x.dtype.size_bytes,
             "length_bytes": op.input(1).dtype.size_bytes,
-            "batch_first": int(own.batch == first),
+            "batch_first": int(attributes.batch == first),
         },
     )
     given: dict[str, kit.Argument] = {
@@ -94,11 +99,11 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 def _axes(op: kit.Operator[ReverseSequence]) -> tuple[kit.Axis, ...]:
     """All but the one that is reversed; a block of batches takes their lengths."""
-    own = op.attributes
+    attributes = op.attributes
     return tuple(
-        kit.Axis(axis, (kit.Reach(axis), kit.Reach(0) if axis == own.batch else None))
+        kit.Axis(axis, (kit.Reach(axis), kit.Reach(0) if axis == attributes.batch else None))
         for axis in range(len(op.x.shape))
-        if axis != own.sequence
+        if axis != attributes.sequence
     )
 
 
@@ -108,8 +113,8 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 
 def _write(op: kit.Operator[ReverseSequence]) -> kit.WrittenOp:
-    own = op.attributes
-    options = {"seqDim": own.sequence, "batchDim": own.batch}
+    attributes = op.attributes
+    options = {"seqDim": attributes.sequence, "batchDim": attributes.batch}
     return kit.WrittenOp("REVERSE_SEQUENCE", "ReverseSequenceOptions", options)
 
 

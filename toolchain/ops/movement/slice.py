@@ -271,14 +271,14 @@ def _slices(node: kit.OnnxNode, rank: int) -> list[tuple[int, int, int, int]]:
     starts, ends = node.integers(1), node.integers(2)
     axes = node.integers(3) if node.has(3) else tuple(range(len(starts)))
     steps = node.integers(4) if node.has(4) else (1,) * len(starts)
-    found = []
+    slices = []
     numbered = resolve_axes(node, axes, rank)
     for axis, start, end, step in zip(numbered, starts, ends, steps, strict=True):
         indices = range(node.shape(0)[axis])[slice(start, end, step)]
         if not indices:
             raise node.unsupported(f"nothing is left of dimension {axis}")
-        found.append((axis, indices[0], len(indices), step))
-    return found
+        slices.append((axis, indices[0], len(indices), step))
+    return slices
 
 
 SPEC = kit.Form(

@@ -13,12 +13,9 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.movement.batch_blocks import (
     BatchBlocks,
+    blocks_form,
     check_blocks,
-    random_block,
-    random_ends,
-    read_blocks,
     spread_copies,
-    write_blocks,
 )
 from toolchain.ops.movement.kernels import copies_kernel
 
@@ -60,39 +57,12 @@ def _select(op: kit.Operator[BatchBlocks], core: kit.Core) -> kit.Kernel:
     return copies_kernel(op, copies, _fill(op))
 
 
-def _sample(rng: np.random.Generator) -> kit.Graph:
-    block, (dtype, quantisation) = random_block(rng), kit.sample_type(rng)
-    ends = random_ends(rng, len(block))
-    sizes = []
-    for side, (before, after) in zip(block, ends, strict=True):
-        least = -(-(before + after + 1) // side)
-        sizes.append(side * int(rng.integers(least, least + 4)) - before - after)
-    batches, channels = int(rng.integers(1, 4)), int(rng.integers(1, 9))
-    spread = [
-        (size + sum(pair)) // side for size, pair, side in zip(sizes, ends, block, strict=True)
-    ]
-    x = kit.Tensor("x", (batches, *sizes, channels), dtype, quantisation)
-    y_shape = (batches * int(np.prod(block)), *spread, channels)
-    y = kit.Tensor("y", y_shape, dtype, quantisation)
-    op = kit.Op("space_to_batch", "spread", ("x",), ("y",), BatchBlocks(block, ends))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
-
-
-SPEC = kit.Form(
-    quantised=kit.ALIKE,
-    kind="space_to_batch",
-    attributes=BatchBlocks,
+SPEC = blocks_form(
+    "space_to_batch",
+    "SPACE_TO_BATCH_ND",
+    "SpaceToBatchNDOptions",
     infer=_infer,
     reference=_reference,
     select=_select,
-    sample=_sample,
-    tflite=kit.TfliteBinding(
-        ("SPACE_TO_BATCH_ND",),
-        read_blocks,
-        lambda op: write_blocks(op, "SPACE_TO_BATCH_ND", "SpaceToBatchNDOptions"),
-    ),
-    types=frozenset(
-        {kit.DType.INT8, kit.DType.INT16, kit.DType.INT32, kit.DType.INT64, kit.DType.FLOAT32}
-    ),
-    limits="any type but bool; constant operands; becomes a dilation where that is exact",
+    gather=False,
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.movement.copies import StridedCopy
-from toolchain.ops.movement.joining import Parts, parts_along, scatter_copies
+from toolchain.ops.movement.joining import Parts, part_aliases, parts_along, scatter_copies
 from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.readers.onnx import resolve_axes
 
@@ -59,14 +59,7 @@ def _select(op: kit.Operator[Split], core: kit.Core) -> kit.Kernel:
 
 
 def _aliases(op: kit.Operator[Split]) -> tuple[kit.Alias, ...]:
-    parts, x = _parts(op), op.x
-    if not parts.contiguous:
-        return ()
-    unit = parts.inner * x.dtype.size_bytes
-    return tuple(
-        kit.Alias(y.name, x.name, offset * unit)
-        for y, offset in zip(op.outputs, parts.offsets, strict=True)
-    )
+    return part_aliases(_parts(op), op.x, op.outputs)
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:

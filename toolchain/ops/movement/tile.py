@@ -55,7 +55,7 @@ def _copies(op: kit.Operator[Tile]) -> tuple[StridedCopy, ...]:
     """Each axis is two: the repeats, which read the same again, and the input's own."""
     x, padded, repeats = op.x, _padded(op), _repeats(op)
     block = [size for pair in zip(repeats, padded, strict=True) for size in pair]
-    reads = [step for own in row_major(padded) for step in (0, own)]
+    reads = [step for stride in row_major(padded) for step in (0, stride)]
     writes = row_major(block)
     loops = sum(size > 1 for size in block)
     peeled = max(loops - MAX_LOOPS, 0)  # as copies of their own, one for each turn

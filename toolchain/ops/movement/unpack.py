@@ -12,7 +12,7 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.movement.copies import StridedCopy
-from toolchain.ops.movement.joining import Parts, parts_along, scatter_copies
+from toolchain.ops.movement.joining import Parts, part_aliases, parts_along, scatter_copies
 from toolchain.ops.movement.kernels import copies_kernel
 
 
@@ -52,11 +52,7 @@ def _select(op: kit.Operator[Unpack], core: kit.Core) -> kit.Kernel:
 
 
 def _aliases(op: kit.Operator[Unpack]) -> tuple[kit.Alias, ...]:
-    parts, x = _parts(op), op.x
-    if not parts.contiguous:
-        return ()
-    unit = parts.inner * x.dtype.size_bytes
-    return tuple(kit.Alias(y.name, x.name, index * unit) for index, y in enumerate(op.outputs))
+    return part_aliases(_parts(op), op.x, op.outputs)
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:

@@ -7,19 +7,12 @@ TFLite AVERAGE_POOL_2D: of int8 and int16 `reference_integer_ops::AveragePool`, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.pooling.common import (
-    Pool2D,
-    infer_pool,
-    pool_axes,
-    read_pool,
-    sample_pool,
-    windows,
-    write_pool,
-)
+from toolchain.ops.pooling.common import Pool2D, pool_form, windows
 from toolchain.ops.pooling.kernels import thimble_average_pool_f32, thimble_average_pool_s8
 from toolchain.ops.pooling.kernels.cmsis_nn import arm_avgpool_s8, arm_avgpool_s16
 from toolchain.ops.readers.float32 import clamped, float32_form
@@ -106,21 +99,16 @@ def _reductions(op: kit.Operator[Pool2D]) -> tuple[kit.Reduction, ...]:
     )
 
 
-_INT8 = kit.Form(
-    kind="average_pool2d",
-    attributes=Pool2D,
-    infer=infer_pool,
-    reference=_reference,
-    select=kit.Choice(_select, _cmsis_nn, _own),
-    sample=lambda rng: sample_pool(rng, "average_pool2d"),
-    tflite=kit.TfliteBinding(
-        ("AVERAGE_POOL_2D",), read_pool, lambda op: write_pool(op, "AVERAGE_POOL_2D")
+_INT8 = replace(
+    pool_form(
+        "average_pool2d",
+        "AVERAGE_POOL_2D",
+        reference=_reference,
+        select=kit.Choice(_select, _cmsis_nn, _own),
+        onnx=kit.OnnxBinding(("AveragePool",), read_average_pool),
+        limits="int8, NHWC; padding is not counted",
     ),
-    axes=pool_axes,
     reductions=_reductions,
-    onnx=kit.OnnxBinding(("AveragePool",), read_average_pool),
-    dtype=kit.DType.INT8,
-    limits="int8, NHWC; padding is not counted",
 )
 _INT16 = int16_form(_INT8, "int16, NHWC; padding is not counted", _select_int16)
 _FLOAT32 = float32_form(_INT8, "float32, NHWC", _float_reference, _select_float32)

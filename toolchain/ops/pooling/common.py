@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -175,3 +175,28 @@ def sample_pool(rng: np.random.Generator, kind: str) -> kit.Graph:
     shape = infer_pool(kit.operator_of(op, hollowed))[0].shape
     y = kit.Tensor("y", shape, kit.DType.INT8, quantisation)
     return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+def pool_form(
+    kind: str,
+    builtin: str,
+    *,
+    reference: Callable[[kit.Operator[Pool2D], Sequence[kit.Array]], tuple[kit.Array, ...]],
+    select: kit.Select,
+    onnx: kit.OnnxBinding | None = None,
+    limits: str = "int8, NHWC",
+) -> kit.Form[Pool2D]:
+    """The int8 form of `kind`, TFLite's `builtin`."""
+    return kit.Form(
+        kind=kind,
+        attributes=Pool2D,
+        infer=infer_pool,
+        reference=reference,
+        select=select,
+        sample=lambda rng: sample_pool(rng, kind),
+        tflite=kit.TfliteBinding((builtin,), read_pool, lambda op: write_pool(op, builtin)),
+        axes=pool_axes,
+        onnx=onnx,
+        dtype=kit.DType.INT8,
+        limits=limits,
+    )

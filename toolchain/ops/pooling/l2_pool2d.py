@@ -8,17 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.pooling.common import (
-    Pool2D,
-    infer_pool,
-    pool_axes,
-    read_pool,
-    sample_pool,
-    windows,
-    write_pool,
-)
+from toolchain.ops.pooling.common import Pool2D, pool_form, read_pool, windows, write_pool
 from toolchain.ops.pooling.kernels import thimble_l2_pool_f32
-from toolchain.ops.readers.float32 import clamped, float32_sample
+from toolchain.ops.readers.float32 import clamped, float32_form
 
 
 def _reference(op: kit.Operator[Pool2D], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
@@ -42,19 +34,8 @@ def _write(op: kit.Operator[Pool2D]) -> kit.WrittenOp:
     return replace(write_pool(op, "L2_POOL_2D"), version=1)
 
 
-def _sample(rng: np.random.Generator) -> kit.Graph:
-    return float32_sample(lambda source: sample_pool(source, "l2_pool2d"), "l2_pool2d")(rng)
-
-
-SPEC = kit.Form(
-    kind="l2_pool2d",
-    attributes=Pool2D,
-    infer=infer_pool,
-    reference=_reference,
-    select=_select,
-    sample=_sample,
+_FORM = pool_form("l2_pool2d", "L2_POOL_2D", reference=_reference, select=_select)
+SPEC = replace(
+    float32_form(_FORM, "float32, NHWC; padding is not counted", _reference, _select),
     tflite=kit.TfliteBinding(("L2_POOL_2D",), read_pool, _write),
-    axes=pool_axes,
-    dtype=kit.DType.FLOAT32,
-    limits="float32, NHWC; padding is not counted",
 )

@@ -11,15 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.pooling.common import (
-    Pool2D,
-    infer_pool,
-    pool_axes,
-    read_pool,
-    sample_pool,
-    windows,
-    write_pool,
-)
+from toolchain.ops.pooling.common import Pool2D, pool_form, windows
 from toolchain.ops.pooling.kernels import thimble_max_pool_f32, thimble_max_pool_s8
 from toolchain.ops.pooling.kernels.cmsis_nn import arm_max_pool_s8, arm_max_pool_s16
 from toolchain.ops.readers.float32 import clamped, extreme, float32_form
@@ -70,18 +62,12 @@ def _select_float32(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
     return thimble_max_pool_f32.kernel(op)
 
 
-_INT8 = kit.Form(
-    kind="max_pool2d",
-    attributes=Pool2D,
-    infer=infer_pool,
+_INT8 = pool_form(
+    "max_pool2d",
+    "MAX_POOL_2D",
     reference=_reference,
     select=kit.Choice(_select, _cmsis_nn, _own),
-    sample=lambda rng: sample_pool(rng, "max_pool2d"),
-    tflite=kit.TfliteBinding(("MAX_POOL_2D",), read_pool, lambda op: write_pool(op, "MAX_POOL_2D")),
-    axes=pool_axes,
     onnx=kit.OnnxBinding(("MaxPool", "GlobalMaxPool"), read_max_pool),
-    dtype=kit.DType.INT8,
-    limits="int8, NHWC",
 )
 _INT16 = int16_form(_INT8, "int16, NHWC", _select_int16)
 _FLOAT32 = float32_form(_INT8, "float32, NHWC", _float_reference, _select_float32)

@@ -49,11 +49,11 @@ def check_length(length: int, count: int) -> None:
 
 def check_type(node: kit.TfliteNode) -> None:
     """Raise UnsupportedError where an operator's T is no int16 or float32 of its input."""
-    tensor, own = node.inputs[0], option(node, "T")
+    tensor, code = node.inputs[0], option(node, "T")
     wanted = FLOAT32 if tensor is not None and tensor.dtype is kit.DType.FLOAT32 else INT16
-    if own not in (INT16, FLOAT32):
+    if code not in (INT16, FLOAT32):
         raise node.unsupported("its T is no int16 or float32", "use samples of one of these")
-    if own != wanted:
+    if code != wanted:
         raise node.unsupported("its T is not the type of its tensors", "export the model again")
 
 

@@ -53,32 +53,32 @@ def _is_power_of_two(value: int) -> bool:
 
 
 def _infer(op: kit.Operator[Rfft2d]) -> tuple[kit.TensorType, ...]:
-    x, own = op.x, op.attributes
+    x, attributes = op.x, op.attributes
     if len(x.shape) < 2 or x.dtype is not kit.DType.FLOAT32:
         raise ValueError(f"it transforms float32 images, not {x}")
-    for size, least in ((own.height, 1), (own.width, 2)):
+    for size, least in ((attributes.height, 1), (attributes.width, 2)):
         if not (_is_power_of_two(size) and least <= size <= _LARGEST):
             raise ValueError(
-                f"a transform of {own.height}x{own.width}: sizes are powers of 2 up to {_LARGEST}, "
-                "the width from 2"
+                f"a transform of {attributes.height}x{attributes.width}: sizes are powers of 2 up "
+                f"to {_LARGEST}, the width from 2"
             )
-    if not own.kept or len(set(own.kept)) != len(own.kept):
-        raise ValueError(f"it keeps {[kept.value for kept in own.kept]}")
-    shape = (*x.shape[:-2], own.height, own.width // 2 + 1)
-    return (kit.TensorType(shape, x.dtype),) * len(own.kept)
+    if not attributes.kept or len(set(attributes.kept)) != len(attributes.kept):
+        raise ValueError(f"it keeps {[kept.value for kept in attributes.kept]}")
+    shape = (*x.shape[:-2], attributes.height, attributes.width // 2 + 1)
+    return (kit.TensorType(shape, x.dtype),) * len(attributes.kept)
 
 
 def _reference(op: kit.Operator[Rfft2d], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    own = op.attributes
-    given = inputs[0].astype(np.float32)[..., : own.height, : own.width]
-    padded = np.zeros((*given.shape[:-2], own.height, own.width), np.float32)
+    attributes = op.attributes
+    given = inputs[0].astype(np.float32)[..., : attributes.height, : attributes.width]
+    padded = np.zeros((*given.shape[:-2], attributes.height, attributes.width), np.float32)
     padded[..., : given.shape[-2], : given.shape[-1]] = given
     with np.errstate(all="ignore"):
         numbers = real_transform(padded)
-        if own.height > 1:
-            columns = transform(np.swapaxes(numbers, -3, -2), complex_tables(own.height))
+        if attributes.height > 1:
+            columns = transform(np.swapaxes(numbers, -3, -2), complex_tables(attributes.height))
             numbers = np.swapaxes(columns, -3, -2)
-    return tuple(_part(numbers, kept) for kept in own.kept)
+    return tuple(_part(numbers, kept) for kept in attributes.kept)
 
 
 def _part(numbers: Float32, kept: Kept) -> Float32:
@@ -89,9 +89,9 @@ def _part(numbers: Float32, kept: Kept) -> Float32:
 
 def _macs(op: kit.Operator[Rfft2d]) -> int:
     """Products of real numbers, of passes of radix 4: three of complex numbers for each four."""
-    own, x = op.attributes, op.x
-    row, column = own.width // 2, own.height
-    rows = own.height * (row * max(row.bit_length() - 1, 0) * 3 // 2 + 2 * row)
+    attributes, x = op.attributes, op.x
+    row, column = attributes.width // 2, attributes.height
+    rows = attributes.height * (row * max(row.bit_length() - 1, 0) * 3 // 2 + 2 * row)
     columns = (row + 1) * column * (column.bit_length() - 1) * 3 // 2
     return math.prod(x.shape[:-2]) * (rows + columns)
 
@@ -103,15 +103,15 @@ def _axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
 
 
 def _select(op: kit.Operator[Rfft2d], core: kit.Core) -> kit.Kernel:
-    own, x = op.attributes, op.x
-    rows, constants = real_plan(own.width)
-    columns = complex_tables(own.height)
+    attributes, x = op.attributes, op.x
+    rows, constants = real_plan(attributes.width)
+    columns = complex_tables(attributes.height)
     across: dict[str, kit.Argument] = {
         "length": columns.length,
         "order": kit.NULL,
         "twiddles": kit.NULL,
     }
-    if own.height > 1:
+    if attributes.height > 1:
         across |= {"order": kit.Packed("column_order"), "twiddles": kit.Packed("column_twiddles")}
         constants += (
             kit.constant("column_order", columns.order),
@@ -123,14 +123,16 @@ def _select(op: kit.Operator[Rfft2d], core: kit.Core) -> kit.Kernel:
             "slices": math.prod(x.shape[:-2]),
             "input_h": x.shape[-2],
             "input_w": x.shape[-1],
-            "height": own.height,
-            "width": own.width,
+            "height": attributes.height,
+            "width": attributes.width,
             "rows": rows,
             "columns": kit.Struct("thimble_fourier_f32", across),
         },
     )
     outputs: dict[str, kit.Argument] = {
-        kept.name.lower(): kit.Output(own.kept.index(kept)) if kept in own.kept else kit.NULL
+        kept.name.lower(): kit.Output(attributes.kept.index(kept))
+        if kept in attributes.kept
+        else kit.NULL
         for kept in Kept
     }
     call = kit.Call(
@@ -141,7 +143,7 @@ def _select(op: kit.Operator[Rfft2d], core: kit.Core) -> kit.Kernel:
         (call,),
         _extents,
         constants=constants,
-        scratch_bytes=_scratch_bytes(own.height, own.width),
+        scratch_bytes=_scratch_bytes(attributes.height, attributes.width),
         find_overlaps=lambda: _overlaps(op),
         find_terms=lambda: _terms(op),
     )
@@ -154,11 +156,11 @@ def _scratch_bytes(height: int, width: int) -> int:
 
 def _overlaps(op: kit.Operator[Rfft2d]) -> tuple[kit.SafeOverlap, ...]:
     """An image is read before what is kept of it is written."""
-    x, own = op.x, op.attributes
-    if len(own.kept) > 1:
+    x, attributes = op.x, op.attributes
+    if len(attributes.kept) > 1:
         return ()
     slices = math.prod(x.shape[:-2])
-    more = own.height * (own.width // 2 + 1) - math.prod(x.shape[-2:])
+    more = attributes.height * (attributes.width // 2 + 1) - math.prod(x.shape[-2:])
     return (kit.SafeOverlap(0, lead_bytes=_FLOAT_BYTES * max((slices - 1) * more, 0)),)
 
 
@@ -179,22 +181,22 @@ def _passes(length: int) -> dict[str, float]:
 
 
 def _terms(op: kit.Operator[Rfft2d]) -> dict[str, float]:
-    x, own = op.x, op.attributes
-    slices, numbers = math.prod(x.shape[:-2]), own.width // 2 + 1
-    rows = slices * own.height
-    columns = slices * numbers if own.height > 1 else 0
+    x, attributes = op.x, op.attributes
+    slices, numbers = math.prod(x.shape[:-2]), attributes.width // 2 + 1
+    rows = slices * attributes.height
+    columns = slices * numbers if attributes.height > 1 else 0
     terms: dict[str, float] = {
         "call": 1.0,
         "row": rows,
-        "sample": rows * own.width,
-        "real pair": rows * (own.width // 4),
+        "sample": rows * attributes.width,
+        "real pair": rows * (attributes.width // 4),
         "column": columns,
-        "column number": columns * own.height,
-        "kept": rows * numbers * len(own.kept),
-        "magnitude": rows * numbers * (Kept.MAGNITUDE in own.kept),
+        "column number": columns * attributes.height,
+        "kept": rows * numbers * len(attributes.kept),
+        "magnitude": rows * numbers * (Kept.MAGNITUDE in attributes.kept),
     }
-    across = _passes(own.height)
-    for name, count in _passes(own.width // 2).items():
+    across = _passes(attributes.height)
+    for name, count in _passes(attributes.width // 2).items():
         terms[name] = rows * count + columns * across[name]
     return terms
 
@@ -238,12 +240,12 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 
 def _write(op: kit.Operator[Rfft2d]) -> kit.WrittenOp:
-    own = op.attributes
-    if len(own.kept) > 1:
+    attributes = op.attributes
+    if len(attributes.kept) > 1:
         raise ValueError("TFLite has an operator for each part that is kept")
-    length = kit.int32_constant("fft_length", (own.height, own.width))
+    length = kit.int32_constant("fft_length", (attributes.height, attributes.width))
     transformed = kit.WrittenOp("RFFT2D", "Rfft2dOptions", {}, (length,))
-    return kit.WrittenOp(own.kept[0].value, behind=transformed, between="complex64")
+    return kit.WrittenOp(attributes.kept[0].value, behind=transformed, between="complex64")
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:

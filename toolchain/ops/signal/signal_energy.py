@@ -26,29 +26,31 @@ class SignalEnergy(kit.Attributes):
 
 def _infer(op: kit.Operator[SignalEnergy]) -> tuple[kit.TensorType, ...]:
     count, rest = divmod(vector(op.x, kit.DType.INT16, "spectrum"), 2)
-    own = op.attributes
-    if rest or not 0 <= own.start_index <= own.end_index <= count:
-        raise ValueError(f"numbers {own.start_index} to {own.end_index} of a spectrum of {count}")
+    attributes = op.attributes
+    if rest or not 0 <= attributes.start_index <= attributes.end_index <= count:
+        raise ValueError(
+            f"numbers {attributes.start_index} to {attributes.end_index} of a spectrum of {count}"
+        )
     return (kit.TensorType((count,), kit.DType.UINT32),)
 
 
 def _reference(
     op: kit.Operator[SignalEnergy], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    own = op.attributes
+    attributes = op.attributes
     squares = (inputs[0].astype(np.int64).reshape(-1, 2) ** 2).sum(axis=1)
     energy = np.zeros_like(squares)
-    part = slice(own.start_index, own.end_index)
+    part = slice(attributes.start_index, attributes.end_index)
     energy[part] = squares[part]
     return (energy.astype(np.uint32),)
 
 
 def _select(op: kit.Operator[SignalEnergy], core: kit.Core) -> kit.Kernel:
-    own = op.attributes
+    attributes = op.attributes
     arguments: dict[str, kit.Argument] = {
         "spectrum": kit.Input(0),
-        "first": own.start_index,
-        "end": own.end_index,
+        "first": attributes.start_index,
+        "end": attributes.end_index,
         "count": op.y.elements,
         "energy": kit.Output(0),
     }

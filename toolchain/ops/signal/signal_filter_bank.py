@@ -23,15 +23,17 @@ class SignalFilterBank(kit.Attributes):
 
 
 def _infer(op: kit.Operator[SignalFilterBank]) -> tuple[kit.TensorType, ...]:
-    own = op.attributes
+    attributes = op.attributes
     count = vector(op.x, kit.DType.UINT32, "energies")
     for index in range(_WEIGHTS, _WIDTHS + 1):
         size = vector(op.input(index), kit.DType.INT16, "table")
-        if index >= _STARTS and size != own.num_channels + 1:
-            raise ValueError(f"a table has {size} entries for {own.num_channels} channels and one")
-    if own.num_channels < 1 or own.energies > count:
-        raise ValueError(f"its bands reach {own.energies} of {count} energies")
-    return (kit.TensorType((own.num_channels,), kit.DType.UINT64),)
+        if index >= _STARTS and size != attributes.num_channels + 1:
+            raise ValueError(
+                f"a table has {size} entries for {attributes.num_channels} channels and one"
+            )
+    if attributes.num_channels < 1 or attributes.energies > count:
+        raise ValueError(f"its bands reach {attributes.energies} of {count} energies")
+    return (kit.TensorType((attributes.num_channels,), kit.DType.UINT64),)
 
 
 def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
@@ -44,11 +46,11 @@ def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Ar
 
 
 def _select(op: kit.Operator[SignalFilterBank], core: kit.Core) -> kit.Kernel:
-    own = op.attributes
+    attributes = op.attributes
     bank = kit.Struct(
         "thimble_filter_bank",
         {
-            "channels": own.num_channels,
+            "channels": attributes.num_channels,
             "starts": kit.Input(_STARTS),
             "weight_starts": kit.Input(_WEIGHT_STARTS),
             "widths": kit.Input(_WIDTHS),
@@ -65,7 +67,7 @@ def _select(op: kit.Operator[SignalFilterBank], core: kit.Core) -> kit.Kernel:
         """The tables say what is touched; reading checked them."""
         channels = touched.call["bank.channels"]
         table = kit.whole(channels + 1, 2)
-        read = {0: kit.Extent(0, 4 * own.energies), _WEIGHTS: kit.whole(weights, 2)}
+        read = {0: kit.Extent(0, 4 * attributes.energies), _WEIGHTS: kit.whole(weights, 2)}
         read |= {_UNWEIGHTS: kit.whole(weights, 2), _STARTS: table}
         read |= {_WEIGHT_STARTS: table, _WIDTHS: table}
         return kit.Extents(read, {0: kit.whole(channels, 8)})

@@ -33,27 +33,27 @@ class SignalFilterBankLog(kit.Attributes):
 
 def _infer(op: kit.Operator[SignalFilterBankLog]) -> tuple[kit.TensorType, ...]:
     count = vector(op.x, kit.DType.UINT32, "signal")
-    own = op.attributes
-    within("input_correction_bits", own.input_correction_bits, 0, 31)
-    within("output_scale", own.output_scale, 0, (1 << 31) - 1)
+    attributes = op.attributes
+    within("input_correction_bits", attributes.input_correction_bits, 0, 31)
+    within("output_scale", attributes.output_scale, 0, (1 << 31) - 1)
     return (kit.TensorType((count,), kit.DType.INT16),)
 
 
 def _reference(
     op: kit.Operator[SignalFilterBankLog], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    own = op.attributes
-    values = [int(value) << own.input_correction_bits & _WORD for value in inputs[0]]
-    return (np.array([logarithm(v, own.output_scale) for v in values], dtype=np.int16),)
+    attributes = op.attributes
+    values = [int(value) << attributes.input_correction_bits & _WORD for value in inputs[0]]
+    return (np.array([logarithm(v, attributes.output_scale) for v in values], dtype=np.int16),)
 
 
 def _select(op: kit.Operator[SignalFilterBankLog], core: kit.Core) -> kit.Kernel:
-    own = op.attributes
+    attributes = op.attributes
     arguments: dict[str, kit.Argument] = {
         "signal": kit.Input(0),
         "count": op.x.elements,
-        "scale": own.output_scale,
-        "correction_bits": own.input_correction_bits,
+        "scale": attributes.output_scale,
+        "correction_bits": attributes.input_correction_bits,
         "logs": kit.Output(0),
     }
     return kit.Kernel(

@@ -32,24 +32,26 @@ class SignalFramer(kit.Attributes):
     prefill: int = 0
 
 
-def _check(own: SignalFramer) -> None:
-    if not 1 <= own.frame_step <= own.frame_size <= _LONGEST:
-        raise ValueError(f"frames of {own.frame_size} samples, {own.frame_step} apart")
+def _check(attributes: SignalFramer) -> None:
+    if not 1 <= attributes.frame_step <= attributes.frame_size <= _LONGEST:
+        raise ValueError(
+            f"frames of {attributes.frame_size} samples, {attributes.frame_step} apart"
+        )
 
 
-def _capacity(own: SignalFramer) -> int:
-    return kit.round_up(own.frame_size, own.frame_step)
+def _capacity(attributes: SignalFramer) -> int:
+    return kit.round_up(attributes.frame_size, attributes.frame_step)
 
 
 def _infer(op: kit.Operator[SignalFramer]) -> tuple[kit.TensorType, ...]:
-    x, state, own = op.x, op.input(_SAMPLES), op.attributes
-    _check(own)
-    if x.dtype is not kit.DType.INT16 or not x.shape or x.shape[-1] % own.frame_step:
-        raise ValueError(f"{x} is no int16 with a multiple of {own.frame_step} samples")
-    kept = (rows_of(x.shape), _capacity(own))
+    x, state, attributes = op.x, op.input(_SAMPLES), op.attributes
+    _check(attributes)
+    if x.dtype is not kit.DType.INT16 or not x.shape or x.shape[-1] % attributes.frame_step:
+        raise ValueError(f"{x} is no int16 with a multiple of {attributes.frame_step} samples")
+    kept = (rows_of(x.shape), _capacity(attributes))
     if state.shape != kept or op.input(_HELD).shape != (1,):
         raise ValueError(f"{state} has no room for {kept[1]} samples of {kept[0]} rows")
-    frames = (*x.shape[:-1], x.shape[-1] // own.frame_step, own.frame_size)
+    frames = (*x.shape[:-1], x.shape[-1] // attributes.frame_step, attributes.frame_size)
     return (
         kit.TensorType(frames, kit.DType.INT16),
         kit.TensorType((), kit.DType.BOOL),
@@ -61,8 +63,8 @@ def _infer(op: kit.Operator[SignalFramer]) -> tuple[kit.TensorType, ...]:
 def _reference(
     op: kit.Operator[SignalFramer], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    own, (x, kept, before) = op.attributes, inputs
-    step, size = own.frame_step, own.frame_size
+    attributes, (x, kept, before) = op.attributes, inputs
+    step, size = attributes.frame_step, attributes.frame_size
     frames = np.zeros(op.y.shape, np.int16).reshape(len(kept), -1, size)
     held, state, valid = int(before[0]), kept.copy(), True
     samples = x.reshape(len(kept), -1, step)
@@ -80,15 +82,15 @@ def _reference(
 
 
 def _select(op: kit.Operator[SignalFramer], core: kit.Core) -> kit.Kernel:
-    x, own = op.x, op.attributes
+    x, attributes = op.x, op.attributes
     params = kit.Struct(
         "thimble_frame_params",
         {
             "rows": rows_of(x.shape),
-            "frames": x.shape[-1] // own.frame_step,
-            "size": own.frame_size,
-            "step": own.frame_step,
-            "capacity": _capacity(own),
+            "frames": x.shape[-1] // attributes.frame_step,
+            "size": attributes.frame_size,
+            "step": attributes.frame_step,
+            "capacity": _capacity(attributes),
         },
     )
     call = kit.Call(
@@ -133,39 +135,39 @@ def _read(node: kit.TfliteNode) -> SignalFramer:
     return SignalFramer(*(option(node, name) for name in names))
 
 
-def _first(own: SignalFramer, rows: int) -> tuple[kit.Array, kit.Array]:
+def _first(attributes: SignalFramer, rows: int) -> tuple[kit.Array, kit.Array]:
     """The samples that are kept before the first run."""
-    held = own.frame_size - own.frame_step if own.prefill else 0
-    return np.zeros((rows, _capacity(own)), np.int16), np.array([held], np.int32)
+    held = attributes.frame_size - attributes.frame_step if attributes.prefill else 0
+    return np.zeros((rows, _capacity(attributes)), np.int16), np.array([held], np.int32)
 
 
 def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
-    x, own = node.inputs[0], _read(node)
-    _check(own)
+    x, attributes = node.inputs[0], _read(node)
+    _check(attributes)
     assert x is not None
-    return _first(own, rows_of(x.shape))
+    return _first(attributes, rows_of(x.shape))
 
 
-def _options(own: SignalFramer) -> dict[str, int]:
-    return {**vars(own), "prefill": bool(own.prefill)}
+def _options(attributes: SignalFramer) -> dict[str, int]:
+    return {**vars(attributes), "prefill": bool(attributes.prefill)}
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     step = some(rng, 1, 8)
-    own = SignalFramer(some(rng, step, 25), step, some(rng, 0, 1))
+    attributes = SignalFramer(some(rng, step, 25), step, some(rng, 0, 1))
     shape = (some(rng, 1, 3),) if rng.random() < 0.4 else ()
     frames = some(rng, 1, 5)
-    first = _first(own, rows_of((*shape, 1)))
+    first = _first(attributes, rows_of((*shape, 1)))
     tensors = [
         kit.Tensor("x", (*shape, frames * step), kit.DType.INT16),
-        kit.Tensor("y", (*shape, frames, own.frame_size), kit.DType.INT16),
+        kit.Tensor("y", (*shape, frames, attributes.frame_size), kit.DType.INT16),
         kit.Tensor("valid", (), kit.DType.BOOL),
         *(kit.Tensor(name, first[0].shape, kit.DType.INT16) for name in MEMORIES[0]),
         *(kit.Tensor(name, (1,), kit.DType.INT32) for name in MEMORIES[1]),
     ]
     (before, after), (held, held_after) = MEMORIES
     outputs = ("y", "valid", after, held_after)
-    op = kit.Op("signal_framer", "framer", ("x", before, held), outputs, own)
+    op = kit.Op("signal_framer", "framer", ("x", before, held), outputs, attributes)
     states = [kit.State(before, after, first[0]), kit.State(held, held_after, first[1])]
     return kit.Graph.build("sample", tensors, [op], ["x"], ["y", "valid"], states)
 

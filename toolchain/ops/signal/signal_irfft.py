@@ -68,12 +68,12 @@ def _select(op: kit.Operator[SignalIrfft], core: kit.Core) -> kit.Kernel:
         "output": kit.Output(0),
     }
     call = kit.Call(f"thimble_irfft_{'f32' if real else 's16'}", arguments)
-    return kit.Kernel((call,), _extents, constants=plan[1])
+    return kit.Kernel((call,), lambda touched: _extents(touched, real), constants=plan[1])
 
 
-def _extents(touched: kit.Touched) -> kit.Extents:
+def _extents(touched: kit.Touched, real: bool) -> kit.Extents:
+    """`real`: of float32, not of int16."""
     call = touched.call
-    real = call.function.endswith("f32")
     length = 2 * call["rfft.pairs.length"] if real else call["rfft.length"]
     width = 4 if real else 2
     return kit.Extents(
@@ -109,7 +109,7 @@ def _spec(dtype: kit.DType, code: int, dtypes: frozenset[kit.DType]) -> kit.Form
             "SignalIrfft",
             1,
             lambda node: SignalIrfft(length_of(node)),
-            lambda own: transform_options(code, own.length),
+            lambda attributes: transform_options(code, attributes.length),
         ),
         types=dtypes,
         quantised=QUANTISED,

@@ -131,8 +131,8 @@ def _sample(dtype: kit.DType) -> Callable[[np.random.Generator], kit.Graph]:
             kit.Tensor("y", (*shape, frames * step), dtype),
             *(kit.Tensor(name, kept, dtype) for name in ("y_memory", "y_memory_next")),
         ]
-        outputs, own = ("y", "y_memory_next"), SignalOverlapAdd(step)
-        op = kit.Op("signal_overlap_add", "overlap", ("x", "y_memory"), outputs, own)
+        outputs, attributes = ("y", "y_memory_next"), SignalOverlapAdd(step)
+        op = kit.Op("signal_overlap_add", "overlap", ("x", "y_memory"), outputs, attributes)
         state = kit.State("y_memory", "y_memory_next", np.zeros(kept, dtype.numpy))
         return kit.Graph.build("sample", tensors, [op], ["x"], ["y"], [state])
 
@@ -154,7 +154,7 @@ def _spec(
             "SignalOverlapAdd",
             1,
             _read,
-            lambda own: {"T": code, "frame_step": own.frame_step},
+            lambda attributes: {"T": code, "frame_step": attributes.frame_step},
             _memories,
         ),
         types=dtypes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,13 +28,6 @@ class SignalRfft(kit.Attributes):
     """`length`: samples of the transform; the input may have fewer, and zeros follow."""
 
     length: int = 4
-
-
-def _infer(op: kit.Operator[SignalRfft]) -> tuple[kit.TensorType, ...]:
-    length = op.attributes.length
-    count = vector(op.x, kit.DType.INT16, "input")
-    check_length(length, count)
-    return (kit.TensorType((length + 2,), kit.DType.INT16),)
 
 
 def _reference(op: kit.Operator[SignalRfft], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
@@ -83,32 +76,44 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     )
 
 
-def _sample(rng: np.random.Generator) -> kit.Graph:
-    length = LENGTHS[some(rng, 0, 7)]
-    count = some(rng, 1, length)
-    tensors = [
-        kit.Tensor("x", (count,), kit.DType.INT16),
-        kit.Tensor("y", (length + 2,), kit.DType.INT16),
-    ]
-    op = kit.Op("signal_rfft", "rfft", ("x",), ("y",), SignalRfft(length))
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+def rfft_form(
+    dtype: kit.DType,
+    code: int,
+    types: frozenset[kit.DType],
+    reference: Callable[[kit.Operator[SignalRfft], Sequence[kit.Array]], tuple[kit.Array, ...]],
+    select: kit.Select,
+) -> kit.Form[SignalRfft]:
+    """The form for samples of this element type, which the file calls `code`."""
+
+    def infer(op: kit.Operator[SignalRfft]) -> tuple[kit.TensorType, ...]:
+        check_length(op.attributes.length, vector(op.x, dtype, "input"))
+        return (kit.TensorType((op.attributes.length + 2,), dtype),)
+
+    def sample(rng: np.random.Generator) -> kit.Graph:
+        length = LENGTHS[some(rng, 0, 7)]
+        x = kit.Tensor("x", (some(rng, 1, length),), dtype)
+        op = kit.Op("signal_rfft", "rfft", ("x",), ("y",), SignalRfft(length))
+        y = kit.Tensor("y", (length + 2,), dtype)
+        return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+    return kit.Form(
+        kind="signal_rfft",
+        attributes=SignalRfft,
+        infer=infer,
+        reference=reference,
+        select=select,
+        sample=sample,
+        tflite=binding(
+            "SignalRfft",
+            1,
+            lambda node: SignalRfft(length_of(node)),
+            lambda attributes: transform_options(code, attributes.length),
+        ),
+        types=types,
+        quantised=QUANTISED,
+        dtype=dtype,
+        limits=f"{dtype.value}; a power of 2 of samples, from 4 to 16384",
+    )
 
 
-S16 = kit.Form(
-    kind="signal_rfft",
-    attributes=SignalRfft,
-    infer=_infer,
-    reference=_reference,
-    select=_select,
-    sample=_sample,
-    tflite=binding(
-        "SignalRfft",
-        1,
-        lambda node: SignalRfft(length_of(node)),
-        lambda own: transform_options(INT16, own.length),
-    ),
-    types=TYPES,
-    quantised=QUANTISED,
-    dtype=kit.DType.INT16,
-    limits="int16; a power of 2 of samples, from 4 to 16384",
-)
+S16 = rfft_form(kit.DType.INT16, INT16, TYPES, _reference, _select)

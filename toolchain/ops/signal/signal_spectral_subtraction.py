@@ -33,58 +33,60 @@ class SignalSpectralSubtraction(kit.Attributes):
 
 
 def _infer(op: kit.Operator[SignalSpectralSubtraction]) -> tuple[kit.TensorType, ...]:
-    own = op.attributes
+    attributes = op.attributes
     for index in (0, _MEMORY):
-        if vector(op.input(index), kit.DType.UINT32, "signal") != own.num_channels:
-            raise ValueError(f"{op.input(index)} has not {own.num_channels} channels")
-    within("smoothing_bits", own.smoothing_bits, 0, 31)
-    within("spectral_subtraction_bits", own.spectral_subtraction_bits, 0, 31)
-    for name, value in vars(own).items():
+        if vector(op.input(index), kit.DType.UINT32, "signal") != attributes.num_channels:
+            raise ValueError(f"{op.input(index)} has not {attributes.num_channels} channels")
+    within("smoothing_bits", attributes.smoothing_bits, 0, 31)
+    within("spectral_subtraction_bits", attributes.spectral_subtraction_bits, 0, 31)
+    for name, value in vars(attributes).items():
         within(name, value, 0, (1 << 31) - 1)
-    if own.smoothing + own.one_minus_smoothing >= 1 << 32:
+    if attributes.smoothing + attributes.one_minus_smoothing >= 1 << 32:
         raise ValueError("its smoothing adds up to more than 32 bits")
-    return (kit.TensorType((own.num_channels,), kit.DType.UINT32),) * 3
+    return (kit.TensorType((attributes.num_channels,), kit.DType.UINT32),) * 3
 
 
 def _reference(
     op: kit.Operator[SignalSpectralSubtraction], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    own = op.attributes
-    bits, outputs, noise = own.spectral_subtraction_bits, [], []
+    attributes = op.attributes
+    bits, outputs, noise = attributes.spectral_subtraction_bits, [], []
     for channel, (value, old) in enumerate(zip(*(x.tolist() for x in inputs), strict=True)):
         smoothing, rest = (
-            (own.alternate_smoothing, own.alternate_one_minus_smoothing)
+            (attributes.alternate_smoothing, attributes.alternate_one_minus_smoothing)
             if channel % 2
-            else (own.smoothing, own.one_minus_smoothing)
+            else (attributes.smoothing, attributes.one_minus_smoothing)
         )
-        scaled = value << own.smoothing_bits & _WORD
+        scaled = value << attributes.smoothing_bits & _WORD
         mean = (scaled * smoothing + old * rest) % (1 << 64) >> bits & _WORD
         held = min(mean, scaled)
-        noise.append(held if own.clamping else mean)
-        floor = value * own.min_signal_remaining >> bits & _WORD
-        outputs.append(max((scaled - held) >> own.smoothing_bits, floor))
+        noise.append(held if attributes.clamping else mean)
+        floor = value * attributes.min_signal_remaining >> bits & _WORD
+        outputs.append(max((scaled - held) >> attributes.smoothing_bits, floor))
     made = np.array(noise, dtype=np.uint32)
     return np.array(outputs, dtype=np.uint32), made, made.copy()
 
 
 def _select(op: kit.Operator[SignalSpectralSubtraction], core: kit.Core) -> kit.Kernel:
-    own = op.attributes
+    attributes = op.attributes
     params = kit.Struct(
         "thimble_noise",
         {
-            "smoothing": kit.numbers((own.smoothing, own.alternate_smoothing)),
-            "rest": kit.numbers((own.one_minus_smoothing, own.alternate_one_minus_smoothing)),
-            "floor": own.min_signal_remaining,
-            "bits": own.spectral_subtraction_bits,
-            "scale_bits": own.smoothing_bits,
-            "clamping": own.clamping,
+            "smoothing": kit.numbers((attributes.smoothing, attributes.alternate_smoothing)),
+            "rest": kit.numbers(
+                (attributes.one_minus_smoothing, attributes.alternate_one_minus_smoothing)
+            ),
+            "floor": attributes.min_signal_remaining,
+            "bits": attributes.spectral_subtraction_bits,
+            "scale_bits": attributes.smoothing_bits,
+            "clamping": attributes.clamping,
         },
     )
     call = kit.Call(
         "thimble_subtract_noise_u32",
         {
             "params": params,
-            "channels": own.num_channels,
+            "channels": attributes.num_channels,
             "signal": kit.Input(0),
             "noise": kit.Output(_NEXT),
             "output": kit.Output(0),
@@ -116,14 +118,14 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     channels, bits = some(rng, 1, 12), some(rng, 8, 15)
     one = 1 << bits
     even, odd = some(rng, 0, one), some(rng, 0, one)
-    own = SignalSpectralSubtraction(
+    attributes = SignalSpectralSubtraction(
         *(channels, even, one - even, odd, one - odd, some(rng, 0, one)),
         *(some(rng, 0, 12), bits, some(rng, 0, 1)),
     )
     names = ("x", "y", "noise", "y_memory", "y_memory_next")
     tensors = [kit.Tensor(name, (channels,), kit.DType.UINT32) for name in names]
     kind = "signal_spectral_subtraction"
-    op = kit.Op(kind, "noise", ("x", "y_memory"), ("y", "noise", "y_memory_next"), own)
+    op = kit.Op(kind, "noise", ("x", "y_memory"), ("y", "noise", "y_memory_next"), attributes)
     state = kit.State("y_memory", "y_memory_next", np.zeros(channels, dtype=np.uint32))
     return kit.Graph.build("sample", tensors, [op], ["x"], ["y", "noise"], [state])
 

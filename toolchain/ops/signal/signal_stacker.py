@@ -33,60 +33,64 @@ class SignalStacker(kit.Attributes):
     stacker_step: int = 1
 
 
-def _frames(own: SignalStacker) -> int:
-    return own.stacker_left_context + 1 + own.stacker_right_context
+def _frames(attributes: SignalStacker) -> int:
+    return attributes.stacker_left_context + 1 + attributes.stacker_right_context
 
 
-def _size(own: SignalStacker) -> int:
-    return own.num_channels * _frames(own)
+def _size(attributes: SignalStacker) -> int:
+    return attributes.num_channels * _frames(attributes)
 
 
-def _check(own: SignalStacker) -> None:
-    least = min(own.num_channels, own.stacker_step, own.stacker_left_context + 1)
-    fits = own.stacker_step <= _frames(own) and _size(own) <= _MOST
-    if least < 1 or own.stacker_right_context < 0 or not fits:
-        raise ValueError(f"stacks of {_frames(own)} frames, {own.stacker_step} apart: {own}")
+def _check(attributes: SignalStacker) -> None:
+    least = min(
+        attributes.num_channels, attributes.stacker_step, attributes.stacker_left_context + 1
+    )
+    fits = attributes.stacker_step <= _frames(attributes) and _size(attributes) <= _MOST
+    if least < 1 or attributes.stacker_right_context < 0 or not fits:
+        raise ValueError(
+            f"stacks of {_frames(attributes)} frames, {attributes.stacker_step} apart: {attributes}"
+        )
 
 
 def _infer(op: kit.Operator[SignalStacker]) -> tuple[kit.TensorType, ...]:
-    own = op.attributes
-    _check(own)
-    if vector(op.x, kit.DType.INT16, "frame") != own.num_channels:
-        raise ValueError(f"{op.x} has not {own.num_channels} channels")
+    attributes = op.attributes
+    _check(attributes)
+    if vector(op.x, kit.DType.INT16, "frame") != attributes.num_channels:
+        raise ValueError(f"{op.x} has not {attributes.num_channels} channels")
     state = op.input(_FRAMES)
-    if state.shape != (_size(own),) or op.input(_HELD).shape != (1,):
-        raise ValueError(f"{state} has no room for {_size(own)} values")
-    stack = kit.TensorType((_size(own),), kit.DType.INT16)
+    if state.shape != (_size(attributes),) or op.input(_HELD).shape != (1,):
+        raise ValueError(f"{state} has no room for {_size(attributes)} values")
+    stack = kit.TensorType((_size(attributes),), kit.DType.INT16)
     return stack, kit.TensorType((), kit.DType.BOOL), stack, kit.TensorType((1,), kit.DType.INT32)
 
 
 def _reference(
     op: kit.Operator[SignalStacker], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    own, (x, kept, before) = op.attributes, inputs
-    held, state, size = int(before[0]), kept.copy(), _size(own)
-    times = 1 if held != _NONE_YET else 1 + own.stacker_left_context
+    attributes, (x, kept, before) = op.attributes, inputs
+    held, state, size = int(before[0]), kept.copy(), _size(attributes)
+    times = 1 if held != _NONE_YET else 1 + attributes.stacker_left_context
     held = max(held, 0)
     state[held : held + times * len(x)] = np.tile(x, times)
     held += times * len(x)
     valid = held >= size
     stack = state.copy() if valid else np.zeros_like(state)
     if valid:
-        step = own.stacker_step * own.num_channels
+        step = attributes.stacker_step * attributes.num_channels
         state[: held - step] = state[step:held].copy()
         held -= step
     return stack, np.array(valid), state, np.array([held], np.int32)
 
 
 def _select(op: kit.Operator[SignalStacker], core: kit.Core) -> kit.Kernel:
-    own = op.attributes
+    attributes = op.attributes
     params = kit.Struct(
         "thimble_stack_params",
         {
-            "channels": own.num_channels,
-            "before": own.stacker_left_context,
-            "size": _size(own),
-            "step": own.num_channels * own.stacker_step,
+            "channels": attributes.num_channels,
+            "before": attributes.stacker_left_context,
+            "size": _size(attributes),
+            "step": attributes.num_channels * attributes.stacker_step,
         },
     )
     call = kit.Call(
@@ -122,23 +126,23 @@ def _read(node: kit.TfliteNode) -> SignalStacker:
     return SignalStacker(**{name: option(node, name) for name in vars(SignalStacker())})
 
 
-def _first(own: SignalStacker) -> tuple[kit.Array, kit.Array]:
+def _first(attributes: SignalStacker) -> tuple[kit.Array, kit.Array]:
     """The samples that are kept before the first run."""
-    return np.zeros(_size(own), np.int16), np.array([_NONE_YET], np.int32)
+    return np.zeros(_size(attributes), np.int16), np.array([_NONE_YET], np.int32)
 
 
 def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
-    own = _read(node)
-    _check(own)
-    return _first(own)
+    attributes = _read(node)
+    _check(attributes)
+    return _first(attributes)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     left, right = some(rng, 0, 3), some(rng, 0, 3)
-    own = SignalStacker(some(rng, 1, 12), left, right, some(rng, 1, left + 1 + right))
-    first = _first(own)
+    attributes = SignalStacker(some(rng, 1, 12), left, right, some(rng, 1, left + 1 + right))
+    first = _first(attributes)
     tensors = [
-        kit.Tensor("x", (own.num_channels,), kit.DType.INT16),
+        kit.Tensor("x", (attributes.num_channels,), kit.DType.INT16),
         kit.Tensor("y", first[0].shape, kit.DType.INT16),
         kit.Tensor("valid", (), kit.DType.BOOL),
         *(kit.Tensor(name, first[0].shape, kit.DType.INT16) for name in MEMORIES[0]),
@@ -146,7 +150,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     ]
     (before, after), (held, held_after) = MEMORIES
     outputs = ("y", "valid", after, held_after)
-    op = kit.Op("signal_stacker", "stacker", ("x", before, held), outputs, own)
+    op = kit.Op("signal_stacker", "stacker", ("x", before, held), outputs, attributes)
     states = [kit.State(before, after, first[0]), kit.State(held, held_after, first[1])]
     return kit.Graph.build("sample", tensors, [op], ["x"], ["y", "valid"], states)
 
