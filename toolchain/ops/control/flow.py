@@ -18,7 +18,6 @@ from toolchain.ops.moves import Move, moves
 Place: TypeAlias = kit.Input | kit.Output | kit.Packed | kit.Scratch
 """Where the first element of a tensor lies, as the operator that holds the graph sees it."""
 _BYTE = "uint8_t"
-_BLOCKS = frozenset({"if", "else", "loop", "break", "end"})
 
 
 @dataclass(frozen=True)

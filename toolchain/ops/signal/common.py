@@ -100,12 +100,5 @@ def same_length(touched: kit.Touched, count: str, sizes: Sequence[int]) -> kit.E
     return kit.Extents(read, {0: kit.whole(elements, output)})
 
 
-def single(
-    op: kit.Op, tensors: Sequence[kit.Tensor], inputs: Sequence[str], outputs: Sequence[str]
-) -> kit.Graph:
-    """A graph of one operator, for samples."""
-    return kit.Graph.build("sample", tensors, [op], inputs, outputs)
-
-
 def some(rng: np.random.Generator, least: int, most: int) -> int:
     return int(rng.integers(least, most + 1))
