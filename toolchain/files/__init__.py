@@ -9,13 +9,8 @@ folder for the duration of a command.
 """
 
 from toolchain.files._files import files_digest, replaced_file, write_file
-from toolchain.files._folders import (
-    MARKER,
-    check_folder,
-    check_whole,
-    is_listed,
-    replaced_folder,
-)
+from toolchain.files._folders import check_folder, check_whole, is_listed, replaced_folder
+from toolchain.files._listing import MARKER
 from toolchain.files._names import file_stem, free_name
 from toolchain.files._scratch import scratch_folder
 

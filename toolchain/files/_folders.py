@@ -13,54 +13,38 @@ import contextlib
 import ctypes
 import errno
 import hashlib
-import json
+import itertools
 import os
-import secrets
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from toolchain.errors import InputError, ThimbleError
 from toolchain.files import _lock
-from toolchain.files.records import read_json
-from toolchain.version import __version__
+from toolchain.files._listing import (
+    MARKER,
+    content,
+    entries,
+    few,
+    is_ours,
+    list_of,
+    parents,
+    read_list,
+    write_list,
+)
 
-MARKER = ".thimble.json"
-"""The list of a folder's files, with their hashes, in the folder."""
-FORMAT = "thimble-output"
-VERSION = 1
 _EARLIER = ("plan.json", "pipeline.json")
-"""What versions without a list wrote."""
+"""Files that versions without a list wrote."""
 _WORK = ".thimble"
 _LOCK, _BUILD, _SWAP, _OLD = "lock", "build-", "swap", "old"
-_SHOWN = 5
-_VANISHED = "it vanished while it was written"
-_CHUNK_BYTES = 1 << 20
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _CANNOT_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
-
-
-@dataclass(frozen=True)
-class Marker:
-    """`files`: the path of each file in the folder, with slashes, to its SHA-256."""
-
-    tool: str
-    files: Mapping[str, str]
-
-    @property
-    def digest(self) -> str:
-        """Digest of the list."""
-        return hashlib.sha256(repr(sorted(self.files.items())).encode()).hexdigest()
-
-    @property
-    def folders(self) -> frozenset[str]:
-        """The folders that contain the files."""
-        return frozenset(
-            parent.as_posix() for file in self.files for parent in PurePosixPath(file).parents
-        )
+_LEADS = {
+    errno.ENOENT: "to {}, which is not there: make that folder, or name another",
+    errno.ELOOP: "that leads back to itself: name another folder",
+}
 
 
 def check_folder(folder: Path, *, force: bool = False, inputs: Iterable[Path] = ()) -> None:
@@ -73,7 +57,7 @@ def check_folder(folder: Path, *, force: bool = False, inputs: Iterable[Path] = 
             if handle is None:
                 raise _busy(folder, work)
             os.close(handle)
-        _examine(target, folder, force)
+        _foreign(target, folder, force)
 
 
 @contextmanager
@@ -100,31 +84,23 @@ def replaced_folder(
         target = _decided(folder, inputs)
         with _work_folder(target, folder) as work:
             _recover(work, target)
-            _examine(target, folder, force)
-            build = work / f"{_BUILD}{os.getpid()}-{secrets.token_hex(4)}"
+            _foreign(target, folder, force)
+            build = work / f"{_BUILD}{os.getpid()}"
+            vanished = FileNotFoundError(errno.ENOENT, "it vanished while it was written")
             try:
                 build.mkdir()
-                with _vanishing(build):
+                try:
                     yield build
+                except ThimbleError as error:
+                    raise error if build.is_dir() else vanished from error
+                if not build.is_dir():
+                    raise vanished
                 _install(build, target, folder, force, frozenset(reserved))
             except BaseException:
                 with contextlib.suppress(OSError):
                     _recover(work, target)
                 raise
             _recover(work, target)
-
-
-@contextmanager
-def _vanishing(build: Path) -> Iterator[None]:
-    """Whatever fails because the folder has gone: that is what the user is told."""
-    try:
-        yield
-    except ThimbleError as error:
-        if not build.is_dir():
-            raise FileNotFoundError(errno.ENOENT, _VANISHED) from error
-        raise
-    if not build.is_dir():
-        raise FileNotFoundError(errno.ENOENT, _VANISHED)
 
 
 def check_whole(folder: Path, remedy: str) -> str:
@@ -137,24 +113,25 @@ def check_whole(folder: Path, remedy: str) -> str:
     with _told(folder, "read"):
         target = Path(os.path.realpath(folder))
         for whole in (target, target.parent):
-            _undo(whole)
-        root, marker = _list_of(target)
-        while marker is not None:
-            bad = [
-                name for name, digest in marker.files.items() if not _is_file(root / name, digest)
-            ]
+            work = _lock.beside(whole, _WORK)
+            if not os.path.lexists(whole) and (work / _OLD).is_dir():
+                with _work_folder(whole, whole) as locked:
+                    _recover(locked, whole)
+        root, listed = list_of(target)
+        while listed is not None:
+            bad = [name for name, digest in listed.items() if content(root / name) != digest]
             absent = [name for name in bad if not os.path.lexists(root / name)]
-            before = marker
-            root, marker = _list_of(target)
-            if marker != before:
+            before = listed
+            root, listed = list_of(target)
+            if listed != before:
                 continue  # replaced meanwhile
             if absent:
-                raise InputError(f"{folder} is incomplete ({_few(absent)} missing): {remedy}")
+                raise InputError(f"{folder} is incomplete ({few(absent)} missing): {remedy}")
             if bad:
                 raise InputError(
-                    f"{folder} was changed since it was written ({_few(bad)}): {remedy}"
+                    f"{folder} was changed since it was written ({few(bad)}): {remedy}"
                 )
-            return marker.digest
+            return hashlib.sha256(repr(sorted(listed.items())).encode()).hexdigest()
         if any((target / name).exists() for name in _EARLIER):
             raise InputError(
                 f"{folder} has no {MARKER}, the list of its files: it was copied in part, or an "
@@ -169,34 +146,18 @@ def is_listed(file: Path, folder: Path) -> bool:
     `folder` is what was written, or a folder in it. Raises InputError if its list is damaged.
     """
     with _told(folder, "read"):
-        root, marker = _list_of(Path(os.path.realpath(folder)))
+        root, listed = list_of(Path(os.path.realpath(folder)))
         target = Path(os.path.realpath(file))
-        if marker is None or not target.is_relative_to(root):
-            return False
-        name = target.relative_to(root).as_posix()
-        return name == MARKER or name in marker.files
-
-
-def _list_of(target: Path) -> tuple[Path, Marker | None]:
-    """The folder that was written whole, `target` or the one above it, and its list."""
-    for root in (target, target.parent):
-        marker = _marker(root)
-        if marker is not None and (root == target or target.name in marker.folders):
-            return root, marker
-    return target, None
-
-
-def _undo(target: Path) -> None:
-    """Put back what a killed process had renamed, where it could not exchange two folders."""
-    work = _lock.beside(target, _WORK)
-    if not os.path.lexists(target) and (work / _OLD).is_dir():
-        with _work_folder(target, target) as locked:
-            _recover(locked, target)
+        return (
+            listed is not None
+            and target.is_relative_to(root)
+            and target.relative_to(root).as_posix() in {*listed, MARKER}
+        )
 
 
 @contextmanager
 def _told(folder: Path, verb: str = "write") -> Iterator[None]:
-    """What the system refuses is an error that the user can act on."""
+    """An OSError in the block becomes an InputError that the user can act on."""
     try:
         yield
     except OSError as error:
@@ -215,27 +176,17 @@ def _busy(folder: Path, work: Path) -> InputError:
     )
 
 
-def _leads_nowhere(link: Path) -> bool:
-    """Whether a link leads to itself, or through more links than the system follows."""
-    try:
-        link.stat()
-    except OSError as error:
-        return error.errno == errno.ELOOP
-    return False
-
-
 def _decided(folder: Path, inputs: Iterable[Path]) -> Path:
     """The folder that is meant, links followed. Raises InputError where it may not be replaced."""
     for part in (folder, *folder.parents):
-        if part.is_symlink() and not part.exists():
-            if _leads_nowhere(part):
-                raise InputError(
-                    f"{part} is a symbolic link that leads back to itself: name another folder"
-                )
-            raise InputError(
-                f"{part} is a symbolic link to {part.readlink()}, which is not there: make that "
-                "folder, or name another"
-            )
+        if part.is_symlink():
+            try:
+                part.stat()
+            except OSError as error:
+                if error.errno not in _LEADS:
+                    raise
+                leads = _LEADS[error.errno].format(part.readlink())
+                raise InputError(f"{part} is a symbolic link {leads}") from error
     here, target = Path.cwd(), Path(os.path.realpath(folder))
     shown = f"{folder}" if folder == target else f"{folder} ({target})"
     if target.exists() and not target.is_dir():
@@ -259,168 +210,75 @@ def _decided(folder: Path, inputs: Iterable[Path]) -> Path:
     return target
 
 
-def _marker(folder: Path) -> Marker | None:
-    """A folder's list; None where it has none. Raises InputError where that is damaged."""
-    file = folder / MARKER
-    if file.is_symlink() or not file.is_file():
+def _foreign(target: Path, folder: Path, force: bool) -> list[str] | None:
+    """The entries of `target` that are not Thimble's; None where nothing is to be replaced.
+
+    Raises InputError where what is there may not be replaced.
+    """
+    there = entries(target) if target.exists() else []
+    if not there:
         return None
-    try:
-        data = read_json(file)
-        if data["format"] != FORMAT:
-            raise ValueError("another format")
-        if data["version"] != VERSION:
-            raise ValueError(f"version {data['version']!r}, this Thimble knows {VERSION}")
-        files = {}
-        for name, entry in data["files"].items():
-            parts = name.split("/")
-            if not all(parts) or {".", ".."} & set(parts) or "\0" in name or name == MARKER:
-                raise ValueError(f"{name!r} is no file in the folder")
-            files[name] = str(entry["sha256"])
-        return Marker(str(data["tool"]), files)
-    except (InputError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"{file}, the list of what thimble wrote, is damaged ({error}): move what you need, "
-            "delete the folder"
-        ) from error
-
-
-def _entries(folder: Path) -> list[str]:
-    """Every file below, and every empty folder with a slash after it; links are not followed."""
-    found: list[str] = []
-
-    def walk(inside: Path, prefix: str) -> None:
-        with os.scandir(inside) as entries:
-            for entry in sorted(entries, key=lambda e: e.name):
-                name = f"{prefix}{entry.name}"
-                if not entry.is_dir(follow_symlinks=False):
-                    found.append(name)
-                    continue
-                before = len(found)
-                walk(inside / entry.name, f"{name}/")
-                if len(found) == before:
-                    found.append(f"{name}/")
-
-    walk(folder, "")
-    return found
-
-
-def _is_file(path: Path, digest: str) -> bool:
-    """Whether a file with these contents is there, and no link to one."""
-    try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            return False
-        return _sha256(path) == digest
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _few(names: Sequence[str]) -> str:
-    shown = ", ".join(n if n.isprintable() else ascii(n) for n in names[:_SHOWN])
-    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
-
-
-@dataclass(frozen=True)
-class _Previous:
-    """What a folder to be replaced holds: its list, and the paths that are not of it."""
-
-    marker: Marker
-    foreign: tuple[str, ...]
-
-
-def _examine(target: Path, folder: Path, force: bool) -> _Previous | None:
-    """What is to be replaced; None where there is nothing. Raises InputError where it may not."""
-    if not target.exists():
-        return None
-    entries = _entries(target)
-    if not entries:
-        return None
-    marker = _marker(target)
-    if marker is None:
-        earlier = any(name in _EARLIER for name in entries)
+    listed = read_list(target)
+    if listed is None:
+        earlier = not set(_EARLIER).isdisjoint(there)
         hint = ". If an earlier Thimble wrote it (it kept no list), delete it" if earlier else ""
         raise InputError(
-            f"{folder} holds files that thimble did not write ({_few(entries)}): name another "
+            f"{folder} holds files that thimble did not write ({few(there)}): name another "
             f"folder, or move them away{hint}"
         )
-    foreign = [name for name in entries if _is_foreign(name, marker)]
+    foreign = [name for name in there if not is_ours(name, listed)]
     if force:
-        return _Previous(marker, tuple(foreign))
+        return foreign
     if foreign:
         raise InputError(
-            f"{folder} holds files that thimble did not write ({_few(foreign)}): move them away, "
+            f"{folder} holds files that thimble did not write ({few(foreign)}): move them away, "
             "name another folder, or --force to replace only what thimble wrote"
         )
-    changed = [
-        name
-        for name, digest in marker.files.items()
-        if os.path.lexists(target / name) and not _is_file(target / name, digest)
-    ]
+    changed = [name for name in listed if content(target / name) not in (None, listed[name])]
     if changed:
         raise InputError(
-            f"files in {folder} were changed since thimble wrote them ({_few(changed)}): keep "
+            f"files in {folder} were changed since thimble wrote them ({few(changed)}): keep "
             "them elsewhere, name another folder, or --force to replace them"
         )
-    return _Previous(marker, ())
-
-
-def _is_foreign(name: str, marker: Marker) -> bool:
-    return not (name == MARKER or name in marker.files or _emptied(name, marker))
-
-
-def _emptied(name: str, marker: Marker) -> bool:
-    """Whether an entry is a folder of listed files that has lost them."""
-    return name.endswith("/") and name[:-1] in marker.folders
+    return []
 
 
 @contextmanager
 def _work_folder(target: Path, folder: Path) -> Iterator[Path]:
     """The locked folder beside `target` in which the new result is built."""
     made = [parent for parent in target.parents if not parent.exists()]
+    work = _lock.beside(target, _WORK)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        work = _lock.beside(target, _WORK)
-        try:
-            lock = _locked(work, folder)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                work.rmdir()  # where it is empty
-            raise
+        lock = _locked(work, folder)
         try:
             yield work
         finally:
             with contextlib.suppress(OSError):
                 if [path.name for path in work.iterdir()] == [_LOCK]:
                     (work / _LOCK).unlink()
-                    work.rmdir()
             os.close(lock)
     finally:
-        for parent in made:
+        for empty in (work, *made):
             with contextlib.suppress(OSError):
-                parent.rmdir()
+                empty.rmdir()
 
 
 def _locked(work: Path, folder: Path) -> int:
+    """Make `work` and lock it. Returns the lock's descriptor; raises InputError where it is not
+    Thimble's, is another user's, or locked.
+    """
     while True:
         with contextlib.suppress(FileExistsError):
             work.mkdir()
         with contextlib.suppress(FileNotFoundError):
-            strange = [
-                name
-                for name in (path.name for path in work.iterdir())
-                if name not in (_LOCK, _SWAP, _OLD) and not name.startswith(_BUILD)
-            ]
+            names = [path.name for path in work.iterdir()]
+            ours = {_LOCK, _SWAP, _OLD}
+            strange = [n for n in names if n not in ours and not n.startswith(_BUILD)]
             if strange or work.is_symlink():
                 raise InputError(
                     f"{work} is where thimble would build, and holds what it did not write "
-                    f"({_few(strange) or 'it is a link'}): move it away"
+                    f"({few(strange) or 'it is a link'}): move it away"
                 )
             if not _lock.is_ours(work.stat()):
                 raise InputError(
@@ -452,14 +310,18 @@ def _install(
     build: Path, target: Path, folder: Path, force: bool, reserved: frozenset[str]
 ) -> None:
     """Make `build` the result in the place of `target`."""
-    _list_files(build)
-    previous = _examine(target, folder, force)
+    for inside, _, _ in os.walk(build, topdown=False):
+        with contextlib.suppress(OSError):
+            Path(inside).rmdir()
+    build.mkdir(exist_ok=True)
+    write_list(build)
+    foreign = _foreign(target, folder, force)
     if target.exists():
         build.chmod(stat.S_IMODE(target.stat().st_mode))
-    if previous is None:
+    if foreign is None:
         build.rename(target)  # onto nothing, or an empty folder: the system refuses any other
         return
-    _carry_over(previous.foreign, build, target, folder, reserved)
+    _carry_over(foreign, build, target, folder, reserved)
     _flush(build)
     aside = build.with_name(_SWAP)
     build.rename(aside)
@@ -477,68 +339,49 @@ def _install(
         ) from error
 
 
-def _list_files(build: Path) -> None:
-    """Write the list of the files in `build`, which loses folders that hold none."""
-    for inside, _, _ in os.walk(build, topdown=False):
-        with contextlib.suppress(OSError):
-            Path(inside).rmdir()
-    build.mkdir(exist_ok=True)
-    files = {name: {"sha256": _sha256(build / name)} for name in _entries(build)}
-    data = {"format": FORMAT, "version": VERSION, "tool": __version__, "files": files}
-    (build / MARKER).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-
-
 def _carry_over(
     foreign: Sequence[str], build: Path, target: Path, folder: Path, reserved: frozenset[str]
 ) -> None:
     """Give `build` the user's files of `target` too: the same ones, or copies if need be."""
-    new = set(_entries(build)) | reserved
-    inner = {parent.as_posix() for name in new for parent in PurePosixPath(name).parents}
-    clashing = [
-        name
-        for name in foreign
-        if name.rstrip("/") in new
-        or (name in inner and not name.endswith("/"))
-        or any(parent.as_posix() in new for parent in PurePosixPath(name).parents)
-    ]
+    new = reserved.union(entries(build))
+    inner = parents(new)
+    clashing = [n for n in foreign if n in inner or {n.rstrip("/"), *parents([n])} & new]
     if clashing:
         raise InputError(
             f"{folder} holds files that thimble did not write and would have to overwrite "
-            f"({_few(clashing)}): move them away, or name another folder"
+            f"({few(clashing)}): move them away, or name another folder"
         )
     for name in foreign:
-        for parent in reversed(PurePosixPath(name).parents):
-            if not (build / parent).exists():
-                (build / parent).mkdir()
-                shutil.copystat(target / parent, build / parent)
-        if name.endswith("/"):
-            (build / name).mkdir(exist_ok=True)
-            shutil.copystat(target / name, build / name)
-            continue
-        try:
-            os.link(target / name, build / name, follow_symlinks=False)
-        except OSError:
-            shutil.copy2(target / name, build / name, follow_symlinks=False)
+        folders = {*parents([name]), *([name] if name.endswith("/") else [])}
+        for inside in sorted(folders):
+            if not (build / inside).exists():
+                (build / inside).mkdir()
+                shutil.copystat(target / inside, build / inside)
+        if name not in folders:
+            try:
+                os.link(target / name, build / name, follow_symlinks=False)
+            except OSError:
+                shutil.copy2(target / name, build / name, follow_symlinks=False)
 
 
 def _flush(folder: Path) -> None:
     """Have the new result on the disk before the old one goes: power may fail, too."""
-    paths = [folder / name for name in _entries(folder)]
-    files = [path for path in paths if stat.S_ISREG(path.lstat().st_mode)]
-    for path in (*files, *(Path(inside) for inside, _, _ in os.walk(folder))):
-        with contextlib.suppress(PermissionError):
-            handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+    for inside, _, files in os.walk(folder):
+        for path in (Path(inside), *(Path(inside, name) for name in files)):
+            if stat.S_IFMT(path.lstat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+                continue
+            with contextlib.suppress(PermissionError):
+                handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
 
 
 def _exchanged(one: Path, other: Path) -> bool:
     """Let two folders change places at once; False where system or file system cannot."""
-    if os.name != "posix":
-        return False
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    system = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+    rename = getattr(system, "renameat2", None)
     if rename is None:
         return False
     paths = (_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other))
@@ -556,71 +399,35 @@ def _discard(aside: Path, target: Path, *, force: bool = False) -> None:
     And what `target` holds as well. What else there is appeared or was changed meanwhile: it goes
     to `target`, or, where that has such a file, to a folder beside it, which the InputError names.
     """
-    marker = _marker(aside) or Marker("", {})
-    strays = []
-    for name in _entries(aside):
-        path = aside / name
-        if name == MARKER or _emptied(name, marker):
-            continue
-        listed = name in marker.files and (force or _is_file(path, marker.files[name]))
-        if not listed and not _same(path, target / name):
-            strays.append(name)
-        elif not name.endswith("/"):
-            path.unlink()
-    kept = [name for name in strays if not _put_back(aside / name, target, name)]
-    place = _keep(aside, kept, target) if kept else None
-    for inside, _, _ in os.walk(aside, topdown=False):
-        if Path(inside) != aside:
+    listed = read_list(aside) or {}
+    for name in entries(aside):
+        path, place = aside / name, target / name
+        if (name in listed and (force or content(path) == listed[name])) or _same(path, place):
+            if not name.endswith("/"):
+                path.unlink()
+        elif not is_ours(name, listed) and target.is_dir() and not os.path.lexists(place):
+            with contextlib.suppress(FileExistsError, NotADirectoryError):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                path.rename(place)
+    *below, _ = (inside for inside, _, _ in os.walk(aside, topdown=False))
+    for inside in below:
+        with contextlib.suppress(OSError):
             Path(inside).rmdir()
     (aside / MARKER).unlink(missing_ok=True)
-    aside.rmdir()
-    if place is not None:
+    try:
+        aside.rmdir()
+    except OSError:  # it is not empty
+        kept = entries(aside)
+        beside = (target.with_name(f"{target.name}.kept-{i}") for i in itertools.count(1))
+        aside.rename(place := next(path for path in beside if not os.path.lexists(path)))
         raise InputError(
-            f"{_few(kept)} in {target} changed while thimble replaced it: the new result is there, "
+            f"{few(kept)} in {target} changed while thimble replaced it: the new result is there, "
             f"the changed files are in {place}"
-        )
+        ) from None
 
 
 def _same(one: Path, other: Path) -> bool:
     """Whether `other` holds what `one` does, so that nothing is lost with `one`."""
-    try:
-        first, second = one.lstat(), other.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    if os.path.samestat(first, second):
-        return True
-    if stat.S_IFMT(first.st_mode) != stat.S_IFMT(second.st_mode):
-        return False
-    if stat.S_ISDIR(first.st_mode):
-        return True  # empty ones are asked about
-    if stat.S_ISLNK(first.st_mode):
-        return one.readlink() == other.readlink()
-    return stat.S_ISREG(first.st_mode) and _sha256(one) == _sha256(other)
-
-
-def _put_back(path: Path, target: Path, name: str) -> bool:
-    """Move a user's file to where it lay, unless something else lies there now."""
-    place = target / name
-    if os.path.lexists(place) or not target.is_dir():
-        return False
-    with contextlib.suppress(FileExistsError, NotADirectoryError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if Path(os.path.realpath(place.parent)) == place.parent:
-            path.rename(place)
-            return True
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        return os.path.samestat(one.lstat(), other.lstat()) or content(one) == content(other)
     return False
-
-
-def _keep(aside: Path, names: Sequence[str], target: Path) -> Path:
-    """Move a user's files to a new folder beside `target`."""
-    number = 1
-    while True:
-        place = target.with_name(f"{target.name}.kept-{number}")
-        with contextlib.suppress(FileExistsError):
-            place.mkdir()
-            break
-        number += 1
-    for name in names:
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (aside / name).rename(place / name)
-    return place
