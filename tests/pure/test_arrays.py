@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 
 from toolchain.errors import InputError
 from toolchain.files.arrays import (
-    MOST_INFERENCES,
     _any_shape,
     read_array,
     read_named_arrays,
 )
-from toolchain.files.samples import read_samples
 from toolchain.ir import DType, End, Quantisation, Tensor
+from toolchain.preprocess.samples import MOST_INFERENCES, read_samples
 
 END = End(Tensor("x", (2, 3), DType.INT8, Quantisation((0.1,), (0,))))
 

@@ -13,15 +13,17 @@ import numpy as np
 import pytest
 
 from toolchain.errors import InputError
-from toolchain.files import arrays, samples
-from toolchain.files.arrays import read_array, read_raw
-from toolchain.files.bounded import read_bounded
+from toolchain.files import arrays
+from toolchain.files.arrays import read_array
+from toolchain.files.bounded import MOST_SAMPLE_BYTES, read_bounded
 from toolchain.files.labels import read_labels
-from toolchain.files.media import MOST_FILE_BYTES, read_image, read_sound, read_table
 from toolchain.files.records import LARGEST_JSON_BYTES, LARGEST_TOML_BYTES, read_json, read_toml
-from toolchain.files.samples import read_samples
+from toolchain.files.tables import read_table
 from toolchain.frontends import read_model_file
 from toolchain.ir import DType, End, Tensor
+from toolchain.preprocess import samples
+from toolchain.preprocess.media import read_image, read_sound
+from toolchain.preprocess.samples import read_samples
 
 END = End(Tensor("x", (2, 3), DType.INT8))
 
@@ -118,10 +120,10 @@ READERS: list[tuple[Callable[[Path], object], int]] = [
     (read_toml, LARGEST_TOML_BYTES),
     (read_labels, 1 << 20),
     (read_model_file, 1 << 30),
-    (read_table, MOST_FILE_BYTES),
-    (read_sound, MOST_FILE_BYTES),
-    (lambda file: read_image(file, 8, 8, 3, False), MOST_FILE_BYTES),
-    (lambda file: read_raw(file, END), arrays.MOST_ELEMENTS),
+    (read_table, MOST_SAMPLE_BYTES),
+    (read_sound, MOST_SAMPLE_BYTES),
+    (lambda file: read_image(file, 8, 8, 3, False), MOST_SAMPLE_BYTES),
+    (lambda file: read_samples([file], [END]), arrays.MOST_ELEMENTS),
 ]
 
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from toolchain.cli import run as thimble
 from toolchain.errors import InputError
-from toolchain.files import media
-from toolchain.files.samples import Scaling, read_samples, real_values
 from toolchain.ir import Boundary, DType, End, Quantisation, Tensor
+from toolchain.preprocess import media
+from toolchain.preprocess.samples import Scaling, read_samples, real_values
 from toolchain.resources import RUNTIME_C
 
 Image = pytest.importorskip("PIL.Image", reason="needs pillow")

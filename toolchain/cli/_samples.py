@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from toolchain.errors import InputError
 from toolchain.files.labels import read_labels
-from toolchain.files.samples import Scaling, real_values
 from toolchain.ir import End
+from toolchain.preprocess.samples import Scaling, real_values
 
 FORMATS = (
     ".npy, .npz (arrays by input name), .png, .jpg, .bmp, .wav, .csv, or raw bytes; a folder or a "

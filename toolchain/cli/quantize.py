@@ -14,7 +14,7 @@ from toolchain.cli._groups import grouped, without
 from toolchain.cli._output import Output, write_json
 from toolchain.cli._samples import FORMATS, SampleOptions
 from toolchain.errors import InputError
-from toolchain.files.samples import files_of
+from toolchain.preprocess.samples import files_of
 from toolchain.quantise.post_training import METHODS, Quantised, as_json, quantise_model
 from toolchain.quantise.tflite import SUFFIXES, quantise_tflite
 from toolchain.report.gates import check, gates

@@ -22,7 +22,7 @@ from toolchain.deployment.modelled_time import NoReader, Reader, find_reader
 from toolchain.deployment.run import Deployment, deployed
 from toolchain.device.firmware import load_firmware
 from toolchain.files.arrays import Array
-from toolchain.files.samples import read_samples
+from toolchain.preprocess.samples import read_samples
 from toolchain.report.text import shape, share
 from toolchain.report.time import time_text
 

@@ -24,8 +24,8 @@ from toolchain.deployment.verification import (
     verify_model,
 )
 from toolchain.errors import NotJudgedError, ResultError
-from toolchain.files.samples import files_of, read_samples
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
+from toolchain.preprocess.samples import files_of, read_samples
 from toolchain.report.gates import check, gates
 from toolchain.report.plan import copied_lines, kernel_lines, spent_lines, split_lines
 from toolchain.report.text import size

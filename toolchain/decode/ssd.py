@@ -14,7 +14,7 @@ from toolchain.decode.common import Choosing
 from toolchain.decode.layout import Bound, MadeHead, Output, listed
 from toolchain.errors import InputError
 from toolchain.files.arrays import read_array
-from toolchain.files.media import TABLE_SUFFIXES, read_table
+from toolchain.files.tables import TABLE_SUFFIXES, read_table
 from toolchain.ops.detection.heads import BoxCoding, Scoring, Suppression
 
 Float32 = NDArray[np.float32]

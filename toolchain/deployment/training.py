@@ -32,9 +32,9 @@ from toolchain.deployment.run import deployed
 from toolchain.deployment.verification import Verification, verify_model
 from toolchain.errors import InputError
 from toolchain.files import scratch_folder, write_file
-from toolchain.files.samples import quantised_input, real_values
 from toolchain.packages import TORCH, lazy
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
+from toolchain.preprocess.samples import quantised_input, real_values
 from toolchain.progress import Report, silent
 from toolchain.quantise.layers import LayerError, OutputError
 from toolchain.quantise.post_training import METHODS, quantise_samples

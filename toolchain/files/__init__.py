@@ -1,6 +1,6 @@
 """Files: untrusted ones, read with limits; and a user's results, written completely or not at all.
 
-`records`, `arrays`: JSON, TOML and NumPy files; errors name the field.
+`records`, `arrays`, `tables`: JSON and TOML, NumPy files, .csv; errors name field or line.
 
 `replaced_file`, `write_file`: one file. `files_digest`: the content of several. `replaced_folder`:
 a folder with a list of its files, which later identifies it as Thimble's. `check_folder`: may it be

@@ -1,4 +1,4 @@
-"""Arrays from a user's files: .npy, .npz, raw bytes."""
+"""Arrays from a user's files: .npy, .npz."""
 
 from __future__ import annotations
 
@@ -15,16 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.errors import InputError
-from toolchain.files.bounded import read_bounded
-from toolchain.ir import End
 
 Array = NDArray[np.generic]
 LARGEST_BYTES = 1 << 31
 """Limit for one array, and for one file of raw bytes."""
 MOST_ELEMENTS = 1 << 29
 """Limit for all data of a command: as float64, in which they are scaled, these are 4 GiB."""
-MOST_INFERENCES = 1_000_000
-"""Limit for one input's data. More is a mistake, or a small file that unpacks to endless zeros."""
 _LARGEST_HEADER_BYTES = 10_000
 _SHOWN = 8
 _MOST_DIMENSIONS = 32
@@ -214,55 +210,3 @@ def _expect(source: IO[bytes], file: Path, magic: bytes, what: str) -> None:
     else:
         found = f"it begins with {begins!r}"
     raise InputError(f"{file} is not {what}: {found}")
-
-
-def read_raw(file: Path, end: End) -> Array:
-    """The numbers of a file of raw little-endian bytes in the input's type. Raises InputError if it
-    is too large, or holds no whole number of inferences.
-    """
-    dtype = end.model_dtype.numpy.newbyteorder("<")
-    raw = read_bounded(file, min(LARGEST_BYTES, MOST_ELEMENTS * dtype.itemsize))
-    if not raw or len(raw) % (end.tensor.elements * dtype.itemsize):
-        raise InputError(
-            f"{file} holds {len(raw)} bytes; input {end.name!r}, "
-            f"{end.model_dtype.value}{list(end.model_shape)}, takes "
-            f"{end.tensor.elements * dtype.itemsize}"
-        )
-    return np.frombuffer(raw, dtype)
-
-
-def check_size(shape: tuple[int, ...], file: Path, end: End) -> None:
-    """Raises InputError for an array that is not the data of 1 to MOST_INFERENCES inferences."""
-    size = math.prod(shape)
-    count = size // end.tensor.elements
-    if count > MOST_INFERENCES:
-        raise InputError(
-            f"{file} holds data for {count:,} inferences of input {end.name!r}; the most at once "
-            f"is {MOST_INFERENCES:,}: use several files"
-        )
-    if not size or size % end.tensor.elements:
-        raise InputError(
-            f"{file}: input {end.name!r} takes shape {list(end.model_shape)}, not {list(shape)}"
-        )
-
-
-def fitted(values: Array, file: Path, end: End) -> Array:
-    """`values` in the input's shape and type, inference by inference.
-
-    A float array may hold exact integers. Raises InputError, naming file and input, for another
-    size, and for values that the type does not hold.
-    """
-    wanted = end.model_dtype.numpy
-    check_size(values.shape, file, end)
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise InputError(f"{file}: input {end.name!r} holds NaN or infinity")
-    with np.errstate(invalid="ignore", over="ignore"):
-        fitted: Array = values.astype(wanted, copy=False)
-    if wanted.kind == "f" and not np.isfinite(fitted).all():
-        raise InputError(f"{file}: input {end.name!r} holds a number beyond {wanted}")
-    if wanted.kind != "f" and not np.array_equal(fitted, values):
-        raise InputError(
-            f"{file}: input {end.name!r} takes {end.model_dtype.value}, and some of the "
-            f"{values.dtype} values do not fit it (real values: --real quantises them)"
-        )
-    return fitted.reshape((-1, *end.model_shape))

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from toolchain.errors import InputError
 
+MOST_SAMPLE_BYTES = 1 << 28
+"""Limit for an image, a sound and a table of numbers."""
+
 
 def read_bounded(file: Path, most_bytes: int) -> bytes:
     """The bytes of a file. Raises InputError, naming it, where it cannot be read or has more than

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from toolchain.errors import InputError
 from toolchain.files import scratch_folder, write_file
-from toolchain.files.samples import AS_STORED, Scaling, read_samples
 from toolchain.frontends.onnx.operators import operator
 from toolchain.ir import DType, End, Tensor
 from toolchain.packages import QUANTIZE, lazy
+from toolchain.preprocess.samples import AS_STORED, Scaling, read_samples
 from toolchain.progress import Report, silent
 from toolchain.quantise.layers import LayerError, OutputError, Sums
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from toolchain.errors import InputError
 from toolchain.files import write_file
-from toolchain.files.samples import AS_STORED, Scaling, read_samples
 from toolchain.frontends import read_model_file
 from toolchain.ir import DType, End, Tensor
+from toolchain.preprocess.samples import AS_STORED, Scaling, read_samples
 from toolchain.progress import Report, silent
 from toolchain.quantise import tflite_model
 from toolchain.quantise.layers import LayerError, OutputError, Sums

@@ -6,6 +6,7 @@ says how one becomes the other, and an input with a scale and zero point is quan
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,26 +19,20 @@ from numpy.typing import NDArray
 
 from toolchain.errors import InputError
 from toolchain.files.arrays import (
+    LARGEST_BYTES,
     MOST_ELEMENTS,
-    MOST_INFERENCES,
     Array,
     Check,
-    check_size,
-    fitted,
     read_array,
     read_named_arrays,
-    read_raw,
 )
-from toolchain.files.media import (
-    IMAGE_SUFFIXES,
-    SOUND_SUFFIXES,
-    TABLE_SUFFIXES,
-    read_image,
-    read_sound,
-    read_table,
-)
+from toolchain.files.bounded import read_bounded
+from toolchain.files.tables import TABLE_SUFFIXES, read_table
 from toolchain.ir import DType, End, Quantisation
+from toolchain.preprocess.media import IMAGE_SUFFIXES, SOUND_SUFFIXES, read_image, read_sound
 
+MOST_INFERENCES = 1_000_000
+"""Limit for one input's data. More is a mistake, or a small file that unpacks to endless zeros."""
 _CHANNELS = (1, 3, 4)
 _PATTERN = frozenset("*?[")
 
@@ -131,7 +126,7 @@ def expanded(given: Path) -> list[Path]:
 
 def _check(file: Path, end: End) -> Check:
     """Of an array's shape, before its data are read."""
-    return lambda shape: check_size(shape, file, end)
+    return lambda shape: _check_size(shape, file, end)
 
 
 def _joined(files: Sequence[Path], end: End, scaling: Scaling) -> Array:
@@ -161,7 +156,7 @@ def _values(file: Path, end: End, scaling: Scaling) -> Array:
         return _array(arrays[end.name], file, end, scaling)
     if suffix == ".npy":
         return _array(read_array(file, _check(file, end)), file, end, scaling)
-    return fitted(read_raw(file, end), file, end)
+    return _fitted(_raw(file, end), file, end)
 
 
 def _image(file: Path, end: End, scaling: Scaling) -> Array:
@@ -206,26 +201,78 @@ def _sound(file: Path, end: End, scaling: Scaling) -> Array:
 
 def _array(values: Array, file: Path, end: End, scaling: Scaling) -> Array:
     """Numbers of an array or table: the model's own, or real values that are to be quantised."""
-    check_axes(values, file, end)
+    _check_axes(values, file, end)
     if not scaling.scales:
-        return fitted(values, file, end)
+        return _fitted(values, file, end)
     if scaling.range is not None:
         raise InputError(
             f"{file}: --range is for pixels and sound samples, whose limits are known: an array "
             "has its values as they are; --real, --mean and --std apply"
         )
-    shaped = fitted(values.astype(np.float64), file, _real(end)).astype(np.float64)
+    shaped = _fitted(values.astype(np.float64), file, _real(end)).astype(np.float64)
     return _quantised(_normalised(shaped, end, scaling), end, file)
 
 
-def check_axes(values: Array, file: Path, end: End) -> None:
+def _raw(file: Path, end: End) -> Array:
+    """The numbers of a file of raw little-endian bytes in the input's type. Raises InputError if it
+    is too large, or holds no whole number of inferences.
+    """
+    dtype = end.model_dtype.numpy.newbyteorder("<")
+    raw = read_bounded(file, min(LARGEST_BYTES, MOST_ELEMENTS * dtype.itemsize))
+    if not raw or len(raw) % (end.tensor.elements * dtype.itemsize):
+        raise InputError(
+            f"{file} holds {len(raw)} bytes; input {end.name!r}, "
+            f"{end.model_dtype.value}{list(end.model_shape)}, takes "
+            f"{end.tensor.elements * dtype.itemsize}"
+        )
+    return np.frombuffer(raw, dtype)
+
+
+def _check_size(shape: tuple[int, ...], file: Path, end: End) -> None:
+    """Raises InputError for an array that is not the data of 1 to MOST_INFERENCES inferences."""
+    size = math.prod(shape)
+    count = size // end.tensor.elements
+    if count > MOST_INFERENCES:
+        raise InputError(
+            f"{file} holds data for {count:,} inferences of input {end.name!r}; the most at once "
+            f"is {MOST_INFERENCES:,}: use several files"
+        )
+    if not size or size % end.tensor.elements:
+        raise InputError(
+            f"{file}: input {end.name!r} takes shape {list(end.model_shape)}, not {list(shape)}"
+        )
+
+
+def _fitted(values: Array, file: Path, end: End) -> Array:
+    """`values` in the input's shape and type, inference by inference.
+
+    A float array may hold exact integers. Raises InputError, naming file and input, for another
+    size, and for values that the type does not hold.
+    """
+    wanted = end.model_dtype.numpy
+    _check_size(values.shape, file, end)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise InputError(f"{file}: input {end.name!r} holds NaN or infinity")
+    with np.errstate(invalid="ignore", over="ignore"):
+        fitted: Array = values.astype(wanted, copy=False)
+    if wanted.kind == "f" and not np.isfinite(fitted).all():
+        raise InputError(f"{file}: input {end.name!r} holds a number beyond {wanted}")
+    if wanted.kind != "f" and not np.array_equal(fitted, values):
+        raise InputError(
+            f"{file}: input {end.name!r} takes {end.model_dtype.value}, and some of the "
+            f"{values.dtype} values do not fit it (real values: --real quantises them)"
+        )
+    return fitted.reshape((-1, *end.model_shape))
+
+
+def _check_axes(values: Array, file: Path, end: End) -> None:
     """Raises InputError for an array with the input's axes in another order, as NHWC for NCHW, or
     with some of those joined: its size is right, and every number in it would be in the wrong
     place. Axes of the input may be joined or divided in their own order.
     """
     most = end.tensor.elements
     if values.size % most:
-        return  # of another size: `fitted` says so
+        return  # of another size: `_fitted` says so
     wanted, found = _strides(end.model_shape, most), _strides(values.shape, most)
     if not (found <= wanted or wanted <= found):
         raise InputError(

@@ -1,12 +1,9 @@
-"""Images, sounds and tables of numbers from a user's files, as arrays."""
+"""Images and sounds from a user's files, as arrays."""
 
 from __future__ import annotations
 
-import csv
 import io
 import wave
-from array import array
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.errors import InputError
-from toolchain.files.bounded import read_bounded
+from toolchain.files.bounded import MOST_SAMPLE_BYTES, read_bounded
 from toolchain.packages import IMAGES, lazy
 
 if TYPE_CHECKING:
@@ -26,11 +23,8 @@ else:
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp")
 SOUND_SUFFIXES = (".wav",)
-TABLE_SUFFIXES = (".csv", ".tsv")
 MOST_PIXELS = 1 << 26
-MOST_FILE_BYTES = 1 << 28
 _FORMATS = ("PNG", "JPEG", "BMP")
-_SEPARATORS = ",;\t "
 _EXTENSIBLE = b"\xfe\xff"
 _PCM = bytes.fromhex("0100000000001000800000aa00389b71")
 """The sub-format of PCM within WAVE_FORMAT_EXTENSIBLE, which files of 24 and 32 bits mostly are."""
@@ -50,7 +44,7 @@ def read_image(
         raise InputError(
             f"{file} is an image, and the input has {channels} channels, not 1, 3 or 4"
         )
-    data = io.BytesIO(read_bounded(file, MOST_FILE_BYTES))
+    data = io.BytesIO(read_bounded(file, MOST_SAMPLE_BYTES))
     try:
         with Image.open(data, formats=_FORMATS) as opened:
             if opened.width * opened.height > MOST_PIXELS:
@@ -92,7 +86,7 @@ def read_sound(file: Path) -> tuple[NDArray[np.float64], int, int]:
     16, 24 or 32 bits.
     """
     try:
-        with wave.open(io.BytesIO(_plain(read_bounded(file, MOST_FILE_BYTES)))) as source:
+        with wave.open(io.BytesIO(_plain(read_bounded(file, MOST_SAMPLE_BYTES)))) as source:
             width, channels = source.getsampwidth(), source.getnchannels()
             rate, data = source.getframerate(), source.readframes(source.getnframes())
     except (wave.Error, EOFError, RuntimeError, ValueError) as error:
@@ -123,49 +117,3 @@ def _plain(content: bytes) -> bytes:
             break
         at += 8 + size + size % 2
     return content
-
-
-def read_table(file: Path) -> NDArray[np.float64]:
-    """The numbers of a .csv, row by row: separated by commas, semicolons, tabs or spaces; a first
-    line without any number is a heading.
-
-    Raises InputError, naming the file and line, for what is no number, and rows of other lengths.
-    """
-    content = read_bounded(file, MOST_FILE_BYTES)
-    try:
-        first = content.decode("utf-8-sig").partition("\n")[0]
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} is no text of UTF-8: byte {error.start} is not") from error
-    separator = next((s for s in _SEPARATORS if s in first), ",")
-    found, width = array("d"), 0
-    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline=None)
-    try:
-        for number, cells in enumerate(_rows(lines, separator), 1):
-            words = [cell.strip() for cell in cells if cell.strip()]
-            if not words or (number == 1 and not any(map(_is_number, words))):
-                continue
-            wrong = next((word for word in words if not _is_number(word)), None)
-            if wrong is not None:
-                raise InputError(f"{file}, line {number}: {wrong[:40]!r} is no number")
-            width = width or len(words)
-            if len(words) != width:
-                raise InputError(
-                    f"{file}, line {number}: {len(words)} numbers, and {width} in the first row"
-                )
-            found.extend(float(word) for word in words)
-    except csv.Error as error:
-        raise InputError(f"{file} is no table of numbers: {error}") from error
-    if not found:
-        raise InputError(f"{file} holds no numbers")
-    return np.frombuffer(found, np.float64).reshape(-1, width)
-
-
-def _rows(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
-    return csv.reader(lines, delimiter=separator, skipinitialspace=True)
-
-
-def _is_number(word: str) -> bool:
-    try:
-        return bool(np.isfinite(float(word)))
-    except ValueError:
-        return False
