@@ -17,6 +17,7 @@ from toolchain.errors import InputError
 from toolchain.files.records import (
     DEEPEST,
     decode,
+    encode,
     field_of,
     parse_json,
     read_json,
@@ -65,6 +66,19 @@ def test_a_record_is_read_with_its_defaults() -> None:
     assert (read.pair, read.kind, read.good) == ((7, "b"), "y", True)
     assert read.by_name == {"k": Inner(1)}
     assert record(Outer, {"name": "", "colour": "blue", "inner": []}, "f").inner == ()
+
+
+def test_what_is_read_is_written_as_it_was() -> None:
+    """`encode` is the inverse of `decode`, in the order of the fields."""
+    read = record(Outer, GOOD, "f")
+    written = encode(read)
+    assert json.loads(json.dumps(written)) == {
+        **GOOD,
+        "inner": [{"count": 3, "share": 0.5}, None, {"count": -1, "share": 2.0}],
+        "by_name": {"k": {"count": 1, "share": 0.5}},
+    }
+    assert list(written) == ["name", "colour", "inner", "pair", "kind", "by_name", "good"]
+    assert record(Outer, written, "f") == read
 
 
 @pytest.mark.parametrize(

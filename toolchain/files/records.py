@@ -1,7 +1,7 @@
 """JSON and TOML files as typed values: limits on what is parsed, and errors that name the field.
 
-`decode` turns parsed data into dataclasses by their annotations, so a file's fields are defined in
-one place, the class that they fill.
+`decode` turns parsed data into dataclasses by their annotations, and `encode` dataclasses into such
+data: a file's fields are defined in one place, the class that they fill.
 """
 
 from __future__ import annotations
@@ -119,6 +119,19 @@ def decode(kind: Any, value: object, where: str) -> Any:
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(_one_of(value, [member.value for member in kind], where))
     return _plain(kind, value, where)
+
+
+def encode(value: Any) -> Any:
+    """The inverse of `decode`: what JSON holds, with a dataclass's fields in their order."""
+    if is_dataclass(value):
+        return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {name: encode(entry) for name, entry in value.items()}
+    if isinstance(value, tuple | frozenset):
+        return [encode(entry) for entry in value]
+    return value
 
 
 def record(kind: type[T], value: object, where: str) -> T:

@@ -29,6 +29,13 @@ from toolchain.page.document import (
     Verdict,
 )
 from toolchain.page.layout import layered
+from toolchain.report.planned import (
+    PlannedBank,
+    PlannedBuffer,
+    PlannedOperator,
+    PlannedTensor,
+    PlannedTime,
+)
 from toolchain.report.text import share, size
 
 Json = Mapping[str, Any]
@@ -66,67 +73,6 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class _Operator:
-    """An entry of `operators` in `plan.json`."""
-
-    step: int
-    name: str
-    kind: str
-    block: str
-    macs: int
-    moved_bytes: int
-    scratch_bytes: int
-    scratch_offset: int | None
-    constant_bytes: int
-    live_bytes: int
-    part_of: str
-    is_view: bool
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    functions: tuple[str, ...]
-    count: int
-    basis: Basis
-
-    @property
-    def counted_as(self) -> tuple[str, str]:
-        return self.part_of or self.name, self.kind
-
-
-@dataclass(frozen=True)
-class _Latency:
-    """`latency` in `plan.json`, or a profile."""
-
-    total: int
-    unit: str
-    milliseconds: float | None
-    basis: Basis
-
-
-@dataclass(frozen=True)
-class _Bank:
-    bank: str
-    start: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class _Tensor:
-    offset: int
-    bytes: int
-    shape: tuple[int, ...]
-    dtype: str
-    live: tuple[int, int]
-
-
-@dataclass(frozen=True)
-class _Buffer:
-    tensors: tuple[str, ...]
-    offset: int
-    bytes: int
-    runs: tuple[tuple[int, int, int], ...]
-
-
-@dataclass(frozen=True)
 class _Layer:
     """An entry of `layers` of `quantize`; no `noise_db`: nothing is lost."""
 
@@ -140,9 +86,9 @@ class _Layer:
 class _Read:
     """The parts of `plan.json` that refer to each other, and indices into them."""
 
-    operators: tuple[_Operator, ...]
-    tensors: Mapping[str, _Tensor]
-    buffers: tuple[_Buffer, ...]
+    operators: tuple[PlannedOperator, ...]
+    tensors: Mapping[str, PlannedTensor]
+    buffers: tuple[PlannedBuffer, ...]
     states: frozenset[str]
     writers: Mapping[str, int] = field(init=False)
     rows: Mapping[tuple[str, str], int] = field(init=False)
@@ -180,7 +126,7 @@ def build(found: Findings, where: str = "plan.json") -> Build:
         peak_step=live.index(max(live)),
         banks=tuple(
             Bank(bank.bank, bank.start, bank.bytes)
-            for bank in field_of(plan, "arena_banks", tuple[_Bank, ...], where)
+            for bank in field_of(plan, "arena_banks", tuple[PlannedBank, ...], where)
         ),
         tensors=tuple(_tensors(read)),
         buffers=tuple(_buffers(read)),
@@ -231,9 +177,14 @@ def _read(plan: Json, where: str) -> _Read:
     buffers = field_of(plan, "buffers", tuple[Any, ...], where)
     states = field_of(plan, "states", tuple[Any, ...], where)
     return _Read(
-        tuple(_picked(_Operator, o, f"{where}: operators[{i}]") for i, o in enumerate(operators)),
-        {name: _picked(_Tensor, t, f"{where}: tensors.{name}") for name, t in tensors.items()},
-        tuple(_picked(_Buffer, b, f"{where}: buffers[{i}]") for i, b in enumerate(buffers)),
+        tuple(
+            _picked(PlannedOperator, o, f"{where}: operators[{i}]") for i, o in enumerate(operators)
+        ),
+        {
+            name: _picked(PlannedTensor, t, f"{where}: tensors.{name}")
+            for name, t in tensors.items()
+        },
+        tuple(_picked(PlannedBuffer, b, f"{where}: buffers[{i}]") for i, b in enumerate(buffers)),
         frozenset(field_of(state, "name", str, f"{where}: states") for state in states),
     )
 
@@ -273,7 +224,7 @@ def _buffers(read: _Read) -> Iterator[Buffer]:
 def _operators(read: _Read, profile: Json | None) -> Iterator[Operator]:
     """One for each operator of the network; its blocks are together. Counts are the profile's."""
     timed = {(p["name"], p["kind"]): p for p in (profile or {}).get("operators", ())}
-    parts: dict[tuple[str, str], list[_Operator]] = {}
+    parts: dict[tuple[str, str], list[PlannedOperator]] = {}
     for op in read.operators:
         parts.setdefault(op.counted_as, []).append(op)
     for (name, kind), blocks in parts.items():
@@ -331,10 +282,10 @@ def _verdict(found: Findings, board: Board, where: str) -> Verdict:
             "lower_bound_bytes",
         )
     )
-    latency: _Latency = (
-        _picked(_Latency, found.profile, "the profile")
+    latency: PlannedTime = (
+        _picked(PlannedTime, found.profile, "the profile")
         if found.profile
-        else _picked(_Latency, plan.get("latency"), f"{where}: latency")
+        else _picked(PlannedTime, plan.get("latency"), f"{where}: latency")
     )
     proved = arena == bound
     proof = (

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from toolchain.ir import Buffer
 from toolchain.ir.progress import LiveRun
 from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
+from toolchain.report.planned import PlannedBuffer
 
 
-def buffers_json(plan: Plan) -> list[dict[str, Any]]:
-    """One entry for each buffer: its tensors, its place, and its live bytes.
-
-    `runs`: from a step on, the bytes [bottom, top) of the buffer that are live; the last is empty.
-    A buffer of a split network comes to life, and dies, in parts. Tensors that lie in one buffer as
-    views of it are one entry; those for which the plan chose a copy are another.
+def planned_buffers(plan: Plan) -> list[PlannedBuffer]:
+    """The buffers that are ever live. Tensors that lie in one buffer as views of it are together;
+    those for which the plan chose a copy are a buffer of their own.
     """
     problem = memory_problem(plan.lowered, progressive=bool(plan.unsplit_bytes))
-    entries: list[dict[str, Any]] = []
+    entries: list[PlannedBuffer] = []
     runs = problem.live_runs(plan.schedule.order)
     for buffer, live in zip(problem.buffers, runs, strict=True):
         base = _base(plan, buffer, live)
@@ -28,7 +25,7 @@ def buffers_json(plan: Plan) -> list[dict[str, Any]]:
             entries.append(_entry(names, base, buffer.size_bytes, live))
             continue
         entries += _as_laid(plan, [member.tensor for member in buffer.members])
-    return [entry for entry in entries if entry["runs"]]
+    return [entry for entry in entries if entry.runs]
 
 
 def _base(plan: Plan, buffer: Buffer, live: Sequence[LiveRun]) -> int | None:
@@ -43,9 +40,8 @@ def _base(plan: Plan, buffer: Buffer, live: Sequence[LiveRun]) -> int | None:
     return None
 
 
-def _as_laid(plan: Plan, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Entries of tensors some of which the plan copies: tensors that live together in one place are
-    one entry."""
+def _as_laid(plan: Plan, names: Sequence[str]) -> Iterator[PlannedBuffer]:
+    """Tensors of which the plan copies some: those that live together in one place are an entry."""
     offsets, lifetimes = plan.arena.offsets, plan.arena.lifetimes
     placed = sorted((lifetimes[name], offsets[name], name) for name in names if name in offsets)
     groups: list[tuple[tuple[int, int], int, int, list[str]]] = []
@@ -63,10 +59,5 @@ def _as_laid(plan: Plan, names: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 def _entry(
     names: Sequence[str], offset: int, size_bytes: int, runs: Sequence[LiveRun]
-) -> dict[str, Any]:
-    return {
-        "tensors": list(names),
-        "offset": offset,
-        "bytes": size_bytes,
-        "runs": [list(run) for run in runs],
-    }
+) -> PlannedBuffer:
+    return PlannedBuffer(tuple(names), offset, size_bytes, tuple(runs))

@@ -7,30 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolchain.errors import InputError
-from toolchain.files.records import record
+from toolchain.files.records import encode, record
 from toolchain.ir import Boundary, DType, End, Quantisation, Tensor
 
 _MOST_ELEMENTS = 1 << 31
-
-
-def end_json(end: End) -> dict[str, Any]:
-    """The graph's tensor, and under `model` the model's own form of it."""
-    tensor, boundary = end.tensor, end.boundary
-    return {
-        "name": tensor.name,
-        "shape": list(tensor.shape),
-        "dtype": tensor.dtype.value,
-        "quantisation": _quantisation_json(tensor.quantisation),
-        "model": None
-        if boundary is None
-        else {
-            "shape": list(end.model_shape),
-            "dtype": boundary.dtype.value,
-            "quantisation": _quantisation_json(boundary.quantisation),
-            "permutation": list(boundary.permutation),
-            "halves_to_even": boundary.halves_to_even,
-        },
-    }
 
 
 @dataclass(frozen=True)
@@ -51,6 +31,19 @@ class _Entry:
     dtype: DType
     quantisation: Quantisation | None
     model: _ModelSide | None
+
+
+def end_json(end: End) -> dict[str, Any]:
+    """The graph's tensor, and under `model` the model's own form of it."""
+    tensor, own = end.tensor, end.boundary
+    model = None
+    if own is not None:
+        model = _ModelSide(
+            end.model_shape, own.dtype, own.quantisation, own.permutation, own.halves_to_even
+        )
+    entry = _Entry(tensor.name, tensor.shape, tensor.dtype, tensor.quantisation, model)
+    found: dict[str, Any] = encode(entry)
+    return found
 
 
 def end_from_json(data: object, where: str) -> End:
@@ -89,13 +82,3 @@ def _whole(quantisation: Quantisation) -> bool:
     """Whether it is of the tensor as a whole."""
     scales, zeros = quantisation.scales, quantisation.zero_points
     return len(scales) == len(zeros) == 1 and scales[0] > 0
-
-
-def _quantisation_json(quantisation: Quantisation | None) -> dict[str, Any] | None:
-    if quantisation is None:
-        return None
-    return {
-        "scales": list(quantisation.scales),
-        "zero_points": list(quantisation.zero_points),
-        "axis": quantisation.axis,
-    }

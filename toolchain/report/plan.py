@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from rich.table import Table
 
+from toolchain.files.records import encode
 from toolchain.memory.firmware_size import MemoryNeed
 from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.ops.detection.decode_boxes import KIND, OUTPUTS
@@ -15,9 +17,10 @@ from toolchain.ops.movement.input_rows import rows_of
 from toolchain.ops.preference import Preference
 from toolchain.packages import SOLVER
 from toolchain.report.blocks import blocks, constant_bytes, moved_bytes
-from toolchain.report.buffers import buffers_json
+from toolchain.report.buffers import planned_buffers
 from toolchain.report.ends import end_json
 from toolchain.report.latency import Latency, longest_call, per_turn
+from toolchain.report.planned import PlannedBank, PlannedOperator, PlannedTensor, PlannedTime
 from toolchain.report.suspicions import warnings_json
 from toolchain.report.text import share, size
 from toolchain.report.time import microjoules
@@ -32,12 +35,8 @@ _SPLIT_NAMED = 6
 
 
 def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
-    """The fields of `thimble plan --json` and `thimble compile --json`, except the seconds.
-
-    `count` of an operator is in the latency's unit.
-    """
+    """The fields of `thimble plan --json` and `thimble compile --json`, except the seconds."""
     graph = plan.graph
-    block_of = blocks(graph, plan.schedule.order)
     return {
         "model": graph.name,
         "model_sha256": plan.about.sha256,
@@ -49,7 +48,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         "peak_bytes": plan.schedule.peak_bytes,
         "arena_bytes": plan.arena.size_bytes,
         "arena_banks": [
-            {"bank": part.bank, "start": part.start_bytes, "bytes": part.size_bytes}
+            encode(PlannedBank(part.bank, part.start_bytes, part.size_bytes))
             for part in plan.arena.parts
         ],
         "lower_bound_bytes": plan.schedule.lower_bound_bytes,
@@ -63,47 +62,14 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         "unsplit_arena_bytes": plan.unsplit_bytes or plan.arena.size_bytes,
         "slowdown_percent": round(100 * plan.slowdown, 4),
         "search_stopped": plan.search_stopped,
-        "latency": {
-            "total": latency.total,
-            "unit": latency.unit,
-            "measured_share": latency.measured_share,
-            "milliseconds": latency.milliseconds,
-            "estimated_microjoules": microjoules(plan.board, latency.total, latency.unit),
-            "basis": latency.basis.value,
-            **({"per_turn": list(per_turn(plan))} if per_turn(plan) else {}),
-        },
+        "latency": _time_json(plan, latency),
         "longest_step": _longest_step(plan, latency),
         "macs": plan.macs,
         **warnings_json(plan),
         "removed": asdict(plan.removed),
         "flash_spent": asdict(plan.spent),
         "copied": asdict(plan.copied),
-        "operators": [
-            {
-                "step": step,
-                "name": graph.ops[index].name,
-                "kind": graph.ops[index].kind,
-                "block": block_of[index],
-                "macs": plan.operators[index].macs,
-                "moved_bytes": moved_bytes(graph, index),
-                "scratch_bytes": plan.operators[index].scratch_bytes,
-                "live_bytes": plan.step_bytes[step],
-                "scratch_offset": plan.arena.scratch_offsets.get(graph.ops[index].name),
-                "constant_bytes": constant_bytes(graph, index),
-                "part_of": graph.ops[index].part_of,
-                "is_view": plan.operators[index].is_view,
-                "inputs": [
-                    name
-                    for name in dict.fromkeys(graph.ops[index].present_inputs())
-                    if not graph.tensors[name].is_constant
-                ],
-                "outputs": list(graph.ops[index].outputs),
-                "functions": list(plan.operators[index].functions),
-                "count": latency.costs[index].count,
-                "basis": latency.costs[index].basis.value,
-            }
-            for step, index in enumerate(plan.schedule.order)
-        ],
+        "operators": encode(tuple(_operators(plan, latency))),
         "inputs": [end_json(end) for end in plan.inputs],
         "outputs": [end_json(end) for end in plan.outputs],
         "boxes": boxes_json(plan),
@@ -113,17 +79,58 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
             for state in graph.states
         ],
         "tensors": {
-            name: {
-                "offset": offset,
-                "bytes": graph.tensors[name].size_bytes,
-                "shape": list(graph.tensors[name].shape),
-                "dtype": graph.tensors[name].dtype.value,
-                "live": list(plan.arena.lifetimes[name]),
-            }
-            for name, offset in plan.arena.offsets.items()
+            name: encode(_tensor(plan, name, offset)) for name, offset in plan.arena.offsets.items()
         },
-        "buffers": buffers_json(plan),
+        "buffers": encode(tuple(planned_buffers(plan))),
     }
+
+
+def _operators(plan: Plan, latency: Latency) -> Iterator[PlannedOperator]:
+    """The steps in their order."""
+    graph = plan.graph
+    block_of = blocks(graph, plan.schedule.order)
+    for step, index in enumerate(plan.schedule.order):
+        op, made = graph.ops[index], plan.operators[index]
+        inputs = dict.fromkeys(op.present_inputs())
+        yield PlannedOperator(
+            step=step,
+            name=op.name,
+            kind=op.kind,
+            block=block_of[index],
+            macs=made.macs,
+            moved_bytes=moved_bytes(graph, index),
+            scratch_bytes=made.scratch_bytes,
+            live_bytes=plan.step_bytes[step],
+            scratch_offset=plan.arena.scratch_offsets.get(op.name),
+            constant_bytes=constant_bytes(graph, index),
+            part_of=op.part_of,
+            is_view=made.is_view,
+            inputs=tuple(name for name in inputs if not graph.tensors[name].is_constant),
+            outputs=tuple(op.outputs),
+            functions=tuple(made.functions),
+            count=latency.costs[index].count,
+            basis=latency.costs[index].basis,
+        )
+
+
+def _tensor(plan: Plan, name: str, offset: int) -> PlannedTensor:
+    tensor, live = plan.graph.tensors[name], plan.arena.lifetimes[name]
+    return PlannedTensor(offset, tensor.size_bytes, tensor.shape, tensor.dtype.value, live)
+
+
+def _time_json(plan: Plan, latency: Latency) -> dict[str, Any]:
+    time: dict[str, Any] = encode(
+        PlannedTime(
+            total=latency.total,
+            unit=latency.unit,
+            measured_share=latency.measured_share,
+            milliseconds=latency.milliseconds,
+            estimated_microjoules=microjoules(plan.board, latency.total, latency.unit),
+            basis=latency.basis,
+            per_turn=per_turn(plan),
+        )
+    )
+    return time if time["per_turn"] else {k: v for k, v in time.items() if k != "per_turn"}
 
 
 def boxes_json(plan: Plan) -> dict[str, str] | None:
