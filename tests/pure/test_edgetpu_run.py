@@ -20,12 +20,13 @@ from toolchain.edgetpu import pipeline
 from toolchain.edgetpu.model.cost import EdgeTpuCost
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.devices import Setting
 from toolchain.edgetpu.plan.planner import plan
 from toolchain.edgetpu.run import backends, coral, runner
 from toolchain.edgetpu.run.folder import read_folder
 from toolchain.edgetpu.run.profile import profile_of
 from toolchain.edgetpu.run.runner import Pipeline, StageError
-from toolchain.edgetpu.run.simulate import Load, simulate
+from toolchain.edgetpu.run.simulate import Visit, simulate
 from toolchain.errors import InputError, MissingToolError
 from toolchain.files import replaced_folder
 
@@ -191,27 +192,42 @@ def test_ten_thousand_frames_leave_nothing_behind() -> None:
 
 
 def test_simulation_agrees_with_the_formula() -> None:
-    cost = EdgeTpuCost(stream_bytes_per_ms=500, hub_bytes_per_ms=445)
-    even = simulate([Load(2.0, 0, (1,)), Load(5.0, 0, (2,)), Load(1.0, 0, ())], cost)
+    setting = Setting(2, EdgeTpuCost(stream_bytes_per_ms=500, hub_bytes_per_ms=445))
+    bus = setting.bus
+    even = simulate([Visit(0, 2.0, 0.0), Visit(1, 5.0, 0.0), Visit(2, 1.0, 0.0)], bus)
     assert even.period_ms == pytest.approx(5.0)
     assert even.first_ms == pytest.approx(8.0)
     assert even.stages[0].blocked_ms > 0
     assert even.stages[2].starved_ms > 0
-    bus = simulate([Load(0.1, 4450, (1,)), Load(0.1, 4450, ())], cost)
-    assert bus.period_ms == pytest.approx(20.0, rel=0.03)
-    assert bus.hub_share > 0.95
-    slow = simulate([Load(1.0, 0, (1,)), Load(1.0, 0, ())], cost, arrival_ms=7.0)
+    stream_ms = setting.stream_ms(4450)
+    shared = simulate([Visit(0, 0.1, stream_ms), Visit(1, 0.1, stream_ms)], bus)
+    assert shared.period_ms == pytest.approx(20.0, rel=0.03)
+    assert shared.hub_share > 0.95
+    slow = simulate([Visit(0, 1.0, 0.0), Visit(1, 1.0, 0.0)], bus, arrival_ms=7.0)
     assert slow.period_ms == pytest.approx(7.0)
     assert slow.latency_ms == pytest.approx(2.0)
 
 
 def test_simulation_of_a_skip_over_a_stage() -> None:
-    cost = EdgeTpuCost()
-    loads = [Load(1.0, 0, (1, 2)), Load(3.0, 0, (2,)), Load(1.0, 0, ())]
-    tight, roomy = simulate(loads, cost, capacity=1), simulate(loads, cost, capacity=4)
+    bus = Setting(3, EdgeTpuCost()).bus
+    stages = [
+        Visit(0, 1.0, 0.0, feeds=(1, 2)),
+        Visit(1, 3.0, 0.0, feeds=(2,)),
+        Visit(2, 1.0, 0.0),
+    ]
+    tight, roomy = simulate(stages, bus, capacity=1), simulate(stages, bus, capacity=4)
     assert tight.frames == roomy.frames == 200
     assert roomy.period_ms == pytest.approx(3.0)
     assert tight.period_ms >= roomy.period_ms - 1e-9
+
+
+def test_a_stage_without_sources_waits_for_the_frame() -> None:
+    """As that of a model's second input: it takes no frame before it has come."""
+    stages = [Visit(0, 1.0, 0.0, feeds=(2,)), Visit(1, 2.0, 0.0, feeds=(2,)), Visit(2, 1.0, 0.0)]
+    found = simulate(stages, Setting(3, EdgeTpuCost()).bus, frames=20, arrival_ms=10.0)
+    begins = [begin for begin, _ in found.stages[1].spans]
+    assert begins == [10.0 * number for number in range(20)]
+    assert found.latency_ms == pytest.approx(3.0)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from toolchain.edgetpu.model.figures import StageOf, operator_weights_ms
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import broken_rules
+from toolchain.edgetpu.plan.devices import Setting
 from toolchain.edgetpu.plan.planner import PipelinePlan
 from toolchain.edgetpu.plan.rates import RatePlan
 from toolchain.edgetpu.run import backends, compiler, coral
@@ -23,7 +24,7 @@ from toolchain.edgetpu.run.folder import (
 )
 from toolchain.edgetpu.run.frames import frames_for, frames_of
 from toolchain.edgetpu.run.runner import DeviceRunner, Pipeline, RunTimes, Tensors
-from toolchain.edgetpu.run.simulate import Load, Simulation, simulate
+from toolchain.edgetpu.run.simulate import Simulation, Visit, simulate
 from toolchain.edgetpu.run.split import Segment, split_file
 from toolchain.errors import InputError
 from toolchain.frontends import read_model_file
@@ -121,7 +122,7 @@ def simulate_folder(
     folder: PipelineFolder, frames: int, capacity: int = 1, arrival_ms: float = 0.0
 ) -> Simulation:
     """Simulate the pipeline of a folder with the cost model that it was planned with."""
-    loads = []
+    setting, stages = Setting(folder.stages, folder.cost), []
     for stage in range(folder.stages):
         parts = [model.stages[stage] for model in folder.models]
         streamed = sum(part.streamed_bytes for part in parts)
@@ -132,8 +133,9 @@ def simulate_folder(
             for later in range(stage + 1, folder.stages)
             if set(model.stages[stage].outputs) & set(model.stages[later].inputs)
         }
-        loads.append(Load(fixed, streamed, tuple(sorted(feeds))))
-    return simulate(loads, folder.cost, frames, capacity, arrival_ms)
+        stream_ms = setting.stream_ms(streamed)
+        stages.append(Visit(stage, fixed, stream_ms, feeds=tuple(sorted(feeds))))
+    return simulate(stages, setting.bus, frames, capacity, arrival_ms)
 
 
 @dataclass

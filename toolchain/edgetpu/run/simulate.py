@@ -1,34 +1,29 @@
 """Simulates plans event by event, under the cost model.
 
-A pipeline (`simulate`): each stage takes a frame, spends its call, arithmetic and transfers,
-streams the parameters that its cache cannot hold over the shared hub, and passes the frame on as
-soon as every queue that it fills has room.
+Each device takes what has come to it in that order, one stage at a time. A stage spends its fixed
+time, then streams the parameters that do not fit the cache, and all of its model's weights where
+the stage before was of another model that does not fit beside it; devices that stream at the same
+time share the bus. It passes its result on as soon as every queue that it fills has room.
 
-Requests at their rates (`simulate_requests`): each device takes requests in the order of their
-arrival there, one at a time. A request spends its fixed time, then streams: what does not fit the
-cache, and all of its model's weights where the request before was of another model that does not
-fit beside it. Sticks that stream at the same time share the bus.
-
-In the first, a full queue stops a stage; in the second, none is ever full: two loops of events.
+`simulate`: frames through a pipeline, a device for each stage, whose queues are bounded.
+`simulate_requests`: requests of several models at their rates, whose queues are not.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
 
-from toolchain.edgetpu.model.cost import EdgeTpuCost
 from toolchain.edgetpu.plan.devices import Place, Setting
 from toolchain.edgetpu.plan.queueing import PERCENTILE, Bus
 from toolchain.edgetpu.plan.rates import RatePlan
 
-_EPSILON = 1e-12
 _BATCHES = 20
 _STUDENT = 2.093
 """Of 95% and 19 degrees of freedom: the means of `_BATCHES` batches."""
@@ -36,14 +31,18 @@ _WARM = 0.1
 
 
 @dataclass(frozen=True)
-class Load:
-    """The work of one frame in a stage. `fixed_ms`: all but streaming. `feeds`: stages it sends
-    to.
+class Visit:
+    """A stage of a model on a device; times in ms, of one request, alone on the bus.
+
+    `fixed_ms`: all but streaming. `stream_ms`, `swap_ms`: as in `queueing.Flow`. `feeds`: the later
+    stages of the model that take its result; None: the next one.
     """
 
+    device: int
     fixed_ms: float
-    streamed_bytes: int
-    feeds: tuple[int, ...]
+    stream_ms: float
+    swap_ms: float = 0.0
+    feeds: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -77,14 +76,29 @@ class Simulation:
         ]
 
 
-@dataclass
-class _Stage:
-    load: Load
-    sources: tuple[int, ...]
-    phase: str = "waiting"
+@dataclass(slots=True)
+class _Work:
+    """A stage of one request. `ready`: the moment when all that it needs has come."""
+
+    model: int
+    stage: int
+    number: int
+    ready: float
+
+
+@dataclass(slots=True)
+class _Device:
+    """`until`: the end of the fixed time of `work`; `left`: its milliseconds of streaming; `since`:
+    when it began to wait for work, or for room to pass its result on. Sums are in ms.
+    """
+
+    queue: deque[_Work] = field(default_factory=deque)
+    work: _Work | None = None
+    last: int = -1
+    until: float = math.inf
     left: float = 0.0
     since: float = 0.0
-    frame: int = 0
+    ended: bool = False
     busy: float = 0.0
     stream: float = 0.0
     starved: float = 0.0
@@ -93,117 +107,174 @@ class _Stage:
     spans: list[tuple[float, float]] = field(default_factory=list)
 
 
+class _Run:
+    """Devices at work; `now` is in ms.
+
+    `paths`: the stages of each model. `capacity`: results that a queue between two stages holds.
+    `saturated`: a request enters when its first stage takes it, not when it comes. `done`: when
+    each request of each model entered and left, in the order of leaving.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Sequence[Visit]],
+        devices: int,
+        bus: Bus,
+        capacity: float = math.inf,
+        saturated: bool = False,
+    ) -> None:
+        self._paths, self._share = paths, bus.share
+        self._capacity, self._saturated = capacity, saturated
+        self._bounded = capacity < math.inf
+        self._feeds = [
+            [
+                visit.feeds if visit.feeds is not None else (k + 1,) * (k + 1 < len(path))
+                for k, visit in enumerate(path)
+            ]
+            for path in paths
+        ]
+        self._sources = [
+            [[s for s, found in enumerate(feeds) if k in found] for k in range(len(feeds))]
+            for feeds in self._feeds
+        ]
+        self.devices = [_Device() for _ in range(devices)]
+        self.now = self.streamed = 0.0
+        self._streaming: list[_Device] = []
+        self._held: Counter[tuple[int, int, int]] = Counter()
+        self._left = 0
+        self._come: Counter[tuple[int, int, int]] = Counter()
+        self._entered: list[list[float]] = [[] for _ in paths]
+        self.done: list[list[tuple[float, float]]] = [[] for _ in paths]
+
+    def run(self, coming: Sequence[tuple[float, int]]) -> None:
+        """Serve requests: their moments and models, in order. Ends when all are served."""
+        following, streaming = 0, self._streaming
+        while self._left < len(coming):
+            pace = 1.0
+            if len(streaming) > 1:
+                pace = min(1.0, 1 / (len(streaming) * self._share))
+            moment = coming[following][0] if following < len(coming) else math.inf
+            ready: _Device | None = None
+            for device in self.devices:
+                if device.until < moment:
+                    moment, ready = device.until, device
+            streamed = False
+            for device in streaming:
+                at = self.now + device.left / pace
+                if at < moment:
+                    moment, ready, streamed = at, device, True
+            step = moment - self.now
+            for device in streaming:
+                device.left -= step * pace
+                device.stream += step
+                self.streamed += step * pace
+            self.now = moment
+            if ready is None:
+                self._enter(coming[following][1])
+                following += 1
+            elif streamed or not ready.left > 0:
+                if streamed:
+                    streaming.remove(ready)
+                self._end(ready)
+            else:
+                ready.until = math.inf
+                streaming.append(ready)
+
+    def _enter(self, model: int) -> None:
+        """A request comes, to every stage that needs no other's result."""
+        number = len(self._entered[model])
+        self._entered[model].append(self.now)
+        for stage, sources in enumerate(self._sources[model]):
+            if not sources:
+                self._put(_Work(model, stage, number, self.now))
+
+    def _put(self, work: _Work) -> None:
+        device = self.devices[self._paths[work.model][work.stage].device]
+        device.queue.append(work)
+        if device.work is None:
+            self._begin(device)
+
+    def _begin(self, device: _Device) -> None:
+        """Take the next work. The stages whose results it takes may have waited for room."""
+        work = device.work = device.queue.popleft()
+        visit, sources = self._paths[work.model][work.stage], self._sources[work.model][work.stage]
+        device.starved += self.now - device.since
+        device.since = self.now
+        if sources or not self._saturated:
+            device.queued += self.now - work.ready
+        if work.stage == 0 and self._saturated:
+            self._entered[work.model][work.number] = self.now
+        swapped = visit.swap_ms if device.last not in (-1, work.model) else 0.0
+        device.last = work.model
+        device.left = visit.stream_ms + swapped
+        device.until = self.now + visit.fixed_ms
+        device.busy -= self.now
+        if self._bounded:
+            for source in sources:
+                self._held[work.model, source, work.stage] -= 1
+                self._pass_on(self.devices[self._paths[work.model][source].device])
+
+    def _end(self, device: _Device) -> None:
+        device.busy += self.now
+        device.spans.append((device.since, self.now))
+        device.until, device.since, device.ended = math.inf, self.now, True
+        self._pass_on(device)
+
+    def _pass_on(self, device: _Device) -> None:
+        """Hand the result to the stages that need it, if it is there and all have room."""
+        work = device.work
+        if work is None or not device.ended:
+            return
+        model, stage = work.model, work.stage
+        feeds = self._feeds[model][stage]
+        if self._bounded:
+            if any(self._held[model, stage, target] >= self._capacity for target in feeds):
+                return
+            self._held.update((model, stage, target) for target in feeds)
+        device.blocked += self.now - device.since
+        device.work, device.since, device.ended = None, self.now, False
+        if stage == len(self._paths[model]) - 1:
+            self.done[model].append((self._entered[model][work.number], self.now))
+            self._left += 1
+        for target in feeds:
+            needed, key = len(self._sources[model][target]), (model, target, work.number)
+            if needed > 1:
+                self._come[key] += 1
+            if needed == 1 or self._come[key] == needed:
+                self._come.pop(key, None)
+                self._put(_Work(*key, self.now))
+        if device.queue and device.work is None:
+            self._begin(device)
+
+
 def simulate(
-    loads: Sequence[Load],
-    cost: EdgeTpuCost,
+    stages: Sequence[Visit],
+    bus: Bus,
     frames: int = 200,
     capacity: int = 1,
     arrival_ms: float = 0.0,
 ) -> Simulation:
     """Run `frames` frames that arrive every `arrival_ms` (0: as fast as they are taken).
 
-    `capacity`: frames that an inner queue holds; the outer ones are unbounded, as Google's are.
+    `stages`: each on the device of its number. `capacity`: frames that an inner queue holds; the
+    outer ones are unbounded, as Google's are.
     """
-    stages = [
-        _Stage(load, tuple(s for s, other in enumerate(loads) if k in other.feeds))
-        for k, load in enumerate(loads)
-    ]
-    queues: dict[tuple[int, int], list[float]] = {
-        (s, k): [] for k, stage in enumerate(stages) for s in stage.sources
-    }
-    entered: list[float] = [0.0] * frames
-    done: list[float] = []
-    now = hub = 0.0
-    while len(done) < frames:
-        while _advance(stages, queues, now, frames, capacity, arrival_ms, entered, done):
-            pass
-        streaming = [stage for stage in stages if stage.phase == "streaming"]
-        rate = 0.0
-        if streaming:
-            rate = min(cost.stream_bytes_per_ms, cost.hub_bytes_per_ms / len(streaming))
-        steps = [stage.left for stage in stages if stage.phase == "fixed"]
-        steps += [stage.left / rate for stage in streaming]
-        first = stages[0]
-        if first.phase == "waiting" and first.frame < frames:
-            steps.append(max(0.0, first.frame * arrival_ms - now))
-        if not steps:
-            break
-        step = min(steps)
-        now += step
-        for stage in stages:
-            if stage.phase == "fixed":
-                stage.left -= step
-                stage.busy += step
-            elif stage.phase == "streaming":
-                stage.left -= step * rate
-                stage.busy += step
-                stage.stream += step
-                hub += step * rate / cost.hub_bytes_per_ms
+    run = _Run([stages], len(stages), bus, capacity, saturated=not arrival_ms)
+    run.run([(number * arrival_ms, 0) for number in range(frames)])
+    (done,) = run.done
     half = len(done) // 2
-    period = (done[-1] - done[half - 1]) / (len(done) - half) if half else done[-1]
+    last = done[-1][1]
     return Simulation(
         len(done),
-        period,
-        sum(d - e for d, e in zip(done, entered, strict=True)) / len(done),
-        done[0] - entered[0],
-        hub / now if now else 0.0,
+        (last - done[half - 1][1]) / (len(done) - half) if half else last,
+        sum(left - entered for entered, left in done) / len(done),
+        done[0][1] - done[0][0],
+        run.streamed * bus.share / run.now if run.now else 0.0,
         tuple(
-            StageTrace(s.busy, s.stream, s.starved, s.blocked, s.queued, tuple(s.spans))
-            for s in stages
+            StageTrace(d.busy, d.stream, d.starved, d.blocked, d.queued, tuple(d.spans))
+            for d in run.devices
         ),
     )
-
-
-def _advance(
-    stages: Sequence[_Stage],
-    queues: dict[tuple[int, int], list[float]],
-    now: float,
-    frames: int,
-    capacity: int,
-    arrival_ms: float,
-    entered: list[float],
-    done: list[float],
-) -> bool:
-    """One change of phase that needs no time; False where there is none."""
-    for k, stage in enumerate(stages):
-        if stage.phase == "waiting" and stage.frame < frames:
-            if stage.sources:
-                ready = all(queues[s, k] for s in stage.sources)
-            else:
-                ready = k > 0 or stage.frame * arrival_ms <= now + _EPSILON
-            if ready:
-                stage.starved += now - stage.since
-                if stage.sources:
-                    stage.queued += now - max(queues[s, k].pop(0) for s in stage.sources)
-                if k == 0:
-                    entered[stage.frame] = stage.frame * arrival_ms if arrival_ms else now
-                    stage.queued += now - entered[stage.frame]
-                stage.phase, stage.left, stage.since = "fixed", stage.load.fixed_ms, now
-                return True
-        elif stage.phase == "fixed" and stage.left <= _EPSILON:
-            stage.phase, stage.left = "streaming", float(stage.load.streamed_bytes)
-            if stage.left:
-                return True
-            stage.phase = "streamed"
-            return True
-        elif stage.phase == "streaming" and stage.left <= _EPSILON * 1e6:
-            stage.phase = "streamed"
-            return True
-        elif stage.phase == "streamed":
-            stage.spans.append((stage.since, now))
-            stage.phase, stage.since = "blocked", now
-            return True
-        elif stage.phase == "blocked" and all(
-            len(queues[k, target]) < capacity for target in stage.load.feeds
-        ):
-            for target in stage.load.feeds:
-                queues[k, target].append(now)
-            stage.blocked += now - stage.since
-            if k == len(stages) - 1:
-                done.append(now)
-            stage.phase, stage.since, stage.frame = "waiting", now, stage.frame + 1
-            return True
-    return False
 
 
 class Arrivals(StrEnum):
@@ -211,16 +282,6 @@ class Arrivals(StrEnum):
 
     POISSON = "poisson"
     PERIODIC = "periodic"
-
-
-@dataclass(frozen=True)
-class Visit:
-    """A stage of a model on a device; times in ms, of one request, alone on the bus."""
-
-    device: int
-    fixed_ms: float
-    stream_ms: float
-    swap_ms: float
 
 
 @dataclass(frozen=True)
@@ -247,19 +308,6 @@ class RequestTrace:
     bus: float
 
 
-@dataclass
-class _Device:
-    queue: deque[tuple[int, int, float]]
-    model: int = -1
-    last: int = -1
-    stage: int = 0
-    arrived: float = 0.0
-    until: float = math.inf
-    streaming: bool = False
-    left: float = 0.0
-    busy: float = 0.0
-
-
 def simulate_requests(
     paths: Sequence[Sequence[Visit]],
     rates: Sequence[float],
@@ -276,76 +324,17 @@ def simulate_requests(
     requests is not counted.
     """
     coming = _arrivals(rates, requests, arrivals, seed)
-    places = [_Device(deque()) for _ in range(devices)]
-    finished: list[list[tuple[float, float]]] = [[] for _ in rates]
-    now, following, done, streamed = 0.0, 0, 0, 0.0
-    streaming: list[_Device] = []
     least = coming[int(_WARM * len(coming))][0]
-
-    def begin(place: _Device) -> None:
-        place.model, place.stage, place.arrived = place.queue.popleft()
-        visit = paths[place.model][place.stage]
-        swapped = visit.swap_ms if place.last not in (-1, place.model) else 0.0
-        place.last = place.model
-        place.left = visit.stream_ms + swapped
-        place.until = now + visit.fixed_ms
-        place.busy -= now
-
-    while done < len(coming):
-        pace = 1.0
-        if len(streaming) > 1:
-            pace = min(1.0, 1 / (len(streaming) * bus.share))
-        moment = coming[following][0] if following < len(coming) else math.inf
-        ready: _Device | None = None
-        for place in places:
-            if place.until < moment:
-                moment, ready = place.until, place
-        ended = False
-        for place in streaming:
-            at = now + place.left / pace
-            if at < moment:
-                moment, ready, ended = at, place, True
-        step = moment - now
-        for place in streaming:
-            place.left -= step * pace
-            streamed += step * pace
-        now = moment
-        if ready is None:
-            _, model = coming[following]
-            following += 1
-            first = places[paths[model][0].device]
-            first.queue.append((model, 0, now))
-            if first.model < 0:
-                begin(first)
-            continue
-        if not ended and ready.left > 0:
-            ready.until = math.inf
-            streaming.append(ready)
-            continue
-        if ended:
-            streaming.remove(ready)
-        ready.until = math.inf
-        ready.busy += now
-        model, stage, arrived = ready.model, ready.stage + 1, ready.arrived
-        ready.model = -1
-        if stage == len(paths[model]):
-            finished[model].append((arrived, now - arrived))
-            done += 1
-        else:
-            target = places[paths[model][stage].device]
-            target.queue.append((model, stage, arrived))
-            if target.model < 0:
-                begin(target)
-        if ready.queue and ready.model < 0:
-            begin(ready)
+    run = _Run(paths, devices, bus)
+    run.run(coming)
     limits = deadlines_ms or [None] * len(rates)
     return RequestTrace(
         tuple(
-            _served([ms for at, ms in found if at >= least], limit)
-            for found, limit in zip(finished, limits, strict=True)
+            _served([left - at for at, left in done if at >= least], limit)
+            for done, limit in zip(run.done, limits, strict=True)
         ),
-        tuple(place.busy / now for place in places),
-        streamed * bus.share / now,
+        tuple(device.busy / run.now for device in run.devices),
+        run.streamed * bus.share / run.now,
     )
 
 
@@ -386,7 +375,7 @@ def _served(latencies: Sequence[float], deadline_ms: float | None) -> Served:
 
 
 def visits_of(setting: Setting, places: Sequence[Sequence[Place]]) -> list[list[Visit]]:
-    """The same for the simulation."""
+    """The stages of every model of a plan."""
     return [
         [
             Visit(
