@@ -121,7 +121,9 @@ def test_each_stage_has_a_stick_of_its_own(
     awaken_only_these()
     assert len(list(run(folder, 3))) == 3
     assert (tmp_path / "opened").read_text().split()[-2:] == ["usb:0", "usb:1"]
-    assert interpreters.found().sticks == tuple(f"usb {tmp_path / n}" for n in ("usb:0", "usb:1"))
+    assert interpreters.software().sticks == tuple(
+        f"usb {tmp_path / n}" for n in ("usb:0", "usb:1")
+    )
     if not awake:
         assert without == ["usb:0", "usb:0"]  # what `wake` is for
 
@@ -290,7 +292,7 @@ def googles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("googles")
 def test_googles_library_without_a_stick(folder: PipelineFolder) -> None:
-    found = interpreters.found()
+    found = interpreters.software()
     assert found.runtime == "runtime 14"
     if found.sticks:
         pytest.skip(f"there are sticks: {', '.join(found.sticks)}")

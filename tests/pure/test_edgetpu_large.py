@@ -22,7 +22,7 @@ from toolchain.edgetpu.plan.cuts import Model, all_cuts, down_sets, period_ms, p
 from toolchain.edgetpu.plan.demand import Options
 from toolchain.edgetpu.plan.moves import polish
 from toolchain.edgetpu.plan.planner import plan
-from toolchain.edgetpu.plan.solvers import SOLVERS, Found, Task
+from toolchain.edgetpu.plan.solvers import SOLVERS, Assignment, Task
 from toolchain.search import Work
 
 SMALL = EdgeTpuCost(
@@ -35,7 +35,7 @@ SMALL = EdgeTpuCost(
 )
 
 
-def asked(name: str, task: Task) -> Found | None:
+def asked(name: str, task: Task) -> Assignment | None:
     """What the solver of this name finds."""
     (solver,) = (solver for solver in SOLVERS if solver.name == name)
     return solver.solve(task, None)

@@ -85,13 +85,13 @@ def _beside(
     stages = list(figures.stages)
     if host is not None:
         weights = host.cost.weights_ms([op.macs for op in graph.ops])
-        found = stages[host.stage]
-        time_ms = host.cost.call_ms + sum(weights[i] for i in found.operators)
-        stages[host.stage] = replace(found, time_ms=time_ms)
+        stage = stages[host.stage]
+        time_ms = host.cost.call_ms + sum(weights[i] for i in stage.operators)
+        stages[host.stage] = replace(stage, time_ms=time_ms)
     if mcu is not None:
-        found = stages[mcu.stage]
-        time_ms = mcu.stage_ms(found.in_bytes + found.out_bytes)
-        stages[mcu.stage] = replace(found, time_ms=time_ms)
+        stage = stages[mcu.stage]
+        time_ms = mcu.stage_ms(stage.in_bytes + stage.out_bytes)
+        stages[mcu.stage] = replace(stage, time_ms=time_ms)
     return replace(figures, stages=tuple(stages))
 
 
@@ -133,7 +133,7 @@ def measure(
     for beside in (host, mcu):
         if beside is not None:
             caches[beside.stage] = (everything, everything)
-    found = []
+    measured = []
     for number, (graph, assigned) in enumerate(zip(graphs, stage_of, strict=True)):
         weights = times_ms if times_ms is not None and number == 0 else None
         figures = _beside(_figures(graph, assigned, caches, balance, weights), graph, host, mcu)
@@ -147,19 +147,19 @@ def measure(
             )
             for (byte, whole), stage in zip(caches, figures.stages, strict=True)
         ]
-        found.append(figures)
-    columns = list(zip(*(figures.stages for figures in found), strict=True))
+        measured.append(figures)
+    columns = list(zip(*(figures.stages for figures in measured), strict=True))
     stages_ms = tuple(sum(stage.time_ms for stage in column) for column in columns)
     streamed = sum(stage.streamed_bytes for column in columns for stage in column)
     totals = Totals(
         max(sum(stage.param_bytes for stage in column) for column in columns),
         sum(stage.spill_bytes for column in columns for stage in column),
         streamed,
-        sum(figures.communication_bytes for figures in found),
+        sum(figures.communication_bytes for figures in measured),
         stages_ms,
         cost.period_ms(stages_ms, streamed),
     )
-    return tuple(found), totals
+    return tuple(measured), totals
 
 
 def _figures(
@@ -173,7 +173,7 @@ def _figures(
     members: list[list[int]] = [[] for _ in caches]
     for index, stage in enumerate(stage_of):
         members[stage].append(index)
-    found = [
+    measured = [
         stage_figures(graph, stage_of, operators, byte, whole, balance, times_ms)
         for (byte, whole), operators in zip(caches, members, strict=True)
     ]
@@ -182,8 +182,8 @@ def _figures(
     from_outside = sum(
         graph.tensors[t].size_bytes * len(stages) for t, stages in zip(given, read, strict=True)
     )
-    communication = sum(stage.in_bytes for stage in found) - from_outside
-    return Figures(tuple(found), communication)
+    communication = sum(stage.in_bytes for stage in measured) - from_outside
+    return Figures(tuple(measured), communication)
 
 
 def stage_figures(

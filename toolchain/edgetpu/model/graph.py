@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Use:
-    """Tensors or constants by their users, operators. Those of one user are arrays.
+    """Tensors or constants by their users, operators. Tensors with one user are in arrays.
 
     A writer of -1 stands for none. `shared`: users, writer, bytes.
     """
@@ -28,7 +28,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Uses:
-    """What the operators of a model read and write, as arrays: for sums over many cuts at once.
+    """Reads and writes of a model's operators, as arrays: for sums over many cuts at once.
 
     `given`: its inputs. `written`: what operators write and others read.
 
@@ -43,9 +43,9 @@ class Uses:
     ends: Use
 
 
-def use(found: Iterable[tuple[Sequence[int], int, int]]) -> Use:
+def use(entries: Iterable[tuple[Sequence[int], int, int]]) -> Use:
     """From users, writer and bytes of each."""
-    items = [item for item in found if item[2]]
+    items = [item for item in entries if item[2]]
     alone = [(users[0], writer, size) for users, writer, size in items if len(users) == 1]
     columns = np.array(alone, np.int64).reshape(-1, 3).T
     return Use(
@@ -102,24 +102,24 @@ class PipelineGraph:
     @cached_property
     def consumers(self) -> dict[int, tuple[int, ...]]:
         """From a tensor to the operators that read it, in their order."""
-        found: dict[int, list[int]] = {}
+        readers: dict[int, list[int]] = {}
         for index, op in enumerate(self.ops):
             for tensor in op.inputs:
-                found.setdefault(tensor, []).append(index)
-        return {tensor: tuple(users) for tensor, users in found.items()}
+                readers.setdefault(tensor, []).append(index)
+        return {tensor: tuple(users) for tensor, users in readers.items()}
 
     @cached_property
     def constant_users(self) -> dict[int, tuple[int, ...]]:
         """From a constant to the operators that read it, in their order."""
-        found: dict[int, list[int]] = {}
+        readers: dict[int, list[int]] = {}
         for index, op in enumerate(self.ops):
             for constant in op.constants:
-                found.setdefault(constant, []).append(index)
-        return {constant: tuple(users) for constant, users in found.items()}
+                readers.setdefault(constant, []).append(index)
+        return {constant: tuple(users) for constant, users in readers.items()}
 
     @cached_property
     def uses(self) -> Uses:
-        """The same as arrays."""
+        """Reads and writes of the operators, as arrays."""
         size = [tensor.size_bytes for tensor in self.tensors]
         made = self.producer
         read = self.consumers

@@ -126,14 +126,14 @@ def _summary(content: Mapping[str, Any]) -> PipelineGraph:
 
 def _indices(values: Sequence[Any], size: int) -> tuple[int, ...]:
     """Tensor indices, each once; -1 stands for an absent optional input."""
-    found: dict[int, None] = {}
+    indices: dict[int, None] = {}
     for value in values:
         index = int(value)
         if index != value or not -1 <= index < size:
             raise ValueError(f"there is no tensor {value}")
         if index >= 0:
-            found[index] = None
-    return tuple(found)
+            indices[index] = None
+    return tuple(indices)
 
 
 def _count(value: Any) -> int:
@@ -179,12 +179,12 @@ def read_tflite(data: bytes, path: Path) -> PipelineGraph:
         for tensor in present:
             if tensor in written or tensor in states:
                 continue
-            found = model.tensors[tensor]
-            key = found.buffer or -1 - tensor  # buffer 0 is empty by convention
+            entry = model.tensors[tensor]
+            key = entry.buffer or -1 - tensor  # buffer 0 is empty by convention
             if key not in buffers:
                 buffers[key] = len(sizes)
-                sizes.append(_constant_bytes(found, op, path))
-            constants.append((buffers[key], _shape(found)))
+                sizes.append(_constant_bytes(entry, op, path))
+            constants.append((buffers[key], _shape(entry)))
         shared = tuple(dict.fromkeys(index for index, _ in constants))
         ops.append(
             PipelineOp(
@@ -201,7 +201,7 @@ def read_tflite(data: bytes, path: Path) -> PipelineGraph:
         )
     return PipelineGraph(
         path.stem,
-        tuple(PipelineTensor(found.name, _size(found)) for found in model.tensors),
+        tuple(PipelineTensor(entry.name, _size(entry)) for entry in model.tensors),
         tuple(sizes),
         tuple(ops),
         tuple(dict.fromkeys(model.inputs)),
@@ -212,13 +212,13 @@ def read_tflite(data: bytes, path: Path) -> PipelineGraph:
 def _variables(model: FileModel) -> dict[int, int]:
     """Resource tensors to one tensor for each variable: handles of one name are one variable."""
     first: dict[tuple[object, object], int] = {}
-    found = {}
+    variables = {}
     for op in model.ops:
         if op.code == "VAR_HANDLE" and op.outputs:
             options = op.needed_options
             key = (options.container, options.sharedName)
-            found[op.outputs[0]] = first.setdefault(key, op.outputs[0])
-    return found
+            variables[op.outputs[0]] = first.setdefault(key, op.outputs[0])
+    return variables
 
 
 def _refuse(model: FileModel, path: Path) -> None:
@@ -256,19 +256,19 @@ def _refuse(model: FileModel, path: Path) -> None:
                 _refuse_tensor(model.tensors[index], op, path)
     for index in (*model.inputs, *model.outputs):
         if model.tensors[index].tensor is None:
-            found = model.tensors[index]
-            raise InputError(f"{path}: {found.name!r} is {found.type_name.lower()}, not a number")
+            entry = model.tensors[index]
+            raise InputError(f"{path}: {entry.name!r} is {entry.type_name.lower()}, not a number")
 
 
-def _refuse_tensor(found: FileTensor, op: FileOp, path: Path) -> None:
-    if any(axis > 0 for axis in found.open_axes):
+def _refuse_tensor(entry: FileTensor, op: FileOp, path: Path) -> None:
+    if any(axis > 0 for axis in entry.open_axes):
         raise InputError(
-            f"{path}: tensor {found.name!r} of {op} has a dynamic shape (dimensions "
-            f"{', '.join(map(str, found.open_axes))} are open); the Edge TPU needs fixed shapes: "
+            f"{path}: tensor {entry.name!r} of {op} has a dynamic shape (dimensions "
+            f"{', '.join(map(str, entry.open_axes))} are open); the Edge TPU needs fixed shapes: "
             "convert the model with a fixed input shape"
         )
-    if (found.tensor is None or found.type_name == "INT4") and not found.variable:
-        reason = found.refusal or f"tensor {found.name!r} is {found.type_name.lower()}"
+    if (entry.tensor is None or entry.type_name == "INT4") and not entry.variable:
+        reason = entry.refusal or f"tensor {entry.name!r} is {entry.type_name.lower()}"
         raise InputError(f"{path}: {op}: {reason}; the Edge TPU takes int8 models without it")
 
 
@@ -287,21 +287,21 @@ def _quantised(op: FileOp, model: FileModel) -> bool:
     return op.code not in ("QUANTIZE", "DEQUANTIZE") and bool(_types(op, model) & _QUANTISED)
 
 
-def _shape(found: FileTensor) -> tuple[int, ...]:
-    return () if found.tensor is None else found.tensor.shape
+def _shape(entry: FileTensor) -> tuple[int, ...]:
+    return () if entry.tensor is None else entry.tensor.shape
 
 
-def _size(found: FileTensor) -> int:
+def _size(entry: FileTensor) -> int:
     """Bytes of a tensor; 0 for what no pipeline carries."""
-    if found.tensor is None:
+    if entry.tensor is None:
         return 0
-    return math.prod(found.tensor.shape) * found.tensor.dtype.size_bytes
+    return math.prod(entry.tensor.shape) * entry.tensor.dtype.size_bytes
 
 
-def _constant_bytes(found: FileTensor, op: FileOp, path: Path) -> int:
-    if found.tensor is None or found.tensor.constant is None:
-        raise InputError(f"{path}: {op} reads {found.name!r}, which nothing writes")
-    return int(found.tensor.constant.nbytes)
+def _constant_bytes(entry: FileTensor, op: FileOp, path: Path) -> int:
+    if entry.tensor is None or entry.tensor.constant is None:
+        raise InputError(f"{path}: {op} reads {entry.name!r}, which nothing writes")
+    return int(entry.tensor.constant.nbytes)
 
 
 def _macs(op: FileOp, model: FileModel) -> int:

@@ -35,11 +35,11 @@ class Rules:
     @cached_property
     def successors(self) -> tuple[tuple[int, ...], ...]:
         """For each unit those that read what it writes, in their order."""
-        found: list[list[int]] = [[] for _ in range(self.units)]
+        users: list[list[int]] = [[] for _ in range(self.units)]
         for unit, predecessors in enumerate(self.predecessors):
             for before in predecessors:
-                found[before].append(unit)
-        return tuple(map(tuple, found))
+                users[before].append(unit)
+        return tuple(map(tuple, users))
 
     @property
     def free(self) -> int:
@@ -54,13 +54,13 @@ def rules_of(graph: PipelineGraph, same_stage_children: bool = False) -> Rules:
     for index, op in enumerate(graph.ops):
         for state in op.states:
             owners.setdefault(state, []).append(index)
-    groups += [tuple(found) for found in owners.values()]
+    groups += [tuple(members) for members in owners.values()]
     if same_stage_children:
         groups += [users for users in graph.consumers.values() if len(users) > 1]
     unit_of, units = _contract(graph, groups)
     before: list[set[int]] = [set() for _ in range(units)]
-    for index, found in enumerate(graph.predecessors):
-        before[unit_of[index]].update(unit_of[b] for b in found if unit_of[b] != unit_of[index])
+    for index, members in enumerate(graph.predecessors):
+        before[unit_of[index]].update(unit_of[b] for b in members if unit_of[b] != unit_of[index])
     readers = {u for t in graph.inputs for u in graph.consumers.get(t, ())}
     writers = {graph.producer[t] for t in graph.outputs}
     first = {unit_of[index] for index in readers}
@@ -74,7 +74,7 @@ def rules_of(graph: PipelineGraph, same_stage_children: bool = False) -> Rules:
     return Rules(
         unit_of,
         units,
-        tuple(frozenset(found) for found in before),
+        tuple(frozenset(members) for members in before),
         frozenset(first),
         frozenset(last),
         frozenset(unit_of[index] for index in graph.anchored),
@@ -148,8 +148,8 @@ def _contract(
         for index in group[1:]:
             parent[root(index)] = root(group[0])
     edges: dict[int, set[int]] = {root(i): set() for i in range(len(graph.ops))}
-    for index, found in enumerate(graph.predecessors):
-        for before in found:
+    for index, sources in enumerate(graph.predecessors):
+        for before in sources:
             if root(before) != root(index):
                 edges[root(before)].add(root(index))
     component, count = _components(edges)
@@ -232,8 +232,8 @@ def check_plan(
         for op, stage in zip(graph.ops, stage_of, strict=True):
             for constant in op.constants:
                 at.setdefault(constant, set()).add(stage)
-        for constant, found in at.items():
-            for stage in found:
+        for constant, places in at.items():
+            for stage in places:
                 held[stage] += graph.constant_bytes[constant]
     spill = sum(max(0, size - cache_bytes) for k, size in enumerate(held) if k not in beside)
     for what, ours, told in (
@@ -250,12 +250,12 @@ def check_plan(
 def broken_rules(graph: PipelineGraph, stage_of: tuple[int, ...], stages: int) -> list[str]:
     """Every rule of dependency and of the runner that an assignment breaks, as text."""
     broken = []
-    for index, found in enumerate(graph.predecessors):
+    for index, sources in enumerate(graph.predecessors):
         if not 0 <= stage_of[index] < stages:
             broken.append(f"operator {index} is in stage {stage_of[index]} of {stages}")
         broken += [
             f"operator {index} runs in stage {stage_of[index]}, before operator {before}"
-            for before in found
+            for before in sources
             if stage_of[before] > stage_of[index]
         ]
     for tensor in graph.inputs:

@@ -61,10 +61,10 @@ def least_beside(
     for board in _boards(cuts, mcu, limit):
         for used in reversed(range(sticks + 1)):
             for sides, at, host_at in _arrangements(used, board, stick, on_host):
-                found = least_of(sides, model.cost, limit)
-                if found is None:
+                least = least_of(sides, model.cost, limit)
+                if least is None:
                     continue
-                stage_of, stage, beside = cuts.stage_of(found[0]), None, None
+                stage_of, stage, beside = cuts.stage_of(least[0]), None, None
                 if board is not None and at is not None:
                     operators = tuple(i for i, own in enumerate(stage_of) if own == at)
                     stage = McuStage(at, board.times[operators], board.link_bytes_per_ms)
@@ -102,7 +102,7 @@ def _boards(cuts: Cuts, mcu: Mcu | None, limit: float) -> Iterator[_Board | None
 def _arrangements(
     used: int, board: _Board | None, stick: Side, host: Side | None
 ) -> Iterator[tuple[list[Side], int | None, int | None]]:
-    """What each stage is on, and the places of the microcontroller and the host, if any."""
+    """The device of each stage, and the places of the microcontroller and the host, if any."""
     others: list[tuple[list[Side], int | None]] = []
     if board is not None:
         others.append(([stick] * used, None))

@@ -55,7 +55,7 @@ class Masses:
     def weights(self) -> Floats:
         graph, rules, cost = self.model.graph, self.model.rules, self.model.cost
         times = self.model.weights_ms
-        found = np.zeros(rules.units)
+        weights = np.zeros(rules.units)
         met: set[int] = set()
         for index, op in enumerate(graph.ops):
             size = _layer(self.model, index)
@@ -67,39 +67,39 @@ class Masses:
             elif size > cost.cache_bytes and cost.whole_layers:
                 price = 1.0
             streaming = price * size / cost.stream_bytes_per_ms
-            found[rules.unit_of[index]] += times[index] + streaming
-        return found
+            weights[rules.unit_of[index]] += times[index] + streaming
+        return weights
 
     @property
     def stage_ms(self) -> float:
-        """What a stage takes at least beside its mass and its transfers; may be below 0."""
+        """The least time of a stage beside its mass and its transfers; may be below 0."""
         cost = self.model.cost
         return cost.call_ms - self.price * cost.cache_bytes / cost.stream_bytes_per_ms
 
     @cached_property
     def _before(self) -> Bools:
         """[u, v]: unit v must run before unit u, or is u."""
-        found = np.eye(self.model.rules.units, dtype=bool)
+        reach = np.eye(self.model.rules.units, dtype=bool)
         for unit, predecessors in enumerate(self.model.rules.predecessors):
             for before in predecessors:
-                found[unit] |= found[before]
-        return found
+                reach[unit] |= reach[before]
+        return reach
 
     @cached_property
     def upward(self) -> Floats:
         """The mass of each unit and all before it."""
-        found: Floats = self._before @ self.weights
-        return found
+        sums: Floats = self._before @ self.weights
+        return sums
 
     @cached_property
     def downward(self) -> Floats:
         """The mass of each unit and all behind it."""
-        found: Floats = self._before.T @ self.weights
-        return found
+        sums: Floats = self._before.T @ self.weights
+        return sums
 
     @cached_property
     def tensors(self) -> tuple[Integers, Integers, Integers, Integers]:
-        """Of what units pass on: writer, bytes, first index of its readers, and all readers."""
+        """Tensors between units: writer, bytes, first index of its readers, and all readers."""
         unit_of = self.model.rules.unit_of
         writers: list[int] = []
         sizes: list[int] = []
@@ -126,7 +126,7 @@ class Masses:
     @property
     def _arcs(self) -> tuple[Integers, Integers]:
         pairs = [
-            (u, b) for u, found in enumerate(self.model.rules.predecessors) for b in sorted(found)
+            (u, b) for u, before in enumerate(self.model.rules.predecessors) for b in sorted(before)
         ]
         columns = np.array(pairs, np.int64).reshape(-1, 2).T
         return columns[0], columns[1]
@@ -154,7 +154,7 @@ class Masses:
         every = np.ones(readers.size, bool)
         arcs = self._arcs
         written_from, read_until = self.upward[writers], total - self.downward[readers]
-        found: list[tuple[float, float]] = []
+        segments: list[tuple[float, float]] = []
         sent: list[list[int]] = []
         received: list[list[int]] = []
         cuts: list[Bools] = []
@@ -163,7 +163,7 @@ class Masses:
             outside = (self.upward > high) | last
             if (inside & outside).any():
                 continue
-            found.append((low, high))
+            segments.append((low, high))
             sent.append([])
             received.append([])
             for level in levels_ms:
@@ -176,7 +176,7 @@ class Masses:
                 size, _ = self._least_open(inside, outside, ~nothing, due, arcs)
                 received[-1].append(size)
             cuts.append(cut)
-        low_high = np.array(found).reshape(-1, 2)
+        low_high = np.array(segments).reshape(-1, 2)
         units = np.array(cuts, bool).reshape(-1, self.model.rules.units)
         shape = (-1, len(levels_ms))
         return Segments(
@@ -239,13 +239,13 @@ class Masses:
 
 def _grouped(points: Floats, width: float) -> list[tuple[float, float]]:
     """Neighbouring points in ranges no wider than `width`."""
-    found: list[tuple[float, float]] = []
+    groups: list[tuple[float, float]] = []
     for point in points:
-        if found and point - found[-1][0] <= width:
-            found[-1] = (found[-1][0], float(point))
+        if groups and point - groups[-1][0] <= width:
+            groups[-1] = (groups[-1][0], float(point))
         else:
-            found.append((float(point), float(point)))
-    return found
+            groups.append((float(point), float(point)))
+    return groups
 
 
 @dataclass(frozen=True)
@@ -322,7 +322,7 @@ class Segments:
 
 
 def bus_bound_ms(model: Model, stages: int) -> float:
-    """What no caches hold must pass the bus: a cache holds no more than some layers fill of it."""
+    """Bytes that no caches hold pass the bus: a cache holds no more than some layers fill of it."""
     graph, cost = model.graph, model.cost
     sizes: list[int] = []
     for index, op in enumerate(graph.ops):

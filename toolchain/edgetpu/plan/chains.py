@@ -43,7 +43,7 @@ class Edges:
 
 
 Step = tuple[Edges, Integers]
-"""What one stage of a plan may be, and a weight for each of these."""
+"""The edges that one stage of a plan may be, and a weight for each."""
 
 
 def shortest(steps: Sequence[Step]) -> Integers:
@@ -64,8 +64,8 @@ def shortest(steps: Sequence[Step]) -> Integers:
 
 def least_sum(steps: Sequence[Step]) -> int | None:
     """The least sum of weights over all chains; None where there is no chain."""
-    found = int(shortest(steps)[-1, -1])
-    return None if found >= FAR else found
+    total = int(shortest(steps)[-1, -1])
+    return None if total >= FAR else total
 
 
 def chain(steps: Sequence[Step]) -> tuple[int, ...] | None:
@@ -74,14 +74,14 @@ def chain(steps: Sequence[Step]) -> tuple[int, ...] | None:
     at = distance.shape[1] - 1
     if distance[-1, at] >= FAR:
         return None
-    found = [at]
+    taken = [at]
     for stage in range(len(steps), 0, -1):
         edges, weights = steps[stage - 1]
         low, high = np.searchsorted(edges.behind, [at, at + 1])
         sums = distance[stage - 1][edges.before[low:high]] + weights[low:high]
         at = int(edges.before[low + int(np.argmin(sums))])
-        found.append(at)
-    return tuple(reversed(found))
+        taken.append(at)
+    return tuple(reversed(taken))
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ def least_of(
     scale = 1 + len(sides) * max(int(side.comm.max(initial=0)) for side in some)
     most = max(int(side.streamed.max(initial=0)) for side in some)
     joined = len(sides) * (most + 1) * scale < int(FAR)  # else too large: ties stay open
-    found = chain([(s.edges, s.streamed * scale + s.comm if joined else s.streamed) for s in some])
-    return None if found is None else (found, float(best))
+    taken = chain([(s.edges, s.streamed * scale + s.comm if joined else s.streamed) for s in some])
+    return None if taken is None else (taken, float(best))
 
 
 def valid_edges(cuts: Cuts) -> Edges:
@@ -179,8 +179,8 @@ def best_chain(cuts: Cuts, stages: int, objectives: Sequence[str]) -> StageOf | 
         weights = spill if name == "spill" else comm
         sums = _before(sums, weights, stages) if weighed else weights
         weighed = True
-    found = chain([(edges, sums)] * stages)
-    return None if found is None else cuts.stage_of(found)
+    taken = chain([(edges, sums)] * stages)
+    return None if taken is None else cuts.stage_of(taken)
 
 
 def _before(first: Integers, second: Integers, stages: int) -> Integers:
@@ -210,21 +210,22 @@ def _least_bound(edges: Edges, params: Integers, sums: Integers, stages: int) ->
 
 def _reachable_ms(cuts: Cuts, stages: int) -> float | None:
     """A period that some chain reaches: the best of those with the least largest stage."""
-    found = []
+    periods = []
     for objectives in (("params", "spill"), ("spill", "params")):
         chosen = best_chain(cuts, stages, objectives)
         if chosen is None:
             return None
-        found.append(period_ms([cuts.model], [chosen], stages))
-    return min(found) * (1 + _ROUNDING)
+        periods.append(period_ms([cuts.model], [chosen], stages))
+    return min(periods) * (1 + _ROUNDING)
 
 
 @dataclass(frozen=True)
 class StageLoad:
-    """What other models do on a stick. `free_bytes`: cache that the models before it leave free.
+    """The work of other models on a stick.
 
-    `fixed_ms` is the time of all other models except streaming. `streamed_bytes` is what the models
-    before it stream. `later` are the layers of the models behind it, in order.
+    `free_bytes`: cache that the models before it leave free. `fixed_ms`: time of all other models,
+    streaming left out. `streamed_bytes`: streamed by the models before it. `later`: layers of the
+    models behind it, in order.
     """
 
     free_bytes: int
@@ -239,8 +240,8 @@ def least_period_with(cuts: Cuts, loads: Sequence[StageLoad], limit: float) -> S
     `limit` is a period that some chain reaches. None if none does.
     """
     known = {load: stick_side(cuts, limit, load) for load in dict.fromkeys(loads)}
-    found = least_of([known[load] for load in loads], cuts.model.cost, limit)
-    return None if found is None else cuts.stage_of(found[0])
+    least = least_of([known[load] for load in loads], cuts.model.cost, limit)
+    return None if least is None else cuts.stage_of(least[0])
 
 
 def stick_side(cuts: Cuts, limit: float, load: StageLoad | None = None) -> Side:
@@ -269,11 +270,11 @@ def host_side(cuts: Cuts, host: HostCost, limit: float) -> Side:
 
 
 def host_ms(cuts: Cuts, host: HostCost) -> Floats:
-    """What the stages between every two cuts take on the host: (from, to)."""
+    """Times (ms) on the host of the stages between every two cuts: (from, to)."""
     weights = np.array(host.weights_ms([op.macs for op in cuts.model.graph.ops]))
     total = cuts.member @ weights
-    found: Floats = host.call_ms + total[None, :] - total[:, None]
-    return found
+    times: Floats = host.call_ms + total[None, :] - total[:, None]
+    return times
 
 
 def _side(
@@ -293,21 +294,21 @@ def side_of(cuts: Cuts, stages: Sequence[tuple[int, int]], times_ms: Sequence[fl
 
 def stages_within(cuts: Cuts, stages: int, limit: float) -> Side:
     """The stages between cuts that may be part of a plan with so many and a period of `limit`."""
-    blocks = [found for found in _blocks(cuts, stages, limit) if found[0].size]
+    blocks = [part for part in _blocks(cuts, stages, limit) if part[0].size]
     if not blocks:
         none = np.zeros(0, np.int64)
         return Side(Edges(none, none, len(cuts)), np.zeros(0), none, none)
-    columns = [np.concatenate(found) for found in zip(*blocks, strict=True)]
+    columns = [np.concatenate(part) for part in zip(*blocks, strict=True)]
     order = np.argsort(columns[1], kind="stable")
-    before, behind, time_ms, streamed, comm = (found[order] for found in columns)
+    before, behind, time_ms, streamed, comm = (part[order] for part in columns)
     return Side(Edges(before, behind, len(cuts)), time_ms, streamed, comm)
 
 
-Found = tuple[Integers, Integers, Floats, Integers, Integers]
-"""Of listed stages: the cuts before and behind, time, streamed bytes, bytes received."""
+Listed = tuple[Integers, Integers, Floats, Integers, Integers]
+"""Listed stages: the cuts before and behind, time, streamed bytes, bytes received."""
 
 
-def _blocks(cuts: Cuts, stages: int, limit: float) -> Iterator[Found]:
+def _blocks(cuts: Cuts, stages: int, limit: float) -> Iterator[Listed]:
     model, cost = cuts.model, cuts.model.cost
     whole = StageCosts(model, np.zeros((1, len(model.graph.ops)), bool), cuts.member)
     weights, params = whole.arithmetic_ms[0], int(whole.params[0, -1])
@@ -346,12 +347,12 @@ def least_period(cuts: Cuts, stages: int, start: float) -> tuple[tuple[int, ...]
     limit = start
     longest = _longest_ms(cuts)
     while True:
-        found = least_of([stages_within(cuts, stages, limit)] * stages, cuts.model.cost)
-        if found is not None and found[1] <= limit:
-            return found
+        least = least_of([stages_within(cuts, stages, limit)] * stages, cuts.model.cost)
+        if least is not None and least[1] <= limit:
+            return least
         if limit >= longest:
             return None
-        limit = min(longest, limit * 1.5 if found is None else found[1] * (1 + 1e-9))
+        limit = min(longest, limit * 1.5 if least is None else least[1] * (1 + 1e-9))
 
 
 def quick_period(cuts: Cuts, stages: int, start: float) -> tuple[tuple[int, ...], float] | None:
@@ -361,17 +362,17 @@ def quick_period(cuts: Cuts, stages: int, start: float) -> tuple[tuple[int, ...]
     """
     step = max(1, len(cuts) // _COARSE)
     chosen = np.unique(np.append(np.arange(0, len(cuts), step), len(cuts) - 1))
-    found = least_period(cuts.only(chosen), stages, start)
-    if found is None:
+    least = least_period(cuts.only(chosen), stages, start)
+    if least is None:
         return least_period(cuts, stages, start)
-    taken, period = tuple(int(chosen[at]) for at in found[0]), found[1]
+    taken, period = tuple(int(chosen[at]) for at in least[0]), least[1]
     near = np.arange(-step, step + 1)
     while True:
         chosen = np.unique(np.clip(np.array(taken)[:, None] + near, 0, len(cuts) - 1))
-        found = least_period(cuts.only(chosen), stages, period)
-        if found is None or found[1] >= period * (1 - _LEAST_GAIN):
+        least = least_period(cuts.only(chosen), stages, period)
+        if least is None or least[1] >= period * (1 - _LEAST_GAIN):
             return taken, period
-        taken, period = tuple(int(chosen[at]) for at in found[0]), found[1]
+        taken, period = tuple(int(chosen[at]) for at in least[0]), least[1]
 
 
 def _longest_ms(cuts: Cuts) -> float:

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 MOST_CUTS = 3000
-"""Of a model whose cuts are all listed."""
+"""Limit on the cuts of a model that are all listed."""
 MANY_CUTS = 1000
 """Beyond, only those stages are weighed that a short period may have."""
 _SOME_CUTS = 250
@@ -55,7 +55,7 @@ class Model:
 
 
 def period_ms(models: Sequence[Model], stage_of: Sequence[StageOf], stages: int) -> float:
-    """Of models on the same sticks, as all figures of plans are counted."""
+    """The period of models on the same sticks, as all figures of plans are counted."""
     graphs, first = [model.graph for model in models], models[0]
     _, totals = measure(graphs, stage_of, stages, first.cost, first.balance, first.times_ms)
     return totals.period_ms
@@ -66,7 +66,7 @@ def down_sets(rules: Rules, most: int = MOST_CUTS) -> tuple[int, ...] | None:
 
     A cut has the units of the first stage before it and those of the last behind it.
     """
-    before = [sum(1 << b for b in found) for found in rules.predecessors]
+    before = [sum(1 << b for b in sources) for sources in rules.predecessors]
     start = sum(1 << unit for unit in rules.first)
     barred = sum(1 << unit for unit in rules.last)
     everything = (1 << rules.units) - 1
@@ -103,7 +103,7 @@ def prefixes(graph: PipelineGraph, rules: Rules, order: Sequence[int]) -> tuple[
     members = [0] * rules.units
     for index in range(len(graph.ops)):
         members[rules.unit_of[index]] += 1
-    cut, found = 0, {0, (1 << rules.units) - 1}
+    cut, cuts = 0, {0, (1 << rules.units) - 1}
     missing = 0  # pairs of a unit in the cut and a predecessor that is not
     for index in order:
         unit = rules.unit_of[index]
@@ -114,16 +114,16 @@ def prefixes(graph: PipelineGraph, rules: Rules, order: Sequence[int]) -> tuple[
         missing += sum(not cut >> b & 1 for b in rules.predecessors[unit])
         missing -= sum(cut >> u & 1 for u in rules.successors[unit])
         if not missing and start & ~cut == 0 and cut & barred == 0:
-            found.add(cut)
-    return tuple(sorted(found, key=lambda c: (c.bit_count(), c)))
+            cuts.add(cut)
+    return tuple(sorted(cuts, key=lambda c: (c.bit_count(), c)))
 
 
 def depth_first_order(graph: PipelineGraph) -> tuple[int, ...]:
     """A topological order that follows each branch to its end (Kahn's algorithm on a stack)."""
-    missing = [len(found) for found in graph.predecessors]
+    missing = [len(sources) for sources in graph.predecessors]
     users: list[list[int]] = [[] for _ in graph.ops]
-    for index, found in enumerate(graph.predecessors):
-        for before in found:
+    for index, sources in enumerate(graph.predecessors):
+        for before in sources:
             users[before].append(index)
     ready = [index for index, count in enumerate(missing) if count == 0]
     order = []
@@ -158,7 +158,7 @@ def greedy(graph: PipelineGraph, sizes: Sequence[int], stages: int) -> tuple[int
 class StageCosts:
     """The stages from each cut `before` to each cut `behind`: (cuts, operators), true inside.
 
-    What is computed for two cuts holds where the first is a part of the second. Only the operators
+    A cost of two cuts holds where the first is a part of the second. Only the operators
     in which the cuts differ are looked at, so a block of neighbouring cuts of a large model is
     cheap.
     """
@@ -289,8 +289,8 @@ class StageCosts:
     def in_order(
         self, rows: Integers, columns: Integers, free: Integers
     ) -> tuple[Integers, Integers]:
-        """The same where `free` bytes are left of the cache for each of the stages: layers in their
-        order, each cached if it still fits.
+        """`first_fit` where `free` bytes of the cache are left for each of the stages: each layer
+        in its order is cached if it still fits.
         """
         free = free.copy()
         missed = np.zeros(rows.size, np.int64)
@@ -341,18 +341,18 @@ class Cuts:
     @cached_property
     def member(self) -> Bools:
         """Which operators each cut contains."""
-        found: Bools = self.units[:, np.array(self.model.rules.unit_of)]
-        return found
+        inside: Bools = self.units[:, np.array(self.model.rules.unit_of)]
+        return inside
 
     @cached_property
     def anchors(self) -> Integers:
         """How many anchored units each cut contains."""
-        found: Integers = self.units[:, sorted(self.model.rules.anchored)].sum(1)
-        return found
+        counts: Integers = self.units[:, sorted(self.model.rules.anchored)].sum(1)
+        return counts
 
     @cached_property
     def costs(self) -> StageCosts:
-        """Of the stages between every two cuts."""
+        """The costs of the stages between every two cuts."""
         return StageCosts(self.model, self.member, self.member)
 
     @cached_property
@@ -375,8 +375,8 @@ class Cuts:
 
 def all_cuts(model: Model, most: int = MOST_CUTS) -> Cuts | None:
     """Every cut that the rules allow; None where these are more than `most`."""
-    found = down_sets(model.rules, most)
-    return None if found is None else Cuts(model, found)
+    sets = down_sets(model.rules, most)
+    return None if sets is None else Cuts(model, sets)
 
 
 def cuts_in_order(model: Model, order: Sequence[int]) -> Cuts:

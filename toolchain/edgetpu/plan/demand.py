@@ -1,4 +1,4 @@
-"""What is asked of a plan: an objective and how to look for it, or requests and deadlines.
+"""Demands on a plan: an objective and how to look for it, or requests and deadlines.
 
 Objectives and baselines are called as the command line spells them.
 """
@@ -16,7 +16,7 @@ OBJECTIVES = ("params", "spill", "comm")
 BASELINES = ("greedy", "contiguous")
 DEFAULT = "period"
 RATE_OBJECTIVES = ("mean", "worst")
-"""Of latency, where models have rates of requests; the first is the default."""
+"""Objectives for models with rates of requests, of latency; the first is the default."""
 ORDERS = ("params,comm", "params,spill,comm", "spill,params,comm")
 """The three orders of the paper: (1)->(3), (1)->(2)->(3), (2)->(1)->(3)."""
 _UNITS_MS = {"ms": 1.0, "us": 1e-3, "s": 1e3}
@@ -77,14 +77,14 @@ def demand_of(names: Sequence[str], rates: str, deadlines: str | None, objective
     if objective not in RATE_OBJECTIVES:
         known = " or ".join(RATE_OBJECTIVES)
         raise InputError(f"--objective {objective}: with --rate, the objective is {known}")
-    found = _values(names, rates, "--rate", _rate)
-    missing = [name for name, rate in zip(names, found, strict=True) if rate is None]
+    values = _values(names, rates, "--rate", _rate)
+    missing = [name for name, rate in zip(names, values, strict=True) if rate is None]
     if missing:
         raise InputError(f"--rate {rates}: no rate for {', '.join(missing)}; write {missing[0]}=10")
     limits = [None] * len(names) if deadlines is None else None
     return Demand(
         tuple(names),
-        tuple(rate for rate in found if rate is not None),
+        tuple(rate for rate in values if rate is not None),
         tuple(limits or _values(names, deadlines or "", "--deadline", _time)),
         objective,
     )
@@ -120,7 +120,7 @@ def _number(text: str, where: str) -> float:
 def _values(
     names: Sequence[str], text: str, option: str, read: Callable[[str, str], float]
 ) -> list[float | None]:
-    found: dict[str, float] = {}
+    by_name: dict[str, float] = {}
     for part in text.split(","):
         name, equals, value = part.strip().rpartition("=")
         if not equals:
@@ -131,10 +131,10 @@ def _values(
             return [read(value, f"{option} {text}")] * len(names)
         if name not in names:
             raise InputError(f"{option} {text}: no model {name!r}; there are {', '.join(names)}")
-        if name in found:
+        if name in by_name:
             raise InputError(f"{option} {text}: {name} stands twice")
-        found[name] = read(value, f"{option} {text}")
-    return [found.get(name) for name in names]
+        by_name[name] = read(value, f"{option} {text}")
+    return [by_name.get(name) for name in names]
 
 
 def parse(text: str) -> tuple[str, ...]:

@@ -116,11 +116,11 @@ def places_of(setting: Setting, paths: Sequence[Path], rates: Sequence[float]) -
     for model, path in enumerate(paths):
         for device, part in path:
             here.setdefault(device, []).append((model, part))
-    found: dict[tuple[int, int], Place] = {}
+    places: dict[tuple[int, int], Place] = {}
     for device, parts in here.items():
         for model, place in _shared(setting, device, parts, rates):
-            found[model, device] = place
-    return [[found[model, device] for device, _ in path] for model, path in enumerate(paths)]
+            places[model, device] = place
+    return [[places[model, device] for device, _ in path] for model, path in enumerate(paths)]
 
 
 def _shared(
@@ -141,7 +141,7 @@ def _shared(
         share = 1 - rates[model] / everything
         swapped_load += rates[model] * (part.streamed_bytes + share * kept)
     divided, divided_load, free = [], 0.0, cache
-    for model, part in sorted(parts, key=lambda found: -rates[found[0]]):
+    for model, part in sorted(parts, key=lambda pair: -rates[pair[0]]):
         cost = setting.cost
         streamed, left = _first_fit(part.layers, free, cost.whole_layers)
         divided.append((model, Place(device, part, Sharing.DIVIDED, streamed, 0)))
@@ -197,18 +197,22 @@ objective, ms.
 """
 
 
-def score(found: Estimate, demand: Demand) -> Score:
-    if found.load >= 1:
-        return found.load, 0.0, 0.0
+def score(predicted: Estimate, demand: Demand) -> Score:
+    if predicted.load >= 1:
+        return predicted.load, 0.0, 0.0
     late = max(
         (
             tail / limit
-            for tail, limit in zip(found.tail_ms, demand.deadlines_ms, strict=True)
+            for tail, limit in zip(predicted.tail_ms, demand.deadlines_ms, strict=True)
             if limit is not None
         ),
         default=0.0,
     )
-    return 0.0, late if late > 1 else 0.0, objective_ms(found.mean_ms, found.tail_ms, demand)
+    return (
+        0.0,
+        late if late > 1 else 0.0,
+        objective_ms(predicted.mean_ms, predicted.tail_ms, demand),
+    )
 
 
 def objective_ms(means: Sequence[float], tails: Sequence[float], demand: Demand) -> float:
@@ -251,11 +255,11 @@ class Table:
     @cached_property
     def streamed(self) -> Integers:
         """Bytes that a stick streams with every request of a stage that it has alone."""
-        found = np.zeros_like(self.cuts.costs.params)
+        streamed = np.zeros_like(self.cuts.costs.params)
         rows, columns = np.nonzero(self.cuts.valid)
         missed, _ = self.cuts.costs.first_fit(rows, columns, self.setting.cost.cache_bytes)
-        found[rows, columns] = missed
-        return found
+        streamed[rows, columns] = missed
+        return streamed
 
     @cached_property
     def stick_ms(self) -> Floats:
@@ -267,18 +271,18 @@ class Table:
 
     @cached_property
     def least_stream_ms(self) -> Floats:
-        """What no sharing of a stick can stream less than: to the byte."""
+        """Streaming (ms) that no sharing of a stick goes below: to the byte."""
         spill = np.maximum(0, self.cuts.costs.params - self.setting.cost.cache_bytes)
         return np.where(self.cuts.valid, spill / self.setting.alone_bytes_per_ms, np.inf)
 
     @cached_property
     def no_stream_ms(self) -> Floats:
-        """What a stage on the host streams: nothing."""
+        """Streaming (ms) of a stage on the host: none."""
         return np.where(self.cuts.valid, 0.0, np.inf)
 
     @cached_property
     def least_ms(self) -> Floats:
-        """What no sharing of a stick can go below."""
+        """Times (ms) of the stages that no sharing of a stick goes below."""
         return self.cuts.costs.time_without_streams + self.least_stream_ms
 
     @cached_property

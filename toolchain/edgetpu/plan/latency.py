@@ -26,7 +26,7 @@ _MOST_STEPS = 2000
 
 @dataclass(frozen=True)
 class Least:
-    """What a model cannot go below with no other on the devices: the sum of its services, mean
+    """A model's lower bounds with no other on the devices: the sum of its services, mean
     latency, 99th percentile (ms), the utilisation of its busiest device, and what it streams (ms).
     """
 
@@ -39,9 +39,9 @@ class Least:
 
 @dataclass(frozen=True)
 class Bounded:
-    """`found`: the best plan; `bound`: what no plan goes below; `nodes`: how many were weighed."""
+    """`plan`: the best one; `bound`: no plan has a lower score; `nodes`: how many were weighed."""
 
-    found: tuple[Stages, ...]
+    plan: tuple[Stages, ...]
     bound: Score
     nodes: int
 
@@ -61,10 +61,10 @@ def least_alone(table: Table, rate: float) -> Least:
     mean = tail = load = service = math.inf
     shortest = 0.0
     for _ in range(_MOST_STEPS):
-        found = quickest(table, devices, costs)
-        if found is None:
+        path = quickest(table, devices, costs)
+        if path is None:
             return Least(service, mean, tail, load, streamed)
-        services = [float(times[device][begin, end]) for begin, end, device in steps(found)]
+        services = [float(times[device][begin, end]) for begin, end, device in steps(path)]
         longest = max(services)
         slowest = max(longest, streamed * setting.bus.share)
         load = min(load, rate * longest)
@@ -80,7 +80,7 @@ def least_alone(table: Table, rate: float) -> Least:
 
 
 def _streams(table: Table, device: int) -> Floats:
-    """What a stage streams at least, ms alone on the bus; infinite where there is none."""
+    """The least streaming of each stage, ms alone on the bus; infinite where there is none."""
     return table.no_stream_ms if device == table.setting.sticks else table.least_stream_ms
 
 
@@ -144,10 +144,10 @@ class _Bounding:
         return Bounded(best, least, weighed)
 
     def _plan(self, done: Sequence[Stages]) -> tuple[Stages, ...]:
-        found: list[Stages] = [()] * len(done)
+        plan: list[Stages] = [()] * len(done)
         for model, stages in zip(self.order, done, strict=True):
-            found[model] = stages
-        return tuple(found)
+            plan[model] = stages
+        return tuple(plan)
 
     def _children(self, node: _Node, least: Score) -> list[_Node]:
         """One stage more, at each cut and device that may be better than `least`; devices that
@@ -160,7 +160,7 @@ class _Bounding:
         own = {device for _, device in node.stages}
         used = own | {device for stages in node.done for _, device in stages}
         fresh = next((d for d in range(self.setting.sticks) if d not in used), None)
-        found = []
+        children = []
         least_ms = [table.least(device) for device in range(self.setting.devices)]
         spent = _along(node.stages, least_ms)
         for device in range(self.setting.devices):
@@ -178,10 +178,10 @@ class _Bounding:
             for end in ends:
                 stages = (*node.stages, (int(end), device))
                 if end == last:
-                    found.append(_Node((*node.done, stages), ()))
+                    children.append(_Node((*node.done, stages), ()))
                 elif len(stages) < self.setting.devices:
-                    found.append(_Node(node.done, stages))
-        return found
+                    children.append(_Node(node.done, stages))
+        return children
 
     def _means(self, model: int, services: Floats, least: Score) -> np.ndarray:
         """Which of these sums of services of a model may be part of a better plan."""
@@ -206,12 +206,14 @@ class _Bounding:
                 flows.append(Flow(model, device, rate, time - stream, stream, 0.0, tuple(before)))
                 streams[model] += stream
                 before.append(device)
-        found = estimate(flows, len(self.rates), self.setting.devices, self.setting.bus, least=True)
-        return self._score(found, node, streams)
+        predicted = estimate(
+            flows, len(self.rates), self.setting.devices, self.setting.bus, least=True
+        )
+        return self._score(predicted, node, streams)
 
-    def _score(self, found: Estimate, node: _Node, streams: Sequence[float]) -> Score:
+    def _score(self, predicted: Estimate, node: _Node, streams: Sequence[float]) -> Score:
         """`streams`: what the stages of each model stream, ms alone on the bus."""
-        work = sum(found.busy)
+        work = sum(predicted.busy)
         for place, model in enumerate(self.order[len(node.done) :]):
             rest = self.alone[model].service_ms
             if place == 0 and node.stages:
@@ -220,12 +222,16 @@ class _Bounding:
         evenly = work / self.setting.devices
         sent = sum(r * a.stream_ms for r, a in zip(self.rates, self.alone, strict=True))
         bus = sent * self.setting.bus.share
-        load = max(found.load, evenly, bus, *(alone.load for alone in self.alone))
+        load = max(predicted.load, evenly, bus, *(alone.load for alone in self.alone))
         if load >= 1:
             return load, 0.0, 0.0
         means, tails = [], []
         for model, alone in enumerate(self.alone):
-            service, wait, stream = found.service_ms[model], found.wait_ms[model], streams[model]
+            service, wait, stream = (
+                predicted.service_ms[model],
+                predicted.wait_ms[model],
+                streams[model],
+            )
             if node.stages and model == self.order[len(node.done)]:
                 service += float(self.to_go[model][node.stages[-1][0]])
                 stream += float(self.streams_to_go[model][node.stages[-1][0]])
@@ -259,6 +265,6 @@ def _to_go(costs: Sequence[Floats]) -> Floats:
 
 
 def _wait_alone(rate: float, service_ms: float) -> float:
-    """What a model waits at least behind its own requests; infinite where that is without end."""
+    """The least waiting (ms) behind a model's own requests; infinite where that is without end."""
     room = 1 - rate * service_ms
     return rate * service_ms**2 / 2 / room if room > 0 else math.inf

@@ -15,7 +15,7 @@ from toolchain.search import Work
 
 MOST_ROUNDS = 20
 _NANOSECONDS_PER_OPERATOR = 2500
-"""What it takes to weigh a stage, for each of its operators."""
+"""Time to weigh a stage, for each of its operators."""
 _SAME = 1e-12
 
 
@@ -41,9 +41,9 @@ def refine(
                 tried = (*best[:number], moved, *best[number + 1 :])
                 if not _meets(rules, moved, stages):
                     continue
-                found = period_ms(models, tried, stages)
-                if found < least:
-                    best, least, improved = tried, found, True
+                reached = period_ms(models, tried, stages)
+                if reached < least:
+                    best, least, improved = tried, reached, True
         if not improved:
             break
     return best
@@ -52,15 +52,15 @@ def refine(
 def _moves(rules: Rules, stage_of: StageOf, stages: int) -> list[tuple[int, int]]:
     """Units at the border of their stage, each with the neighbouring stage it may go to."""
     stage = dict(zip(rules.unit_of, stage_of, strict=True))
-    found = []
+    moves = []
     for unit in range(rules.units):
         earliest = max((stage[b] for b in rules.predecessors[unit]), default=0)
         if stage[unit] > 0 and earliest < stage[unit]:
-            found.append((unit, stage[unit] - 1))
+            moves.append((unit, stage[unit] - 1))
         latest = min((stage[u] for u in rules.successors[unit]), default=stages)
         if stage[unit] < stages - 1 and latest > stage[unit]:
-            found.append((unit, stage[unit] + 1))
-    return found
+            moves.append((unit, stage[unit] + 1))
+    return moves
 
 
 def _meets(rules: Rules, stage_of: StageOf, stages: int) -> bool:
@@ -86,16 +86,16 @@ def polish(model: Model, stage_of: StageOf, stages: int, work: Work) -> StageOf:
     for index, unit in enumerate(rules.unit_of):
         members[unit].append(index)
     own = list(stage_of)
-    at = [own[found[0]] for found in members]
+    at = [own[indices[0]] for indices in members]
     held = [[i for i, stage in enumerate(own) if stage == k] for k in range(stages)]
     anchors = [sum(at[unit] == k for unit in rules.anchored) for k in range(stages)]
 
     def weigh(operators: list[int]) -> tuple[float, int]:
         work.spend(_NANOSECONDS_PER_OPERATOR * len(operators))
-        found = stage_figures(
+        stage = stage_figures(
             model.graph, own, operators, cost, cost, model.balance, model.times_ms
         )
-        return found.time_ms, found.streamed_bytes
+        return stage.time_ms, stage.streamed_bytes
 
     def value(figures: Sequence[tuple[float, int]]) -> tuple[float, int]:
         streamed = sum(size for _, size in figures)

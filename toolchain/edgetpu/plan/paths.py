@@ -28,7 +28,7 @@ from toolchain.edgetpu.plan.devices import (
 )
 
 MOST_DEVICES = 8
-"""Of which a path may choose: those that others use least."""
+"""Devices that a path may choose from: those that others use least."""
 _MOST_STEPS = 400
 _MOST_WORK = 10_000_000
 """Sums of two costs for one path; beyond, a search looks at some of the cuts only."""
@@ -51,7 +51,7 @@ def devices_of(
     model: int,
 ) -> list[Device]:
     """The devices that a model may choose, the least busy of them, in order."""
-    found = []
+    ranked = []
     for number in range(setting.devices):
         others = tuple(
             (rates[other], part)
@@ -61,13 +61,13 @@ def devices_of(
             if device == number
         )
         busy = sum(rate * part.fixed_ms for rate, part in others)
-        found.append((busy, Device(number, others)))
-    kept = sorted(found, key=lambda pair: pair[0])[:MOST_DEVICES]
+        ranked.append((busy, Device(number, others)))
+    kept = sorted(ranked, key=lambda pair: pair[0])[:MOST_DEVICES]
     return sorted((device for _, device in kept), key=lambda device: device.number)
 
 
 def stage_costs(table: Table, device: Device, rate: float, *, own_waiting: bool) -> Floats:
-    """What each stage adds to the sum of rate times latency on a device; infinite where there is no
+    """Each stage's share of the sum of rate times latency on a device; infinite where there is no
     stage. `own_waiting`: with what requests of the model wait for each other.
     """
     setting = table.setting
@@ -123,15 +123,15 @@ def _sums(services: Sequence[tuple[float, float, float]]) -> tuple[float, float,
 def quickest_of_some(
     table: Table, devices: Sequence[Device], costs: Sequence[Floats]
 ) -> Stages | None:
-    """As `quickest`; where that is much work, only of paths through some of the cuts."""
+    """The path of `quickest`; where that is much work, the quickest through some of the cuts."""
     cuts, busy = len(table.cuts), sum(not _alike(d, table.setting) for d in devices)
     steps = (len(devices) - busy + 1) * 2**busy * (1 + busy / 2)
     most = int((_MOST_WORK / steps) ** 0.5)
     if cuts <= most:
         return quickest(table, devices, costs)
     kept = np.unique(np.linspace(0, cuts - 1, max(2, most)).round().astype(int))
-    found = quickest(table, devices, [cost[np.ix_(kept, kept)] for cost in costs])
-    return None if found is None else tuple((int(kept[end]), device) for end, device in found)
+    path = quickest(table, devices, [cost[np.ix_(kept, kept)] for cost in costs])
+    return None if path is None else tuple((int(kept[end]), device) for end, device in path)
 
 
 def quickest(table: Table, devices: Sequence[Device], costs: Sequence[Floats]) -> Stages | None:
@@ -199,12 +199,12 @@ def walk(
     costs = [stage_costs(table, device, rate, own_waiting=False) for device in devices]
     times = [table.alone(device.number) for device in devices]
     for _ in range(most):
-        found = quickest_of_some(table, devices, costs)
-        if found is None:
+        path = quickest_of_some(table, devices, costs)
+        if path is None:
             return
-        yield found
+        yield path
         number = {device.number: k for k, device in enumerate(devices)}
-        longest = max(times[number[device]][begin, end] for begin, end, device in steps(found))
+        longest = max(times[number[device]][begin, end] for begin, end, device in steps(path))
         costs = [
             np.where(time < longest, cost, np.inf) for time, cost in zip(times, costs, strict=True)
         ]
@@ -224,14 +224,14 @@ class Search:
     demand: Demand
     scores: dict[tuple[Stages, ...], Score] = field(default_factory=dict)
 
-    def paths(self, found: Sequence[Stages]) -> list[Path]:
-        return [table.path(stages) for table, stages in zip(self.tables, found, strict=True)]
+    def paths(self, plan: Sequence[Stages]) -> list[Path]:
+        return [table.path(stages) for table, stages in zip(self.tables, plan, strict=True)]
 
-    def score(self, found: tuple[Stages, ...]) -> Score:
-        if found not in self.scores:
-            estimate = estimate_of(self.setting, self.paths(found), self.demand.rates_a_ms)
-            self.scores[found] = score(estimate, self.demand)
-        return self.scores[found]
+    def score(self, plan: tuple[Stages, ...]) -> Score:
+        if plan not in self.scores:
+            estimate = estimate_of(self.setting, self.paths(plan), self.demand.rates_a_ms)
+            self.scores[plan] = score(estimate, self.demand)
+        return self.scores[plan]
 
 
 def better(one: Score, other: Score) -> bool:
@@ -248,9 +248,9 @@ def local_search(search: Search, starts: Sequence[tuple[Stages, ...]] = ()) -> t
     """The best plan found from `starts`, or where there are none from its own."""
     best: tuple[Stages, ...] | None = None
     for start in dict.fromkeys(starts or _starts(search)):
-        found = _moved(search, _descended(search, start))
-        if best is None or better(search.score(found), search.score(best)):
-            best = found
+        plan = _moved(search, _descended(search, start))
+        if best is None or better(search.score(plan), search.score(best)):
+            best = plan
     assert best is not None
     return best
 
@@ -266,15 +266,15 @@ def _starts(search: Search) -> Iterator[tuple[Stages, ...]]:
     )
     for turn in (order, order[::-1]):
         paths: list[Path] = [()] * len(rates)
-        found: list[Stages] = [()] * len(rates)
+        plan: list[Stages] = [()] * len(rates)
         for model in turn:
             devices = devices_of(search.setting, paths, rates, model)
             table = search.tables[model]
             costs = [stage_costs(table, d, rates[model], own_waiting=True) for d in devices]
             chosen = quickest_of_some(table, devices, costs)
             assert chosen is not None
-            found[model], paths[model] = chosen, table.path(chosen)
-        yield tuple(found)
+            plan[model], paths[model] = chosen, table.path(chosen)
+        yield tuple(plan)
     whole = []
     for number, model in enumerate(order):
         last = len(search.tables[model].cuts) - 1
@@ -296,8 +296,8 @@ def _best_of_walk(search: Search, model: int, table: Table, devices: Sequence[De
         search.demand.objective,
     )
     alone = Search(search.setting, [table], demand)
-    found = list(walk(table, devices, demand.rates_a_ms[0]))
-    return min(found, key=lambda stages: alone.score((stages,)))
+    paths = list(walk(table, devices, demand.rates_a_ms[0]))
+    return min(paths, key=lambda stages: alone.score((stages,)))
 
 
 def _descended(search: Search, start: tuple[Stages, ...]) -> tuple[Stages, ...]:

@@ -22,7 +22,7 @@ from toolchain.edgetpu.model.rules import check_plan, check_stages, rules_of
 from toolchain.edgetpu.plan.beside import Mcu, least_beside, least_share_ms
 from toolchain.edgetpu.plan.cuts import Model, some_cuts
 from toolchain.edgetpu.plan.demand import Options, parse
-from toolchain.edgetpu.plan.solvers import Found, Proof, Task, solved
+from toolchain.edgetpu.plan.solvers import Assignment, Proof, Task, solved
 from toolchain.errors import InputError, ResultError
 from toolchain.progress import Report, silent
 from toolchain.search import Stopwatch
@@ -83,10 +83,10 @@ def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Pipe
     models = tuple(model_of(graph, options) for graph in graphs)
     for model in models:
         check_stages(model.graph, model.rules, stages)
-    found, host = solved(Task(models, stages, names, options)), None
+    assignment, host = solved(Task(models, stages, names, options)), None
     if options.host is not None:
-        found, stages, host = _with_host(models[0], stages, found, options)
-    return _finished(graphs, found, stages, options, watch, host)
+        assignment, stages, host = _with_host(models[0], stages, assignment, options)
+    return _finished(graphs, assignment, stages, options, watch, host)
 
 
 def model_of(graph: PipelineGraph, options: Options) -> Model:
@@ -116,21 +116,21 @@ def _check_host(graphs: Sequence[PipelineGraph], names: tuple[str, ...], options
 
 
 def _with_host(
-    model: Model, sticks: int, found: Found, options: Options
-) -> tuple[Found, int, HostStage | None]:
+    model: Model, sticks: int, assignment: Assignment, options: Options
+) -> tuple[Assignment, int, HostStage | None]:
     """The best of the plan without the host, and of those with it at every place among at most
     `sticks` sticks. Exact where the model has few cuts, else over some of one order.
     """
     assert options.host is not None
     cuts, exact = some_cuts(model)
-    value = found.proofs[0].value
+    value = assignment.proofs[0].value
     better = least_beside(cuts, sticks, value, options.host)
     value = value if better is None else better.period_ms
     bound = value if exact else min(least_share_ms(model, sticks, options.host), value)
     proofs = (Proof("period", value, bound),)
     if better is None:
-        return Found(found.stage_of, proofs), sticks, None
-    return Found((better.stage_of,), proofs), better.stages, better.host
+        return Assignment(assignment.stage_of, proofs), sticks, None
+    return Assignment((better.stage_of,), proofs), better.stages, better.host
 
 
 def plan_with_mcu(graph: PipelineGraph, sticks: int, options: Options, mcu: Mcu) -> PipelinePlan:
@@ -154,8 +154,10 @@ def plan_with_mcu(graph: PipelineGraph, sticks: int, options: Options, mcu: Mcu)
             "leaves it operators that fit its RAM and flash; take another board, or drop the option"
         )
     proof = Proof("period", best.period_ms, best.period_ms if exact else 0.0)
-    found = Found((best.stage_of,), (proof,))
-    return _finished([graph], found, best.stages, options, watch, best.host, best.mcu, mcu.board)
+    assignment = Assignment((best.stage_of,), (proof,))
+    return _finished(
+        [graph], assignment, best.stages, options, watch, best.host, best.mcu, mcu.board
+    )
 
 
 def _without(graph: PipelineGraph, sticks: int, options: Options) -> PipelinePlan | None:
@@ -168,7 +170,7 @@ def _without(graph: PipelineGraph, sticks: int, options: Options) -> PipelinePla
 
 def _finished(
     graphs: Sequence[PipelineGraph],
-    found: Found,
+    assignment: Assignment,
     stages: int,
     options: Options,
     watch: Stopwatch,
@@ -178,16 +180,23 @@ def _finished(
 ) -> PipelinePlan:
     """A plan with its figures, checked."""
     figures, totals = measure(
-        graphs, found.stage_of, stages, options.cost, options.balance, options.times_ms, host, mcu
+        graphs,
+        assignment.stage_of,
+        stages,
+        options.cost,
+        options.balance,
+        options.times_ms,
+        host,
+        mcu,
     )
     result = PipelinePlan(
         tuple(graphs),
-        found.stage_of,
+        assignment.stage_of,
         stages,
         options,
         figures,
         totals,
-        found.proofs,
+        assignment.proofs,
         watch.seconds,
         None if host is None else host.stage,
         None if mcu is None else mcu.stage,
@@ -195,7 +204,7 @@ def _finished(
     )
     check_plan(
         graphs,
-        found.stage_of,
+        assignment.stage_of,
         totals,
         stages=stages,
         balance=options.balance,
@@ -213,16 +222,16 @@ def plans_up_to(
     report: Report = silent,
 ) -> tuple[PipelinePlan, ...]:
     """A plan for 1, 2, ... sticks, as far as the models can be cut."""
-    found = []
+    plans = []
     for stages in range(1, most + 1):
         report(f"{stages} of {most} sticks")
         try:
-            found.append(plan(graphs, stages, options))
+            plans.append(plan(graphs, stages, options))
         except (InputError, ResultError):
             if stages == 1:
                 raise
             break
-    return tuple(found)
+    return tuple(plans)
 
 
 def best_of(plans: Sequence[PipelinePlan]) -> PipelinePlan:
@@ -262,12 +271,12 @@ def apart(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Apa
     best: Apart | None = None
     for sticks in _shares(stages, len(graphs)):
         plans = [own(number, count) for number, count in enumerate(sticks)]
-        present = tuple(found for found in plans if found is not None)
+        present = tuple(one for one in plans if one is not None)
         if len(present) != len(graphs):
             continue
-        streamed = sum(found.totals.streamed_bytes for found in present)
+        streamed = sum(one.totals.streamed_bytes for one in present)
         period = max(
-            *(found.totals.period_ms for found in present),
+            *(one.totals.period_ms for one in present),
             streamed / options.cost.hub_bytes_per_ms,
         )
         if best is None or period < best.period_ms:

@@ -26,7 +26,7 @@ else:
     cp_model = lazy("ortools.sat.python.cp_model", EDGETPU)
 
 _SECONDS_PER_UNIT = 1.5
-"""Of CP-SAT's deterministic time."""
+"""Seconds of CP-SAT's deterministic time."""
 PICOSECONDS = 1e9
 """Picoseconds in a millisecond. Times are whole picoseconds; the time of a byte is rounded down."""
 
@@ -58,7 +58,7 @@ class Program:
         self.model: Any = cp_model.CpModel()
         self._true = self.model.new_constant(1)
         self._false = self.model.new_constant(0)
-        self.by = [self._stages_of(found.rules) for found in models]
+        self.by = [self._stages_of(model.rules) for model in models]
         self.params = [self._params(stage) for stage in range(stages)]
         self.objectives: dict[str, Any] = {}
 
@@ -89,8 +89,8 @@ class Program:
     def _params(self, stage: int) -> Any:
         """(5): parameter bytes of a stage over all models, a shared constant once."""
         terms = []
-        for found, by in zip(self.models, self.by, strict=True):
-            graph, rules = found.graph, found.rules
+        for model, by in zip(self.models, self.by, strict=True):
+            graph, rules = model.graph, model.rules
             weights = [0] * rules.units
             users: dict[int, set[int]] = {}
             for index, op in enumerate(graph.ops):
@@ -125,8 +125,8 @@ class Program:
 
     def _total(self) -> int:
         if self.balance == "compiled":
-            return sum(op.compiled_bytes for found in self.models for op in found.graph.ops)
-        return sum(found.graph.param_bytes for found in self.models)
+            return sum(op.compiled_bytes for model in self.models for op in model.graph.ops)
+        return sum(model.graph.param_bytes for model in self.models)
 
     def _largest(self) -> Any:
         total = self._total()
@@ -144,13 +144,13 @@ class Program:
                 self.model.add(spill >= params - self.cost.cache_bytes)
             self.model.add(sum(spills) >= total - self.stages * self.cost.cache_bytes)
             self.objectives["spills"] = spills
-        found: list[Any] = self.objectives["spills"]
-        return found
+        terms: list[Any] = self.objectives["spills"]
+        return terms
 
     def _cuts(self, model: int) -> dict[tuple[int, int], Any]:
         """(9), (10): for (tensor, stage), 1 where the stage reads it from an earlier one."""
         graph, rules, by = self.models[model].graph, self.models[model].rules, self.by[model]
-        found = {}
+        booleans = {}
         for tensor, readers in graph.consumers.items():
             if tensor not in graph.producer:
                 continue
@@ -160,23 +160,23 @@ class Program:
                 cut = self.model.new_bool_var("")
                 for unit in units:
                     self.model.add(cut >= self._in(by, unit, stage) - self._in(by, writer, stage))
-                found[tensor, stage] = cut
+                booleans[tensor, stage] = cut
             for unit in units:
                 for k in range(self.stages - 1):
-                    cuts = [found[tensor, stage] for stage in range(1, self.stages)]
+                    cuts = [booleans[tensor, stage] for stage in range(1, self.stages)]
                     self.model.add(sum(cuts) >= by[writer][k] - by[unit][k])
-        return found
+        return booleans
 
     def _all_cuts(self) -> list[dict[tuple[int, int], Any]]:
         if "cuts" not in self.objectives:
             self.objectives["cuts"] = [self._cuts(index) for index in range(len(self.models))]
-        found: list[dict[tuple[int, int], Any]] = self.objectives["cuts"]
-        return found
+        cuts: list[dict[tuple[int, int], Any]] = self.objectives["cuts"]
+        return cuts
 
     def _communication(self) -> Any:
         terms = [
-            found.graph.tensors[tensor].size_bytes * cut
-            for found, cuts in zip(self.models, self._all_cuts(), strict=True)
+            model.graph.tensors[tensor].size_bytes * cut
+            for model, cuts in zip(self.models, self._all_cuts(), strict=True)
             for (tensor, _), cut in cuts.items()
         ]
         return sum(terms) if terms else self._false
@@ -190,24 +190,24 @@ class Program:
         for stage in range(self.stages):
             terms = [int(cost.call_ms * PICOSECONDS) * len(self.models)]
             terms.append(int(PICOSECONDS / cost.stream_bytes_per_ms) * spills[stage])
-            for found, by, cuts in zip(self.models, self.by, self._all_cuts(), strict=True):
-                terms += self._stage_terms(found, by, cuts, stage)
+            for model, by, cuts in zip(self.models, self.by, self._all_cuts(), strict=True):
+                terms += self._stage_terms(model, by, cuts, stage)
             self.model.add(sum(terms) <= period)
         self.model.add(int(PICOSECONDS / cost.hub_bytes_per_ms) * sum(spills) <= period)
         return period
 
     def _stage_terms(
         self,
-        found: Model,
+        model: Model,
         by: Sequence[Sequence[Any]],
         cuts: Mapping[tuple[int, int], Any],
         stage: int,
     ) -> list[Any]:
         """Arithmetic and transfers of one model in one stage, in picoseconds."""
-        cost, graph, rules = self.cost, found.graph, found.rules
+        cost, graph, rules = self.cost, model.graph, model.rules
         inward, outward = PICOSECONDS / cost.in_bytes_per_ms, PICOSECONDS / cost.out_bytes_per_ms
         weights = [0] * rules.units
-        for unit, time_ms in zip(rules.unit_of, found.weights_ms, strict=True):
+        for unit, time_ms in zip(rules.unit_of, model.weights_ms, strict=True):
             weights[unit] += int(PICOSECONDS * time_ms)
         terms = [w * self._in(by, unit, stage) for unit, w in enumerate(weights) if w]
         if stage == 0:
@@ -236,8 +236,8 @@ class Program:
         """
         if self.balance == "compiled" or largest <= 0:
             return
-        for found, by in zip(self.models, self.by, strict=True):
-            graph, rules = found.graph, found.rules
+        for model, by in zip(self.models, self.by, strict=True):
+            graph, rules = model.graph, model.rules
             own = [0] * rules.units
             met: set[int] = set()
             for index, op in enumerate(graph.ops):
@@ -256,18 +256,18 @@ class Program:
     def hint(self, stage_of: Sequence[Sequence[int]]) -> None:
         """Start from a known plan."""
         self.model.clear_hints()
-        for found, by, stages in zip(self.models, self.by, stage_of, strict=True):
-            unit_stage = dict(zip(found.rules.unit_of, stages, strict=True))
-            for unit in range(found.rules.units):
+        for model, by, stages in zip(self.models, self.by, stage_of, strict=True):
+            unit_stage = dict(zip(model.rules.unit_of, stages, strict=True))
+            for unit in range(model.rules.units):
                 for k in range(self.stages - 1):
                     self.model.add_hint(by[unit][k], int(unit_stage[unit] <= k))
 
     def read(self, solver: cp_model.CpSolver) -> tuple[tuple[int, ...], ...]:
         """Stage of each operator of each model in the solver's solution."""
         result = []
-        for found, by in zip(self.models, self.by, strict=True):
+        for model, by in zip(self.models, self.by, strict=True):
             stage = [sum(1 - int(solver.value(y)) for y in row[: self.stages - 1]) for row in by]
-            result.append(tuple(stage[unit] for unit in found.rules.unit_of))
+            result.append(tuple(stage[unit] for unit in model.rules.unit_of))
         return tuple(result)
 
 
@@ -328,13 +328,13 @@ def solve(
     """
     program = Program(models, stages)
     steps: list[Step] = []
-    found = start
+    best = start
     for name in objectives:
         if name == "params" and start_params is not None:
             program.bound_stages(int(start_params * (1 + slack)))
         expression = program.objective(name)
-        if found is not None:
-            program.hint(found)
+        if best is not None:
+            program.hint(best)
         program.model.minimize(expression)
         solver, status = search.solve(
             program.model,
@@ -345,9 +345,9 @@ def solve(
         )
         if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             value, bound = round(solver.objective_value), round(solver.best_objective_bound)
-            found = program.read(solver)
-        elif status == cp_model.UNKNOWN and found is not None:  # out of work: keep what there is
-            value = _value(models, found, stages, name)
+            best = program.read(solver)
+        elif status == cp_model.UNKNOWN and best is not None:  # out of work: keep what there is
+            value = _value(models, best, stages, name)
             bound = min(value, max(0, math.floor(solver.best_objective_bound)))
         else:
             return None
@@ -355,4 +355,4 @@ def solve(
             bound = min(value, optima[name])
         steps.append(Step(name, value, bound, status == cp_model.OPTIMAL and bound == value))
         program.model.add(expression <= int(value * (1 + slack)))
-    return Solution(tuple(tuple(s) for s in found or ()), tuple(steps))
+    return Solution(tuple(tuple(s) for s in best or ()), tuple(steps))

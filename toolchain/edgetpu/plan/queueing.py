@@ -109,7 +109,7 @@ def estimate(
     here: list[list[int]] = [[] for _ in range(devices)]
     for index, flow in enumerate(flows):
         here[flow.device].append(index)
-    rates = [sum(flows[i].rate for i in found) for found in here]
+    rates = [sum(flows[i].rate for i in members) for members in here]
     swaps = [
         1 - flow.rate / rates[flow.device] if flow.swap_ms and not least else 0.0 for flow in flows
     ]
@@ -124,7 +124,7 @@ def estimate(
         services.append(
             Service(base + swap * more, base * base + swap * more * (2 * base + more), swap)
         )
-    busy = tuple(sum(flows[i].rate * services[i].mean for i in found) for found in here)
+    busy = tuple(sum(flows[i].rate * services[i].mean for i in members) for members in here)
     service_ms, wait_ms, none = [0.0] * models, [0.0] * models, [1.0] * models
     for flow, service in zip(flows, services, strict=True):
         service_ms[flow.model] += service.mean
@@ -140,8 +140,8 @@ def estimate(
     alone: dict[tuple[int, int], float] = {}
     for flow, service in zip(flows, services, strict=True):
         alone[flow.model, flow.device] = _alone(flow.rate, service)
-    for found in here:
-        for index, wait, met in _waits(flows, services, found, alone, least):
+    for members in here:
+        for index, wait, met in _waits(flows, services, members, alone, least):
             wait_ms[flows[index].model] += wait
             none[flows[index].model] *= 1 - met
     for model in range(models):
@@ -188,13 +188,13 @@ def _alone(rate: float, service: Service) -> float:
 def _waits(
     flows: Sequence[Flow],
     services: Sequence[Service],
-    found: Sequence[int],
+    indices: Sequence[int],
     alone: dict[tuple[int, int], float],
     least: bool,
 ) -> list[tuple[int, float, float]]:
-    """Of each flow at one device: mean waiting time in ms, and the share of requests that wait."""
+    """Each flow at one device: mean waiting time in ms, and the share of requests that wait."""
     groups: dict[int | None, list[int]] = {}
-    for index in found:
+    for index in indices:
         before = flows[index].before
         source = None if not before else (0 if least else before[-1])
         groups.setdefault(source, []).append(index)
@@ -230,8 +230,8 @@ def _unspaced(
     members: Sequence[int],
     alone: dict[tuple[int, int], float],
 ) -> float:
-    """What requests from the same device wait for each other: what they would if they came at
-    random, less what they have waited for each other before.
+    """The time that requests from one device wait for each other: as if they came at random, less
+    the time that they have waited for each other before.
     """
     least = 0.0
     for index in members:
@@ -247,9 +247,9 @@ def _unspaced(
     last = [at[flows[i].model, flows[i].before[-1]] for i in members]
 
     def together(device: int) -> float:
-        found = [at[flows[i].model, device] for i in members]
-        work = sum(r * s.square for r, s in zip(rate, found, strict=True)) / 2
-        return work / (1 - sum(r * s.mean for r, s in zip(rate, found, strict=True)))
+        served = [at[flows[i].model, device] for i in members]
+        work = sum(r * s.square for r, s in zip(rate, served, strict=True)) / 2
+        return work / (1 - sum(r * s.mean for r, s in zip(rate, served, strict=True)))
 
     here = flows[members[0]].device
     return max(
@@ -262,7 +262,7 @@ def _unspaced(
 def _behind_longer(
     rate: Sequence[float], here: Sequence[Service], before: Sequence[Service]
 ) -> float:
-    """What a request waits that comes straight behind another model's longer one."""
+    """The waiting time of a request straight behind another model's longer one."""
     load = sum(r * s.mean for r, s in zip(rate, before, strict=True))
     return (
         load

@@ -67,14 +67,14 @@ class RatePlan:
     @property
     def stage_of(self) -> tuple[StageOf, ...]:
         """The stage of each operator of each model, by the order of its stages."""
-        found = []
+        assigned = []
         for graph, places in zip(self.graphs, self.places, strict=True):
             own = [0] * len(graph.ops)
             for number, place in enumerate(places):
                 for index in place.part.operators:
                     own[index] = number
-            found.append(tuple(own))
-        return tuple(found)
+            assigned.append(tuple(own))
+        return tuple(assigned)
 
     @property
     def score(self) -> Score:
@@ -115,7 +115,7 @@ def plan_rates(
     tables, whole = tables_of(graphs, setting, options)
     search = Search(setting, tables, demand)
     bounded = routed(RateTask(search, int(NODES_A_SECOND * options.seconds)))
-    paths = search.paths(bounded.found)
+    paths = search.paths(bounded.plan)
     rates = demand.rates_a_ms
     return RatePlan(
         tuple(graphs),
@@ -171,8 +171,8 @@ def highest_factor(plan: RatePlan, model: int | None = None) -> float:
 
     def holds(factor: float) -> bool:
         demand = plan.demand.scaled(factor, model)
-        found = estimate_of(plan.setting, paths, demand.rates_a_ms)
-        return score(found, demand)[:2] == (0.0, 0.0)
+        predicted = estimate_of(plan.setting, paths, demand.rates_a_ms)
+        return score(predicted, demand)[:2] == (0.0, 0.0)
 
     low, high = 1e-6, _MOST_FACTOR
     if not holds(low):
@@ -190,12 +190,12 @@ def highest_planned(plan: RatePlan, options: Options) -> float:
     """
     tables, _ = tables_of(plan.graphs, plan.setting, options)
     low, high = min(1.0, highest_factor(plan)), 1.0
-    found: list[tuple[Stages, ...]] = []
+    starts: list[tuple[Stages, ...]] = []
     for _ in range(_FACTOR_STEPS):
         middle = (low + high) / 2
         search = Search(plan.setting, tables, plan.demand.scaled(middle))
-        tried = local_search(search, found)
-        found = [tried]
+        tried = local_search(search, starts)
+        starts = [tried]
         if search.score(tried)[:2] == (0.0, 0.0):
             low = middle
         else:
@@ -205,7 +205,7 @@ def highest_planned(plan: RatePlan, options: Options) -> float:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What another way to place the models would give under the same demand."""
+    """Another way to place the models, and its latency under the same demand."""
 
     name: str
     estimate: Estimate
@@ -221,9 +221,9 @@ def baselines(
 ) -> tuple[Baseline, ...]:
     """All models whole on one stick; Google's cut over all sticks; the plan of the least period."""
     setting = Setting(sticks, options.cost, options.host)
-    found = []
+    others = []
     whole: list[tuple[StageOf, int]] = [((0,) * len(graph.ops), 1) for graph in graphs]
-    found.append(_baseline("all on one", graphs, whole, setting, options, demand))
+    others.append(_baseline("all on one", graphs, whole, setting, options, demand))
     for name, objective in (("greedy", "greedy"), ("least period", "period")):
         try:
             asked = Options(objective, options.balance, options.cost, seconds=options.seconds / 6)
@@ -231,8 +231,8 @@ def baselines(
         except ThimbleError:
             continue
         assigned = [(stage_of, cut.stages) for stage_of in cut.stage_of]
-        found.append(_baseline(name, graphs, assigned, setting, options, demand))
-    return tuple(found)
+        others.append(_baseline(name, graphs, assigned, setting, options, demand))
+    return tuple(others)
 
 
 def _baseline(
@@ -247,5 +247,5 @@ def _baseline(
         tuple(enumerate(parts_of(graph, stage_of, stages, setting, options.balance)))
         for graph, (stage_of, stages) in zip(graphs, assigned, strict=True)
     ]
-    found = estimate_of(setting, paths, demand.rates_a_ms)
-    return Baseline(name, found, score(found, demand))
+    predicted = estimate_of(setting, paths, demand.rates_a_ms)
+    return Baseline(name, predicted, score(predicted, demand))

@@ -24,9 +24,9 @@ from toolchain.edgetpu.plan.cuts import Bools, Cuts, Floats, Integers, period_ms
 from toolchain.search import Work
 
 MOST_PAIRS = 4_000_000
-"""Of combinations of cuts of all models but the last."""
+"""Limit on pairs of combinations of cuts, of all models but the last."""
 MOST_LAST_CUTS = 600
-"""Of the last model."""
+"""Limit on the cuts of the last model."""
 _NANOSECONDS = 4
 """For each stage that is walked over, and as much again for each number of sticks before it."""
 _STRICTLY = 1e-9
@@ -37,7 +37,7 @@ _MOST_ROUNDS = 12
 
 
 @dataclass(frozen=True)
-class Found:
+class JointPlan:
     """The best plan, its period in milliseconds, and the lower bound that is proved."""
 
     stage_of: tuple[StageOf, ...]
@@ -73,7 +73,7 @@ def least_joint_period(
     start: tuple[StageOf, ...],
     bound_ms: float,
     work: Work,
-) -> Found:
+) -> JointPlan:
     """The least period over all cuts of the models, if the work allows, else what is known.
 
     `start`: a plan. `bound_ms`: a lower bound that is known already.
@@ -90,17 +90,17 @@ def least_joint_period(
         if plan is None:
             low = target
         else:
-            found = search.period_ms(plan)
-            if found < period:
-                best, period = plan, found
+            reached_ms = search.period_ms(plan)
+            if reached_ms < period:
+                best, period = plan, reached_ms
             # With stages no longer than the target, nothing streams less.
             least = int(reached[stages, -1, -1]) / search.cost.hub_bytes_per_ms
             low = max(low, min(least, target))
         last = period * (1 - _STRICTLY)
         if low >= last:
-            return Found(best, period, period)
+            return JointPlan(best, period, period)
         target = last if plan is None or last - low < 1e-3 * last else (low + last) / 2
-    return Found(best, period, low)
+    return JointPlan(best, period, low)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class _Search:
         """All models but the last."""
         first = self.models[0]
         count = len(first)
-        rows, columns = (found.ravel() for found in np.indices((count, count)))
+        rows, columns = (others.ravel() for others in np.indices((count, count)))
         shape = (count, count)
         missed, free = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         some = first.valid[rows, columns]
@@ -132,7 +132,7 @@ class _Search:
         missed[rows, columns], free[rows, columns] = first.costs.first_fit(
             rows, columns, self.cost.cache_bytes
         )
-        found = _Together(
+        others = _Together(
             np.arange(count)[:, None],
             first.costs.time_without_streams,
             first.costs.arithmetic_ms,
@@ -142,16 +142,16 @@ class _Search:
             first.valid,
         )
         for cuts in self.models[1:-1]:
-            found = _joined(found, cuts)
-        return found
+            others = _joined(others, cuts)
+        return others
 
     def _most_streamed(self, target: float) -> Integers:
         """[sticks used, combination, cut of the last]: bytes that may be streamed by then; -1 where
         the sticks left cannot do the rest.
         """
-        found, last, cost = self.together, self.last, self.cost
-        params = found.params[:, -1][:, None] + last.costs.params[:, -1][None, :]
-        arithmetic = found.arithmetic_ms[:, -1][:, None] + last.costs.arithmetic_ms[:, -1][None, :]
+        others, last, cost = self.together, self.last, self.cost
+        params = others.params[:, -1][:, None] + last.costs.params[:, -1][None, :]
+        arithmetic = others.arithmetic_ms[:, -1][:, None] + last.costs.arithmetic_ms[:, -1][None, :]
         left = np.arange(self.stages, -1, -1)[:, None, None]
         spilled = np.maximum(0, params[None] - left * cost.cache_bytes)
         streaming = spilled / cost.stream_bytes_per_ms
@@ -164,12 +164,12 @@ class _Search:
         """The fewest streamed bytes of each number of sticks to each combination of cuts, with no
         stick longer than `target`; None where the work is done before.
         """
-        found, last = self.together, self.last
-        count, cuts = len(found.cuts), len(last)
+        others, last = self.together, self.last
+        count, cuts = len(others.cuts), len(last)
         distance = np.full((self.stages + 1, count, cuts), FAR)
         distance[0, 0, 0] = 0
         most = self._most_streamed(target)
-        valid = found.valid & (found.alone_ms <= target)
+        valid = others.valid & (others.alone_ms <= target)
         for begin in range(cuts - 1):
             here = distance[:, :, begin]
             here[here > most[:, :, begin]] = FAR
@@ -181,9 +181,9 @@ class _Search:
                 continue
             used = [k for k in range(self.stages) if (here[k, rows] < FAR).any()]
             at = np.ix_(rows, columns)
-            alone = np.where(valid[at], found.alone_ms[at], np.inf)
+            alone = np.where(valid[at], others.alone_ms[at], np.inf)
             least = float(alone.min())
-            for end, missed, _ in self._walk(begin, found.missed[at], found.free[at]):
+            for end, missed, _ in self._walk(begin, others.missed[at], others.free[at]):
                 work.spend(_NANOSECONDS * alone.size)
                 own = last.costs.time_without_streams[begin, end]
                 if not last.valid[begin, end] or least + own > target:
@@ -214,7 +214,7 @@ class _Search:
         """The cuts behind `begin`: each with the one before its last layers, and their bytes."""
         last = self.last
         graph, nested = last.model.graph, last.costs.nested
-        found = []
+        steps = []
         for end in np.flatnonzero(nested[begin]):
             inside = np.flatnonzero(last.member[end] & ~last.member[begin])
             newest = int(inside[-1])
@@ -235,8 +235,8 @@ class _Search:
                 met |= fresh
                 size = sum(graph.constant_bytes[c] for c in fresh)
                 sizes.append(op.compiled_bytes if last.model.balance == "compiled" else size)
-            found.append((int(end), parent, tuple(size for size in sizes if size)))
-        return found
+            steps.append((int(end), parent, tuple(size for size in sizes if size)))
+        return steps
 
     def _walk(
         self, begin: int, missed: Integers, free: Integers
@@ -267,22 +267,22 @@ class _Search:
 
     def plan(self, reached: Integers, target: float) -> tuple[StageOf, ...] | None:
         """A chain of the fewest streamed bytes; None if there is none within the target."""
-        found, last, cost = self.together, self.last, self.cost
+        others, last, cost = self.together, self.last, self.cost
         if reached[self.stages, -1, -1] > target * cost.hub_bytes_per_ms:
             return None
-        at, cut = len(found.cuts) - 1, len(last) - 1
+        at, cut = len(others.cuts) - 1, len(last) - 1
         chain = [(at, cut)]
         for used in range(self.stages - 1, -1, -1):
             rows, begins = np.nonzero(reached[used] < FAR)
-            kept = found.valid[rows, at] & last.valid[begins, cut]
+            kept = others.valid[rows, at] & last.valid[begins, cut]
             rows, begins = rows[kept], begins[kept]
             ends = np.full(rows.size, cut)
-            missed, _ = last.costs.in_order(begins, ends, found.free[rows, at])
+            missed, _ = last.costs.in_order(begins, ends, others.free[rows, at])
             if not cost.whole_layers:
-                missed = np.maximum(0, last.costs.params[begins, ends] - found.free[rows, at])
-            missed = missed + found.missed[rows, at]
+                missed = np.maximum(0, last.costs.params[begins, ends] - others.free[rows, at])
+            missed = missed + others.missed[rows, at]
             own = last.costs.time_without_streams[begins, ends]
-            time_ms = found.alone_ms[rows, at] + (own + missed / cost.stream_bytes_per_ms)
+            time_ms = others.alone_ms[rows, at] + (own + missed / cost.stream_bytes_per_ms)
             sums = np.where(time_ms <= target, reached[used, rows, begins] + missed, FAR)
             best = int(np.argmin(sums))
             if sums[best] != reached[used + 1, at, cut]:
@@ -290,38 +290,38 @@ class _Search:
             at, cut = int(rows[best]), int(begins[best])
             chain.append((at, cut))
         chain.reverse()
-        columns = found.cuts[[combination for combination, _ in chain]].T
+        columns = others.cuts[[combination for combination, _ in chain]].T
         chains = [[int(own) for own in column] for column in columns]
         chains.append([own for _, own in chain])
         return tuple(cuts.stage_of(own) for cuts, own in zip(self.models, chains, strict=True))
 
 
-def _joined(found: _Together, cuts: Cuts) -> _Together:
+def _joined(others: _Together, cuts: Cuts) -> _Together:
     """One model more, behind the others."""
-    count, own = len(found.cuts), len(cuts)
+    count, own = len(others.cuts), len(cuts)
     combined = count * own
     before, after = (part.ravel() for part in np.indices((count, own)))
 
     def added(some: Numbers, more: Numbers) -> Numbers:
         return some[np.ix_(before, before)] + more[np.ix_(after, after)]
 
-    valid = found.valid[np.ix_(before, before)] & cuts.valid[np.ix_(after, after)]
+    valid = others.valid[np.ix_(before, before)] & cuts.valid[np.ix_(after, after)]
     rows, columns = np.nonzero(valid)
     missed, free = (np.zeros((combined, combined), np.int64) for _ in range(2))
-    left = found.free[before[rows], before[columns]]
+    left = others.free[before[rows], before[columns]]
     begins, ends = after[rows], after[columns]
     if cuts.model.cost.whole_layers:
         streamed, remains = cuts.costs.in_order(begins, ends, left)
     else:
         params = cuts.costs.params[begins, ends]
         streamed, remains = np.maximum(0, params - left), np.maximum(0, left - params)
-    missed[rows, columns] = streamed + found.missed[before[rows], before[columns]]
+    missed[rows, columns] = streamed + others.missed[before[rows], before[columns]]
     free[rows, columns] = remains
     return _Together(
-        np.column_stack([found.cuts[before], after]),
-        added(found.alone_ms, cuts.costs.time_without_streams),
-        added(found.arithmetic_ms, cuts.costs.arithmetic_ms),
-        added(found.params, cuts.costs.params),
+        np.column_stack([others.cuts[before], after]),
+        added(others.alone_ms, cuts.costs.time_without_streams),
+        added(others.arithmetic_ms, cuts.costs.arithmetic_ms),
+        added(others.params, cuts.costs.params),
         missed,
         free,
         valid,
@@ -342,10 +342,10 @@ def improve(
     for turn in range(_MOST_ROUNDS * len(models)):
         number = turn % len(models)
         loads = _loads(models, best, stages, number)
-        found = least_period_with(models[number], loads, period * (1 + 1e-12))
+        chosen = least_period_with(models[number], loads, period * (1 + 1e-12))
         idle += 1
-        if found is not None:
-            tried = (*best[:number], found, *best[number + 1 :])
+        if chosen is not None:
+            tried = (*best[:number], chosen, *best[number + 1 :])
             reached = period_ms(weighed, tried, stages)
             if reached < period * (1 - _LEAST_GAIN):
                 best, period, idle = tried, reached, 0
@@ -357,11 +357,11 @@ def improve(
 def _loads(
     models: Sequence[Cuts], stage_of: Sequence[StageOf], stages: int, number: int
 ) -> list[StageLoad]:
-    """What all models but `number` put on each stick."""
+    """The loads that all models but `number` put on each stick."""
     first = models[0].model
     graphs = [cuts.model.graph for cuts in models]
     figures, _ = measure(graphs, stage_of, stages, first.cost, first.balance, first.times_ms)
-    found = []
+    loads = []
     for stage in range(stages):
         before = [figures[other].stages[stage] for other in range(number)]
         behind = [figures[other].stages[stage] for other in range(number + 1, len(models))]
@@ -375,7 +375,7 @@ def _loads(
             for size in layer_bytes(graph, part.operators, first.balance)
             if size
         ]
-        found.append(
+        loads.append(
             StageLoad(
                 first.cost.cache_bytes - sum(p.param_bytes - p.streamed_bytes for p in before),
                 fixed_ms,
@@ -383,4 +383,4 @@ def _loads(
                 tuple(later),
             )
         )
-    return found
+    return loads

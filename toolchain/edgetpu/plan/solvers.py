@@ -45,7 +45,7 @@ _NEAR = 1e-3
 """How near its bound a period of several models is no longer searched for."""
 _SAME = 1e-12
 _MOST_SECONDS = 2.0
-"""Of work that moves operators of a large model between neighbouring stages."""
+"""Limit on moves of a large model's operators between neighbouring stages."""
 
 Assigned = tuple[StageOf, ...]
 """The stage of each operator, by model."""
@@ -70,7 +70,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Found:
+class Assignment:
     """A plan, and what is proved of it: a proof for each objective, none for a baseline."""
 
     stage_of: Assigned
@@ -130,16 +130,16 @@ class Task:
             given = _greedy(model, self.stages)
             if not broken_rules(model.graph, given, self.stages):
                 own.append(given)
-            choices.append(list(dict.fromkeys(found for found in own if found is not None)))
+            choices.append(list(dict.fromkeys(one for one in own if one is not None)))
         return sorted(islice(product(*choices), _MOST_COMBINATIONS), key=self.period_ms)
 
     def period_ms(self, stage_of: Assigned) -> float:
         return period_ms(self.models, stage_of, self.stages)
 
-    def found(self, stage_of: Assigned, bound: float) -> Found:
+    def assignment(self, stage_of: Assigned, bound: float) -> Assignment:
         """A plan for the period with a lower bound."""
         value = self.period_ms(stage_of)
-        return Found(stage_of, (Proof("period", value, min(bound, value)),))
+        return Assignment(stage_of, (Proof("period", value, min(bound, value)),))
 
 
 def _greedy(model: Model, stages: int) -> StageOf:
@@ -163,18 +163,18 @@ def _contiguous(model: Model, stages: int, objective: str = "params") -> StageOf
 
     count = len(model.graph.ops)
     for order in (depth_first_order(model.graph), sorted(range(count), key=rank)):
-        found = best_chain(cuts_in_order(model, order), stages, (objective,))
-        if found is not None:
-            return found
+        stage_of = best_chain(cuts_in_order(model, order), stages, (objective,))
+        if stage_of is not None:
+            return stage_of
     return None
 
 
-def _by_google(task: Task, _: Found | None) -> Found:
-    return Found(tuple(_greedy(model, task.stages) for model in task.models))
+def _by_google(task: Task, _: Assignment | None) -> Assignment:
+    return Assignment(tuple(_greedy(model, task.stages) for model in task.models))
 
 
-def _by_one_order(task: Task, _: Found | None) -> Found:
-    found = []
+def _by_one_order(task: Task, _: Assignment | None) -> Assignment:
+    assigned = []
     for model in task.models:
         own = _contiguous(model, task.stages)
         if own is None:
@@ -182,18 +182,18 @@ def _by_one_order(task: Task, _: Found | None) -> Found:
                 f"{model.graph.name}: no contiguous cut into {task.stages} stages meets the "
                 "runner's rules; use another objective"
             )
-        found.append(own)
-    return Found(tuple(found))
+        assigned.append(own)
+    return Assignment(tuple(assigned))
 
 
-def _by_objectives(task: Task, _: Found | None) -> Found | None:
+def _by_objectives(task: Task, _: Assignment | None) -> Assignment | None:
     """A list of objectives, by the integer program. Where the plan comes from weighing all cuts of
     one model, the program only holds it against the formulation; else it begins with a contiguous
     plan, and proves.
     """
     best = _best_of_all_cuts(task)
     own = (_contiguous(model, task.stages) for model in task.models) if best is None else best
-    start = tuple(found for found in own if found is not None)
+    start = tuple(one for one in own if one is not None)
     known, largest, optima = start if len(start) == len(task.models) else None, None, None
     if known is not None:
         first = task.models[0]
@@ -220,26 +220,26 @@ def _by_objectives(task: Task, _: Found | None) -> Found | None:
     if solution is None:
         return None
     proofs = tuple(Proof(s.objective, s.value, s.bound) for s in solution.steps)
-    return Found(solution.stage_of, proofs)
+    return Assignment(solution.stage_of, proofs)
 
 
 def _best_of_all_cuts(task: Task) -> Assigned | None:
-    """Of one model with few cuts; None where there are many, or slack is given."""
+    """The best plan of one model with few cuts; None where there are many, or slack is given."""
     if len(task.models) != 1 or task.options.slack or task.listed[0] is None:
         return None
     try:
-        found = best_chain(task.listed[0], task.stages, task.names)
+        best = best_chain(task.listed[0], task.stages, task.names)
     except OverflowError:  # sums too large to be joined: the integer program does without
         return None
-    return None if found is None else (found,)
+    return None if best is None else (best,)
 
 
-def _by_all_cuts(task: Task, _: Found | None) -> Found | None:
-    found = best_chain(task.cuts[0], task.stages, ("period",))
-    return None if found is None else task.found((found,), float("inf"))
+def _by_all_cuts(task: Task, _: Assignment | None) -> Assignment | None:
+    best = best_chain(task.cuts[0], task.stages, ("period",))
+    return None if best is None else task.assignment((best,), float("inf"))
 
 
-def _by_listed_stages(task: Task, _: Found | None) -> Found | None:
+def _by_listed_stages(task: Task, _: Assignment | None) -> Assignment | None:
     model, cuts = task.models[0], task.cuts[0]
     start = _least_share_ms(model, task.stages)
     for order in _orders(model):
@@ -247,8 +247,8 @@ def _by_listed_stages(task: Task, _: Found | None) -> Found | None:
         if some is not None:
             start = some[1] * (1 + _SAME)
             break
-    found = chains.least_period(cuts, task.stages, start)
-    return None if found is None else task.found((cuts.stage_of(found[0]),), float("inf"))
+    least = chains.least_period(cuts, task.stages, start)
+    return None if least is None else task.assignment((cuts.stage_of(least[0]),), float("inf"))
 
 
 def _least_share_ms(model: Model, stages: int) -> float:
@@ -259,7 +259,7 @@ def _orders(model: Model) -> tuple[Sequence[int], ...]:
     return tuple(range(len(model.graph.ops))), depth_first_order(model.graph)
 
 
-def _by_orders(task: Task, _: Found | None) -> Found | None:
+def _by_orders(task: Task, _: Assignment | None) -> Assignment | None:
     """The best of three orders, polished, with a bound of its own; the third order goes through the
     cuts that leave the fewest bytes open.
     """
@@ -269,35 +269,35 @@ def _by_orders(task: Task, _: Found | None) -> Found | None:
     for given in (*_orders(model), None):
         order = order_of_least_open(model, period) if given is None else given
         some = cuts_in_order(model, order)
-        found = chains.quick_period(some, stages, period)
-        if found is None:
+        least = chains.quick_period(some, stages, period)
+        if least is None:
             continue
-        if best is None or found[1] < period * (1 - _SAME):
-            best, period, known = some.stage_of(found[0]), found[1], some
+        if best is None or least[1] < period * (1 - _SAME):
+            best, period, known = some.stage_of(least[0]), least[1], some
     if best is None:
         return None
-    found = chains.least_period(known, stages, period * (1 + _SAME))
-    if found is not None and found[1] < period * (1 - _SAME):
-        best = known.stage_of(found[0])
+    least = chains.least_period(known, stages, period * (1 + _SAME))
+    if least is not None and least[1] < period * (1 - _SAME):
+        best = known.stage_of(least[0])
     best = polish(model, best, stages, Work(_MOST_SECONDS))
-    return task.found((best,), bound_ms(model, stages, task.period_ms((best,))))
+    return task.assignment((best,), bound_ms(model, stages, task.period_ms((best,))))
 
 
-def _in_turn(task: Task, _: Found | None) -> Found | None:
+def _in_turn(task: Task, _: Assignment | None) -> Assignment | None:
     if not task.starts:
         return None
-    return task.found(improve(task.cuts, task.starts[0], task.stages), 0.0)
+    return task.assignment(improve(task.cuts, task.starts[0], task.stages), 0.0)
 
 
-def _by_combinations(task: Task, known: Found | None) -> Found | None:
+def _by_combinations(task: Task, known: Assignment | None) -> Assignment | None:
     if known is None:
         return None
     work = Work(task.options.seconds / 2)
     joint = least_joint_period(task.cuts, task.stages, known.stage_of, 0.0, work)
-    return task.found(joint.stage_of, joint.bound_ms)
+    return task.assignment(joint.stage_of, joint.bound_ms)
 
 
-def _by_program(task: Task, known: Found | None) -> Found | None:
+def _by_program(task: Task, known: Assignment | None) -> Assignment | None:
     """CP-SAT streams to the byte and so gives a bound; its plan and other starts are improved."""
     start = known if task.together else _in_turn(task, None)
     best = None if start is None else start.stage_of
@@ -308,14 +308,14 @@ def _by_program(task: Task, known: Found | None) -> Found | None:
     if solution is not None:
         bound = solution.steps[0].bound / program.PICOSECONDS
         others.insert(0, solution.stage_of)
-    for found in others:
+    for other in others:
         if best is not None and task.period_ms(best) <= bound * (1 + _NEAR):
             break
-        tried = improve(task.cuts, found, task.stages)
+        tried = improve(task.cuts, other, task.stages)
         best = min(best or tried, tried, key=task.period_ms)
     if best is None:
         return None
-    return task.found(refine(task.models, best, task.stages), bound)
+    return task.assignment(refine(task.models, best, task.stages), bound)
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,7 @@ class Solver(Generic[Asked, Answer]):
     solve: Callable[[Asked, Answer | None], Answer | None]
 
 
-SOLVERS: tuple[Solver[Task, Found], ...] = (
+SOLVERS: tuple[Solver[Task, Assignment], ...] = (
     Solver(
         "Google's cut",
         "`greedy`",
@@ -447,24 +447,24 @@ RATE_SOLVERS: tuple[Solver[RateTask, Bounded], ...] = (
         "latency is no sum over stages, so no chain of cuts is the shortest; the bound of a plan "
         "that has begun is the queueing model's own",
         lambda task: True,
-        lambda task, known: known and prove(task.search, known.found, task.most_nodes),
+        lambda task, known: known and prove(task.search, known.plan, task.most_nodes),
     ),
 )
 
 
 def routed(task: RateTask) -> Bounded:
     """The paths of the least latency, as far as the rows of `RATE_SOLVERS` find and prove it."""
-    found: Bounded | None = None
+    bounded: Bounded | None = None
     for solver in RATE_SOLVERS:
         if solver.applies(task):
-            found = solver.solve(task, found)
-    assert found is not None
-    return found
+            bounded = solver.solve(task, bounded)
+    assert bounded is not None
+    return bounded
 
 
-def solved(task: Task) -> Found:
+def solved(task: Task) -> Assignment:
     """The best plan of the rows of `SOLVERS` that apply. Raises ResultError where there is none."""
-    best: Found | None = None
+    best: Assignment | None = None
     for solver in SOLVERS:
         if not solver.applies(task):
             continue
@@ -476,14 +476,14 @@ def solved(task: Task) -> Found:
     return best
 
 
-def _better(one: Found | None, other: Found | None) -> Found | None:
+def _better(one: Assignment | None, other: Assignment | None) -> Assignment | None:
     """The plan of the shorter period, with the higher of the two bounds."""
     if one is None or other is None:
         return one or other
     (ours,), (theirs,) = one.proofs, other.proofs
     value = min(ours.value, theirs.value)
     proof = Proof("period", value, min(max(ours.bound, theirs.bound), value))
-    return Found((other if theirs.value < ours.value else one).stage_of, (proof,))
+    return Assignment((other if theirs.value < ours.value else one).stage_of, (proof,))
 
 
 def _none_found(task: Task) -> ResultError:

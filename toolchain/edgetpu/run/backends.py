@@ -1,4 +1,4 @@
-"""What runs the stages: Google's runner, libedgetpu's delegate, or LiteRT on the processor.
+"""Backends that run the stages: Google's runner, libedgetpu's delegate, or LiteRT on the processor.
 
 Only the processor has been tried. The other two were checked against their sources
 (`docs/edgetpu.md`), and have not run on hardware.
@@ -54,9 +54,11 @@ def load_delegate(module: str, device: str) -> Any:
 
     Raises MissingToolError if the library or the stick is missing.
     """
-    found = _interpreter_module(module)
+    loaded = _interpreter_module(module)
     options = {"device": device} if device else {}
-    return interpreters.opened(lambda: found.load_delegate(interpreters.library(), options), device)
+    return interpreters.opened(
+        lambda: loaded.load_delegate(interpreters.library(), options), device
+    )
 
 
 HOST = "host"
@@ -165,10 +167,10 @@ class LiteRTStage:
                 interpreter.allocate_tensors()
             except (RuntimeError, ValueError) as error:
                 raise InputError(f"LiteRT refuses {path}: {error}") from error
-            found, prefix = model.stages[stage], prefix_of(model, len(models))
+            own, prefix = model.stages[stage], prefix_of(model, len(models))
             ends = (
-                (found.inputs, interpreter.get_input_details()),
-                (found.outputs, interpreter.get_output_details()),
+                (own.inputs, interpreter.get_input_details()),
+                (own.outputs, interpreter.get_output_details()),
             )
             inputs, outputs = (
                 tuple(
@@ -250,10 +252,10 @@ def open_stages(
     result: list[LiteRTStage | BoardStage] = []
     on_sticks = choice.name == "delegate"
     for stage in range(folder.stages):
-        found = folder.models[0].stages[stage]
-        if found.board:
+        first = folder.models[0].stages[stage]
+        if first.board:
             continue
-        on_stick = on_sticks and found.on_stick
+        on_stick = on_sticks and first.on_stick
         delegates = [load_delegate(choice.module, devices[stage])] if on_stick else []
         files = [
             (
@@ -267,32 +269,32 @@ def open_stages(
         quick = fast or on_sticks
         result.append(LiteRTStage(files, stage, delegates, name, quick, choice.module))
     if folder.mcu is not None:  # last, so that nothing that fails leaves its line open
-        found = folder.models[0].stages[folder.mcu]
+        first = folder.models[0].stages[folder.mcu]
         session = open_board(folder.path / FIRMWARE, port)
-        result.insert(folder.mcu, BoardStage(found, session, ends_of(folder.path / found.file)[1]))
+        result.insert(folder.mcu, BoardStage(first, session, ends_of(folder.path / first.file)[1]))
     return tuple(result)
 
 
 def input_details(folder: PipelineFolder) -> list[tuple[str, tuple[int, ...], Any]]:
     """Name, shape and NumPy type of every input of a frame."""
-    found = []
+    details = []
     for model in folder.models:
         inputs, _ = ends_of(folder.path / model.stages[0].file)
         prefix = prefix_of(model, len(folder.models))
         for name, (shape, dtype) in zip(model.inputs, inputs, strict=True):
-            found.append((prefix + name, shape, dtype))
-    return found
+            details.append((prefix + name, shape, dtype))
+    return details
 
 
 def output_types(folder: PipelineFolder) -> dict[str, Any]:
     """NumPy type of every output, by the names of `output_names`."""
-    found: dict[str, Any] = {}
+    types: dict[str, Any] = {}
     for model in folder.models:
         _, outputs = ends_of(folder.path / model.stages[-1].file)
         prefix = prefix_of(model, len(folder.models))
         for name, (_, dtype) in zip(model.outputs, outputs, strict=True):
-            found[prefix + name] = dtype
-    return found
+            types[prefix + name] = dtype
+    return types
 
 
 End = tuple[tuple[int, ...], Any]

@@ -100,9 +100,9 @@ def parse_report(text: str) -> CompilerReport:
         if re.match(r"^Operator\s+Count\s+Status\s*$", line):
             table = True
             continue
-        found = _OPERATOR.match(line) if table else None
-        if found:
-            operators.append(OperatorLine(found[1], int(found[2]), found[3]))
+        match = _OPERATOR.match(line) if table else None
+        if match:
+            operators.append(OperatorLine(match[1], int(match[2]), match[3]))
     listed = sum(line.count for line in operators if not line.mapped)
     return CompilerReport(
         version[1],
@@ -118,10 +118,10 @@ def parse_report(text: str) -> CompilerReport:
 
 
 def _telling(text: str) -> str:
-    """What a failed run says of the reason: '' where it says nothing (issues 411, 800)."""
-    found = {" ".join(match.split()): None for form in _REASONS for match in form.findall(text)}
-    if found:
-        return "; ".join(found)
+    """The reason that a failed run tells: '' where it says nothing (issues 411, 800)."""
+    reasons = {" ".join(match.split()): None for form in _REASONS for match in form.findall(text)}
+    if reasons:
+        return "; ".join(reasons)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not _TALK.match(line)]
     return lines[-1] if lines else ""
@@ -132,10 +132,10 @@ def _number(text: str | None) -> int:
 
 
 def _size(text: str) -> int:
-    found = _SIZE.match(text)
-    if found is None:
+    match = _SIZE.match(text)
+    if match is None:
         raise ResultError(f"{PROGRAM} printed {text!r} where a size was expected")
-    return round(float(found[1]) * _UNITS[found[2]])
+    return round(float(match[1]) * _UNITS[match[2]])
 
 
 def installed() -> bool:
@@ -221,20 +221,20 @@ def _compile(
 
 def differences(stage: StageFile, report: CompilerReport) -> tuple[str, ...]:
     """The differences between report and plan, as text."""
-    found = []
+    lines = []
     held = report.on_chip_bytes + report.off_chip_bytes
     if stage.compiled_bytes and abs(held - stage.compiled_bytes) > 0.15 * stage.compiled_bytes:
-        found.append(
+        lines.append(
             f"{held:,} B of parameters after compilation, {stage.compiled_bytes:,} B were estimated"
         )
     if report.off_chip_bytes and not stage.streamed_bytes:
-        found.append(
+        lines.append(
             f"{report.off_chip_bytes:,} B are streamed with every frame, none were planned; plan "
             "again with --balance-by compiled or a smaller --cache-mib"
         )
     for line in report.on_processor:
-        found.append(f"{line.count} {line.kind} left on the CPU: {line.status}")
+        lines.append(f"{line.count} {line.kind} left on the CPU: {line.status}")
     unlisted = report.processor_operations - sum(line.count for line in report.on_processor)
     if unlisted > 0:
-        found.append(f"{unlisted} more operators left on the CPU; see the compiler's log")
-    return tuple(found)
+        lines.append(f"{unlisted} more operators left on the CPU; see the compiler's log")
+    return tuple(lines)

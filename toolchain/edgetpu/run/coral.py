@@ -161,7 +161,7 @@ def _open(edgetpu: Any, path: Path, device: str) -> Any:
 
 
 class _RunnerError(Exception):
-    """What Google's runner raised, or should have."""
+    """An error that Google's runner raised, or should have."""
 
 
 class _Flow:

@@ -80,7 +80,7 @@ def _values(folder: PipelineFolder, model: ModelStages) -> dict[str, object]:
     lists: list[_Numbers] = []
 
     def numbers(what: str, names: tuple[str, ...]) -> _Numbers:
-        at = sum(len(found.numbers) for found in lists)
+        at = sum(len(entry.numbers) for entry in lists)
         lists.append(_Numbers(what, at, tuple(places[name] for name in names)))
         return lists[-1]
 

@@ -86,11 +86,12 @@ class ModelStages:
     stages: tuple[StageFile, ...]
 
 
-@dataclass(frozen=True)
-class PipelineFolder:
-    """The content of `pipeline.json`. `weights_ms`: arithmetic of each operator of each model."""
+@dataclass(frozen=True, kw_only=True)
+class _Manifest:
+    """`pipeline.json`: its keys are these fields, in this order."""
 
-    path: Path
+    format: str
+    version: int
     objective: str
     stages: int
     cost: EdgeTpuCost
@@ -98,6 +99,13 @@ class PipelineFolder:
     weights_ms: tuple[tuple[float, ...], ...]
     kinds: tuple[tuple[str, ...], ...]
     period_ms: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineFolder(_Manifest):
+    """A folder and its `pipeline.json`. `weights_ms`: arithmetic of each operator, by model."""
+
+    path: Path
 
     @property
     def host(self) -> int | None:
@@ -162,7 +170,7 @@ def written_folder(
 ) -> Iterator[PipelineFolder]:
     """A folder with the stages of every model and the manifest, which becomes `path` afterwards.
 
-    What edgetpu_compiler made of the stages of another split never stays beside them. `force`,
+    Files that edgetpu_compiler made of another split's stages never stay beside them. `force`,
     `inputs` and the errors raised are as in `replaced_folder`.
     """
     models = tuple(
@@ -172,19 +180,20 @@ def written_folder(
     reserved = [s.compiled_file for model in models for s in model.stages if s.on_stick]
     with replaced_folder(path, force=force, inputs=inputs, reserved=reserved) as fresh:
         folder = PipelineFolder(
-            fresh,
-            plan.options.objective,
-            plan.stages,
-            plan.options.cost,
-            models,
-            tuple(tuple(weights) for weights in weights_ms),
-            tuple(tuple(op.kind for op in graph.ops) for graph in plan.graphs),
-            plan.totals.period_ms,
+            path=fresh,
+            format=FORMAT,
+            version=VERSION,
+            objective=plan.options.objective,
+            stages=plan.stages,
+            cost=plan.options.cost,
+            models=models,
+            weights_ms=tuple(tuple(weights) for weights in weights_ms),
+            kinds=tuple(tuple(op.kind for op in graph.ops) for graph in plan.graphs),
+            period_ms=plan.totals.period_ms,
         )
         content = asdict(folder)
         del content["path"]
-        manifest = {"format": FORMAT, "version": VERSION, **content}
-        _write(fresh / MANIFEST, models, segments, manifest)
+        _write(fresh / MANIFEST, models, segments, content)
         yield folder
 
 
@@ -228,7 +237,7 @@ def _write(
 
 
 def names_of(graphs: Sequence[PipelineGraph]) -> list[str]:
-    """What the files of each model begin with, and what --rate calls it; no two alike."""
+    """The name of each model, with which its files begin and which --rate takes; no two alike."""
     names: list[str] = []
     for graph in graphs:
         names.append(free_name(file_stem(graph.name), {name.lower() for name in names}))
@@ -244,22 +253,22 @@ def _stages(
 ) -> ModelStages:
     graph, stages = plan.graphs[number], []
     for index, segment in enumerate(parts):
-        found = plan.figures[number].stages[index]
+        figures = plan.figures[number].stages[index]
         stages.append(
             StageFile(
                 f"{stem}_stage_{index}_of_{plan.stages}.tflite",
                 hashlib.sha256(segment.data).hexdigest(),
                 segment.inputs,
                 segment.outputs,
-                found.operators,
-                found.param_bytes,
-                found.spill_bytes,
-                found.streamed_bytes,
-                found.in_bytes,
-                found.out_bytes,
-                sum(weights_ms[i] for i in found.operators),
-                found.time_ms,
-                sum(graph.ops[i].compiled_bytes for i in found.operators),
+                figures.operators,
+                figures.param_bytes,
+                figures.spill_bytes,
+                figures.streamed_bytes,
+                figures.in_bytes,
+                figures.out_bytes,
+                sum(weights_ms[i] for i in figures.operators),
+                figures.time_ms,
+                sum(graph.ops[i].compiled_bytes for i in figures.operators),
                 index == plan.host,
                 plan.board if index == plan.mcu else "",
             )
@@ -303,35 +312,11 @@ def read_folder(path: Path) -> PipelineFolder:
         _check_manifest(read, str(manifest))
     except InputError as error:
         raise InputError(f"no pipeline: {error}; split the model again") from error
-    folder = PipelineFolder(
-        path,
-        read.objective,
-        read.stages,
-        read.cost,
-        read.models,
-        read.weights_ms,
-        read.kinds,
-        read.period_ms,
-    )
+    folder = PipelineFolder(path=path, **vars(read))
     for model in folder.models:
         for stage in model.stages:
             _check_file(path / stage.file, stage.sha256)
     return folder
-
-
-@dataclass(frozen=True)
-class _Manifest:
-    """`pipeline.json`."""
-
-    format: str
-    version: int
-    objective: str
-    stages: int
-    cost: EdgeTpuCost
-    models: tuple[ModelStages, ...]
-    weights_ms: tuple[tuple[float, ...], ...]
-    kinds: tuple[tuple[str, ...], ...]
-    period_ms: float
 
 
 def _check_manifest(read: _Manifest, where: str) -> None:

@@ -1,4 +1,4 @@
-"""What goes into a run and comes out: frames from files or at random, requests at their rates."""
+"""Inputs and outputs of a run: frames from files or at random, requests at their rates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def frames_of(
 def frames_for(
     details: Sequence[Input], paths: Sequence[Path], count: int, seed: int = 0
 ) -> tuple[Iterator[Tensors], int]:
-    """As `frames_of`, for inputs with these names, shapes and types."""
+    """The frames of `frames_of`, for inputs with these names, shapes and types."""
     if not paths:
         return _random(details, count, seed), count
     if len(paths) != len(details):
@@ -78,13 +78,13 @@ def _column(path: Path, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
     return array.reshape(-1, *shape)
 
 
-def _check_frames(found: tuple[int, ...], path: Path, name: str, shape: tuple[int, ...]) -> None:
+def _check_frames(given: tuple[int, ...], path: Path, name: str, shape: tuple[int, ...]) -> None:
     """Raises InputError for an array that holds no frames: one, several, or along their axis 0."""
-    several = found[1:] == shape and len(found) == len(shape) + 1 and found[0] > 0
-    along = len(found) == len(shape) and shape[:1] == (1,) and (1, *found[1:]) == shape
-    if found != shape and not several and not (along and found[0] > 0):
+    several = given[1:] == shape and len(given) == len(shape) + 1 and given[0] > 0
+    along = len(given) == len(shape) and shape[:1] == (1,) and (1, *given[1:]) == shape
+    if given != shape and not several and not (along and given[0] > 0):
         raise InputError(
-            f"{path} has shape {list(found)}, input {name!r} needs {list(shape)} a frame"
+            f"{path} has shape {list(given)}, input {name!r} needs {list(shape)} a frame"
         )
 
 
@@ -93,14 +93,14 @@ def requests_of(
 ) -> list[Request]:
     """So many requests of each model, at its rate a second, in the order in which they come."""
     rng = np.random.default_rng(seed)
-    found = []
+    requests = []
     for model, (rate, count) in enumerate(zip(rates, counts, strict=True)):
         apart = np.full(count, 1 / rate)
         if arrivals is Arrivals.POISSON:
             apart = rng.exponential(1 / rate, count)
         times = np.cumsum(apart)
-        found += [Request(model, number, float(at)) for number, at in enumerate(times)]
-    return sorted(found, key=lambda request: (request.at_s, request.model))
+        requests += [Request(model, number, float(at)) for number, at in enumerate(times)]
+    return sorted(requests, key=lambda request: (request.at_s, request.model))
 
 
 def frames_by_model(
@@ -113,15 +113,15 @@ def frames_by_model(
     if paths and len(paths) != sum(sizes):
         names = ", ".join(f"{m.name}/{name}" for m in folder.models for name in m.inputs)
         raise InputError(f"{len(paths)} input files for {sum(sizes)} inputs ({names})")
-    found, at = [], 0
+    by_model, at = [], 0
     for model, size in zip(folder.models, sizes, strict=True):
         ends, _ = ends_of(folder.path / model.stages[0].file)
         details = [(name, *end) for name, end in zip(model.inputs, ends, strict=True)]
         own = paths[at : at + size] if paths else ()
         frames, _ = frames_for(details, own, 1 if own else count, seed + at)
-        found.append(list(frames))
+        by_model.append(list(frames))
         at += size
-    return found
+    return by_model
 
 
 def paired(

@@ -151,12 +151,12 @@ def try_out(seconds: float = _TRIAL_S, **given: Any) -> Trial:
 
 
 def _fields(text: str) -> list[dict[str, Any]]:
-    found = []
+    fields = []
     for line in text.splitlines():
         if line.startswith("{"):
             with contextlib.suppress(InputError):  # a line of the library's own
-                found.append(parse_json(line.encode(), "a line"))
-    return found
+                fields.append(parse_json(line.encode(), "a line"))
+    return fields
 
 
 def _end(code: int | None, seconds: float) -> str:
@@ -270,7 +270,7 @@ def known(combinations: Sequence[Combination] = KNOWN) -> str:
 
 
 @dataclass(frozen=True)
-class Found:
+class Software:
     """The installed software for Edge TPUs. '' where it is missing."""
 
     libedgetpu: str
@@ -294,8 +294,8 @@ class Found:
         return "; ".join(parts)
 
 
-def found() -> Found:
-    """The installed software. What may crash runs in a child process."""
+def software() -> Software:
+    """The installed software. Code that may crash runs in a child process."""
     trial = try_out(20.0, library=library())
     told = {key: value for fields in trial.told for key, value in fields.items()}
     label = re.search(r"RuntimeVersion\((\d+)\)", str(told.get("version", "")))
@@ -303,18 +303,18 @@ def found() -> Found:
     if not runtime and trial.died:
         runtime = f"does not load: {trial.died}"
     sticks = tuple(str(stick) for stick in told.get("sticks", ()))
-    return Found(library_version() if runtime else "", runtime, sticks, installed(), _pycoral())
+    return Software(library_version() if runtime else "", runtime, sticks, installed(), _pycoral())
 
 
 def finding() -> Finding:
-    """The same, as `thimble doctor` lists it."""
-    return Finding("Edge TPU", "run pipelines on sticks", found().text, False, GET_LIBRARY)
+    """The installed software, as `thimble doctor` lists it."""
+    return Finding("Edge TPU", "run pipelines on sticks", software().text, False, GET_LIBRARY)
 
 
 def _pycoral() -> str:
     """The version of Google's pycoral: the package of that name on PyPI has no `pybind`."""
-    found = importlib.util.find_spec("pycoral")
-    places = list(found.submodule_search_locations or ()) if found else []
+    spec = importlib.util.find_spec("pycoral")
+    places = list(spec.submodule_search_locations or ()) if spec else []
     if not any((Path(place) / "pybind").is_dir() for place in places):
         return ""
     try:
@@ -324,7 +324,7 @@ def _pycoral() -> str:
 
 
 def fits(libedgetpu: str, kind: Kind, version: str | None = None) -> str:
-    """What is known of the two together: 'known to work', 'known to crash', or 'not known'.
+    """Whether the two are known together: 'known to work', 'known to crash', or 'not known'.
 
     Nothing is known of interpreters other than tflite_runtime.
     """

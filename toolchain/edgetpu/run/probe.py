@@ -68,7 +68,7 @@ class _Device(ctypes.Structure):
 
 
 def _library(given: dict[str, Any]) -> None:
-    """What the library says of itself and of the sticks; `wake` gives them all their firmware."""
+    """Tell the library's version and its sticks; `wake` gives them all their firmware."""
     _tell(step="load the library")
     library = ctypes.CDLL(given["library"])
     library.edgetpu_version.restype = ctypes.c_char_p
@@ -87,8 +87,8 @@ def _library(given: dict[str, Any]) -> None:
 def _sticks(library: ctypes.CDLL) -> list[tuple[int, bytes]]:
     library.edgetpu_list_devices.restype = ctypes.POINTER(_Device)
     count = ctypes.c_size_t(0)
-    found = library.edgetpu_list_devices(ctypes.byref(count))
-    return [(found[k].type, found[k].path) for k in range(count.value)]
+    listed = library.edgetpu_list_devices(ctypes.byref(count))
+    return [(listed[k].type, listed[k].path) for k in range(count.value)]
 
 
 def _asleep(path: bytes) -> bool:

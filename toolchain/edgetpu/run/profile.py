@@ -1,7 +1,7 @@
 """Stage times measured in a run, as times of operators for the next plan.
 
-As libcoral's profiling partitioner does, but by operator: a stage's measured time is divided among
-its operators, and the planner then balances measured milliseconds.
+A stage's measured time is divided among its operators, and the planner then balances measured
+milliseconds, as libcoral's profiling partitioner does with whole stages.
 """
 
 from __future__ import annotations

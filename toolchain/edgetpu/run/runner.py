@@ -321,8 +321,8 @@ class _Run:
 
     def answers(self) -> Iterator[Answer]:
         times, begin = self._runner.times, 0.0
-        while (found := self._next()) is not None:
-            work, answer = found
+        while (ended := self._next()) is not None:
+            work, answer = ended
             now = time.perf_counter()
             times.frames += 1
             times.latency_ms += 1e3 * (now - work.entered)

@@ -26,7 +26,7 @@ from toolchain.edgetpu.plan.rates import RatePlan
 
 _BATCHES = 20
 _STUDENT = 2.093
-"""Of 95% and 19 degrees of freedom: the means of `_BATCHES` batches."""
+"""Student's t of 95% and 19 degrees of freedom: the means of `_BATCHES` batches."""
 _WARM = 0.1
 
 
@@ -134,7 +134,7 @@ class _Run:
             for path in paths
         ]
         self._sources = [
-            [[s for s, found in enumerate(feeds) if k in found] for k in range(len(feeds))]
+            [[s for s, targets in enumerate(feeds) if k in targets] for k in range(len(feeds))]
             for feeds in self._feeds
         ]
         self.devices = [_Device() for _ in range(devices)]
@@ -301,7 +301,7 @@ class Served:
 
 @dataclass(frozen=True)
 class RequestTrace:
-    """What a simulation found. `busy`: the share of its time that each device worked."""
+    """A simulation of requests. `busy`: the share of its time that each device worked."""
 
     models: tuple[Served, ...]
     busy: tuple[float, ...]
@@ -344,15 +344,15 @@ def _arrivals(
     """Moments in ms and models, in order."""
     rng = random.Random(seed)
     span = requests / sum(rates)
-    found = []
+    coming = []
     for model, rate in enumerate(rates):
         at = rng.random() / rate
         if arrivals is Arrivals.POISSON:
             at = rng.expovariate(rate)
         while at < span:
-            found.append((at, model))
+            coming.append((at, model))
             at += rng.expovariate(rate) if arrivals is Arrivals.POISSON else 1 / rate
-    return sorted(found)
+    return sorted(coming)
 
 
 def _served(latencies: Sequence[float], deadline_ms: float | None) -> Served:

@@ -205,13 +205,13 @@ def _members(source: Any, stage_of: Sequence[int], stage: int) -> list[Any]:
     """Operators of a stage. Variables are initialised wherever there are any: by CALL_ONCE."""
     main, kinds = source.subgraphs[0], schema.BuiltinOperator
     calls = [op for op in main.operators if _kind(source, op) == kinds.CALL_ONCE]
-    found = [
+    members = [
         op
         for op, at in zip(main.operators, stage_of, strict=True)
         if at == stage and _kind(source, op) != kinds.CALL_ONCE
     ]
-    keeps = any(_kind(source, op) == kinds.VAR_HANDLE for op in found)
-    return [*calls, *found] if keeps else found
+    keeps = any(_kind(source, op) == kinds.VAR_HANDLE for op in members)
+    return [*calls, *members] if keeps else members
 
 
 def _initialisers(
@@ -222,15 +222,16 @@ def _initialisers(
     for op in operators:
         if op.builtinOptionsType != schema.BuiltinOptions.CallOnceOptions:
             continue
-        found = source.subgraphs[op.builtinOptions.initSubgraphIndex]
-        place = {index: index for index in range(-1, len(found.tensors))}
+        subgraph = source.subgraphs[op.builtinOptions.initSubgraphIndex]
+        place = {index: index for index in range(-1, len(subgraph.tensors))}
         part = schema.SubGraphT()
-        part.name = found.name
+        part.name = subgraph.name
         part.tensors = [
-            _tensor(tensor, index, {}, buffers, True) for index, tensor in enumerate(found.tensors)
+            _tensor(tensor, index, {}, buffers, True)
+            for index, tensor in enumerate(subgraph.tensors)
         ]
-        part.inputs, part.outputs = _list(found.inputs), _list(found.outputs)
-        part.operators = [_operator(inner, place, codes) for inner in found.operators]
+        part.inputs, part.outputs = _list(subgraph.inputs), _list(subgraph.outputs)
+        part.operators = [_operator(inner, place, codes) for inner in subgraph.operators]
         parts.append(part)
         op.builtinOptions = schema.CallOnceOptionsT()
         op.builtinOptions.initSubgraphIndex = len(parts)
@@ -263,23 +264,23 @@ class _Buffers:
 
 
 def _tensor(
-    found: Any, tensor: int, names: dict[int, bytes], buffers: _Buffers, constant: bool
+    entry: Any, tensor: int, names: dict[int, bytes], buffers: _Buffers, constant: bool
 ) -> Any:
     made = schema.TensorT()
-    vars(made).update(vars(found))
-    made.buffer = buffers.carry(found.buffer) if constant else 0
-    made.name = names.get(tensor, found.name)
+    vars(made).update(vars(entry))
+    made.buffer = buffers.carry(entry.buffer) if constant else 0
+    made.name = names.get(tensor, entry.name)
     return made
 
 
-def _operator(found: Any, place: dict[int, int], codes: dict[int, int]) -> Any:
+def _operator(entry: Any, place: dict[int, int], codes: dict[int, int]) -> Any:
     made = schema.OperatorT()
-    vars(made).update(vars(found))
-    made.opcodeIndex = codes.setdefault(found.opcodeIndex, len(codes))
-    made.inputs = [place[tensor] for tensor in _list(found.inputs)]
-    made.outputs = [place[tensor] for tensor in _list(found.outputs)]
-    if found.intermediates is not None:
-        made.intermediates = [place[tensor] for tensor in _list(found.intermediates)]
+    vars(made).update(vars(entry))
+    made.opcodeIndex = codes.setdefault(entry.opcodeIndex, len(codes))
+    made.inputs = [place[tensor] for tensor in _list(entry.inputs)]
+    made.outputs = [place[tensor] for tensor in _list(entry.outputs)]
+    if entry.intermediates is not None:
+        made.intermediates = [place[tensor] for tensor in _list(entry.intermediates)]
     if hasattr(made, "debugMetadataIndex"):
         made.debugMetadataIndex = -1
     return made
@@ -293,7 +294,7 @@ def _metadata(entry: Any, buffers: _Buffers) -> Any:
 
 
 def _signature(
-    found: Any,
+    signature: Any,
     inputs: Sequence[int],
     outputs: Sequence[int],
     place: dict[int, int],
@@ -301,15 +302,17 @@ def _signature(
 ) -> Any:
     """The signature of a stage: the model's own names where it has them, else tensor names."""
     made = schema.SignatureDefT()
-    made.signatureKey = found.signatureKey
+    made.signatureKey = signature.signatureKey
     made.subgraphIndex = 0
-    made.inputs = _maps(found.inputs, inputs, place, names)
-    made.outputs = _maps(found.outputs, outputs, place, names)
+    made.inputs = _maps(signature.inputs, inputs, place, names)
+    made.outputs = _maps(signature.outputs, outputs, place, names)
     return made
 
 
-def _maps(found: Any, ends: Sequence[int], place: dict[int, int], names: dict[int, bytes]) -> Any:
-    given = {entry.tensorIndex: entry.name for entry in found or ()}
+def _maps(
+    signature: Any, ends: Sequence[int], place: dict[int, int], names: dict[int, bytes]
+) -> Any:
+    given = {entry.tensorIndex: entry.name for entry in signature or ()}
     result = []
     for tensor in dict.fromkeys(ends):
         entry = schema.TensorMapT()

@@ -64,7 +64,7 @@ def rates_json(
     """`most`: the largest factor on all rates for which a plan was found, where the demand is not
     met. Latencies are null where a device is overloaded.
     """
-    found, demand = plan.estimate, plan.demand
+    predicted, demand = plan.estimate, plan.demand
     models = []
     for number, (graph, path) in enumerate(zip(plan.graphs, plan.places, strict=True)):
         models.append(
@@ -73,10 +73,10 @@ def rates_json(
                 "model": graph.name,
                 "rate": demand.rates[number],
                 "deadline_ms": demand.deadlines_ms[number],
-                "mean_ms": finite(found.mean_ms[number]),
-                "p99_ms": finite(found.tail_ms[number]),
-                "service_ms": found.service_ms[number],
-                "wait_ms": finite(found.wait_ms[number]),
+                "mean_ms": finite(predicted.mean_ms[number]),
+                "p99_ms": finite(predicted.tail_ms[number]),
+                "service_ms": predicted.service_ms[number],
+                "wait_ms": finite(predicted.wait_ms[number]),
                 "least_mean_ms": finite(plan.alone[number].mean_ms),
                 "least_p99_ms": finite(plan.alone[number].tail_ms),
                 "highest_rate": demand.rates[number] * highest_factor(plan, number),
@@ -115,9 +115,9 @@ def rates_json(
         "nodes": plan.nodes,
         "devices": [
             {"name": plan.setting.name(k), "busy": busy, "simulated_busy": simulated}
-            for k, (busy, simulated) in enumerate(zip(found.busy, trace.busy, strict=True))
+            for k, (busy, simulated) in enumerate(zip(predicted.busy, trace.busy, strict=True))
         ],
-        "bus": {"busy": found.bus, "simulated_busy": trace.bus},
+        "bus": {"busy": predicted.bus, "simulated_busy": trace.bus},
         "arrivals": str(arrivals),
         "models": models,
         "baselines": [

@@ -168,9 +168,9 @@ def of_simulation(folder: PipelineFolder, simulation: Simulation, command: str) 
     )
 
 
-def pipeline_page(found: Pipeline) -> str:
+def pipeline_page(pipeline: Pipeline) -> str:
     """The page as one HTML file. Raises MissingToolError without the extra `[report]`."""
-    return rendered("pipeline", asdict(found), ("stages", "times", "timeline", "devices"))
+    return rendered("pipeline", asdict(pipeline), ("stages", "times", "timeline", "devices"))
 
 
 def _title(names: Sequence[str], stages: int) -> str:
@@ -195,14 +195,14 @@ def of_rates(
         for name, path in zip(plan.demand.names, plan.places, strict=True)
         for place in path
     )
-    demand, found = plan.demand, plan.estimate
+    demand, predicted = plan.demand, plan.estimate
     models = tuple(
         Requests(
             name,
             demand.rates[k],
             demand.deadlines_ms[k],
-            finite(found.mean_ms[k]),
-            finite(found.tail_ms[k]),
+            finite(predicted.mean_ms[k]),
+            finite(predicted.tail_ms[k]),
             trace.models[k].mean_ms,
             trace.models[k].tail_ms,
             trace.models[k].worst_ms,
@@ -210,13 +210,13 @@ def of_rates(
         )
         for k, name in enumerate(demand.names)
     )
-    devices = zip(found.busy, trace.busy, strict=True)
+    devices = zip(predicted.busy, trace.busy, strict=True)
     busy = [(plan.setting.name(k), *pair) for k, pair in enumerate(devices)]
     load = Load(
         demand.objective,
         plan.score[2] if not plan.score[0] else None,
         models,
-        (*busy, ("the bus", found.bus, trace.bus)),
+        (*busy, ("the bus", predicted.bus, trace.bus)),
         tuple(
             (other.name, None if other.score[0] else other.score[2], other.met) for other in others
         ),

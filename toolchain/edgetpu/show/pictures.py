@@ -51,7 +51,7 @@ def stages_svg(plan: PipelinePlan) -> str:
 
 
 def timeline_svg(simulation: Simulation, title: str) -> str:
-    """What each stage works on when, for the first frames."""
+    """A timeline of the first frames: which stage works on which."""
     shown = [stage.spans[:_SHOWN_FRAMES] for stage in simulation.stages]
     end = max((span[1] for spans in shown for span in spans), default=1.0) or 1.0
     scale = 780 / end

@@ -21,7 +21,7 @@ _OBJECTIVES = {
     "mean": ("mean latency", "mean ms"),
     "worst": ("largest 99th percentile", "worst p99 ms"),
 }
-"""Of latency: in a sentence, and above a column."""
+"""Names of an objective of latency: in a sentence, and above a column."""
 _SHARING = {
     Sharing.RESIDENT: "kept",
     Sharing.DIVIDED: "share the cache",
@@ -83,7 +83,7 @@ def ranges(numbers: Sequence[int], most: int = 6) -> str:
 
 
 def proof_lines(plan: PipelinePlan) -> list[str]:
-    """What is proved, one line for each objective."""
+    """The proofs of a plan, one line for each objective."""
     if not plan.proofs:
         return [f"{plan.options.objective} is a baseline: nothing is proved of it."]
     lines = []
@@ -100,7 +100,7 @@ def proof_lines(plan: PipelinePlan) -> list[str]:
 
 
 def host_line(plan: PipelinePlan, without: PipelinePlan) -> str:
-    """What the host gains beside the same number of sticks."""
+    """The gain by the host beside as many sticks."""
     before, now = without.totals.period_ms, plan.totals.period_ms
     if plan.host is None:
         return f"The host takes no stage: {before:.2f} ms without it is no longer than with it."
@@ -115,10 +115,10 @@ def mcu_line(plan: PipelinePlan) -> str:
     """Where the microcontroller is in the plan, and what its link takes of the stage."""
     if plan.mcu is None:
         return "The microcontroller takes no stage: the period is no longer without it."
-    found = plan.figures[0].stages[plan.mcu]
+    stage = plan.figures[0].stages[plan.mcu]
     return (
-        f"Stage {plan.mcu} is on {plan.board}: {found.time_ms:.2f} ms, of which "
-        f"{found.in_bytes + found.out_bytes:,} B pass its link."
+        f"Stage {plan.mcu} is on {plan.board}: {stage.time_ms:.2f} ms, of which "
+        f"{stage.in_bytes + stage.out_bytes:,} B pass its link."
     )
 
 
@@ -196,8 +196,8 @@ def apart_line(plan: PipelinePlan, apart: Apart | None) -> str:
         few = "1 stick is" if plan.stages == 1 else f"{plan.stages} sticks are"
         return f"{few} too few to give each model its own."
     shares = ", ".join(
-        f"{found.graphs[0].name} {count}"
-        for found, count in zip(apart.plans, apart.sticks, strict=True)
+        f"{one.graphs[0].name} {count}"
+        for one, count in zip(apart.plans, apart.sticks, strict=True)
     )
     together = plan.totals.period_ms
     better = (
@@ -212,11 +212,24 @@ def apart_line(plan: PipelinePlan, apart: Apart | None) -> str:
 
 
 def simulation_table(simulation: Simulation) -> Table:
-    headings = ("stage", "busy", "of it streaming", "frame waits", "starved", "blocked")
+    headings = ("busy", "of it streaming", "frame waits", "starved", "blocked")
     keys = ("busy_ms", "stream_ms", "queue_ms", "starved_ms", "blocked_ms")
-    table = _table((), headings, "a frame in each stage, ms (mean)")
-    for number, stage in enumerate(simulation.stages_json()):
-        table.add_row(str(number), *(f"{stage[key]:.2f}" for key in keys))
+    return _frames_table(headings, keys, simulation.stages_json(), 2)
+
+
+def run_table(fields: dict[str, Any]) -> Table:
+    headings = ("busy", "of it transfer", "frame waits", "blocked", "slowest")
+    keys = ("busy_ms", "transfer_ms", "queue_ms", "blocked_ms", "slowest_ms")
+    return _frames_table(headings, keys, fields["stages"], 3)
+
+
+def _frames_table(
+    headings: Sequence[str], keys: Sequence[str], stages: Sequence[Any], digits: int
+) -> Table:
+    """A row for each stage, with `keys` of its milliseconds."""
+    table = _table((), ("stage", *headings), "a frame in each stage, ms (mean)")
+    for number, stage in enumerate(stages):
+        table.add_row(str(number), *(f"{stage[key]:.{digits}f}" for key in keys))
     return table
 
 
@@ -229,15 +242,6 @@ def stall_line(simulation: Simulation) -> str:
     )
     busy = simulation.stages[slowest].busy_ms / simulation.frames
     return f"Stage {slowest} is the bottleneck: {busy:.2f} ms a frame; the others wait for it."
-
-
-def run_table(fields: dict[str, Any]) -> Table:
-    headings = ("stage", "busy", "of it transfer", "frame waits", "blocked", "slowest")
-    keys = ("busy_ms", "transfer_ms", "queue_ms", "blocked_ms", "slowest_ms")
-    table = _table((), headings, "a frame in each stage, ms (mean)")
-    for number, stage in enumerate(fields["stages"]):
-        table.add_row(str(number), *(f"{stage[key]:.3f}" for key in keys))
-    return table
 
 
 def stages_table(plan: RatePlan) -> Table:
@@ -317,7 +321,7 @@ def busy_line(setting: Setting, busy: Sequence[float], bus: float) -> str:
 
 
 def proof_line(plan: RatePlan) -> str:
-    """What is proved of the plan, under the queueing model."""
+    """The proof of a plan for rates, under the queueing model."""
     objective, _ = _OBJECTIVES[plan.demand.objective]
     scope = "" if plan.all_cuts else " of the cuts of one order"
     load, late, value = plan.score
@@ -339,26 +343,26 @@ def proof_line(plan: RatePlan) -> str:
 
 
 def unmet_lines(plan: RatePlan, most: float) -> list[str]:
-    """What cannot be met: which model, by how much, what is busiest, and the rates that could be.
-    Empty where all is met. `most` is as in `rates_json`.
+    """The demands that are not met: which model, by how much, the busiest device, and rates that
+    could be met. Empty where all is met. `most` is as in `rates_json`.
     """
     if plan.met:
         return []
-    demand, found = plan.demand, plan.estimate
-    busiest = "the bus" if found.busiest < 0 else plan.setting.name(found.busiest)
+    demand, predicted = plan.demand, plan.estimate
+    busiest = "the bus" if predicted.busiest < 0 else plan.setting.name(predicted.busiest)
     lines = []
-    if found.load >= 1:
+    if predicted.load >= 1:
         users = [
             name
             for name, path in zip(demand.names, plan.places, strict=True)
-            if any(_uses(place, found.busiest) for place in path)
+            if any(_uses(place, predicted.busiest) for place in path)
         ]
         lines.append(
-            f"{busiest} is overloaded: {found.load:.0%} of its time is asked for, by "
+            f"{busiest} is overloaded: {predicted.load:.0%} of its time is asked for, by "
             f"{', '.join(users)}"
         )
     for number, limit in enumerate(demand.deadlines_ms):
-        name, tail, alone = demand.names[number], found.tail_ms[number], plan.alone[number]
+        name, tail, alone = demand.names[number], predicted.tail_ms[number], plan.alone[number]
         if limit is None or tail <= limit:
             continue
         if alone.service_ms > limit:
@@ -374,7 +378,7 @@ def unmet_lines(plan: RatePlan, most: float) -> list[str]:
         elif math.isfinite(tail):
             lines.append(
                 f"{name}: 99% of its requests take up to {tail:.2f} ms, {tail - limit:.2f} ms more "
-                f"than its deadline of {limit:g} ms; {busiest} is busiest, {found.load:.0%}"
+                f"than its deadline of {limit:g} ms; {busiest} is busiest, {predicted.load:.0%}"
             )
     if most > 0:
         rates = ", ".join(
@@ -405,11 +409,11 @@ def baselines_table(plan: RatePlan, others: Sequence[Baseline]) -> Table:
     table.add_column("deadlines")
     rows = [("this one", plan.estimate, plan.score)]
     rows += [(other.name, other.estimate, other.score) for other in others]
-    for name, found, value in rows:
+    for name, predicted, value in rows:
         met = "overloaded" if value[0] else ("missed" if value[1] else "met")
-        latency_ms = objective_ms(found.mean_ms, found.tail_ms, plan.demand)
+        latency_ms = objective_ms(predicted.mean_ms, predicted.tail_ms, plan.demand)
         latency = "no end" if value[0] else f"{latency_ms:.2f}"
-        table.add_row(name, latency, f"{found.load:.0%}", met)
+        table.add_row(name, latency, f"{predicted.load:.0%}", met)
     return table
 
 
@@ -418,7 +422,7 @@ def requests_table(
     predicted: Sequence[tuple[float, float]],
     rows: Sequence[Mapping[str, float | None]],
 ) -> Table:
-    """Of a run: `rows` are those of `latencies`; predictions are for sticks."""
+    """Latencies of a run: `rows` are those of `latencies`; predictions are for sticks."""
     headings = ("requests", "mean ms", "99% ms", "predicted mean", "99%")
     table = _table(("model",), headings)
     for name, (mean, tail), row in zip(demand.names, predicted, rows, strict=True):
