@@ -612,12 +612,12 @@ def kernels(family: str, seed: int, core: Core, most: int | None = None) -> tupl
 
 def _forms(kernel: Choice, family: str) -> tuple[Choice, ...]:
     """Which of an operator's kernels count: all that differ in scratch; of shapes for Winograd's
-    algorithm all forms of that; of depthwise convolutions, which have many, the roomiest, one with
-    less scratch and the one with the least.
+    algorithm all forms of that; of depthwise convolutions, which have many, the one with most
+    scratch, one with less and the one with the least.
     """
-    more = kernel.roomier()
+    more = kernel.more_scratch()
     if family in ("depthwise_conv2d", "depthwise_3x3") and more:
         return (more[0], more[len(more) // 2], kernel)
     if family != "winograd":
         return (*more, kernel)
-    return tuple(one for form in kernel.forms() for one in (form, *form.roomier()))
+    return tuple(one for form in kernel.more_flash() for one in (form, *form.more_scratch()))

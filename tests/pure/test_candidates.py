@@ -158,8 +158,8 @@ def test_operators_that_are_alike_share_a_kernel_that_is_the_same() -> None:
         assert one.overlaps == other.overlaps
         assert one.terms == other.terms
         assert one.packed_bytes == other.packed_bytes
-        found = [(each.title, each.scratch_bytes, each.terms) for each in one.every()]
-        assert found == [(each.title, each.scratch_bytes, each.terms) for each in other.every()]
+        found = [(each.title, each.scratch_bytes, each.terms) for each in one.forms()]
+        assert found == [(each.title, each.scratch_bytes, each.terms) for each in other.forms()]
     assert lower_alike(graph, core).kernels[3] is shared[3]
 
 

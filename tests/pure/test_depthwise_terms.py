@@ -35,7 +35,7 @@ def _graph(scales: tuple[float, ...], size: tuple[int, int], activation: Activat
 
 def _form(graph: Graph, ending: str) -> Kernel:
     kernel = kernel_of(graph.ops[0], graph, M4)
-    return next(form for form in kernel.every() if form.title.endswith(ending))
+    return next(form for form in kernel.forms() if form.title.endswith(ending))
 
 
 def _of(graph: Graph, ending: str) -> Terms:

@@ -103,7 +103,7 @@ def two_convolutions(second: Quantisation) -> Graph:
 
 def test_convolutions_that_share_weights_keep_the_forms_of_their_own() -> None:
     graph = two_convolutions(Quantisation((0.015625,), (-128,)))
-    titles = [{one.title for one in kernel.every()} for kernel in lower(graph, M4.core).kernels[:2]]
+    titles = [{one.title for one in kernel.forms()} for kernel in lower(graph, M4.core).kernels[:2]]
     assert titles[1] < titles[0]
     plan = plan_graph(graph, M4, PlanOptions(nearly_free=False))
     for op, kernel in zip(plan.graph.ops, plan.lowered.kernels, strict=True):
@@ -213,7 +213,7 @@ def test_costs_are_those_of_the_kernel_that_was_chosen() -> None:
     graph = two_convolutions(Quantisation((0.5,), (4,)))
     lowered, costs = lower(graph, M4.core), predicted_model(M4)
     keys = {}
-    for kernel in lowered.kernels[0].every():
+    for kernel in lowered.kernels[0].forms():
         other = replace(lowered, kernels=(kernel, *lowered.kernels[1:]))
         keys[operator_key(other, 0)] = costs.cost(other, 0).count
-    assert len(keys) == len(lowered.kernels[0].every()) > 2
+    assert len(keys) == len(lowered.kernels[0].forms()) > 2

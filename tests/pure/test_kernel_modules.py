@@ -62,7 +62,7 @@ def test_families_with_kernel_modules_call_no_function_without_one() -> None:
             for core in CORES:
                 for preference in Preference:
                     kernel = kernel_of(graph.ops[0], graph, core, preference)
-                    called |= {f for one in kernel.every() for f in one.functions}
+                    called |= {f for one in kernel.forms() for f in one.functions}
     assert {"thimble_convolve_s8", "arm_max_pool_s16", "thimble_batch_matmul_f32"} <= called
     hybrid = {name for name in called if "_hybrid_" in name}  # theirs are in ops/hybrid
     assert sorted(called - hybrid - set(kernel_modules())) == []

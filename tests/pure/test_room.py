@@ -52,7 +52,7 @@ def test_room_is_spent_beside_what_is_live() -> None:
 def test_an_arena_without_room_stays_as_it_is() -> None:
     plan = plan_model(DIGITS, board=M4.name)
     lean = lower(plan.graph, M4.core)
-    index = next(i for i, kernel in enumerate(lean.kernels) if kernel.roomier())
+    index = next(i for i, kernel in enumerate(lean.kernels) if kernel.more_scratch())
     name = plan.graph.ops[index].name
     end = plan.arena.scratch_offsets[name] + lean.kernels[index].scratch_bytes
     tight = replace(plan, lowered=lean, arena=replace(plan.arena, size_bytes=end))
@@ -65,7 +65,7 @@ def test_windows_are_gathered_before_the_output_runs_over_them() -> None:
     """Three at once end elsewhere than two: only where the output's lead allows it."""
     plan = plan_model(DIGITS, board=M4.name)
     lean = lower(plan.graph, M4.core)
-    index = next(i for i, kernel in enumerate(lean.kernels) if kernel.roomier())
+    index = next(i for i, kernel in enumerate(lean.kernels) if kernel.more_scratch())
     op = plan.graph.ops[index]
     lead = plan.lowered.kernels[index].overlaps[0].lead_bytes
     offsets = dict(plan.arena.offsets)

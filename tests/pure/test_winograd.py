@@ -130,7 +130,10 @@ def test_it_is_taken_where_it_applies_and_is_asked_for(tile: int) -> None:
     assert kernel.constant_bytes == form.flash_bytes(16, 4)
     shape = graph.tensors["y"].shape
     assert kernel.scratch_bytes == form.scratch_bytes(16, shape, 2)
-    assert [k.scratch_bytes for k in kernel.roomier()] in ([], [form.scratch_bytes(16, shape, 3)])
+    assert [k.scratch_bytes for k in kernel.more_scratch()] in (
+        [],
+        [form.scratch_bytes(16, shape, 3)],
+    )
     onnx = _changed(rounding=Rounding.ONNX)
     assert winograd_conv2d(operator_of(onnx.ops[0], onnx), tile) is not None
     for other in (_changed(stride=(2, 2)), _changed(dilation=(2, 1))):

@@ -29,7 +29,7 @@ def roomiest(plan: Plan) -> Plan:
     kernels, scratch = [], dict(plan.arena.scratch_offsets)
     end = -(-plan.arena.size_bytes // 8) * 8
     for op, kernel in zip(plan.graph.ops, plan.lowered.kernels, strict=True):
-        kernels.append(next(iter(kernel.roomier()), kernel))
+        kernels.append(next(iter(kernel.more_scratch()), kernel))
         if kernels[-1] is not kernel:
             scratch[op.name] = end
             end += -(-kernels[-1].scratch_bytes // 8) * 8

@@ -62,7 +62,10 @@ Select: TypeAlias = Callable[[Operator[Any], Core], Kernel]
 
 @dataclass(frozen=True)
 class Choice:
-    """A `select` of a kind for which CMSIS-NN has a function, and what to take instead of it.
+    """A `select` of a kind for which CMSIS-NN has a function: whose kernel an operator gets.
+
+    `--kernels` decides, before anything is planned; a kernel's own forms (`Kernel.forms`) are taken
+    later, by the memory that is free.
 
     quicker   the kernel that takes the least time, CMSIS-NN's or Thimble's. Calling the choice is
               calling this.

@@ -323,12 +323,14 @@ class Kernel:
     find_overlaps  the safe in-place and diagonal overlaps of output and input.
     find_terms  how often the kernel's loops run, for the cost model. None where only the rough
                 formula by multiply-accumulates is known.
-    roomier     the same with more scratch, quickest first, for where the arena has room left.
-    forms       kernels of the same operator that are quicker if time says so, and whose constants
-                take more flash: a choice over the whole network (`planning.flash`).
+    more_scratch  forms that take more scratch, quickest first, for where the arena has room left
+                (`planning.room`).
+    more_flash  forms whose constants take more flash, and which are quicker if time says so: one is
+                taken by a look at the whole network (`planning.flash`). Each may have forms with
+                more scratch.
     packed_bytes  of its constants, where these are much more than the model's; 0 elsewhere.
-    form        what tells it from kernels that call the same functions at the same shape; '' for
-                the one with the least scratch.
+    form        what tells it from forms that call the same functions at the same shape; '' for the
+                one with the least scratch.
     name        what the cost model calls it; by default its functions.
     inexact     where its results may differ from the reference's: why, in a few words.
     suspicion   what an operator has that suggests a broken quantisation of the model, if it has.
@@ -348,8 +350,8 @@ class Kernel:
     calls_with_gaps: Callable[[int, int], tuple[Call, ...]] | None = None
     find_overlaps: Callable[[], tuple[SafeOverlap, ...]] = _nothing
     find_terms: Callable[[], Terms] | None = None
-    roomier: Callable[[], tuple[Kernel, ...]] = tuple
-    forms: Callable[[], tuple[Kernel, ...]] = tuple
+    more_scratch: Callable[[], tuple[Kernel, ...]] = tuple
+    more_flash: Callable[[], tuple[Kernel, ...]] = tuple
     packed_bytes: int = 0
     form: str = ""
     label: str = field(default="", repr=False)
@@ -375,9 +377,13 @@ class Kernel:
         """Whether the start-up copies something of it."""
         return bool(self.constants_in or self.code_in)
 
-    def every(self) -> tuple[Kernel, ...]:
-        """The kernel and all its forms, each before its roomier ones."""
-        return tuple(one for form in (self, *self.forms()) for one in (form, *form.roomier()))
+    def forms(self) -> tuple[Kernel, ...]:
+        """The kernel, the form that takes least, and all others, each before those of it with more
+        scratch. All compute the same bytes with one library's functions; a plan takes a form when
+        it knows the memory that is free. Which library's is asked before (`forms.Choice`).
+        """
+        first = (self, *self.more_flash())
+        return tuple(one for form in first for one in (form, *form.more_scratch()))
 
     @property
     def title(self) -> str:

@@ -66,7 +66,7 @@ def _form_of(kernel: Kernel, title: str) -> Kernel:
     """
     if not title:
         return kernel
-    every = kernel.every()
+    forms = kernel.forms()
     function = title.partition(" ")[0]
-    alike = (form for form in every if form.name == function)
-    return next((form for form in every if form.title == title), next(alike, kernel))
+    alike = (form for form in forms if form.name == function)
+    return next((form for form in forms if form.title == title), next(alike, kernel))

@@ -63,7 +63,7 @@ def flash_spent(plan: Plan, costs: CostModel) -> FlashSpent:
     lean = lower(plan.graph, plan.lowered.core, plan.lowered.preference)
     kernels, taken_in = list(lean.kernels), []
     for number, (first, taken) in enumerate(zip(kernels, plan.lowered.kernels, strict=True)):
-        if taken.name in {form.name for form in first.forms()}:
+        if taken.name in {form.name for form in first.more_flash()}:
             taken_in.append(number)
         else:
             kernels[number] = taken

@@ -51,7 +51,7 @@ def quick_forms(
         for form in known_forms(kernel, lowered):
             each = [
                 (_cycles(lowered, number, one, costs), one)
-                for one in roomy(form)
+                for one in by_scratch(form)
                 if apart_bytes(one) <= most_scratch[number]
             ]
             if not each:
@@ -122,12 +122,12 @@ def known_forms(kernel: Kernel, lowered: Lowered) -> tuple[Kernel, ...]:
     known = fit_of(lowered.core)
     if known.unit != CYCLES:
         return ()
-    return tuple(form for form in kernel.forms() if form.name in known.kernels)
+    return tuple(form for form in kernel.more_flash() if form.name in known.kernels)
 
 
-def roomy(form: Kernel) -> Iterable[Kernel]:
-    """A form of a kernel with all its variants, those with more scratch first."""
-    return (*form.roomier(), form)
+def by_scratch(form: Kernel) -> Iterable[Kernel]:
+    """The forms with more scratch than this one, quickest first, and this one."""
+    return (*form.more_scratch(), form)
 
 
 def _cycles(lowered: Lowered, number: int, kernel: Kernel, costs: CostModel) -> int:

@@ -16,7 +16,7 @@ from toolchain.ir.identity import OperatorIdentity, operator_identity
 from toolchain.memory.plan import Plan, planned_ops
 from toolchain.ops.kernel import Kernel, SafeOverlap
 from toolchain.ops.lowering import Lowered, lower
-from toolchain.planning.forms import Way, known_forms, roomy, with_kernel, within
+from toolchain.planning.forms import Way, by_scratch, known_forms, with_kernel, within
 
 Span = tuple[int, int]
 _APART = 16
@@ -88,13 +88,13 @@ def spend_room(plan: Plan, costs: CostModel, spare: int, most_bytes: int = 0) ->
             block = _Block(step, index, tuple(spots), now, lean.kernels[index].name)
             groups.setdefault(op.part_of or op.name, []).append(block)
             continue
-        roomier = _roomier(plan, op, kernel, live)
+        roomier = _with_more_scratch(plan, op, kernel, live)
         if roomier is not None:
             kernels[index], scratch[op.name] = roomier
     chosen = tuple(_chosen(plan, list(groups.values()), spare))
     for block, spot in chosen:
-        every = lean.kernels[block.index].every()
-        kernels[block.index] = next(one for one in every if one.title == spot.form.title)
+        each = lean.kernels[block.index].forms()
+        kernels[block.index] = next(one for one in each if one.title == spot.form.title)
         scratch[plan.graph.ops[block.index].name] = spot.at
     grown = {
         index: kernels[index].scratch_bytes - plan.lowered.kernels[index].scratch_bytes
@@ -133,7 +133,7 @@ def with_room(plan: Plan) -> Plan:
     kernels, scratch = list(plan.lowered.kernels), dict(plan.arena.scratch_offsets)
     for step, index in enumerate(plan.schedule.order):
         op = plan.graph.ops[index]
-        roomier = _roomier(plan, op, kernels[index], sorted(_live(plan, step)))
+        roomier = _with_more_scratch(plan, op, kernels[index], sorted(_live(plan, step)))
         if roomier is not None:
             kernels[index], scratch[op.name] = roomier
     lowered = replace(plan.lowered, kernels=tuple(kernels))
@@ -141,12 +141,14 @@ def with_room(plan: Plan) -> Plan:
     return replace(plan, lowered=lowered, arena=arena, operators=planned_ops(lowered, arena))
 
 
-def _roomier(plan: Plan, op: Op, kernel: Kernel, live: list[Span]) -> tuple[Kernel, int] | None:
+def _with_more_scratch(
+    plan: Plan, op: Op, kernel: Kernel, live: list[Span]
+) -> tuple[Kernel, int] | None:
     """The form with most scratch that fits beside what is live, and where; None where none does."""
-    for roomier in kernel.roomier():
-        at = _gap(live, roomier.scratch_bytes, plan.arena.size_bytes)
-        if at is not None and _safe(plan, op, roomier.overlaps):
-            return roomier, at
+    for form in kernel.more_scratch():
+        at = _gap(live, form.scratch_bytes, plan.arena.size_bytes)
+        if at is not None and _safe(plan, op, form.overlaps):
+            return form, at
     return None
 
 
@@ -210,15 +212,17 @@ def _way(taken: _Taken, none: _Taken) -> Way:
 def _forms(
     lean: Lowered, index: int, costs: CostModel, known: dict[OperatorIdentity, tuple[_Form, ...]]
 ) -> tuple[_Form, ...]:
-    """The forms of an operator, the roomier ones first; computed once for all operators of one
-    identity (`ir.identity`), as most blocks of one operator are. Core, preference and cost model
-    are those of a plan.
+    """The forms of an operator, those with more scratch first; computed once for all operators that
+    are the same (`ir.identity`), as most blocks of one are. Core, preference and cost model are
+    those of a plan.
     """
     key = operator_identity(lean.graph.ops[index], lean.graph)
     if key not in known:
         first = lean.kernels[index]
         forms = []
-        for kernel in (one for form in (first, *known_forms(first, lean)) for one in roomy(form)):
+        for kernel in (
+            one for form in (first, *known_forms(first, lean)) for one in by_scratch(form)
+        ):
             other = with_kernel(lean, index, kernel)
             cycles, size = costs.cost(other, index).count, packed_bytes(other, index)
             title, scratch = kernel.title, kernel.scratch_bytes
@@ -246,8 +250,8 @@ def lone_form(plan: Plan, title: str) -> Plan:
     (op,) = plan.graph.ops
     lowered = lower(plan.graph, plan.lowered.core, plan.lowered.preference)
     (kernel,) = lowered.kernels
-    kernel_of_title = next(form for form in kernel.every() if form.title == title)
-    lowered = replace(lowered, kernels=(kernel_of_title,))
+    titled = next(form for form in kernel.forms() if form.title == title)
+    lowered = replace(lowered, kernels=(titled,))
     offsets, end = {}, 0
     for name in plan.arena.offsets:
         offsets[name] = end

@@ -108,7 +108,7 @@ def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:
             key = operator_key(plan.lowered, number)
             graph, preference = _alone(op, plan.graph), plan.lowered.preference
             (first,) = lower(graph, plan.lowered.core, preference).kernels
-            several = first.roomier() or first.forms()
+            several = len(first.forms()) > 1
             title = plan.lowered.kernels[number].title if several else ""
             alone = Kernel(key, graph, preference=preference, title=title)
             kernels.setdefault(key, alone)

@@ -101,7 +101,7 @@ def _own(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
 
 def _with_forms(kernel: kit.Kernel, op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """Helium's vectors are quicker than Winograd's algorithm, which has no kernel for them."""
-    return kernel if core.mve else replace(kernel, forms=lambda: winograd_forms(op))
+    return kernel if core.mve else replace(kernel, more_flash=lambda: winograd_forms(op))
 
 
 def _reductions(op: kit.Operator[Convolution]) -> tuple[kit.Reduction, ...]:

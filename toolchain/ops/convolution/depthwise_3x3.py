@@ -60,7 +60,7 @@ def depthwise_3x3(op: kit.Operator[Convolution], window: kit.Window, blocks: boo
         least = thimble_depthwise_conv_blocks_s8.kernel(op, window)
         lean = least if least.scratch_bytes < lean.scratch_bytes else lean
     more = [way for way in ways if way.scratch_bytes > lean.scratch_bytes]
-    return replace(lean, roomier=cache(lambda: tuple(way.kernel() for way in more)))
+    return replace(lean, more_scratch=cache(lambda: tuple(way.kernel() for way in more)))
 
 
 def _bands(op: kit.AnyOperator, window: kit.Window, blocks: bool) -> Iterator[walks.Walk]:

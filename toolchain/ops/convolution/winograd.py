@@ -43,5 +43,5 @@ def winograd_forms(op: kit.Operator[Convolution]) -> tuple[kit.Kernel, ...]:
         two, three = (winograd_conv2d(op, tile, most) for most in (2, 3))
         if two is not None and three is not None:
             more = three.scratch_bytes > two.scratch_bytes
-            kernels.append(replace(two, roomier=partial(tuple, (three,))) if more else two)
+            kernels.append(replace(two, more_scratch=partial(tuple, (three,))) if more else two)
     return tuple(kernels)

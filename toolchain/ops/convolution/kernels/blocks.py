@@ -276,5 +276,5 @@ def blocked_kernel(
     *more, least = width.at_once
     useful = [at_once for at_once in more if pixels > least]
     return replace(
-        kernel(least), roomier=cache(lambda: tuple(kernel(at_once) for at_once in useful))
+        kernel(least), more_scratch=cache(lambda: tuple(kernel(at_once) for at_once in useful))
     )
