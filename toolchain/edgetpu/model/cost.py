@@ -36,17 +36,23 @@ class EdgeTpuCost:
         return max(0, param_bytes - self.cache_bytes)
 
     def streamed_bytes(self, layers: Iterable[int]) -> int:
-        """Parameter bytes sent with every frame: layers in order, each cached if it fits."""
-        sizes = [size for size in layers if size > 0]
+        """Parameter bytes sent with every frame, where the cache is the layers' alone."""
+        return self.first_fit(layers, self.cache_bytes)[0]
+
+    def first_fit(self, layers: Iterable[int], free: int) -> tuple[int, int]:
+        """Parameter bytes sent with every frame, and what is left of `free` bytes of the cache:
+        layers in order, each cached if it fits.
+        """
         if not self.whole_layers:
-            return self.spill_bytes(sum(sizes))
-        free, streamed = self.cache_bytes, 0
-        for size in sizes:
+            total = sum(layers)
+            return max(0, total - free), max(0, free - total)
+        streamed = 0
+        for size in layers:
             if size <= free:
                 free -= size
             else:
                 streamed += size
-        return streamed
+        return streamed, free
 
     def overhead_ms(self, streamed: int, in_bytes: int, out_bytes: int) -> float:
         """Time of a call of a stage without its arithmetic, alone on its bus."""

@@ -16,7 +16,15 @@ import numpy as np
 
 from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.model.figures import StageOf
-from toolchain.edgetpu.plan.cuts import Bools, Cuts, Floats, Integers, StageCosts, period_ms
+from toolchain.edgetpu.plan.cuts import (
+    Bools,
+    Cuts,
+    Floats,
+    Integers,
+    StageCosts,
+    cached_bytes,
+    period_ms,
+)
 
 FAR = np.int64(1 << 61)
 """A sum that no chain has."""
@@ -254,7 +262,7 @@ def stick_side(cuts: Cuts, limit: float, load: StageLoad | None = None) -> Side:
     behind, before = np.nonzero(fits.T)
     missed, free = cuts.costs.first_fit(before, behind, load.free_bytes)
     for size in load.later:
-        held = np.where(size <= free, size, 0) if cost.whole_layers else np.minimum(free, size)
+        held = cached_bytes(size, free, cost)
         free = free - held
         missed = missed + size - held
     streamed = missed + load.streamed_bytes

@@ -154,6 +154,11 @@ def greedy(graph: PipelineGraph, sizes: Sequence[int], stages: int) -> tuple[int
     return tuple(result)
 
 
+def cached_bytes(size: int, free: Integers, cost: EdgeTpuCost) -> Integers:
+    """Bytes of a layer that stages cache, of whose caches `free` bytes are left."""
+    return np.where(size <= free, size, 0) if cost.whole_layers else np.minimum(free, size)
+
+
 @dataclass(frozen=True)
 class StageCosts:
     """The stages from each cut `before` to each cut `behind`: (cuts, operators), true inside.
@@ -270,28 +275,23 @@ class StageCosts:
         )
 
     def first_fit(
-        self, rows: Integers, columns: Integers, cache_bytes: int
+        self, rows: Integers, columns: Integers, free: Integers | int
     ) -> tuple[Integers, Integers]:
-        """For the stages between cuts rows[i] and columns[i]: bytes streamed with every frame, and
-        bytes of the cache that their parameters leave free.
+        """For the stages between cuts rows[i] and columns[i], each with `free` bytes of its cache:
+        bytes streamed with every frame, and bytes of the cache that are left then.
         """
         params = self.params[rows, columns]
-        missed = np.maximum(0, params - cache_bytes)
-        free = np.maximum(0, cache_bytes - params)
-        if not self.model.cost.whole_layers or not rows.size or params.max() <= cache_bytes:
-            return missed, free
+        missed, left = np.maximum(0, params - free), np.maximum(0, free - params)
         beyond = np.flatnonzero(missed)
-        missed[beyond], free[beyond] = self.in_order(
-            rows[beyond], columns[beyond], np.full(beyond.size, cache_bytes)
-        )
-        return missed, free
+        if self.model.cost.whole_layers and beyond.size:
+            some = np.broadcast_to(free, rows.shape)[beyond]
+            missed[beyond], left[beyond] = self._in_order(rows[beyond], columns[beyond], some)
+        return missed, left
 
-    def in_order(
+    def _in_order(
         self, rows: Integers, columns: Integers, free: Integers
     ) -> tuple[Integers, Integers]:
-        """`first_fit` where `free` bytes of the cache are left for each of the stages: each layer
-        in its order is cached if it still fits.
-        """
+        """`first_fit` layer by layer, in their order: each is cached if it still fits."""
         free = free.copy()
         missed = np.zeros(rows.size, np.int64)
         met: dict[int, Bools] = {}

@@ -142,26 +142,10 @@ def _shared(
         swapped_load += rates[model] * (part.streamed_bytes + share * kept)
     divided, divided_load, free = [], 0.0, cache
     for model, part in sorted(parts, key=lambda pair: -rates[pair[0]]):
-        cost = setting.cost
-        streamed, left = _first_fit(part.layers, free, cost.whole_layers)
+        streamed, free = setting.cost.first_fit(part.layers, free)
         divided.append((model, Place(device, part, Sharing.DIVIDED, streamed, 0)))
         divided_load += rates[model] * streamed
-        free = left
     return divided if divided_load <= swapped_load else swapped
-
-
-def _first_fit(layers: Sequence[int], free: int, whole: bool) -> tuple[int, int]:
-    """Streamed bytes, and what is left of the cache."""
-    if not whole:
-        total = sum(layers)
-        return max(0, total - free), max(0, free - total)
-    streamed = 0
-    for size in layers:
-        if size <= free:
-            free -= size
-        else:
-            streamed += size
-    return streamed, free
 
 
 def flows_of(

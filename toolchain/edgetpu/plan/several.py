@@ -20,7 +20,7 @@ import numpy as np
 from toolchain.edgetpu.model.cost import EdgeTpuCost
 from toolchain.edgetpu.model.figures import StageOf, layer_bytes, measure
 from toolchain.edgetpu.plan.chains import FAR, StageLoad, least_period_with
-from toolchain.edgetpu.plan.cuts import Bools, Cuts, Floats, Integers, period_ms
+from toolchain.edgetpu.plan.cuts import Bools, Cuts, Floats, Integers, cached_bytes, period_ms
 from toolchain.search import Work
 
 MOST_PAIRS = 4_000_000
@@ -253,9 +253,7 @@ class _Search:
         for end, parent, sizes in steps:
             streamed, left = known[begin if parent is None else parent]
             for size in sizes:
-                held = np.where(size <= left, size, 0)
-                if not self.cost.whole_layers:
-                    held = np.minimum(left, size)
+                held = cached_bytes(size, left, self.cost)
                 left, streamed = left - held, streamed + (size - held)
             if parent is not None and parent != begin:
                 uses[parent] -= 1
@@ -277,9 +275,7 @@ class _Search:
             kept = others.valid[rows, at] & last.valid[begins, cut]
             rows, begins = rows[kept], begins[kept]
             ends = np.full(rows.size, cut)
-            missed, _ = last.costs.in_order(begins, ends, others.free[rows, at])
-            if not cost.whole_layers:
-                missed = np.maximum(0, last.costs.params[begins, ends] - others.free[rows, at])
+            missed, _ = last.costs.first_fit(begins, ends, others.free[rows, at])
             missed = missed + others.missed[rows, at]
             own = last.costs.time_without_streams[begins, ends]
             time_ms = others.alone_ms[rows, at] + (own + missed / cost.stream_bytes_per_ms)
@@ -310,11 +306,7 @@ def _joined(others: _Together, cuts: Cuts) -> _Together:
     missed, free = (np.zeros((combined, combined), np.int64) for _ in range(2))
     left = others.free[before[rows], before[columns]]
     begins, ends = after[rows], after[columns]
-    if cuts.model.cost.whole_layers:
-        streamed, remains = cuts.costs.in_order(begins, ends, left)
-    else:
-        params = cuts.costs.params[begins, ends]
-        streamed, remains = np.maximum(0, params - left), np.maximum(0, left - params)
+    streamed, remains = cuts.costs.first_fit(begins, ends, left)
     missed[rows, columns] = streamed + others.missed[before[rows], before[columns]]
     free[rows, columns] = remains
     return _Together(
