@@ -1,1 +1,1 @@
-"""Stages between a sensor and a model's input: features of sound, pixels of a camera, a user's files."""
+"""Stages between a sensor and a model's input: features of sound, pixels of a camera, files."""
