@@ -8,6 +8,7 @@ with code 0, 1 or 2, with a message unless it is 0, and print nothing that a ter
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import io
 import json
@@ -170,10 +171,11 @@ def _damage(file: Path, rng: random.Random) -> None:
     elif file.suffix == ".sqlite":
         _damage_rows(file, rng)
     else:
-        file.write_text(_changed_json(file.read_text(), rng), errors="replace")
+        file.write_text(changed_json(file.read_text(), rng), errors="replace")
 
 
-def _changed_json(text: str, rng: random.Random) -> str:
+def changed_json(text: str, rng: random.Random) -> str:
+    """A document with one to four changes; the same ones whenever `rng` is the same."""
     tree = json.loads(text)
     for _ in range(rng.choice((1, 1, 2, 4))):
         tree = _changed(tree, rng)
@@ -195,14 +197,14 @@ def _changed(node: Any, rng: random.Random) -> Any:
                 node = [node]
             return node
         near = [node + 1, node - 1, -node] if type(node) in (int, float) else []
-        return rng.choice((*_VALUES, *near * 5))
+        return copy.deepcopy(rng.choice((*_VALUES, *near * 5)))
     key, how = rng.choice(inside), rng.randrange(10)
     if how == 0:
         del node[key]
     elif how == 1 and isinstance(node, dict):
-        node[rng.choice(_WORDS)] = rng.choice(_VALUES)
+        node[rng.choice(_WORDS)] = copy.deepcopy(rng.choice(_VALUES))
     elif how == 1:
-        node.append(node[key])
+        node.append(copy.deepcopy(node[key]))
     else:
         node[key] = _changed(node[key], rng)
     return node
@@ -246,7 +248,7 @@ def _damage_value(connection: sqlite3.Connection, table: str, rng: random.Random
     column = rng.choice(texts if texts and rng.random() < 0.5 else list(row))
     value: Any = rng.choice((*_VALUES, b"\xff\xfe", b""))
     if column in texts and rng.random() < 0.8:
-        value = _changed_json(row[column], rng)
+        value = changed_json(row[column], rng)
     if isinstance(value, list | dict):
         value = json.dumps(value)
     if rng.random() < 0.05:
