@@ -477,6 +477,35 @@ def test_a_quantised_softmax_that_overruns_float32(columns: int, steps: int, sou
         assert "at which ONNX Runtime's kernel overruns float32" in refused(model)
 
 
+@pytest.mark.parametrize(("opset", "sound"), [(17, True), (2**32 + 17, False), (2**63 - 1, False)])
+def test_a_quantised_softmax_of_an_opset_beyond_32_bits(opset: int, sound: bool) -> None:
+    """ONNX Runtime's kernel keeps 32 bits of it: of 2^63 - 1 that is -1, whose softmax is over all
+    dimensions from its axis on."""
+    constants = {
+        "xs": np.float32(0.05),
+        "xz": np.int8(-3),
+        "ys": np.float32(1 / 256),
+        "yz": np.int8(-128),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "xs", "xz"], ["q"]),
+        helper.make_node(
+            "QLinearSoftmax",
+            ["q", "xs", "xz", "ys", "yz"],
+            ["s"],
+            domain="com.microsoft",
+            axis=1,
+            opset=opset,
+        ),
+        helper.make_node("DequantizeLinear", ["s", "ys", "yz"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": (1, 5, 3, 4)}, ["y"], constants)
+    if sound:
+        assert compare(model.SerializeToString(), random_feeds(model, 5, 0)).largest <= 1
+    else:
+        assert f"is of opset {opset}, of which ONNX Runtime keeps 32 bits" in refused(model)
+
+
 def test_a_function_is_not_blamed_for_what_contradicts_the_file() -> None:
     """ONNX defines it by others, which are read: only the declared type is wrong."""
     nodes = [helper.make_node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=2)]

@@ -32,6 +32,8 @@ _FLOAT32 = 1
 """ONNX's number of the element type."""
 _ONE_AXIS = 13
 """The first opset whose Softmax is over one dimension."""
+_INT32 = np.iinfo(np.int32)
+"""In which the kernel of QLinearSoftmax keeps its own opset (`qlinear_softmax.cc`)."""
 
 
 def of_reals(operator: str) -> str:
@@ -135,6 +137,10 @@ def _softmax(writer: Writer) -> None:
     The attribute stays, and tells the reader of Softmax which kernel of ONNX Runtime it stands for.
     """
     opset = writer.node.attributes.get("opset", writer.opset)
+    if not _INT32.min <= opset <= _INT32.max:
+        raise InputError(
+            f"{writer.node} is of opset {opset}, of which ONNX Runtime keeps 32 bits: another opset"
+        )
     if (opset < _ONE_AXIS) != (writer.opset < _ONE_AXIS):
         raise InputError(
             f"{writer.node} is of opset {opset} in a file of opset {writer.opset}, whose softmax "
