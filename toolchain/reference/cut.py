@@ -15,6 +15,7 @@ from toolchain.frontends.tflite.file import FileModel
 from toolchain.frontends.tflite.outside import take_in
 from toolchain.ir import Graph
 from toolchain.packages import VERIFY, lazy
+from toolchain.reference.unwritten import telling
 
 if TYPE_CHECKING:
     import ai_edge_litert.schema_py_generated as schema
@@ -62,12 +63,15 @@ def parts(model: FileModel, choice: Sequence[object]) -> tuple[Part, ...]:
 
 
 def part_of(model: FileModel, ops: Sequence[int]) -> Part:
-    """The part of these operators."""
+    """The part of these operators. It writes what other operators read, what the model returns, and
+    what tells which places of its operators' outputs are left unwritten.
+    """
     inside = set(ops)
     carried = set(model.inputs) | {i for op in model.ops for i in op.outputs}
     wanted = set(model.outputs) | {
         i for place, op in enumerate(model.ops) if place not in inside for i in op.inputs
     }
+    wanted |= {i for place in ops for i in telling(model.ops[place])}
     written = dict.fromkeys(i for p in ops for i in model.ops[p].outputs)
     read = dict.fromkeys(i for p in ops for i in model.ops[p].inputs if i in carried)
     return Part(

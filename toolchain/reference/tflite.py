@@ -31,7 +31,7 @@ from toolchain.reference.process import (
     open_model,
 )
 from toolchain.reference.reference import Judge, NumpyReference, Reference
-from toolchain.reference.unwritten import filled, leaves_places
+from toolchain.reference.unwritten import filled, leaves_places, telling
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,11 @@ class _Choosing:
     def _whole(self) -> _Step:
         """One judge for operators that cannot be parted."""
         part = part_of(self.model, range(len(self.model.ops)))
+        if hidden := self._hidden(part):
+            raise _NoJudgeError(
+                f"{hidden} leaves places as they were, and the file, which is only run whole, does "
+                "not return what tells which places these are"
+            )
         every = [rule.judges for rule in self.rules]
         said = []
         for judge in every[0]:
@@ -171,6 +176,7 @@ class _Choosing:
         copy."""
         runtime = self.judge(part.ops[0])
         refused: RefusedError | None = None
+        alone = alone and self._hidden(part) is None
         if alone:
             part = Part(part.ops, self.model.inputs, self.model.outputs)
         if alone and runtime is not Runtime.TFLITE_MICRO:
@@ -189,6 +195,11 @@ class _Choosing:
         if refused is not None:
             self.copied = f"of a copy of its operators, since it refuses the file: {_line(refused)}"
         return step
+
+    def _hidden(self, part: Part) -> FileOp | None:
+        """An operator that leaves places unwritten, and tells which only inside the file."""
+        ops = (self.model.ops[place] for place in part.ops)
+        return next((op for op in ops if not set(telling(op)) <= set(self.model.outputs)), None)
 
     def _refused(self, place: int, error: RefusedError) -> None:
         judge = self.judge(place)
