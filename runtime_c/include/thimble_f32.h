@@ -273,4 +273,24 @@ void thimble_resize_bilinear_f32(const thimble_resize_float_params *params,
                                  const float *source,
                                  float *target);
 
+/** An NHWC image and its new size, the neighbours of each output row and column, and what these weigh. */
+typedef struct {
+    int32_t batches;
+    int32_t input_height;
+    int32_t input_width;
+    int32_t output_height;
+    int32_t output_width;
+    int32_t channels;
+    const int16_t *rows;    /**< two for each output row */
+    const int16_t *columns; /**< two for each output column */
+    const float *row_weights;
+    const float *column_weights;
+} thimble_resize_linear_f32_params;
+
+/** Resize NHWC images by bilinear interpolation (ONNX Resize, mode linear). Pixels are written in ascending
+ * order, each element after its four neighbours are read. */
+void thimble_resize_linear_f32(const thimble_resize_linear_f32_params *params,
+                               const float *source,
+                               float *target);
+
 #endif

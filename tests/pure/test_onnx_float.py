@@ -12,6 +12,7 @@ from tests.support.onnx_models import model_of, prepared_of, run
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType
 from toolchain.ops.elementwise.functions import UNARY
+from toolchain.ops.resize.resize_linear import COORDINATES
 
 RNG = np.random.default_rng(12)
 
@@ -128,6 +129,40 @@ def test_a_function_of_the_table_is_read_in_float(function: str) -> None:
     x = np.linspace(-9, 9, 150, dtype=np.float32).reshape(3, 50)
     x = np.abs(x) if function in ("Log", "Sqrt") else x
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    (want,) = session.run(None, {"x": x})
+    (got,) = run(prepared_of(data), {"x": x})
+    assert np.abs(got - want).max() <= 2.0**-21 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("coordinates", COORDINATES)
+@pytest.mark.parametrize(
+    ("side", "scales"),
+    [
+        ((9, 7), (2.0, 2.0000038)),
+        ((200, 3), (1.5, 1 / 3)),
+        ((5, 7), (1.15, 1.1)),
+        ((5, 6), (0.2, 1.35)),
+    ],
+)
+def test_places_of_a_resized_image_follow_from_the_file_s_scales(
+    side: tuple[int, int], scales: tuple[float, float], coordinates: str
+) -> None:
+    """ONNX Runtime divides by them, and copies an image whose size stays as it is."""
+    factors = np.array([1, 1, *scales], np.float32)
+    nodes = [
+        node(
+            "Resize",
+            "x none factors",
+            "y",
+            mode="linear",
+            coordinate_transformation_mode=coordinates,
+        )
+    ]
+    constants = {"none": np.zeros(0, np.float32), "factors": factors}
+    model = model_of(nodes, {"x": (1, 2, *side)}, ["y"], constants)
+    data = model.SerializeToString()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    x = RNG.standard_normal((1, 2, *side)).astype(np.float32)
     (want,) = session.run(None, {"x": x})
     (got,) = run(prepared_of(data), {"x": x})
     assert np.abs(got - want).max() <= 2.0**-21 * np.abs(want).max()

@@ -231,6 +231,12 @@ CASES: dict[str, Callable[[], onnx.ModelProto]] = {
     "resize-linear": lambda: single(
         "Resize", IMAGE, None, np.array([1, 1, 2, 2], dtype=np.float32), mode="linear"
     ),
+    "resize-linear-to-its-size": lambda: single(
+        "Resize", IMAGE, None, np.array([1, 1, 1.1, 1.1], dtype=np.float32), mode="linear"
+    ),
+    "resize-nearest-to-its-size": lambda: single(
+        "Resize", IMAGE, None, np.array([1, 1, 1.1, 1.1], dtype=np.float32), mode="nearest"
+    ),
     "depth-to-space": lambda: chain(
         node("Conv", "x w", "c"),
         node("DepthToSpace", "c", "d", blocksize=2),

@@ -27,9 +27,10 @@ def _resized(
 
 
 def extents_by_tables(touched: kit.Touched) -> kit.Extents:
-    """`thimble_resize_nearest` and `thimble_resize_linear_s8`, which read indices from tables.
+    """`thimble_resize_nearest`, `thimble_resize_linear_s8` and `_f32`, which read indices from
+    tables.
 
-    The first has one index per output row or column; the second has two, and their weights.
+    The first has one index per output row or column; the others have two, and their weights.
     """
     call, constants = touched.call, touched.constants
     weighed = "row_weights" in constants
@@ -37,7 +38,10 @@ def extents_by_tables(touched: kit.Touched) -> kit.Extents:
     sizes = {"rows": call["params.output_height"], "columns": call["params.output_width"]}
     used = (constants[name][: indices * size] for name, size in sizes.items())
     rows, columns = ((int(table.min()), int(table.max())) for table in used)
-    pixel_bytes = call["params.channels"] if weighed else call["params.pixel_bytes"]
+    if weighed:
+        pixel_bytes = call["params.channels"] * kit.widths(call.function)[0]
+    else:
+        pixel_bytes = call["params.pixel_bytes"]
     pixels = _resized(call, pixel_bytes, rows, columns)
     read = {name: 2 * indices * size for name, size in sizes.items()}
     if weighed:

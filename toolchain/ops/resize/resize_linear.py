@@ -1,14 +1,15 @@
-"""Bilinear resize in float32. ONNX Resize, mode linear.
+"""Bilinear resize in float32, between int8 tensors or float32 ones. ONNX Resize, mode linear.
 
-Between two quantised tensors ONNX interpolates real values. Each product and sum is rounded to
-float32 in the order of ONNX Runtime's kernel; the result is rounded to int8 once. TFLite
-interpolates integers: see `resize_bilinear`.
+Between two quantised tensors ONNX interpolates real values; the result is rounded to int8 once.
+Places follow from the scales that the file gives, and each quotient, product and sum is rounded to
+float32 in the order of ONNX Runtime's kernel. TFLite interpolates integers, and has other places
+for floats: see `resize_bilinear`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,10 @@ from numpy.typing import NDArray
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.rounding import nearest
 from toolchain.ops.elementwise.common import require_types, sample_quantisation
+from toolchain.ops.readers.float32 import float32_form
 from toolchain.ops.readers.onnx import image_axes, image_shape
 from toolchain.ops.resize.common import (
     Indices,
-    Resize,
     Resized,
     Within,
     image_sizes,
@@ -49,8 +50,8 @@ class ResizeLinear(Resized):
 
 def _infer(op: kit.Operator[ResizeLinear]) -> tuple[kit.TensorType, ...]:
     attributes, x = op.attributes, op.x
-    if len(x.shape) != 4 or x.dtype is not kit.DType.INT8:
-        raise ValueError(f"needs an int8 image NHWC, not {x}")
+    if len(x.shape) != 4 or x.dtype not in (kit.DType.INT8, kit.DType.FLOAT32):
+        raise ValueError(f"needs an image NHWC of int8 or float32, not {x}")
     if min(attributes.height, attributes.width, *attributes.scales) <= 0:
         raise ValueError(f"resizing to {attributes.height} x {attributes.width}")
     if attributes.coordinates not in COORDINATES:
@@ -124,10 +125,21 @@ def _reference(
     op: kit.Operator[ResizeLinear], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
     x, y = op.x, op.y
+    data = (inputs[0].astype(np.int64) - x.q.zero_point).astype(np.float32) * np.float32(x.q.scale)
+    total = _interpolated(op, data)
+    stored = nearest(total / np.float32(y.q.scale)) + y.q.zero_point
+    return (np.clip(stored, -128, 127).astype(np.int8),)
+
+
+def _float_reference(
+    op: kit.Operator[ResizeLinear], inputs: Sequence[kit.Array]
+) -> tuple[kit.Array, ...]:
+    return (_interpolated(op, inputs[0].astype(np.float32)),)
+
+
+def _interpolated(op: kit.Operator[ResizeLinear], data: Float) -> Float:
+    """The resized image, operation by operation as ONNX Runtime's `UpsampleBilinear`."""
     rows, columns = _lines(op)
-    data: Float = (inputs[0].astype(np.int64) - x.q.zero_point).astype(np.float32) * np.float32(
-        x.q.scale
-    )
 
     def weighed(corner: Float, down: Float, across: Float) -> Float:
         weight = across[None, :, None] * down[:, None, None]
@@ -139,33 +151,53 @@ def _reference(
     total = weighed(top[:, :, left], rows.near_lower, columns.near_lower)
     total = total + weighed(top[:, :, right], rows.near_lower, columns.near_upper)
     total = total + weighed(bottom[:, :, left], rows.near_upper, columns.near_lower)
-    total = total + weighed(bottom[:, :, right], rows.near_upper, columns.near_upper)
-    stored = nearest(total / np.float32(y.q.scale)) + y.q.zero_point
-    return (np.clip(stored, -128, 127).astype(np.int8),)
+    return total + weighed(bottom[:, :, right], rows.near_upper, columns.near_upper)
 
 
 def _select(op: kit.Operator[ResizeLinear], core: kit.Core) -> kit.Kernel:
     require_types(op, kit.DType.INT8)
     x, y = op.x, op.y
+    scales: dict[str, kit.Argument] = {
+        "input_scale": x.q.scale,
+        "input_zero_point": x.q.zero_point,
+        "output_scale": y.q.scale,
+        "output_zero_point": y.q.zero_point,
+    }
+    return _kernel(op, "thimble_resize_linear_s8", "thimble_resize_linear_params", scales)
+
+
+def _float_select(op: kit.Operator[ResizeLinear], core: kit.Core) -> kit.Kernel:
+    kernel = _kernel(op, "thimble_resize_linear_f32", "thimble_resize_linear_f32_params", {})
+    return replace(kernel, find_terms=lambda: _float_terms(op))
+
+
+def _float_terms(op: kit.Operator[ResizeLinear]) -> kit.Terms:
+    batches, height, width, channels = op.y.shape
+    rows = batches * height
+    return {"call": 1.0, "row": rows, "pixel": rows * width, "value": rows * width * channels}
+
+
+def _kernel(
+    op: kit.Operator[ResizeLinear],
+    function: str,
+    struct: str,
+    others: Mapping[str, kit.Argument],
+) -> kit.Kernel:
+    """A call of `function`, whose parameters have tables of places, and `others` at their end."""
+    x, y = op.x, op.y
     if max(*x.shape[1:3], *y.shape[1:3]) > _LARGEST_SIDE:
         raise op.refused("an image above 32767 pixels a side")
-    params = kit.Struct(
-        "thimble_resize_linear_params",
-        {
-            **image_sizes(x, y),
-            "channels": x.shape[3],
-            "rows": kit.Packed("rows"),
-            "columns": kit.Packed("columns"),
-            "row_weights": kit.Packed("row_weights"),
-            "column_weights": kit.Packed("column_weights"),
-            "input_scale": x.q.scale,
-            "input_zero_point": x.q.zero_point,
-            "output_scale": y.q.scale,
-            "output_zero_point": y.q.zero_point,
-        },
-    )
+    members: dict[str, kit.Argument] = {
+        **image_sizes(x, y),
+        "channels": x.shape[3],
+        "rows": kit.Packed("rows"),
+        "columns": kit.Packed("columns"),
+        "row_weights": kit.Packed("row_weights"),
+        "column_weights": kit.Packed("column_weights"),
+        **others,
+    }
     return kit.Kernel(
-        (resize_call("thimble_resize_linear_s8", params),),
+        (resize_call(function, kit.Struct(struct, members)),),
         extents_by_tables,
         constants=tuple(_tables(op)),
         find_overlaps=lambda: _overlaps(op),
@@ -216,24 +248,17 @@ def _read_linear(node: kit.OnnxNode, coordinates: str) -> None:
     source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
     scales, sizes = _scales(node), (target[1], target[2])
     q = node.output_quantisation(node.quantisation(0))
-    if not node.in_float:
-        attributes = ResizeLinear(*sizes, scales, coordinates)
-        node.emit("resize_linear", attributes, [node.operand(0, axes, source)], q, axes, target)
-        return
-    whole = [size / scale for size, scale in zip(sizes, scales, strict=True)]
-    if any(abs(size - round(size)) > 1e-4 for size in whole):
-        raise node.unsupported("its scales are not those of its sizes", "export it with sizes")
-    corners = coordinates == "align_corners"
-    centers = coordinates in ("half_pixel", "pytorch_half_pixel")
-    bilinear = Resize(*sizes, corners, centers)
-    node.emit("resize_bilinear", bilinear, [node.operand(0, axes, source)], q, axes, target)
+    attributes = ResizeLinear(*sizes, scales, coordinates)
+    node.emit("resize_linear", attributes, [node.operand(0, axes, source)], q, axes, target)
 
 
 def _scales(node: kit.OnnxNode) -> tuple[float, float]:
-    """The scales of height and width that the file gives, or that follow from its sizes."""
+    """The scales of height and width that the file gives, or that follow from its sizes. They are 1
+    where no side changes: ONNX Runtime then copies the image, whatever the scales.
+    """
     source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
     height, width = (target[axis] / source[axis] for axis in (1, 2))
-    if node.has(2):
+    if node.has(2) and source != target:
         written = node.constant(2).real.reshape(-1)
         if written.size == len(node.shape(0)):
             height, width = (float(scale) for scale in _image_scales(written))
@@ -260,7 +285,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = kit.Form(
+_INT8 = kit.Form(
     kind="resize_linear",
     attributes=ResizeLinear,
     infer=_infer,
@@ -269,5 +294,8 @@ SPEC = kit.Form(
     axes=_axes,
     sample=_sample,
     onnx=kit.OnnxBinding(("Resize",), _read_onnx),
-    limits="int8, NHWC; the size is constant; computed in float32; nearest: `resize_nearest`",
+    dtype=kit.DType.INT8,
+    limits="NHWC; the size is constant; computed in float32; nearest: `resize_nearest`",
 )
+_FLOAT32 = float32_form(_INT8, _INT8.limits, _float_reference, _float_select)
+SPEC = kit.OpSpec((_INT8, _FLOAT32))
