@@ -166,3 +166,21 @@ def test_places_of_a_resized_image_follow_from_the_file_s_scales(
     (want,) = session.run(None, {"x": x})
     (got,) = run(prepared_of(data), {"x": x})
     assert np.abs(got - want).max() <= 2.0**-21 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("coordinates", ["asymmetric", "half_pixel"])
+@pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil"])
+@pytest.mark.parametrize(("old", "new"), [(7, 4), (10, 52), (20, 6), (14, 19), (14, 1)])
+def test_places_near_the_middle_of_two_pixels_are_in_it(
+    old: int, new: int, rounding: str, coordinates: str
+) -> None:
+    """3.4999998 for 3.5, say, as quotients in float32 are."""
+    constants = {"none": np.zeros(0, np.float32), "size": np.array([1, 1, 1, new], np.int64)}
+    how = {"coordinate_transformation_mode": coordinates, "nearest_mode": rounding}
+    nodes = [node("Resize", "x none none size", "y", mode="nearest", **how)]
+    data = model_of(nodes, {"x": (1, 1, 1, old)}, ["y"], constants).SerializeToString()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    x = np.arange(old, dtype=np.float32).reshape(1, 1, 1, old)
+    (want,) = session.run(None, {"x": x})
+    (got,) = run(prepared_of(data), {"x": x})
+    np.testing.assert_array_equal(got, want)
