@@ -396,8 +396,9 @@ def _exchanged(one: Path, other: Path) -> bool:
 def _discard(aside: Path, target: Path, *, force: bool = False) -> None:
     """Delete what was replaced, `aside`: files of its list as they were written (any with `force`).
 
-    And what `target` holds as well. What else there is appeared or was changed meanwhile: it goes
-    to `target`, or, where that has such a file, to a folder beside it, which the InputError names.
+    Files that `target` holds as well go, too. Any other file appeared or was changed meanwhile: it
+    goes to `target`, or, where that has such a file, to a folder beside it, which the InputError
+    names.
     """
     listed = read_list(aside) or {}
     for name in entries(aside):

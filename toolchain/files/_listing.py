@@ -1,5 +1,5 @@
-"""What a folder holds, and the list of what Thimble wrote there: the path of each file, with
-slashes, and its SHA-256.
+"""The entries of a folder, and the list of the files that Thimble wrote there: the path of each,
+with slashes, and its SHA-256.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def parents(names: Iterable[str]) -> set[str]:
 
 
 def content(path: Path) -> object:
-    """What is equal for equal entries: a file's SHA-256; None where nothing is there."""
+    """A value that is equal for equal entries: a file's SHA-256; None where nothing is there."""
     try:
         found = path.lstat()
     except (FileNotFoundError, NotADirectoryError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 
 _PICTURES = 0x2400
-"""Of the control characters from 0 on (Unicode, Control Pictures)."""
+"""The picture of control character 0; those of the next follow (Unicode, Control Pictures)."""
 _PICTURE_OF_DELETE = "\u2421"
 _LAYOUT = "\n\t"
 _UNSEEN = frozenset(("Cc", "Cf", "Cn", "Cs", "Zl", "Zp"))

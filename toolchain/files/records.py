@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Form:
-    """What a text may be, `Annotated[str, Form(...)]`: all of it matches `pattern`, and nothing in
+    """The form of a text, `Annotated[str, Form(...)]`: all of it matches `pattern`, and nothing in
     it is a control character, of direction included. `meaning` ends the error's sentence.
     """
 
