@@ -34,7 +34,7 @@ def _computed(node: OnnxNode) -> None:
 
 
 def _attributes(node: OnnxNode, row: Unary) -> Attributes:
-    """Those of the row, with the parameters of the operator that they hold."""
+    """The row's attributes, with the parameters of the operator that they hold."""
     attributes = float_attributes(row)
     held = {entry.name for entry in fields(attributes)}
     values = zip(row.parameters, onnx_parameters(node, row), strict=True)
@@ -171,7 +171,7 @@ def _pow(node: OnnxNode) -> None:
 
 
 _POWERS = MappingProxyType({2.0: "square", 0.5: "sqrt", -0.5: "rsqrt"})
-"""Those that are functions of their own."""
+"""Exponents whose power is a function of its own, by name."""
 _MOST_FACTORS = 8
 """The largest power that is a product."""
 
