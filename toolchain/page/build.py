@@ -1,4 +1,4 @@
-"""What a page shows of one build, from the JSON of `plan`, `compile`, `profile` and `verify`."""
+"""The content of the page of one build: JSON of `plan`, `compile`, `profile` and `verify`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ INPUT = -1
 
 @dataclass(frozen=True)
 class Findings:
-    """What is known of a build: JSON of the commands, and None where one did not run.
+    """Facts about a build: JSON of the commands, and None where one did not run.
 
     plan       of `plan` or `compile`, or of the file `plan.json`
     problem    why it does not fit; empty where it does
@@ -325,7 +325,7 @@ def _verdict(found: Findings, board: Board, where: str) -> Verdict:
 
 
 def _notes(plan: Json) -> Iterator[str]:
-    """What planning did to the network, in sentences."""
+    """Sentences about the changes that planning made to the network."""
     whole = plan.get("unsplit_arena_bytes", 0)
     if whole and whole != plan["arena_bytes"]:
         yield (

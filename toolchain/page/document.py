@@ -25,7 +25,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What somebody asks first.
+    """The answers to the questions that somebody asks first.
 
     fits          whether RAM and flash hold it; `problem` says why not
     milliseconds  of one inference; None where only instructions are known

@@ -27,7 +27,7 @@ _PATIENCE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Progress:
-    """What `/progress` answers. `version` counts the pages; a browser with an older one reloads.
+    """The answer of `/progress`. `version` counts the pages; a browser with an older one reloads.
 
     `done` of `total` parts of what `text` says are finished; None where that is not known. `found`:
     what the search that runs, or the last one, has found so far.
@@ -87,8 +87,8 @@ class _Server(ThreadingHTTPServer):
 class LivePage:
     """Serves one page to browsers of this machine, from `with` to its end.
 
-    A connection carries one request, and ends after _PATIENCE_SECONDS. Of more than
-    _MOST_CONNECTIONS the oldest ends at once, so that slow ones do not keep a browser out.
+    A connection carries one request, and ends after _PATIENCE_SECONDS. The oldest of more than
+    _MOST_CONNECTIONS ends at once, so that slow ones do not keep a browser out.
 
     `port` 0 takes a free one. It listens on the loopback interface alone, and answers only requests
     that name it, so that no other page can read it through a name of its own. Raises InputError
@@ -146,7 +146,7 @@ class LivePage:
         total: int | None = None,
         found: Found = (),
     ) -> None:
-        """What is under way; as `progress.Report`."""
+        """Says the work under way; as `progress.Report`."""
         with self._lock:
             known = found or self._progress.found
             self._progress = replace(

@@ -85,7 +85,7 @@ def rendered(
 
 
 def _seen(value: Any) -> Any:
-    """The same value with printable texts."""
+    """`value` with printable texts."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):
