@@ -34,7 +34,7 @@ def read_image(
     file: Path, height: int, width: int, channels: int, resize: bool
 ) -> NDArray[np.uint8]:
     """An image as [height, width, channels], 0 to 255; of 1 channel: its luma (ITU-R 601); of 3:
-    red, green, blue; of 4: with alpha. Of 16 bits the upper eight count.
+    red, green, blue; of 4: with alpha. The upper eight of 16 bits count.
 
     Raises InputError, naming the file, if it is no image, is larger than MOST_PIXELS, or has
     another size (with `resize` it is scaled, bilinearly); MissingToolError without Pillow.

@@ -1,7 +1,8 @@
 """A user's samples as a model's inputs: arrays, images, sounds, tables; scaled and quantised.
 
-What is stored (a pixel of 0 to 255) is not what a model was trained on (0 to 1, say). `Scaling`
-says how one becomes the other, and an input with a scale and zero point is quantised from that.
+A stored value (a pixel of 0 to 255) is not the value that a model was trained on (0 to 1, say).
+`Scaling` says how one becomes the other, and an input with a scale and zero point is quantised
+from that.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def expanded(given: Path) -> list[Path]:
 
 
 def _check(file: Path, end: End) -> Check:
-    """Of an array's shape, before its data are read."""
+    """A check of an array's shape, before its data are read."""
     return lambda shape: _check_size(shape, file, end)
 
 
@@ -396,8 +397,8 @@ def quantised_input(values: Array, end: End) -> Array:
 
 
 def real_values(values: Array, end: End) -> NDArray[np.float64] | None:
-    """What stored outputs mean: scale x (stored - zero point); None where they have no scale and
-    are no floats.
+    """The real values of stored outputs: scale x (stored - zero point); None where they have no
+    scale and are no floats.
     """
     if values.dtype.kind == "f":
         return values.astype(np.float64)
