@@ -59,7 +59,10 @@ class Sum(kit.Attributes):
 def _multipliers(
     scales: tuple[float, float, float], left_shift: int
 ) -> tuple[tuple[int, int], ...]:
-    """Of operand 1, operand 2 and the output. Raises ScaleError where TFLite would abort."""
+    """Multiplier and shift of operand 1, of operand 2 and of the output.
+
+    Raises ScaleError where TFLite would abort.
+    """
     one, two, out = scales
     twice = 2 * max(one, two)
     reals = (one / twice, two / twice, twice / (out * 2**left_shift))

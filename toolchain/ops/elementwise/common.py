@@ -1,5 +1,5 @@
-"""What the elementwise operators share: broadcasting, tables, type checks, safe
-overlaps, samples.
+"""Parts that element-wise operators share: broadcasting, tables, type checks, safe overlaps,
+samples.
 """
 
 from __future__ import annotations

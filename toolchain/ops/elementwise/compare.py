@@ -129,7 +129,7 @@ def _write(op: kit.Operator[Compare]) -> kit.WrittenOp:
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:
-    """Of float32, and of plain integers and bools."""
+    """Operands are float32, or plain integers and bools."""
     if not (node.in_float or node.plain):
         raise node.left_in_float("ONNX Runtime has no quantised form of it")
     axes = output_axes(node)
@@ -193,7 +193,7 @@ _TESTED = MappingProxyType(
         ),
     }
 )
-"""What TFLite tests of these types, if not every relation."""
+"""The relations that TFLite tests of these types, where it does not test every one."""
 
 
 def _plain_reference(
@@ -209,7 +209,7 @@ def _plain_select(op: kit.Operator[Compare], core: kit.Core) -> kit.Kernel:
 
 
 def _plain_form(dtype: kit.DType) -> kit.Form[Any]:
-    """Of values as they are stored; TFLite tests bool for equality alone."""
+    """The form for values as they are stored; TFLite tests bool for equality alone."""
     relations = _TESTED.get(dtype, tuple(Relation))
 
     def read(node: kit.TfliteNode) -> kit.ReadOp:

@@ -38,7 +38,7 @@ from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
 from toolchain.ops.unary.lookup import Lookup
 
 _WORD_BITS = 64
-"""Of the `1ll << exponent` in gemmlowp's RoundingDivideByPOT."""
+"""Width of the `1ll << exponent` in gemmlowp's RoundingDivideByPOT."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,13 @@ def _reciprocals(most: int) -> tuple[Int64, Int64]:
 
 
 def _most_right_shift(two: kit.Tensor) -> int:
-    """Of the quotient of 0, which has 31 bits of headroom, by the largest divisor."""
+    """The shift for the quotient of 0, which has 31 bits of headroom, by the largest divisor."""
     return 31 + reciprocal(max(reach(two), 1))[1]
 
 
 def _least_right_shift(one: kit.Tensor, two: kit.Tensor) -> int:
-    """Of a quotient: the bits of headroom of the largest dividend, and what the reciprocal of the
-    smallest divisor is shifted by. A longer left shift leaves TFLite's kernel a negative right one,
+    """The shift for a quotient: the bits of headroom of the largest dividend, and the shift of the
+    smallest divisor's reciprocal. A longer left shift leaves TFLite's kernel a negative right one,
     which C does not define, and on which processors differ.
     """
     headroom = 31 - reach(one).bit_length()

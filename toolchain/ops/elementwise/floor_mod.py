@@ -1,4 +1,4 @@
-"""What a division that rounds down leaves. TFLite FLOOR_MOD, float32, int32 and int64; ONNX Mod."""
+"""Remainders of a division that rounds down. TFLite FLOOR_MOD: float32, int32, int64; ONNX Mod."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from toolchain.ops.readers.onnx_elementwise import output_axes
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:
-    """Of plain integers, by constants other than 0."""
+    """Operands are plain integers, divisors constants other than 0."""
     if not node.plain or node.attribute("fmod", 0):
         raise node.unsupported("its remainders have the sign of the dividend", "export fmod=0")
     if not node.constant(1).data.all():

@@ -1,4 +1,4 @@
-"""The table of element-wise functions, a row each. What a row says is in `rows`.
+"""The table of element-wise functions, a row each. `rows` says what a row holds.
 
 A row of one operand begins with its name, the TFLite operator, the ONNX operator, the formula and
 the C function that its expression calls; one of two operands with its name, both operators, the

@@ -36,7 +36,7 @@ class Pow(OfFunction):
 
     @staticmethod
     def of(bases: tuple[int, ...], exponents: tuple[int, ...]) -> Pow:
-        """Of operands of these shapes in a TFLite file."""
+        """Attributes for operands of these shapes in a TFLite file."""
         return Pow(math.prod(exponents) == 1 and bases != exponents)
 
 
@@ -63,7 +63,7 @@ def _powers(a: Int64, b: Int64, too_large: Callable[[int], int]) -> Int64:
 
 
 def power(a: Int64, b: Int64) -> Int64:
-    """What int32 does not hold is its least number, as a double is converted."""
+    """A power beyond int32 is its least number, as a double is converted."""
     return _powers(a, b, lambda value: -(2**31))
 
 

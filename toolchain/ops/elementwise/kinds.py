@@ -100,7 +100,7 @@ def _integer_reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tupl
 
 
 def _limits(op: kit.AnyOperator) -> dict[str, int]:
-    """What a fused activation clamps integers to, but for the ends of their type."""
+    """Limits to which a fused activation clamps integers, but for the ends of their type."""
     ends = zip(("low", "high"), BOUNDS[_activation(op)], strict=True)
     return {name: int(end) for name, end in ends if not math.isinf(end)}
 

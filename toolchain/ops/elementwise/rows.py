@@ -1,4 +1,4 @@
-"""What a row of the table of element-wise functions (`functions`) says.
+"""The parts of a row of the table of element-wise functions (`functions`).
 
 Forms, readers, references, the quantiser and the C are derived from rows; what does so names no
 function.
@@ -103,7 +103,7 @@ class Int16:
 
 @dataclass(frozen=True)
 class Limited:
-    """What the second operand, a constant, must be: elsewhere TFLite stops."""
+    """A limit of the second operand, a constant: TFLite stops beyond it."""
 
     holds: Callable[[kit.Array], bool]
     wrong: str
@@ -155,7 +155,7 @@ def numbers_of(attributes: kit.Attributes) -> Mapping[str, float]:
 
 @dataclass(frozen=True)
 class Options:
-    """What operators of a kind have besides their operands, and how TFLite's options store it.
+    """The attributes of operators of a kind, and how TFLite's options store them.
 
     `sample` draws attributes, of one of several functions of the kind.
     """

@@ -32,7 +32,7 @@ def _rows(op: kit.Operator[Select]) -> bool:
 
 
 def _shapes(op: kit.Operator[Select]) -> list[tuple[int, ...]]:
-    """Of condition, yes and no, all of the output's rank."""
+    """Shapes of condition, yes and no, all of the output's rank."""
     shapes = [op.input(index).shape for index in (_CONDITION, _YES, _NO)]
     if _rows(op):
         shapes[0] = shapes[0] + (1,) * (len(shapes[1]) - len(shapes[0]))

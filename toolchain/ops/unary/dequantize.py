@@ -23,7 +23,7 @@ def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
 
 
 def dequantized(x: kit.Tensor, stored: kit.Array) -> kit.Array:
-    """The real values of a tensor in float32. Those of a float32 tensor stay as they are."""
+    """The real values of a tensor in float32. A float32 tensor keeps its values."""
     if x.dtype is kit.DType.FLOAT32:
         return stored
     shape = [1] * len(x.shape)

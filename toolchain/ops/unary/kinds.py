@@ -48,15 +48,18 @@ class _Function(OfFunction):
 
 
 class FloatFunction(_Function):
-    """Of float32."""
+    """A function of float32."""
 
 
 class IntegerFunction(_Function):
-    """Of integers without scales. The least integer is its own negative and absolute value."""
+    """A function of integers without scales.
+
+    The least integer is its own negative and absolute value.
+    """
 
 
 def float_attributes(row: Unary) -> kit.Attributes:
-    """Those of a float32 operator that computes the function."""
+    """Attributes of a float32 operator that computes the function."""
     return row.attributes if row.int8 else FloatFunction(row.name)
 
 
@@ -182,7 +185,7 @@ def _float_select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
 
 
 def _float_form(kind: str, rows: Rows) -> kit.Form[Any]:
-    """Of a kind that TFLite quantises, too."""
+    """The float32 form of a kind that TFLite quantises, too."""
     base, options = _int8_form(kind, rows), rows[0].options
     binding = _known(base.tflite)
 
@@ -207,7 +210,7 @@ def _float_form(kind: str, rows: Rows) -> kit.Form[Any]:
 def _plain_form(
     kind: str, attributes: type[_Function], dtype: kit.DType, rows: Rows
 ) -> kit.Form[Any]:
-    """Of functions that TFLite does not quantise."""
+    """The form for functions that TFLite does not quantise."""
     of_float = dtype is kit.DType.FLOAT32
     read_from = {row.tflite: row for row in rows if row.tflite}
 

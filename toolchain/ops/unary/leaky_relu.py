@@ -32,7 +32,7 @@ class LeakyRelu(OfFunction):
 
 
 def _multipliers(op: kit.Operator[LeakyRelu]) -> tuple[tuple[int, int], tuple[int, int], int]:
-    """Of the positive side, of the negative side's magnitude, and alpha's sign."""
+    """Multiplier and shift of the positive side, of the negative side's magnitude; alpha's sign."""
     x, y = op.x.q.scale, op.y.q.scale
     slope = ratio_float32(x, op.attributes.alpha, divisor=y)
     identity = quantize_multiplier(ratio_float32(x, divisor=y))

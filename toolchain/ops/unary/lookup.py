@@ -116,7 +116,7 @@ def onnx_row(node: kit.OnnxNode) -> Unary:
 
 
 def onnx_parameters(node: kit.OnnxNode, row: Unary) -> Iterator[float]:
-    """What the function takes besides its operand."""
+    """The values that the function takes besides its operand."""
     for given in row.parameters:
         if given.index is not None and node.has(given.index):
             real = node.constant(given.index).real

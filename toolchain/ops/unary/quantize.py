@@ -125,7 +125,7 @@ def _wide(x: kit.Tensor, y: kit.Tensor) -> bool:
 
 
 def _has_no_kernel(x: kit.Tensor, y: kit.Tensor) -> bool:
-    """What neither LiteRT nor TFLM has."""
+    """Neither LiteRT nor TFLM has a kernel for such a pair of types."""
     pair = x.dtype, y.dtype
     return kit.DType.UINT8 in pair and _wide(x, y) and pair != (kit.DType.UINT8, kit.DType.INT16)
 
@@ -193,7 +193,7 @@ _SAMPLED = tuple(
     )
     for target in targets
 )
-"""What LiteRT has; TFLM has int8 to int32 besides."""
+"""Pairs of types for which LiteRT has a kernel; TFLM has one from int8 to int32 besides."""
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:

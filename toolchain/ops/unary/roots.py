@@ -27,7 +27,7 @@ _EXTRA_BITS = 20
 
 
 def _checked(op: kit.AnyOperator) -> tuple[kit.Quantisation, kit.Quantisation]:
-    """Those of operand and result. Raises ScaleError where the largest root overruns."""
+    """Quantisation of operand and result. Raises ScaleError where the largest root overruns."""
     x, y = op.x.q, op.y.q
     highest = int(np.iinfo(op.x.dtype.value).max)
     check_reach(math.sqrt((highest - x.zero_point) * x.scale) / y.scale, 1)
@@ -35,7 +35,7 @@ def _checked(op: kit.AnyOperator) -> tuple[kit.Quantisation, kit.Quantisation]:
 
 
 def _root(op: kit.AnyOperator, stored: Int64, most: float) -> Int64:
-    """Of what is negative, where LiteRT stops, that of 0. A quotient is at most `most`."""
+    """The root; of negative values, where LiteRT stops, that of 0. A quotient is `most` at most."""
     x, y = _checked(op)
     real = np.float32(x.scale) * np.maximum(stored - x.zero_point, 0).astype(np.float32)
     with np.errstate(over="ignore"):
@@ -61,7 +61,7 @@ def _sqrt_kernel_s16(op: kit.AnyOperator) -> kit.Kernel:
 
 
 def _rsqrt(op: kit.AnyOperator, stored: Int64) -> Int64:
-    """Of what is not positive, the highest output."""
+    """The reciprocal root; of a value that is not positive, the highest output."""
     x, y = op.x.q, op.y.q
     factor = 1.0 / (math.sqrt(np.float32(x.scale)) * np.float32(y.scale))
     whole = float(np.float32(factor))

@@ -52,7 +52,7 @@ class _Function:
     power_of_two_shifts: tuple[int, ...]
 
     def scaling(self, scale: float) -> tuple[int, int]:
-        """What the input is multiplied by, and the right shift that follows."""
+        """The factor of the input, and the right shift that follows."""
         exponent = power_of_two(scale)
         if exponent is not None and _FRACTION_BITS + exponent in self.power_of_two_shifts:
             return 3 << (_FRACTION_BITS + exponent), 0
