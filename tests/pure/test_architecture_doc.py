@@ -1,20 +1,18 @@
-"""docs/architecture.md: its examples run, its C is what is generated, its files register."""
+"""docs/architecture.md: its examples run, its C is what is generated.
+
+Its recipes are followed in tests/host_c/test_recipes.py.
+"""
 
 from __future__ import annotations
 
 import doctest
-import json
-import os
 import re
-import shlex
-import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests.support.recipes import RECIPES
 from toolchain.boards import board
 from toolchain.codegen import generate
 from toolchain.kernels import cmsis_nn
@@ -22,12 +20,7 @@ from toolchain.planner import plan_model
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-ADDED = re.findall(
-    r"^`([^`\n]+)`:\n\n```(?:python|toml)\n(.*?)^```\n\n```\n\$ thimble (.*?)\n```",
-    TEXT,
-    re.MULTILINE | re.DOTALL,
-)
-LIKE = "nucleo-f446re"
+WALKS = TEXT.partition("\n## Adding a thing\n")[0]
 
 
 def test_the_examples_print_what_they_show(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +34,7 @@ def test_the_examples_print_what_they_show(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_c_is_what_is_generated() -> None:
-    (shown,) = re.findall(r"```c\n(.*?)```", TEXT, re.DOTALL)
+    (shown,) = re.findall(r"```c\n(.*?)```", WALKS, re.DOTALL)
     plan = plan_model(ROOT / "examples" / "digits" / "digits_int8.tflite", board="netduinoplus2")
     made = generate(plan, board("netduinoplus2").core, cmsis_nn.find())
     assert shown in made.files["digits_int8.c"]
@@ -73,57 +66,26 @@ def test_nothing_but_its_file_knows_the_operator_that_was_added() -> None:
     }
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """A copy of the checkout as far as commands need it."""
-    copy = tmp_path / "checkout"
-    for name in ("toolchain", "boards"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("templates", "runtime_c", "examples"):
-        (copy / name).symlink_to(ROOT / name)
-    return copy
+def prose(page: str) -> str:
+    """A page without its blocks of code."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def exit_codes(checkout: Path) -> list[int]:
-    """Of all commands that are shown, run by the copy of the checkout."""
-    commands = [shlex.split(command) for _, _, command in ADDED]
-    code = (
-        f"import json\nfrom toolchain.cli import run\nprint(json.dumps(list(map(run, {commands}))))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=checkout,
-        env={**os.environ, "PYTHONPATH": str(checkout)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    found: list[int] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
-def whole(name: str, shown: str) -> str:
-    """The text of a file; of a board the one that it is like, with the lines that differ."""
-    if not name.endswith(".toml"):
-        return shown
-    text = (ROOT / "boards" / LIKE / "board.toml").read_text(encoding="utf-8")
-    for line in shown.splitlines():
-        key = line.partition(" = ")[0]
-        section = text.index("[uart]") if key == "name" else 0
-        rest, found = re.subn(rf"^{key} = .*$", line, text[section:], count=1, flags=re.M)
-        assert found, f"{LIKE} has no line {key}"
-        text = text[:section] + rest
-    return text
-
-
-@pytest.mark.slow
-def test_the_presence_of_a_file_registers_it(checkout: Path) -> None:
-    assert len(ADDED) == 5
-    assert exit_codes(checkout) == [2] * 5
-    for name, shown, _ in ADDED:
-        file = checkout / name
-        assert not file.exists()
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(whole(name, shown), encoding="utf-8")
-    assert exit_codes(checkout) == [0] * 5
-    assert "| 0.00% | 2,368 B |" in (checkout / "front.md").read_text(encoding="utf-8")
+def test_the_table_of_contributing_has_the_files_of_each_recipe() -> None:
+    """Each file of a recipe is one of its row's, and each of the row's is one of a recipe's."""
+    files_of = {recipe.title.lower().replace(" ", "-"): recipe.files for recipe in RECIPES}
+    rows = re.findall(r"^\| .*\[recipe\].* \|$", prose("CONTRIBUTING.md"), re.MULTILINE)
+    shown: dict[str, set[str]] = {}
+    for row in rows:
+        patterns = re.findall(r"`([\w/.<>]+/[\w/.<>]+)`", row.partition("[recipe]")[0])
+        linked = re.findall(r"\[recipe\]\(docs/architecture\.md#([\w-]+)\)", row)
+        for pattern in patterns:
+            form = re.compile(re.sub(r"<\w+>", r"[\\w-]+", pattern).replace(".", r"\."))
+            matched = {(one, f) for one in linked for f in files_of[one] if form.fullmatch(f)}
+            assert matched, f"no recipe writes {pattern}"
+            for one, file in matched:
+                shown.setdefault(one, {"docs/operators.md"}).add(file)
+    assert {title: files_of[title] - shown.get(title, set()) for title in files_of} == {
+        title: set() for title in files_of
+    }
