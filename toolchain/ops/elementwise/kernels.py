@@ -19,7 +19,6 @@ from toolchain.ops.elementwise.common import (
     scalar_constant,
     table_of,
 )
-from toolchain.ops.terms import runs_of_four
 
 
 def unary_kernel(
@@ -103,9 +102,17 @@ def constant_kernel(
     return unary_kernel(op, of_one, line(operand, value), operand)
 
 
+def _runs_of_four(size: int, times: int = 1, path: str = "") -> kit.Terms:
+    """Terms of a loop that takes four elements at a time, and of the loop over the rest.
+
+    `size` elements are walked `times` times; `path` is appended to the names.
+    """
+    return {f"four{path}": times * (size // 4), f"rest{path}": times * (size % 4)}
+
+
 def _unary_terms(size: int, clamped: bool) -> kit.Terms:
     """`thimble_lookup_s8` and `thimble_rescale_s8`."""
-    return {"call": 1.0, "clamped": size} if clamped else {"call": 1.0, **runs_of_four(size)}
+    return {"call": 1.0, "clamped": size} if clamped else {"call": 1.0, **_runs_of_four(size)}
 
 
 def _unary_extents(touched: kit.Touched) -> kit.Extents:
@@ -259,7 +266,7 @@ def same_shape_kernel(
         "block_size": shape.size,
     }
     # On Helium and with DSP, four elements at a time.
-    words = runs_of_four(shape.size)
+    words = _runs_of_four(shape.size)
     return kit.Kernel(
         (kit.Call(function, arguments, status=True),),
         _same_shape_extents,
@@ -311,4 +318,4 @@ def _broadcast_terms(call: kit.Call, core: kit.Core, dense: bool) -> kit.Terms:
     if (call["params.min"], call["params.max"]) != (-128, 127):
         return {**terms, "element": calls * size}
     one_bias = call["params.negative_bias"] == 0 and call.get("params.rounding") == 0
-    return {**terms, **runs_of_four(size, calls, " of one bias" if one_bias else "")}
+    return {**terms, **_runs_of_four(size, calls, " of one bias" if one_bias else "")}
