@@ -131,15 +131,15 @@ def copy_of_the_checkout(folder: Path, recipes: Iterable[Recipe] = ()) -> Path:
     return folder
 
 
-def differing(checkout: Path) -> frozenset[str]:
-    """Paths of the files that are not those of this checkout."""
-    copied = (file for name in COPIED for file in (checkout / name).rglob("*") if file.is_file())
-    pairs = ((file, ROOT / file.relative_to(checkout)) for file in copied)
+def differing(one: Path, other: Path) -> frozenset[str]:
+    """Paths of the files of a copy that another copy has not, or has otherwise."""
+    copied = (file for name in COPIED for file in (one / name).rglob("*") if file.is_file())
+    pairs = ((file, other / file.relative_to(one)) for file in copied)
     return frozenset(
-        file.relative_to(checkout).as_posix()
-        for file, ours in pairs
+        file.relative_to(one).as_posix()
+        for file, twin in pairs
         if file.parent.name != "__pycache__"
-        and not (ours.is_file() and ours.read_bytes() == file.read_bytes())
+        and not (twin.is_file() and twin.read_bytes() == file.read_bytes())
     )
 
 
