@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from toolchain.cli import run as command
+from toolchain.cli._edgetpu_options import PipelineOptions
 from toolchain.edgetpu import pipeline
 from toolchain.edgetpu.model.cost import EdgeTpuCost
 from toolchain.edgetpu.model.reading import read_graph
@@ -301,6 +302,20 @@ def test_a_pycoral_of_another_project_is_told_apart(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "pycoral", other)
     with pytest.raises(MissingToolError, match="another project"):
         coral.pycoral_runner()
+
+
+@pytest.mark.parametrize("stages", ["0", "-1", "two", "1.5", "\u00b2", ""])
+def test_stages_that_are_no_number_of_sticks(stages: str) -> None:
+    with pytest.raises(InputError, match="a number of sticks, or auto"):
+        PipelineOptions(stages).sticks()
+
+
+def test_a_number_of_sticks() -> None:
+    assert PipelineOptions("auto").sticks() is None
+    assert PipelineOptions("100").sticks() == 100
+    assert PipelineOptions("64", rate="5").sticks() == 64
+    with pytest.raises(InputError, match="--stages 65: a number of sticks"):
+        PipelineOptions("65", rate="5").sticks()
 
 
 def test_commands(

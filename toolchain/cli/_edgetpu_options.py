@@ -25,6 +25,7 @@ from toolchain.planning.option import per_cent
 _CACHE_MIB = 7.7
 _LEAST_GMACS, _MOST_GMACS = 0.001, 100_000
 _MOST_SLACK = 10.0
+_MOST_STICKS = 64
 Models = Annotated[
     list[Path],
     typer.Argument(
@@ -67,7 +68,9 @@ class PipelineOptions:
     ] = "auto"
     max_sticks: Annotated[
         int,
-        typer.Option("--max-sticks", min=1, max=64, help="Most sticks that `--stages auto` tries."),
+        typer.Option(
+            "--max-sticks", min=1, max=_MOST_STICKS, help="Most sticks that `--stages auto` tries."
+        ),
     ] = 8
     objective: Annotated[
         str | None,
@@ -180,6 +183,18 @@ class PipelineOptions:
         """The objective that is asked for, or the one that is usual."""
         usual = objectives.DEFAULT if self.rate is None else objectives.RATE_OBJECTIVES[0]
         return self.objective or usual
+
+    def sticks(self) -> int | None:
+        """The number of sticks that `--stages` says; None where it says `auto`.
+
+        Raises InputError for any other text, and with `--rate` for more than _MOST_STICKS.
+        """
+        if self.stages == "auto":
+            return None
+        count = int(self.stages) if self.stages.isdecimal() else 0
+        if count < 1 or (self.rate is not None and count > _MOST_STICKS):
+            raise InputError(f"--stages {self.stages}: a number of sticks, or auto")
+        return count
 
     def check(self) -> None:
         """Check the options. Raises InputError for options that need another, or exclude each

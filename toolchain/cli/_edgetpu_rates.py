@@ -14,8 +14,7 @@ from toolchain.cli._edgetpu_options import FrameOptions, PipelineOptions, Reques
 from toolchain.cli._output import Output, write_json, write_text
 from toolchain.cli._page import command_line
 from toolchain.edgetpu import pipeline
-from toolchain.edgetpu.model.graph import PipelineGraph
-from toolchain.edgetpu.plan.demand import Demand, Options, demand_of
+from toolchain.edgetpu.plan.demand import Options, demand_of
 from toolchain.edgetpu.plan.rates import (
     RatePlan,
     baselines,
@@ -36,7 +35,7 @@ from toolchain.edgetpu.run.runner import Answer
 from toolchain.edgetpu.run.simulate import Arrivals, simulate_plan
 from toolchain.edgetpu.show import documents, report
 from toolchain.edgetpu.show.page import of_rates, pipeline_page
-from toolchain.errors import InputError, ResultError
+from toolchain.errors import ResultError
 from toolchain.files import replaced_file
 from toolchain.progress import Report
 from toolchain.report.gates import check, gates
@@ -45,10 +44,20 @@ from toolchain.report.gates import check, gates
 def _plan(
     models: Sequence[Path], asked: PipelineOptions, options: Options, step: Report
 ) -> RatePlan:
+    """The plan for a number of sticks; with `auto` for the fewest that meet the demand."""
     step("reading")
     graphs = pipeline.read_graphs(models)
     demand = demand_of(names_of(graphs), str(asked.rate), asked.deadline, asked.goal)
-    return _planned(graphs, asked, options, demand, step)
+    sticks, most = asked.sticks(), asked.max_sticks
+    if sticks is not None:
+        step("planning")
+        return plan_rates(graphs, sticks, options, demand)
+    for count in range(1, most + 1):
+        step(f"{count} of {most} sticks")
+        planned = plan_rates(graphs, count, options, demand)
+        if planned.met:
+            break
+    return planned
 
 
 def show_rates(
@@ -205,25 +214,3 @@ def show_simulation(file: Path, asked: RequestOptions, json: str | None) -> None
         )
     )
     console.print(report.busy_line(read.setting, trace.busy, trace.bus), soft_wrap=True)
-
-
-def _planned(
-    graphs: Sequence[PipelineGraph],
-    asked: PipelineOptions,
-    options: Options,
-    demand: Demand,
-    step: Report,
-) -> RatePlan:
-    """The plan for a number of sticks; with `auto` for the fewest that meet the demand."""
-    stages, most = asked.stages, asked.max_sticks
-    if stages != "auto":
-        if not stages.isdigit() or not 1 <= int(stages) <= 64:
-            raise InputError(f"--stages {stages}: a number of sticks, or auto")
-        step("planning")
-        return plan_rates(graphs, int(stages), options, demand)
-    for sticks in range(1, most + 1):
-        step(f"{sticks} of {most} sticks")
-        planned = plan_rates(graphs, sticks, options, demand)
-        if planned.met:
-            break
-    return planned

@@ -52,20 +52,19 @@ def _planned(
     """The plan, and those for other numbers of sticks where `stages` is `auto`."""
     step("reading")
     graphs = pipeline.read_graphs(models)
-    if asked.stages == "auto":
+    sticks = asked.sticks()
+    if sticks is None:
         plans = plans_up_to(graphs, asked.max_sticks, options, step)
         return best_of(plans), plans
-    if not asked.stages.isdigit() or int(asked.stages) < 1:
-        raise InputError(f"--stages {asked.stages}: a number of sticks, or auto")
     step("planning")
-    return make_plan(graphs, int(asked.stages), options), ()
+    return make_plan(graphs, sticks, options), ()
 
 
 def _without_host(
-    planned: PipelinePlan, plans: Sequence[PipelinePlan], stages: str, options: Options
+    planned: PipelinePlan, plans: Sequence[PipelinePlan], sticks: int | None, options: Options
 ) -> PipelinePlan:
     """The plan of as many sticks as `planned` was allowed, without the host."""
-    count = int(stages) if stages != "auto" else 1 + plans.index(planned)
+    count = sticks or 1 + plans.index(planned)
     return make_plan(planned.graphs, count, replace(options, host=None))
 
 
@@ -117,7 +116,7 @@ def plan_command(
         without_host = None
         if options.host is not None and asked.mcu is None:
             step("comparing with sticks alone")
-            without_host = _without_host(planned, plans, asked.stages, options)
+            without_host = _without_host(planned, plans, asked.sticks(), options)
         separate = None
         if len(models) > 1 and asked.goal == objectives.DEFAULT:
             step("comparing with sticks of their own")
