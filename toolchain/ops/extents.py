@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-_WIDTHS = MappingProxyType({"s8": 1, "u8": 1, "s4": 1, "s16": 2, "s32": 4, "f32": 4})
-
 
 @dataclass(frozen=True)
 class Extent:
@@ -70,15 +68,6 @@ class Pointer:
 def whole(elements: int, element_bytes: int = 1) -> Extent:
     """The extent of `elements` elements from the operand's start."""
     return Extent(0, elements * element_bytes)
-
-
-def widths(function: str) -> tuple[int, int]:
-    """Bytes of an element that a C function reads, and of one that it writes, by its name.
-
-    `thimble_requantize_s16_s8` gives (2, 1).
-    """
-    named = [_WIDTHS[word] for word in function.split("_") if word in _WIDTHS]
-    return named[0], named[-1]
 
 
 def joined(extents: Iterable[tuple[int, Extent]]) -> dict[int, Extent]:

@@ -31,7 +31,6 @@ from toolchain.ops.extents import (
     joined,
     round_up,
     whole,
-    widths,
 )
 from toolchain.ops.forms import Choice, Form, OpSpec, Select, no_reductions
 from toolchain.ops.kernel import (

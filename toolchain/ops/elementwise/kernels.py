@@ -276,7 +276,7 @@ def same_shape_kernel(
 
 
 def _same_shape_extents(touched: kit.Touched) -> kit.Extents:
-    run = kit.whole(touched.call["block_size"], kit.widths(touched.call.function)[0])
+    run = kit.whole(touched.call["block_size"], touched.outputs[0].element_bytes)
     return kit.Extents({0: run, 1: run}, {0: run})
 
 
