@@ -39,7 +39,7 @@ def extents_by_tables(touched: kit.Touched) -> kit.Extents:
     used = (constants[name][: indices * size] for name, size in sizes.items())
     rows, columns = ((int(table.min()), int(table.max())) for table in used)
     if weighed:
-        pixel_bytes = call["params.channels"] * kit.widths(call.function)[0]
+        pixel_bytes = call["params.channels"] * touched.outputs[0].element_bytes
     else:
         pixel_bytes = call["params.pixel_bytes"]
     pixels = _resized(call, pixel_bytes, rows, columns)
