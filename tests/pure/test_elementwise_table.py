@@ -17,7 +17,7 @@ from toolchain.resources import TEMPLATES
 
 OPS = Path(toolchain.__file__).parent / "ops"
 MAKERS = [
-    *(OPS / "elementwise" / f"{name}.py" for name in ("kernels", "kinds", "rows")),
+    *(OPS / "elementwise" / f"{name}.py" for name in ("kernels", "kinds", "quantised", "rows")),
     *(OPS / "unary" / f"{name}.py" for name in ("kinds", "tables")),
 ]
 LOOPS = sorted(path for kind in ("unary", "binary") for path in TEMPLATES.glob(f"ops/*{kind}_*"))

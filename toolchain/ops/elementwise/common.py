@@ -204,6 +204,13 @@ def reference_unary(
     return (function(inputs[0].astype(np.int64)).astype(y.dtype.numpy).reshape(y.shape),)
 
 
+def stored(values: Int64, tensor: kit.Tensor) -> Int64:
+    """Multiples of the tensor's scale as it stores them: with its zero point, within its type."""
+    info = np.iinfo(tensor.dtype.value)
+    clamped: Int64 = np.clip(values + tensor.q.zero_point, int(info.min), int(info.max))
+    return clamped
+
+
 def reach(tensor: kit.Tensor) -> int:
     """The greatest magnitude of a stored value less the zero point; of a constant, its own."""
     zero_point, info = tensor.q.zero_point, np.iinfo(tensor.dtype.value)

@@ -7,33 +7,26 @@ ONNX's division by one number is a straight line (`unary.lookup`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
-from toolchain.ops.arithmetic.fixed_point import (
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    reciprocal,
-    saturating_doubling_high_mul,
+from toolchain.ops.arithmetic.fixed_point import reciprocal, saturating_doubling_high_mul
+from toolchain.ops.elementwise.common import Int64, reach
+from toolchain.ops.elementwise.kernels import broadcast_kernel
+from toolchain.ops.elementwise.quantised import (
+    FUSED,
+    Arithmetic,
+    Quantised,
+    forms_of,
+    scales_of,
+    with_output_scale,
+    zero_points_of,
 )
-from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.axes import elementwise_axes
-from toolchain.ops.elementwise.common import (
-    Int64,
-    infer_broadcast,
-    reach,
-    require_types,
-    sample_binary,
-)
-from toolchain.ops.elementwise.functions import BINARY
-from toolchain.ops.elementwise.kernels import broadcast_kernel, constant_kernel
-from toolchain.ops.elementwise.kinds import binding, plain_forms
-from toolchain.ops.readers.int16 import as_int16, int16_form
+from toolchain.ops.elementwise.rows import Rounded
+from toolchain.ops.readers.int16 import as_int16
 from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
 from toolchain.ops.unary.lookup import Lookup
 
@@ -41,12 +34,8 @@ _WORD_BITS = 64
 """Width of the `1ll << exponent` in gemmlowp's RoundingDivideByPOT."""
 
 
-@dataclass(frozen=True)
-class Div(kit.Attributes):
+class Div(Rounded):
     """Attributes of div."""
-
-    activation: Activation = Activation.NONE
-    rounding: Rounding = Rounding.TFLITE
 
 
 @cache
@@ -75,9 +64,7 @@ def _least_right_shift(one: kit.Tensor, two: kit.Tensor) -> int:
 
 
 @dataclass(frozen=True)
-class _Arithmetic:
-    """Everything a quotient depends on besides the operands."""
-
+class _Arithmetic(Arithmetic):
     zero_points: tuple[int, int, int]
     multiplier: int
     shift: int
@@ -95,7 +82,9 @@ class _Arithmetic:
         )
         quotient = saturating_doubling_high_mul(dividend << headroom, inverses[divisor])
         right = bits[divisor] + headroom - self.shift
-        scaled = multiply_by_quantized_multiplier(quotient, self.multiplier, -np.minimum(right, 31))
+        scaled = kit.multiply_by_quantized_multiplier(
+            quotient, self.multiplier, -np.minimum(right, 31)
+        )
         # What is shifted by more than 31 bits x86 shifts by that modulo 32, and so LiteRT does.
         product = saturating_doubling_high_mul(quotient, self.multiplier)
         wrapped = (product >> (right & 31)) + (product >= 0)
@@ -104,59 +93,40 @@ class _Arithmetic:
         clamped: Int64 = np.clip(scaled + self.zero_points[2], self.low, self.high)
         return clamped
 
+    def kernel(self, op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+        zero_1, zero_2, zero_out = self.zero_points
+        params = {
+            "offset_1": -zero_1,
+            "offset_2": -zero_2,
+            "output_offset": zero_out,
+            "multiplier": self.multiplier,
+            "shift": self.shift,
+            "min": self.low,
+            "max": self.high,
+            "wraps": int(self.wraps),
+        }
+        function = f"thimble_div_{'s16' if self.wide else 's8'}"
+        return broadcast_kernel(op, core, function, kit.Struct("thimble_div_params", params))
+
 
 def _arithmetic(op: kit.Operator[Div]) -> _Arithmetic:
-    one, two, y = op.x, op.input(1), op.y
-    multiplier, shift = quantize_multiplier(one.q.scale / (two.q.scale * y.q.scale))
-    wide = y.dtype is kit.DType.INT16
-    if shift > _least_right_shift(one, two):
+    one, two, out = scales_of(op)
+    multiplier, shift = kit.quantize_multiplier(one / (two * out))
+    wraps = op.attributes.rounding is kit.Rounding.TFLITE
+    overrun = ""
+    if shift > _least_right_shift(op.x, op.input(1)):
+        overrun = "a negative number"
+    elif wraps and _most_right_shift(op.input(1)) - shift >= _WORD_BITS:
+        overrun = "64 bits or more"
+    if overrun:
         raise op.refused(
-            f"scales {one.q.scale:g}, {two.q.scale:g} and {y.q.scale:g} lie "
-            "so far apart that TFLite shifts right by a negative number, which C leaves undefined; "
-            "requantise the model with a representative data set"
+            f"scales {one:g}, {two:g} and {out:g} lie so far apart that TFLite shifts right by "
+            f"{overrun}, which C leaves undefined; requantise the model with a representative data "
+            "set"
         )
-    wraps = op.attributes.rounding is Rounding.TFLITE
-    if wraps and _most_right_shift(two) - shift >= _WORD_BITS:
-        raise op.refused(
-            f"scales {one.q.scale:g}, {two.q.scale:g} and {y.q.scale:g} lie "
-            "so far apart that TFLite shifts right by 64 bits or more, which C leaves undefined; "
-            "requantise the model with a representative data set"
-        )
-    zero_points = (one.q.zero_point, two.q.zero_point, y.q.zero_point)
-    limits = clamp_range(op.attributes.activation, y)
-    return _Arithmetic(zero_points, multiplier, shift, *limits, wraps, wide)
-
-
-def _reference(op: kit.Operator[Div], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    a, b = (values.astype(np.int64) for values in inputs)
-    return (_arithmetic(op).apply(a, b).astype(op.y.dtype.numpy),)
-
-
-def _select(op: kit.Operator[Div], core: kit.Core) -> kit.Kernel:
-    dtype = op.y.dtype
-    require_types(op, dtype)
-    arithmetic = _arithmetic(op)
-    of_one = constant_kernel(op, arithmetic.apply) if dtype is kit.DType.INT8 else None
-    if of_one is not None:
-        return of_one
-    struct = kit.Struct(
-        "thimble_div_params",
-        {
-            "offset_1": -arithmetic.zero_points[0],
-            "offset_2": -arithmetic.zero_points[1],
-            "output_offset": arithmetic.zero_points[2],
-            "multiplier": arithmetic.multiplier,
-            "shift": arithmetic.shift,
-            "min": arithmetic.low,
-            "max": arithmetic.high,
-            "wraps": int(arithmetic.wraps),
-        },
-    )
-    return broadcast_kernel(op, core, f"thimble_div_s{8 * dtype.size_bytes}", struct)
-
-
-def _read(node: kit.TfliteNode) -> Div:
-    return Div(read_activation(node))
+    limits = kit.clamp_range(op.attributes.activation, op.y)
+    wide = op.y.dtype is kit.DType.INT16
+    return _Arithmetic(zero_points_of(op), multiplier, shift, *limits, wraps, wide)
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:
@@ -168,20 +138,7 @@ def _read_onnx(node: kit.OnnxNode) -> None:
             q = node.output_quantisation()
             node.emit_like(0, "lookup", Lookup("Div", (divisor,)), q)
             return
-    read_binary("div", lambda activation: Div(activation, Rounding.ONNX))(node)
-
-
-def _sample(rng: np.random.Generator) -> kit.Graph:
-    """The divisor is constant, and never zero: LiteRT stops there."""
-    activation = rng.choice(np.array(list(Activation), dtype=object))
-    op = kit.Op("div", "div", ("a", "b"), ("y",), Div(activation))
-    while True:
-        graph = sample_binary(rng, op, float(2.0 ** rng.uniform(-1, 10)))
-        divisor = graph.tensors["b"]
-        if divisor.constant is None or not graph.inputs:
-            continue
-        if not (divisor.constant == divisor.q.zero_point).any():
-            return graph
+    read_binary("div", lambda activation: Div(activation, kit.Rounding.ONNX))(node)
 
 
 def _read_onnx_plain(node: kit.OnnxNode) -> None:
@@ -191,34 +148,30 @@ def _read_onnx_plain(node: kit.OnnxNode) -> None:
     read_plain("div", Div())(node)
 
 
-_INT8 = kit.Form(
-    kind="div",
+def _divides(graph: kit.Graph) -> bool:
+    """Whether the divisor is constant, and never zero: LiteRT stops there."""
+    divisor = graph.tensors["b"]
+    if divisor.constant is None or not graph.inputs:
+        return False
+    return not (divisor.constant == divisor.q.zero_point).any()
+
+
+def _wide(rng: np.random.Generator, graph: kit.Graph) -> kit.Graph:
+    graph = as_int16(graph)
+    one, two = (graph.tensors[name].q.scale for name in "ab")
+    return with_output_scale(graph, one / two * 2.0 ** rng.uniform(-13, 4))
+
+
+_LIMITS = f"{FUSED}; a division by zero saturates"
+_RULE = Quantised(
+    "div",
+    _arithmetic,
     attributes=Div,
-    infer=infer_broadcast,
-    reference=_reference,
-    select=_select,
-    sample=_sample,
-    axes=elementwise_axes,
-    tflite=binding("div", 2, kit.DType.INT8, read=_read),
-    onnx=kit.OnnxBinding((BINARY["div"].onnx,), _read_onnx, plain=_read_onnx_plain),
-    dtype=kit.DType.INT8,
-    limits="int8, any broadcast, fused activation; a division by zero saturates",
+    onnx=(_read_onnx, _read_onnx_plain),
+    limits=(_LIMITS, _LIMITS),
+    scale=lambda rng: float(2.0 ** rng.uniform(-1, 10)),
+    taken=_divides,
+    wide=_wide,
 )
-
-
-def _sample_s16(rng: np.random.Generator) -> kit.Graph:
-    graph = as_int16(_sample(rng))
-    a, b, y = (graph.tensors[name] for name in "aby")
-    scale = float(np.float32(a.q.scale / b.q.scale * 2.0 ** rng.uniform(-13, 4)))
-    fine = replace(y, quantisation=kit.Quantisation((scale,), (0,)))
-    return replace(graph, tensors={**graph.tensors, "y": fine})
-
-
-_INT16 = replace(
-    int16_form(_INT8, "int16, any broadcast, fused activation; a division by zero saturates"),
-    sample=_sample_s16,
-    tflite=binding("div", 2, kit.DType.INT16, read=_read),
-)
-*_PLAIN, _INT64 = plain_forms(_INT8, _read)
-
-SPEC = kit.OpSpec((_INT8, _INT16, *_PLAIN, replace(_INT64, tflite=None, onnx=_INT8.onnx)))
+*_FORMS, _INT64 = forms_of(_RULE)
+SPEC = kit.OpSpec((*_FORMS, replace(_INT64, tflite=None, onnx=_FORMS[0].onnx)))

@@ -242,17 +242,20 @@ def broadcast_kernel(
     )
 
 
+_RESULTS = ("out_offset", "out_mult", "out_shift", "out_activation_min", "out_activation_max")
+
+
 def same_shape_kernel(
     op: kit.AnyOperator,
     core: kit.Core,
     function: str,
     scaling: Mapping[str, kit.Argument],
-    ending: Mapping[str, kit.Argument],
+    results: tuple[int, int, int, int, int],
 ) -> kit.Kernel:
     """A call of `function`, one of CMSIS-NN's, which takes two runs of as many elements.
 
-    `scaling` and `ending` are its arguments before and after the output. Raises NoKernelError for
-    operands that broadcast.
+    `scaling` are its arguments for the operands; `results` the results' zero point, multiplier,
+    shift and bounds. Raises NoKernelError for operands that broadcast.
     """
     shape = broadcast(op.x.shape, op.input(1).shape)
     if shape.loops or shape.steps != (1, 1):
@@ -262,7 +265,7 @@ def same_shape_kernel(
         "input_2_vect": kit.Input(1),
         **scaling,
         "output": kit.Output(0),
-        **ending,
+        **dict(zip(_RESULTS, results, strict=True)),
         "block_size": shape.size,
     }
     # On Helium and with DSP, four elements at a time.

@@ -1,8 +1,8 @@
 """Kinds of functions of two operands that broadcast, made of the rows of `functions`.
 
 float32 and plain integers are computed by the C expression of the row, with a fused activation
-where TFLite has one. int8 and int16 forms are in the module that the row names, which makes the
-kind; kinds without them are made here.
+where TFLite has one. Kinds with int8 and int16 forms are made by `quantised`, in the module that
+the row names; kinds without them here.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import BOUNDS, Activation
-from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.arithmetic.activation import BOUNDS
 from toolchain.ops.elementwise.common import (
     check_node,
     infer_broadcast,
@@ -26,7 +24,7 @@ from toolchain.ops.elementwise.common import (
 )
 from toolchain.ops.elementwise.functions import BINARY
 from toolchain.ops.elementwise.kernels import broadcast_kernel, expressed
-from toolchain.ops.elementwise.rows import Binary, Integers, Limited, function_of
+from toolchain.ops.elementwise.rows import Binary, Fused, Integers, Limited, Rounded, function_of
 from toolchain.ops.readers.float32 import (
     check_float_node,
     clamped,
@@ -45,10 +43,9 @@ def _integers(op: kit.AnyOperator) -> Integers:
     return rule
 
 
-def _activation(op: kit.AnyOperator) -> Activation:
-    activation = getattr(op.attributes, "activation", Activation.NONE)
-    assert isinstance(activation, Activation)
-    return activation
+def _activation(op: kit.AnyOperator) -> kit.Activation:
+    attributes: kit.Attributes = op.attributes
+    return attributes.activation if isinstance(attributes, Fused) else kit.Activation.NONE
 
 
 def _clamps(op: kit.AnyOperator) -> bool:
@@ -57,10 +54,10 @@ def _clamps(op: kit.AnyOperator) -> bool:
     TFLite clamps ADD, SUB, MUL and DIV without an activation, too: to finite numbers
     (`CalculateActivationRange`), so that 1 / 0 is the largest of them. ONNX Runtime does not.
     """
-    if _activation(op) is not Activation.NONE:
+    if _activation(op) is not kit.Activation.NONE:
         return True
-    rounding = getattr(op.attributes, "rounding", Rounding.TFLITE)
-    return hasattr(op.attributes, "activation") and rounding is Rounding.TFLITE
+    of_onnx = isinstance(op.attributes, Rounded) and op.attributes.rounding is kit.Rounding.ONNX
+    return isinstance(op.attributes, Fused) and not of_onnx
 
 
 def float_values(row: Binary, a: kit.Array, b: kit.Array) -> kit.Array:
@@ -154,13 +151,13 @@ def _integer_sample(
 Read = Callable[[kit.TfliteNode], kit.Attributes]
 
 
-def _no_attributes(node: kit.TfliteNode) -> kit.Attributes:
-    return kit.Attributes()
+def attributes_reader(attributes: Callable[..., kit.Attributes]) -> Read:
+    """Reads attributes of that class: their activation, if they are `Fused`."""
+    fused = isinstance(attributes(), Fused)
+    return lambda node: attributes(kit.read_activation(node)) if fused else attributes()
 
 
-def binding(
-    kind: str, version: int, *types: kit.DType, read: Read = _no_attributes
-) -> kit.TfliteBinding:
+def binding(kind: str, version: int, *types: kit.DType, read: Read) -> kit.TfliteBinding:
     """How quantised operators of a kind are read, whose tensors have `types`, and written.
 
     `read` makes the attributes. `version`: of those that tests write.
@@ -172,7 +169,7 @@ def binding(
         return kit.ReadOp(read(node), (0, 1))
 
     def write(op: kit.AnyOperator) -> kit.WrittenOp:
-        fused = hasattr(op.attributes, "activation")
+        fused = isinstance(op.attributes, Fused)
         fields = {"fusedActivationFunction": _activation(op)} if fused else {}
         return kit.WrittenOp(row.tflite, row.options, fields, version=version)
 
@@ -235,10 +232,10 @@ def _first_version(binding: kit.TfliteBinding) -> Callable[[kit.AnyOperator], ki
 
 
 def _fused(base: kit.Form[Any]) -> str:
-    return ", fused activation" if hasattr(base.attributes(), "activation") else ""
+    return ", fused activation" if issubclass(base.attributes, Fused) else ""
 
 
-def plain_forms(base: kit.Form[Any], read: Read = _no_attributes) -> tuple[kit.Form[Any], ...]:
+def plain_forms(base: kit.Form[Any], read: Read) -> tuple[kit.Form[Any], ...]:
     """The float32 and integer forms that the row of the kind has. `base`: an int8 form. `read`
     makes the attributes of a TFLite operator.
     """
@@ -282,7 +279,7 @@ def plain_spec(row: Binary, onnx: kit.OnnxBinding | None = None) -> kit.OpSpec:
         reference=refuse,
         select=refuse,
         sample=sample,
-        axes=elementwise_axes,
+        axes=kit.elementwise_axes,
         tflite=kit.TfliteBinding((row.tflite,), read, write),
     )
     forms = tuple(replace(form, onnx=onnx) for form in plain_forms(base, attributes))

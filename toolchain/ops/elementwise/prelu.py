@@ -5,32 +5,24 @@ Arithmetic: `reference_ops::BroadcastPrelu4DSlow`; parameters as in `PreluPrepar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import (
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    wrap_int32,
-)
 from toolchain.ops.arithmetic.merged_rounding import merged_rounding
-from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
     infer_broadcast,
     ratio_float32,
     reach,
-    require_types,
     sample_quantisation,
     sample_shape,
+    stored,
 )
-from toolchain.ops.elementwise.functions import BINARY
-from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
-from toolchain.ops.elementwise.kinds import binding, plain_forms
-from toolchain.ops.readers.int16 import as_int16, int16_form
+from toolchain.ops.elementwise.kernels import broadcast_kernel
+from toolchain.ops.elementwise.quantised import Arithmetic, Quantised, forms_of
+from toolchain.ops.readers.int16 import as_int16
 from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.ops.unary.lookup import Lookup
 
@@ -47,61 +39,73 @@ def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
     return (output,)
 
 
-def _multipliers(op: kit.AnyOperator) -> tuple[tuple[int, int], tuple[int, int]]:
+def _infer_s16(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+    x, alpha = op.input(INPUT), op.input(ALPHA)
+    if alpha.dtype is not kit.DType.INT8 or np.broadcast_shapes(x.shape, alpha.shape) != x.shape:
+        raise ValueError(f"{alpha} is no int8 that broadcasts to {x}")
+    return (kit.TensorType(x.shape, x.dtype),)
+
+
+@dataclass(frozen=True)
+class _Arithmetic(Arithmetic):
+    """`identity` and `negative`: multipliers and shifts of elements, and of their products."""
+
+    zero: int
+    zero_alpha: int
+    identity: tuple[int, int]
+    negative: tuple[int, int]
+    y: kit.Tensor
+
+    def apply(self, a: Int64, b: Int64) -> Int64:
+        centred = a - self.zero
+        scaled = np.where(
+            centred >= 0,
+            kit.multiply_by_quantized_multiplier(centred, *self.identity),
+            kit.multiply_by_quantized_multiplier(centred * (b - self.zero_alpha), *self.negative),
+        )
+        return stored(scaled, self.y)
+
+    def kernel(self, op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+        if self.y.dtype is kit.DType.INT8:
+            struct = kit.Struct("thimble_prelu_params", self._params())
+            return broadcast_kernel(op, core, "thimble_prelu_s8", struct, _NAMES)
+        params = {
+            "multiplier": self.identity[0],
+            "shift": self.identity[1],
+            "alpha_offset": -self.zero_alpha,
+            "alpha_multiplier": self.negative[0],
+            "alpha_shift": self.negative[1],
+        }
+        struct = kit.Struct("thimble_prelu_s16_params", params)
+        return broadcast_kernel(op, core, "thimble_prelu_s16", struct, _NAMES)
+
+    def _params(self) -> dict[str, int]:
+        """Parameters of int8: roundings hold the output's zero point."""
+        largest, zero_out = max(127 - self.zero, 128 + self.zero), self.y.q.zero_point
+        positive = merged_rounding(self.identity[1], zero_out, largest)
+        largest *= max(127 - self.zero_alpha, 128 + self.zero_alpha)
+        scaled = merged_rounding(self.negative[1], zero_out, largest)
+        return {
+            "input_offset": -self.zero,
+            "factor": kit.wrap_int32(1 << positive.growth),
+            "multiplier": self.identity[0],
+            "bias": positive.bias,
+            "shift": positive.shift,
+            "alpha_offset": -self.zero_alpha,
+            "alpha_factor": kit.wrap_int32(1 << scaled.growth),
+            "alpha_multiplier": self.negative[0],
+            "alpha_bias": scaled.bias,
+            "alpha_negative_bias": scaled.negative_bias,
+            "alpha_shift": scaled.shift,
+        }
+
+
+def _arithmetic(op: kit.AnyOperator) -> _Arithmetic:
     x, alpha, y = op.input(INPUT), op.input(ALPHA), op.y
     slope = ratio_float32(x.q.scale, alpha.q.scale, divisor=y.q.scale)
-    return (
-        quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale)),
-        quantize_multiplier(slope, reach(alpha)),
-    )
-
-
-def _apply(op: kit.AnyOperator, stored: Int64, stored_alpha: Int64) -> Int64:
-    x, alpha, y = op.input(INPUT), op.input(ALPHA), op.y
-    identity, negative = _multipliers(op)
-    centred = stored - x.q.zero_point
-    product = centred * (stored_alpha - alpha.q.zero_point)
-    scaled = np.where(
-        centred >= 0,
-        multiply_by_quantized_multiplier(centred, *identity),
-        multiply_by_quantized_multiplier(product, *negative),
-    )
-    info = np.iinfo(y.dtype.value)
-    clamped: Int64 = np.clip(scaled + y.q.zero_point, int(info.min), int(info.max))
-    return clamped
-
-
-def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    x, alpha = (values.astype(np.int64) for values in inputs)
-    return (_apply(op, x, alpha).astype(op.y.dtype.numpy),)
-
-
-def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-    require_types(op, kit.DType.INT8)
-    x, alpha, y = op.input(INPUT), op.input(ALPHA), op.y
-    identity, negative = _multipliers(op)
-    if alpha.constant is not None and alpha.elements == 1:
-        shared = alpha.constant.reshape(()).astype(np.int64)
-        return unary_kernel(op, lambda stored: _apply(op, stored, shared))
-    largest = max(127 - x.q.zero_point, 128 + x.q.zero_point)
-    positive = merged_rounding(identity[1], y.q.zero_point, largest)
-    largest *= max(127 - alpha.q.zero_point, 128 + alpha.q.zero_point)
-    scaled = merged_rounding(negative[1], y.q.zero_point, largest)
-    params = {
-        "input_offset": -x.q.zero_point,
-        "factor": wrap_int32(1 << positive.growth),
-        "multiplier": identity[0],
-        "bias": positive.bias,
-        "shift": positive.shift,
-        "alpha_offset": -alpha.q.zero_point,
-        "alpha_factor": wrap_int32(1 << scaled.growth),
-        "alpha_multiplier": negative[0],
-        "alpha_bias": scaled.bias,
-        "alpha_negative_bias": scaled.negative_bias,
-        "alpha_shift": scaled.shift,
-    }
-    struct = kit.Struct("thimble_prelu_params", params)
-    return broadcast_kernel(op, core, "thimble_prelu_s8", struct, _NAMES)
+    identity = kit.quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale))
+    negative = kit.quantize_multiplier(slope, reach(alpha))
+    return _Arithmetic(x.q.zero_point, alpha.q.zero_point, identity, negative, y)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
@@ -162,55 +166,21 @@ def _check_real_slopes(node: kit.OnnxNode, output: kit.Quantisation) -> None:
         )
 
 
-_INT8 = kit.Form(
-    kind="prelu",
-    attributes=kit.Attributes,
-    infer=_infer,
-    reference=_reference,
-    select=_select,
+def _wide(rng: np.random.Generator, graph: kit.Graph) -> kit.Graph:
+    wide = as_int16(graph)
+    return replace(wide, tensors={**wide.tensors, "alpha": graph.tensors["alpha"]})
+
+
+_LIMITS = "alpha of any shape that broadcasts to the input"
+_RULE = Quantised(
+    "prelu",
+    _arithmetic,
+    versions=(1, 1),
+    onnx=(_read_onnx,),
+    infer=(_infer, _infer_s16),
+    beside=(kit.DType.INT8,),
+    limits=(_LIMITS, f"int8 {_LIMITS}"),
     sample=_sample,
-    axes=elementwise_axes,
-    tflite=binding("prelu", 1, kit.DType.INT8),
-    onnx=kit.OnnxBinding((BINARY["prelu"].onnx,), _read_onnx),
-    dtype=kit.DType.INT8,
-    limits="int8, alpha of any shape that broadcasts to the input",
+    wide=_wide,
 )
-
-
-def _infer_s16(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
-    x, alpha = op.input(INPUT), op.input(ALPHA)
-    if alpha.dtype is not kit.DType.INT8 or np.broadcast_shapes(x.shape, alpha.shape) != x.shape:
-        raise ValueError(f"{alpha} is no int8 that broadcasts to {x}")
-    return (kit.TensorType(x.shape, x.dtype),)
-
-
-def _select_s16(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-    (multiplier, shift), (alpha_multiplier, alpha_shift) = _multipliers(op)
-    params = {
-        "multiplier": multiplier,
-        "shift": shift,
-        "alpha_offset": -op.input(ALPHA).q.zero_point,
-        "alpha_multiplier": alpha_multiplier,
-        "alpha_shift": alpha_shift,
-    }
-    struct = kit.Struct("thimble_prelu_s16_params", params)
-    return broadcast_kernel(op, core, "thimble_prelu_s16", struct, _NAMES)
-
-
-def _sample_s16(rng: np.random.Generator) -> kit.Graph:
-    sample = _sample(rng)
-    wide = as_int16(sample)
-    return replace(wide, tensors={**wide.tensors, "alpha": sample.tensors["alpha"]})
-
-
-_INT16 = replace(
-    int16_form(_INT8, "int16, int8 alpha of any shape that broadcasts to the input"),
-    infer=_infer_s16,
-    select=_select_s16,
-    sample=_sample_s16,
-    tflite=binding("prelu", 1, kit.DType.INT16, kit.DType.INT8),
-    dtype=kit.DType.INT16,
-    types=frozenset({kit.DType.INT16, kit.DType.INT8}),
-)
-
-SPEC = kit.OpSpec((_INT8, _INT16, *plain_forms(_INT8)))
+SPEC = kit.OpSpec(forms_of(_RULE))

@@ -142,6 +142,20 @@ class OfFunction(kit.Attributes):
         return MappingProxyType({})
 
 
+@dataclass(frozen=True)
+class Fused(kit.Attributes):
+    """Attributes of a function of two operands with a fused activation."""
+
+    activation: kit.Activation = kit.Activation.NONE
+
+
+@dataclass(frozen=True)
+class Rounded(Fused):
+    """Attributes of one whose quantised results ONNX rounds in another way."""
+
+    rounding: kit.Rounding = kit.Rounding.TFLITE
+
+
 def function_of(kind: str, attributes: kit.Attributes) -> str:
     """The name of the row that operators of a kind compute which have these attributes."""
     chosen = attributes.computes if isinstance(attributes, OfFunction) else ""
