@@ -31,7 +31,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Graph
+from toolchain.ir import DType, Graph
 from toolchain.kernels import cmsis_nn
 from toolchain.ops.extents import Extents, Pointer
 
@@ -101,6 +101,18 @@ class Symbol:
 
 
 NULL = Symbol("NULL")
+SUFFIXES: Mapping[DType, str] = MappingProxyType(
+    {
+        DType.INT8: "s8",
+        DType.UINT8: "u8",
+        DType.BOOL: "u8",
+        DType.INT16: "s16",
+        DType.INT32: "s32",
+        DType.INT64: "s64",
+        DType.FLOAT32: "f32",
+    }
+)
+"""The words for types of elements in the names of C functions."""
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from toolchain.ops.extents import (
 from toolchain.ops.forms import Choice, Form, OpSpec, Select, no_reductions
 from toolchain.ops.kernel import (
     NULL,
+    SUFFIXES,
     Argument,
     Call,
     Constant,
@@ -57,7 +58,13 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.operator import AnyOperator, Operator, operator_of
 from toolchain.ops.preference import NoKernelError, Preference, require_int32
-from toolchain.ops.samples import sample_quantisation, sample_shape, sample_type
+from toolchain.ops.samples import (
+    sample_graph,
+    sample_quantisation,
+    sample_shape,
+    sample_type,
+    with_tensors,
+)
 from toolchain.ops.spec import (
     ALIKE,
     SCALED,

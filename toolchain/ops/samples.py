@@ -1,12 +1,14 @@
-"""Random shapes and types of the tensors in samples."""
+"""Samples: random shapes and types of tensors, and graphs of one operator."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
-from toolchain.ir import DType, Quantisation
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 
 
 def sample_shape(rng: np.random.Generator, rank: int, elements: int = 2000) -> tuple[int, ...]:
@@ -30,3 +32,15 @@ def sample_type(
     if rng.random() < 0.6:
         return DType.INT8, sample_quantisation(rng)
     return wide[int(rng.integers(len(wide)))], None
+
+
+def sample_graph(op: Op, *tensors: Tensor) -> Graph:
+    """A graph of one operator with these tensors; its inputs are the operands without data."""
+    inputs = [t.name for t in tensors if t.name in op.inputs and not t.is_constant]
+    return Graph.build("sample", tensors, [op], inputs, op.outputs)
+
+
+def with_tensors(graph: Graph, change: Callable[[Tensor], Tensor]) -> Graph:
+    """The graph with each tensor as `change` returns it, which keeps names and shapes."""
+    changed = {name: change(tensor) for name, tensor in graph.tensors.items()}
+    return replace(graph, tensors=MappingProxyType(changed))

@@ -138,8 +138,13 @@ def check_node(node: kit.TfliteNode, *types: DType) -> None:
             raise node.unsupported(
                 f"{tensor.dtype.value} tensor {tensor.name!r}", "quantise the model to int8"
             )
-        if tensor.quantisation is None or tensor.quantisation.per_channel:
-            raise node.unsupported(f"tensor {tensor.name!r} has not one scale and zero point")
+        check_per_tensor(node, tensor)
+
+
+def check_per_tensor(node: kit.TfliteNode, tensor: kit.Tensor) -> None:
+    """Raise UnsupportedError unless the tensor has one scale and one zero point."""
+    if tensor.quantisation is None or tensor.quantisation.per_channel:
+        raise node.unsupported(f"tensor {tensor.name!r} has not one scale and zero point")
 
 
 def ratio_float32(*factors: float, divisor: float) -> float:
@@ -154,6 +159,11 @@ def ratio_float32(*factors: float, divisor: float) -> float:
             product = product * np.float32(factor)
         ratio = float(product / np.float32(divisor))
     return math.copysign(_BEYOND_FLOAT32, ratio) if math.isinf(ratio) else ratio
+
+
+def rescaling_factor(x: kit.Tensor, y: kit.Tensor) -> tuple[int, int]:
+    """Multiplier and shift from one scale to another, of which TFLite divides in float32."""
+    return kit.quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale))
 
 
 def table_of(
@@ -277,7 +287,7 @@ def sample_unary(
         related = q.scale * math.exp2(rng.uniform(-3, 3)) if rng.random() < 0.8 else q.scale
         output = sample_quantisation(rng, scale=related)
     x, y = (kit.Tensor(n, shape, kit.DType.INT8, quant) for n, quant in (("x", q), ("y", output)))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample_graph(op, x, y)
 
 
 def sample_binary(rng: np.random.Generator, op: kit.Op, output_scale: float) -> kit.Graph:
@@ -303,5 +313,4 @@ def sample_binary(rng: np.random.Generator, op: kit.Op, output_scale: float) -> 
     shape = tuple(int(d) for d in np.broadcast_shapes(*shapes))
     scale = math.exp2(max(logs) + log_output)
     y = kit.Tensor("y", shape, kit.DType.INT8, sample_quantisation(rng, scale=scale))
-    inputs = [t.name for t in operands if not t.is_constant]
-    return kit.Graph.build("sample", [*operands, y], [op], inputs, ["y"])
+    return kit.sample_graph(op, *operands, y)

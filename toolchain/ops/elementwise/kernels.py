@@ -129,13 +129,14 @@ def sized_kernel(
     function: str,
     arguments: Mapping[str, kit.Argument] = MappingProxyType({}),
     table: kit.Constant | None = None,
-    lead_bytes: int = 0,
 ) -> kit.Kernel:
     """A call of `function` that takes an input, an output, their size and `arguments`.
 
-    `table` is a constant that the kernel also reads, its last argument. `lead_bytes`: see
-    `SafeOverlap`.
+    `table` is a constant that the kernel also reads, its last argument. Where elements grow, the
+    input must lie above the output: all of them but the last are read before they are written over.
     """
+    growth = max(op.y.dtype.size_bytes - op.x.dtype.size_bytes, 0)
+    lead_bytes = growth * (op.x.elements - 1)
     tables: dict[str, kit.Argument] = {} if table is None else {"table": kit.Packed(table.key)}
     call = kit.Call(
         function,
@@ -175,6 +176,20 @@ def _sized_extents(touched: kit.Touched) -> kit.Extents:
         {0: kit.whole(size, target.element_bytes)},
         {table.key: _TABLE_BYTES[call.function]} if isinstance(table, kit.Packed) else {},
     )
+
+
+def requantizing(op: kit.AnyOperator, scaling: tuple[int, int], low: int, high: int) -> kit.Kernel:
+    """The kernel that scales elements of one type to another, within bounds."""
+    params = {
+        "input_offset": -op.x.q.zero_point,
+        "multiplier": scaling[0],
+        "shift": scaling[1],
+        "output_offset": op.y.q.zero_point,
+        "min": low,
+        "max": high,
+    }
+    function = f"thimble_requantize_{kit.SUFFIXES[op.x.dtype]}_{kit.SUFFIXES[op.y.dtype]}"
+    return sized_kernel(op, function, {"params": kit.Struct("thimble_requantize_params", params)})
 
 
 def expressed(

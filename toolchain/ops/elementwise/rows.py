@@ -18,7 +18,7 @@ from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.libm import expf, logf
 from toolchain.ops.arithmetic.tanhf import expm1f, tanhf
-from toolchain.ops.elementwise.common import Int64, Line, sample_unary
+from toolchain.ops.elementwise.common import Int64, Line
 
 Numbers = Callable[..., Any]
 """Array operands, and then the parameters: an array of results."""
@@ -69,36 +69,26 @@ def elementary(formula: Numbers) -> Formula:
 
 
 @dataclass(frozen=True)
-class Int8:
-    """How TFLite computes a function of int8.
+class Stored:
+    """How TFLite computes a function of int8 or int16.
 
     apply         stored values to stored values.
-    line          the straight line that it may equal.
+    kernel        of the operator, whose tensors have been checked; by default the line or, of int8,
+                  a table.
+    line          the straight line that a function of int8 may equal.
     output_scale  the only scale of its results that TFLite takes, if there is only one.
+    sample        by default `sample_unary`; of int16 int8's with int16 tensors.
     version       of the operator in files that tests write.
+    limits        what is said after the type.
     """
 
     apply: Callable[[kit.Operator[Any], Int64], Int64]
+    kernel: Callable[[kit.Operator[Any]], kit.Kernel] | None = None
     line: Callable[[kit.Operator[Any]], Line | None] = lambda op: None
     output_scale: float | None = None
-    sample: Callable[[np.random.Generator, kit.Op], kit.Graph] = sample_unary
-    version: int = 2
-    limits: str = "int8"
-
-
-@dataclass(frozen=True)
-class Int16:
-    """How TFLite computes a function of int16. `apply` and `version` as for int8.
-
-    kernel  of the operator, whose tensors have been checked.
-    sample  by default int8's with int16 tensors.
-    """
-
-    apply: Callable[[kit.Operator[Any], Int64], Int64]
-    kernel: Callable[[kit.Operator[Any]], kit.Kernel]
     sample: Callable[[np.random.Generator, kit.Op], kit.Graph] | None = None
     version: int = 2
-    limits: str = "int16"
+    limits: str = ""
 
 
 @dataclass(frozen=True)
@@ -223,8 +213,8 @@ class Unary:
     kind: str = ""
     attributes: kit.Attributes = field(default_factory=kit.Attributes)
     options: Options = Options()
-    int8: Int8 | None = None
-    int16: Int16 | None = None
+    int8: Stored | None = None
+    int16: Stored | None = None
     integers: Integers | None = None
     where: tuple[str, str] | None = None
     parameters: tuple[Parameter, ...] = ()

@@ -98,7 +98,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         for name, dtype in (("x", source), ("y", target))
     ]
     op = kit.Op("cast", "cast", ("x",), ("y",), Cast(target))
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    return kit.sample_graph(op, *tensors)
 
 
 SPEC = kit.Form(

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.axes import elementwise_axes
-from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
+from toolchain.ops.elementwise.common import check_per_tensor, sample_quantisation, sample_shape
 from toolchain.ops.elementwise.kernels import sized_kernel
 
-_SUFFIXES = {kit.DType.INT8: "s8", kit.DType.UINT8: "u8", kit.DType.INT16: "s16"}
+_TYPES = (kit.DType.INT8, kit.DType.UINT8, kit.DType.INT16)
 
 
 def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
@@ -40,30 +39,21 @@ def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Ar
 
 def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     x = op.x
-    if x.dtype not in _SUFFIXES or x.quantisation is None or x.quantisation.per_channel:
+    if x.dtype not in _TYPES or x.quantisation is None or x.quantisation.per_channel:
         raise kit.UnsupportedError(
             f"dequantize {op.name!r}: tensor {x} is not int8, uint8 or int16 with one scale"
         )
-    function = f"thimble_dequantize_{_SUFFIXES[x.dtype]}_f32"
+    function = f"thimble_dequantize_{kit.SUFFIXES[x.dtype]}_f32"
     arguments = {"scale": np.float32(x.q.scale).item(), "zero_point": x.q.zero_point}
-    return sized_kernel(op, function, arguments, lead_bytes=_lead_bytes(x))
-
-
-def _lead_bytes(x: kit.Tensor) -> int:
-    """Element i, of s bytes, is read at s i and written at bytes 4i..4i+3, ascending.
-
-    So the input starts (4 - s) (n - 1) bytes or more above the output.
-    """
-    return (4 - x.dtype.size_bytes) * (x.elements - 1)
+    return sized_kernel(op, function, arguments)
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
     x = node.inputs[0]
-    if x is None or x.dtype not in _SUFFIXES:
+    if x is None or x.dtype not in _TYPES:
         kind = "nothing" if x is None else x.dtype.value
         raise node.unsupported(f"conversion of {kind} to float", "quantise the model to int8")
-    if x.quantisation is None or x.quantisation.per_channel:
-        raise node.unsupported(f"tensor {x.name!r} has not one scale and zero point")
+    check_per_tensor(node, x)
     return kit.ReadOp(kit.Attributes(), (0,))
 
 
@@ -72,13 +62,11 @@ def _write(op: kit.AnyOperator) -> kit.WrittenOp:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    dtype = tuple(_SUFFIXES)[int(rng.integers(3))]
+    dtype = _TYPES[int(rng.integers(3))]
     shape = sample_shape(rng)
     x = kit.Tensor("x", shape, dtype, sample_quantisation(rng, dtype))
     op = kit.Op("dequantize", "dequantize", ("x",), ("y",))
-    return kit.Graph.build(
-        "sample", [x, kit.Tensor("y", shape, kit.DType.FLOAT32)], [op], ["x"], ["y"]
-    )
+    return kit.sample_graph(op, x, kit.Tensor("y", shape, kit.DType.FLOAT32))
 
 
 SPEC = kit.Form(
@@ -88,8 +76,8 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=elementwise_axes,
-    types=frozenset({kit.DType.FLOAT32, *_SUFFIXES}),
+    axes=kit.elementwise_axes,
+    types=frozenset({kit.DType.FLOAT32, *_TYPES}),
     tflite=kit.TfliteBinding(("DEQUANTIZE",), _read, _write),
     limits="int8, uint8 or int16 to float32, per tensor; constants per channel or of float16, too",
 )

@@ -12,7 +12,7 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import quantize_multiplier, rounding_divide_by_pot
 from toolchain.ops.elementwise.common import Int64, ratio_float32
-from toolchain.ops.elementwise.rows import Int8
+from toolchain.ops.elementwise.rows import Stored
 
 _INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
 
@@ -92,4 +92,4 @@ def _apply(op: kit.AnyOperator, stored: Int64) -> Int64:
     return clamped
 
 
-INT8 = Int8(_apply, version=1)
+INT8 = Stored(_apply, version=1)

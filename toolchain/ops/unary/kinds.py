@@ -6,31 +6,33 @@ A function that TFLite quantises is a kind, or shares one with its relatives. Al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     check_node,
     infer_unary,
     reference_unary,
     require_types,
     sample_shape,
+    sample_unary,
 )
 from toolchain.ops.elementwise.functions import UNARY
 from toolchain.ops.elementwise.kernels import expressed, sized_kernel, unary_kernel
 from toolchain.ops.elementwise.rows import (
     OfFunction,
+    Options,
+    Stored,
     Unary,
     function_of,
     numbers_of,
 )
 from toolchain.ops.readers.float32 import check_float_node, float32_elementwise_sample
-from toolchain.ops.readers.int16 import int16_sample
+from toolchain.ops.readers.int16 import as_int16
 
 R = TypeVar("R")
 Rows = Sequence[Unary]
@@ -78,45 +80,60 @@ def _known(rule: R | None) -> R:
     return rule
 
 
-def _builtins(rows: Rows) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(row.tflite for row in rows if row.tflite))
-
-
-def _int8_form(kind: str, rows: Rows) -> kit.Form[Any]:
-    """A table of 256 results, or a straight line."""
-    options = rows[0].options
-
-    def reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-        rule = _known(_row(op).int8)
-        return reference_unary(op, inputs, lambda stored: rule.apply(op, stored))
-
-    def select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-        require_types(op, kit.DType.INT8)
-        rule, scale = _known(_row(op).int8), op.y.q.scale
-        if rule.output_scale is not None and scale != rule.output_scale:
-            raise op.refused(
-                f"the output scale is {scale:g}, TFLite's kernels need "
-                f"{rule.output_scale:g}; convert with TFLite's int8 quantiser"
-            )
-        return unary_kernel(op, lambda stored: rule.apply(op, stored), rule.line(op))
+def _binding(
+    rows: Rows,
+    options: Options,
+    check: Callable[[kit.TfliteNode], None],
+    version: Callable[[Unary], int],
+) -> kit.TfliteBinding:
+    """How the functions are read from TFLite, by nodes that pass `check`, and written."""
 
     def read(node: kit.TfliteNode) -> kit.ReadOp:
-        check_node(node, kit.DType.INT8)
+        check(node)
         return kit.ReadOp(options.read(node), (0,))
 
     def write(op: kit.AnyOperator) -> kit.WrittenOp:
-        written = options.written(op.attributes)
-        return kit.WrittenOp(
-            _row(op).tflite, options.options_type, written, version=_known(_row(op).int8).version
-        )
+        row, written = _row(op), options.written(op.attributes)
+        return kit.WrittenOp(row.tflite, options.options_type, written, version=version(row))
+
+    builtins = dict.fromkeys(row.tflite for row in rows if row.tflite)
+    return kit.TfliteBinding(tuple(builtins), read, write)
+
+
+def _quantised_form(kind: str, rows: Rows, dtype: kit.DType) -> kit.Form[Any]:
+    """int8 is a table of 256 results, or a straight line; int16 has kernels of its own."""
+    options, wide = rows[0].options, dtype is kit.DType.INT16
+
+    def rule_of(row: Unary) -> Stored:
+        return _known(row.int16 if wide else row.int8)
+
+    def reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+        rule = rule_of(_row(op))
+        return reference_unary(op, inputs, lambda stored: rule.apply(op, stored))
+
+    def select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
+        require_types(op, dtype)
+        rule, scale = rule_of(_row(op)), op.y.q.scale
+        if rule.output_scale not in (None, scale):
+            raise op.refused(
+                f"the output scale is {scale:g}, TFLite's kernels need{_output_scale(rule)}; "
+                f"convert with TFLite's {'16x8' if wide else 'int8'} quantiser"
+            )
+        if rule.kernel is not None:
+            return rule.kernel(op)
+        return unary_kernel(op, lambda stored: rule.apply(op, stored), rule.line(op))
 
     def sample(rng: np.random.Generator) -> kit.Graph:
         attributes = options.sample(rng, rows)
-        rule = _known(UNARY[function_of(kind, attributes)].int8)
-        return rule.sample(rng, kit.Op(kind, kind, ("x",), ("y",), attributes))
+        op = kit.Op(kind, kind, ("x",), ("y",), attributes)
+        row = UNARY[function_of(kind, attributes)]
+        own = rule_of(row).sample
+        if own is not None or not wide:
+            return (own or sample_unary)(rng, op)
+        return as_int16((_known(row.int8).sample or sample_unary)(rng, op))
 
-    rule = _known(rows[0].int8)
-    scale = "" if rule.output_scale is None else f", output scale 1/{1 / rule.output_scale:.0f}"
+    rule = rule_of(rows[0])
+    scale = f", output scale{_output_scale(rule)}" if rule.output_scale else ""
     return kit.Form(
         kind=kind,
         attributes=type(rows[0].attributes),
@@ -124,44 +141,20 @@ def _int8_form(kind: str, rows: Rows) -> kit.Form[Any]:
         reference=reference,
         select=select,
         sample=sample,
-        axes=elementwise_axes,
-        tflite=kit.TfliteBinding(_builtins(rows), read, write),
-        dtype=kit.DType.INT8,
-        limits=rule.limits + scale,
+        axes=kit.elementwise_axes,
+        tflite=_binding(
+            rows,
+            options,
+            lambda node: check_node(node, dtype),
+            lambda row: rule_of(row).version,
+        ),
+        dtype=dtype,
+        limits=f"{dtype.value}{rule.limits}{scale}",
     )
 
 
-def _int16_form(kind: str, rows: Rows) -> kit.Form[Any]:
-    base, options, rule = _int8_form(kind, rows), rows[0].options, _known(rows[0].int16)
-    own, binding = rule.sample, _known(base.tflite)
-
-    def reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-        rule = _known(_row(op).int16)
-        return reference_unary(op, inputs, lambda stored: rule.apply(op, stored))
-
-    def select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-        require_types(op, kit.DType.INT16)
-        return _known(_row(op).int16).kernel(op)
-
-    def read(node: kit.TfliteNode) -> kit.ReadOp:
-        check_node(node, kit.DType.INT16)
-        return kit.ReadOp(options.read(node), (0,))
-
-    def write(op: kit.AnyOperator) -> kit.WrittenOp:
-        return replace(binding.write(op), version=_known(_row(op).int16).version)
-
-    def sample(rng: np.random.Generator) -> kit.Graph:
-        return _known(own)(rng, kit.Op(kind, kind, ("x",), ("y",)))
-
-    return replace(
-        base,
-        reference=reference,
-        select=select,
-        sample=int16_sample(base.sample) if own is None else sample,
-        tflite=kit.TfliteBinding(binding.builtins, read, write),
-        dtype=kit.DType.INT16,
-        limits=rule.limits,
-    )
+def _output_scale(rule: Stored) -> str:
+    return f" 1/{1 / _known(rule.output_scale):.0f}"
 
 
 def float_values(row: Unary, x: kit.Array, numbers: Mapping[str, float]) -> kit.Array:
@@ -185,23 +178,14 @@ def _float_select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
 
 
 def _float_form(kind: str, rows: Rows) -> kit.Form[Any]:
-    """The float32 form of a kind that TFLite quantises, too."""
-    base, options = _int8_form(kind, rows), rows[0].options
-    binding = _known(base.tflite)
-
-    def read(node: kit.TfliteNode) -> kit.ReadOp:
-        check_float_node(node)
-        return kit.ReadOp(options.read(node), (0,))
-
-    def write(op: kit.AnyOperator) -> kit.WrittenOp:
-        return replace(binding.write(op), version=1)
-
+    """A kind that TFLite quantises, too."""
+    base = _quantised_form(kind, rows, kit.DType.INT8)
     return replace(
         base,
         reference=_float_reference,
         select=_float_select,
         sample=float32_elementwise_sample(base.sample),
-        tflite=kit.TfliteBinding(binding.builtins, read, write),
+        tflite=_binding(rows, rows[0].options, check_float_node, lambda row: 1),
         dtype=kit.DType.FLOAT32,
         limits="float32",
     )
@@ -210,27 +194,21 @@ def _float_form(kind: str, rows: Rows) -> kit.Form[Any]:
 def _plain_form(
     kind: str, attributes: type[_Function], dtype: kit.DType, rows: Rows
 ) -> kit.Form[Any]:
-    """The form for functions that TFLite does not quantise."""
+    """Functions that TFLite does not quantise."""
     of_float = dtype is kit.DType.FLOAT32
     read_from = {row.tflite: row for row in rows if row.tflite}
+    options = Options(lambda node: attributes(read_from[node.builtin].name))
 
-    def read(node: kit.TfliteNode) -> kit.ReadOp:
+    def check(node: kit.TfliteNode) -> None:
         if of_float:
             check_float_node(node)
-        return kit.ReadOp(attributes(read_from[node.builtin].name), (0,))
-
-    def write(op: kit.AnyOperator) -> kit.WrittenOp:
-        return kit.WrittenOp(
-            _row(op).tflite, version=1 if of_float else _known(_row(op).integers).version
-        )
 
     def sample(rng: np.random.Generator) -> kit.Graph:
         """A function that TFLite has."""
         shape, known = sample_shape(rng), tuple(read_from.values())
         row = known[int(rng.integers(len(known)))]
         op = kit.Op(kind, "function", ("x",), ("y",), attributes(row.name))
-        tensors = [kit.Tensor(name, shape, dtype) for name in ("x", "y")]
-        return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+        return kit.sample_graph(op, *(kit.Tensor(name, shape, dtype) for name in "xy"))
 
     return kit.Form(
         kind=kind,
@@ -239,8 +217,13 @@ def _plain_form(
         reference=_float_reference if of_float else _integer_reference,
         select=_float_select if of_float else _integer_select,
         sample=sample,
-        axes=elementwise_axes,
-        tflite=kit.TfliteBinding(tuple(read_from), read, write),
+        axes=kit.elementwise_axes,
+        tflite=_binding(
+            rows,
+            options,
+            check,
+            lambda row: 1 if of_float else _known(row.integers).version,
+        ),
         dtype=dtype,
         quantised=kit.SCALED if of_float else kit.STORED,
         limits="float32" if of_float else f"{dtype.value} without scales",
@@ -264,21 +247,21 @@ def _specs() -> Iterator[kit.OpSpec]:
             by_kind.setdefault(row.kind or row.name, []).append(row)
     for kind, rows in by_kind.items():
         wide = [row for row in rows if row.int16 is not None]
-        forms = [_int16_form(kind, wide)] if wide else []
-        yield kit.OpSpec((_int8_form(kind, rows), *forms, _float_form(kind, rows)))
+        int16 = [_quantised_form(kind, wide, kit.DType.INT16)] if wide else []
+        int8 = _quantised_form(kind, rows, kit.DType.INT8)
+        yield kit.OpSpec((int8, *int16, _float_form(kind, rows)))
     plain = [row for row in UNARY.values() if row.formula.own is not None and row.int8 is None]
     yield kit.OpSpec((_plain_form("float_function", FloatFunction, kit.DType.FLOAT32, plain),))
-    types = {t for row in UNARY.values() if row.integers is not None for t in row.integers.types}
+    by_type: dict[kit.DType, list[Unary]] = {}
+    for row in UNARY.values():
+        for dtype in row.integers.types if row.integers else ():
+            by_type.setdefault(dtype, []).append(row)
     yield kit.OpSpec(
         tuple(
-            _plain_form("integer_function", IntegerFunction, dtype, _of_integers(dtype))
-            for dtype in sorted(types, key=lambda dtype: dtype.size_bytes)
+            _plain_form("integer_function", IntegerFunction, dtype, by_type[dtype])
+            for dtype in sorted(by_type, key=lambda dtype: dtype.size_bytes)
         )
     )
-
-
-def _of_integers(dtype: kit.DType) -> Rows:
-    return [row for row in UNARY.values() if row.integers and dtype in row.integers.types]
 
 
 SPECS = tuple(_specs())

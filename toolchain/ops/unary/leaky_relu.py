@@ -11,13 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import (
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-)
-from toolchain.ops.elementwise.common import Int64, ratio_float32
+from toolchain.ops.elementwise.common import Int64, ratio_float32, rescaling_factor, stored
 from toolchain.ops.elementwise.kernels import sized_kernel
-from toolchain.ops.elementwise.rows import Int8, Int16, OfFunction, Options, Unary
+from toolchain.ops.elementwise.rows import OfFunction, Options, Stored, Unary
 
 
 @dataclass(frozen=True)
@@ -32,23 +28,18 @@ class LeakyRelu(OfFunction):
 
 
 def _multipliers(op: kit.Operator[LeakyRelu]) -> tuple[tuple[int, int], tuple[int, int], int]:
-    """Multiplier and shift of the positive side, of the negative side's magnitude; alpha's sign."""
-    x, y = op.x.q.scale, op.y.q.scale
-    slope = ratio_float32(x, op.attributes.alpha, divisor=y)
-    identity = quantize_multiplier(ratio_float32(x, divisor=y))
-    return identity, quantize_multiplier(abs(slope)), -1 if slope < 0 else 1
+    """Factors of the positive side and of the negative side's magnitude, and alpha's sign."""
+    slope = ratio_float32(op.x.q.scale, op.attributes.alpha, divisor=op.y.q.scale)
+    negative = kit.quantize_multiplier(abs(slope))
+    return rescaling_factor(op.x, op.y), negative, -1 if slope < 0 else 1
 
 
-def _apply(op: kit.Operator[LeakyRelu], stored: Int64) -> Int64:
-    x, y = op.x, op.y
+def _apply(op: kit.Operator[LeakyRelu], values: Int64) -> Int64:
     identity, alpha, sign = _multipliers(op)
-    centred = stored - x.q.zero_point
-    positive = multiply_by_quantized_multiplier(centred, *identity)
-    negative = sign * multiply_by_quantized_multiplier(centred, *alpha)
-    scaled = np.where(centred >= 0, positive, negative)
-    info = np.iinfo(y.dtype.value)
-    clamped: Int64 = np.clip(scaled + y.q.zero_point, int(info.min), int(info.max))
-    return clamped
+    centred = values - op.x.q.zero_point
+    positive = kit.multiply_by_quantized_multiplier(centred, *identity)
+    negative = sign * kit.multiply_by_quantized_multiplier(centred, *alpha)
+    return stored(np.where(centred >= 0, positive, negative), op.y)
 
 
 def _kernel_s16(op: kit.Operator[LeakyRelu]) -> kit.Kernel:
@@ -76,6 +67,6 @@ def _sample(rng: np.random.Generator, rows: Sequence[Unary]) -> LeakyRelu:
     return LeakyRelu(float(np.float32(alphas[int(rng.integers(len(alphas)))])))
 
 
-INT8 = Int8(_apply, limits="int8, any alpha")
-INT16 = Int16(_apply, _kernel_s16, limits="int16, any alpha")
+INT8 = Stored(_apply, limits=", any alpha")
+INT16 = Stored(_apply, _kernel_s16, limits=", any alpha")
 OPTIONS = Options(_read, _sample, "LeakyReluOptions", _written)

@@ -14,33 +14,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import (
-    check_reach,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    round_half_away,
-)
-from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.arithmetic.fixed_point import check_reach, round_half_away
 from toolchain.ops.elementwise.common import (
     Int64,
     check_node,
+    check_per_tensor,
     reference_unary,
     require_types,
     rescaling,
     sample_quantisation,
     sample_shape,
 )
-from toolchain.ops.elementwise.kernels import sized_kernel, unary_kernel
+from toolchain.ops.elementwise.kernels import requantizing, sized_kernel, unary_kernel
 
 _BYTES = (kit.DType.INT8, kit.DType.UINT8)
 _WIDE = (kit.DType.INT16, kit.DType.INT32)
 _INTEGERS = (*_BYTES, *_WIDE)
-_SUFFIXES = {
-    kit.DType.INT8: "s8",
-    kit.DType.UINT8: "u8",
-    kit.DType.INT16: "s16",
-    kit.DType.INT32: "s32",
-}
 
 
 @dataclass(frozen=True)
@@ -59,7 +48,7 @@ def _infer(op: kit.Operator[Quantize]) -> tuple[kit.TensorType, ...]:
 
 
 def _requantisation(op: kit.AnyOperator) -> tuple[int, int]:
-    return quantize_multiplier(op.x.q.scale / op.y.q.scale)
+    return kit.quantize_multiplier(op.x.q.scale / op.y.q.scale)
 
 
 def _wrapped(sums: Int64) -> Int64:
@@ -72,7 +61,7 @@ def _requantize(op: kit.Operator[Quantize], stored: Int64) -> Int64:
     if op.attributes.in_float:
         return _rescaled_in_float(stored, x.q, y.q)
     centred = _wrapped(stored - x.q.zero_point)
-    scaled = multiply_by_quantized_multiplier(centred, *_requantisation(op))
+    scaled = kit.multiply_by_quantized_multiplier(centred, *_requantisation(op))
     info = np.iinfo(y.dtype.value)
     clamped: Int64 = np.clip(_wrapped(scaled + y.q.zero_point), int(info.min), int(info.max))
     return clamped
@@ -108,13 +97,16 @@ def _select(op: kit.Operator[Quantize], core: kit.Core) -> kit.Kernel:
     if x.dtype is not kit.DType.FLOAT32:
         require_types(op, *_INTEGERS)
         if _wide(x, y):
-            return _other_widths_kernel(op)
+            if _has_no_kernel(x, y):
+                raise op.refused(f"{x} to {y}; convert with int8 or int16")
+            info = np.iinfo(y.dtype.value)
+            return requantizing(op, _requantisation(op), int(info.min), int(info.max))
         return unary_kernel(op, lambda v: _requantize(op, v), rescaling(x, y))
     check_reach(1 / y.q.scale, 1)  # even 1.0 would overrun, which TFLite leaves undefined
-    function = f"thimble_quantize_f32_{_SUFFIXES[y.dtype]}"
+    function = f"thimble_quantize_f32_{kit.SUFFIXES[y.dtype]}"
     if op.attributes.halves_to_even:
         if y.dtype is not kit.DType.INT8:
-            raise kit.UnsupportedError(f"quantize {op.name!r}: halves go to even for int8 only")
+            raise op.refused("halves go to even for int8 only")
         function += "_even"
     arguments = {"scale": np.float32(y.q.scale).item(), "zero_point": y.q.zero_point}
     return sized_kernel(op, function, arguments)
@@ -128,31 +120,6 @@ def _has_no_kernel(x: kit.Tensor, y: kit.Tensor) -> bool:
     """Neither LiteRT nor TFLM has a kernel for such a pair of types."""
     pair = x.dtype, y.dtype
     return kit.DType.UINT8 in pair and _wide(x, y) and pair != (kit.DType.UINT8, kit.DType.INT16)
-
-
-def _other_widths_kernel(op: kit.AnyOperator) -> kit.Kernel:
-    """To or from int16 or int32."""
-    x, y = op.x, op.y
-    if _has_no_kernel(x, y):
-        raise kit.UnsupportedError(f"quantize {op.name!r}: {x} to {y}; convert with int8 or int16")
-    multiplier, shift = _requantisation(op)
-    info = np.iinfo(y.dtype.value)
-    function = f"thimble_requantize_{_SUFFIXES[x.dtype]}_{_SUFFIXES[y.dtype]}"
-    params = {
-        "input_offset": -x.q.zero_point,
-        "multiplier": multiplier,
-        "shift": shift,
-        "output_offset": y.q.zero_point,
-        "min": int(info.min),
-        "max": int(info.max),
-    }
-    arguments = {"params": kit.Struct("thimble_requantize_params", params)}
-    return sized_kernel(op, function, arguments, lead_bytes=_lead_bytes(x, y))
-
-
-def _lead_bytes(x: kit.Tensor, y: kit.Tensor) -> int:
-    """Ascending: where elements grow to twice their size, all but the last must lie ahead."""
-    return max(y.dtype.size_bytes - x.dtype.size_bytes, 0) * (x.elements - 1)
 
 
 def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
@@ -172,8 +139,8 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
             )
     elif y.dtype not in (*_BYTES, kit.DType.INT16):
         raise node.unsupported(f"float32 to {y.dtype.value}", "quantise the model to int8")
-    elif y.quantisation is None or y.quantisation.per_channel:
-        raise node.unsupported(f"tensor {y.name!r} has not one scale and zero point")
+    else:
+        check_per_tensor(node, y)
     in_float = node.has_options and getattr(node.options, "inFloat", False)
     return kit.ReadOp(Quantize(y.dtype, in_float=in_float), (0,))
 
@@ -209,7 +176,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         q_out = sample_quantisation(rng, target, q_in.scale * factor)
     x, y = kit.Tensor("x", shape, source, q_in), kit.Tensor("y", shape, target, q_out)
     op = kit.Op("quantize", "quantize", ("x",), ("y",), Quantize(target))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample_graph(op, x, y)
 
 
 SPEC = kit.Form(
@@ -220,7 +187,7 @@ SPEC = kit.Form(
     select=_select,
     sample=_sample,
     aliases=_aliases,
-    axes=elementwise_axes,
+    axes=kit.elementwise_axes,
     types=frozenset({kit.DType.FLOAT32, *_INTEGERS}),
     quantised=kit.Quantised(wide_zero=None),
     tflite=kit.TfliteBinding(("QUANTIZE",), _read, _write),

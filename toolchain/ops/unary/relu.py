@@ -16,14 +16,16 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import BOUNDS, Activation
-from toolchain.ops.arithmetic.fixed_point import (
-    check_reach,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
+from toolchain.ops.arithmetic.fixed_point import check_reach
+from toolchain.ops.elementwise.common import (
+    Int64,
+    Line,
+    ratio_float32,
+    rescaling,
+    rescaling_factor,
 )
-from toolchain.ops.elementwise.common import Int64, Line, ratio_float32, rescaling
-from toolchain.ops.elementwise.kernels import sized_kernel
-from toolchain.ops.elementwise.rows import Int8, Int16, OfFunction, Options, Unary
+from toolchain.ops.elementwise.kernels import requantizing
+from toolchain.ops.elementwise.rows import OfFunction, Options, Stored, Unary
 
 
 class Bounds(Enum):
@@ -69,17 +71,12 @@ def _clamp(op: kit.Operator[Relu]) -> tuple[int, int]:
     )
 
 
-def _requantisation(op: kit.AnyOperator) -> tuple[int, int]:
-    x, y = op.x, op.y
-    return quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale))
-
-
 def _apply(op: kit.Operator[Relu], stored: Int64) -> Int64:
-    x, y = op.x, op.y
-    scaled = multiply_by_quantized_multiplier(stored - x.q.zero_point, *_requantisation(op))
+    centred, scaling = stored - op.x.q.zero_point, rescaling_factor(op.x, op.y)
+    scaled = kit.multiply_by_quantized_multiplier(centred, *scaling)
     low, high = _clamp(op)
     # TFLite takes the maximum first: where the bounds cross, the upper one wins.
-    clamped: Int64 = np.minimum(np.maximum(scaled + y.q.zero_point, low), high)
+    clamped: Int64 = np.minimum(np.maximum(scaled + op.y.q.zero_point, low), high)
     return clamped
 
 
@@ -89,23 +86,13 @@ def _line(op: kit.Operator[Relu]) -> Line | None:
 
 
 def _kernel_s16(op: kit.Operator[Relu]) -> kit.Kernel:
-    multiplier, shift = _requantisation(op)
     low, high = _clamp(op)
     if low > high:
         raise op.refused(
             f"the output scale {op.y.q.scale:g} is too fine; "
             "requantise the model with a representative data set"
         )
-    params = {
-        "input_offset": 0,
-        "multiplier": multiplier,
-        "shift": shift,
-        "output_offset": 0,
-        "min": low,
-        "max": high,
-    }
-    arguments = {"params": kit.Struct("thimble_requantize_params", params)}
-    return sized_kernel(op, "thimble_requantize_s16_s16", arguments)
+    return requantizing(op, rescaling_factor(op.x, op.y), low, high)
 
 
 def _read(node: kit.TfliteNode) -> Relu:
@@ -117,8 +104,8 @@ def _sample(rng: np.random.Generator, rows: Sequence[Unary]) -> Relu:
 
 
 OPTIONS = Options(_read, _sample)
-_LIMITS = "int8; ReLU, ReLU6, [-1, 1] and [0, 1]; any requantisation"
-INT8 = Int8(_apply, _line, limits=_LIMITS)
+_LIMITS = "; ReLU, ReLU6, [-1, 1] and [0, 1]; any requantisation"
+INT8 = Stored(_apply, line=_line, limits=_LIMITS)
 UNVERSIONED = replace(INT8, version=1)
 """LiteRT registers int8 kernels of [-1, 1] and [0, 1] as version 1, of the others as version 2."""
-INT16 = Int16(_apply, _kernel_s16, limits="int16; ReLU and ReLU6; any requantisation")
+INT16 = Stored(_apply, _kernel_s16, limits="; ReLU and ReLU6; any requantisation")

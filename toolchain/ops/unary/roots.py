@@ -21,7 +21,7 @@ from toolchain.ops.arithmetic.fixed_point import (
 )
 from toolchain.ops.elementwise.common import Int64, sample_unary
 from toolchain.ops.elementwise.kernels import sized_kernel
-from toolchain.ops.elementwise.rows import Int8, Int16
+from toolchain.ops.elementwise.rows import Stored
 
 _EXTRA_BITS = 20
 
@@ -85,11 +85,10 @@ def _rsqrt(op: kit.AnyOperator, stored: Int64) -> Int64:
 def _sample(rng: np.random.Generator, op: kit.Op) -> kit.Graph:
     """Nothing negative: LiteRT stops there."""
     graph = sample_unary(rng, op)
-    tensors = dict(graph.tensors)
-    lowest = kit.Quantisation((tensors["x"].q.scale,), (-128,))
-    tensors["x"] = replace(tensors["x"], quantisation=lowest)
-    return replace(graph, tensors=tensors)
+    x = graph.tensors["x"]
+    lowest = replace(x, quantisation=kit.Quantisation((x.q.scale,), (-128,)))
+    return replace(graph, tensors={**graph.tensors, "x": lowest})
 
 
-SQRT, RSQRT = Int8(_sqrt, sample=_sample), Int8(_rsqrt, sample=_sample)
-SQRT_S16 = Int16(_sqrt_s16, _sqrt_kernel_s16)
+SQRT, RSQRT = Stored(_sqrt, sample=_sample), Stored(_rsqrt, sample=_sample)
+SQRT_S16 = Stored(_sqrt_s16, _sqrt_kernel_s16)

@@ -17,7 +17,7 @@ from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import ScaleError, wrap_int32
 from toolchain.ops.elementwise.common import Int64, sample_shape
 from toolchain.ops.elementwise.kernels import sized_kernel
-from toolchain.ops.elementwise.rows import Int16
+from toolchain.ops.elementwise.rows import Stored
 from toolchain.ops.readers.int16 import power_of_two
 
 OUTPUT_SCALE = 1 / 32768
@@ -69,7 +69,7 @@ class _Function:
         return int(multiplier), shift
 
 
-def sigmoid(bits: int, largest: int, power_of_two_shifts: tuple[int, ...], is_tanh: bool) -> Int16:
+def sigmoid(bits: int, largest: int, power_of_two_shifts: tuple[int, ...], is_tanh: bool) -> Stored:
     """`logistic` or `tanh` of int16."""
     function = _Function(bits, largest, power_of_two_shifts)
 
@@ -88,13 +88,7 @@ def sigmoid(bits: int, largest: int, power_of_two_shifts: tuple[int, ...], is_ta
         return np.where(data >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1) >> 10
 
     def kernel(op: kit.AnyOperator) -> kit.Kernel:
-        x, y = op.x, op.y
-        if y.q.scale != OUTPUT_SCALE:
-            raise op.refused(
-                f"the output scale is {y.q.scale:g}, TFLite's kernels need "
-                "1/32768; convert with TFLite's 16x8 quantiser"
-            )
-        multiplier, shift = function.scaling(x.q.scale)
+        multiplier, shift = function.scaling(op.x.q.scale)
         above = kit.Constant(
             "table",
             lambda: (table() - 32768).astype(np.int16),
@@ -103,7 +97,7 @@ def sigmoid(bits: int, largest: int, power_of_two_shifts: tuple[int, ...], is_ta
         arguments = {"multiplier": multiplier, "shift": shift}
         return sized_kernel(op, f"thimble_{op.kind}_table_s16", arguments, above)
 
-    return Int16(apply, kernel, _sample, 3, "int16, output scale 1/32768")
+    return Stored(apply, kernel, output_scale=OUTPUT_SCALE, sample=_sample, version=3)
 
 
 def _sample(rng: np.random.Generator, op: kit.Op) -> kit.Graph:
@@ -114,4 +108,4 @@ def _sample(rng: np.random.Generator, op: kit.Op) -> kit.Graph:
     q = kit.Quantisation((float(np.float32(2.0**exponent)),), (0,))
     x = kit.Tensor("x", shape, kit.DType.INT16, q)
     y = kit.Tensor("y", shape, kit.DType.INT16, kit.Quantisation((OUTPUT_SCALE,), (0,)))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample_graph(op, x, y)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from toolchain.ops import kit
 from toolchain.ops.elementwise.common import Int64, sample_unary
 from toolchain.ops.elementwise.kernels import sized_kernel
-from toolchain.ops.elementwise.rows import Formula, Int8, Int16
+from toolchain.ops.elementwise.rows import Formula, Stored
 
 Float32 = NDArray[np.float32]
 _LOWEST = -1e30
@@ -35,7 +35,7 @@ def table(
     sample_output: Callable[[np.random.Generator], kit.Quantisation] | None = None,
     output_scale: float | None = None,
     version: int = 2,
-) -> Int8:
+) -> Stored:
     """A function of int8. `sample_output` gives the output's quantisation in samples, by default
     one like the input's.
     """
@@ -55,10 +55,10 @@ def table(
     def sample(rng: np.random.Generator, op: kit.Op) -> kit.Graph:
         return sample_unary(rng, op, sample_output(rng) if sample_output else None)
 
-    return Int8(apply, output_scale=output_scale, sample=sample, version=version)
+    return Stored(apply, output_scale=output_scale, sample=sample, version=version)
 
 
-def interpolated(formula: Formula, elsewhere: int | None = None) -> Int16:
+def interpolated(formula: Formula, elsewhere: int | None = None) -> Stored:
     """A function of int16. `elsewhere`: the stored result of what is not positive, of a function
     of positive numbers.
     """
@@ -104,7 +104,7 @@ def interpolated(formula: Formula, elsewhere: int | None = None) -> Int16:
         entries = kit.Constant("table", lambda: points(op), comment)
         return sized_kernel(op, "thimble_lookup_s16", table=entries)
 
-    return Int16(apply, kernel)
+    return Stored(apply, kernel)
 
 
 def _rounded(values: Float32) -> Float32:
