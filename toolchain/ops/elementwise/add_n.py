@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import infer_unary, sample_quantisation, sample_shape
 from toolchain.ops.reduction.fine_sums import parameters, settled
 
-_SUFFIXES = MappingProxyType({kit.DType.FLOAT32: "f32", kit.DType.INT32: "s32"})
 _FEWEST = 2
 
 
@@ -45,7 +42,7 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
             "output": kit.Output(0),
             "size": x.elements,
         }
-        return kit.Call(f"thimble_add_values_{_SUFFIXES[x.dtype]}", arguments)
+        return kit.Call(f"thimble_add_values_{kit.SUFFIXES[x.dtype]}", arguments)
 
     calls = tuple(added(number) for number in range(1, len(op.inputs)))
     overlaps = (kit.SafeOverlap(0), *((kit.SafeOverlap(1),) if len(calls) == 1 else ()))
@@ -65,40 +62,30 @@ def _write(op: kit.AnyOperator) -> kit.WrittenOp:
     return kit.WrittenOp("ADD_N", "AddNOptions")
 
 
-def _sample(rng: np.random.Generator) -> kit.Graph:
-    x = kit.Tensor("x0", sample_shape(rng), kit.DType.FLOAT32)
-    tensors = [replace(x, name=f"x{index}") for index in range(int(rng.integers(2, 5)))]
-    names = tuple(tensor.name for tensor in tensors)
-    op = kit.Op("add_n", "add_n", names, ("y",))
-    return kit.Graph.build("sample", [*tensors, replace(x, name="y")], [op], names, ["y"])
-
-
-def _plain(dtype: kit.DType) -> Callable[[np.random.Generator], kit.Graph]:
+def _sampler(dtype: kit.DType) -> Callable[[np.random.Generator], kit.Graph]:
     def sample(rng: np.random.Generator) -> kit.Graph:
-        graph = _sample(rng)
-        tensors = [replace(tensor, dtype=dtype) for tensor in graph.tensors.values()]
-        return kit.Graph.build("sample", tensors, graph.ops, graph.inputs, graph.outputs)
+        x = kit.Tensor("x0", sample_shape(rng), dtype)
+        tensors = [replace(x, name=f"x{index}") for index in range(int(rng.integers(2, 5)))]
+        op = kit.Op("add_n", "add_n", tuple(tensor.name for tensor in tensors), ("y",))
+        return kit.sample_graph(op, *tensors, replace(x, name="y"))
 
     return sample
 
 
-_PLAIN = kit.Form(
-    kind="add_n",
-    attributes=kit.Attributes,
-    infer=_infer,
-    reference=_reference,
-    select=_select,
-    sample=_sample,
-    axes=elementwise_axes,
-    tflite=kit.TfliteBinding(("ADD_N",), _read, _write),
-    quantised=kit.STORED,
-    limits="operands of one shape",
-)
-
-
 def _plain_form(dtype: kit.DType) -> kit.Form[Any]:
-    limits = f"{dtype.value}, operands of one shape"
-    return replace(_PLAIN, dtype=dtype, sample=_plain(dtype), limits=limits)
+    return kit.Form(
+        kind="add_n",
+        attributes=kit.Attributes,
+        infer=_infer,
+        reference=_reference,
+        select=_select,
+        sample=_sampler(dtype),
+        axes=kit.elementwise_axes,
+        tflite=kit.TfliteBinding(("ADD_N",), _read, _write),
+        dtype=dtype,
+        quantised=kit.STORED,
+        limits=f"{dtype.value}, operands of one shape",
+    )
 
 
 def _reference_s8(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
@@ -138,19 +125,18 @@ def _extents_s8(touched: kit.Touched) -> kit.Extents:
 
 
 def _sample_s8(rng: np.random.Generator) -> kit.Graph:
-    graph = _sample(rng)
+    graph = _sampler(kit.DType.INT8)(rng)
     q = sample_quantisation(rng)
     scale = float(np.float32(q.scale * 2.0 ** rng.uniform(-1, 3)))
     output = sample_quantisation(rng, scale=scale)
-    tensors = [
-        replace(tensor, dtype=kit.DType.INT8, quantisation=output if tensor.name == "y" else q)
-        for tensor in graph.tensors.values()
-    ]
-    return kit.Graph.build("sample", tensors, graph.ops, graph.inputs, graph.outputs)
+    return kit.with_tensors(
+        graph, lambda tensor: replace(tensor, quantisation=output if tensor.name == "y" else q)
+    )
 
 
+_PLAIN = tuple(_plain_form(dtype) for dtype in (kit.DType.FLOAT32, kit.DType.INT32))
 _INT8 = replace(
-    _PLAIN,
+    _PLAIN[0],
     infer=_infer_s8,
     reference=_reference_s8,
     select=_select_s8,
@@ -159,4 +145,4 @@ _INT8 = replace(
     quantised=kit.Quantised(),
     limits="int8 as tflite-micro has it, operands of one shape and scale",
 )
-SPEC = kit.OpSpec((*(_plain_form(dtype) for dtype in _SUFFIXES), _INT8))
+SPEC = kit.OpSpec((*_PLAIN, _INT8))

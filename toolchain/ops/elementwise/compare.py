@@ -15,11 +15,6 @@ from typing import Any
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.fixed_point import (
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-)
-from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
     infer_broadcast,
@@ -27,6 +22,7 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel
+from toolchain.ops.elementwise.quantised import scaled_operands
 from toolchain.ops.readers.onnx_elementwise import output_axes
 
 _LEFT_SHIFT = 8
@@ -44,14 +40,7 @@ class Relation(Enum):
 
 
 RELATIONS = MappingProxyType(
-    {
-        Relation.LESS: np.less,
-        Relation.EQUAL: np.equal,
-        Relation.LESS_EQUAL: np.less_equal,
-        Relation.GREATER: np.greater,
-        Relation.NOT_EQUAL: np.not_equal,
-        Relation.GREATER_EQUAL: np.greater_equal,
-    }
+    {relation: getattr(np, relation.name.lower()) for relation in Relation}
 )
 _ONNX = MappingProxyType(
     {
@@ -71,10 +60,6 @@ class Compare(kit.Attributes):
     relation: Relation
 
 
-def _relation(op: kit.Operator[Compare]) -> Relation:
-    return op.attributes.relation
-
-
 def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
     (output,) = infer_broadcast(op)
     return (kit.TensorType(output.shape, kit.DType.BOOL),)
@@ -82,7 +67,7 @@ def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
 
 def _scaled(tensor: kit.Tensor, stored: Int64) -> Int64:
     raised = (stored - tensor.q.zero_point) << _LEFT_SHIFT
-    return multiply_by_quantized_multiplier(raised, *quantize_multiplier(tensor.q.scale))
+    return kit.multiply_by_quantized_multiplier(raised, *kit.quantize_multiplier(tensor.q.scale))
 
 
 def _reference(op: kit.Operator[Compare], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
@@ -90,25 +75,21 @@ def _reference(op: kit.Operator[Compare], inputs: Sequence[kit.Array]) -> tuple[
         _scaled(op.input(index), values.astype(np.int64)) for index, values in enumerate(inputs)
     )
     bit = np.array(1) << (1 + np.sign(one - two))
-    return ((bit & _relation(op).value) != 0,)
+    return ((bit & op.attributes.relation.value) != 0,)
 
 
 def _select(op: kit.Operator[Compare], core: kit.Core) -> kit.Kernel:
-    one, two = op.x, op.input(1)
-    params: dict[str, int] = {"relation": _relation(op).value}
-    for number, tensor in enumerate((one, two), 1):
-        multiplier, shift = quantize_multiplier(tensor.q.scale)
+    operands = (op.x, op.input(1))
+    scalings = [kit.quantize_multiplier(tensor.q.scale) for tensor in operands]
+    for tensor, (_, shift) in zip(operands, scalings, strict=True):
         if shift > 0:
-            raise kit.UnsupportedError(
-                f"compare {op.name!r}: {tensor.name!r} has the scale {tensor.q.scale:g}; from 1 on "
+            raise op.refused(
+                f"{tensor.name!r} has the scale {tensor.q.scale:g}; from 1 on "
                 "TFLite shifts right by a negative number, which C leaves undefined; requantise "
                 "the model"
             )
-        params |= {
-            f"offset_{number}": -tensor.q.zero_point,
-            f"multiplier_{number}": multiplier,
-            f"shift_{number}": shift,
-        }
+    zero_points = [tensor.q.zero_point for tensor in operands]
+    params = {"relation": op.attributes.relation.value, **scaled_operands(scalings, zero_points)}
     struct = kit.Struct("thimble_compare_params", params)
     return broadcast_kernel(op, core, "thimble_compare_s8", struct)
 
@@ -123,7 +104,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 
 def _write(op: kit.Operator[Compare]) -> kit.WrittenOp:
-    name = _relation(op).name
+    name = op.attributes.relation.name
     title = "".join(part.capitalize() for part in name.split("_"))
     return kit.WrittenOp(name, f"{title}Options", version=2)
 
@@ -158,8 +139,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     y = kit.Tensor("y", tuple(int(d) for d in np.broadcast_shapes(*shapes)), kit.DType.BOOL)
     relation = list(Relation)[int(rng.integers(6))]
     op = kit.Op("compare", "compare", ("a", "b"), ("y",), Compare(relation))
-    inputs = [t.name for t in operands if not t.is_constant]
-    return kit.Graph.build("sample", [*operands, y], [op], inputs, ["y"])
+    return kit.sample_graph(op, *operands, y)
 
 
 _INT8 = kit.Form(
@@ -169,21 +149,19 @@ _INT8 = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=elementwise_axes,
+    axes=kit.elementwise_axes,
     tflite=kit.TfliteBinding(tuple(r.name for r in Relation), _read, _write),
     onnx=kit.OnnxBinding(tuple(_ONNX), _read_onnx, plain=_read_onnx),
     types=frozenset({kit.DType.INT8, kit.DType.BOOL}),
     dtype=kit.DType.INT8,
     limits="int8 of scales below 1, any broadcast; gives bool",
 )
-_SUFFIXES = MappingProxyType(
-    {
-        kit.DType.FLOAT32: "f32",
-        kit.DType.INT16: "s16",
-        kit.DType.INT32: "s32",
-        kit.DType.INT64: "s64",
-        kit.DType.BOOL: "u8",
-    }
+_PLAIN = (
+    kit.DType.FLOAT32,
+    kit.DType.INT16,
+    kit.DType.INT32,
+    kit.DType.INT64,
+    kit.DType.BOOL,
 )
 _TESTED = MappingProxyType(
     {
@@ -199,12 +177,12 @@ _TESTED = MappingProxyType(
 def _plain_reference(
     op: kit.Operator[Compare], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Array, ...]:
-    return (np.asarray(RELATIONS[_relation(op)](inputs[0], inputs[1])),)
+    return (np.asarray(RELATIONS[op.attributes.relation](inputs[0], inputs[1])),)
 
 
 def _plain_select(op: kit.Operator[Compare], core: kit.Core) -> kit.Kernel:
-    struct = kit.Struct("thimble_relation_params", {"relation": _relation(op).value})
-    function = f"thimble_compare_{_SUFFIXES[op.x.dtype]}"
+    struct = kit.Struct("thimble_relation_params", {"relation": op.attributes.relation.value})
+    function = f"thimble_compare_{kit.SUFFIXES[op.x.dtype]}"
     return broadcast_kernel(op, core, function, struct)
 
 
@@ -232,15 +210,15 @@ def _plain_form(dtype: kit.DType) -> kit.Form[Any]:
         assert isinstance(op.attributes, Compare)
         if op.attributes.relation not in relations:
             relation = relations[int(rng.integers(len(relations)))]
-            op = replace(op, attributes=Compare(relation))
-        tensors = []
-        for tensor in graph.tensors.values():
-            data = tensor.constant
-            if data is not None:
-                data = (data % 2 if dtype is kit.DType.BOOL else data).astype(dtype.numpy)
-            own = tensor.dtype if tensor.name == "y" else dtype
-            tensors.append(replace(tensor, dtype=own, quantisation=None, constant=data))
-        return kit.Graph.build(graph.name, tensors, [op], graph.inputs, graph.outputs)
+            graph = replace(graph, ops=(replace(op, attributes=Compare(relation)),))
+        return kit.with_tensors(graph, plain)
+
+    def plain(tensor: kit.Tensor) -> kit.Tensor:
+        data = tensor.constant
+        if data is not None:
+            data = (data % 2 if dtype is kit.DType.BOOL else data).astype(dtype.numpy)
+        own = tensor.dtype if tensor.name == "y" else dtype
+        return replace(tensor, dtype=own, quantisation=None, constant=data)
 
     return replace(
         _INT8,
@@ -255,4 +233,4 @@ def _plain_form(dtype: kit.DType) -> kit.Form[Any]:
     )
 
 
-SPEC = kit.OpSpec((_INT8, *(_plain_form(dtype) for dtype in _SUFFIXES)))
+SPEC = kit.OpSpec((_INT8, *(_plain_form(dtype) for dtype in _PLAIN)))

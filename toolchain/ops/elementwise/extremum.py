@@ -45,8 +45,7 @@ def _spec(kind: str, choose: Callable[[Any, Any], Any], bound: str) -> kit.OpSpe
         """All tensors have one quantisation."""
         graph = sample_binary(rng, kit.Op(kind, kind, ("a", "b"), ("y",)), 1.0)
         q = graph.tensors["y"].q
-        tensors = [replace(tensor, quantisation=q) for tensor in graph.tensors.values()]
-        return kit.Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
+        return kit.with_tensors(graph, lambda tensor: replace(tensor, quantisation=q))
 
     rule = Quantised(
         kind,

@@ -129,20 +129,18 @@ def _integer_sample(
     """The samples of `base` with plain integers."""
 
     def sample(rng: np.random.Generator) -> kit.Graph:
+        def plain(tensor: kit.Tensor) -> kit.Tensor:
+            data: kit.Array | None = None
+            if tensor.is_constant:
+                most = 1 << int(rng.integers(2, 8 * dtype.size_bytes - 1))
+                sizes = rng.integers(1, most, tensor.shape)
+                data = (sizes * rng.choice([-1, 1], tensor.shape)).astype(dtype.numpy)
+                data = data if limited is None else limited.sampled(data)
+            return replace(tensor, dtype=dtype, quantisation=None, constant=data)
+
         while True:
-            graph = base.sample(rng)
-            (op,) = graph.ops
-            tensors = []
-            for tensor in graph.tensors.values():
-                data: kit.Array | None = None
-                if tensor.is_constant:
-                    most = 1 << int(rng.integers(2, 8 * dtype.size_bytes - 1))
-                    sizes = rng.integers(1, most, tensor.shape)
-                    data = (sizes * rng.choice([-1, 1], tensor.shape)).astype(dtype.numpy)
-                    data = data if limited is None else limited.sampled(data)
-                tensors.append(replace(tensor, dtype=dtype, quantisation=None, constant=data))
-            made = kit.Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
-            if limited is None or made.tensors[op.inputs[1]].is_constant:
+            made = kit.with_tensors(base.sample(rng), plain)
+            if limited is None or made.tensors["b"].is_constant:
                 return made
 
     return sample

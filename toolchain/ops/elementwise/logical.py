@@ -9,7 +9,6 @@ from enum import Enum
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     infer_broadcast,
     infer_unary,
@@ -88,7 +87,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     out = np.broadcast_shapes(*(t.shape for t in operands))
     y = kit.Tensor("y", tuple(int(d) for d in out), kit.DType.BOOL)
     op = kit.Op("logical", "logical", tuple(names), ("y",), Logical(connective))
-    return kit.Graph.build("sample", [*operands, y], [op], list(names), ["y"])
+    return kit.sample_graph(op, *operands, y)
 
 
 SPEC = kit.Form(
@@ -98,7 +97,7 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=elementwise_axes,
+    axes=kit.elementwise_axes,
     tflite=kit.TfliteBinding(
         tuple(f"LOGICAL_{c.name}" for c in Connective if c is not Connective.XOR), _read, _write
     ),

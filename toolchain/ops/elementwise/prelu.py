@@ -118,8 +118,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     scale = x.q.scale * float(2.0 ** rng.uniform(-3, 3))
     y = kit.Tensor("y", shape, kit.DType.INT8, sample_quantisation(rng, scale=scale))
     op = kit.Op("prelu", "prelu", ("x", "alpha"), ("y",))
-    inputs = ["x"] if data is not None else ["x", "alpha"]
-    return kit.Graph.build("sample", [x, alpha, y], [op], inputs, ["y"])
+    return kit.sample_graph(op, x, alpha, y)
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:

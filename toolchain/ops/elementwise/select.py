@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import broadcast, sample_shape
 from toolchain.ops.readers.onnx_elementwise import output_axes, read_plain
 
@@ -114,7 +113,7 @@ def _overlaps(op: kit.AnyOperator) -> tuple[kit.SafeOverlap, ...]:
 
 
 def _axes(op: kit.Operator[Select]) -> tuple[kit.Axis, ...]:
-    return () if _rows(op) else elementwise_axes(op)
+    return () if _rows(op) else kit.elementwise_axes(op)
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
@@ -168,8 +167,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         kit.Tensor("y", y_shape, dtype, q),
     ]
     op = kit.Op("select", "select", ("condition", "yes", "no"), ("y",), Select(rows))
-    given = ["condition", "yes"] + (["no"] if constant is None else [])
-    return kit.Graph.build("sample", tensors, [op], given, ["y"])
+    return kit.sample_graph(op, *tensors)
 
 
 SPEC = kit.Form(

@@ -110,15 +110,12 @@ def float32_elementwise_sample(
     """
 
     def made(rng: np.random.Generator) -> kit.Graph:
-        graph = sample(rng)
-        tensors = []
-        for tensor in graph.tensors.values():
-            data = None
-            if tensor.is_constant:
-                data = rng.normal(0, 2, tensor.shape).astype(np.float32)
-            real = replace(tensor, dtype=kit.DType.FLOAT32, quantisation=None, constant=data)
-            tensors.append(real)
-        return kit.Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
+        def floated(tensor: kit.Tensor) -> kit.Tensor:
+            data = rng.normal(0, 2, tensor.shape) if tensor.is_constant else None
+            real = None if data is None else data.astype(np.float32)
+            return replace(tensor, dtype=kit.DType.FLOAT32, quantisation=None, constant=real)
+
+        return kit.with_tensors(sample(rng), floated)
 
     return made
 

@@ -85,11 +85,9 @@ def as_int16(graph: kit.Graph, finer: int = 256) -> kit.Graph:
 
     The scales of outputs are divided by 256, those of operands by `finer`.
     """
-    tensors = [
-        _as_int16(tensor, 256 if tensor.name in graph.outputs else finer)
-        for tensor in graph.tensors.values()
-    ]
-    return kit.Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
+    return kit.with_tensors(
+        graph, lambda tensor: _as_int16(tensor, 256 if tensor.name in graph.outputs else finer)
+    )
 
 
 def int16_sample(

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
     infer_unary,
@@ -161,7 +160,7 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    axes=elementwise_axes,
+    axes=kit.elementwise_axes,
     onnx=kit.OnnxBinding(
         (
             *(name for name, table in _OPERATORS.items() if table),
