@@ -59,8 +59,11 @@ from toolchain.ops.kernel import (
 from toolchain.ops.operator import AnyOperator, Operator, operator_of
 from toolchain.ops.preference import NoKernelError, Preference, require_int32
 from toolchain.ops.samples import (
-    sample_graph,
+    constant_sample,
+    sample,
+    sample_activation,
     sample_quantisation,
+    sample_scale,
     sample_shape,
     sample_type,
     with_tensors,

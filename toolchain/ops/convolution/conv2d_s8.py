@@ -130,17 +130,11 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     x_q, w_q, y_q = random_quantisation(rng, channels, kernel[0] * kernel[1] * group_depth)
     w_shape = (channels, *kernel, group_depth)
     weights = rng.integers(-127, 128, w_shape).astype(np.int8)
-    tensors = [
-        kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q),
-        kit.Tensor("weights", w_shape, kit.DType.INT8, w_q, weights),
-        kit.Tensor("y", (1, *window.output_size(*size), channels), kit.DType.INT8, y_q),
-    ]
-    tensors.append(random_bias(rng, x_q, w_q, channels))  # LiteRT refuses CONV_2D without one
-    inputs = ["x", "weights", "bias"]
-    activation = rng.choice(np.array(list(kit.Activation), dtype=object))
-    attributes = Conv2D(stride, dilation, window.padding, activation)
-    op = kit.Op("conv2d", "conv", tuple(inputs), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    x = kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q)
+    filters = kit.constant_sample("weights", weights, w_q)
+    bias = random_bias(rng, x_q, w_q, channels)  # LiteRT refuses CONV_2D without one
+    attributes = Conv2D(stride, dilation, window.padding, kit.sample_activation(rng))
+    return kit.sample("conv2d", attributes, x, filters, bias, q=y_q, name="conv")
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:

@@ -254,25 +254,15 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     before = after = (0, 0, 0)
     if rng.random() < 0.6:
         before, after = map(_three, zip(*map(_same, sizes, taps, stride, dilation), strict=True))
-    outputs = [
-        (sizes[i] + before[i] + after[i] - _extent(taps[i], dilation[i])) // stride[i] + 1
-        for i in range(3)
-    ]
     depth, channels, batches = (int(rng.integers(1, most)) for most in (7, 10, 3))
     weights = rng.normal(0, 0.3, (*taps, depth, channels)).astype(np.float32)
     bias = rng.normal(0, 3, channels).astype(np.float32)
-    tensors = [
-        kit.Tensor("x", (batches, *sizes, depth), kit.DType.FLOAT32),
-        kit.Tensor("weights", weights.shape, kit.DType.FLOAT32, None, weights),
-        kit.Tensor("y", (batches, *outputs, channels), kit.DType.FLOAT32),
-        kit.Tensor("bias", (channels,), kit.DType.FLOAT32, None, bias),
-    ]
+    x = kit.Tensor("x", (batches, *sizes, depth), kit.DType.FLOAT32)
     activation = list(kit.Activation)[int(rng.integers(len(kit.Activation)))]
     attributes = Conv3D(stride, dilation, before, after, activation)
-    names = ("x", "weights", "bias")[: int(rng.integers(2, 4))]
-    kept = [tensor for tensor in tensors if tensor.name in (*names, "y")]
-    op = kit.Op("conv3d", "conv", names, ("y",), attributes)
-    return kit.Graph.build("sample", kept, [op], ["x"], ["y"])
+    constants = [kit.constant_sample("weights", weights), kit.constant_sample("bias", bias)]
+    kept = constants[: int(rng.integers(2, 4)) - 1]
+    return kit.sample("conv3d", attributes, x, *kept, name="conv")
 
 
 SPEC = kit.Form(

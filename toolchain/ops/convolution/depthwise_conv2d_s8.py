@@ -98,20 +98,13 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         w_q = kit.Quantisation(w_q.scales, w_q.zero_points, 3)
     w_shape = (1, *kernel, channels)
     weights = rng.integers(-127, 128, w_shape).astype(np.int8)
-    tensors = [
-        kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q),
-        kit.Tensor("weights", w_shape, kit.DType.INT8, w_q, weights),
-        kit.Tensor("y", (1, *window.output_size(*size), channels), kit.DType.INT8, y_q),
-    ]
-    inputs = ["x", "weights"]
-    if rng.random() < 0.8:
-        bias_q = kit.Quantisation(w_q.scales, w_q.zero_points, 0 if w_q.per_channel else None)
-        tensors.append(random_bias(rng, x_q, bias_q, channels))
-        inputs.append("bias")
-    activation = rng.choice(np.array(list(kit.Activation), dtype=object))
-    attributes = DepthwiseConv2D(strides, dilation, window.padding, activation)
-    op = kit.Op("depthwise_conv2d", "depthwise", tuple(inputs), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    x = kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q)
+    filters = kit.constant_sample("weights", weights, w_q)
+    bias_q = replace(w_q, axis=0 if w_q.per_channel else None)
+    bias = [random_bias(rng, x_q, bias_q, channels)] if rng.random() < 0.8 else []
+    attributes = DepthwiseConv2D(strides, dilation, window.padding, kit.sample_activation(rng))
+    kind = "depthwise_conv2d"
+    return kit.sample(kind, attributes, x, filters, *bias, q=y_q, name="depthwise")
 
 
 S8 = kit.Form(

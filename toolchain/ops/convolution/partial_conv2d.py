@@ -94,21 +94,12 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     w_shape = (channels, *kernel, depth)
     y_shape = (1, *window.output_size(*size), channels)
     weights = rng.integers(-127, 128, w_shape).astype(np.int8)
-    tensors = [
-        kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q),
-        kit.Tensor("weights", w_shape, kit.DType.INT8, w_q, weights),
-        kit.Tensor("y", y_shape, kit.DType.INT32),
-    ]
-    bias, sums = "", ""
-    if rng.random() < 0.5:
-        tensors.append(random_bias(rng, x_q, w_q, channels))
-        bias = "bias"
-    if rng.random() < 0.7:
-        tensors.append(kit.Tensor("sums", y_shape, kit.DType.INT32))
-        sums = "sums"
+    x = kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q)
+    filters = kit.constant_sample("weights", weights, w_q)
+    bias = random_bias(rng, x_q, w_q, channels) if rng.random() < 0.5 else None
+    sums = kit.Tensor("sums", y_shape, kit.DType.INT32) if rng.random() < 0.7 else None
     attributes = PartialConv2D(stride, dilation, window.padding)
-    op = kit.Op("partial_conv2d", "partial", ("x", "weights", bias, sums), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x", sums] if sums else ["x"], ["y"])
+    return kit.sample("partial_conv2d", attributes, x, filters, bias, sums, name="partial")
 
 
 SPEC = kit.Form(

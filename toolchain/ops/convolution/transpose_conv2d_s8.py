@@ -191,20 +191,12 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     taps = -(-kernel[0] // stride[0]) * -(-kernel[1] // stride[1])
     x_q, w_q, y_q = random_quantisation(rng, channels, taps * depth)
     w_shape = (channels, *kernel, depth)
-    tensors = [
-        kit.Tensor("x", (1, rows, columns, depth), kit.DType.INT8, x_q),
-        kit.Tensor(
-            "weights", w_shape, kit.DType.INT8, w_q, rng.integers(-127, 128, w_shape, np.int8)
-        ),
-        kit.Tensor("y", (1, *size, channels), kit.DType.INT8, y_q),
-    ]
-    inputs = ["x", "weights"]
-    if rng.random() < 0.8:
-        tensors.append(random_bias(rng, x_q, w_q, channels))
-        inputs.append("bias")
+    x = kit.Tensor("x", (1, rows, columns, depth), kit.DType.INT8, x_q)
+    filters = kit.constant_sample("weights", rng.integers(-127, 128, w_shape, np.int8), w_q)
+    bias = [random_bias(rng, x_q, w_q, channels)] if rng.random() < 0.8 else []
     attributes = TransposeConv2D(size, stride, padding)
-    op = kit.Op("transpose_conv2d", "transposed", tuple(inputs), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    kind = "transpose_conv2d"
+    return kit.sample(kind, attributes, x, filters, *bias, q=y_q, name="transposed")
 
 
 def _onnx_padding(

@@ -330,13 +330,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         scales=(10.0, 10.0, 5.0, 5.0) if coding is BoxCoding.OFFSETS else (1.0, 3.0, 0.5, 7.0),
     )
     names = ("found", "labels", "found_scores", "count")
-    kinds = output_types(attributes.detections)
-    outputs = [
-        kit.Tensor(name, kind.shape, kind.dtype) for name, kind in zip(names, kinds, strict=True)
-    ]
-    op = kit.Op(KIND, "decode", tuple(t.name for t in tensors), names, attributes)
-    inputs = [t.name for t in tensors if not t.is_constant]
-    return kit.Graph.build("sample", [*tensors, *outputs], [op], inputs, names)
+    return kit.sample(KIND, attributes, *tensors, outputs=names, name="decode")
 
 
 def _sample_head(

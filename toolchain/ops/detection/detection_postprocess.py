@@ -277,20 +277,12 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         float(np.float32(rng.choice([0.6, 0.1, 0.9, 1.0]))),
         (10.0, 10.0, 5.0, 5.0) if rng.random() < 0.5 else (50.0, 40.0, 70.0, 90.0),
     )
-    shapes = ((1, attributes.places, 4), (1, attributes.places), (1, attributes.places), (1,))
     names = ("boxes", "labels", "found_scores", "count")
-    tensors = [
-        kit.Tensor("encodings", (1, count, coordinates), kit.DType.FLOAT32),
-        kit.Tensor("scores", (1, count, classes + background), kit.DType.FLOAT32),
-        kit.Tensor("anchors", anchors.shape, kit.DType.FLOAT32, None, anchors),
-        *(
-            kit.Tensor(name, shape, kit.DType.FLOAT32)
-            for name, shape in zip(names, shapes, strict=True)
-        ),
-    ]
-    inputs = ("encodings", "scores", "anchors")
-    op = kit.Op("detection_postprocess", "detect", inputs, names, attributes)
-    return kit.Graph.build("sample", tensors, [op], inputs[:2], names)
+    encodings = kit.Tensor("encodings", (1, count, coordinates), kit.DType.FLOAT32)
+    scores = kit.Tensor("scores", (1, count, classes + background), kit.DType.FLOAT32)
+    inputs = (encodings, scores, kit.constant_sample("anchors", anchors))
+    kind = "detection_postprocess"
+    return kit.sample(kind, attributes, *inputs, outputs=names, name="detect")
 
 
 def _sample_stored(rng: np.random.Generator) -> kit.Graph:
@@ -304,8 +296,7 @@ def _sample_stored(rng: np.random.Generator) -> kit.Graph:
         return replace(tensor, dtype=kit.DType.INT8, quantisation=q)
 
     chosen = {"encodings"} | ({"scores"} if rng.random() < 0.8 else set())
-    tensors = [stored(t) if t.name in chosen else t for t in graph.tensors.values()]
-    return kit.Graph.build("sample", tensors, graph.ops, graph.inputs, graph.outputs)
+    return kit.with_tensors(graph, lambda t: stored(t) if t.name in chosen else t)
 
 
 _DTYPES = frozenset({kit.DType.FLOAT32, kit.DType.INT8})

@@ -119,10 +119,13 @@ def dynamic_sample(
     def made(rng: np.random.Generator) -> kit.Graph:
         graph = of_one(rng)
         batches = int(rng.choice([1, 1, 2, 3]))
-        tensors = [
-            replace(t, shape=(batches * t.shape[0], *t.shape[1:])) if t.name in ("x", "y") else t
-            for t in graph.tensors.values()
-        ]
-        return kit.Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
+        return kit.with_tensors(
+            graph,
+            lambda t: (
+                replace(t, shape=(batches * t.shape[0], *t.shape[1:]))
+                if t.name in ("x", "y")
+                else t
+            ),
+        )
 
     return made

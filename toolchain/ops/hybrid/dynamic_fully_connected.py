@@ -79,12 +79,9 @@ def _stored_select(op: kit.Operator[HybridDense], core: kit.Core) -> kit.Kernel:
 
 def _stored_sample(rng: np.random.Generator) -> kit.Graph:
     graph = _FLOAT32.sample(rng)
-    zero = int(rng.integers(-128, 128))
-    stored = replace(
-        graph.tensors["x"], dtype=kit.DType.INT8, quantisation=kit.Quantisation((1.0,), (zero,))
-    )
-    tensors = {**graph.tensors, "x": stored}.values()
-    return kit.Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
+    q = kit.Quantisation((1.0,), (int(rng.integers(-128, 128)),))
+    x = replace(graph.tensors["x"], dtype=kit.DType.INT8, quantisation=q)
+    return kit.with_tensors(graph, lambda tensor: x if tensor.name == "x" else tensor)
 
 
 def _attributes(op: kit.Op, rng: np.random.Generator) -> kit.Attributes:

@@ -162,11 +162,6 @@ def sample_matmul(rng: np.random.Generator) -> kit.Graph:
     zeros = [int(v) for v in rng.integers(-128, 128, 3)]
     q = [kit.Quantisation((s,), (z,)) for s, z in zip(scales, zeros, strict=True)]
     constant = rng.integers(-128, 128, y_batch + y_shape, np.int8) if rng.random() < 0.4 else None
-    tensors = [
-        kit.Tensor("x", batch + x_shape, kit.DType.INT8, q[0]),
-        kit.Tensor("y", y_batch + y_shape, kit.DType.INT8, q[1], constant),
-        kit.Tensor("z", (*batch, rows, columns), kit.DType.INT8, q[2]),
-    ]
-    op = kit.Op("batch_matmul", "matmul", ("x", "y"), ("z",), attributes)
-    inputs = ["x"] if constant is not None else ["x", "y"]
-    return kit.Graph.build("sample", tensors, [op], inputs, ["z"])
+    x = kit.Tensor("x", batch + x_shape, kit.DType.INT8, q[0])
+    y = kit.Tensor("y", y_batch + y_shape, kit.DType.INT8, q[1], constant)
+    return kit.sample("batch_matmul", attributes, x, y, q=q[2], outputs=("z",), name="matmul")

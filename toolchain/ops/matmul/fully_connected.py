@@ -237,18 +237,11 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     rows, depth, outputs = (int(rng.integers(1, high)) for high in (4, 70, 20))
     x_q, w_q, y_q = random_quantisation(rng, outputs, depth)
     weights = rng.integers(-127, 128, (outputs, depth)).astype(np.int8)
-    tensors = [
-        kit.Tensor("x", (rows, depth), kit.DType.INT8, x_q),
-        kit.Tensor("weights", (outputs, depth), kit.DType.INT8, w_q, weights),
-        kit.Tensor("y", (rows, outputs), kit.DType.INT8, y_q),
-    ]
-    inputs = ["x", "weights"]
-    if rng.random() < 0.8:
-        tensors.append(random_bias(rng, x_q, w_q, outputs))
-        inputs.append("bias")
-    activation = rng.choice(np.array(list(kit.Activation), dtype=object))
-    op = kit.Op("fully_connected", "fc", tuple(inputs), ("y",), FullyConnected(activation))
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    x = kit.Tensor("x", (rows, depth), kit.DType.INT8, x_q)
+    matrix = kit.constant_sample("weights", weights, w_q)
+    bias = [random_bias(rng, x_q, w_q, outputs)] if rng.random() < 0.8 else []
+    attributes = FullyConnected(kit.sample_activation(rng))
+    return kit.sample("fully_connected", attributes, x, matrix, *bias, q=y_q, name="fc")
 
 
 def _sample_any(rng: np.random.Generator) -> kit.Graph:

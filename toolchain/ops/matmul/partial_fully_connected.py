@@ -77,22 +77,12 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     rows, units, depth = (int(n) for n in rng.integers(1, 12, 3))
     x_q, w_q, _ = random_quantisation(rng, units, depth)
     weights = rng.integers(-127, 128, (units, depth)).astype(np.int8)
-    tensors = [
-        kit.Tensor("x", (rows, depth), kit.DType.INT8, x_q),
-        kit.Tensor("weights", weights.shape, kit.DType.INT8, w_q, weights),
-        kit.Tensor("y", (rows, units), kit.DType.INT32),
-    ]
-    bias, sums = "", ""
-    if rng.random() < 0.5:
-        tensors.append(random_bias(rng, x_q, w_q, units))
-        bias = "bias"
-    if rng.random() < 0.7:
-        tensors.append(kit.Tensor("sums", (rows, units), kit.DType.INT32))
-        sums = "sums"
-    inputs = ("x", "weights", bias, sums)
+    x = kit.Tensor("x", (rows, depth), kit.DType.INT8, x_q)
+    matrix = kit.constant_sample("weights", weights, w_q)
+    bias = random_bias(rng, x_q, w_q, units) if rng.random() < 0.5 else None
+    sums = kit.Tensor("sums", (rows, units), kit.DType.INT32) if rng.random() < 0.7 else None
     attributes = PartialFullyConnected(bool(rng.random() < 0.5))
-    op = kit.Op("partial_fully_connected", "partial", inputs, ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x", sums] if sums else ["x"], ["y"])
+    return kit.sample("partial_fully_connected", attributes, x, matrix, bias, sums, name="partial")
 
 
 SPEC = kit.Form(

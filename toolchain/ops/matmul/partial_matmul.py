@@ -6,7 +6,6 @@ Inputs: two int8 matrices (or batches of them), int32 sums to add to or ''. Sums
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -45,14 +44,11 @@ def _select(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
 def _sample(rng: np.random.Generator) -> kit.Graph:
     graph = sample_matmul(rng)
     (op,) = graph.ops
-    z = kit.Tensor("z", graph.output(op).shape, kit.DType.INT32)
-    tensors, sums = [t for t in graph.tensors.values() if t.name != "z"] + [z], ""
+    shape, sums = graph.output(op).shape, None
     if rng.random() < 0.7:
-        tensors.append(kit.Tensor("sums", z.shape, kit.DType.INT32))
-        sums = "sums"
-    op = replace(op, kind="partial_matmul", inputs=(*op.inputs, sums))
-    given = [*graph.inputs, sums] if sums else graph.inputs
-    return kit.Graph.build("sample", tensors, [op], given, ["z"])
+        sums = kit.Tensor("sums", shape, kit.DType.INT32)
+    x, y = graph.input(op, 0), graph.input(op, 1)
+    return kit.sample("partial_matmul", op.attributes, x, y, sums, outputs=("z",), name="matmul")
 
 
 SPEC = kit.Form(

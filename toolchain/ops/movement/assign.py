@@ -8,7 +8,7 @@ the state (the end of a window that begins with the state), it is moved down wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,13 +44,11 @@ def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
 def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = tuple(int(size) for size in rng.integers(1, 6, rng.integers(1, 5)))
     q = kit.Quantisation((0.05,), (int(rng.integers(-128, 128)),))
-    names = ("x", "state", "state_next")
-    tensors = [kit.Tensor(name, shape, kit.DType.INT8, q) for name in names]
+    x, state = (kit.Tensor(name, shape, kit.DType.INT8, q) for name in ("x", "state"))
     initial = rng.integers(-128, 128, shape).astype(np.int8)
-    op = kit.Op("assign", "assign", ("x", "state"), ("state_next",), Assign())
-    return kit.Graph.build(
-        "sample", tensors, [op], ["x"], ["x"], [kit.State("state", "state_next", initial)]
-    )
+    kept = kit.State("state", "state_next", initial)
+    graph = kit.sample("assign", Assign(), x, state, outputs=["state_next"], states=[kept])
+    return replace(graph, outputs=("x",))
 
 
 SPEC = kit.Form(

@@ -140,11 +140,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         parts.append((begin, int(rng.integers(begin, length)) + 1))
         part = (*shape[:axis], length, *shape[axis + 1 :])
         tensors.append(kit.Tensor(f"x{index}", part, dtype, quantisation))
-    names = tuple(t.name for t in tensors)
-    total = sum(end - begin for begin, end in parts)
-    y = kit.Tensor("y", (*shape[:axis], total, *shape[axis + 1 :]), dtype, quantisation)
-    op = kit.Op("block_concat", "join", names, ("y",), BlockConcat(axis, tuple(parts)))
-    return kit.Graph.build("sample", [*tensors, y], [op], names, ["y"])
+    return kit.sample("block_concat", BlockConcat(axis, tuple(parts)), *tensors, name="join")
 
 
 SPEC = kit.Form(

@@ -102,23 +102,16 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         shape = (1, *shape[1:])
     axis = int(rng.integers(rank))
     dtype, quantisation = kit.sample_type(rng)
-    count = int(rng.integers(1, 5))
-    lengths = [int(n) for n in rng.integers(1, 7, count)]
+    lengths = [int(n) for n in rng.integers(1, 7, int(rng.integers(1, 5)))]
     tensors = []
     for index, length in enumerate(lengths):
         part = (*shape[:axis], length, *shape[axis + 1 :])
         data = rng.integers(-128, 128, part).astype(dtype.numpy) if rng.random() < 0.2 else None
         constant = data if index else None
         tensors.append(kit.Tensor(f"x{index}", part, dtype, quantisation, constant))
-    names = [t.name for t in tensors]
     if rng.random() < 0.2:
-        names.append(names[0])
-        lengths.append(lengths[0])
-    y = kit.Tensor("y", (*shape[:axis], sum(lengths), *shape[axis + 1 :]), dtype, quantisation)
-    written = axis - rank if rng.random() < 0.5 else axis
-    op = kit.Op("concat", "concat", tuple(names), ("y",), Concat(written))
-    given = [t.name for t in tensors if not t.is_constant]
-    return kit.Graph.build("sample", [*tensors, y], [op], given, ["y"])
+        tensors.append(tensors[0])
+    return kit.sample("concat", Concat(axis - rank if rng.random() < 0.5 else axis), *tensors)
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:

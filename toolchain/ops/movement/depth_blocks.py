@@ -83,17 +83,11 @@ def blocks_spec(kind: str, *, to_space: bool) -> kit.Form[Blocks]:
     def sample(rng: np.random.Generator) -> kit.Graph:
         size = int(rng.integers(1, 5))
         batches, rows, columns, depth = (int(d) for d in rng.integers(1, 6, 4))
-        few = (batches, rows, columns, depth * size * size)
-        many = (batches, rows * size, columns * size, depth)
-        dtype, quantisation = kit.sample_type(rng, (kit.DType.INT32, kit.DType.FLOAT32))
-        shapes = (few, many) if to_space else (many, few)
-        x, y = (
-            kit.Tensor(name, shape, dtype, quantisation)
-            for name, shape in zip("xy", shapes, strict=True)
-        )
-        return kit.Graph.build(
-            "sample", [x, y], [kit.Op(kind, kind, ("x",), ("y",), Blocks(size))], "x", "y"
-        )
+        shape = (batches, rows * size, columns * size, depth)
+        if to_space:
+            shape = (batches, rows, columns, depth * size * size)
+        x = kit.Tensor("x", shape, *kit.sample_type(rng, (kit.DType.INT32, kit.DType.FLOAT32)))
+        return kit.sample(kind, Blocks(size), x)
 
     return kit.Form(
         quantised=kit.ALIKE,

@@ -164,13 +164,8 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     picks = (*shape[:batch], *tail)
     data = rng.integers(0, shape[axis], picks).astype(index_type.numpy)
     attributes = Gather(axis - rank if rng.random() < 0.3 else axis, batch)
-    tensors = [
-        kit.Tensor("x", shape, dtype, quantisation),
-        kit.Tensor("indices", picks, index_type, None, data),
-        kit.Tensor("y", (*shape[:axis], *tail, *shape[axis + 1 :]), dtype, quantisation),
-    ]
-    op = kit.Op("gather", "gather", ("x", "indices"), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    x = kit.Tensor("x", shape, dtype, quantisation)
+    return kit.sample("gather", attributes, x, kit.constant_sample("indices", data))
 
 
 def _choices(op: kit.Operator[Gather]) -> int:

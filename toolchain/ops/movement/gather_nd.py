@@ -145,13 +145,9 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     dtype, quantisation = kit.sample_type(rng)
     index_type = kit.DType.INT64 if rng.random() < 0.3 else kit.DType.INT32
     picked = rng.integers(0, shape[:depth], (*rows, depth)).astype(index_type.numpy)
-    tensors = [
-        kit.Tensor("x", shape, dtype, quantisation),
-        kit.Tensor("indices", picked.shape, index_type, None, picked),
-        kit.Tensor("y", (*rows, *shape[depth:]), dtype, quantisation),
-    ]
-    op = kit.Op("gather_nd", "gather_nd", ("x", "indices"), ("y",))
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    x = kit.Tensor("x", shape, dtype, quantisation)
+    indices = kit.constant_sample("indices", picked)
+    return kit.sample("gather_nd", kit.Attributes(), x, indices)
 
 
 SPEC = kit.Form(

@@ -113,9 +113,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     dtype, quantisation = kit.sample_type(rng)
     flat = rng.random() < 0.5
     x = kit.Tensor("x", (math.prod(shape),) if flat else shape, dtype, quantisation)
-    y = kit.Tensor("y", (*ahead, end - begin, *shape[axis + 1 :]), dtype, quantisation)
-    op = kit.Op(KIND, "rows", ("x",), ("y",), InputRows(shape, axis, begin, end))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample(KIND, InputRows(shape, axis, begin, end), x, name="rows")
 
 
 SPEC = kit.Form(

@@ -141,12 +141,8 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         else (0, 0)
         for limit in limits
     )
-    dtype, quantisation = kit.sample_type(rng)
-    x = kit.Tensor("x", shape, dtype, quantisation)
-    padded = tuple(d + a + b for d, (a, b) in zip(shape, paddings, strict=True))
-    y = kit.Tensor("y", padded, dtype, quantisation)
-    op = kit.Op("mirror_pad", "mirror", ("x",), ("y",), MirrorPad(paddings, symmetric))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    x = kit.Tensor("x", shape, *kit.sample_type(rng))
+    return kit.sample("mirror_pad", MirrorPad(paddings, symmetric), x, name="mirror")
 
 
 SPEC = kit.Form(

@@ -89,11 +89,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     inputs = [
         kit.Tensor(f"x{i}", shape, dtype, quantisation) for i in range(int(rng.integers(1, 5)))
     ]
-    names = [x.name for x in inputs]
-    y = kit.Tensor("y", (*shape[:axis], len(inputs), *shape[axis:]), dtype, quantisation)
-    written = axis - rank - 1 if rng.random() < 0.5 else axis
-    op = kit.Op("pack", "pack", tuple(names), ("y",), Pack(written))
-    return kit.Graph.build("sample", [*inputs, y], [op], names, ["y"])
+    return kit.sample("pack", Pack(axis - rank - 1 if rng.random() < 0.5 else axis), *inputs)
 
 
 SPEC = kit.Form(

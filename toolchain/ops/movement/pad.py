@@ -166,11 +166,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     value: int | float | None = None
     if rng.random() < 0.5:
         value = -1.5 if dtype is kit.DType.FLOAT32 else int(rng.integers(-128, 128))
-    x = kit.Tensor("x", shape, dtype, quantisation)
-    padded = tuple(d + a + b for d, (a, b) in zip(shape, paddings, strict=True))
-    y = kit.Tensor("y", padded, dtype, quantisation)
-    op = kit.Op("pad", "pad", ("x",), ("y",), Pad(paddings, value))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample("pad", Pad(paddings, value), kit.Tensor("x", shape, dtype, quantisation))
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:

@@ -134,9 +134,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         choices.append(shape[1:])
     target = choices[int(rng.integers(len(choices)))]
     x = kit.Tensor("x", shape, dtype, quantisation)
-    y = kit.Tensor("y", target, dtype, quantisation)
-    op = kit.Op("reshape", "reshape", ("x",), ("y",), Reshape(target))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample("reshape", Reshape(target), x)
 
 
 SPEC = kit.Form(

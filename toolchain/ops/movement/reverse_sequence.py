@@ -125,14 +125,9 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     dtype = _TYPES[int(rng.integers(len(_TYPES)))]
     length_type = _LENGTHS[int(rng.integers(len(_LENGTHS)))]
     data = rng.integers(0, shape[sequence] + 1, shape[batch]).astype(length_type.numpy)
-    tensors = [
-        kit.Tensor("x", shape, dtype),
-        kit.Tensor("lengths", data.shape, length_type, None, data),
-        kit.Tensor("y", shape, dtype),
-    ]
+    x, lengths = kit.Tensor("x", shape, dtype), kit.constant_sample("lengths", data)
     attributes = ReverseSequence(sequence, batch)
-    op = kit.Op("reverse_sequence", "reverse", ("x", "lengths"), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    return kit.sample("reverse_sequence", attributes, x, lengths, name="reverse")
 
 
 SPEC = kit.Form(

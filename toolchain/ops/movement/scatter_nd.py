@@ -109,13 +109,10 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     dtype = list(_SUFFIXES)[int(rng.integers(len(_SUFFIXES)))]
     quantisation = kit.sample_quantisation(rng) if dtype is kit.DType.INT8 else None
     picked = rng.integers(0, shape[:depth], (*rows, depth)).astype(np.int32)
-    tensors = [
-        kit.Tensor("indices", picked.shape, kit.DType.INT32, None, picked),
-        kit.Tensor("updates", (*rows, *shape[depth:]), dtype, quantisation),
-        kit.Tensor("y", shape, dtype, quantisation),
-    ]
-    op = kit.Op("scatter_nd", "scatter", ("indices", "updates"), ("y",), ScatterNd(shape))
-    return kit.Graph.build("sample", tensors, [op], ["updates"], ["y"])
+    indices = kit.constant_sample("indices", picked)
+    updates = kit.Tensor("updates", (*rows, *shape[depth:]), dtype, quantisation)
+    attributes = ScatterNd(shape)
+    return kit.sample("scatter_nd", attributes, indices, updates, q=quantisation, name="scatter")
 
 
 SPEC = kit.Form(

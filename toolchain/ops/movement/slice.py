@@ -205,10 +205,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     out = tuple(count for count, gone in zip(sizes, shrunk, strict=True) if not gone)
     dtype, quantisation = kit.sample_type(rng)
     x = kit.Tensor("x", shape, dtype, quantisation)
-    y = kit.Tensor("y", out, dtype, quantisation)
-    attributes = Slice(tuple(begin), tuple(sizes), tuple(strides), out)
-    op = kit.Op("slice", "slice", ("x",), ("y",), attributes)
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample("slice", Slice(tuple(begin), tuple(sizes), tuple(strides), out), x)
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:

@@ -105,14 +105,9 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     if rng.random() < 0.4:
         lengths = (lengths[0],) * len(lengths)
     x = kit.Tensor("x", (*shape[:axis], sum(lengths), *shape[axis + 1 :]), dtype, quantisation)
-    outputs = [
-        kit.Tensor(f"y{i}", (*shape[:axis], n, *shape[axis + 1 :]), dtype, quantisation)
-        for i, n in enumerate(lengths)
-    ]
-    names = [y.name for y in outputs]
+    names = [f"y{i}" for i in range(len(lengths))]
     written = axis - rank if rng.random() < 0.5 else axis
-    op = kit.Op("split", "split", ("x",), tuple(names), Split(written, lengths))
-    return kit.Graph.build("sample", [x, *outputs], [op], ["x"], names)
+    return kit.sample("split", Split(written, lengths), x, outputs=names)
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:

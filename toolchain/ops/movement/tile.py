@@ -144,12 +144,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         repeats = (*(int(n) for n in rng.integers(1, 4, int(rng.integers(0, 5 - rank)))), *repeats)
     if rng.random() < 0.15:  # as FILL does it
         rank, shape = 0, ()
-    padded = (1,) * (len(repeats) - rank) + shape
-    out = tuple(d * n for d, n in zip(padded, repeats, strict=True))
-    dtype, quantisation = kit.sample_type(rng)
-    x, y = kit.Tensor("x", shape, dtype, quantisation), kit.Tensor("y", out, dtype, quantisation)
-    op = kit.Op("tile", "tile", ("x",), ("y",), Tile(repeats))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample("tile", Tile(repeats), kit.Tensor("x", shape, *kit.sample_type(rng)))
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:

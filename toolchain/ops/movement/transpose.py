@@ -77,12 +77,9 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 6))
     shape = kit.sample_shape(rng, rank)
     axes = tuple(int(axis) for axis in rng.permutation(rank))
-    dtype, quantisation = kit.sample_type(rng)
-    x = kit.Tensor("x", shape, dtype, quantisation)
-    y = kit.Tensor("y", tuple(shape[axis] for axis in axes), dtype, quantisation)
+    x = kit.Tensor("x", shape, *kit.sample_type(rng))
     written = tuple(axis - rank if rng.random() < 0.2 else axis for axis in axes)
-    op = kit.Op("transpose", "transpose", ("x",), ("y",), Transpose(written))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample("transpose", Transpose(written), x)
 
 
 SPEC = kit.Form(

@@ -72,14 +72,10 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(2, 5))
     shape = kit.sample_shape(rng, rank, 400)
     axis = int(rng.integers(rank))
-    dtype, quantisation = kit.sample_type(rng, (kit.DType.INT32, kit.DType.FLOAT32))
-    x = kit.Tensor("x", shape, dtype, quantisation)
-    rest = (*shape[:axis], *shape[axis + 1 :])
-    outputs = [kit.Tensor(f"y{i}", rest, dtype, quantisation) for i in range(shape[axis])]
-    names = [y.name for y in outputs]
+    x = kit.Tensor("x", shape, *kit.sample_type(rng, (kit.DType.INT32, kit.DType.FLOAT32)))
     written = axis - rank if rng.random() < 0.5 else axis
-    op = kit.Op("unpack", "unpack", ("x",), tuple(names), Unpack(written))
-    return kit.Graph.build("sample", [x, *outputs], [op], ["x"], names)
+    outputs = [f"y{i}" for i in range(shape[axis])]
+    return kit.sample("unpack", Unpack(written), x, outputs=outputs)
 
 
 SPEC = kit.Form(

@@ -84,18 +84,12 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     rank = int(rng.integers(1, 5))
     shape = kit.sample_shape(rng, rank, 300)
     part = tuple(int(rng.integers(1, size + 1)) for size in shape)
-    dtype, quantisation = kit.sample_type(rng)
+    of_type = kit.sample_type(rng)
     starts = rng.integers(-2, np.array(shape) + 3).astype(np.int32)
     constant = starts if rng.random() < 0.7 else None
-    tensors = [
-        kit.Tensor("x", shape, dtype, quantisation),
-        kit.Tensor("update", part, dtype, quantisation),
-        kit.Tensor("starts", (rank,), kit.DType.INT32, None, constant),
-        kit.Tensor("y", shape, dtype, quantisation),
-    ]
-    op = kit.Op("update_slice", "update", ("x", "update", "starts"), ("y",))
-    inputs = [tensor.name for tensor in tensors[:3] if not tensor.is_constant]
-    return kit.Graph.build("sample", tensors, [op], inputs, ["y"])
+    x, update = kit.Tensor("x", shape, *of_type), kit.Tensor("update", part, *of_type)
+    where = kit.Tensor("starts", (rank,), kit.DType.INT32, None, constant)
+    return kit.sample("update_slice", kit.Attributes(), x, update, where, name="update")
 
 
 SPEC = kit.Form(

@@ -106,10 +106,9 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     gain = 2.0 ** rng.uniform(-2, 1, shape[-1]) * rng.choice([-1.0, 1.0], shape[-1])
     offset = 30 * q.scale * rng.standard_normal(shape[-1])
     x = kit.Tensor("x", shape, kit.DType.INT8, q)
-    y = kit.Tensor("y", shape, kit.DType.INT8, sample_quantisation(rng, scale=q.scale))
+    out = sample_quantisation(rng, scale=q.scale)
     attributes = BatchNorm(tuple(map(float, gain)), tuple(map(float, offset)))
-    op = kit.Op("batch_norm", "norm", ("x",), ("y",), attributes)
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample("batch_norm", attributes, x, q=out, name="norm")
 
 
 SPEC = kit.Form(

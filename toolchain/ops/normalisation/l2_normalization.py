@@ -86,9 +86,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     """LiteRT takes one to four dimensions."""
     shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 70)))
     x = kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng))
-    y = kit.Tensor("y", shape, kit.DType.INT8, OUTPUT)
-    op = kit.Op("l2_normalization", "norm", ("x",), ("y",))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample("l2_normalization", kit.Attributes(), x, q=OUTPUT, name="norm")
 
 
 _SMALLEST = 1e-6

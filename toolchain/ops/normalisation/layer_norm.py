@@ -181,20 +181,15 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     axis = int(rng.integers(len(shape)))
     by_channel = axis > 0 and bool(rng.random() < 0.4)
     count = shape[axis - 1] if by_channel else math.prod(shape[axis:])
-    gain = rng.normal(1, 0.5, count).astype(np.float32)
-    offset = rng.normal(0, 0.5, count).astype(np.float32)
-    scale = float(np.float32(2.0 ** rng.uniform(-6, -3)))
-    tensors = [
-        kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng)),
-        kit.Tensor("gain", (count,), kit.DType.FLOAT32, None, gain),
-        kit.Tensor("offset", (count,), kit.DType.FLOAT32, None, offset),
-        kit.Tensor(
-            "y", shape, kit.DType.INT8, kit.Quantisation((scale,), (int(rng.integers(-128, 128)),))
-        ),
-    ]
+    gain, offset = (
+        kit.constant_sample(name, rng.normal(mean, 0.5, count).astype(np.float32))
+        for name, mean in (("gain", 1), ("offset", 0))
+    )
+    scale = kit.sample_scale(rng, -6, -3)
+    x = kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng))
+    q = kit.Quantisation((scale,), (int(rng.integers(-128, 128)),))
     attributes = LayerNorm(axis, by_channel=by_channel)
-    op = kit.Op("layer_norm", "norm", ("x", "gain", "offset"), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    return kit.sample("layer_norm", attributes, x, gain, offset, q=q, name="norm")
 
 
 SPEC = kit.Form(

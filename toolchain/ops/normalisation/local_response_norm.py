@@ -127,9 +127,8 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     numbers = (rng.uniform(0.5, 2), 10.0 ** rng.uniform(-4, 0), rng.choice([0.5, 0.75, 1.0]))
     exact = (float(np.float32(number)) for number in numbers)
     attributes = LocalResponseNorm(int(rng.integers(0, 6)), *exact)
-    tensors = [kit.Tensor(name, shape, kit.DType.FLOAT32) for name in "xy"]
-    op = kit.Op("local_response_norm", "norm", ("x",), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    x = kit.Tensor("x", shape, kit.DType.FLOAT32)
+    return kit.sample("local_response_norm", attributes, x, name="norm")
 
 
 SPEC = kit.Form(

@@ -150,11 +150,10 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = (*sample_shape(rng, 3, 6)[1:], int(rng.integers(1, 60)))
-    scale = float(np.float32(2.0 ** rng.uniform(-9, 1)))
+    scale = kit.sample_scale(rng, -9, 1)
     x = kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng, scale=scale))
-    y = kit.Tensor("y", shape, kit.DType.INT8, kit.Quantisation((_OUTPUT_SCALE,), (_ZERO_POINT,)))
-    op = kit.Op("log_softmax", "log_softmax", ("x",), ("y",), Softmax())
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    q = kit.Quantisation((_OUTPUT_SCALE,), (_ZERO_POINT,))
+    return kit.sample("log_softmax", Softmax(), x, q=q)
 
 
 LOG_SOFTMAX_S8 = kit.Form(

@@ -119,16 +119,12 @@ def _read_onnx(node: kit.OnnxNode) -> None:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
-    q = kit.Quantisation(
-        (float(np.float32(2.0 ** rng.uniform(-10, 2))),), (int(rng.integers(-128, 128)),)
-    )
+    q = kit.Quantisation((kit.sample_scale(rng, -10, 2),), (int(rng.integers(-128, 128)),))
     out = NATURAL
     if rng.random() < 0.7:
         out = sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-10, -6)))
-    x, y = kit.Tensor("x", shape, kit.DType.INT8, q), kit.Tensor("y", shape, kit.DType.INT8, out)
-    return kit.Graph.build(
-        "sample", [x, y], [kit.Op("softmax_once", "softmax", ("x",), ("y",))], "x", "y"
-    )
+    x = kit.Tensor("x", shape, kit.DType.INT8, q)
+    return kit.sample("softmax_once", kit.Attributes(), x, q=out, name="softmax")
 
 
 SPEC = kit.Form(

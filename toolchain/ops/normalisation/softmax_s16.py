@@ -145,12 +145,10 @@ def _write(op: kit.Operator[Softmax]) -> kit.WrittenOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
-    scale = float(np.float32(2.0 ** rng.uniform(-16, -5)))
-    x = kit.Tensor("x", shape, kit.DType.INT16, kit.Quantisation((scale,), (0,)))
-    y = kit.Tensor("y", shape, kit.DType.INT16, kit.Quantisation((_OUTPUT_SCALE,), (0,)))
-    beta = 1.0 if rng.random() < 0.6 else float(np.float32(2.0 ** rng.uniform(-2, 2)))
-    op = kit.Op("softmax", "softmax", ("x",), ("y",), Softmax(beta))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    q = kit.Quantisation((kit.sample_scale(rng, -16, -5),), (0,))
+    x = kit.Tensor("x", shape, kit.DType.INT16, q)
+    beta = 1.0 if rng.random() < 0.6 else kit.sample_scale(rng, -2, 2)
+    return kit.sample("softmax", Softmax(beta), x, q=kit.Quantisation((_OUTPUT_SCALE,), (0,)))
 
 
 def _cmsis_nn(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:

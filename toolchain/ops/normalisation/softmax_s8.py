@@ -229,15 +229,12 @@ def _write(op: kit.Operator[Softmax]) -> kit.WrittenOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
-    scale = float(np.float32(2.0 ** rng.uniform(-10, 2)))
-    zero = int(rng.integers(-128, 128))
-    x = kit.Tensor("x", shape, kit.DType.INT8, kit.Quantisation((scale,), (zero,)))
+    q = kit.Quantisation((kit.sample_scale(rng, -10, 2),), (int(rng.integers(-128, 128)),))
+    x = kit.Tensor("x", shape, kit.DType.INT8, q)
     to = kit.DType.INT8 if rng.random() < 0.7 else kit.DType.INT16
-    output_scale, output_zero = _OUTPUTS[to]
-    y = kit.Tensor("y", shape, to, kit.Quantisation((output_scale,), (output_zero,)))
-    beta = 1.0 if rng.random() < 0.6 else float(np.float32(2.0 ** rng.uniform(-2, 3)))
-    op = kit.Op("softmax", "softmax", ("x",), ("y",), Softmax(beta, to))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    scale, zero = _OUTPUTS[to]
+    beta = 1.0 if rng.random() < 0.6 else kit.sample_scale(rng, -2, 3)
+    return kit.sample("softmax", Softmax(beta, to), x, q=kit.Quantisation((scale,), (zero,)))
 
 
 SOFTMAX_S8 = kit.Form(

@@ -167,14 +167,9 @@ def sample_pool(rng: np.random.Generator, kind: str) -> kit.Graph:
     if rng.random() < 0.6 or window[0] > height or window[1] > width:
         padding = kit.same_padding((height, width), window, stride)
     quantisation: kit.Quantisation = kit.sample_quantisation(rng)
-    activation = rng.choice(np.array(list(kit.Activation), dtype=object))
-    op = kit.Op(kind, "pool", ("x",), ("y",), Pool2D(*window, *stride, padding, activation))
+    activation = kit.sample_activation(rng)
     x = kit.Tensor("x", (batches, height, width, channels), kit.DType.INT8, quantisation)
-    hollow = kit.Tensor("y", (), kit.DType.INT8, quantisation)
-    hollowed = kit.Graph.build("shape", [x, hollow], [op], ["x"], ["y"])
-    shape = infer_pool(kit.operator_of(op, hollowed))[0].shape
-    y = kit.Tensor("y", shape, kit.DType.INT8, quantisation)
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample(kind, Pool2D(*window, *stride, padding, activation), x, name="pool")
 
 
 def pool_form(

@@ -8,7 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.pooling.common import Pool2D, pool_form, read_pool, windows, write_pool
+from toolchain.ops.pooling.common import (
+    Pool2D,
+    pool_form,
+    read_pool,
+    sample_pool,
+    windows,
+    write_pool,
+)
 from toolchain.ops.pooling.kernels import thimble_l2_pool_f32
 from toolchain.ops.readers.float32 import clamped, float32_form
 
@@ -34,7 +41,10 @@ def _write(op: kit.Operator[Pool2D]) -> kit.WrittenOp:
     return replace(write_pool(op, "L2_POOL_2D"), version=1)
 
 
-_FORM = pool_form("l2_pool2d", "L2_POOL_2D", reference=_reference, select=_select)
+_FORM = replace(
+    pool_form("l2_pool2d", "L2_POOL_2D", reference=_reference, select=_select),
+    sample=lambda rng: sample_pool(rng, "max_pool2d"),
+)
 SPEC = replace(
     float32_form(_FORM, "float32, NHWC; padding is not counted", _reference, _select),
     tflite=kit.TfliteBinding(("L2_POOL_2D",), read_pool, _write),

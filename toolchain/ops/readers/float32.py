@@ -94,10 +94,8 @@ def float32_sample(
         return replace(tensor, dtype=kit.DType.FLOAT32, quantisation=None, constant=data)
 
     def made(rng: np.random.Generator) -> kit.Graph:
-        graph = sample(rng)
-        tensors = [floated(tensor) for tensor in graph.tensors.values()]
-        ops = [replace(op, kind=kind) for op in graph.ops]
-        return kit.Graph.build(graph.name, tensors, ops, graph.inputs, graph.outputs)
+        graph = kit.with_tensors(sample(rng), floated)
+        return replace(graph, ops=tuple(replace(op, kind=kind) for op in graph.ops))
 
     return made
 
@@ -110,12 +108,13 @@ def float32_elementwise_sample(
     """
 
     def made(rng: np.random.Generator) -> kit.Graph:
-        def floated(tensor: kit.Tensor) -> kit.Tensor:
-            data = rng.normal(0, 2, tensor.shape) if tensor.is_constant else None
-            real = None if data is None else data.astype(np.float32)
-            return replace(tensor, dtype=kit.DType.FLOAT32, quantisation=None, constant=real)
+        def real(tensor: kit.Tensor) -> kit.Tensor:
+            data = None
+            if tensor.is_constant:
+                data = rng.normal(0, 2, tensor.shape).astype(np.float32)
+            return replace(tensor, dtype=kit.DType.FLOAT32, quantisation=None, constant=data)
 
-        return kit.with_tensors(sample(rng), floated)
+        return kit.with_tensors(sample(rng), real)
 
     return made
 

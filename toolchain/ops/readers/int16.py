@@ -86,7 +86,7 @@ def as_int16(graph: kit.Graph, finer: int = 256) -> kit.Graph:
     The scales of outputs are divided by 256, those of operands by `finer`.
     """
     return kit.with_tensors(
-        graph, lambda tensor: _as_int16(tensor, 256 if tensor.name in graph.outputs else finer)
+        graph, lambda one: _as_int16(one, 256 if one.name in graph.outputs else finer)
     )
 
 

@@ -333,30 +333,21 @@ def sample(rng: np.random.Generator) -> kit.Graph:
     for kind, depth in (("w", inputs), ("r", units)):
         for gate in GATES:
             data = rng.integers(-127, 128, (units, depth)).astype(np.int8)
-            q = quantised(-10, -5)
-            tensors.append(kit.Tensor(f"{kind}_{gate}", data.shape, kit.DType.INT8, q, data))
+            tensors.append(kit.constant_sample(f"{kind}_{gate}", data, quantised(-10, -5)))
     for gate, weights in zip(GATES, tensors[1:5], strict=True):
         q = kit.Quantisation((float(_float32(weights.q.scale) * _float32(x_q.scale)),), (0,))
         data = rng.integers(-9000, 9000, units).astype(np.int32)
-        tensors.append(kit.Tensor(f"b_{gate}", (units,), kit.DType.INT32, q, data))
-    hidden = kit.Tensor("hidden", (batches, units), kit.DType.INT8, h_q)
-    cell = kit.Tensor("cell", (batches, units), kit.DType.INT16, c_q)
-    after = [
-        kit.Tensor("hidden_next", hidden.shape, kit.DType.INT8, h_q),
-        kit.Tensor("cell_next", cell.shape, kit.DType.INT16, c_q),
-    ]
-    y = kit.Tensor("y", (*rows, units), kit.DType.INT8, h_q)
+        tensors.append(kit.constant_sample(f"b_{gate}", data, q))
+    tensors.append(kit.Tensor("hidden", (batches, units), kit.DType.INT8, h_q))
+    tensors.append(kit.Tensor("cell", (batches, units), kit.DType.INT16, c_q))
     clip = float(rng.choice([0.0, 10.0, 0.5]))
     attributes = IntegerLstm(time_major, clip, h_q.scale, h_q.zero_point)
-    names = tuple(t.name for t in (*tensors, hidden, cell))
-    op = kit.Op("lstm", "lstm", names, ("y", "hidden_next", "cell_next"), attributes)
     states = [
-        kit.State("hidden", "hidden_next", np.full(hidden.shape, h_q.zero_point, np.int8)),
-        kit.State("cell", "cell_next", np.zeros(cell.shape, np.int16)),
+        kit.State("hidden", "hidden_next", np.full((batches, units), h_q.zero_point, np.int8)),
+        kit.State("cell", "cell_next", np.zeros((batches, units), np.int16)),
     ]
-    return kit.Graph.build(
-        "sample", [*tensors, hidden, cell, y, *after], [op], ["x"], ["y"], states
-    )
+    outputs = ("y", "hidden_next", "cell_next")
+    return kit.sample("lstm", attributes, *tensors, q=h_q, outputs=outputs, states=states)
 
 
 LSTM_S8 = kit.Form(

@@ -352,19 +352,10 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         real("recurrent", cell.gates * units, units),
         real("bias", cell.biases * units),
     ]
-    names = [tensor.name for tensor in tensors]
-    given = ["x"]
     for name in ("hidden", "cell")[: int(rng.integers(0, 2 + _has_cell(cell)))]:
         tensors.append(kit.Tensor(name, (batches, units), kit.DType.FLOAT32))
-        names.append(name)
-        given.append(name)
-    state = (batches, units)
-    outputs = [kit.Tensor("y", (steps, *state) if every_step else state, kit.DType.FLOAT32)]
-    if _has_cell(cell):
-        outputs.append(kit.Tensor("last_cell", state, kit.DType.FLOAT32))
-    made = [tensor.name for tensor in outputs]
-    op = kit.Op("recurrent_layer", "recurrent", tuple(names), tuple(made), attributes)
-    return kit.Graph.build("sample", [*tensors, *outputs], [op], given, made)
+    outputs = ("y", "last_cell") if _has_cell(cell) else ("y",)
+    return kit.sample("recurrent_layer", attributes, *tensors, outputs=outputs, name="recurrent")
 
 
 SPEC = kit.Form(

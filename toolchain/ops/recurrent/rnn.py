@@ -178,18 +178,16 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         rows, time_major = (batches,), False
     bends = list(Bend)
     attributes = Rnn(time_major, bends[int(rng.integers(len(bends)))])
-    constants = {"weights": (units, inputs), "recurrent": (units, units), "bias": (units,)}
-    state = (batches, units)
-    tensors = [kit.Tensor("x", (*rows, inputs), kit.DType.FLOAT32)]
-    for name, shape in constants.items():
-        data = rng.normal(0, 0.3, shape).astype(np.float32)
-        tensors.append(kit.Tensor(name, shape, kit.DType.FLOAT32, None, data))
-    tensors += [kit.Tensor(name, state, kit.DType.FLOAT32) for name in ("hidden", "hidden_next")]
-    tensors.append(kit.Tensor("y", (*rows, units), kit.DType.FLOAT32))
-    names = ("x", *constants, "hidden")
-    op = kit.Op("rnn", "rnn", names, ("y", "hidden_next"), attributes)
-    kept = kit.State("hidden", "hidden_next", np.zeros(state, np.float32))
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"], [kept])
+    shapes = {"weights": (units, inputs), "recurrent": (units, units), "bias": (units,)}
+    constants = [
+        kit.constant_sample(name, rng.normal(0, 0.3, shape).astype(np.float32))
+        for name, shape in shapes.items()
+    ]
+    x = kit.Tensor("x", (*rows, inputs), kit.DType.FLOAT32)
+    state = kit.Tensor("hidden", (batches, units), kit.DType.FLOAT32)
+    kept = kit.State("hidden", "hidden_next", np.zeros(state.shape, np.float32))
+    outputs = ("y", "hidden_next")
+    return kit.sample("rnn", attributes, x, *constants, state, outputs=outputs, states=[kept])
 
 
 SPEC = kit.Form(

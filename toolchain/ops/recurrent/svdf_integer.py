@@ -287,22 +287,17 @@ def sample_s16(rng: np.random.Generator) -> kit.Graph:
     state = kit.Tensor("state", (batches, memory * filters), kit.DType.INT16, state_q)
     y_q = quantised(-4, 0, int(rng.integers(-128, 128)))
     bias_q = kit.Quantisation((float(np.float32(state_q.scale) * np.float32(time_q.scale)),), (0,))
-    tensors = [
-        kit.Tensor(
-            "x", (batches, depth), kit.DType.INT8, quantised(-7, -4, int(rng.integers(-128, 128)))
-        ),
-        kit.Tensor("features", features.shape, kit.DType.INT8, quantised(-9, -6), features),
-        kit.Tensor("time", time.shape, kit.DType.INT16, time_q, time),
-        kit.Tensor("bias", (units,), kit.DType.INT32, bias_q, bias),
+    x_q = quantised(-7, -4, int(rng.integers(-128, 128)))
+    inputs = [
+        kit.Tensor("x", (batches, depth), kit.DType.INT8, x_q),
+        kit.constant_sample("features", features, quantised(-9, -6)),
+        kit.constant_sample("time", time, time_q),
+        kit.constant_sample("bias", bias, bias_q) if rng.random() < 0.8 else None,
         state,
-        kit.Tensor("y", (batches, units), kit.DType.INT8, y_q),
-        kit.Tensor("state_next", state.shape, kit.DType.INT16, state_q),
     ]
-    names = ("x", "features", "time", "bias" if rng.random() < 0.8 else "", "state")
-    op = kit.Op("svdf", "svdf", names, ("y", "state_next"), Svdf(rank))
     first = kit.State("state", "state_next", np.zeros(state.shape, np.int16))
-    graph = kit.Graph.build("sample", tensors, [op], ["x"], ["y"], [first])
-    return graph.with_ops(graph.ops)
+    outputs = ("y", "state_next")
+    return kit.sample("svdf", Svdf(rank), *inputs, q=y_q, outputs=outputs, states=[first])
 
 
 def _sample_s8(rng: np.random.Generator) -> kit.Graph:

@@ -124,10 +124,9 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     x = kit.Tensor(
         "x", shape, dtype, kit.sample_quantisation(rng) if dtype is kit.DType.INT8 else None
     )
-    y = kit.Tensor("y", (*shape[:axis], *shape[axis + 1 :]), output)
     written = axis - rank if rng.random() < 0.5 else axis
-    op = kit.Op("arg_max", "arg", ("x",), ("y",), ArgMax(written, bool(rng.random() < 0.4), output))
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    attributes = ArgMax(written, bool(rng.random() < 0.4), output)
+    return kit.sample("arg_max", attributes, x, name="arg")
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.reduction.common import Reduce, infer_reduction, reduced_axes
+from toolchain.ops.reduction.common import Reduce, reduced_axes
 
 Float32 = NDArray[np.float32]
 
@@ -41,9 +41,5 @@ def float_reduction_sample(
     """A float32 tensor reduced over random axes."""
     shape = kit.sample_shape(rng, int(rng.integers(1, 5)))
     axes = tuple(axis for axis in range(len(shape)) if rng.random() < 0.5) or (-1,)
-    op = kit.Op(kind, "reduce", ("x",), ("y",), attributes(axes, bool(rng.random() < 0.5)))
-    x, hollow = kit.Tensor("x", shape, kit.DType.FLOAT32), kit.Tensor("y", (), kit.DType.FLOAT32)
-    graph = kit.Graph.build("shape", [x, hollow], [op], ["x"], ["y"])
-    (type_,) = infer_reduction(kit.operator_of(op, graph))
-    y = kit.Tensor("y", type_.shape, kit.DType.FLOAT32)
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    x = kit.Tensor("x", shape, kit.DType.FLOAT32)
+    return kit.sample(kind, attributes(axes, bool(rng.random() < 0.5)), x, name="reduce")

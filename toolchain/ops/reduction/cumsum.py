@@ -99,9 +99,7 @@ def _sample(rng: np.random.Generator, dtype: kit.DType) -> kit.Graph:
     shape = kit.sample_shape(rng, rank)
     axis = int(rng.integers(-rank, rank))
     attributes = CumSum(axis, bool(rng.random() < 0.5), bool(rng.random() < 0.5))
-    ends = [kit.Tensor(name, shape, dtype) for name in "xy"]
-    op = kit.Op("cumsum", "cumsum", ("x",), ("y",), attributes)
-    return kit.Graph.build("sample", ends, [op], ["x"], ["y"])
+    return kit.sample("cumsum", attributes, kit.Tensor("x", shape, dtype))
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:
@@ -147,15 +145,10 @@ def _reference_s8(op: kit.Operator[CumSum], inputs: Sequence[kit.Array]) -> tupl
 
 
 def _sample_s8(rng: np.random.Generator) -> kit.Graph:
-    graph = _sample(rng, kit.DType.INT8)
-    x, y = graph.tensors["x"], graph.tensors["y"]
-    q = sample_quantisation(rng)
+    graph, q = _sample(rng, kit.DType.INT8), sample_quantisation(rng)
     scale = float(np.float32(q.scale * 2.0 ** rng.uniform(-1, 4)))
-    ends = (
-        replace(x, quantisation=q),
-        replace(y, quantisation=sample_quantisation(rng, scale=scale)),
-    )
-    return kit.Graph.build("sample", ends, graph.ops, ["x"], ["y"])
+    qs = {"x": q, "y": sample_quantisation(rng, scale=scale)}
+    return kit.with_tensors(graph, lambda tensor: replace(tensor, quantisation=qs[tensor.name]))
 
 
 _INT8 = replace(

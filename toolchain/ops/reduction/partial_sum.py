@@ -7,7 +7,6 @@ the data, int32 sums to add to or ''.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -64,13 +63,10 @@ def _select(op: kit.Operator[Reduce], core: kit.Core) -> kit.Kernel:
 def _sample(rng: np.random.Generator) -> kit.Graph:
     graph = sample_reduction(rng, "sum")
     (op,) = graph.ops
-    y = kit.Tensor("y", graph.output(op).shape, kit.DType.INT32)
-    tensors, sums = [graph.tensors["x"], y], ""
+    sums = None
     if rng.random() < 0.7:
-        tensors.append(kit.Tensor("sums", y.shape, kit.DType.INT32))
-        sums = "sums"
-    op = replace(op, kind="partial_sum", inputs=("x", sums))
-    return kit.Graph.build("sample", tensors, [op], ["x", sums] if sums else ["x"], ["y"])
+        sums = kit.Tensor("sums", graph.output(op).shape, kit.DType.INT32)
+    return kit.sample("partial_sum", op.attributes, graph.input(op, 0), sums, name="reduce")
 
 
 SPEC = kit.Form(

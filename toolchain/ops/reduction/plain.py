@@ -58,8 +58,7 @@ def integer_forms(
     def form(dtype: kit.DType) -> kit.Form[R]:
         def sample(rng: np.random.Generator) -> kit.Graph:
             graph = float32.sample(rng)
-            tensors = [replace(tensor, dtype=dtype) for tensor in graph.tensors.values()]
-            return kit.Graph.build("sample", tensors, graph.ops, graph.inputs, graph.outputs)
+            return kit.with_tensors(graph, lambda tensor: replace(tensor, dtype=dtype))
 
         return replace(
             float32,

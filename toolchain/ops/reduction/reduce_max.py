@@ -75,12 +75,11 @@ def _write(op: kit.Operator[ReduceMax]) -> kit.WrittenOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     graph = sample_reduction(rng, "reduce_max")
-    op, x, y = graph.ops[0], graph.tensors["x"], graph.tensors["y"]
+    op, x = graph.ops[0], graph.tensors["x"]
     assert isinstance(op.attributes, Reduce)
     smallest = bool(rng.random() < 0.4)
     attributes = ReduceMax(op.attributes.axes, op.attributes.keep_dims, smallest=smallest)
-    alike = kit.Tensor("y", y.shape, kit.DType.INT8, x.quantisation)
-    return kit.Graph.build("sample", [x, alike], [replace(op, attributes=attributes)], ["x"], ["y"])
+    return kit.sample("reduce_max", attributes, x, name="reduce")
 
 
 def _from_onnx(node: kit.OnnxNode, axes: tuple[int, ...], keep_dims: bool) -> ReduceMax:
@@ -127,8 +126,7 @@ def _write_bool(op: kit.Operator[ReduceMax]) -> kit.WrittenOp:
 
 def _sample_bool(rng: np.random.Generator) -> kit.Graph:
     graph = _sample_float(rng)
-    tensors = [replace(tensor, dtype=kit.DType.BOOL) for tensor in graph.tensors.values()]
-    return kit.Graph.build("sample", tensors, graph.ops, graph.inputs, graph.outputs)
+    return kit.with_tensors(graph, lambda tensor: replace(tensor, dtype=kit.DType.BOOL))
 
 
 _BOOL = replace(

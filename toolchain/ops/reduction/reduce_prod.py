@@ -118,9 +118,8 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         log = math.log2(x.q.scale * 2.0 ** rng.uniform(4, 6)) * factors - 5
         if abs(log) < 100:
             break
-    y = graph.tensors["y"]
-    q = kit.Quantisation((float(np.float32(2.0**log)),), (y.q.zero_point,))
-    return kit.Graph.build("sample", [x, replace(y, quantisation=q)], [op], ["x"], ["y"])
+    q = kit.Quantisation((float(np.float32(2.0**log)),), (graph.tensors["y"].q.zero_point,))
+    return kit.sample("reduce_prod", op.attributes, x, q=q, name="reduce")
 
 
 def _sample_float(rng: np.random.Generator) -> kit.Graph:

@@ -203,15 +203,11 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         int(rng.integers(1, 1 << 24)),
         int(rng.integers(-(1 << 20), 1 << 20)),
         int(rng.integers(-128, 128)),
-        rng.choice(np.array(list(kit.Activation), dtype=object)),
+        kit.sample_activation(rng),
     )
     q = kit.Quantisation((0.0625,), (attributes.offset,))
-    tensors = [
-        kit.Tensor("sums", shape, kit.DType.INT32),
-        kit.Tensor("y", shape, kit.DType.INT8, q),
-    ]
-    op = kit.Op("requantise_sums", "requantise", ("sums",), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["sums"], ["y"])
+    sums = kit.Tensor("sums", shape, kit.DType.INT32)
+    return kit.sample("requantise_sums", attributes, sums, q=q, name="requantise")
 
 
 SPEC = kit.Form(

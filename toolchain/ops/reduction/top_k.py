@@ -110,13 +110,8 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     k = int(rng.integers(1, shape[-1] + 1))
     dtype = list(_SUFFIXES)[int(rng.choice([0, 0, 1, 2, 3, 4]))]
     q = sample_quantisation(rng, dtype) if dtype in (kit.DType.INT8, kit.DType.INT16) else None
-    tensors = [
-        kit.Tensor("x", shape, dtype, q),
-        kit.Tensor("values", (*shape[:-1], k), dtype, q),
-        kit.Tensor("indices", (*shape[:-1], k), kit.DType.INT32),
-    ]
-    op = kit.Op("top_k", "top_k", ("x",), ("values", "indices"), TopK(k))
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["values", "indices"])
+    x = kit.Tensor("x", shape, dtype, q)
+    return kit.sample("top_k", TopK(k), x, outputs=("values", "indices"))
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:

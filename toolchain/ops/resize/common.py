@@ -166,6 +166,4 @@ def sample_resize(rng: np.random.Generator, kind: str, x: kit.Tensor, both: bool
         height, width = 2 * x.shape[1], 2 * x.shape[2]
     corners, centers = bool(rng.random() < 0.4), bool(rng.random() < 0.4)
     attributes = Resize(height, width, corners, centers and (both or not corners))
-    y = kit.Tensor("y", (x.shape[0], height, width, x.shape[3]), x.dtype, x.quantisation)
-    op = kit.Op(kind, "resize", ("x",), ("y",), attributes)
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample(kind, attributes, x, name="resize")

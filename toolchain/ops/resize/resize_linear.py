@@ -279,10 +279,8 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     if rng.random() < 0.7:
         out = q
     x = kit.Tensor("x", shape, kit.DType.INT8, q)
-    y = kit.Tensor("y", (shape[0], height, width, shape[3]), kit.DType.INT8, out)
     attributes = ResizeLinear(height, width, scales, coordinates)
-    op = kit.Op("resize_linear", "resize", ("x",), ("y",), attributes)
-    return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+    return kit.sample("resize_linear", attributes, x, q=out, name="resize")
 
 
 _INT8 = kit.Form(

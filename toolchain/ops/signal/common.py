@@ -102,3 +102,22 @@ def same_length(touched: kit.Touched, count: str, sizes: Sequence[int]) -> kit.E
 
 def some(rng: np.random.Generator, least: int, most: int) -> int:
     return int(rng.integers(least, most + 1))
+
+
+def sample_kept(
+    kind: str,
+    attributes: kit.Attributes,
+    x: kit.Tensor,
+    *,
+    firsts: Sequence[kit.Array],
+    outputs: Sequence[str] = ("y",),
+    name: str,
+) -> kit.Graph:
+    """A graph of one operator that keeps values from run to run, at first `firsts`."""
+    states = [kit.State(*pair, first) for pair, first in zip(MEMORIES, firsts, strict=False)]
+    kept = [
+        kit.Tensor(state.input, state.initial.shape, kit.DType(state.initial.dtype.name))
+        for state in states
+    ]
+    made = (*outputs, *(state.output for state in states))
+    return kit.sample(kind, attributes, x, *kept, outputs=made, states=states, name=name)

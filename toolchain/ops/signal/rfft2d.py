@@ -259,12 +259,8 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         height, width = (2 ** int(n) for n in rng.integers(1, 6, 2))
         given = (int(rng.integers(1, height + 3)), int(rng.integers(1, width + 3)))
         slices = (2,) if rng.random() < 0.3 else ()
-    tensors = [
-        kit.Tensor("x", (*slices, *given), kit.DType.FLOAT32),
-        kit.Tensor("y", (*slices, height, width // 2 + 1), kit.DType.FLOAT32),
-    ]
-    op = kit.Op("rfft2d", "rfft2d", ("x",), ("y",), Rfft2d(height, width, (kept,)))
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    x = kit.Tensor("x", (*slices, *given), kit.DType.FLOAT32)
+    return kit.sample("rfft2d", Rfft2d(height, width, (kept,)), x)
 
 
 SPEC = kit.Form(

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, rows_of, some, within
+from toolchain.ops.signal.common import (
+    QUANTISED,
+    TYPES,
+    binding,
+    option,
+    rows_of,
+    sample_kept,
+    some,
+    within,
+)
 
 _LONGEST = 1 << 24
 
@@ -81,13 +90,9 @@ def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
 def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = tuple(some(rng, 1, 6) for _ in range(some(rng, 0, 2)))
     shape, delay = (*shape, some(rng, 1, 30)), some(rng, 1, 40)
-    kept = (rows_of(shape), delay)
-    tensors = [kit.Tensor(name, shape, kit.DType.INT16) for name in "xy"]
-    tensors += [kit.Tensor(name, kept, kit.DType.INT16) for name in ("y_memory", "y_memory_next")]
-    outputs = ("y", "y_memory_next")
-    op = kit.Op("signal_delay", "delay", ("x", "y_memory"), outputs, SignalDelay(delay))
-    state = kit.State("y_memory", "y_memory_next", np.zeros(kept, dtype=np.int16))
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"], [state])
+    x = kit.Tensor("x", shape, kit.DType.INT16)
+    first = np.zeros((rows_of(shape), delay), np.int16)
+    return sample_kept("signal_delay", SignalDelay(delay), x, firsts=[first], name="delay")
 
 
 SPEC = kit.Form(

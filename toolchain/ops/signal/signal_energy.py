@@ -65,13 +65,9 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 def _sample(rng: np.random.Generator) -> kit.Graph:
     count = some(rng, 1, 30)
     start = some(rng, 0, count)
-    tensors = [
-        kit.Tensor("x", (2 * count,), kit.DType.INT16),
-        kit.Tensor("y", (count,), kit.DType.UINT32),
-    ]
+    x = kit.Tensor("x", (2 * count,), kit.DType.INT16)
     attributes = SignalEnergy(some(rng, start, count), start)
-    op = kit.Op("signal_energy", "energy", ("x",), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    return kit.sample("signal_energy", attributes, x, name="energy")
 
 
 SPEC = kit.Form(

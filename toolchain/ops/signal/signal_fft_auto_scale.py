@@ -54,11 +54,9 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    size = some(rng, 1, 40)
-    tensors = [kit.Tensor(name, (size,), kit.DType.INT16) for name in "xy"]
-    tensors.append(kit.Tensor("bits", (), kit.DType.INT32))
-    op = kit.Op("signal_fft_auto_scale", "scale", ("x",), ("y", "bits"), SignalFftAutoScale())
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y", "bits"])
+    x = kit.Tensor("x", (some(rng, 1, 40),), kit.DType.INT16)
+    kind, attributes = "signal_fft_auto_scale", SignalFftAutoScale()
+    return kit.sample(kind, attributes, x, outputs=("y", "bits"), name="scale")
 
 
 SPEC = kit.Form(

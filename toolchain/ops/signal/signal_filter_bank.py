@@ -95,17 +95,10 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     size = int(widths.sum())
     weights = rng.integers(0, 4097, size)
     tables = (weights, 4096 - weights, starts, weight_starts, widths)
-    tensors = [
-        kit.Tensor("x", (count,), kit.DType.UINT32),
-        kit.Tensor("y", (channels,), kit.DType.UINT64),
-    ]
-    names = [f"t{i}" for i in range(len(tables))]
-    for name, table in zip(names, tables, strict=True):
-        data = table.astype(np.int16)
-        tensors.append(kit.Tensor(name, data.shape, kit.DType.INT16, constant=data))
+    x = kit.Tensor("x", (count,), kit.DType.UINT32)
+    held = [kit.constant_sample(f"t{i}", t.astype(np.int16)) for i, t in enumerate(tables)]
     attributes = SignalFilterBank(channels, int((starts + widths).max()))
-    op = kit.Op("signal_filter_bank", "bank", ("x", *names), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    return kit.sample("signal_filter_bank", attributes, x, *held, name="bank")
 
 
 SPEC = kit.Form(

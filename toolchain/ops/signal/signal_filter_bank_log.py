@@ -63,14 +63,9 @@ def _select(op: kit.Operator[SignalFilterBankLog], core: kit.Core) -> kit.Kernel
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    count = some(rng, 1, 20)
-    tensors = [
-        kit.Tensor("x", (count,), kit.DType.UINT32),
-        kit.Tensor("y", (count,), kit.DType.INT16),
-    ]
+    x = kit.Tensor("x", (some(rng, 1, 20),), kit.DType.UINT32)
     attributes = SignalFilterBankLog(some(rng, 0, 12), some(rng, 1, 3000))
-    op = kit.Op("signal_filter_bank_log", "log", ("x",), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    return kit.sample("signal_filter_bank_log", attributes, x, name="log")
 
 
 SPEC = kit.Form(

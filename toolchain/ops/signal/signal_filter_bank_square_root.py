@@ -52,16 +52,10 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    count = some(rng, 1, 20)
-    shift = np.array(some(rng, 0, _MOST_SHIFT), dtype=np.int32)
-    tensors = [
-        kit.Tensor("x", (count,), kit.DType.UINT64),
-        kit.Tensor("shift", (), kit.DType.INT32, constant=shift),
-        kit.Tensor("y", (count,), kit.DType.UINT32),
-    ]
-    attributes = SignalFilterBankSquareRoot()
-    op = kit.Op("signal_filter_bank_square_root", "root", ("x", "shift"), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    x = kit.Tensor("x", (some(rng, 1, 20),), kit.DType.UINT64)
+    shift = kit.constant_sample("shift", np.array(some(rng, 0, _MOST_SHIFT), np.int32))
+    kind, attributes = "signal_filter_bank_square_root", SignalFilterBankSquareRoot()
+    return kit.sample(kind, attributes, x, shift, name="root")
 
 
 SPEC = kit.Form(

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import FRAMED, MEMORIES, QUANTISED, binding, option, rows_of, some
+from toolchain.ops.signal.common import (
+    FRAMED,
+    QUANTISED,
+    binding,
+    option,
+    rows_of,
+    sample_kept,
+    some,
+)
 
 CUSTOM = "SignalFramer"
 _SAMPLES, _HELD = 1, 2
@@ -156,20 +164,10 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     step = some(rng, 1, 8)
     attributes = SignalFramer(some(rng, step, 25), step, some(rng, 0, 1))
     shape = (some(rng, 1, 3),) if rng.random() < 0.4 else ()
-    frames = some(rng, 1, 5)
-    first = _first(attributes, rows_of((*shape, 1)))
-    tensors = [
-        kit.Tensor("x", (*shape, frames * step), kit.DType.INT16),
-        kit.Tensor("y", (*shape, frames, attributes.frame_size), kit.DType.INT16),
-        kit.Tensor("valid", (), kit.DType.BOOL),
-        *(kit.Tensor(name, first[0].shape, kit.DType.INT16) for name in MEMORIES[0]),
-        *(kit.Tensor(name, (1,), kit.DType.INT32) for name in MEMORIES[1]),
-    ]
-    (before, after), (held, held_after) = MEMORIES
-    outputs = ("y", "valid", after, held_after)
-    op = kit.Op("signal_framer", "framer", ("x", before, held), outputs, attributes)
-    states = [kit.State(before, after, first[0]), kit.State(held, held_after, first[1])]
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y", "valid"], states)
+    x = kit.Tensor("x", (*shape, some(rng, 1, 5) * step), kit.DType.INT16)
+    first = _first(attributes, rows_of(x.shape))
+    outputs = ("y", "valid")
+    return sample_kept("signal_framer", attributes, x, firsts=first, outputs=outputs, name="framer")
 
 
 SPEC = kit.Form(

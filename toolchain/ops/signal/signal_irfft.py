@@ -87,12 +87,8 @@ def _sample(dtype: kit.DType) -> Callable[[np.random.Generator], kit.Graph]:
     def made(rng: np.random.Generator) -> kit.Graph:
         length = LENGTHS[some(rng, 0, 7)]
         shape = (some(rng, 1, 3),) if rng.random() < 0.4 else ()
-        ends = [
-            kit.Tensor("x", (*shape, length + 2), dtype),
-            kit.Tensor("y", (*shape, length), dtype),
-        ]
-        op = kit.Op("signal_irfft", "irfft", ("x",), ("y",), SignalIrfft(length))
-        return kit.Graph.build("sample", ends, [op], ["x"], ["y"])
+        x = kit.Tensor("x", (*shape, length + 2), dtype)
+        return kit.sample("signal_irfft", SignalIrfft(length), x, name="irfft")
 
     return made
 

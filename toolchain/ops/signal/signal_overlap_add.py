@@ -21,6 +21,7 @@ from toolchain.ops.signal.common import (
     check_type,
     option,
     rows_of,
+    sample_kept,
     some,
 )
 
@@ -125,16 +126,10 @@ def _sample(dtype: kit.DType) -> Callable[[np.random.Generator], kit.Graph]:
         size, frames = some(rng, 1, 20), some(rng, 1, 5)
         step = some(rng, 1, size)
         shape = (some(rng, 1, 3),) if rng.random() < 0.4 else ()
-        kept = (rows_of((*shape, 1)), size)
-        tensors = [
-            kit.Tensor("x", (*shape, frames, size), dtype),
-            kit.Tensor("y", (*shape, frames * step), dtype),
-            *(kit.Tensor(name, kept, dtype) for name in ("y_memory", "y_memory_next")),
-        ]
-        outputs, attributes = ("y", "y_memory_next"), SignalOverlapAdd(step)
-        op = kit.Op("signal_overlap_add", "overlap", ("x", "y_memory"), outputs, attributes)
-        state = kit.State("y_memory", "y_memory_next", np.zeros(kept, dtype.numpy))
-        return kit.Graph.build("sample", tensors, [op], ["x"], ["y"], [state])
+        x = kit.Tensor("x", (*shape, frames, size), dtype)
+        first = np.zeros((rows_of((*shape, 1)), size), dtype.numpy)
+        attributes = SignalOverlapAdd(step)
+        return sample_kept("signal_overlap_add", attributes, x, firsts=[first], name="overlap")
 
     return made
 

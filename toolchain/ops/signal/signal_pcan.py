@@ -61,11 +61,9 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 def _sample(rng: np.random.Generator) -> kit.Graph:
     count = some(rng, 1, 20)
     gains = np.sort(rng.integers(0, 16000, GAINS))[::-1].astype(np.int16)
-    tensors = [kit.Tensor(name, (count,), kit.DType.UINT32) for name in ("x", "noise", "y")]
-    tensors.append(kit.Tensor("gains", gains.shape, kit.DType.INT16, constant=gains))
-    attributes = SignalPcan(some(rng, 0, 20))
-    op = kit.Op("signal_pcan", "pcan", ("x", "noise", "gains"), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x", "noise"], ["y"])
+    x, noise = (kit.Tensor(name, (count,), kit.DType.UINT32) for name in ("x", "noise"))
+    table = kit.constant_sample("gains", gains)
+    return kit.sample("signal_pcan", SignalPcan(some(rng, 0, 20)), x, noise, table, name="pcan")
 
 
 SPEC = kit.Form(

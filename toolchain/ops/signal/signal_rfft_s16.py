@@ -92,9 +92,7 @@ def rfft_form(
     def sample(rng: np.random.Generator) -> kit.Graph:
         length = LENGTHS[some(rng, 0, 7)]
         x = kit.Tensor("x", (some(rng, 1, length),), dtype)
-        op = kit.Op("signal_rfft", "rfft", ("x",), ("y",), SignalRfft(length))
-        y = kit.Tensor("y", (length + 2,), dtype)
-        return kit.Graph.build("sample", [x, y], [op], ["x"], ["y"])
+        return kit.sample("signal_rfft", SignalRfft(length), x, name="rfft")
 
     return kit.Form(
         kind="signal_rfft",

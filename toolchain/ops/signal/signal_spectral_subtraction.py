@@ -11,7 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector, within
+from toolchain.ops.signal.common import (
+    QUANTISED,
+    TYPES,
+    binding,
+    option,
+    sample_kept,
+    some,
+    vector,
+    within,
+)
 
 _MEMORY, _NEXT = 1, 2
 _WORD = 0xFFFFFFFF
@@ -122,12 +131,9 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         *(channels, even, one - even, odd, one - odd, some(rng, 0, one)),
         *(some(rng, 0, 12), bits, some(rng, 0, 1)),
     )
-    names = ("x", "y", "noise", "y_memory", "y_memory_next")
-    tensors = [kit.Tensor(name, (channels,), kit.DType.UINT32) for name in names]
-    kind = "signal_spectral_subtraction"
-    op = kit.Op(kind, "noise", ("x", "y_memory"), ("y", "noise", "y_memory_next"), attributes)
-    state = kit.State("y_memory", "y_memory_next", np.zeros(channels, dtype=np.uint32))
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y", "noise"], [state])
+    kind, x = "signal_spectral_subtraction", kit.Tensor("x", (channels,), kit.DType.UINT32)
+    first, outputs = np.zeros(channels, np.uint32), ("y", "noise")
+    return sample_kept(kind, attributes, x, firsts=[first], outputs=outputs, name="noise")
 
 
 SPEC = kit.Form(

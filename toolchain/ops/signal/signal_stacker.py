@@ -12,7 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import FRAMED, MEMORIES, QUANTISED, binding, option, some, vector
+from toolchain.ops.signal.common import (
+    FRAMED,
+    QUANTISED,
+    binding,
+    option,
+    sample_kept,
+    some,
+    vector,
+)
 
 CUSTOM = "SignalStacker"
 _FRAMES, _HELD = 1, 2
@@ -140,19 +148,11 @@ def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
 def _sample(rng: np.random.Generator) -> kit.Graph:
     left, right = some(rng, 0, 3), some(rng, 0, 3)
     attributes = SignalStacker(some(rng, 1, 12), left, right, some(rng, 1, left + 1 + right))
-    first = _first(attributes)
-    tensors = [
-        kit.Tensor("x", (attributes.num_channels,), kit.DType.INT16),
-        kit.Tensor("y", first[0].shape, kit.DType.INT16),
-        kit.Tensor("valid", (), kit.DType.BOOL),
-        *(kit.Tensor(name, first[0].shape, kit.DType.INT16) for name in MEMORIES[0]),
-        *(kit.Tensor(name, (1,), kit.DType.INT32) for name in MEMORIES[1]),
-    ]
-    (before, after), (held, held_after) = MEMORIES
-    outputs = ("y", "valid", after, held_after)
-    op = kit.Op("signal_stacker", "stacker", ("x", before, held), outputs, attributes)
-    states = [kit.State(before, after, first[0]), kit.State(held, held_after, first[1])]
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y", "valid"], states)
+    x = kit.Tensor("x", (attributes.num_channels,), kit.DType.INT16)
+    first, outputs = _first(attributes), ("y", "valid")
+    return sample_kept(
+        "signal_stacker", attributes, x, firsts=first, outputs=outputs, name="stacker"
+    )
 
 
 SPEC = kit.Form(

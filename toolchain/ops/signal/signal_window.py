@@ -62,11 +62,10 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 def _sample(rng: np.random.Generator) -> kit.Graph:
     size, count = some(rng, 1, 40), some(rng, 1, 3)
     weights = rng.integers(-32768, 32768, size).astype(np.int16)
-    tensors = [kit.Tensor(name, (count, size), kit.DType.INT16) for name in "xy"]
-    tensors.append(kit.Tensor("w", (size,), kit.DType.INT16, constant=weights))
+    x = kit.Tensor("x", (count, size), kit.DType.INT16)
     attributes = SignalWindow(some(rng, 0, 16))
-    op = kit.Op("signal_window", "window", ("x", "w"), ("y",), attributes)
-    return kit.Graph.build("sample", tensors, [op], ["x"], ["y"])
+    w = kit.constant_sample("w", weights)
+    return kit.sample("signal_window", attributes, x, w, name="window")
 
 
 SPEC = kit.Form(
