@@ -18,31 +18,15 @@ from toolchain.ops import kit
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.hybrid.kernels import check_sums, matrix_bytes, packed_matrix
 from toolchain.ops.hybrid.sums import centred, check_floats, in_float32, random_range, range_asked
+from toolchain.ops.recurrent import lstm_layer as layer
 from toolchain.ops.recurrent import lstm_s8
-from toolchain.ops.recurrent.lstm_layer import (
-    BIASES,
-    CELL,
-    GATES,
-    HIDDEN,
-    INPUT,
-    INPUT_WEIGHTS,
-    KEPT_STATES,
-    RECURRENT_WEIGHTS,
-    Lstm,
-    check_symmetric,
-    given_tensors,
-    infer,
-    lstm_walk,
-    macs,
-    of_gates,
-    written,
-)
+from toolchain.ops.recurrent.lstm_layer import Lstm
 from toolchain.ops.recurrent.samples import in_float, with_attributes, with_int8_weights
 from toolchain.ops.recurrent.sequence import Walk, lstm_cell, products, row_extents
 
 _FLOAT_BYTES = 4
 _WORDS = "thimble_sequence_lstm_hybrid_s8"
-_MATRICES = {"weights": INPUT_WEIGHTS, "recurrent": RECURRENT_WEIGHTS}
+_MATRICES = {"weights": layer.INPUT_WEIGHTS, "recurrent": layer.RECURRENT_WEIGHTS}
 
 
 @dataclass(frozen=True)
@@ -58,7 +42,7 @@ class FloatLstm(Lstm):
 
 
 def _walk(op: kit.Operator[FloatLstm]) -> Walk:
-    return lstm_walk(op, backwards=op.attributes.backwards)
+    return layer.lstm_walk(op, backwards=op.attributes.backwards)
 
 
 def _joined(tensors: Sequence[kit.Tensor]) -> kit.Array:
@@ -79,15 +63,17 @@ def _sums(matrices: Sequence[kit.Tensor], rows: kit.Float32, chosen: Range | Non
 
 
 def _reference(op: kit.Operator[FloatLstm], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    weights, recurrent = (of_gates(op, first) for first in _MATRICES.values())
-    bias = _joined(of_gates(op, BIASES)).astype(np.float32)
+    weights, recurrent = (layer.of_gates(op, first) for first in _MATRICES.values())
+    bias = _joined(layer.of_gates(op, layer.BIASES)).astype(np.float32)
     walk, chosen = _walk(op), op.attributes.range
-    x, hidden, cell = (inputs[i].astype(np.float32) for i in (INPUT, HIDDEN, CELL))
+    x, hidden, cell = (
+        inputs[i].astype(np.float32) for i in (layer.INPUT, layer.HIDDEN, layer.CELL)
+    )
     rows = []
     with np.errstate(all="ignore"):
         for step in walk.split(x):
             sums = (bias + _sums(weights, step, chosen)) + _sums(recurrent, hidden, chosen)
-            gates = np.split(sums, len(GATES), axis=1)
+            gates = np.split(sums, len(layer.GATES), axis=1)
             hidden, cell = lstm_cell(gates, cell, op.attributes.cell_clip)
             rows.append(hidden)
     return walk.joined(rows), hidden, cell
@@ -107,7 +93,7 @@ def _float_kernel(op: kit.Operator[FloatLstm]) -> kit.Kernel:
     }
     arguments: dict[str, kit.Argument] = {
         "params": kit.Struct("thimble_sequence_lstm_f32_params", members),
-        "input": kit.Input(INPUT),
+        "input": kit.Input(layer.INPUT),
         "weights": kit.Packed("weights"),
         "recurrent": kit.Packed("recurrent"),
         "bias": kit.Packed("bias"),
@@ -119,22 +105,22 @@ def _float_kernel(op: kit.Operator[FloatLstm]) -> kit.Kernel:
 
     def constant(key: str, first: int) -> kit.Constant:
         """[gates, units, ...]."""
-        gates = of_gates(op, first)
+        gates = layer.of_gates(op, first)
         return kit.Constant(
             key,
             lambda: np.stack([kit.constant_of(tensor) for tensor in gates]).astype(np.float32),
-            f"{key} of the gates: {', '.join(GATES)}",
+            f"{key} of the gates: {', '.join(layer.GATES)}",
         )
 
     return kit.Kernel(
         (kit.Call("thimble_sequence_lstm_f32", arguments),),
         _float_extents,
-        constants=tuple(constant(*one) for one in (*_MATRICES.items(), ("bias", BIASES))),
+        constants=tuple(constant(*one) for one in (*_MATRICES.items(), ("bias", layer.BIASES))),
         scratch_bytes=_gates_bytes(units),
         find_terms=lambda: {
             "call": 1.0,
             "row": rows,
-            "product": rows * len(GATES) * units * (walk.inputs + units),
+            "product": rows * len(layer.GATES) * units * (walk.inputs + units),
             "unit": rows * units,
         },
     )
@@ -142,7 +128,7 @@ def _float_kernel(op: kit.Operator[FloatLstm]) -> kit.Kernel:
 
 def _gates_bytes(units: int) -> int:
     """Bytes of a float for each unit of each gate."""
-    return _FLOAT_BYTES * len(GATES) * units
+    return _FLOAT_BYTES * len(layer.GATES) * units
 
 
 def _float_extents(touched: kit.Touched) -> kit.Extents:
@@ -157,7 +143,7 @@ def _hybrid_kernel(op: kit.Operator[FloatLstm], core: kit.Core) -> kit.Kernel:
     walk, chosen = _walk(op), op.attributes.range
     assert chosen is not None
     for first in _MATRICES.values():
-        for matrix in of_gates(op, first):
+        for matrix in layer.of_gates(op, first):
             check_sums(op, matrix, chosen)
     members: dict[str, kit.Argument] = {
         **walk.members,
@@ -173,7 +159,7 @@ def _hybrid_kernel(op: kit.Operator[FloatLstm], core: kit.Core) -> kit.Kernel:
         members[name] = kit.Struct("thimble_hybrid_matrix", parts)
     arguments: dict[str, kit.Argument] = {
         "params": kit.Struct("thimble_sequence_lstm_hybrid_params", members),
-        "input": kit.Input(INPUT),
+        "input": kit.Input(layer.INPUT),
         "bias": kit.Packed("bias"),
         "hidden": kit.Output(1),
         "cell": kit.Output(2),
@@ -191,11 +177,11 @@ def _hybrid_kernel(op: kit.Operator[FloatLstm], core: kit.Core) -> kit.Kernel:
 
 
 def _hybrid_constants(op: kit.Operator[FloatLstm], core: kit.Core) -> list[kit.Constant]:
-    order = ", ".join(GATES)
-    biases = of_gates(op, BIASES)
+    order = ", ".join(layer.GATES)
+    biases = layer.of_gates(op, layer.BIASES)
     constants = [kit.Constant("bias", lambda: _joined(biases).astype(np.float32), f"of {order}")]
     for name, first in _MATRICES.items():
-        matrices = of_gates(op, first)
+        matrices = layer.of_gates(op, first)
 
         def parameters(matrices: list[kit.Tensor] = matrices) -> kit.Array:
             return packed_matrix(_joined(matrices).astype(np.int8), core)
@@ -217,12 +203,12 @@ def _hybrid_constants(op: kit.Operator[FloatLstm], core: kit.Core) -> list[kit.C
 def _hybrid_extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
     inputs, units = call["params.inputs"], call["params.units"]
-    filters = len(GATES) * units
+    filters = len(layer.GATES) * units
     constants = {"bias": _gates_bytes(units)}
     for name, depth in (("weights", inputs), ("recurrent", units)):
         constants[f"{name}_parameters"] = matrix_bytes(filters, depth, call.function != _WORDS)
         constants[f"{name}_taps"] = 4 * filters
-        constants[f"{name}_scales"] = 4 * len(GATES)
+        constants[f"{name}_scales"] = 4 * len(layer.GATES)
     stored = call.find("stored")
     assert isinstance(stored, kit.Scratch)
     scratch = max(_gates_bytes(units), stored.at_bytes + max(inputs, units))
@@ -230,10 +216,10 @@ def _hybrid_extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    kept, tensors = given_tensors(node)
+    kept, tensors = layer.given_tensors(node)
     options, clip, chosen = node.options, float(node.options.cellClip), None
     backwards = bool(getattr(options, "backwards", False))
-    if tensors[INPUT_WEIGHTS].dtype is kit.DType.INT8:
+    if tensors[layer.INPUT_WEIGHTS].dtype is kit.DType.INT8:
         _check_int8_weights(node, kept, tensors)
         if backwards:
             raise node.unsupported(
@@ -250,26 +236,26 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
     if not math.isfinite(clip):
         raise node.unsupported(f"its cell clip is {clip}")
     attributes = FloatLstm(bool(options.timeMajor), clip, backwards, chosen)
-    return kit.ReadOp(attributes, kept, states=KEPT_STATES)
+    return kit.ReadOp(attributes, kept, states=layer.KEPT_STATES)
 
 
 def _check_int8_weights(
     node: kit.TfliteNode, kept: Sequence[int], tensors: Sequence[kit.Tensor]
 ) -> None:
-    check_floats(node, (kept[INPUT], *kept[BIASES:]))
-    for tensor in tensors[INPUT_WEIGHTS:BIASES]:
+    check_floats(node, (kept[layer.INPUT], *kept[layer.BIASES :]))
+    for tensor in tensors[layer.INPUT_WEIGHTS : layer.BIASES]:
         if tensor.dtype is not kit.DType.INT8 or tensor.quantisation is None:
             raise node.unsupported(
                 f"weights {tensor.name!r} are {tensor.dtype.value} beside int8 ones",
                 "quantise all weights, or none",
             )
-        check_symmetric(node, tensor)
+        layer.check_symmetric(node, tensor)
 
 
 def _write(op: kit.Operator[FloatLstm]) -> kit.WrittenOp:
     if op.attributes.range is None:
-        return written(op)
-    return written(op, asymmetricQuantizeInputs=op.attributes.range is Range.ASYMMETRIC)
+        return layer.written(op)
+    return layer.written(op, asymmetricQuantizeInputs=op.attributes.range is Range.ASYMMETRIC)
 
 
 def _drawn(rng: np.random.Generator) -> tuple[kit.Graph, FloatLstm]:
@@ -286,7 +272,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
 
 def _hybrid_sample(rng: np.random.Generator) -> kit.Graph:
     graph, attributes = _drawn(rng)
-    weights = graph.ops[0].inputs[INPUT_WEIGHTS:BIASES]
+    weights = graph.ops[0].inputs[layer.INPUT_WEIGHTS : layer.BIASES]
     graph = with_int8_weights(graph, weights, 0.008, rng)
     return with_attributes(graph, replace(attributes, range=random_range(rng)))
 
@@ -294,11 +280,11 @@ def _hybrid_sample(rng: np.random.Generator) -> kit.Graph:
 LSTM_F32 = kit.Form(
     kind="lstm",
     attributes=FloatLstm,
-    infer=infer,
+    infer=layer.infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    macs=macs,
+    macs=layer.macs,
     tflite=kit.TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_LSTM",), _read, _write),
     dtype=kit.DType.FLOAT32,
     limits="float32; no peepholes, projection, layer normalisation or coupled gates; state is kept "

@@ -17,24 +17,8 @@ from numpy.typing import NDArray
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import rounding_divide_by_pot
 from toolchain.ops.arithmetic.fixed_s16 import logistic, tanh
-from toolchain.ops.recurrent.lstm_layer import (
-    BIASES,
-    CELL,
-    GATES,
-    HIDDEN,
-    INPUT,
-    INPUT_WEIGHTS,
-    KEPT_STATES,
-    RECURRENT_WEIGHTS,
-    Lstm,
-    check_symmetric,
-    given_tensors,
-    infer,
-    lstm_walk,
-    macs,
-    of_gates,
-    written,
-)
+from toolchain.ops.recurrent import lstm_layer as layer
+from toolchain.ops.recurrent.lstm_layer import Lstm
 from toolchain.ops.recurrent.sequence import row_extents
 
 _GATE_SCALE = 2.0**-12
@@ -100,8 +84,11 @@ def _float32(value: float) -> np.float32:
 
 def _gates(op: kit.Operator[IntegerLstm]) -> list[_Gate]:
     """Scales in float32, as LiteRT's PopulateQuantizedLstmParams8x8_16 computes them."""
-    x, hidden = op.input(INPUT), op.input(HIDDEN)
-    places = (of_gates(op, first) for first in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES))
+    x, hidden = op.input(layer.INPUT), op.input(layer.HIDDEN)
+    places = (
+        layer.of_gates(op, first)
+        for first in (layer.INPUT_WEIGHTS, layer.RECURRENT_WEIGHTS, layer.BIASES)
+    )
     gates = []
     for w, r, b in zip(*places, strict=True):
         weights, recurrent, bias = (kit.constant_of(t).astype(np.int64) for t in (w, r, b))
@@ -131,7 +118,7 @@ def _cell_clip(op: kit.Operator[IntegerLstm]) -> int:
     clip = op.attributes.cell_clip
     if clip <= 0:
         return 0
-    steps = _float32(clip) / _float32(op.input(CELL).q.scale)
+    steps = _float32(clip) / _float32(op.input(layer.CELL).q.scale)
     return int(min(max(steps, _float32(-32768)), _float32(32767)))
 
 
@@ -143,13 +130,13 @@ def _check_cell(scale: float) -> None:
 
 def _integer_bits(op: kit.Operator[IntegerLstm]) -> int:
     """Integer bits of the cell state, whose scale is a power of two."""
-    return 15 + round(math.log2(op.input(CELL).q.scale))
+    return 15 + round(math.log2(op.input(layer.CELL).q.scale))
 
 
 def _reference(op: kit.Operator[IntegerLstm], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     gates, clip, bits = _gates(op), _cell_clip(op), _integer_bits(op)
-    walk = lstm_walk(op)
-    x, hidden, cell = (inputs[i].astype(np.int64) for i in (INPUT, HIDDEN, CELL))
+    walk = layer.lstm_walk(op)
+    x, hidden, cell = (inputs[i].astype(np.int64) for i in (layer.INPUT, layer.HIDDEN, layer.CELL))
     rows = []
     for step in walk.split(x):
         sums = []
@@ -182,14 +169,14 @@ def _select(op: kit.Operator[IntegerLstm], core: kit.Core) -> kit.Kernel:
         -product, product, hidden_multiplier, hidden_shift, op.attributes.hidden_zero_point
     )
     try:
-        _check_cell(op.input(CELL).q.scale)
+        _check_cell(op.input(layer.CELL).q.scale)
     except ValueError as error:
         raise kit.UnsupportedError(
             f"operator {op.name!r}: {error}; convert the model again"
         ) from error
-    walk, bits = lstm_walk(op), _integer_bits(op)
+    walk, bits = layer.lstm_walk(op), _integer_bits(op)
     params: dict[str, kit.Argument] = {
-        "gates": kit.Row(tuple(starmap(_packed_gate, zip(GATES, gates, strict=True)))),
+        "gates": kit.Row(tuple(starmap(_packed_gate, zip(layer.GATES, gates, strict=True)))),
         **walk.members,
         "cell_integer_bits": bits,
         "cell_clip": _cell_clip(op),
@@ -198,7 +185,7 @@ def _select(op: kit.Operator[IntegerLstm], core: kit.Core) -> kit.Kernel:
         "hidden_zero_point": op.attributes.hidden_zero_point,
     }
     arguments: dict[str, kit.Argument] = {
-        "input": kit.Input(INPUT),
+        "input": kit.Input(layer.INPUT),
         "params": kit.Struct("thimble_lstm_params", params),
         "hidden": kit.Output(1),
         "cell": kit.Output(2),
@@ -215,7 +202,7 @@ def _select(op: kit.Operator[IntegerLstm], core: kit.Core) -> kit.Kernel:
         (kit.Call(function, arguments),),
         _extents,
         constants=tuple(_constants(gates)),
-        scratch_bytes=2 * len(GATES) * walk.units,
+        scratch_bytes=2 * len(layer.GATES) * walk.units,
         suspicion=_NO_TANH if without else "",
     )
 
@@ -239,7 +226,7 @@ def _packed_gate(name: str, gate: _Gate) -> kit.Struct:
 
 def _constants(gates: Sequence[_Gate]) -> Iterator[kit.Constant]:
     """The constants that the gates' structs name."""
-    for name, gate in zip(GATES, gates, strict=True):
+    for name, gate in zip(layer.GATES, gates, strict=True):
         data: dict[str, kit.Array] = {
             "weights": gate.weights.astype(np.int8),
             "recurrent": gate.recurrent.astype(np.int8),
@@ -275,10 +262,10 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    options, (kept, tensors) = node.options, given_tensors(node)
+    options, (kept, tensors) = node.options, layer.given_tensors(node)
     kinds = [
-        *[kit.DType.INT8] * BIASES,
-        *[kit.DType.INT32] * len(GATES),
+        *[kit.DType.INT8] * layer.BIASES,
+        *[kit.DType.INT32] * len(layer.GATES),
         kit.DType.INT8,
         kit.DType.INT16,
     ]
@@ -288,9 +275,9 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
                 f"tensor {tensor.name!r} is {tensor.dtype.value}, not {dtype.value}",
                 "quantise the model fully to int8",
             )
-    for tensor in tensors[INPUT_WEIGHTS:BIASES]:
-        check_symmetric(node, tensor)
-    cell = tensors[CELL].q
+    for tensor in tensors[layer.INPUT_WEIGHTS : layer.BIASES]:
+        layer.check_symmetric(node, tensor)
+    cell = tensors[layer.CELL].q
     if cell.zero_point:
         raise node.unsupported(f"the cell state's zero point is {cell.zero_point}, not 0")
     try:
@@ -303,15 +290,15 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
     attributes = IntegerLstm(
         bool(options.timeMajor), float(options.cellClip), hidden.q.scale, hidden.q.zero_point
     )
-    return kit.ReadOp(attributes, kept, states=KEPT_STATES)
+    return kit.ReadOp(attributes, kept, states=layer.KEPT_STATES)
 
 
 def _write(op: kit.Operator[IntegerLstm]) -> kit.WrittenOp:
     hidden = kit.Quantisation((op.attributes.hidden_scale,), (op.attributes.hidden_zero_point,))
-    return written(
+    return layer.written(
         op,
         (
-            *(kit.Tensor(f"gate_{name}", (0,), kit.DType.FLOAT32) for name in GATES),
+            *(kit.Tensor(f"gate_{name}", (0,), kit.DType.FLOAT32) for name in layer.GATES),
             kit.Tensor("hidden", (0,), kit.DType.INT8, hidden),
         ),
     )
@@ -331,10 +318,10 @@ def sample(rng: np.random.Generator) -> kit.Graph:
     rows = (steps, batches) if time_major else (batches, steps)
     tensors = [kit.Tensor("x", (*rows, inputs), kit.DType.INT8, x_q)]
     for kind, depth in (("w", inputs), ("r", units)):
-        for gate in GATES:
+        for gate in layer.GATES:
             data = rng.integers(-127, 128, (units, depth)).astype(np.int8)
             tensors.append(kit.constant_sample(f"{kind}_{gate}", data, quantised(-10, -5)))
-    for gate, weights in zip(GATES, tensors[1:5], strict=True):
+    for gate, weights in zip(layer.GATES, tensors[1:5], strict=True):
         q = kit.Quantisation((float(_float32(weights.q.scale) * _float32(x_q.scale)),), (0,))
         data = rng.integers(-9000, 9000, units).astype(np.int32)
         tensors.append(kit.constant_sample(f"b_{gate}", data, q))
@@ -353,11 +340,11 @@ def sample(rng: np.random.Generator) -> kit.Graph:
 LSTM_S8 = kit.Form(
     kind="lstm",
     attributes=IntegerLstm,
-    infer=infer,
+    infer=layer.infer,
     reference=_reference,
     select=_select,
     sample=sample,
-    macs=macs,
+    macs=layer.macs,
     tflite=kit.TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_LSTM",), _read, _write),
     dtype=kit.DType.INT8,
     types=frozenset({kit.DType.INT8, kit.DType.INT16}),

@@ -18,25 +18,10 @@ from toolchain.ops.arithmetic.lane_sums import lane_sum
 from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
 from toolchain.ops.hybrid.sums import centred, check_floats, in_float32, random_range, range_asked
 from toolchain.ops.readers.float32 import check_float_node, larger, range_of, smaller
+from toolchain.ops.recurrent import svdf_layer as layer
 from toolchain.ops.recurrent.samples import in_float, with_attributes, with_int8_weights
 from toolchain.ops.recurrent.svdf_integer import sample_s16
-from toolchain.ops.recurrent.svdf_layer import (
-    BIAS,
-    FEATURES,
-    INPUT,
-    OPERANDS,
-    STATE,
-    TIME,
-    Sizes,
-    Svdf,
-    check_constant,
-    check_present,
-    infer,
-    macs,
-    moved,
-    sizes_in,
-    sizes_of,
-)
+from toolchain.ops.recurrent.svdf_layer import Sizes, Svdf
 
 _ACTIVATIONS = (
     kit.Activation.RELU,
@@ -60,26 +45,28 @@ def _filtered(
     op: kit.Operator[FloatSvdf], inputs: Sequence[kit.Array]
 ) -> tuple[kit.Float32, kit.Float32]:
     """The newest value of each filter's state, [batches, filters], and the time filters."""
-    x, features, time = (inputs[i].astype(np.float32) for i in (INPUT, FEATURES, TIME))
+    x, features, time = (
+        inputs[i].astype(np.float32) for i in (layer.INPUT, layer.FEATURES, layer.TIME)
+    )
     chosen = op.attributes.range
     if chosen is None:
         return lane_sum(features * x[:, None, :]), time
     stored, steps = centred(x, chosen)
-    sums = in_float32(stored @ inputs[FEATURES].astype(np.int64).T)
-    scale, time_scale = (np.float32(op.input(i).q.scale) for i in (FEATURES, TIME))
+    sums = in_float32(stored @ inputs[layer.FEATURES].astype(np.int64).T)
+    scale, time_scale = (np.float32(op.input(i).q.scale) for i in (layer.FEATURES, layer.TIME))
     return sums * (scale * steps[:, None]), time * time_scale
 
 
 def _reference(op: kit.Operator[FloatSvdf], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     newest, time = _filtered(op, inputs)
-    kept = moved(inputs[STATE].astype(np.float32), newest, time.shape[1])
+    kept = layer.moved(inputs[layer.STATE].astype(np.float32), newest, time.shape[1])
     total = lane_sum(lane_sum(time * kept).reshape(*op.y.shape, op.attributes.rank))
-    if op.given(BIAS):
-        total = total + inputs[BIAS].astype(np.float32)
+    if op.given(layer.BIAS):
+        total = total + inputs[layer.BIAS].astype(np.float32)
     if op.attributes.activation is not kit.Activation.NONE:  # NaN becomes the lower bound
         low, high = (np.float32(bound) for bound in range_of(op.attributes.activation))
         total = smaller(larger(total, low), high)
-    return total, kept.reshape(inputs[STATE].shape)
+    return total, kept.reshape(inputs[layer.STATE].shape)
 
 
 def _select(op: kit.Operator[FloatSvdf], core: kit.Core) -> kit.Kernel:
@@ -89,17 +76,17 @@ def _select(op: kit.Operator[FloatSvdf], core: kit.Core) -> kit.Kernel:
         "min": low,
         "max": high,
     }
-    chosen, sizes = op.attributes.range, sizes_of(op)
+    chosen, sizes = op.attributes.range, layer.sizes_of(op)
     if chosen is not None:
         return _hybrid_kernel(op, core, chosen, clamp)
     params = kit.Struct("thimble_svdf_f32_params", {**vars(sizes), **clamp})
     return kit.Kernel(
-        (kit.Call("thimble_svdf_f32", {"params": params, **OPERANDS}),), _float_extents
+        (kit.Call("thimble_svdf_f32", {"params": params, **layer.OPERANDS}),), _float_extents
     )
 
 
 def _float_extents(touched: kit.Touched) -> kit.Extents:
-    sizes = sizes_in(touched.call)
+    sizes = layer.sizes_in(touched.call)
     return sizes.extents(touched, element_bytes=4, time_bytes=4, state_bytes=4)
 
 
@@ -107,23 +94,23 @@ def _hybrid_kernel(
     op: kit.Operator[FloatSvdf], core: kit.Core, chosen: Range, clamp: dict[str, kit.Argument]
 ) -> kit.Kernel:
     """A call for the newest values, which lie in scratch, and one for the rest."""
-    features, sizes = op.input(FEATURES), sizes_of(op)
+    features, sizes = op.input(layer.FEATURES), layer.sizes_of(op)
     newest_bytes = 4 * sizes.batches * sizes.filters
     newest, stored = kit.Scratch(element="float"), kit.Scratch(newest_bytes)
-    images = Images(sizes.batches, chosen, newest, kit.Input(INPUT), stored)
+    images = Images(sizes.batches, chosen, newest, kit.Input(layer.INPUT), stored)
     params: dict[str, kit.Argument] = {
         "batches": sizes.batches,
         "units": sizes.units,
         "rank": sizes.rank,
         "memory": sizes.memory,
         **clamp,
-        "time_scale": op.input(TIME).q.scale,
+        "time_scale": op.input(layer.TIME).q.scale,
     }
     arguments: dict[str, kit.Argument] = {
         "params": kit.Struct("thimble_svdf_hybrid_params", params),
         "newest": newest,
-        "time": kit.Input(TIME),
-        "bias": kit.Input(BIAS),
+        "time": kit.Input(layer.TIME),
+        "bias": kit.Input(layer.BIAS),
         "state": kit.Output(1),
         "output": kit.Output(0),
     }
@@ -142,33 +129,35 @@ def _hybrid_extents(touched: kit.Touched) -> kit.Extents:
         call[f"params.{name}"] for name in ("batches", "units", "rank", "memory")
     )
     sizes = Sizes(batches, 0, units, rank, memory)
-    layer = sizes.extents(touched, element_bytes=4, time_bytes=1, state_bytes=4)
-    read = {index: extent for index, extent in layer.inputs.items() if index in (TIME, BIAS)}
+    rest = sizes.extents(touched, element_bytes=4, time_bytes=1, state_bytes=4)
+    read = {
+        index: extent for index, extent in rest.inputs.items() if index in (layer.TIME, layer.BIAS)
+    }
     scratch = max(first.scratch, 4 * batches * sizes.filters)
-    return replace(first, inputs={**first.inputs, **read}, outputs=layer.outputs, scratch=scratch)
+    return replace(first, inputs={**first.inputs, **read}, outputs=rest.outputs, scratch=scratch)
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    check_present(node)
-    features, chosen = node.inputs[FEATURES], None
+    layer.check_present(node)
+    features, chosen = node.inputs[layer.FEATURES], None
     assert features is not None
     if features.dtype is kit.DType.INT8:
         _check_int8_filters(node)
         chosen = range_asked(node)
     else:
         check_float_node(node)
-        check_constant(node)
+        layer.check_constant(node)
     name = node.options.fusedActivationFunction
     if name not in {activation.name for activation in _ACTIVATIONS}:
         raise node.unsupported(f"its activation is {name}", "apply it in an operator of its own")
     attributes = FloatSvdf(int(node.options.rank), kit.Activation[name], chosen)
-    return kit.ReadOp(attributes, (0, 1, 2, 3, 4), states=(STATE,))
+    return kit.ReadOp(attributes, (0, 1, 2, 3, 4), states=(layer.STATE,))
 
 
 def _check_int8_filters(node: kit.TfliteNode) -> None:
-    check_floats(node, (INPUT, BIAS, STATE))
-    check_constant(node)
-    for filters in (node.inputs[FEATURES], node.inputs[TIME]):
+    check_floats(node, (layer.INPUT, layer.BIAS, layer.STATE))
+    layer.check_constant(node)
+    for filters in (node.inputs[layer.FEATURES], node.inputs[layer.TIME]):
         assert filters is not None
         if filters.dtype is not kit.DType.INT8 or filters.quantisation is None:
             raise node.unsupported(
@@ -203,7 +192,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
 
 def _hybrid_sample(rng: np.random.Generator) -> kit.Graph:
     graph, attributes = _drawn(rng)
-    filters = [graph.ops[0].inputs[index] for index in (FEATURES, TIME)]
+    filters = [graph.ops[0].inputs[index] for index in (layer.FEATURES, layer.TIME)]
     graph = with_int8_weights(graph, filters, 0.02, rng)
     return with_attributes(graph, replace(attributes, range=random_range(rng)))
 
@@ -211,14 +200,14 @@ def _hybrid_sample(rng: np.random.Generator) -> kit.Graph:
 SVDF_F32 = kit.Form(
     kind="svdf",
     attributes=FloatSvdf,
-    infer=infer,
+    infer=layer.infer,
     reference=_reference,
     select=_select,
     sample=_sample,
-    macs=macs,
+    macs=layer.macs,
     tflite=kit.TfliteBinding(("SVDF",), _read, _write),
     dtype=kit.DType.FLOAT32,
-    operand=STATE,
+    operand=layer.STATE,
     limits="float32; RELU, RELU6, [-1, 1] or none; state is kept from run to run",
 )
 SVDF_HYBRID = replace(

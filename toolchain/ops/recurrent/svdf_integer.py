@@ -18,23 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import cmsis_structs, kit
-from toolchain.ops.recurrent.svdf_layer import (
-    BIAS,
-    FEATURES,
-    INPUT,
-    OPERANDS,
-    STATE,
-    TIME,
-    Sizes,
-    Svdf,
-    check_constant,
-    check_present,
-    infer,
-    macs,
-    moved,
-    sizes_in,
-    sizes_of,
-)
+from toolchain.ops.recurrent import svdf_layer as layer
+from toolchain.ops.recurrent.svdf_layer import Sizes, Svdf
 
 _FARTHEST = -31
 """The right shift for which CMSIS-NN computes 1 << 31; it takes every sum below 2**30 to 0."""
@@ -49,7 +34,8 @@ Factors = tuple[tuple[int, int], tuple[int, int]]
 def _factors(op: kit.Operator[Svdf]) -> Factors:
     """The factors of state and output, in float32 as in LiteRT's `Prepare`."""
     x, features, time, state = (
-        np.float32(op.input(i).q.scale) for i in (INPUT, FEATURES, TIME, STATE)
+        np.float32(op.input(i).q.scale)
+        for i in (layer.INPUT, layer.FEATURES, layer.TIME, layer.STATE)
     )
     out = state * time / np.float32(op.y.q.scale)
     return kit.quantize_multiplier(float(x * features / state)), kit.quantize_multiplier(float(out))
@@ -59,16 +45,18 @@ def _checked_reach(op: kit.Operator[Svdf], factors: Factors) -> int:
     """The magnitude that no sum exceeds before it wraps, also on the way there. Raises ScaleError
     as `check_sums` does.
     """
-    x, y = op.input(INPUT), op.y
-    features, time = (kit.constant_of(op.input(i)).astype(np.int64) for i in (FEATURES, TIME))
+    x, y = op.input(layer.INPUT), op.y
+    features, time = (
+        kit.constant_of(op.input(i)).astype(np.int64) for i in (layer.FEATURES, layer.TIME)
+    )
     into = _reach(features, -128 - x.q.zero_point, 127 - x.q.zero_point)
     kit.check_sums(*into, *factors[0], 0)
     low, high = _kept(op, into, factors[0])
     units = (y.shape[1], -1)
     least, greatest = (end.reshape(units).sum(axis=1) for end in _reach(time, low, high))
     most = np.abs(time).reshape(units).sum(axis=1) * max(-low, high)
-    if op.given(BIAS):
-        bias = kit.constant_of(op.input(BIAS)).astype(np.int64)
+    if op.given(layer.BIAS):
+        bias = kit.constant_of(op.input(layer.BIAS)).astype(np.int64)
         least, greatest, most = least + bias, greatest + bias, most + np.abs(bias)
     kit.check_sums(least, greatest, *factors[1], y.q.zero_point)
     largest_input = max(128 + x.q.zero_point, 127 - x.q.zero_point)
@@ -87,7 +75,7 @@ def _kept(
     """The least and greatest value of the state, less its zero point: what it begins with, and what
     follows.
     """
-    state = op.input(STATE)
+    state = op.input(layer.STATE)
     info, zero_point = np.iinfo(state.dtype.value), state.q.zero_point
     begins = [kept.initial for kept in op.graph.states if kept.input == state.name]
     if not begins or zero_point:  # that of an int8 state is added with wrap
@@ -98,17 +86,17 @@ def _kept(
 
 
 def _reference(op: kit.Operator[Svdf], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    x, y, state = op.input(INPUT), op.y, op.input(STATE)
+    x, y, state = op.input(layer.INPUT), op.y, op.input(layer.STATE)
     into, out = _factors(op)
-    features, time = (inputs[i].astype(np.int64) for i in (FEATURES, TIME))
-    sums = (inputs[INPUT].astype(np.int64) - x.q.zero_point) @ features.T
+    features, time = (inputs[i].astype(np.int64) for i in (layer.FEATURES, layer.TIME))
+    sums = (inputs[layer.INPUT].astype(np.int64) - x.q.zero_point) @ features.T
     zero, info = state.q.zero_point, np.iinfo(state.dtype.value)
     newest = kit.multiply_by_quantized_multiplier(sums, *into).clip(info.min, info.max)
     newest = (newest + zero).astype(state.dtype.numpy).astype(np.int64)  # wraps in int8
-    kept = moved(inputs[STATE].astype(np.int64), newest, time.shape[1])
+    kept = layer.moved(inputs[layer.STATE].astype(np.int64), newest, time.shape[1])
     total = ((kept - zero) * time).sum(axis=2).reshape(*y.shape, op.attributes.rank).sum(axis=2)
-    if op.given(BIAS):
-        total = total + inputs[BIAS].astype(np.int64)
+    if op.given(layer.BIAS):
+        total = total + inputs[layer.BIAS].astype(np.int64)
     result = kit.multiply_by_quantized_multiplier(total, *out) + y.q.zero_point
     return (
         result.clip(-128, 127).astype(np.int8),
@@ -130,8 +118,8 @@ def _cmsis_nn(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
     Raises NoKernelError where its sums may wrap or a right shift of 31 matters (it computes 1 << 31
     for it, which is undefined, too).
     """
-    x, y, time = op.input(INPUT), op.y, op.input(TIME)
-    batches, filters, units = x.shape[0], op.input(FEATURES).shape[0], y.shape[1]
+    x, y, time = op.input(layer.INPUT), op.y, op.input(layer.TIME)
+    batches, filters, units = x.shape[0], op.input(layer.FEATURES).shape[0], y.shape[1]
     factors = _factors(op)
     largest = _checked_reach(op, factors)
     kit.require_int32(np.array([largest]))
@@ -153,15 +141,15 @@ def _cmsis_nn(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
         "input_quant_params": cmsis_structs.factor(*into),
         "output_quant_params": cmsis_structs.factor(*out),
         "input_dims": _dims(batches, x.shape[1]),
-        "input_data": kit.Input(INPUT),
+        "input_data": kit.Input(layer.INPUT),
         "state_dims": _dims(batches, filters * time.shape[1]),
         "state_data": kit.Output(1),
         "weights_feature_dims": _dims(filters, x.shape[1]),
-        "weights_feature_data": kit.Input(FEATURES),
+        "weights_feature_data": kit.Input(layer.FEATURES),
         "weights_time_dims": _dims(filters, time.shape[1]),
-        "weights_time_data": kit.Input(TIME),
+        "weights_time_data": kit.Input(layer.TIME),
         "bias_dims": _dims(1, units),
-        "bias_data": kit.Input(BIAS),
+        "bias_data": kit.Input(layer.BIAS),
         "output_dims": _dims(batches, units),
         "output_data": kit.Output(0),
     }
@@ -173,10 +161,10 @@ def _own(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
     """Thimble's kernel, whose sums wrap. Raises ScaleError as `check_sums` does."""
     (into_multiplier, into_shift), (out_multiplier, out_shift) = factors = _factors(op)
     _checked_reach(op, factors)
-    state = op.input(STATE)
+    state = op.input(layer.STATE)
     members: dict[str, kit.Argument] = {
-        **vars(sizes_of(op)),
-        "input_zero_point": op.input(INPUT).q.zero_point,
+        **vars(layer.sizes_of(op)),
+        "input_zero_point": op.input(layer.INPUT).q.zero_point,
         "state_zero_point": state.q.zero_point,
         "output_zero_point": op.y.q.zero_point,
         "into_multiplier": into_multiplier,
@@ -186,12 +174,12 @@ def _own(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
     }
     function, state_bytes = _OWN[state.dtype]
     params = kit.Struct("thimble_svdf_params", members)
-    call = kit.Call(function, {"params": params, **OPERANDS})
+    call = kit.Call(function, {"params": params, **layer.OPERANDS})
     return kit.Kernel((call,), lambda touched: _own_extents(touched, state_bytes))
 
 
 def _own_extents(touched: kit.Touched, state_bytes: int) -> kit.Extents:
-    return sizes_in(touched.call).extents(
+    return layer.sizes_in(touched.call).extents(
         touched, element_bytes=1, time_bytes=state_bytes, state_bytes=state_bytes
     )
 
@@ -226,7 +214,7 @@ def _cmsis_nn_extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
-    state = node.inputs[STATE] if len(node.inputs) == 5 else None
+    state = node.inputs[layer.STATE] if len(node.inputs) == 5 else None
     if state is not None and (state.dtype is not kit.DType.INT16 or state.q.zero_point):
         raise node.unsupported(
             f"its state is {state.dtype.value}, and LiteRT computes with a symmetric int16 state",
@@ -236,7 +224,7 @@ def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
 
 
 def _read_s8(node: kit.TfliteNode) -> kit.ReadOp:
-    state = node.inputs[STATE] if len(node.inputs) == 5 else None
+    state = node.inputs[layer.STATE] if len(node.inputs) == 5 else None
     if state is not None and state.q.per_channel:
         raise node.unsupported(f"tensor {state.name!r} has not one scale and zero point")
     return _read(node, kit.DType.INT8)
@@ -244,12 +232,12 @@ def _read_s8(node: kit.TfliteNode) -> kit.ReadOp:
 
 def _read(node: kit.TfliteNode, time_dtype: kit.DType) -> kit.ReadOp:
     """A layer whose time filters and state have this type."""
-    check_present(node)
+    layer.check_present(node)
     wanted = {
-        INPUT: kit.DType.INT8,
-        FEATURES: kit.DType.INT8,
-        TIME: time_dtype,
-        BIAS: kit.DType.INT32,
+        layer.INPUT: kit.DType.INT8,
+        layer.FEATURES: kit.DType.INT8,
+        layer.TIME: time_dtype,
+        layer.BIAS: kit.DType.INT32,
     }
     for index, dtype in wanted.items():
         tensor = node.inputs[index]
@@ -258,13 +246,15 @@ def _read(node: kit.TfliteNode, time_dtype: kit.DType) -> kit.ReadOp:
                 f"tensor {tensor.name!r} is {tensor.dtype.value}, not {dtype.value}",
                 "quantise the model fully to int8",
             )
-    check_constant(node)
-    filters = [tensor for i in (FEATURES, TIME) if (tensor := node.inputs[i]) is not None]
+    layer.check_constant(node)
+    filters = [
+        tensor for i in (layer.FEATURES, layer.TIME) if (tensor := node.inputs[i]) is not None
+    ]
     if any(t.q.per_channel or t.q.zero_point for t in filters):
         raise node.unsupported("its filters are not per tensor and symmetric")
     if node.options.fusedActivationFunction != "RELU":
         raise node.unsupported("its activation is not RELU, the only one that LiteRT computes")
-    return kit.ReadOp(Svdf(int(node.options.rank)), (0, 1, 2, 3, 4), states=(STATE,))
+    return kit.ReadOp(Svdf(int(node.options.rank)), (0, 1, 2, 3, 4), states=(layer.STATE,))
 
 
 def _write(op: kit.Operator[Svdf]) -> kit.WrittenOp:
@@ -304,10 +294,10 @@ def _sample_s8(rng: np.random.Generator) -> kit.Graph:
     """An int16 layer with scales of its time filters and of its state to match int8."""
     wide = sample_s16(rng)
     (op,) = wide.ops
-    x, features = wide.input(op, INPUT), wide.input(op, FEATURES)
+    x, features = wide.input(op, layer.INPUT), wide.input(op, layer.FEATURES)
     newest = x.q.scale * features.q.scale * 4000.0 * 2.0 ** rng.uniform(-2, 1)
     state_q = _quantisation(newest / 128, int(rng.integers(-128, 128)))
-    time_q = _quantisation(wide.input(op, TIME).q.scale * 64, 0)
+    time_q = _quantisation(wide.input(op, layer.TIME).q.scale * 64, 0)
     tensors = []
     for tensor in wide.tensors.values():
         if tensor.name in ("state", "state_next"):
@@ -318,7 +308,7 @@ def _sample_s8(rng: np.random.Generator) -> kit.Graph:
         if tensor.name == "bias":
             tensor = replace(tensor, quantisation=_quantisation(state_q.scale * time_q.scale, 0))
         if tensor.name == "y":
-            memory = wide.input(op, TIME).shape[1]
+            memory = wide.input(op, layer.TIME).shape[1]
             scale = state_q.scale * time_q.scale * 30 * memory * 2.0 ** rng.uniform(-2, 1)
             tensor = replace(tensor, quantisation=_quantisation(scale, tensor.q.zero_point))
         tensors.append(tensor)
@@ -334,14 +324,14 @@ def _quantisation(scale: float, zero_point: int) -> kit.Quantisation:
 SVDF_S16 = kit.Form(
     kind="svdf",
     attributes=Svdf,
-    infer=infer,
+    infer=layer.infer,
     reference=_reference,
     select=kit.Choice(_select, _cmsis_nn, _own),
     sample=sample_s16,
-    macs=macs,
+    macs=layer.macs,
     tflite=kit.TfliteBinding(("SVDF",), _read_s16, _write),
     dtype=kit.DType.INT16,
-    operand=STATE,
+    operand=layer.STATE,
     types=frozenset({kit.DType.INT8, kit.DType.INT16}),
     limits="int8 with an int16 state; RELU; state is kept from run to run",
 )

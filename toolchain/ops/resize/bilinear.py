@@ -14,19 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.resize.common import (
-    Indices,
-    Resize,
-    image_sizes,
-    infer_resize,
-    interpolation_overlaps,
-    read_resize,
-    resize_axes,
-    resize_call,
-    sample_resize,
-    within,
-    write_resize,
-)
+from toolchain.ops.resize import common
+from toolchain.ops.resize.common import Resize
 from toolchain.ops.resize.extents import extents_in_fixed_point, extents_in_float
 
 ONE = 1 << 10
@@ -39,7 +28,7 @@ def infer_bilinear(op: kit.Operator[Resize]) -> tuple[kit.TensorType, ...]:
     attributes = op.attributes
     if attributes.align_corners and attributes.half_pixel_centers:
         raise ValueError("align_corners and half_pixel_centers exclude each other")
-    return infer_resize(op)
+    return common.infer_resize(op)
 
 
 def _infer(op: kit.Operator[Resize]) -> tuple[kit.TensorType, ...]:
@@ -51,7 +40,7 @@ def _infer(op: kit.Operator[Resize]) -> tuple[kit.TensorType, ...]:
 
 def _line(op: kit.Operator[Resize], axis: int) -> tuple[int, int]:
     """(start, step): output position i lies at (start + step * i) / ONE of the input."""
-    attributes, place = op.attributes, within(op, axis)
+    attributes, place = op.attributes, common.within(op, axis)
     input_size, output_size = place.input, place.output
     if attributes.align_corners and output_size > 1:
         input_size, output_size = input_size - 1, output_size - 1
@@ -75,7 +64,7 @@ def _weights(op: kit.Operator[Resize], axis: int) -> Weights:
 
 def _scale(op: kit.Operator[Resize], axis: int) -> np.float32:
     """Input pixels to an output pixel, as the float kernel divides."""
-    attributes, place = op.attributes, within(op, axis)
+    attributes, place = op.attributes, common.within(op, axis)
     if attributes.align_corners and place.output > 1:
         return np.float32(place.input - 1) / np.float32(place.output - 1)
     return np.float32(place.input) / np.float32(place.output)
@@ -86,7 +75,7 @@ FloatWeights = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], 
 
 def _float_weights(op: kit.Operator[Resize], axis: int) -> FloatWeights:
     """Lower index, upper index, what the lower weighs, what the upper weighs."""
-    scale, half, part = _scale(op, axis), np.float32(0.5), within(op, axis)
+    scale, half, part = _scale(op, axis), np.float32(0.5), common.within(op, axis)
     place = (part.begin + np.arange(op.y.shape[axis])).astype(np.float32)
     centred = op.attributes.half_pixel_centers
     place = (place + half) * scale - half if centred else place * scale
@@ -97,15 +86,15 @@ def _float_weights(op: kit.Operator[Resize], axis: int) -> FloatWeights:
 
 
 def _axes(op: kit.Operator[Resize]) -> tuple[kit.Axis, ...]:
-    def neighbours(axis: int) -> tuple[Indices, Indices, int, int]:
+    def neighbours(axis: int) -> tuple[common.Indices, common.Indices, int, int]:
         if op.x.dtype is kit.DType.FLOAT32 or op.attributes.legacy:
             lower, upper, *_ = _float_weights(op, axis)
-            place, less = within(op, axis), int(op.attributes.align_corners)
+            place, less = common.within(op, axis), int(op.attributes.align_corners)
             return lower, upper, place.input - less, place.output - less
         lower, upper, _ = _weights(op, axis)
         return lower, upper, _line(op, axis)[1], ONE
 
-    return resize_axes(op, neighbours)
+    return common.resize_axes(op, neighbours)
 
 
 def interpolated(op: kit.Operator[Resize], data: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -154,21 +143,21 @@ def float_kernel(op: kit.Operator[Resize], function: str) -> kit.Kernel:
     x, y = op.x, op.y
     lines: dict[str, kit.Argument] = {}
     for name, axis in (("rows", 1), ("columns", 2)):
-        place = within(op, axis)
+        place = common.within(op, axis)
         scale = float(_scale(op, axis))
         line: dict[str, kit.Argument] = {"scale": scale, "begin": place.begin, "first": place.first}
         lines[name] = kit.Struct("thimble_resize_float_line", line)
     params = kit.Struct(
         "thimble_resize_float_params",
         {
-            **image_sizes(x, y),
+            **common.image_sizes(x, y),
             "channels": x.shape[3],
             **lines,
             "half_pixel_centers": int(op.attributes.half_pixel_centers),
         },
     )
     return kit.Kernel(
-        (resize_call(function, params),),
+        (common.resize_call(function, params),),
         lambda touched: extents_in_float(touched, x.dtype.size_bytes),
     )
 
@@ -191,11 +180,11 @@ def _select(op: kit.Operator[Resize], core: kit.Core) -> kit.Kernel:
         lines[name] = kit.Struct("thimble_resize_line", {"start": start, "step": step})
     params = kit.Struct(
         "thimble_resize_bilinear_params",
-        {**image_sizes(x, y), "channels": x.shape[3], **lines},
+        {**common.image_sizes(x, y), "channels": x.shape[3], **lines},
     )
     function, element_bytes = _FIXED_POINT[x.dtype]
     return kit.Kernel(
-        (resize_call(function, params),),
+        (common.resize_call(function, params),),
         lambda touched: extents_in_fixed_point(touched, element_bytes),
         find_overlaps=lambda: _overlaps(op, _weights),
     )
@@ -206,13 +195,13 @@ def _overlaps(
     weights: Callable[[kit.Operator[Resize], int], Weights | FloatWeights],
 ) -> tuple[kit.SafeOverlap, ...]:
     rows, columns = (weights(op, axis)[0] for axis in (1, 2))
-    return interpolation_overlaps(op, rows, columns)
+    return common.interpolation_overlaps(op, rows, columns)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = tuple(int(rng.integers(1, high)) for high in (3, 12, 12, 20))
     x = kit.Tensor("x", shape, kit.DType.INT8, kit.sample_quantisation(rng))
-    return sample_resize(rng, "resize_bilinear", x, both=False)
+    return common.sample_resize(rng, "resize_bilinear", x, both=False)
 
 
 INT8 = kit.Form(
@@ -225,8 +214,8 @@ INT8 = kit.Form(
     sample=_sample,
     tflite=kit.TfliteBinding(
         ("RESIZE_BILINEAR",),
-        read_resize,
-        lambda op: write_resize(op, "RESIZE_BILINEAR", "ResizeBilinearOptions"),
+        common.read_resize,
+        lambda op: common.write_resize(op, "RESIZE_BILINEAR", "ResizeBilinearOptions"),
     ),
     dtype=kit.DType.INT8,
     limits="NHWC; the size is constant",

@@ -19,16 +19,8 @@ from toolchain.ops.arithmetic.rounding import nearest
 from toolchain.ops.elementwise.common import require_types, sample_quantisation
 from toolchain.ops.readers.float32 import float32_form
 from toolchain.ops.readers.onnx import image_axes, image_shape
-from toolchain.ops.resize.common import (
-    Indices,
-    Resized,
-    Within,
-    image_sizes,
-    interpolation_overlaps,
-    resize_axes,
-    resize_call,
-    within,
-)
+from toolchain.ops.resize import common
+from toolchain.ops.resize.common import Resize, Resized, Within
 from toolchain.ops.resize.extents import extents_by_tables
 from toolchain.ops.resize.resize_nearest import read_nearest
 
@@ -106,19 +98,19 @@ def _lines(op: kit.Operator[ResizeLinear]) -> tuple[_Line, _Line]:
     attributes = op.attributes
     lines = []
     for axis in (1, 2):
-        place, length = within(op, axis), op.y.shape[axis]
+        place, length = common.within(op, axis), op.y.shape[axis]
         line = _line(attributes.coordinates, place.input, place.output, attributes.scales[axis - 1])
         lines.append(line.of_block(place, length))
     return lines[0], lines[1]
 
 
 def _axes(op: kit.Operator[ResizeLinear]) -> tuple[kit.Axis, ...]:
-    def neighbours(axis: int) -> tuple[Indices, Indices, int, int]:
-        line, place = _lines(op)[axis - 1], within(op, axis)
+    def neighbours(axis: int) -> tuple[common.Indices, common.Indices, int, int]:
+        line, place = _lines(op)[axis - 1], common.within(op, axis)
         less = int(op.attributes.coordinates == "align_corners")
         return line.lower, line.upper, place.input - less, place.output - less
 
-    return resize_axes(op, neighbours)
+    return common.resize_axes(op, neighbours)
 
 
 def _reference(
@@ -187,17 +179,23 @@ def _kernel(
     x, y = op.x, op.y
     if max(*x.shape[1:3], *y.shape[1:3]) > _LARGEST_SIDE:
         raise op.refused("an image above 32767 pixels a side")
-    members: dict[str, kit.Argument] = {
-        **image_sizes(x, y),
-        "channels": x.shape[3],
-        "rows": kit.Packed("rows"),
-        "columns": kit.Packed("columns"),
-        "row_weights": kit.Packed("row_weights"),
-        "column_weights": kit.Packed("column_weights"),
-        **others,
-    }
+    params = kit.Struct(
+        "thimble_resize_linear_params",
+        {
+            **common.image_sizes(x, y),
+            "channels": x.shape[3],
+            "rows": kit.Packed("rows"),
+            "columns": kit.Packed("columns"),
+            "row_weights": kit.Packed("row_weights"),
+            "column_weights": kit.Packed("column_weights"),
+            "input_scale": x.q.scale,
+            "input_zero_point": x.q.zero_point,
+            "output_scale": y.q.scale,
+            "output_zero_point": y.q.zero_point,
+        },
+    )
     return kit.Kernel(
-        (resize_call(function, kit.Struct(struct, members)),),
+        (common.resize_call("thimble_resize_linear_s8", params),),
         extents_by_tables,
         constants=tuple(_tables(op)),
         find_overlaps=lambda: _overlaps(op),
@@ -222,7 +220,7 @@ def _tables(op: kit.Operator[ResizeLinear]) -> Iterator[kit.Constant]:
 
 def _overlaps(op: kit.Operator[ResizeLinear]) -> tuple[kit.SafeOverlap, ...]:
     rows, columns = _lines(op)
-    return interpolation_overlaps(op, rows.lower, columns.lower)
+    return common.interpolation_overlaps(op, rows.lower, columns.lower)
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:

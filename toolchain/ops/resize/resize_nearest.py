@@ -15,18 +15,8 @@ from numpy.typing import NDArray
 from toolchain.ops import kit, walks
 from toolchain.ops.movement.gather import Gather
 from toolchain.ops.readers.onnx import image_axes, image_shape
-from toolchain.ops.resize.common import (
-    Indices,
-    Resize,
-    image_sizes,
-    infer_resize,
-    read_resize,
-    resize_axes,
-    resize_call,
-    sample_resize,
-    within,
-    write_resize,
-)
+from toolchain.ops.resize import common
+from toolchain.ops.resize.common import Resize
 from toolchain.ops.resize.extents import extents_by_tables
 
 _HALFWAY = np.float32(1e-6)
@@ -57,19 +47,19 @@ def _reference(op: kit.Operator[Resize], inputs: Sequence[kit.Array]) -> tuple[k
 
 def _sources(op: kit.Operator[Resize], axis: int) -> NDArray[np.int64]:
     """The row (axis 1) or column (axis 2) that each one of the output copies."""
-    place, attributes = within(op, axis), op.attributes
+    place, attributes = common.within(op, axis), op.attributes
     whole = np.array(nearest(attributes, place.input, place.output), np.int64)
     length = op.y.shape[axis]
     return whole[place.begin : place.begin + length] - place.first
 
 
 def _axes(op: kit.Operator[Resize]) -> tuple[kit.Axis, ...]:
-    def neighbours(axis: int) -> tuple[Indices, Indices, int, int]:
-        sources, place = _sources(op, axis), within(op, axis)
+    def neighbours(axis: int) -> tuple[common.Indices, common.Indices, int, int]:
+        sources, place = _sources(op, axis), common.within(op, axis)
         less = int(op.attributes.align_corners)
         return sources, sources, place.input - less, place.output - less
 
-    return resize_axes(op, neighbours)
+    return common.resize_axes(op, neighbours)
 
 
 def _select(op: kit.Operator[Resize], core: kit.Core) -> kit.Kernel:
@@ -79,14 +69,14 @@ def _select(op: kit.Operator[Resize], core: kit.Core) -> kit.Kernel:
     params = kit.Struct(
         "thimble_resize_nearest_params",
         {
-            **image_sizes(x, y),
+            **common.image_sizes(x, y),
             "pixel_bytes": x.shape[3] * x.dtype.size_bytes,
             "rows": kit.Packed("rows"),
             "columns": kit.Packed("columns"),
         },
     )
     return kit.Kernel(
-        (resize_call("thimble_resize_nearest", params),),
+        (common.resize_call("thimble_resize_nearest", params),),
         extents_by_tables,
         constants=(
             kit.Constant("rows", lambda: _table(op, 1), "input row of each output row"),
@@ -139,7 +129,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     x = kit.Tensor(
         "x", (batches, height, width, channels), *kit.sample_type(rng, (kit.DType.FLOAT32,))
     )
-    return sample_resize(rng, "resize_nearest", x, both=True)
+    return common.sample_resize(rng, "resize_nearest", x, both=True)
 
 
 def read_nearest(node: kit.OnnxNode, coordinates: str, scales: Sequence[float]) -> None:
@@ -204,15 +194,17 @@ SPEC = kit.Form(
     quantised=kit.STORED,
     kind="resize_nearest",
     attributes=Resize,
-    infer=infer_resize,
+    infer=common.infer_resize,
     reference=_reference,
     select=_select,
     axes=_axes,
     sample=_sample,
     tflite=kit.TfliteBinding(
         ("RESIZE_NEAREST_NEIGHBOR",),
-        read_resize,
-        lambda op: write_resize(op, "RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"),
+        common.read_resize,
+        lambda op: common.write_resize(
+            op, "RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"
+        ),
     ),
     types=frozenset(kit.DType),
     limits="any type, NHWC; the size is constant",

@@ -11,16 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import (
-    QUANTISED,
-    TYPES,
-    binding,
-    option,
-    rows_of,
-    sample_kept,
-    some,
-    within,
-)
+from toolchain.ops.signal import common
 
 _LONGEST = 1 << 24
 
@@ -38,10 +29,10 @@ def _delay(op: kit.Operator[SignalDelay]) -> int:
 
 def _infer(op: kit.Operator[SignalDelay]) -> tuple[kit.TensorType, ...]:
     x, state = op.x, op.input(1)
-    within("delay_length", _delay(op), 1, _LONGEST)
+    common.within("delay_length", _delay(op), 1, _LONGEST)
     if x.dtype is not kit.DType.INT16 or not x.shape:
         raise ValueError(f"{x} is no int16 with samples")
-    kept = kit.TensorType((rows_of(x.shape), _delay(op)), kit.DType.INT16)
+    kept = kit.TensorType((common.rows_of(x.shape), _delay(op)), kit.DType.INT16)
     if (state.shape, state.dtype) != (kept.shape, kept.dtype):
         raise ValueError(f"{state} does not hold {_delay(op)} samples of {kept.shape[0]} rows")
     return kit.TensorType(x.shape, x.dtype), kept
@@ -60,7 +51,7 @@ def _select(op: kit.Operator[SignalDelay], core: kit.Core) -> kit.Kernel:
         "thimble_delay_s16",
         {
             "input": kit.Input(0),
-            "rows": rows_of(x.shape),
+            "rows": common.rows_of(x.shape),
             "size": x.shape[-1],
             "delay": _delay(op),
             "state": kit.Output(1),
@@ -81,18 +72,18 @@ def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
 
 
 def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
-    x, delay = node.inputs[0], option(node, "delay_length")
+    x, delay = node.inputs[0], common.option(node, "delay_length")
     if x is None or not x.shape or not 0 < delay <= _LONGEST:
         raise node.unsupported(f"its delay is of {delay} samples", f"1 to {_LONGEST} are read")
-    return (np.zeros((rows_of(x.shape), delay), dtype=np.int16),)
+    return (np.zeros((common.rows_of(x.shape), delay), dtype=np.int16),)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    shape = tuple(some(rng, 1, 6) for _ in range(some(rng, 0, 2)))
-    shape, delay = (*shape, some(rng, 1, 30)), some(rng, 1, 40)
+    shape = tuple(common.some(rng, 1, 6) for _ in range(common.some(rng, 0, 2)))
+    shape, delay = (*shape, common.some(rng, 1, 30)), common.some(rng, 1, 40)
     x = kit.Tensor("x", shape, kit.DType.INT16)
-    first = np.zeros((rows_of(shape), delay), np.int16)
-    return sample_kept("signal_delay", SignalDelay(delay), x, firsts=[first], name="delay")
+    first = np.zeros((common.rows_of(shape), delay), np.int16)
+    return common.sample_kept("signal_delay", SignalDelay(delay), x, firsts=[first], name="delay")
 
 
 SPEC = kit.Form(
@@ -103,13 +94,13 @@ SPEC = kit.Form(
     select=_select,
     aliases=_aliases,
     sample=_sample,
-    tflite=binding(
+    tflite=common.binding(
         "SignalDelay",
         1,
-        lambda node: SignalDelay(option(node, "delay_length")),
+        lambda node: SignalDelay(common.option(node, "delay_length")),
         memories=_memories,
     ),
-    types=TYPES,
-    quantised=QUANTISED,
+    types=common.TYPES,
+    quantised=common.QUANTISED,
     limits="int16; the samples on their way are kept from run to run",
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector
+from toolchain.ops.signal import common
 
 CUSTOM = "SignalEnergy"
 
@@ -25,7 +25,7 @@ class SignalEnergy(kit.Attributes):
 
 
 def _infer(op: kit.Operator[SignalEnergy]) -> tuple[kit.TensorType, ...]:
-    count, rest = divmod(vector(op.x, kit.DType.INT16, "spectrum"), 2)
+    count, rest = divmod(common.vector(op.x, kit.DType.INT16, "spectrum"), 2)
     attributes = op.attributes
     if rest or not 0 <= attributes.start_index <= attributes.end_index <= count:
         raise ValueError(
@@ -63,10 +63,10 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    count = some(rng, 1, 30)
-    start = some(rng, 0, count)
+    count = common.some(rng, 1, 30)
+    start = common.some(rng, 0, count)
     x = kit.Tensor("x", (2 * count,), kit.DType.INT16)
-    attributes = SignalEnergy(some(rng, start, count), start)
+    attributes = SignalEnergy(common.some(rng, start, count), start)
     return kit.sample("signal_energy", attributes, x, name="energy")
 
 
@@ -77,12 +77,14 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=binding(
+    tflite=common.binding(
         CUSTOM,
         1,
-        lambda node: SignalEnergy(option(node, "end_index"), option(node, "start_index")),
+        lambda node: SignalEnergy(
+            common.option(node, "end_index"), common.option(node, "start_index")
+        ),
     ),
-    types=TYPES,
-    quantised=QUANTISED,
+    types=common.TYPES,
+    quantised=common.QUANTISED,
     limits="int16",
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import QUANTISED, TYPES, binding, some, vector
+from toolchain.ops.signal import common
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class SignalFftAutoScale(kit.Attributes):
 
 
 def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
-    size = vector(op.x, kit.DType.INT16, "input")
+    size = common.vector(op.x, kit.DType.INT16, "input")
     return kit.TensorType((size,), kit.DType.INT16), kit.TensorType((), kit.DType.INT32)
 
 
@@ -54,7 +54,7 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    x = kit.Tensor("x", (some(rng, 1, 40),), kit.DType.INT16)
+    x = kit.Tensor("x", (common.some(rng, 1, 40),), kit.DType.INT16)
     kind, attributes = "signal_fft_auto_scale", SignalFftAutoScale()
     return kit.sample(kind, attributes, x, outputs=("y", "bits"), name="scale")
 
@@ -66,8 +66,8 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=binding("SignalFftAutoScale", 1, lambda node: SignalFftAutoScale()),
-    types=TYPES,
-    quantised=QUANTISED,
+    tflite=common.binding("SignalFftAutoScale", 1, lambda node: SignalFftAutoScale()),
+    types=common.TYPES,
+    quantised=common.QUANTISED,
     limits="int16",
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector
+from toolchain.ops.signal import common
 from toolchain.ops.signal.spectrum import FilterBank, bank_sums
 
 _WEIGHTS, _UNWEIGHTS, _STARTS, _WEIGHT_STARTS, _WIDTHS = range(1, 6)
@@ -24,9 +24,9 @@ class SignalFilterBank(kit.Attributes):
 
 def _infer(op: kit.Operator[SignalFilterBank]) -> tuple[kit.TensorType, ...]:
     attributes = op.attributes
-    count = vector(op.x, kit.DType.UINT32, "energies")
+    count = common.vector(op.x, kit.DType.UINT32, "energies")
     for index in range(_WEIGHTS, _WIDTHS + 1):
-        size = vector(op.input(index), kit.DType.INT16, "table")
+        size = common.vector(op.input(index), kit.DType.INT16, "table")
         if index >= _STARTS and size != attributes.num_channels + 1:
             raise ValueError(
                 f"a table has {size} entries for {attributes.num_channels} channels and one"
@@ -78,7 +78,7 @@ def _select(op: kit.Operator[SignalFilterBank], core: kit.Core) -> kit.Kernel:
 def _read(node: kit.TfliteNode) -> SignalFilterBank:
     tables = [node.constant(index).astype(np.int64) for index in range(_WEIGHTS, _WIDTHS + 1)]
     weights, unweights, starts, weight_starts, widths = tables
-    channels = option(node, "num_channels")
+    channels = common.option(node, "num_channels")
     if len({len(starts), len(weight_starts), len(widths), channels + 1}) != 1:
         raise ValueError(f"its tables are not of {channels} channels and one")
     ends = (weight_starts + widths).max()
@@ -88,7 +88,7 @@ def _read(node: kit.TfliteNode) -> SignalFilterBank:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    channels, count = some(rng, 1, 6), some(rng, 4, 30)
+    channels, count = common.some(rng, 1, 6), common.some(rng, 4, 30)
     widths = rng.integers(1, 5, channels + 1)
     starts = rng.integers(0, count - widths + 1)
     weight_starts = np.cumsum(widths) - widths
@@ -108,8 +108,10 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=binding("SignalFilterBank", 6, _read, lambda own: {"num_channels": own.num_channels}),
-    types=TYPES,
-    quantised=QUANTISED,
+    tflite=common.binding(
+        "SignalFilterBank", 6, _read, lambda own: {"num_channels": own.num_channels}
+    ),
+    types=common.TYPES,
+    quantised=common.QUANTISED,
     limits="uint32; constant tables",
 )

@@ -8,16 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import (
-    QUANTISED,
-    TYPES,
-    binding,
-    option,
-    same_length,
-    some,
-    vector,
-    within,
-)
+from toolchain.ops.signal import common
 from toolchain.ops.signal.spectrum import logarithm
 
 _WORD = 0xFFFFFFFF
@@ -32,10 +23,10 @@ class SignalFilterBankLog(kit.Attributes):
 
 
 def _infer(op: kit.Operator[SignalFilterBankLog]) -> tuple[kit.TensorType, ...]:
-    count = vector(op.x, kit.DType.UINT32, "signal")
+    count = common.vector(op.x, kit.DType.UINT32, "signal")
     attributes = op.attributes
-    within("input_correction_bits", attributes.input_correction_bits, 0, 31)
-    within("output_scale", attributes.output_scale, 0, (1 << 31) - 1)
+    common.within("input_correction_bits", attributes.input_correction_bits, 0, 31)
+    common.within("output_scale", attributes.output_scale, 0, (1 << 31) - 1)
     return (kit.TensorType((count,), kit.DType.INT16),)
 
 
@@ -58,13 +49,13 @@ def _select(op: kit.Operator[SignalFilterBankLog], core: kit.Core) -> kit.Kernel
     }
     return kit.Kernel(
         (kit.Call("thimble_logs_u32", arguments),),
-        lambda touched: same_length(touched, "count", (4, 2)),
+        lambda touched: common.same_length(touched, "count", (4, 2)),
     )
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    x = kit.Tensor("x", (some(rng, 1, 20),), kit.DType.UINT32)
-    attributes = SignalFilterBankLog(some(rng, 0, 12), some(rng, 1, 3000))
+    x = kit.Tensor("x", (common.some(rng, 1, 20),), kit.DType.UINT32)
+    attributes = SignalFilterBankLog(common.some(rng, 0, 12), common.some(rng, 1, 3000))
     return kit.sample("signal_filter_bank_log", attributes, x, name="log")
 
 
@@ -75,14 +66,14 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=binding(
+    tflite=common.binding(
         "SignalFilterBankLog",
         1,
         lambda node: SignalFilterBankLog(
-            option(node, "input_correction_bits"), option(node, "output_scale")
+            common.option(node, "input_correction_bits"), common.option(node, "output_scale")
         ),
     ),
-    types=TYPES,
-    quantised=QUANTISED,
+    types=common.TYPES,
+    quantised=common.QUANTISED,
     limits="uint32",
 )

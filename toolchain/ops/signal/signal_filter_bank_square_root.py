@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import QUANTISED, TYPES, binding, some, vector
+from toolchain.ops.signal import common
 from toolchain.ops.signal.spectrum import square_root
 
 _MOST_SHIFT = 31
@@ -21,7 +21,7 @@ class SignalFilterBankSquareRoot(kit.Attributes):
 
 
 def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
-    count = vector(op.x, kit.DType.UINT64, "sums")
+    count = common.vector(op.x, kit.DType.UINT64, "sums")
     shift = op.input(1)
     if shift.elements != 1 or shift.dtype is not kit.DType.INT32:
         raise ValueError(f"the shift {shift} is no int32 scalar")
@@ -52,8 +52,8 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    x = kit.Tensor("x", (some(rng, 1, 20),), kit.DType.UINT64)
-    shift = kit.constant_sample("shift", np.array(some(rng, 0, _MOST_SHIFT), np.int32))
+    x = kit.Tensor("x", (common.some(rng, 1, 20),), kit.DType.UINT64)
+    shift = kit.constant_sample("shift", np.array(common.some(rng, 0, _MOST_SHIFT), np.int32))
     kind, attributes = "signal_filter_bank_square_root", SignalFilterBankSquareRoot()
     return kit.sample(kind, attributes, x, shift, name="root")
 
@@ -65,8 +65,10 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=binding("SignalFilterBankSquareRoot", 2, lambda node: SignalFilterBankSquareRoot()),
-    types=TYPES,
-    quantised=QUANTISED,
+    tflite=common.binding(
+        "SignalFilterBankSquareRoot", 2, lambda node: SignalFilterBankSquareRoot()
+    ),
+    types=common.TYPES,
+    quantised=common.QUANTISED,
     limits="uint64",
 )

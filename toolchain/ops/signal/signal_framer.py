@@ -13,15 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import (
-    FRAMED,
-    QUANTISED,
-    binding,
-    option,
-    rows_of,
-    sample_kept,
-    some,
-)
+from toolchain.ops.signal import common
 
 CUSTOM = "SignalFramer"
 _SAMPLES, _HELD = 1, 2
@@ -56,7 +48,7 @@ def _infer(op: kit.Operator[SignalFramer]) -> tuple[kit.TensorType, ...]:
     _check(attributes)
     if x.dtype is not kit.DType.INT16 or not x.shape or x.shape[-1] % attributes.frame_step:
         raise ValueError(f"{x} is no int16 with a multiple of {attributes.frame_step} samples")
-    kept = (rows_of(x.shape), _capacity(attributes))
+    kept = (common.rows_of(x.shape), _capacity(attributes))
     if state.shape != kept or op.input(_HELD).shape != (1,):
         raise ValueError(f"{state} has no room for {kept[1]} samples of {kept[0]} rows")
     frames = (*x.shape[:-1], x.shape[-1] // attributes.frame_step, attributes.frame_size)
@@ -94,7 +86,7 @@ def _select(op: kit.Operator[SignalFramer], core: kit.Core) -> kit.Kernel:
     params = kit.Struct(
         "thimble_frame_params",
         {
-            "rows": rows_of(x.shape),
+            "rows": common.rows_of(x.shape),
             "frames": x.shape[-1] // attributes.frame_step,
             "size": attributes.frame_size,
             "step": attributes.frame_step,
@@ -140,7 +132,7 @@ def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
 
 def _read(node: kit.TfliteNode) -> SignalFramer:
     names = ("frame_size", "frame_step", "prefill")
-    return SignalFramer(*(option(node, name) for name in names))
+    return SignalFramer(*(common.option(node, name) for name in names))
 
 
 def _first(attributes: SignalFramer, rows: int) -> tuple[kit.Array, kit.Array]:
@@ -153,7 +145,7 @@ def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
     x, attributes = node.inputs[0], _read(node)
     _check(attributes)
     assert x is not None
-    return _first(attributes, rows_of(x.shape))
+    return _first(attributes, common.rows_of(x.shape))
 
 
 def _options(attributes: SignalFramer) -> dict[str, int]:
@@ -161,13 +153,15 @@ def _options(attributes: SignalFramer) -> dict[str, int]:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    step = some(rng, 1, 8)
-    attributes = SignalFramer(some(rng, step, 25), step, some(rng, 0, 1))
-    shape = (some(rng, 1, 3),) if rng.random() < 0.4 else ()
-    x = kit.Tensor("x", (*shape, some(rng, 1, 5) * step), kit.DType.INT16)
-    first = _first(attributes, rows_of(x.shape))
+    step = common.some(rng, 1, 8)
+    attributes = SignalFramer(common.some(rng, step, 25), step, common.some(rng, 0, 1))
+    shape = (common.some(rng, 1, 3),) if rng.random() < 0.4 else ()
+    x = kit.Tensor("x", (*shape, common.some(rng, 1, 5) * step), kit.DType.INT16)
+    first = _first(attributes, common.rows_of(x.shape))
     outputs = ("y", "valid")
-    return sample_kept("signal_framer", attributes, x, firsts=first, outputs=outputs, name="framer")
+    return common.sample_kept(
+        "signal_framer", attributes, x, firsts=first, outputs=outputs, name="framer"
+    )
 
 
 SPEC = kit.Form(
@@ -178,9 +172,9 @@ SPEC = kit.Form(
     select=_select,
     aliases=_aliases,
     sample=_sample,
-    tflite=binding(CUSTOM, 1, _read, _options, _memories),
-    types=FRAMED,
-    quantised=QUANTISED,
+    tflite=common.binding(CUSTOM, 1, _read, _options, _memories),
+    types=common.FRAMED,
+    quantised=common.QUANTISED,
     limits="int16; a frame has at least a step's samples, which are kept from run to run; its "
     "frames are 0 where they are not valid",
 )

@@ -8,19 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import (
-    FLOAT32,
-    INT16,
-    LENGTHS,
-    QUANTISED,
-    TYPES,
-    binding,
-    check_length,
-    length_of,
-    rows_of,
-    some,
-    transform_options,
-)
+from toolchain.ops.signal import common
 from toolchain.ops.signal.fourier import fourier_tables, irfft
 from toolchain.ops.signal.fourier_f32 import plan_bytes, real_inverse, real_plan
 from toolchain.ops.signal.signal_rfft_s16 import rfft_plan, rfft_plan_bytes
@@ -39,7 +27,7 @@ def _length(op: kit.Operator[SignalIrfft]) -> int:
 
 def _infer(op: kit.Operator[SignalIrfft]) -> tuple[kit.TensorType, ...]:
     x, length = op.x, _length(op)
-    check_length(length, 0)
+    common.check_length(length, 0)
     if not x.shape or x.shape[-1] != length + 2:
         raise ValueError(f"{x} holds no transform of {length} samples")
     return (kit.TensorType((*x.shape[:-1], length), x.dtype),)
@@ -64,7 +52,7 @@ def _select(op: kit.Operator[SignalIrfft], core: kit.Core) -> kit.Kernel:
     arguments: dict[str, kit.Argument] = {
         "rfft": plan[0],
         "input": kit.Input(0),
-        "rows": rows_of(x.shape),
+        "rows": common.rows_of(x.shape),
         "output": kit.Output(0),
     }
     call = kit.Call(f"thimble_irfft_{'f32' if real else 's16'}", arguments)
@@ -85,8 +73,8 @@ def _extents(touched: kit.Touched, real: bool) -> kit.Extents:
 
 def _sample(dtype: kit.DType) -> Callable[[np.random.Generator], kit.Graph]:
     def made(rng: np.random.Generator) -> kit.Graph:
-        length = LENGTHS[some(rng, 0, 7)]
-        shape = (some(rng, 1, 3),) if rng.random() < 0.4 else ()
+        length = common.LENGTHS[common.some(rng, 0, 7)]
+        shape = (common.some(rng, 1, 3),) if rng.random() < 0.4 else ()
         x = kit.Tensor("x", (*shape, length + 2), dtype)
         return kit.sample("signal_irfft", SignalIrfft(length), x, name="irfft")
 
@@ -101,19 +89,22 @@ def _spec(dtype: kit.DType, code: int, dtypes: frozenset[kit.DType]) -> kit.Form
         reference=_reference,
         select=_select,
         sample=_sample(dtype),
-        tflite=binding(
+        tflite=common.binding(
             "SignalIrfft",
             1,
-            lambda node: SignalIrfft(length_of(node)),
-            lambda attributes: transform_options(code, attributes.length),
+            lambda node: SignalIrfft(common.length_of(node)),
+            lambda attributes: common.transform_options(code, attributes.length),
         ),
         types=dtypes,
-        quantised=QUANTISED,
+        quantised=common.QUANTISED,
         dtype=dtype,
         limits=f"{dtype.value}; a power of 2 of samples, from 4 to 16384",
     )
 
 
 SPEC = kit.OpSpec(
-    (_spec(kit.DType.INT16, INT16, TYPES), _spec(kit.DType.FLOAT32, FLOAT32, frozenset()))
+    (
+        _spec(kit.DType.INT16, common.INT16, common.TYPES),
+        _spec(kit.DType.FLOAT32, common.FLOAT32, frozenset()),
+    )
 )

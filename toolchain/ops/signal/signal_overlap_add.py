@@ -12,18 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import (
-    FLOAT32,
-    INT16,
-    QUANTISED,
-    TYPES,
-    binding,
-    check_type,
-    option,
-    rows_of,
-    sample_kept,
-    some,
-)
+from toolchain.ops.signal import common
 
 _FUNCTIONS = {
     kit.DType.INT16: ("thimble_overlap_add_s16", 2),
@@ -47,7 +36,7 @@ def _infer(op: kit.Operator[SignalOverlapAdd]) -> tuple[kit.TensorType, ...]:
     x, state = op.x, op.input(1)
     if len(x.shape) < 2 or not 1 <= _step(op) <= x.shape[-1]:
         raise ValueError(f"frames {x}, {_step(op)} apart")
-    kept = (rows_of(x.shape, 2), x.shape[-1])
+    kept = (common.rows_of(x.shape, 2), x.shape[-1])
     if (state.shape, state.dtype) != (kept, x.dtype):
         raise ValueError(f"{state} has no room for {kept[1]} samples of {kept[0]} rows")
     stream = (*x.shape[:-2], x.shape[-2] * _step(op))
@@ -78,7 +67,7 @@ def _select(op: kit.Operator[SignalOverlapAdd], core: kit.Core) -> kit.Kernel:
     params = kit.Struct(
         "thimble_overlap_params",
         {
-            "rows": rows_of(x.shape, 2),
+            "rows": common.rows_of(x.shape, 2),
             "frames": x.shape[-2],
             "size": x.shape[-1],
             "step": _step(op),
@@ -110,26 +99,28 @@ def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
 
 
 def _read(node: kit.TfliteNode) -> SignalOverlapAdd:
-    check_type(node)
-    return SignalOverlapAdd(option(node, "frame_step"))
+    common.check_type(node)
+    return SignalOverlapAdd(common.option(node, "frame_step"))
 
 
 def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
     x = node.inputs[0]
     if x is None or len(x.shape) < 2:
         raise ValueError(f"its input {x} has no frames")
-    return (np.zeros((rows_of(x.shape, 2), x.shape[-1]), x.dtype.numpy),)
+    return (np.zeros((common.rows_of(x.shape, 2), x.shape[-1]), x.dtype.numpy),)
 
 
 def _sample(dtype: kit.DType) -> Callable[[np.random.Generator], kit.Graph]:
     def made(rng: np.random.Generator) -> kit.Graph:
-        size, frames = some(rng, 1, 20), some(rng, 1, 5)
-        step = some(rng, 1, size)
-        shape = (some(rng, 1, 3),) if rng.random() < 0.4 else ()
+        size, frames = common.some(rng, 1, 20), common.some(rng, 1, 5)
+        step = common.some(rng, 1, size)
+        shape = (common.some(rng, 1, 3),) if rng.random() < 0.4 else ()
         x = kit.Tensor("x", (*shape, frames, size), dtype)
-        first = np.zeros((rows_of((*shape, 1)), size), dtype.numpy)
+        first = np.zeros((common.rows_of((*shape, 1)), size), dtype.numpy)
         attributes = SignalOverlapAdd(step)
-        return sample_kept("signal_overlap_add", attributes, x, firsts=[first], name="overlap")
+        return common.sample_kept(
+            "signal_overlap_add", attributes, x, firsts=[first], name="overlap"
+        )
 
     return made
 
@@ -145,7 +136,7 @@ def _spec(
         select=_select,
         aliases=_aliases,
         sample=_sample(dtype),
-        tflite=binding(
+        tflite=common.binding(
             "SignalOverlapAdd",
             1,
             _read,
@@ -153,7 +144,7 @@ def _spec(
             _memories,
         ),
         types=dtypes,
-        quantised=QUANTISED,
+        quantised=common.QUANTISED,
         dtype=dtype,
         limits=limits,
     )
@@ -161,7 +152,12 @@ def _spec(
 
 SPEC = kit.OpSpec(
     (
-        _spec(kit.DType.INT16, INT16, TYPES, "int16; the ends of frames are kept from run to run"),
-        _spec(kit.DType.FLOAT32, FLOAT32, frozenset(), "float32, likewise"),
+        _spec(
+            kit.DType.INT16,
+            common.INT16,
+            common.TYPES,
+            "int16; the ends of frames are kept from run to run",
+        ),
+        _spec(kit.DType.FLOAT32, common.FLOAT32, frozenset(), "float32, likewise"),
     )
 )

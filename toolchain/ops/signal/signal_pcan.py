@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector, within
+from toolchain.ops.signal import common
 from toolchain.ops.signal.spectrum import gain_at, shrunk
 
 GAINS = 125
@@ -24,12 +24,12 @@ class SignalPcan(kit.Attributes):
 
 
 def _infer(op: kit.Operator[SignalPcan]) -> tuple[kit.TensorType, ...]:
-    count = vector(op.x, kit.DType.UINT32, "signal")
-    if vector(op.input(1), kit.DType.UINT32, "noise") != count:
+    count = common.vector(op.x, kit.DType.UINT32, "signal")
+    if common.vector(op.input(1), kit.DType.UINT32, "noise") != count:
         raise ValueError(f"{op.input(1)} has not the {count} channels of the signal")
-    if vector(op.input(_GAIN), kit.DType.INT16, "gains") < GAINS:
+    if common.vector(op.input(_GAIN), kit.DType.INT16, "gains") < GAINS:
         raise ValueError(f"{op.input(_GAIN)} has not {GAINS} gains")
-    within("snr_shift", op.attributes.snr_shift, 0, 63)
+    common.within("snr_shift", op.attributes.snr_shift, 0, 63)
     return (kit.TensorType((count,), kit.DType.UINT32),)
 
 
@@ -59,11 +59,13 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    count = some(rng, 1, 20)
+    count = common.some(rng, 1, 20)
     gains = np.sort(rng.integers(0, 16000, GAINS))[::-1].astype(np.int16)
     x, noise = (kit.Tensor(name, (count,), kit.DType.UINT32) for name in ("x", "noise"))
     table = kit.constant_sample("gains", gains)
-    return kit.sample("signal_pcan", SignalPcan(some(rng, 0, 20)), x, noise, table, name="pcan")
+    return kit.sample(
+        "signal_pcan", SignalPcan(common.some(rng, 0, 20)), x, noise, table, name="pcan"
+    )
 
 
 SPEC = kit.Form(
@@ -73,8 +75,10 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=binding("SignalPCAN", 3, lambda node: SignalPcan(option(node, "snr_shift"))),
-    types=TYPES,
-    quantised=QUANTISED,
+    tflite=common.binding(
+        "SignalPCAN", 3, lambda node: SignalPcan(common.option(node, "snr_shift"))
+    ),
+    types=common.TYPES,
+    quantised=common.QUANTISED,
     limits="uint32",
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import FLOAT32
+from toolchain.ops.signal import common
 from toolchain.ops.signal.fourier_f32 import plan_bytes, real_plan, real_transform
 from toolchain.ops.signal.signal_rfft_s16 import SignalRfft, rfft_form
 
@@ -40,4 +40,4 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     )
 
 
-F32 = rfft_form(kit.DType.FLOAT32, FLOAT32, frozenset(), _reference, _select)
+F32 = rfft_form(kit.DType.FLOAT32, common.FLOAT32, frozenset(), _reference, _select)

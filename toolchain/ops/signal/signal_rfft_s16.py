@@ -8,18 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import (
-    INT16,
-    LENGTHS,
-    QUANTISED,
-    TYPES,
-    binding,
-    check_length,
-    length_of,
-    some,
-    transform_options,
-    vector,
-)
+from toolchain.ops.signal import common
 from toolchain.ops.signal.fourier import fourier_tables, rfft
 
 
@@ -86,12 +75,12 @@ def rfft_form(
     """The form for samples of this element type, which the file calls `code`."""
 
     def infer(op: kit.Operator[SignalRfft]) -> tuple[kit.TensorType, ...]:
-        check_length(op.attributes.length, vector(op.x, dtype, "input"))
+        common.check_length(op.attributes.length, common.vector(op.x, dtype, "input"))
         return (kit.TensorType((op.attributes.length + 2,), dtype),)
 
     def sample(rng: np.random.Generator) -> kit.Graph:
-        length = LENGTHS[some(rng, 0, 7)]
-        x = kit.Tensor("x", (some(rng, 1, length),), dtype)
+        length = common.LENGTHS[common.some(rng, 0, 7)]
+        x = kit.Tensor("x", (common.some(rng, 1, length),), dtype)
         return kit.sample("signal_rfft", SignalRfft(length), x, name="rfft")
 
     return kit.Form(
@@ -101,17 +90,17 @@ def rfft_form(
         reference=reference,
         select=select,
         sample=sample,
-        tflite=binding(
+        tflite=common.binding(
             "SignalRfft",
             1,
-            lambda node: SignalRfft(length_of(node)),
-            lambda attributes: transform_options(code, attributes.length),
+            lambda node: SignalRfft(common.length_of(node)),
+            lambda attributes: common.transform_options(code, attributes.length),
         ),
         types=types,
-        quantised=QUANTISED,
+        quantised=common.QUANTISED,
         dtype=dtype,
         limits=f"{dtype.value}; a power of 2 of samples, from 4 to 16384",
     )
 
 
-S16 = rfft_form(kit.DType.INT16, INT16, TYPES, _reference, _select)
+S16 = rfft_form(kit.DType.INT16, common.INT16, common.TYPES, _reference, _select)

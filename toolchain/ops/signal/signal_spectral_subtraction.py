@@ -11,16 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import (
-    QUANTISED,
-    TYPES,
-    binding,
-    option,
-    sample_kept,
-    some,
-    vector,
-    within,
-)
+from toolchain.ops.signal import common
 
 _MEMORY, _NEXT = 1, 2
 _WORD = 0xFFFFFFFF
@@ -44,12 +35,12 @@ class SignalSpectralSubtraction(kit.Attributes):
 def _infer(op: kit.Operator[SignalSpectralSubtraction]) -> tuple[kit.TensorType, ...]:
     attributes = op.attributes
     for index in (0, _MEMORY):
-        if vector(op.input(index), kit.DType.UINT32, "signal") != attributes.num_channels:
+        if common.vector(op.input(index), kit.DType.UINT32, "signal") != attributes.num_channels:
             raise ValueError(f"{op.input(index)} has not {attributes.num_channels} channels")
-    within("smoothing_bits", attributes.smoothing_bits, 0, 31)
-    within("spectral_subtraction_bits", attributes.spectral_subtraction_bits, 0, 31)
+    common.within("smoothing_bits", attributes.smoothing_bits, 0, 31)
+    common.within("spectral_subtraction_bits", attributes.spectral_subtraction_bits, 0, 31)
     for name, value in vars(attributes).items():
-        within(name, value, 0, (1 << 31) - 1)
+        common.within(name, value, 0, (1 << 31) - 1)
     if attributes.smoothing + attributes.one_minus_smoothing >= 1 << 32:
         raise ValueError("its smoothing adds up to more than 32 bits")
     return (kit.TensorType((attributes.num_channels,), kit.DType.UINT32),) * 3
@@ -116,24 +107,24 @@ def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
 
 def _read(node: kit.TfliteNode) -> SignalSpectralSubtraction:
     names = vars(SignalSpectralSubtraction())
-    return SignalSpectralSubtraction(**{name: option(node, name) for name in names})
+    return SignalSpectralSubtraction(**{name: common.option(node, name) for name in names})
 
 
 def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
-    return (np.zeros(option(node, "num_channels"), dtype=np.uint32),)
+    return (np.zeros(common.option(node, "num_channels"), dtype=np.uint32),)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    channels, bits = some(rng, 1, 12), some(rng, 8, 15)
+    channels, bits = common.some(rng, 1, 12), common.some(rng, 8, 15)
     one = 1 << bits
-    even, odd = some(rng, 0, one), some(rng, 0, one)
+    even, odd = common.some(rng, 0, one), common.some(rng, 0, one)
     attributes = SignalSpectralSubtraction(
-        *(channels, even, one - even, odd, one - odd, some(rng, 0, one)),
-        *(some(rng, 0, 12), bits, some(rng, 0, 1)),
+        *(channels, even, one - even, odd, one - odd, common.some(rng, 0, one)),
+        *(common.some(rng, 0, 12), bits, common.some(rng, 0, 1)),
     )
     kind, x = "signal_spectral_subtraction", kit.Tensor("x", (channels,), kit.DType.UINT32)
     first, outputs = np.zeros(channels, np.uint32), ("y", "noise")
-    return sample_kept(kind, attributes, x, firsts=[first], outputs=outputs, name="noise")
+    return common.sample_kept(kind, attributes, x, firsts=[first], outputs=outputs, name="noise")
 
 
 SPEC = kit.Form(
@@ -144,8 +135,8 @@ SPEC = kit.Form(
     select=_select,
     aliases=_aliases,
     sample=_sample,
-    tflite=binding("SignalFilterBankSpectralSubtraction", 1, _read, memories=_memories),
-    types=TYPES,
-    quantised=QUANTISED,
+    tflite=common.binding("SignalFilterBankSpectralSubtraction", 1, _read, memories=_memories),
+    types=common.TYPES,
+    quantised=common.QUANTISED,
     limits="uint32; the noise is kept from run to run",
 )

@@ -12,15 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import (
-    FRAMED,
-    QUANTISED,
-    binding,
-    option,
-    sample_kept,
-    some,
-    vector,
-)
+from toolchain.ops.signal import common
 
 CUSTOM = "SignalStacker"
 _FRAMES, _HELD = 1, 2
@@ -63,7 +55,7 @@ def _check(attributes: SignalStacker) -> None:
 def _infer(op: kit.Operator[SignalStacker]) -> tuple[kit.TensorType, ...]:
     attributes = op.attributes
     _check(attributes)
-    if vector(op.x, kit.DType.INT16, "frame") != attributes.num_channels:
+    if common.vector(op.x, kit.DType.INT16, "frame") != attributes.num_channels:
         raise ValueError(f"{op.x} has not {attributes.num_channels} channels")
     state = op.input(_FRAMES)
     if state.shape != (_size(attributes),) or op.input(_HELD).shape != (1,):
@@ -131,7 +123,7 @@ def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
 
 
 def _read(node: kit.TfliteNode) -> SignalStacker:
-    return SignalStacker(**{name: option(node, name) for name in vars(SignalStacker())})
+    return SignalStacker(**{name: common.option(node, name) for name in vars(SignalStacker())})
 
 
 def _first(attributes: SignalStacker) -> tuple[kit.Array, kit.Array]:
@@ -146,11 +138,13 @@ def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    left, right = some(rng, 0, 3), some(rng, 0, 3)
-    attributes = SignalStacker(some(rng, 1, 12), left, right, some(rng, 1, left + 1 + right))
+    left, right = common.some(rng, 0, 3), common.some(rng, 0, 3)
+    attributes = SignalStacker(
+        common.some(rng, 1, 12), left, right, common.some(rng, 1, left + 1 + right)
+    )
     x = kit.Tensor("x", (attributes.num_channels,), kit.DType.INT16)
     first, outputs = _first(attributes), ("y", "valid")
-    return sample_kept(
+    return common.sample_kept(
         "signal_stacker", attributes, x, firsts=first, outputs=outputs, name="stacker"
     )
 
@@ -163,8 +157,8 @@ SPEC = kit.Form(
     select=_select,
     aliases=_aliases,
     sample=_sample,
-    tflite=binding(CUSTOM, 1, _read, memories=_memories),
-    types=FRAMED,
-    quantised=QUANTISED,
+    tflite=common.binding(CUSTOM, 1, _read, memories=_memories),
+    types=common.FRAMED,
+    quantised=common.QUANTISED,
     limits="int16; frames are kept from run to run; a stack is 0 where it is not valid",
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector, within
+from toolchain.ops.signal import common
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,10 @@ class SignalWindow(kit.Attributes):
 
 def _infer(op: kit.Operator[SignalWindow]) -> tuple[kit.TensorType, ...]:
     x = op.x
-    size = vector(op.input(1), kit.DType.INT16, "weights")
+    size = common.vector(op.input(1), kit.DType.INT16, "weights")
     if x.dtype is not kit.DType.INT16 or not x.shape or x.shape[-1] != size:
         raise ValueError(f"{x} is no int16 with {size} samples, as its weights have")
-    within("shift", op.attributes.shift, 0, 31)
+    common.within("shift", op.attributes.shift, 0, 31)
     return (kit.TensorType(x.shape, kit.DType.INT16),)
 
 
@@ -60,10 +60,10 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    size, count = some(rng, 1, 40), some(rng, 1, 3)
+    size, count = common.some(rng, 1, 40), common.some(rng, 1, 3)
     weights = rng.integers(-32768, 32768, size).astype(np.int16)
     x = kit.Tensor("x", (count, size), kit.DType.INT16)
-    attributes = SignalWindow(some(rng, 0, 16))
+    attributes = SignalWindow(common.some(rng, 0, 16))
     w = kit.constant_sample("w", weights)
     return kit.sample("signal_window", attributes, x, w, name="window")
 
@@ -75,8 +75,10 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=binding("SignalWindow", 2, lambda node: SignalWindow(option(node, "shift"))),
-    types=TYPES,
-    quantised=QUANTISED,
+    tflite=common.binding(
+        "SignalWindow", 2, lambda node: SignalWindow(common.option(node, "shift"))
+    ),
+    types=common.TYPES,
+    quantised=common.QUANTISED,
     limits="int16",
 )
