@@ -41,6 +41,11 @@ def no_reductions(op: Operator[Attributes]) -> tuple[Reduction, ...]:
     return ()
 
 
+def kept(*states: tuple[int, int]) -> Callable[[Operator[Attributes]], tuple[Alias, ...]]:
+    """The aliases of states that are updated in place: the output and the input of each."""
+    return lambda op: tuple(Alias(op.output(y).name, op.input(x).name) for y, x in states)
+
+
 def _no_macs(op: Operator[Attributes]) -> int:
     return 0
 

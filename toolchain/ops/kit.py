@@ -32,7 +32,7 @@ from toolchain.ops.extents import (
     round_up,
     whole,
 )
-from toolchain.ops.forms import Choice, Form, OpSpec, Select, no_reductions
+from toolchain.ops.forms import Choice, Form, OpSpec, Select, kept, no_reductions
 from toolchain.ops.kernel import (
     NULL,
     SUFFIXES,

@@ -135,10 +135,6 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     )
 
 
-def _aliases(op: kit.Operator[Rnn]) -> tuple[kit.Alias, ...]:
-    return (kit.Alias(op.output(1).name, op.input(HIDDEN).name),)
-
-
 def _macs(op: kit.Operator[Rnn]) -> int:
     return _walk(op).macs(1)
 
@@ -198,7 +194,7 @@ SPEC = kit.Form(
     select=_select,
     sample=_sample,
     macs=_macs,
-    aliases=_aliases,
+    aliases=kit.kept((1, HIDDEN)),
     tflite=kit.TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_RNN", "RNN"), _read, _write),
     dtype=kit.DType.FLOAT32,
     limits="float32, constant weights; tanh, RELU, RELU6, [-1, 1] or none; both directions are two "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ LENGTHS = tuple(4 << n for n in range(13))
 """Samples of a transform."""
 QUANTISED: kit.Quantised = kit.STORED
 """These operators know no scales."""
+A = TypeVar("A", bound=kit.Attributes)
 
 
 def vector(tensor: kit.Tensor, dtype: kit.DType, what: str) -> int:
@@ -63,33 +65,51 @@ def length_of(node: kit.TfliteNode) -> int:
     return option(node, "fft_length")
 
 
-def transform_options(dtype: int, length: int) -> dict[str, int]:
-    return {"T": dtype, "fft_length": length}
-
-
 def rows_of(shape: Sequence[int], inner: int = 1) -> int:
     """The product of all dimensions but the last `inner`."""
     return math.prod(shape[: len(shape) - inner])
 
 
+def attributes_of(node: kit.TfliteNode, attributes: type[A]) -> A:
+    """Attributes whose fields are the options. Raises AttributeError where the file lacks one."""
+    return attributes(**{one.name: option(node, one.name) for one in fields(attributes)})
+
+
 def binding(
     name: str,
     inputs: int,
-    attributes: Callable[[kit.TfliteNode], kit.Attributes],
+    attributes: type[kit.Attributes],
+    read_attributes: Callable[[kit.TfliteNode], kit.Attributes] | None = None,
     options: Callable[[Any], dict[str, int]] = vars,
     memories: Callable[[kit.TfliteNode], tuple[kit.Array, ...]] = lambda node: (),
 ) -> kit.TfliteBinding:
-    """Reads and writes the custom operator `name`, whose inputs all stay inputs. `memories` are as
-    in `ReadOp`.
+    """Reads and writes the custom operator `name`, whose inputs all stay inputs.
+
+    Its options are the fields of `attributes`, unless `read_attributes` reads and `options` writes
+    others. `memories` are as in `ReadOp`.
     """
 
     def read(node: kit.TfliteNode) -> kit.ReadOp:
-        return kit.ReadOp(attributes(node), tuple(range(inputs)), memories=memories(node))
+        own = read_attributes(node) if read_attributes else attributes_of(node, attributes)
+        return kit.ReadOp(own, tuple(range(inputs)), memories=memories(node))
 
     def write(op: kit.AnyOperator) -> kit.WrittenOp:
         return kit.WrittenOp(name, "", options(op.attributes), order=tuple(range(inputs)))
 
     return kit.TfliteBinding((name,), read, write)
+
+
+def transform_binding(
+    name: str, attributes: Callable[[int], kit.Attributes], dtype: int
+) -> kit.TfliteBinding:
+    """Reads and writes a transform of samples that the file calls `dtype`."""
+    return binding(
+        name,
+        1,
+        kit.Attributes,
+        lambda node: attributes(length_of(node)),
+        lambda own: {"T": dtype, "fft_length": own.length},
+    )
 
 
 def same_length(touched: kit.Touched, count: str, sizes: Sequence[int]) -> kit.Extents:

@@ -67,10 +67,6 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     return kit.Extents({0: samples}, {0: samples, 1: kit.whole(rows * delay, 2)})
 
 
-def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
-    return (kit.Alias(op.output(1).name, op.input(1).name),)
-
-
 def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
     x, delay = node.inputs[0], common.option(node, "delay_length")
     if x is None or not x.shape or not 0 < delay <= _LONGEST:
@@ -92,14 +88,9 @@ SPEC = kit.Form(
     infer=_infer,
     reference=_reference,
     select=_select,
-    aliases=_aliases,
+    aliases=kit.kept((1, 1)),
     sample=_sample,
-    tflite=common.binding(
-        "SignalDelay",
-        1,
-        lambda node: SignalDelay(common.option(node, "delay_length")),
-        memories=_memories,
-    ),
+    tflite=common.binding("SignalDelay", 1, SignalDelay, memories=_memories),
     types=common.TYPES,
     quantised=common.QUANTISED,
     limits="int16; the samples on their way are kept from run to run",

@@ -77,13 +77,7 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=common.binding(
-        CUSTOM,
-        1,
-        lambda node: SignalEnergy(
-            common.option(node, "end_index"), common.option(node, "start_index")
-        ),
-    ),
+    tflite=common.binding(CUSTOM, 1, SignalEnergy),
     types=common.TYPES,
     quantised=common.QUANTISED,
     limits="int16",

@@ -109,7 +109,11 @@ SPEC = kit.Form(
     select=_select,
     sample=_sample,
     tflite=common.binding(
-        "SignalFilterBank", 6, _read, lambda own: {"num_channels": own.num_channels}
+        "SignalFilterBank",
+        6,
+        SignalFilterBank,
+        _read,
+        lambda own: {"num_channels": own.num_channels},
     ),
     types=common.TYPES,
     quantised=common.QUANTISED,

@@ -66,13 +66,7 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=common.binding(
-        "SignalFilterBankLog",
-        1,
-        lambda node: SignalFilterBankLog(
-            common.option(node, "input_correction_bits"), common.option(node, "output_scale")
-        ),
-    ),
+    tflite=common.binding("SignalFilterBankLog", 1, SignalFilterBankLog),
     types=common.TYPES,
     quantised=common.QUANTISED,
     limits="uint32",

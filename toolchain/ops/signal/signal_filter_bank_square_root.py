@@ -65,9 +65,7 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=common.binding(
-        "SignalFilterBankSquareRoot", 2, lambda node: SignalFilterBankSquareRoot()
-    ),
+    tflite=common.binding("SignalFilterBankSquareRoot", 2, SignalFilterBankSquareRoot),
     types=common.TYPES,
     quantised=common.QUANTISED,
     limits="uint64",

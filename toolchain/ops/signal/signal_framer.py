@@ -123,18 +123,6 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     )
 
 
-def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
-    return (
-        kit.Alias(op.output(_SAMPLES_NEXT).name, op.input(_SAMPLES).name),
-        kit.Alias(op.output(_HELD_NEXT).name, op.input(_HELD).name),
-    )
-
-
-def _read(node: kit.TfliteNode) -> SignalFramer:
-    names = ("frame_size", "frame_step", "prefill")
-    return SignalFramer(*(common.option(node, name) for name in names))
-
-
 def _first(attributes: SignalFramer, rows: int) -> tuple[kit.Array, kit.Array]:
     """The samples that are kept before the first run."""
     held = attributes.frame_size - attributes.frame_step if attributes.prefill else 0
@@ -142,7 +130,7 @@ def _first(attributes: SignalFramer, rows: int) -> tuple[kit.Array, kit.Array]:
 
 
 def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
-    x, attributes = node.inputs[0], _read(node)
+    x, attributes = node.inputs[0], common.attributes_of(node, SignalFramer)
     _check(attributes)
     assert x is not None
     return _first(attributes, common.rows_of(x.shape))
@@ -170,9 +158,9 @@ SPEC = kit.Form(
     infer=_infer,
     reference=_reference,
     select=_select,
-    aliases=_aliases,
+    aliases=kit.kept((_SAMPLES_NEXT, _SAMPLES), (_HELD_NEXT, _HELD)),
     sample=_sample,
-    tflite=common.binding(CUSTOM, 1, _read, _options, _memories),
+    tflite=common.binding(CUSTOM, 1, SignalFramer, options=_options, memories=_memories),
     types=common.FRAMED,
     quantised=common.QUANTISED,
     limits="int16; a frame has at least a step's samples, which are kept from run to run; its "

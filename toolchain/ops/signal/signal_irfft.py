@@ -89,12 +89,7 @@ def _spec(dtype: kit.DType, code: int, dtypes: frozenset[kit.DType]) -> kit.Form
         reference=_reference,
         select=_select,
         sample=_sample(dtype),
-        tflite=common.binding(
-            "SignalIrfft",
-            1,
-            lambda node: SignalIrfft(common.length_of(node)),
-            lambda attributes: common.transform_options(code, attributes.length),
-        ),
+        tflite=common.transform_binding("SignalIrfft", SignalIrfft, code),
         types=dtypes,
         quantised=common.QUANTISED,
         dtype=dtype,

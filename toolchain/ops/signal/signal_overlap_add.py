@@ -94,10 +94,6 @@ def _extents(touched: kit.Touched, element_bytes: int) -> kit.Extents:
     )
 
 
-def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
-    return (kit.Alias(op.output(1).name, op.input(1).name),)
-
-
 def _read(node: kit.TfliteNode) -> SignalOverlapAdd:
     common.check_type(node)
     return SignalOverlapAdd(common.option(node, "frame_step"))
@@ -134,11 +130,12 @@ def _spec(
         infer=_infer,
         reference=_reference,
         select=_select,
-        aliases=_aliases,
+        aliases=kit.kept((1, 1)),
         sample=_sample(dtype),
         tflite=common.binding(
             "SignalOverlapAdd",
             1,
+            SignalOverlapAdd,
             _read,
             lambda attributes: {"T": code, "frame_step": attributes.frame_step},
             _memories,

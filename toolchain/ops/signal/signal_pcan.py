@@ -75,9 +75,7 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=common.binding(
-        "SignalPCAN", 3, lambda node: SignalPcan(common.option(node, "snr_shift"))
-    ),
+    tflite=common.binding("SignalPCAN", 3, SignalPcan),
     types=common.TYPES,
     quantised=common.QUANTISED,
     limits="uint32",

@@ -90,12 +90,7 @@ def rfft_form(
         reference=reference,
         select=select,
         sample=sample,
-        tflite=common.binding(
-            "SignalRfft",
-            1,
-            lambda node: SignalRfft(common.length_of(node)),
-            lambda attributes: common.transform_options(code, attributes.length),
-        ),
+        tflite=common.transform_binding("SignalRfft", SignalRfft, code),
         types=types,
         quantised=common.QUANTISED,
         dtype=dtype,

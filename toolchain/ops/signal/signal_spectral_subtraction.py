@@ -101,15 +101,6 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     return kit.Extents({0: channels}, {0: channels, 1: channels, _NEXT: channels})
 
 
-def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
-    return (kit.Alias(op.output(_NEXT).name, op.input(_MEMORY).name),)
-
-
-def _read(node: kit.TfliteNode) -> SignalSpectralSubtraction:
-    names = vars(SignalSpectralSubtraction())
-    return SignalSpectralSubtraction(**{name: common.option(node, name) for name in names})
-
-
 def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
     return (np.zeros(common.option(node, "num_channels"), dtype=np.uint32),)
 
@@ -133,9 +124,11 @@ SPEC = kit.Form(
     infer=_infer,
     reference=_reference,
     select=_select,
-    aliases=_aliases,
+    aliases=kit.kept((_NEXT, _MEMORY)),
     sample=_sample,
-    tflite=common.binding("SignalFilterBankSpectralSubtraction", 1, _read, memories=_memories),
+    tflite=common.binding(
+        "SignalFilterBankSpectralSubtraction", 1, SignalSpectralSubtraction, memories=_memories
+    ),
     types=common.TYPES,
     quantised=common.QUANTISED,
     limits="uint32; the noise is kept from run to run",

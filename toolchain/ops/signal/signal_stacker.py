@@ -115,24 +115,13 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     )
 
 
-def _aliases(op: kit.AnyOperator) -> tuple[kit.Alias, ...]:
-    return (
-        kit.Alias(op.output(_FRAMES_NEXT).name, op.input(_FRAMES).name),
-        kit.Alias(op.output(_HELD_NEXT).name, op.input(_HELD).name),
-    )
-
-
-def _read(node: kit.TfliteNode) -> SignalStacker:
-    return SignalStacker(**{name: common.option(node, name) for name in vars(SignalStacker())})
-
-
 def _first(attributes: SignalStacker) -> tuple[kit.Array, kit.Array]:
     """The samples that are kept before the first run."""
     return np.zeros(_size(attributes), np.int16), np.array([_NONE_YET], np.int32)
 
 
 def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
-    attributes = _read(node)
+    attributes = common.attributes_of(node, SignalStacker)
     _check(attributes)
     return _first(attributes)
 
@@ -155,9 +144,9 @@ SPEC = kit.Form(
     infer=_infer,
     reference=_reference,
     select=_select,
-    aliases=_aliases,
+    aliases=kit.kept((_FRAMES_NEXT, _FRAMES), (_HELD_NEXT, _HELD)),
     sample=_sample,
-    tflite=common.binding(CUSTOM, 1, _read, memories=_memories),
+    tflite=common.binding(CUSTOM, 1, SignalStacker, memories=_memories),
     types=common.FRAMED,
     quantised=common.QUANTISED,
     limits="int16; frames are kept from run to run; a stack is 0 where it is not valid",

@@ -75,9 +75,7 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    tflite=common.binding(
-        "SignalWindow", 2, lambda node: SignalWindow(common.option(node, "shift"))
-    ),
+    tflite=common.binding("SignalWindow", 2, SignalWindow),
     types=common.TYPES,
     quantised=common.QUANTISED,
     limits="int16",
