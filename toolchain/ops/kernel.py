@@ -189,6 +189,10 @@ class Call:
                 members = {}
         return argument
 
+    def params(self, *names: str) -> tuple[int, ...]:
+        """The integers of these names in the struct `params`."""
+        return tuple(self[f"params.{name}"] for name in names)
+
     def __getitem__(self, path: str) -> int:
         """The integer at `path`. Raises KeyError where there is none."""
         argument = self.find(path)

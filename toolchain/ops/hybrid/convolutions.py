@@ -189,8 +189,8 @@ def hybrid_conv2d(plain: kit.Form[Any]) -> kit.Form[Any]:
             weights = replace(weights, quantisation=replace(weights.q, scales=alike))
         assert isinstance(op.attributes, HybridConvolution)
         chosen = replace(op, attributes=replace(op.attributes, range=_range_of(x, weights)))
-        tensors = [weights if t.name == "weights" else t for t in graph.tensors.values()]
-        return kit.Graph.build(graph.name, tensors, [chosen], graph.inputs, graph.outputs)
+        graph = kit.with_tensors(graph, lambda t: weights if t.name == "weights" else t)
+        return replace(graph, ops=(chosen,))
 
     return replace(
         plain,

@@ -173,17 +173,10 @@ def _sample(
         scales = tuple(float(np.float32(one)) for one in rng.uniform(0.001, 0.02, count))
         axis = len(shape) - (2 if adjoint else 1) if count > 1 else None
         q = kit.Quantisation(scales, (0,) * count, axis)
-        y = kit.Tensor(
-            "y", shape, kit.DType.INT8, q, rng.integers(-127, 128, shape).astype(np.int8)
-        )
-        tensors = [
-            replace(x, shape=(*batch, rows, depth)),
-            y,
-            replace(z, shape=(*batch, rows, columns)),
-        ]
+        y = kit.constant_sample("y", rng.integers(-127, 128, shape).astype(np.int8), q)
         attributes = HybridMatMul(adjoint_y=adjoint, range=random_range(rng))
-        plain = replace(op, attributes=attributes)
-        return kit.Graph.build("sample", tensors, [plain], ["x"], ["z"])
+        x = replace(x, shape=(*batch, rows, depth))
+        return kit.sample("batch_matmul", attributes, x, y, outputs=("z",), name=op.name)
 
     return made
 

@@ -102,9 +102,8 @@ def _select(op: kit.Operator[Gather], core: kit.Core) -> kit.Kernel:
 
 def _extents(touched: kit.Touched) -> kit.Extents:
     """`thimble_gather` checks every index against `count`."""
-    batches, outer, count, run_bytes, picks, index_bytes = (
-        touched.call[f"params.{name}"]
-        for name in ("batches", "outer", "count", "run_bytes", "picks", "index_bytes")
+    batches, outer, count, run_bytes, picks, index_bytes = touched.call.params(
+        "batches", "outer", "count", "run_bytes", "picks", "index_bytes"
     )
     return kit.Extents(
         {

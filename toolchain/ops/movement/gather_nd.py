@@ -99,8 +99,8 @@ def rows_struct(data: kit.Tensor, indices: kit.Tensor, depth: int) -> kit.Struct
 
 def _computed_extents(touched: kit.Touched) -> kit.Extents:
     """`thimble_gather_nd` checks every coordinate against `sizes`."""
-    rows, depth, run_bytes, index_bytes = (
-        touched.call[f"params.{name}"] for name in ("rows", "depth", "run_bytes", "index_bytes")
+    rows, depth, run_bytes, index_bytes = touched.call.params(
+        "rows", "depth", "run_bytes", "index_bytes"
     )
     places = math.prod(touched.call.row("params.sizes"))
     return kit.Extents(
@@ -111,8 +111,8 @@ def _computed_extents(touched: kit.Touched) -> kit.Extents:
 
 def _extents(touched: kit.Touched) -> kit.Extents:
     """`thimble_gather` checks every index against `count`."""
-    count, run_bytes, picks, index_bytes = (
-        touched.call[f"params.{name}"] for name in ("count", "run_bytes", "picks", "index_bytes")
+    count, run_bytes, picks, index_bytes = touched.call.params(
+        "count", "run_bytes", "picks", "index_bytes"
     )
     read, written = kit.whole(count, run_bytes), kit.whole(picks, run_bytes)
     return kit.Extents({0: read}, {0: written}, {"slices": picks * index_bytes})

@@ -79,8 +79,8 @@ def _select(op: kit.Operator[ScatterNd], core: kit.Core) -> kit.Kernel:
 
 def _extents(element_bytes: int, touched: kit.Touched) -> kit.Extents:
     """Every coordinate is checked against `sizes`."""
-    rows, depth, run_bytes, index_bytes = (
-        touched.call[f"params.{name}"] for name in ("rows", "depth", "run_bytes", "index_bytes")
+    rows, depth, run_bytes, index_bytes = touched.call.params(
+        "rows", "depth", "run_bytes", "index_bytes"
     )
     return kit.Extents(
         {0: kit.whole(rows * depth, index_bytes), 1: kit.whole(rows, run_bytes)},

@@ -181,9 +181,7 @@ def _terms(op: kit.Operator[Recurrent]) -> dict[str, float]:
 
 def _extents(touched: kit.Touched, cell: Cell) -> kit.Extents:
     call = touched.call
-    steps, batches, inputs, units = (
-        call[f"params.{name}"] for name in ("steps", "batches", "inputs", "units")
-    )
+    steps, batches, inputs, units = call.params("steps", "batches", "inputs", "units")
     read = {
         INPUT: steps * batches * inputs,
         WEIGHTS: cell.gates * units * inputs,

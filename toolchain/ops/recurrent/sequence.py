@@ -83,9 +83,7 @@ def row_extents(
     """Input 0 and the outputs (the rows, then the states) of a call with `Walk.members` among its
     params, from the widths of their elements.
     """
-    batches, steps, inputs, units = (
-        call[f"params.{name}"] for name in ("batches", "steps", "inputs", "units")
-    )
+    batches, steps, inputs, units = call.params("batches", "steps", "inputs", "units")
     rows = (batches - 1) * call["params.batch_stride"] + 1
     rows += (steps - 1) * call["params.step_stride"]
 

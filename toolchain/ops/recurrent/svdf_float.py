@@ -125,9 +125,7 @@ def _hybrid_kernel(
 def _hybrid_extents(touched: kit.Touched) -> kit.Extents:
     products, call = touched.calls
     first = images_extents(replace(touched, calls=(products,)))
-    batches, units, rank, memory = (
-        call[f"params.{name}"] for name in ("batches", "units", "rank", "memory")
-    )
+    batches, units, rank, memory = call.params("batches", "units", "rank", "memory")
     sizes = Sizes(batches, 0, units, rank, memory)
     rest = sizes.extents(touched, element_bytes=4, time_bytes=1, state_bytes=4)
     read = {

@@ -77,8 +77,7 @@ def sizes_of(op: kit.Operator[Svdf]) -> Sizes:
 
 def sizes_in(call: kit.Call) -> Sizes:
     """The sizes among a call's params."""
-    names = ("batches", "depth", "units", "rank", "memory")
-    return Sizes(*(call[f"params.{name}"] for name in names))
+    return Sizes(*call.params("batches", "depth", "units", "rank", "memory"))
 
 
 def infer(op: kit.Operator[Svdf]) -> tuple[kit.TensorType, ...]:

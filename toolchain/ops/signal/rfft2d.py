@@ -203,8 +203,8 @@ def _terms(op: kit.Operator[Rfft2d]) -> dict[str, float]:
 
 def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
-    slices, height, width, input_h, input_w = (
-        call[f"params.{name}"] for name in ("slices", "height", "width", "input_h", "input_w")
+    slices, height, width, input_h, input_w = call.params(
+        "slices", "height", "width", "input_h", "input_w"
     )
     pair = 2 * _FLOAT_BYTES
     tables = plan_bytes(width)

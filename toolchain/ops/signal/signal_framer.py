@@ -108,8 +108,8 @@ def _select(op: kit.Operator[SignalFramer], core: kit.Core) -> kit.Kernel:
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
-    rows, frames, size, step, capacity = (
-        touched.call[f"params.{name}"] for name in ("rows", "frames", "size", "step", "capacity")
+    rows, frames, size, step, capacity = touched.call.params(
+        "rows", "frames", "size", "step", "capacity"
     )
     return kit.Extents(
         {0: kit.whole(rows * frames * step, 2)},

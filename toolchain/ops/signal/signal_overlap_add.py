@@ -82,9 +82,7 @@ def _select(op: kit.Operator[SignalOverlapAdd], core: kit.Core) -> kit.Kernel:
 
 
 def _extents(touched: kit.Touched, element_bytes: int) -> kit.Extents:
-    rows, frames, size, step = (
-        touched.call[f"params.{name}"] for name in ("rows", "frames", "size", "step")
-    )
+    rows, frames, size, step = touched.call.params("rows", "frames", "size", "step")
     return kit.Extents(
         {0: kit.whole(rows * frames * size, element_bytes)},
         {

@@ -47,7 +47,7 @@ def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
 
 def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
-    rows, depth, units = (call[f"params.{name}"] for name in ("rows", "depth", "units"))
+    rows, depth, units = call.params("rows", "depth", "units")
     return kit.Extents(
         {0: kit.whole(rows * depth, 2), 1: kit.whole(units * depth)},
         {0: kit.whole(rows * units, 2)},
