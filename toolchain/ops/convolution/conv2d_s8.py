@@ -13,20 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.convolution import cmsis_nn
-from toolchain.ops.convolution.common import (
-    Convolution,
-    Windowed,
-    check_bias,
-    outputs_of,
-    random_bias,
-    random_quantisation,
-    random_window,
-    read_convolution,
-    weight_zero_point,
-    window_of,
-    write_convolution,
-)
+from toolchain.ops.convolution import cmsis_nn, common
+from toolchain.ops.convolution.common import Convolution, Windowed
 from toolchain.ops.convolution.conv2d_choice import own_conv2d, select_conv2d
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D
 from toolchain.ops.convolution.reductions import convolution_reductions
@@ -56,8 +44,8 @@ def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
         raise ValueError(
             f"{depth} input channels and {channels} filters of depth {group_depth} form no groups"
         )
-    check_bias(op, channels)
-    out_h, out_w = window_of(op).output_size(height, width)
+    common.check_bias(op, channels)
+    out_h, out_w = common.window_of(op).output_size(height, width)
     return (kit.TensorType((batches, out_h, out_w, channels), x.dtype),)
 
 
@@ -66,14 +54,14 @@ def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tu
     image = inputs[kit.INPUT].astype(np.float64) - x.q.zero_point
     channels, depth = y.shape[3], weights.shape[3]
     groups = x.shape[3] // depth
-    filters = inputs[kit.WEIGHTS].astype(np.float64) - weight_zero_point(weights)
+    filters = inputs[kit.WEIGHTS].astype(np.float64) - common.weight_zero_point(weights)
     filters = filters.reshape(groups, channels // groups, *weights.shape[1:])
     total = np.zeros((*y.shape[:3], groups, channels // groups))
-    for (row, column), seen in kit.image_patches(image, window_of(op), y.shape):
+    for (row, column), seen in kit.image_patches(image, common.window_of(op), y.shape):
         for group in range(groups):
             part = seen[..., group * depth : (group + 1) * depth]
             total[..., group, :] += part @ filters[group, :, row, column].T
-    return outputs_of(op, total.reshape(y.shape).astype(np.int64), inputs)
+    return common.outputs_of(op, total.reshape(y.shape).astype(np.int64), inputs)
 
 
 def _macs(op: kit.AnyOperator) -> int:
@@ -84,7 +72,7 @@ def _macs(op: kit.AnyOperator) -> int:
 def _axes(op: kit.Operator[Convolution]) -> tuple[kit.Axis, ...]:
     """Rows, columns, and, without groups, output channels: each has filters of its own."""
     attributes = op.attributes
-    image = kit.window_axes(op, window_of(op), lambda pad: replace(attributes, padding=pad))
+    image = kit.window_axes(op, common.window_of(op), lambda pad: replace(attributes, padding=pad))
     if op.input(kit.WEIGHTS).shape[3] != op.input(kit.INPUT).shape[3]:
         return image
     filters = (kit.Reach(0),) * (len(op.inputs) - 1)
@@ -105,16 +93,16 @@ def _with_forms(kernel: kit.Kernel, op: kit.Operator[Convolution], core: kit.Cor
 
 
 def _reductions(op: kit.Operator[Convolution]) -> tuple[kit.Reduction, ...]:
-    attributes, window = op.attributes, window_of(op)
+    attributes, window = op.attributes, common.window_of(op)
     return convolution_reductions(op, window, attributes.activation, attributes.rounding)
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    return read_convolution(node, Conv2D)
+    return common.read_convolution(node, Conv2D)
 
 
 def _write(op: kit.Operator[Convolution]) -> kit.WrittenOp:
-    return write_convolution(op, "CONV_2D", "Conv2DOptions")
+    return common.write_convolution(op, "CONV_2D", "Conv2DOptions")
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
@@ -125,14 +113,14 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     dilation = (int(rng.integers(1, 4)), int(rng.integers(1, 4))) if dilated else (1, 1)
     groups = int(rng.choice([1, 1, 1, 2, 3]))
     group_depth, group_channels = int(rng.integers(1, 20)), int(rng.integers(1, 10))
-    size, window = random_window(rng, kit.Window(kernel, stride, dilation), 8)
+    size, window = common.random_window(rng, kit.Window(kernel, stride, dilation), 8)
     channels, depth = groups * group_channels, groups * group_depth
-    x_q, w_q, y_q = random_quantisation(rng, channels, kernel[0] * kernel[1] * group_depth)
+    x_q, w_q, y_q = common.random_quantisation(rng, channels, kernel[0] * kernel[1] * group_depth)
     w_shape = (channels, *kernel, group_depth)
     weights = rng.integers(-127, 128, w_shape).astype(np.int8)
     x = kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q)
     filters = kit.constant_sample("weights", weights, w_q)
-    bias = random_bias(rng, x_q, w_q, channels)  # LiteRT refuses CONV_2D without one
+    bias = common.random_bias(rng, x_q, w_q, channels)  # LiteRT refuses CONV_2D without one
     attributes = Conv2D(stride, dilation, window.padding, kit.sample_activation(rng))
     return kit.sample("conv2d", attributes, x, filters, bias, q=y_q, name="conv")
 

@@ -12,20 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.convolution import cmsis_nn
-from toolchain.ops.convolution.common import (
-    Convolution,
-    Windowed,
-    check_bias,
-    outputs_of,
-    random_bias,
-    random_quantisation,
-    random_window,
-    read_convolution,
-    weight_zero_point,
-    window_of,
-    write_convolution,
-)
+from toolchain.ops.convolution import cmsis_nn, common
+from toolchain.ops.convolution.common import Convolution, Windowed
 from toolchain.ops.convolution.depthwise_choice import own_depthwise, select_depthwise
 
 
@@ -42,8 +30,8 @@ def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
     channels = weights.shape[3]
     if channels % depth:
         raise ValueError(f"{channels} filters are no multiple of {depth} input channels")
-    check_bias(op, channels)
-    out_h, out_w = window_of(op).output_size(height, width)
+    common.check_bias(op, channels)
+    out_h, out_w = common.window_of(op).output_size(height, width)
     return (kit.TensorType((batches, out_h, out_w, channels), x.dtype),)
 
 
@@ -51,11 +39,11 @@ def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tu
     x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     image = inputs[kit.INPUT].astype(np.int64) - x.q.zero_point
     image = np.repeat(image, y.shape[3] // x.shape[3], axis=3)
-    filters = inputs[kit.WEIGHTS].astype(np.int64) - weight_zero_point(weights)
+    filters = inputs[kit.WEIGHTS].astype(np.int64) - common.weight_zero_point(weights)
     total = np.zeros(y.shape, dtype=np.int64)
-    for (row, column), seen in kit.image_patches(image, window_of(op), y.shape):
+    for (row, column), seen in kit.image_patches(image, common.window_of(op), y.shape):
         total += seen * filters[0, row, column]
-    return outputs_of(op, total, inputs)
+    return common.outputs_of(op, total, inputs)
 
 
 def _macs(op: kit.AnyOperator) -> int:
@@ -66,7 +54,7 @@ def _macs(op: kit.AnyOperator) -> int:
 def _axes(op: kit.Operator[Convolution]) -> tuple[kit.Axis, ...]:
     """Rows, columns, and channels where each has one filter."""
     attributes = op.attributes
-    image = kit.window_axes(op, window_of(op), lambda pad: replace(attributes, padding=pad))
+    image = kit.window_axes(op, common.window_of(op), lambda pad: replace(attributes, padding=pad))
     if op.input(kit.WEIGHTS).shape[3] != op.input(kit.INPUT).shape[3]:
         return image
     reaches = (kit.Reach(3), kit.Reach(3), kit.Reach(0))[: len(op.inputs)]
@@ -74,13 +62,13 @@ def _axes(op: kit.Operator[Convolution]) -> tuple[kit.Axis, ...]:
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    return read_convolution(node, DepthwiseConv2D)
+    return common.read_convolution(node, DepthwiseConv2D)
 
 
 def _write(op: kit.Operator[Convolution]) -> kit.WrittenOp:
     multiplier = op.input(kit.WEIGHTS).shape[3] // op.input(kit.INPUT).shape[3]
     options = "DepthwiseConv2DOptions"
-    return write_convolution(op, "DEPTHWISE_CONV_2D", options, depthMultiplier=multiplier)
+    return common.write_convolution(op, "DEPTHWISE_CONV_2D", options, depthMultiplier=multiplier)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
@@ -91,9 +79,9 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     dilation = (int(rng.integers(1, 4)), int(rng.integers(1, 4))) if dilated else (1, 1)
     multiplier, depth = int(rng.choice([1, 1, 1, 2, 4])), int(rng.integers(1, 14))
     strides = (stride, stride)
-    size, window = random_window(rng, kit.Window(kernel, strides, dilation), 9)
+    size, window = common.random_window(rng, kit.Window(kernel, strides, dilation), 9)
     channels = depth * multiplier
-    x_q, w_q, y_q = random_quantisation(rng, channels, kernel[0] * kernel[1])
+    x_q, w_q, y_q = common.random_quantisation(rng, channels, kernel[0] * kernel[1])
     if w_q.per_channel:
         w_q = kit.Quantisation(w_q.scales, w_q.zero_points, 3)
     w_shape = (1, *kernel, channels)
@@ -101,7 +89,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     x = kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q)
     filters = kit.constant_sample("weights", weights, w_q)
     bias_q = replace(w_q, axis=0 if w_q.per_channel else None)
-    bias = [random_bias(rng, x_q, bias_q, channels)] if rng.random() < 0.8 else []
+    bias = [common.random_bias(rng, x_q, bias_q, channels)] if rng.random() < 0.8 else []
     attributes = DepthwiseConv2D(strides, dilation, window.padding, kit.sample_activation(rng))
     kind = "depthwise_conv2d"
     return kit.sample(kind, attributes, x, filters, *bias, q=y_q, name="depthwise")

@@ -15,14 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.convolution.common import (
-    Windowed,
-    check_bias,
-    random_bias,
-    random_quantisation,
-    random_window,
-    window_of,
-)
+from toolchain.ops.convolution import common
+from toolchain.ops.convolution.common import Windowed
 from toolchain.ops.convolution.kernels import (
     partial_sums,
     thimble_partial_conv_1x1_s8,
@@ -47,9 +41,9 @@ def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
         raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
     if len(op.inputs) != partial_sums.SUMS + 1:
         raise ValueError("needs an image, weights, a bias or none, and sums or none")
-    size = window_of(op).output_size(x.shape[1], x.shape[2])
+    size = common.window_of(op).output_size(x.shape[1], x.shape[2])
     shape = (x.shape[0], *size, weights.shape[0])
-    check_bias(op, shape[3])
+    common.check_bias(op, shape[3])
     if op.inputs[partial_sums.SUMS] is not None:
         sums = op.input(partial_sums.SUMS)
         if (sums.shape, sums.dtype) != (shape, kit.DType.INT32):
@@ -61,7 +55,7 @@ def _reference(op: kit.Operator[Windowed], inputs: Sequence[kit.Array]) -> tuple
     image = inputs[kit.INPUT].astype(np.int64) - op.input(kit.INPUT).q.zero_point
     filters = inputs[kit.WEIGHTS].astype(np.int64)
     total = np.zeros(op.y.shape, dtype=np.int64)
-    for (row, column), seen in kit.image_patches(image, window_of(op), op.y.shape):
+    for (row, column), seen in kit.image_patches(image, common.window_of(op), op.y.shape):
         total += seen @ filters[:, row, column].T
     if op.inputs[kit.BIAS] is not None:
         total = total + inputs[kit.BIAS].astype(np.int64).reshape(-1)
@@ -71,7 +65,7 @@ def _reference(op: kit.Operator[Windowed], inputs: Sequence[kit.Array]) -> tuple
 
 
 def _select(op: kit.Operator[Windowed], core: kit.Core) -> kit.Kernel:
-    window = window_of(op)
+    window = common.window_of(op)
     if core.mve:
         return thimble_partial_conv_lanes_s8.kernel(op, window)
     if is_pointwise(window) and op.input(kit.INPUT).shape[3] % 4 == 0:
@@ -88,15 +82,15 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     kernel = (int(rng.integers(1, 5)), int(rng.integers(1, 4)))
     stride = (int(rng.integers(1, 4)), int(rng.integers(1, 3)))
     dilation = (1, 2) if stride == (1, 1) else (1, 1)
-    size, window = random_window(rng, kit.Window(kernel, stride, dilation), 6)
+    size, window = common.random_window(rng, kit.Window(kernel, stride, dilation), 6)
     channels, depth = int(rng.integers(1, 9)), int(rng.integers(1, 14))
-    x_q, w_q, _ = random_quantisation(rng, channels, kernel[0] * kernel[1] * depth)
+    x_q, w_q, _ = common.random_quantisation(rng, channels, kernel[0] * kernel[1] * depth)
     w_shape = (channels, *kernel, depth)
     y_shape = (1, *window.output_size(*size), channels)
     weights = rng.integers(-127, 128, w_shape).astype(np.int8)
     x = kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q)
     filters = kit.constant_sample("weights", weights, w_q)
-    bias = random_bias(rng, x_q, w_q, channels) if rng.random() < 0.5 else None
+    bias = common.random_bias(rng, x_q, w_q, channels) if rng.random() < 0.5 else None
     sums = kit.Tensor("sums", y_shape, kit.DType.INT32) if rng.random() < 0.7 else None
     attributes = PartialConv2D(stride, dilation, window.padding)
     return kit.sample("partial_conv2d", attributes, x, filters, bias, sums, name="partial")

@@ -13,14 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.convolution.common import (
-    check_bias,
-    check_operands,
-    outputs_of,
-    random_bias,
-    random_quantisation,
-    read_padding,
-)
+from toolchain.ops.convolution import common
 from toolchain.ops.convolution.kernels import (
     thimble_transpose_conv_lanes_s8,
     thimble_transpose_conv_s8,
@@ -64,7 +57,7 @@ def _infer(op: kit.Operator[TransposeConv2D]) -> tuple[kit.TensorType, ...]:
     pad = attributes.padding
     if min(attributes.size) < 1 or min(attributes.stride) < 1 or min(pad.top, pad.left) < 0:
         raise ValueError(f"size, stride and padding do not make sense: {attributes}")
-    check_bias(op, weights.shape[0])
+    common.check_bias(op, weights.shape[0])
     return (kit.TensorType((x.shape[0], *attributes.size, weights.shape[0]), x.dtype),)
 
 
@@ -84,7 +77,7 @@ def _reference(
             for ky in range(max(0, -top), min(kernel_h, attributes.size[0] - top)):
                 for kx in range(max(0, -left), min(kernel_w, attributes.size[1] - left)):
                     total[:, top + ky, left + kx] += image[:, row, column] @ filters[:, ky, kx].T
-    return outputs_of(op, total, inputs)
+    return common.outputs_of(op, total, inputs)
 
 
 def _axes(op: kit.Operator[TransposeConv2D]) -> tuple[kit.Axis, ...]:
@@ -134,7 +127,7 @@ def _macs(op: kit.AnyOperator) -> int:
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
     present = len(node.inputs) > _FILE_BIAS and node.inputs[_FILE_BIAS] is not None
     order = (_FILE_INPUT, _FILE_WEIGHTS, *((_FILE_BIAS,) if present else ()))
-    weights = check_operands(node, 4, order)
+    weights = common.check_operands(node, 4, order)
     shape = [int(v) for v in node.constant(_FILE_SHAPE).reshape(-1)]
     if len(shape) != 4:
         raise node.unsupported(f"output shape {shape}")
@@ -145,7 +138,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
             "convert with 64-bit biases, the 16x8 scheme's default",
         )
     stride = (int(options.strideH), int(options.strideW))
-    padding = read_padding(node, size, (weights.shape[1], weights.shape[2]), stride)
+    padding = common.read_padding(node, size, (weights.shape[1], weights.shape[2]), stride)
     return kit.ReadOp(TransposeConv2D(size, stride, padding, kit.read_activation(node)), order)
 
 
@@ -189,11 +182,11 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         size = ((rows - 1) * stride[0] + kernel[0], (columns - 1) * stride[1] + kernel[1])
         padding = kit.UNPADDED
     taps = -(-kernel[0] // stride[0]) * -(-kernel[1] // stride[1])
-    x_q, w_q, y_q = random_quantisation(rng, channels, taps * depth)
+    x_q, w_q, y_q = common.random_quantisation(rng, channels, taps * depth)
     w_shape = (channels, *kernel, depth)
     x = kit.Tensor("x", (1, rows, columns, depth), kit.DType.INT8, x_q)
     filters = kit.constant_sample("weights", rng.integers(-127, 128, w_shape, np.int8), w_q)
-    bias = [random_bias(rng, x_q, w_q, channels)] if rng.random() < 0.8 else []
+    bias = [common.random_bias(rng, x_q, w_q, channels)] if rng.random() < 0.8 else []
     attributes = TransposeConv2D(size, stride, padding)
     kind = "transpose_conv2d"
     return kit.sample(kind, attributes, x, filters, *bias, q=y_q, name="transposed")

@@ -1,4 +1,6 @@
-"""Boxes and the order of scores in NumPy, operation by operation as the kernels compute them."""
+"""Boxes and the order of scores in NumPy, operation by operation as the kernels compute them; and
+the struct by which these read stored numbers.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from toolchain.ops import kit
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -107,3 +111,16 @@ def best_of(scores: Sequence[float], wanted: int) -> list[int]:
         one, heap[last] = heap[last], heap[0]
         put(last, 0, one)
     return heap[:wanted]
+
+
+def stored_numbers(tensor: kit.Tensor) -> kit.Struct:
+    """How a kernel reads the int8 or float32 numbers of a tensor."""
+    stored = tensor.dtype is kit.DType.INT8
+    return kit.Struct(
+        "thimble_numbers",
+        {
+            "bytes": tensor.dtype.size_bytes,
+            "zero_point": tensor.q.zero_point if stored else 0,
+            "scale": np.float32(tensor.q.scale).item() if stored else 1.0,
+        },
+    )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.detection.boxes import Float32
+from toolchain.ops.detection.boxes import Float32, stored_numbers
 from toolchain.ops.detection.heads import (
     COORDINATES,
     BoxCoding,
@@ -159,23 +159,11 @@ def _reference(op: kit.Operator[DecodeBoxes], inputs: Sequence[kit.Array]) -> tu
     return tuple(outputs)
 
 
-def _numbers(tensor: kit.Tensor) -> kit.Struct:
-    stored = tensor.dtype is kit.DType.INT8
-    return kit.Struct(
-        "thimble_numbers",
-        {
-            "bytes": tensor.dtype.size_bytes,
-            "zero_point": tensor.q.zero_point if stored else 0,
-            "scale": np.float32(tensor.q.scale).item() if stored else 1.0,
-        },
-    )
-
-
 def _view(view: View, tensor: kit.Tensor) -> kit.Struct:
     return kit.Struct(
         "thimble_view",
         {
-            "numbers": _numbers(tensor),
+            "numbers": stored_numbers(tensor),
             "first": view.first,
             "cell_step": view.cell_step,
             "anchor_step": view.anchor_step,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.detection.boxes import Float32, best_of, decode, suppressed
+from toolchain.ops.detection.boxes import Float32, best_of, decode, stored_numbers, suppressed
 from toolchain.ops.unary.dequantize import dequantized
 
 CUSTOM = "TFLite_Detection_PostProcess"
@@ -117,18 +117,6 @@ def _of_each_class(
     return [(place, anchor, label) for place, (anchor, label) in enumerate(best)]
 
 
-def _numbers(tensor: kit.Tensor) -> kit.Struct:
-    stored = tensor.dtype is kit.DType.INT8
-    return kit.Struct(
-        "thimble_numbers",
-        {
-            "bytes": tensor.dtype.size_bytes,
-            "zero_point": tensor.q.zero_point if stored else 0,
-            "scale": np.float32(tensor.q.scale).item() if stored else 1.0,
-        },
-    )
-
-
 def _select(op: kit.Operator[DetectionPostprocess], core: kit.Core) -> kit.Kernel:
     a = op.attributes
     encodings, scores = op.input(_ENCODINGS), op.input(_SCORES)
@@ -145,8 +133,8 @@ def _select(op: kit.Operator[DetectionPostprocess], core: kit.Core) -> kit.Kerne
             "least_score": np.float32(a.least_score).item(),
             "most_overlap": np.float32(a.most_overlap).item(),
             "scales": kit.Row(tuple(np.float32(scale).item() for scale in a.scales)),
-            "encodings": _numbers(encodings),
-            "scores": _numbers(scores),
+            "encodings": stored_numbers(encodings),
+            "scores": stored_numbers(scores),
         },
     )
     arguments: dict[str, kit.Argument] = {

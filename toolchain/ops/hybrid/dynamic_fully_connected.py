@@ -16,14 +16,8 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.convolution.window_f32 import window_f32
+from toolchain.ops.hybrid import dynamic
 from toolchain.ops.hybrid.dense import HybridDense, hybrid_dense
-from toolchain.ops.hybrid.dynamic import (
-    LIMITS,
-    OPERANDS,
-    ROWS_ARE_STORED,
-    dynamic_sample,
-    dynamic_weights,
-)
 from toolchain.ops.hybrid.kernels import rows_kernel
 from toolchain.ops.hybrid.sums import in_float32, real_weights, with_bias
 from toolchain.ops.matmul.fully_connected import INT8
@@ -32,19 +26,19 @@ from toolchain.ops.readers.onnx import onnx_bias
 
 def _read_onnx(node: kit.OnnxNode) -> None:
     """MatMulInteger by a constant matrix, and the bias that is added."""
-    if not node.in_float and not node.attribute(ROWS_ARE_STORED, 0):
+    if not node.in_float and not node.attribute(dynamic.ROWS_ARE_STORED, 0):
         raise node.left_in_float("it computes on floats")
     if node.is_constant(kit.INPUT):
         raise node.unsupported("its first factor is constant", "swap the factors")
     matrix = node.shape(kit.WEIGHTS)
     if len(matrix) < 2 or math.prod(matrix[:-2]) != 1:
         raise node.unsupported(f"a second factor of shape {list(matrix)}", "one matrix can be")
-    weights = dynamic_weights(node, len(matrix) - 1)
+    weights = dynamic.dynamic_weights(node, len(matrix) - 1)
     x, places = node.row_operand(kit.INPUT)
     filters = weights.data.reshape(matrix[-2:]).T[:, places]
     shape = node.output_shape()
     units = len(filters)
-    bias = onnx_bias(node, OPERANDS, units, axis=len(shape) - 1)
+    bias = onnx_bias(node, dynamic.OPERANDS, units, axis=len(shape) - 1)
     activation = kit.Activation(node.fused_activation()) if node.in_float else kit.Activation.NONE
     inputs = [x, node.add_constant("weights", filters, weights.quantisation(0))]
     if bias is not None:
@@ -91,13 +85,13 @@ def _attributes(op: kit.Op, rng: np.random.Generator) -> kit.Attributes:
 _FLOAT32 = replace(
     hybrid_dense(INT8),
     kind="dynamic_fully_connected",
-    sample=dynamic_sample(INT8, "dynamic_fully_connected", 0, _attributes),
+    sample=dynamic.dynamic_sample(INT8, "dynamic_fully_connected", 0, _attributes),
     tflite=None,
     onnx=kit.OnnxBinding(("MatMulInteger",), _read_onnx),
     dtype=kit.DType.FLOAT32,
     weights=None,
     name="",
-    limits=LIMITS,
+    limits=dynamic.LIMITS,
 )
 _STORED = replace(
     _FLOAT32,

@@ -17,15 +17,8 @@ from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.onnx_rounding import onnx_multiplier, requantise_onnx
 from toolchain.ops.elementwise.common import check_node, require_types
 from toolchain.ops.hybrid.product import hybrid_matmul
-from toolchain.ops.matmul.common import (
-    BatchMatMul,
-    infer_matmul,
-    matmul_depth,
-    matmul_macs,
-    matmul_reach,
-    matmul_sums,
-    sample_matmul,
-)
+from toolchain.ops.matmul import common
+from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.ops.matmul.kernels import (
     thimble_batch_matmul_f32,
     thimble_batch_matmul_s8,
@@ -66,7 +59,7 @@ def _requantisation(op: kit.AnyOperator) -> tuple[int, int]:
 
 
 def _reference(op: kit.Operator[BatchMatMul], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    total = matmul_sums(op, inputs)
+    total = common.matmul_sums(op, inputs)
     if op.attributes.rounding is kit.Rounding.ONNX:
         x, y = op.x, op.input(1)
         return (requantise_onnx(total, x, y, op.y, (-128, 127)),)
@@ -93,9 +86,9 @@ def _code(op: kit.Operator[BatchMatMul]) -> tuple[int, int]:
     if op.attributes.rounding is kit.Rounding.ONNX:
         return onnx_multiplier(op.x, op.input(1), op.y)
     multiplier, shift = _requantisation(op)
-    lowest, highest = (np.array([end], np.int64) for end in matmul_reach(op))
+    lowest, highest = (np.array([end], np.int64) for end in common.matmul_reach(op))
     kit.check_sums(lowest, highest, multiplier, shift, op.y.q.zero_point)
-    depth = matmul_depth(op)
+    depth = common.matmul_depth(op)
     return multiplier, packing.shift_code(multiplier, shift, depth * 255 * 255)
 
 
@@ -106,7 +99,7 @@ def _select(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
 def _select_int16(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
     require_types(op, kit.DType.INT16)
     multiplier, shift = _requantisation(op)
-    int16.check_sums(op, matmul_depth(op) * 2.0**30, multiplier * 2.0 ** (shift - 31))
+    int16.check_sums(op, common.matmul_depth(op) * 2.0**30, multiplier * 2.0 ** (shift - 31))
     return thimble_batch_matmul_s16.kernel(op, (multiplier, shift))
 
 
@@ -126,7 +119,7 @@ def _reductions(op: kit.Operator[BatchMatMul]) -> tuple[kit.Reduction, ...]:
         zero_point = op.y.q.zero_point
         return RequantiseSums(multipliers=(multiplier,), codes=(code,), offset=zero_point)
 
-    depth = matmul_depth(op)
+    depth = common.matmul_depth(op)
     return (kit.Reduction(depth, (left, right), "partial_matmul", attributes, ending),)
 
 
@@ -191,11 +184,11 @@ _BUILTINS = ("BATCH_MATMUL",)
 _INT8 = kit.Form(
     kind="batch_matmul",
     attributes=BatchMatMul,
-    infer=infer_matmul,
+    infer=common.infer_matmul,
     reference=_reference,
     select=_select,
-    sample=sample_matmul,
-    macs=matmul_macs,
+    sample=common.sample_matmul,
+    macs=common.matmul_macs,
     axes=_axes,
     reductions=_reductions,
     tflite=kit.TfliteBinding(_BUILTINS, _read, _write),

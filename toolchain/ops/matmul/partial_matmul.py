@@ -10,19 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.matmul.common import (
-    BatchMatMul,
-    infer_matmul,
-    matmul_macs,
-    matmul_sums,
-    sample_matmul,
-)
+from toolchain.ops.matmul import common
+from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.ops.matmul.kernels import thimble_partial_matmul_s8
 from toolchain.ops.matmul.kernels.thimble_partial_matmul_s8 import SUMS
 
 
 def _infer(op: kit.Operator[BatchMatMul]) -> tuple[kit.TensorType, ...]:
-    (made,) = infer_matmul(op)
+    (made,) = common.infer_matmul(op)
     if len(op.inputs) != SUMS + 1:
         raise ValueError("needs two matrices, and sums or none")
     if op.inputs[SUMS] is not None and op.input(SUMS).shape != made.shape:
@@ -31,7 +26,7 @@ def _infer(op: kit.Operator[BatchMatMul]) -> tuple[kit.TensorType, ...]:
 
 
 def _reference(op: kit.Operator[BatchMatMul], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    total = matmul_sums(op, inputs)
+    total = common.matmul_sums(op, inputs)
     if op.inputs[SUMS] is not None:
         total = total + inputs[SUMS].astype(np.int64)
     return (kit.wrap_int32(total).astype(np.int32),)
@@ -42,7 +37,7 @@ def _select(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    graph = sample_matmul(rng)
+    graph = common.sample_matmul(rng)
     (op,) = graph.ops
     shape, sums = graph.output(op).shape, None
     if rng.random() < 0.7:
@@ -58,7 +53,7 @@ SPEC = kit.Form(
     reference=_reference,
     select=_select,
     sample=_sample,
-    macs=matmul_macs,
+    macs=common.matmul_macs,
     types=frozenset({kit.DType.INT8, kit.DType.INT32}),
     made_by_passes=True,
     limits="int8 matrices, int32 sums; made by splitting only",

@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.rounding import nearest
-from toolchain.ops.elementwise.common import (
-    overlaps_same_shape,
-    require_types,
-    sample_quantisation,
-    sample_shape,
-)
+from toolchain.ops.elementwise import common as elementwise
 from toolchain.ops.normalisation.rows import row_extents
 
 
@@ -52,7 +47,7 @@ def _reference(op: kit.Operator[BatchNorm], inputs: Sequence[kit.Array]) -> tupl
 
 
 def _select(op: kit.Operator[BatchNorm], core: kit.Core) -> kit.Kernel:
-    require_types(op, kit.DType.INT8)
+    elementwise.require_types(op, kit.DType.INT8)
     x, y = op.x, op.y
     gain, offset = _reals(op)
     params = kit.Struct(
@@ -79,7 +74,7 @@ def _select(op: kit.Operator[BatchNorm], core: kit.Core) -> kit.Kernel:
             lambda t: dict.fromkeys(("gain", "offset"), 4 * t.call["params.channels"]),
         ),
         constants=(kit.constant("gain", gain), kit.constant("offset", offset)),
-        find_overlaps=lambda: overlaps_same_shape(op, core),
+        find_overlaps=lambda: elementwise.overlaps_same_shape(op, core),
     )
 
 
@@ -101,12 +96,12 @@ def _read_onnx(node: kit.OnnxNode) -> None:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 20)))
-    q = sample_quantisation(rng)
+    shape = (*elementwise.sample_shape(rng, 3, 6), int(rng.integers(1, 20)))
+    q = elementwise.sample_quantisation(rng)
     gain = 2.0 ** rng.uniform(-2, 1, shape[-1]) * rng.choice([-1.0, 1.0], shape[-1])
     offset = 30 * q.scale * rng.standard_normal(shape[-1])
     x = kit.Tensor("x", shape, kit.DType.INT8, q)
-    out = sample_quantisation(rng, scale=q.scale)
+    out = elementwise.sample_quantisation(rng, scale=q.scale)
     attributes = BatchNorm(tuple(map(float, gain)), tuple(map(float, offset)))
     return kit.sample("batch_norm", attributes, x, q=out, name="norm")
 

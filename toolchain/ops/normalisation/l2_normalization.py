@@ -13,14 +13,7 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import inverse_square_root
-from toolchain.ops.elementwise.common import (
-    check_node,
-    infer_unary,
-    overlaps_same_shape,
-    require_types,
-    sample_quantisation,
-    sample_shape,
-)
+from toolchain.ops.elementwise import common as elementwise
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.readers.float32 import (
     check_float_node,
@@ -45,7 +38,7 @@ def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Ar
 
 
 def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-    require_types(op, kit.DType.INT8)
+    elementwise.require_types(op, kit.DType.INT8)
     x, y = op.x, op.y
     if not x.shape or x.shape[-1] > _LONGEST:
         raise op.refused(f"rows of {x.shape[-1:]} elements; 1 to {_LONGEST} are supported")
@@ -67,12 +60,12 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     return kit.Kernel(
         (call,),
         row_extents("rows", "columns"),
-        find_overlaps=lambda: overlaps_same_shape(op, core),
+        find_overlaps=lambda: elementwise.overlaps_same_shape(op, core),
     )
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT8)
+    elementwise.check_node(node, kit.DType.INT8)
     if node.has_options and node.options.fusedActivationFunction != "NONE":
         raise node.unsupported("a fused activation", "apply it in an operator of its own")
     return kit.ReadOp(kit.Attributes(), (0,))
@@ -84,8 +77,8 @@ def _write(op: kit.AnyOperator) -> kit.WrittenOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     """LiteRT takes one to four dimensions."""
-    shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 70)))
-    x = kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng))
+    shape = (*elementwise.sample_shape(rng, 3, 6), int(rng.integers(1, 70)))
+    x = kit.Tensor("x", shape, kit.DType.INT8, elementwise.sample_quantisation(rng))
     return kit.sample("l2_normalization", kit.Attributes(), x, q=OUTPUT, name="norm")
 
 
@@ -120,7 +113,7 @@ def _select_float(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     return kit.Kernel(
         (call,),
         row_extents("rows", "columns"),
-        find_overlaps=lambda: overlaps_same_shape(op, core),
+        find_overlaps=lambda: elementwise.overlaps_same_shape(op, core),
     )
 
 
@@ -134,7 +127,7 @@ def _read_float(node: kit.TfliteNode) -> kit.ReadOp:
 _INT8 = kit.Form(
     kind="l2_normalization",
     attributes=kit.Attributes,
-    infer=infer_unary,
+    infer=elementwise.infer_unary,
     reference=_reference,
     select=_select,
     sample=_sample,

@@ -16,15 +16,8 @@ from toolchain.ops.arithmetic.fixed_point import (
     rounding_divide_by_pot,
     saturating_doubling_high_mul,
 )
-from toolchain.ops.elementwise.common import (
-    Int64,
-    check_node,
-    infer_unary,
-    overlaps_same_shape,
-    require_types,
-    sample_quantisation,
-    sample_shape,
-)
+from toolchain.ops.elementwise import common as elementwise
+from toolchain.ops.elementwise.common import Int64
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import (
     MOST_COLUMNS,
@@ -97,7 +90,7 @@ def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[
 
 
 def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
-    require_types(op, kit.DType.INT8)
+    elementwise.require_types(op, kit.DType.INT8)
     x, y = op.x, op.y
     columns = x.shape[-1] if x.shape else 0
     if not 0 < columns <= MOST_COLUMNS:
@@ -139,19 +132,19 @@ def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
         constants=(
             kit.constant("exponentials", table[:entries], "exp(-i * scale), Q0.31", len(table)),
         ),
-        find_overlaps=lambda: overlaps_same_shape(op, core),
+        find_overlaps=lambda: elementwise.overlaps_same_shape(op, core),
     )
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT8)
+    elementwise.check_node(node, kit.DType.INT8)
     return kit.ReadOp(Softmax(), (0,))
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    shape = (*sample_shape(rng, 3, 6)[1:], int(rng.integers(1, 60)))
+    shape = (*elementwise.sample_shape(rng, 3, 6)[1:], int(rng.integers(1, 60)))
     scale = kit.sample_scale(rng, -9, 1)
-    x = kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng, scale=scale))
+    x = kit.Tensor("x", shape, kit.DType.INT8, elementwise.sample_quantisation(rng, scale=scale))
     q = kit.Quantisation((_OUTPUT_SCALE,), (_ZERO_POINT,))
     return kit.sample("log_softmax", Softmax(), x, q=q)
 
@@ -159,7 +152,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
 LOG_SOFTMAX_S8 = kit.Form(
     kind="log_softmax",
     attributes=Softmax,
-    infer=infer_unary,
+    infer=elementwise.infer_unary,
     reference=_reference,
     select=_select,
     sample=_sample,

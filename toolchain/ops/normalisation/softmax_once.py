@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.rounding import nearest
-from toolchain.ops.elementwise.common import (
-    infer_unary,
-    overlaps_same_shape,
-    require_types,
-    sample_quantisation,
-    sample_shape,
-)
+from toolchain.ops.elementwise import common as elementwise
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.readers.onnx import resolve_axes
@@ -58,7 +52,7 @@ def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Ar
 
 
 def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-    require_types(op, kit.DType.INT8)
+    elementwise.require_types(op, kit.DType.INT8)
     x, y, table = op.x, op.y, _exponentials(op)
     if not x.shape:
         raise kit.UnsupportedError(f"softmax {op.name!r}: the input is a scalar")
@@ -85,7 +79,7 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
             lambda t: {"exponentials": 4 * t.call["params.entries"]},
         ),
         constants=(kit.constant("exponentials", table, "exp(-i * scale)", _MOST_ENTRIES),),
-        find_overlaps=lambda: overlaps_same_shape(op, core),
+        find_overlaps=lambda: elementwise.overlaps_same_shape(op, core),
     )
 
 
@@ -118,11 +112,11 @@ def _read_onnx(node: kit.OnnxNode) -> None:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
+    shape = (*elementwise.sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
     q = kit.Quantisation((kit.sample_scale(rng, -10, 2),), (int(rng.integers(-128, 128)),))
     out = NATURAL
     if rng.random() < 0.7:
-        out = sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-10, -6)))
+        out = elementwise.sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-10, -6)))
     x = kit.Tensor("x", shape, kit.DType.INT8, q)
     return kit.sample("softmax_once", kit.Attributes(), x, q=out, name="softmax")
 
@@ -130,7 +124,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
 SPEC = kit.Form(
     kind="softmax_once",
     attributes=kit.Attributes,
-    infer=infer_unary,
+    infer=elementwise.infer_unary,
     reference=_reference,
     select=_select,
     sample=_sample,

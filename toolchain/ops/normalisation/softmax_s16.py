@@ -14,13 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.elementwise.common import (
-    Int64,
-    check_node,
-    overlaps_same_shape,
-    require_types,
-    sample_shape,
-)
+from toolchain.ops.elementwise import common as elementwise
+from toolchain.ops.elementwise.common import Int64
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import SOFTMAX_S8, Softmax
 
@@ -93,7 +88,7 @@ def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[
 
 
 def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
-    require_types(op, kit.DType.INT16)
+    elementwise.require_types(op, kit.DType.INT16)
     x, y = op.x, op.y
     if not x.shape:
         raise op.refused("the input is a scalar")
@@ -126,7 +121,7 @@ def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
             kit.Constant("exponentials", _exponentials, "exp(x), x from -10 to 0, Q0.15"),
             kit.Constant("reciprocals", _reciprocals, "1 / (1 + x), x from 0 to 1, Q0.15"),
         ),
-        find_overlaps=lambda: overlaps_same_shape(op, core),
+        find_overlaps=lambda: elementwise.overlaps_same_shape(op, core),
     )
 
 
@@ -135,7 +130,7 @@ _TABLES = ("exponentials", "reciprocals")
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT16)
+    elementwise.check_node(node, kit.DType.INT16)
     return kit.ReadOp(Softmax(float(node.options.beta)), (0,))
 
 
@@ -144,7 +139,7 @@ def _write(op: kit.Operator[Softmax]) -> kit.WrittenOp:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
+    shape = (*elementwise.sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
     q = kit.Quantisation((kit.sample_scale(rng, -16, -5),), (0,))
     x = kit.Tensor("x", shape, kit.DType.INT16, q)
     beta = 1.0 if rng.random() < 0.6 else kit.sample_scale(rng, -2, 2)

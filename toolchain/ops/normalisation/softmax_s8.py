@@ -24,13 +24,8 @@ from toolchain.ops.arithmetic.fixed_point import (
     rounding_divide_by_pot,
     saturating_doubling_high_mul,
 )
-from toolchain.ops.elementwise.common import (
-    Int64,
-    check_node,
-    overlaps_same_shape,
-    require_types,
-    sample_shape,
-)
+from toolchain.ops.elementwise import common as elementwise
+from toolchain.ops.elementwise.common import Int64
 from toolchain.ops.normalisation.rows import row_extents
 
 _DIFF_INTEGER_BITS = 5
@@ -119,7 +114,7 @@ def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[
 
 
 def _check_output(op: kit.AnyOperator) -> None:
-    require_types(op, *_OUTPUTS)
+    elementwise.require_types(op, *_OUTPUTS)
     x, y = op.x, op.y
     scale, zero = _OUTPUTS[y.dtype]
     if not x.shape:
@@ -163,7 +158,7 @@ def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
                 "exponentials", table[:entries], "exp(-i * scale * beta), Q0.31", len(table)
             ),
         ),
-        find_overlaps=lambda: overlaps_same_shape(op, core),
+        find_overlaps=lambda: elementwise.overlaps_same_shape(op, core),
         find_terms=(lambda: _terms(rows, columns, entries)) if narrow else None,
     )
 
@@ -219,7 +214,7 @@ def _terms(rows: int, columns: int, entries: int) -> kit.Terms:
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, *_OUTPUTS)
+    elementwise.check_node(node, *_OUTPUTS)
     return kit.ReadOp(Softmax(float(node.options.beta), node.outputs[0].dtype), (0,))
 
 
@@ -228,7 +223,7 @@ def _write(op: kit.Operator[Softmax]) -> kit.WrittenOp:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
+    shape = (*elementwise.sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
     q = kit.Quantisation((kit.sample_scale(rng, -10, 2),), (int(rng.integers(-128, 128)),))
     x = kit.Tensor("x", shape, kit.DType.INT8, q)
     to = kit.DType.INT8 if rng.random() < 0.7 else kit.DType.INT16

@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.pooling.common import Pool2D, pool_form, windows
+from toolchain.ops.pooling.common import Pool2D, float_reference, mean_of, pool_form, windows
 from toolchain.ops.pooling.kernels import thimble_average_pool_f32, thimble_average_pool_s8
 from toolchain.ops.pooling.kernels.cmsis_nn import arm_avgpool_s8, arm_avgpool_s16
-from toolchain.ops.readers.float32 import clamped, float32_form
+from toolchain.ops.readers.float32 import float32_form
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_average_pool
 from toolchain.ops.reduction.common import Reduce
@@ -33,20 +33,6 @@ def _reference(op: kit.Operator[Pool2D], inputs: Sequence[kit.Array]) -> tuple[k
         result[:, at.row, at.column] = average - lift
     low, high = kit.clamp_range(op.attributes.activation, y)
     return (np.clip(result, low, high).astype(y.dtype.numpy),)
-
-
-def _float_reference(
-    op: kit.Operator[Pool2D], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
-    result = np.empty(op.y.shape, np.float32)
-    for at in windows(op):
-        part = inputs[0].astype(np.float32)[:, at.rows, at.columns]
-        taps = part.reshape(len(part), -1, part.shape[3])
-        total = np.zeros((len(part), part.shape[3]), np.float32)
-        for index in range(taps.shape[1]):
-            total = total + taps[:, index]
-        result[:, at.row, at.column] = total / np.float32(taps.shape[1])
-    return (clamped(result, op.attributes.activation),)
 
 
 def _select(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
@@ -111,5 +97,5 @@ _INT8 = replace(
     reductions=_reductions,
 )
 _INT16 = int16_form(_INT8, "int16, NHWC; padding is not counted", _select_int16)
-_FLOAT32 = float32_form(_INT8, "float32, NHWC", _float_reference, _select_float32)
+_FLOAT32 = float32_form(_INT8, "float32, NHWC", float_reference(mean_of), _select_float32)
 SPEC = kit.OpSpec((_INT8, _INT16, _FLOAT32))

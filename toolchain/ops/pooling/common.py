@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.ops import kit
+from toolchain.ops.readers.float32 import clamped
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,33 @@ def write_pool(op: kit.Operator[Pool2D], builtin: str) -> kit.WrittenOp:
         "fusedActivationFunction": attributes.activation,
     }
     return kit.WrittenOp(builtin, "Pool2DOptions", options, version=2)
+
+
+def float_reference(
+    reduced: Callable[[kit.Float32], kit.Float32],
+) -> Callable[[kit.Operator[Pool2D], Sequence[kit.Array]], tuple[kit.Array, ...]]:
+    """A float32 reference: `reduced` makes [batches, channels] of the [taps, batches, channels] of
+    a window.
+    """
+
+    def reference(op: kit.Operator[Pool2D], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+        result = np.empty(op.y.shape, np.float32)
+        with np.errstate(all="ignore"):
+            for at in windows(op):
+                part = inputs[0].astype(np.float32)[:, at.rows, at.columns]
+                taps = part.reshape(len(part), -1, part.shape[3])
+                result[:, at.row, at.column] = reduced(taps.swapaxes(0, 1))
+        return (clamped(result, op.attributes.activation),)
+
+    return reference
+
+
+def mean_of(taps: kit.Float32) -> kit.Float32:
+    """The mean along the first axis, one tap after the other, in float32."""
+    total = np.zeros(taps.shape[1:], np.float32)
+    for tap in taps:
+        total = total + tap
+    return np.asarray(total / np.float32(len(taps)))
 
 
 def sample_pool(rng: np.random.Generator, kind: str) -> kit.Graph:

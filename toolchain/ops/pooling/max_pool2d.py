@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.pooling.common import Pool2D, pool_form, windows
+from toolchain.ops.pooling.common import Pool2D, float_reference, pool_form, windows
 from toolchain.ops.pooling.kernels import thimble_max_pool_f32, thimble_max_pool_s8
 from toolchain.ops.pooling.kernels.cmsis_nn import arm_max_pool_s8, arm_max_pool_s16
-from toolchain.ops.readers.float32 import clamped, extreme, float32_form
+from toolchain.ops.readers.float32 import extreme, float32_form
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_max_pool
 
@@ -26,17 +26,6 @@ def _reference(op: kit.Operator[Pool2D], inputs: Sequence[kit.Array]) -> tuple[k
         result[:, at.row, at.column] = inputs[0][:, at.rows, at.columns].max(axis=(1, 2))
     low, high = kit.clamp_range(op.attributes.activation, y)
     return (np.clip(result, low, high).astype(y.dtype.numpy),)
-
-
-def _float_reference(
-    op: kit.Operator[Pool2D], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
-    result = np.empty(op.y.shape, np.float32)
-    for at in windows(op):
-        part = inputs[0].astype(np.float32)[:, at.rows, at.columns]
-        taps = part.reshape(len(part), -1, part.shape[3])
-        result[:, at.row, at.column] = extreme(taps.swapaxes(0, 1))
-    return (clamped(result, op.attributes.activation),)
 
 
 def _select(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
@@ -70,5 +59,5 @@ _INT8 = pool_form(
     onnx=kit.OnnxBinding(("MaxPool", "GlobalMaxPool"), read_max_pool),
 )
 _INT16 = int16_form(_INT8, "int16, NHWC", _select_int16)
-_FLOAT32 = float32_form(_INT8, "float32, NHWC", _float_reference, _select_float32)
+_FLOAT32 = float32_form(_INT8, "float32, NHWC", float_reference(extreme), _select_float32)
 SPEC = kit.OpSpec((_INT8, _INT16, _FLOAT32))

@@ -14,14 +14,8 @@ from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.movement.pad import Pad
 from toolchain.ops.pooling.common import Pool2D
-from toolchain.ops.readers.onnx import (
-    OnnxWindow,
-    axes_argument,
-    image_axes,
-    image_shape,
-    resolve_axes,
-    window,
-)
+from toolchain.ops.readers import onnx
+from toolchain.ops.readers.onnx import OnnxWindow
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.unary.lookup import Lookup
 from toolchain.ops.window import Padding
@@ -41,7 +35,7 @@ def _pool_window(node: kit.OnnxNode) -> OnnxWindow:
         kernel = tuple(node.attribute("kernel_shape", ()))
     if len(kernel) != len(node.shape(0)) - 2:
         raise ValueError(f"kernel_shape {list(kernel)} for an input {list(node.shape(0))}")
-    walk = window(node, kernel)
+    walk = onnx.window(node, kernel)
     if walk.dilation != (1, 1):
         raise node.unsupported(f"dilations {walk.dilation}", "pool without dilation")
     return walk
@@ -54,12 +48,12 @@ def _attributes(walk: OnnxWindow, activation: Activation = Activation.NONE) -> P
 
 def read_max_pool(node: kit.OnnxNode) -> None:
     """Reads MaxPool and GlobalMaxPool. The result keeps the input's scale."""
-    axes = image_axes(node)
+    axes = onnx.image_axes(node)
     if node.outputs > 1:
         raise node.unsupported("its output Indices", "use its first output only")
-    x = node.operand(0, axes, image_shape(node.shape(0)))
+    x = node.operand(0, axes, onnx.image_shape(node.shape(0)))
     attributes = _attributes(_pool_window(node))
-    shape = image_shape(node.output_shape())
+    shape = onnx.image_shape(node.output_shape())
     node.emit("max_pool2d", attributes, [x], node.quantisation(0), axes, shape)
 
 
@@ -69,8 +63,8 @@ def read_average_pool(node: kit.OnnxNode) -> None:
     If the output's scale differs from the input's, the pool becomes a mean (one window), a
     depthwise convolution (no padding), or a pool and a requantisation.
     """
-    axes, walk = image_axes(node), _pool_window(node)
-    source, shape = image_shape(node.shape(0)), image_shape(node.output_shape())
+    axes, walk = onnx.image_axes(node), _pool_window(node)
+    source, shape = onnx.image_shape(node.shape(0)), onnx.image_shape(node.output_shape())
     x_q, q = node.quantisation(0), node.output_quantisation(node.quantisation(0))
     if shape[1:3] == (1, 1) and walk.kernel == source[1:3] and not walk.padded:
         read_global_average_pool(node)
@@ -108,14 +102,14 @@ def _emit_sum(node: kit.OnnxNode, x: str, walk: OnnxWindow, q: kit.Quantisation)
         check_reach(node.quantisation(0).scale / q.scale, _STEPS)
     except ScaleError as error:  # ONNX Runtime converts the mean to int32 without looking
         raise node.unsupported(str(error)) from error
-    axes, channels = image_axes(node), node.shape(0)[1]
+    axes, channels = onnx.image_axes(node), node.shape(0)[1]
     height, width = walk.kernel
     part = float(np.float32(1 / (height * width)))
     ones = np.ones((1, height, width, channels), dtype=np.int8)
     weights = node.add_constant("ones", ones, kit.Quantisation((part,), (0,)))
     activation = Activation(node.fused_activation())
     attributes = DepthwiseConv2D(walk.stride, activation=activation, rounding=Rounding.ONNX)
-    shape = image_shape(node.output_shape())
+    shape = onnx.image_shape(node.output_shape())
     node.emit("depthwise_conv2d", attributes, [x, weights], q, axes, shape)
 
 
@@ -131,12 +125,12 @@ def read_mean(node: kit.OnnxNode) -> None:
         read_global_average_pool(node)
         return
     rank = len(node.shape(0))
-    axes = axes_argument(node)
+    axes = onnx.axes_argument(node)
     if not axes:
         if node.attribute("noop_with_empty_axes", 0):
             raise node.unsupported("it reduces nothing", "remove it")
         axes = tuple(range(rank))
-    _emit_mean(node, resolve_axes(node, axes, rank), bool(node.attribute("keepdims", 1)))
+    _emit_mean(node, onnx.resolve_axes(node, axes, rank), bool(node.attribute("keepdims", 1)))
 
 
 def _reduce(node: kit.OnnxNode, axes: tuple[int, ...], keep_dims: bool) -> Reduce:
@@ -150,8 +144,11 @@ def read_reduction_of(
 
     def read(node: kit.OnnxNode) -> None:
         rank = len(node.shape(0))
-        axes = axes_argument(node) or tuple(range(rank))
-        reduced, keep_dims = resolve_axes(node, axes, rank), bool(node.attribute("keepdims", 1))
+        axes = onnx.axes_argument(node) or tuple(range(rank))
+        reduced, keep_dims = (
+            onnx.resolve_axes(node, axes, rank),
+            bool(node.attribute("keepdims", 1)),
+        )
         q = node.output_quantisation() if kind == "sum" else node.quantisation(0)
         places = _places(node, reduced)
         _emit_reduction(node, kind, attributes(node, places, keep_dims), reduced, q)

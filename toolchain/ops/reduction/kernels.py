@@ -6,14 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 
 from toolchain.ops import kit
-from toolchain.ops.reduction.common import (
-    Reduce,
-    averaged,
-    blocks,
-    reduced_axes,
-    scaling,
-    single_scaling,
-)
+from toolchain.ops.reduction import common
+from toolchain.ops.reduction.common import Reduce
 
 _SIZES = ("outer", "first", "middle", "second", "inner")
 """Kept, reduced, kept, reduced, kept elements (see `common.blocks`)."""
@@ -21,7 +15,7 @@ _SIZES = ("outer", "first", "middle", "second", "inner")
 
 def shape_of(op: kit.Operator[Reduce]) -> dict[str, kit.Argument]:
     """The members of a `thimble_reduce_shape`. Raises UnsupportedError as `blocks` does."""
-    return dict(zip(_SIZES, blocks(op), strict=True))
+    return dict(zip(_SIZES, common.blocks(op), strict=True))
 
 
 def reduce_extents(path: str) -> Callable[[kit.Touched], kit.Extents]:
@@ -74,12 +68,12 @@ def in_place() -> tuple[kit.SafeOverlap, ...]:
 def sum_kernel(op: kit.Operator[Reduce], *, mean: bool) -> kit.Kernel:
     """Sum or mean of int8."""
     x, y, shape = op.x, op.y, shape_of(op)
-    multiplier, shift = scaling(op, mean=mean)
+    multiplier, shift = common.scaling(op, mean=mean)
     once = 0
     if op.attributes.rounding is kit.Rounding.ONNX:
-        fit = single_scaling(op, mean=mean)
+        fit = common.single_scaling(op, mean=mean)
         multiplier, shift, once = fit.multiplier, 0, 31 - fit.shift
-    count = math.prod(x.shape[axis] for axis in reduced_axes(op))
+    count = math.prod(x.shape[axis] for axis in common.reduced_axes(op))
     params = kit.Struct(
         "thimble_reduce_sum_params",
         {
@@ -89,7 +83,7 @@ def sum_kernel(op: kit.Operator[Reduce], *, mean: bool) -> kit.Kernel:
             "multiplier": multiplier,
             "shift": shift,
             "once": once,
-            "count": averaged(op, mean=mean),
+            "count": common.averaged(op, mean=mean),
         },
     )
     call = kit.Call(
@@ -105,7 +99,7 @@ def sum_kernel(op: kit.Operator[Reduce], *, mean: bool) -> kit.Kernel:
 
 def int16_sum_kernel(op: kit.Operator[Reduce], *, mean: bool) -> kit.Kernel:
     """Sum or mean of int16. Its sums of int32 wrap, as TFLite's do."""
-    multiplier, shift = scaling(op, mean=mean)
+    multiplier, shift = common.scaling(op, mean=mean)
     call = kit.Call(
         "thimble_reduce_sum_s16",
         {

@@ -11,16 +11,8 @@ from dataclasses import replace
 
 from toolchain.ops import kit
 from toolchain.ops.readers.int16 import int16_form
-from toolchain.ops.reduction.common import (
-    Reduce,
-    infer_reduction,
-    read_reduction,
-    reduction_axes,
-    reduction_reductions,
-    reduction_reference,
-    sample_reduction,
-    write_reduction,
-)
+from toolchain.ops.reduction import common
+from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.common_f32 import float_reduction_sample, sum_of_floats
 from toolchain.ops.reduction.kernels import float_kernel, int16_sum_kernel, sum_kernel
 from toolchain.ops.reduction.plain import integer_forms
@@ -39,15 +31,15 @@ def mean_or_sum_spec(
     int8 = kit.Form(
         kind=kind,
         attributes=Reduce,
-        infer=infer_reduction,
-        reference=lambda op, inputs: reduction_reference(op, inputs, mean=mean),
+        infer=common.infer_reduction,
+        reference=lambda op, inputs: common.reduction_reference(op, inputs, mean=mean),
         select=lambda op, core: sum_kernel(op, mean=mean),
-        sample=lambda rng: sample_reduction(rng, kind),
+        sample=lambda rng: common.sample_reduction(rng, kind),
         tflite=kit.TfliteBinding(
-            (builtin,), read_reduction, lambda op: write_reduction(op, builtin)
+            (builtin,), common.read_reduction, lambda op: common.write_reduction(op, builtin)
         ),
-        axes=reduction_axes,
-        reductions=lambda op: reduction_reductions(op, mean=mean),
+        axes=common.reduction_axes,
+        reductions=lambda op: common.reduction_reductions(op, mean=mean),
         onnx=kit.OnnxBinding(onnx, read_onnx),
         dtype=kit.DType.INT8,
         limits=f"int8; {_AXES}",

@@ -11,19 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.reduction.common import (
-    Reduce,
-    infer_reduction,
-    reduced_axes,
-    sample_reduction,
-)
+from toolchain.ops.reduction import common
+from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.kernels import reduce_extents, reduction_terms, shape_of
 
 SUMS = 1
 
 
 def _infer(op: kit.Operator[Reduce]) -> tuple[kit.TensorType, ...]:
-    (made,) = infer_reduction(op)
+    (made,) = common.infer_reduction(op)
     if len(op.inputs) != SUMS + 1:
         raise ValueError("needs data, and sums or none")
     if op.inputs[SUMS] and op.input(SUMS).shape != made.shape:
@@ -32,7 +28,7 @@ def _infer(op: kit.Operator[Reduce]) -> tuple[kit.TensorType, ...]:
 
 
 def _reference(op: kit.Operator[Reduce], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    total = inputs[0].astype(np.int64).sum(axis=reduced_axes(op))
+    total = inputs[0].astype(np.int64).sum(axis=common.reduced_axes(op))
     total = total.reshape(op.y.shape)
     if op.inputs[SUMS]:
         total = total + inputs[SUMS].astype(np.int64)
@@ -61,7 +57,7 @@ def _select(op: kit.Operator[Reduce], core: kit.Core) -> kit.Kernel:
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    graph = sample_reduction(rng, "sum")
+    graph = common.sample_reduction(rng, "sum")
     (op,) = graph.ops
     sums = None
     if rng.random() < 0.7:

@@ -13,15 +13,8 @@ from toolchain.ops import kit
 from toolchain.ops.readers.float32 import extreme
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_reduction_of
-from toolchain.ops.reduction.common import (
-    Reduce,
-    infer_reduction,
-    read_reduction,
-    reduced_axes,
-    reduction_axes,
-    sample_reduction,
-    write_reduction,
-)
+from toolchain.ops.reduction import common
+from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.common_f32 import float_reduction_sample, rows_of_floats
 from toolchain.ops.reduction.kernels import extremum_kernel, float_reduction
 from toolchain.ops.reduction.plain import integer_forms
@@ -40,7 +33,7 @@ def _smallest(op: kit.Operator[ReduceMax]) -> bool:
 
 def _reference(op: kit.Operator[ReduceMax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     function = np.minimum if _smallest(op) else np.maximum
-    result: kit.Array = np.asarray(function.reduce(inputs[0], axis=reduced_axes(op)))
+    result: kit.Array = np.asarray(function.reduce(inputs[0], axis=common.reduced_axes(op)))
     y = op.y
     return (result.reshape(y.shape).astype(y.dtype.numpy),)
 
@@ -63,18 +56,18 @@ def _select_float32(op: kit.Operator[ReduceMax], core: kit.Core) -> kit.Kernel:
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    attributes = read_reduction(node).attributes
+    attributes = common.read_reduction(node).attributes
     assert isinstance(attributes, Reduce)
     smallest = node.builtin in ("REDUCE_MIN", "REDUCE_ALL")
     return kit.ReadOp(ReduceMax(attributes.axes, attributes.keep_dims, smallest=smallest), (0,))
 
 
 def _write(op: kit.Operator[ReduceMax]) -> kit.WrittenOp:
-    return write_reduction(op, "REDUCE_MIN" if _smallest(op) else "REDUCE_MAX")
+    return common.write_reduction(op, "REDUCE_MIN" if _smallest(op) else "REDUCE_MAX")
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
-    graph = sample_reduction(rng, "reduce_max")
+    graph = common.sample_reduction(rng, "reduce_max")
     op, x = graph.ops[0], graph.tensors["x"]
     assert isinstance(op.attributes, Reduce)
     smallest = bool(rng.random() < 0.4)
@@ -98,12 +91,12 @@ _INT8 = kit.Form(
     quantised=kit.ALIKE,
     kind="reduce_max",
     attributes=ReduceMax,
-    infer=infer_reduction,
+    infer=common.infer_reduction,
     reference=_reference,
     select=_select,
     sample=_sample,
     tflite=kit.TfliteBinding(("REDUCE_MAX", "REDUCE_MIN"), _read, _write),
-    axes=reduction_axes,
+    axes=common.reduction_axes,
     onnx=kit.OnnxBinding(("ReduceMax", "ReduceMin"), read_reduction_of("reduce_max", _from_onnx)),
     dtype=kit.DType.INT8,
     limits="int8; constant axes in at most two groups of neighbours",
@@ -120,7 +113,7 @@ _FLOAT32 = replace(
 
 
 def _write_bool(op: kit.Operator[ReduceMax]) -> kit.WrittenOp:
-    written = write_reduction(op, "REDUCE_ALL" if _smallest(op) else "REDUCE_ANY")
+    written = common.write_reduction(op, "REDUCE_ALL" if _smallest(op) else "REDUCE_ANY")
     return replace(written, version=1)
 
 

@@ -16,15 +16,8 @@ from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import scale_sums
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_reduction_of
-from toolchain.ops.reduction.common import (
-    Reduce,
-    infer_reduction,
-    read_reduction,
-    reduced_axes,
-    reduction_axes,
-    sample_reduction,
-    write_reduction,
-)
+from toolchain.ops.reduction import common
+from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.common_f32 import float_reduction_sample, rows_of_floats
 from toolchain.ops.reduction.kernels import float_kernel, in_place, reduce_extents, shape_of
 from toolchain.ops.reduction.plain import integer_forms
@@ -48,7 +41,7 @@ def _reference_float(
 
 def _factors(op: kit.Operator[Reduce]) -> int:
     x = op.x
-    return math.prod(x.shape[axis] for axis in reduced_axes(op))
+    return math.prod(x.shape[axis] for axis in common.reduced_axes(op))
 
 
 def _scaling(op: kit.Operator[Reduce]) -> tuple[int, int]:
@@ -66,7 +59,7 @@ def _scaling(op: kit.Operator[Reduce]) -> tuple[int, int]:
 
 def _reference(op: kit.Operator[Reduce], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     x, y, scaling = op.x, op.y, _scaling(op)
-    axes, centred = reduced_axes(op), inputs[0].astype(np.int64) - x.q.zero_point
+    axes, centred = common.reduced_axes(op), inputs[0].astype(np.int64) - x.q.zero_point
     kept = [axis for axis in range(centred.ndim) if axis not in axes]
     first, *rest = centred.transpose(*axes, *kept).reshape(-1, y.elements)
     product = first
@@ -102,17 +95,17 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
             "TFLite has no REDUCE_PROD of legacy uint8",
             "convert with int8 tensors",
         )
-    return read_reduction(node)
+    return common.read_reduction(node)
 
 
 def _write(op: kit.Operator[Reduce]) -> kit.WrittenOp:
-    return write_reduction(op, "REDUCE_PROD")
+    return common.write_reduction(op, "REDUCE_PROD")
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     """The output's scale is near that of typical products of a few factors."""
     while True:
-        graph = sample_reduction(rng, "reduce_prod")
+        graph = common.sample_reduction(rng, "reduce_prod")
         (op,), x = graph.ops, graph.tensors["x"]
         factors = _factors(kit.operator_of(op, graph))
         log = math.log2(x.q.scale * 2.0 ** rng.uniform(4, 6)) * factors - 5
@@ -135,12 +128,12 @@ def _read_onnx(node: kit.OnnxNode) -> None:
 _INT8 = kit.Form(
     kind="reduce_prod",
     attributes=Reduce,
-    infer=infer_reduction,
+    infer=common.infer_reduction,
     reference=_reference,
     select=_select,
     sample=_sample,
     tflite=kit.TfliteBinding(("REDUCE_PROD",), _read, _write),
-    axes=reduction_axes,
+    axes=common.reduction_axes,
     onnx=kit.OnnxBinding(("ReduceProd",), _read_onnx),
     dtype=kit.DType.INT8,
     limits=f"int8; {_AXES}",

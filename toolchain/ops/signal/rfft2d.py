@@ -14,15 +14,8 @@ from types import MappingProxyType
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.signal.fourier_f32 import (
-    Float32,
-    complex_tables,
-    magnitude,
-    plan_bytes,
-    real_plan,
-    real_transform,
-    transform,
-)
+from toolchain.ops.signal import fourier_f32
+from toolchain.ops.signal.fourier_f32 import Float32
 
 _LARGEST = 1 << 15
 _FLOAT_BYTES = 4
@@ -74,16 +67,18 @@ def _reference(op: kit.Operator[Rfft2d], inputs: Sequence[kit.Array]) -> tuple[k
     padded = np.zeros((*given.shape[:-2], attributes.height, attributes.width), np.float32)
     padded[..., : given.shape[-2], : given.shape[-1]] = given
     with np.errstate(all="ignore"):
-        numbers = real_transform(padded)
+        numbers = fourier_f32.real_transform(padded)
         if attributes.height > 1:
-            columns = transform(np.swapaxes(numbers, -3, -2), complex_tables(attributes.height))
+            columns = fourier_f32.transform(
+                np.swapaxes(numbers, -3, -2), fourier_f32.complex_tables(attributes.height)
+            )
             numbers = np.swapaxes(columns, -3, -2)
     return tuple(_part(numbers, kept) for kept in attributes.kept)
 
 
 def _part(numbers: Float32, kept: Kept) -> Float32:
     if kept is Kept.MAGNITUDE:
-        return magnitude(numbers)
+        return fourier_f32.magnitude(numbers)
     return numbers[..., 0 if kept is Kept.REAL else 1].copy()
 
 
@@ -104,8 +99,8 @@ def _axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
 
 def _select(op: kit.Operator[Rfft2d], core: kit.Core) -> kit.Kernel:
     attributes, x = op.attributes, op.x
-    rows, constants = real_plan(attributes.width)
-    columns = complex_tables(attributes.height)
+    rows, constants = fourier_f32.real_plan(attributes.width)
+    columns = fourier_f32.complex_tables(attributes.height)
     across: dict[str, kit.Argument] = {
         "length": columns.length,
         "order": kit.NULL,
@@ -207,7 +202,7 @@ def _extents(touched: kit.Touched) -> kit.Extents:
         "slices", "height", "width", "input_h", "input_w"
     )
     pair = 2 * _FLOAT_BYTES
-    tables = plan_bytes(width)
+    tables = fourier_f32.plan_bytes(width)
     if height > 1:
         tables["column_order"] = 2 * height
         tables["column_twiddles"] = pair * max(height * 3 // 4, 1)
