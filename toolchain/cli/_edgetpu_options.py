@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from toolchain.cli import _completion as completion
+from toolchain.cli._groups import option
 from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.model.figures import BALANCES
 from toolchain.edgetpu.pipeline import Runner, open_runner
@@ -63,120 +64,73 @@ class Place(StrEnum):
 class PipelineOptions:
     """Options by which `plan` and `split` plan a pipeline."""
 
-    stages: Annotated[
-        str, typer.Option("--stages", "--devices", "-n", help="Number of sticks, or `auto`.")
-    ] = "auto"
-    max_sticks: Annotated[
-        int,
-        typer.Option(
-            "--max-sticks", min=1, max=_MOST_STICKS, help="Most sticks that `--stages auto` tries."
-        ),
-    ] = 8
-    objective: Annotated[
-        str | None,
-        typer.Option(
-            "--objective",
-            help="`period` (predicted time between results; the default), or a list of `params`, "
-            "`spill`, `comm` in order of priority; or a baseline: `greedy` (Edge TPU Compiler), "
-            "`contiguous`. With --rate: `mean` latency (the default) or `worst`, the largest 99th "
-            "percentile of a model.",
-        ),
-    ] = None
-    balance_by: Annotated[
-        str,
-        typer.Option(
-            "--balance-by",
-            help=f"Parameter bytes as in the file, or compiled: {', '.join(BALANCES)}.",
-        ),
-    ] = "file"
-    slack: Annotated[
-        str,
-        typer.Option(
-            metavar="PERCENT",
-            help="How much each objective may worsen for the next: 5% or 5; below 1 with its sign, "
-            "0.5%.",
-        ),
-    ] = "0%"
-    same_stage_children: Annotated[
-        bool,
-        typer.Option(
-            "--same-stage-children",
-            help="Keep the readers of a tensor in one stage; costs balance.",
-        ),
-    ] = False
-    cache_mib: Annotated[
-        float,
-        typer.Option("--cache-mib", min=0.0, max=1024.0, help="Parameter cache of a stick, MiB."),
-    ] = _CACHE_MIB
-    seconds: Annotated[
-        float,
-        typer.Option(
-            min=0.1,
-            help="Work limit of the solver for each objective, in seconds that it takes on one "
-            "core of a desktop computer. No clock is read: the plan is the same on every machine.",
-        ),
-    ] = 60.0
-    profile: Annotated[
-        Path | None,
-        typer.Option(
-            "--profile", metavar="FILE", help="Measured times, from `thimble edgetpu profile`."
-        ),
-    ] = None
-    host: Annotated[
-        str | None,
-        typer.Option(
-            "--host",
-            metavar="GMACS|FILE",
-            help="Let the processor beside the sticks run one stage, where that is faster: its "
-            "speed, 10^9 products a second on one core, or a profile that `profile --backend cpu "
-            "--fast` measured.",
-        ),
-    ] = None
-    mcu: Annotated[
-        str | None,
-        typer.Option(
-            "--mcu",
-            metavar="BOARD",
-            help="Let a microcontroller run the first or the last stage, where that shortens the "
-            "period, with firmware of its own; -n is then a number of sticks, or 0.",
-            autocompletion=completion.boards,
-        ),
-    ] = None
-    link: Annotated[
-        str | None,
-        typer.Option(
-            "--link",
-            metavar="SPEED",
-            help="Speed of the line to the microcontroller: 1MB/s, 90kB/s, 921600baud. "
-            "Default: the baud rate of the board's UART, ten bits a byte.",
-        ),
-    ] = None
-    mcu_stage: Annotated[
-        Place | None,
-        typer.Option(
-            "--mcu-stage",
-            help="The microcontroller has this stage, even where the period gets longer.",
-        ),
-    ] = None
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            "--rate",
-            metavar="LIST",
-            help="Requests a second of each model, by name: a=15,b=30 (one number: of every "
-            "model). The plan then minimises latency under a queueing model; --objective is "
-            "`mean` (default) or `worst`.",
-        ),
-    ] = None
-    deadline: Annotated[
-        str | None,
-        typer.Option(
-            "--deadline",
-            metavar="LIST",
-            help="With --rate: the time in which 99% of a model's requests must be done: "
-            "a=100ms,b=50ms.",
-        ),
-    ] = None
+    stages: str = option("auto", "Number of sticks, or `auto`.", "--stages", "--devices", "-n")
+    max_sticks: int = option(8, "Most sticks that `--stages auto` tries.", least=1, most=64)
+    objective: str | None = option(
+        None,
+        "`period` (predicted time between results; the default), or a list of `params`, "
+        "`spill`, `comm` in order of priority; or a baseline: `greedy` (Edge TPU Compiler), "
+        "`contiguous`. With --rate: `mean` latency (the default) or `worst`, the largest 99th "
+        "percentile of a model.",
+    )
+    balance_by: str = option(
+        "file", f"Parameter bytes as in the file, or compiled: {', '.join(BALANCES)}."
+    )
+    slack: str = option(
+        "0%",
+        "How much each objective may worsen for the next: 5% or 5; below 1 with its sign, 0.5%.",
+        unit="PERCENT",
+    )
+    same_stage_children: bool = option(
+        False, "Keep the readers of a tensor in one stage; costs balance."
+    )
+    cache_mib: float = option(
+        _CACHE_MIB, "Parameter cache of a stick, MiB.", least=0.0, most=1024.0
+    )
+    seconds: float = option(
+        60.0,
+        "Work limit of the solver for each objective, in seconds that it takes on one "
+        "core of a desktop computer. No clock is read: the plan is the same on every machine.",
+        least=0.1,
+    )
+    profile: Path | None = option(
+        None, "Measured times, from `thimble edgetpu profile`.", unit="FILE"
+    )
+    host: str | None = option(
+        None,
+        "Let the processor beside the sticks run one stage, where that is faster: its "
+        "speed, 10^9 products a second on one core, or a profile that `profile --backend cpu "
+        "--fast` measured.",
+        unit="GMACS|FILE",
+    )
+    mcu: str | None = option(
+        None,
+        "Let a microcontroller run the first or the last stage, where that shortens the "
+        "period, with firmware of its own; -n is then a number of sticks, or 0.",
+        unit="BOARD",
+        complete=completion.boards,
+    )
+    link: str | None = option(
+        None,
+        "Speed of the line to the microcontroller: 1MB/s, 90kB/s, 921600baud. "
+        "Default: the baud rate of the board's UART, ten bits a byte.",
+        unit="SPEED",
+    )
+    mcu_stage: Place | None = option(
+        None, "The microcontroller has this stage, even where the period gets longer."
+    )
+    rate: str | None = option(
+        None,
+        "Requests a second of each model, by name: a=15,b=30 (one number: of every "
+        "model). The plan then minimises latency under a queueing model; --objective is "
+        "`mean` (default) or `worst`.",
+        unit="LIST",
+    )
+    deadline: str | None = option(
+        None,
+        "With --rate: the time in which 99% of a model's requests must be done: a=100ms,b=50ms.",
+        unit="LIST",
+    )
 
     @property
     def goal(self) -> str:
@@ -254,38 +208,30 @@ def _host(text: str) -> HostCost:
 class FrameOptions:
     """Frames that run through a pipeline."""
 
-    inputs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--input",
-            "-i",
-            metavar="FILE",
-            help=".npy with one frame, or one in each row; once per input. Default: random frames.",
-        ),
-    ] = None
-    frames: Annotated[int, typer.Option(min=1, help="Number of random frames.")] = 32
-    seed: Annotated[int, typer.Option(help="Seed of the random frames.")] = 0
+    inputs: list[Path] | None = option(
+        None,
+        ".npy with one frame, or one in each row; once per input. Default: random frames.",
+        "--input",
+        "-i",
+        unit="FILE",
+    )
+    frames: int = option(32, "Number of random frames.", least=1)
+    seed: int = option(0, "Seed of the random frames.")
 
 
 @dataclass(frozen=True)
 class RunnerOptions:
     """Options of the runner of the stages."""
 
-    backend: Annotated[str, typer.Option(help=f"Runner of the stages: {', '.join(BACKENDS)}.")] = (
-        "auto"
+    backend: str = option("auto", f"Runner of the stages: {', '.join(BACKENDS)}.")
+    device: str | None = option(
+        None, "The stick of each stage: usb:0,usb:1,... or pci:0,...", unit="LIST"
     )
-    device: Annotated[
-        str | None,
-        typer.Option(metavar="LIST", help="The stick of each stage: usb:0,usb:1,... or pci:0,..."),
-    ] = None
-    queue: Annotated[int, typer.Option(min=1, help="Frames that wait before a stage.")] = 1
-    fast: Annotated[
-        bool, typer.Option("--fast", help="On the CPU: optimised kernels instead of reference.")
-    ] = False
-    port: Annotated[
-        str | None,
-        typer.Option(help="Serial line of the microcontroller; an emulated board needs none."),
-    ] = None
+    queue: int = option(1, "Frames that wait before a stage.", least=1)
+    fast: bool = option(False, "On the CPU: optimised kernels instead of reference.")
+    port: str | None = option(
+        None, "Serial line of the microcontroller; an emulated board needs none."
+    )
 
     def open(self, folder: PipelineFolder) -> Runner:
         """Open the runner. Raises InputError and MissingToolError as `open_runner` does."""
@@ -296,10 +242,8 @@ class RunnerOptions:
 class RequestOptions:
     """The requests that `simulate` makes of a plan for rates."""
 
-    arrivals: Annotated[
-        Arrivals, typer.Option(help="For FILE: requests at random, or one every period.")
-    ] = Arrivals.POISSON
-    requests: Annotated[
-        int, typer.Option(min=100, max=1_000_000, help="For FILE: requests to simulate.")
-    ] = 100_000
-    seed: Annotated[int, typer.Option(help="For FILE: seed of the arrivals.")] = 1
+    arrivals: Arrivals = option(
+        Arrivals.POISSON, "For FILE: requests at random, or one every period."
+    )
+    requests: int = option(100_000, "For FILE: requests to simulate.", least=100, most=1_000_000)
+    seed: int = option(1, "For FILE: seed of the arrivals.")

@@ -1,10 +1,15 @@
-"""Options in groups: one parameter of a command, a dataclass, stands for an option of each field.
+"""Options and arguments of commands, and groups of options.
 
     @grouped
-    def command(model: ModelArgument, *, options: Annotated[PlanOptions, without("choice")]): ...
+    def command(
+        model: ModelArgument,
+        *,
+        seed: int = option(0, "Seed of the random inputs.", "-s"),
+        options: Annotated[PlanOptions, without("choice")],
+    ): ...
 
-The fields say their options as typer's parameters do, `port: Annotated[str, typer.Option(...)]`, or
-tell them themselves (`planning.option`).
+An option is a parameter of a command, or a field of a dataclass; a parameter of that type stands
+for an option of each field. The fields of `PlanOptions` tell theirs themselves (`planning.option`).
 """
 
 from __future__ import annotations
@@ -12,15 +17,60 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from inspect import Parameter
 from itertools import chain
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
 from toolchain.cli import _completion as completion
 from toolchain.planning.option import Option, options_of
+
+T = TypeVar("T")
+REQUIRED: Any = Parameter.empty
+"""The default of what must be given."""
+_METADATA = "parameter"
+
+
+def option(
+    default: T,
+    text: str,
+    *names: str,
+    unit: str | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    complete: Callable[[str], list[str]] | None = None,
+) -> T:
+    """An option with the help `text`. It has the name of its parameter, `--dry-run` for `dry_run`,
+    and `names`; only these where one of them is long.
+
+    `unit` is what is written behind the name, as `BYTES`; `least` and `most` are the range of a
+    number; `complete` gives the words that begin as a text does.
+    """
+
+    def made(name: str) -> Any:
+        long = any(one.startswith("--") for one in names)
+        listed = names if long else (f"--{name.replace('_', '-')}", *names)
+        return typer.Option(
+            *listed, help=text, metavar=unit, min=least, max=most, autocompletion=complete
+        )
+
+    return field(default=default, metadata={_METADATA: made})
+
+
+def argument(
+    unit: str,
+    text: str,
+    default: Any = REQUIRED,
+    complete: Callable[[str], list[str]] | None = None,
+) -> Any:
+    """An argument, which is shown as `unit`, with the help `text`."""
+
+    def made(name: str) -> Any:
+        return typer.Argument(metavar=unit, help=text, autocompletion=complete)
+
+    return field(default=default, metadata={_METADATA: made})
 
 
 @dataclass(frozen=True)
@@ -61,7 +111,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         if (group := _group(parameter.annotation)) is not None:
             groups[name] = group
         parameters += (
-            group.parameters if group else [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
+            group.parameters
+            if group
+            else [_parameter(name, parameter.annotation, parameter.default)]
         )
 
     @functools.wraps(command)
@@ -89,12 +141,17 @@ def _group(annotation: Any) -> _Group | None:
     hints = get_type_hints(annotation, include_extras=True)
     members = [one for one in fields(annotation) if chosen.has(one.name)]
     return _Group(
-        tuple(_parameter(one.name, hints[one.name], one.default) for one in members),
+        tuple(_parameter(one.name, hints[one.name], one) for one in members),
         lambda given: annotation(**given),
     )
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
+    """A parameter as typer reads it. `default`: a field, or its default."""
+    if isinstance(default, Field):
+        made = default.metadata.get(_METADATA)
+        annotation = Annotated[annotation, made(name)] if made else annotation
+        default = default.default
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
@@ -102,14 +159,9 @@ def _parameters(told: Option, default: Any) -> Iterator[Parameter]:
     """An option and its parts, as typer has them."""
     usual = told.left_out(default)
     takes: Any = list[str] if told.takes is list else told.takes
-    shown = typer.Option(
-        usual,
-        told.name,
-        help=told.help,
-        metavar=told.unit or None,
-        min=told.least,
-        autocompletion=completion.one_of(*told.values) if told.values else None,
-    )
+    complete = completion.one_of(*told.values) if told.values else None
+    unit, least = told.unit or None, told.least
+    shown = option(usual, told.help, told.name, unit=unit, least=least, complete=complete)
     yield _parameter(told.key, takes | None if usual is None else takes, shown)
     for part in told.parts:
         yield from _parameters(part, None)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from toolchain.cli import _completion as completion
+from toolchain.cli._groups import option
 from toolchain.device.patience import RUN_SECONDS
 from toolchain.errors import InputError
 from toolchain.ir import External
@@ -67,45 +68,36 @@ class LineOptions:
     """The line to a board, and how long it may take to answer."""
 
     port: PortOption = None
-    timeout: Annotated[
-        float,
-        typer.Option(
-            "--timeout",
-            metavar="SECONDS",
-            min=0.01,
-            max=1e7,
-            help="Limit of one inference, wherever it runs: on the board, in QEMU, on this "
-            "machine, in the reference runtime. A longer one is stopped.",
-        ),
-    ] = RUN_SECONDS
+    timeout: float = option(
+        RUN_SECONDS,
+        "Limit of one inference, wherever it runs: on the board, in QEMU, on this "
+        "machine, in the reference runtime. A longer one is stopped.",
+        unit="SECONDS",
+        least=0.01,
+        most=1e7,
+    )
 
 
 @dataclass(frozen=True)
 class CodeOptions:
     """Options of generated code: where weights and kernels are, and the files that it replaces."""
 
-    weights: Annotated[
-        str,
-        typer.Option(
-            "--weights",
-            metavar="|".join(_WEIGHTS),
-            autocompletion=completion.one_of(*_WEIGHTS),
-            help="external: constants lie in a blob, DIR/<name>_weights.bin, which the code "
-            "checks before the first run and which can be replaced without new code (`thimble "
-            "weights`). fetched: the same, and a function of yours fetches the constants of each "
-            "operator to the arena while the one before it runs. Default: they are arrays in the "
-            "code.",
-        ),
-    ] = _WEIGHTS[0]
-    weights_address: Annotated[
-        str | None,
-        typer.Option(
-            "--weights-address",
-            metavar="ADDRESS",
-            help="With --weights external: where another tool puts the blob, as 0x90000000; DIR "
-            "also gets it as Intel HEX. Default: the firmware holds the blob.",
-        ),
-    ] = None
+    weights: str = option(
+        _WEIGHTS[0],
+        "external: constants lie in a blob, DIR/<name>_weights.bin, which the code "
+        "checks before the first run and which can be replaced without new code (`thimble "
+        "weights`). fetched: the same, and a function of yours fetches the constants of each "
+        "operator to the arena while the one before it runs. Default: they are arrays in the "
+        "code.",
+        unit="|".join(_WEIGHTS),
+        complete=completion.one_of(*_WEIGHTS),
+    )
+    weights_address: str | None = option(
+        None,
+        "With --weights external: where another tool puts the blob, as 0x90000000; DIR "
+        "also gets it as Intel HEX. Default: the firmware holds the blob.",
+        unit="ADDRESS",
+    )
     cmsis_nn: CmsisNnOption = None
     force: ForceOption = False
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from toolchain.cli._groups import option
 from toolchain.cli._streams import STANDARD_OUTPUT
 from toolchain.errors import InputError
 from toolchain.files import write_file
@@ -33,27 +34,21 @@ JsonOption = Annotated[
 class Output:
     """Where a result goes beside the tables, and the conditions on which the command fails."""
 
-    fail_on: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fail-on",
-            metavar="CONDITION",
-            help="Exit with 3 if this holds of the result: a field of --json, or arena, ram, "
-            "flash, weights, ms, cycles, slowdown, differing, agreement, noise; then > >= < <= == "
-            'or !=; then a number, in the field\'s unit (K, M, %, ms, dB). As "arena > 20K". May '
-            "be repeated.",
-        ),
-    ] = None
+    fail_on: list[str] | None = option(
+        None,
+        "Exit with 3 if this holds of the result: a field of --json, or arena, ram, "
+        "flash, weights, ms, cycles, slowdown, differing, agreement, noise; then > >= < <= == "
+        'or !=; then a number, in the field\'s unit (K, M, %, ms, dB). As "arena > 20K". May '
+        "be repeated.",
+        unit="CONDITION",
+    )
     json: JsonOption = None
-    html: Annotated[
-        str | None,
-        typer.Option(
-            "--html",
-            metavar="FILE|-",
-            help="Write the result as a page, too: one HTML file that opens in any browser. Needs "
-            "the extra [report].",
-        ),
-    ] = None
+    html: str | None = option(
+        None,
+        "Write the result as a page, too: one HTML file that opens in any browser. Needs "
+        "the extra [report].",
+        unit="FILE|-",
+    )
 
     @property
     def has_tables(self) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from toolchain.cli._groups import option
 from toolchain.errors import InputError
 from toolchain.files.labels import read_labels
 from toolchain.ir import End
@@ -37,41 +38,26 @@ _MOST_CLASSES = 1 << 16
 class SampleOptions:
     """Options that tell the meaning of samples: images, sounds, tables."""
 
-    bounds: Annotated[
-        str | None,
-        typer.Option(
-            "--range",
-            metavar="LOW..HIGH",
-            help="The model's values for the least and the greatest pixel or sound sample, as it "
-            "was trained: 0..1, -1..1 or 0..255.",
-        ),
-    ] = None
-    mean: Annotated[
-        str | None,
-        typer.Option(
-            "--mean",
-            metavar="NUMBERS",
-            help="Numbers to subtract after --range (without it, from stored 0 to 255): one, or "
-            "one for each channel (0.485,0.456,0.406).",
-        ),
-    ] = None
-    std: Annotated[
-        str | None,
-        typer.Option(
-            "--std", metavar="NUMBERS", help="Divisors after --mean: one, or one for each channel."
-        ),
-    ] = None
-    real: Annotated[
-        bool,
-        typer.Option(
-            "--real",
-            help="The numbers of arrays and tables are real values: quantise them as the input "
-            "says.",
-        ),
-    ] = False
-    resize: Annotated[
-        bool, typer.Option("--resize", help="Scale images to the input's size (bilinear).")
-    ] = False
+    bounds: str | None = option(
+        None,
+        "The model's values for the least and the greatest pixel or sound sample, as it "
+        "was trained: 0..1, -1..1 or 0..255.",
+        "--range",
+        unit="LOW..HIGH",
+    )
+    mean: str | None = option(
+        None,
+        "Numbers to subtract after --range (without it, from stored 0 to 255): one, or "
+        "one for each channel (0.485,0.456,0.406).",
+        unit="NUMBERS",
+    )
+    std: str | None = option(
+        None, "Divisors after --mean: one, or one for each channel.", unit="NUMBERS"
+    )
+    real: bool = option(
+        False, "The numbers of arrays and tables are real values: quantise them as the input says."
+    )
+    resize: bool = option(False, "Scale images to the input's size (bilinear).")
 
     def scaling(self) -> Scaling:
         """The scaling that the options give. Raises InputError for a text that is no range or no

@@ -7,14 +7,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.table import Table
 
 from toolchain import arena
 from toolchain.arena.exact import DEFAULT_TIME_LIMIT_SECONDS
 from toolchain.cli._collector import collector_paused
 from toolchain.cli._console import error_console, output_console, progress
-from toolchain.cli._groups import grouped, only
+from toolchain.cli._groups import argument, grouped, only, option
 from toolchain.cli._output import JsonOption, write_json, write_text
 from toolchain.errors import InputError, ResultError
 from toolchain.frontends.minimalloc import BufferFile, offsets_csv, read_buffers
@@ -28,41 +27,24 @@ _SECONDS_A_BUFFER = 1.1e-5
 
 @grouped
 def command(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE.csv", help="Buffers: id,lower,upper,size[,alignment]."),
-    ],
+    file: Path = argument("FILE.csv", "Buffers: id,lower,upper,size[,alignment]."),
     *,
-    capacity: Annotated[
-        int | None,
-        typer.Option(
-            "--capacity",
-            metavar="BYTES",
-            help="Stop at the first placement within this size; exit 1 if there is none.",
-        ),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE|-", help="Write the offsets here; default: stdout."
-        ),
-    ] = None,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="Only check the offsets in the file."),
-    ] = False,
+    capacity: int | None = option(
+        None, "Stop at the first placement within this size; exit 1 if there is none.", unit="BYTES"
+    ),
+    output: str | None = option(
+        None, "Write the offsets here; default: stdout.", "-o", unit="FILE|-"
+    ),
+    check: bool = option(False, "Only check the offsets in the file."),
     options: Annotated[PlanOptions, only("allocator")],
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit",
-            metavar="S",
-            help="Work limit for reading, placing, checking and writing (10), in seconds that it "
-            "takes on one core of a desktop computer. At the limit the best placement so far is "
-            "written. No clock is read: the result is the same on every machine. A million "
-            "buffers take some fifteen seconds with any limit.",
-        ),
-    ] = None,
+    time_limit: float | None = option(
+        None,
+        "Work limit for reading, placing, checking and writing (10), in seconds that it "
+        "takes on one core of a desktop computer. At the limit the best placement so far is "
+        "written. No clock is read: the result is the same on every machine. A million "
+        "buffers take some fifteen seconds with any limit.",
+        unit="S",
+    ),
     json: JsonOption = None,
 ) -> None:
     """Place buffers in the smallest arena, and say whether it is proved to be the smallest.

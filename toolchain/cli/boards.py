@@ -23,6 +23,7 @@ from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
 from toolchain.cli._command import Command
 from toolchain.cli._console import note, output_console, progress
+from toolchain.cli._groups import REQUIRED, argument, grouped, option
 from toolchain.cli._output import JsonOption, write_json
 from toolchain.errors import InputError
 from toolchain.files import write_file
@@ -44,6 +45,7 @@ ForOption = Annotated[
 
 
 @group.callback()
+@grouped
 def listing(context: typer.Context, json: JsonOption = None, model: ForOption = None) -> None:
     """List the boards, and which hold a model; make and check boards of your own.
 
@@ -149,15 +151,11 @@ def _list_for(model: Path, json: str | None) -> None:
 
 
 @group.command(cls=Command)
+@grouped
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The board's name: a new folder.")],
-    chip: Annotated[
-        str,
-        typer.Option("--chip", help="Its chip, or part number.", autocompletion=completion.chips),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Where to make the folder.")
-    ] = Path("boards"),
+    name: str = argument("NAME", "The board's name: a new folder."),
+    chip: str = option(REQUIRED, "Its chip, or part number.", complete=completion.chips),
+    out: Path = option(Path("boards"), "Where to make the folder.", "-o", unit="DIR"),
 ) -> None:
     """Write a commented `board.toml` for a chip, at its highest clock, to change and keep.
 
@@ -175,15 +173,11 @@ def new(
 
 
 @group.command(cls=Command)
+@grouped
 def check(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="BOARD",
-            help="Boards, paths of a board.toml, or folders with one.",
-            autocompletion=completion.boards,
-        ),
-    ],
+    names: list[str] = argument(
+        "BOARD", "Boards, paths of a board.toml, or folders with one.", complete=completion.boards
+    ),
     json: JsonOption = None,
 ) -> None:
     """Check boards: clocks, limits of the chip, memories, serial port; say what follows.

@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.markup import escape
 from rich.table import Table
 
@@ -16,7 +15,7 @@ from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress, warn_of_plan
-from toolchain.cli._groups import grouped
+from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._options import BoardOption, CodeOptions, PortOption
 from toolchain.cli._output import Output, write_json
 from toolchain.cli._page import compiled_findings, write_findings
@@ -55,59 +54,40 @@ from toolchain.timing.tuning import tune as tune_model
 class FormOptions:
     """Options of the form of the result: C alone, several models, the name."""
 
-    library: Annotated[
-        bool,
-        typer.Option(
-            "--library",
-            help="Write only sources, the list of CMSIS-NN files they need, and a CMakeLists.txt.",
-        ),
-    ] = False
-    share_arena: Annotated[
-        bool,
-        typer.Option(
-            "--share-arena",
-            help="Put models that run one at a time into one firmware with one arena. "
-            "Each gets a folder in DIR.",
-        ),
-    ] = False
-    name: Annotated[
-        str,
-        typer.Option(
-            "--name",
-            metavar="NAME",
-            help="Name of the model in C: prefix of its functions, and of its files. "
-            "Default: made from the model file's name.",
-        ),
-    ] = ""
+    library: bool = option(
+        False, "Write only sources, the list of CMSIS-NN files they need, and a CMakeLists.txt."
+    )
+    share_arena: bool = option(
+        False,
+        "Put models that run one at a time into one firmware with one arena. "
+        "Each gets a folder in DIR.",
+    )
+    name: str = option(
+        "",
+        "Name of the model in C: prefix of its functions, and of its files. "
+        "Default: made from the model file's name.",
+        unit="NAME",
+    )
 
 
 @grouped
 def command(
-    models: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="MODEL",
-            help="An int8 .tflite file, or a QDQ or QLinear .onnx; several with --share-arena.",
-            autocompletion=completion.models,
-        ),
-    ],
+    models: list[Path] = argument(
+        "MODEL",
+        "An int8 .tflite file, or a QDQ or QLinear .onnx; several with --share-arena.",
+        complete=completion.models,
+    ),
     board: BoardOption = DEFAULT_BOARD,
     *,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Folder to write, completely or not at all."
-        ),
-    ] = Path("build/model"),
+    out: Path = option(
+        Path("build/model"), "Folder to write, completely or not at all.", "-o", unit="DIR"
+    ),
     form: FormOptions,
-    tune: Annotated[
-        bool,
-        typer.Option(
-            "--tune",
-            help="First get the missing latencies from the board, until the plan settles: cycles, "
-            "measured, or modelled from a trace where it is emulated.",
-        ),
-    ] = False,
+    tune: bool = option(
+        False,
+        "First get the missing latencies from the board, until the plan settles: cycles, "
+        "measured, or modelled from a trace where it is emulated.",
+    ),
     port: PortOption = None,
     options: PlanOptions,
     code: CodeOptions,

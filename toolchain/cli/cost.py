@@ -13,6 +13,7 @@ from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
 from toolchain.cli._command import Command
 from toolchain.cli._console import output_console, progress
+from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._options import CmsisNnOption, PortOption
 from toolchain.cli._output import JsonOption, write_json
 from toolchain.cost.database import Database
@@ -30,6 +31,7 @@ _BoardFilter = Annotated[
 
 
 @group.command(name="list", cls=Command)
+@grouped
 def list_(board: _BoardFilter = "", json: JsonOption = None) -> None:
     """List the latencies that `thimble plan` uses instead of predictions, and what each rests on.
 
@@ -58,8 +60,9 @@ def list_(board: _BoardFilter = "", json: JsonOption = None) -> None:
 
 
 @group.command(cls=Command)
+@grouped
 def export(
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="JSON file to write.")],
+    out: Path = argument("FILE", "JSON file to write."),
     board: _BoardFilter = "",
     json: JsonOption = None,
 ) -> None:
@@ -70,10 +73,9 @@ def export(
 
 
 @group.command(name="import", cls=Command)
+@grouped
 def import_(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A file from `thimble cost export`.")
-    ],
+    file: Path = argument("FILE", "A file from `thimble cost export`."),
     json: JsonOption = None,
 ) -> None:
     """Import the measurements of a file that are new or newer, all of them or none."""
@@ -83,22 +85,16 @@ def import_(
 
 
 @group.command(cls=Command)
+@grouped
 def check(
-    models: Annotated[
-        list[Path], typer.Argument(metavar="MODEL", help="Model files to compile and measure.")
-    ],
-    board: Annotated[
-        list[str] | None,
-        typer.Option("--board", "-b", help="Boards to use; default: all in QEMU."),
-    ] = None,
-    read_as: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--as",
-            help="Read what runs in QEMU as this board or chip, too; may be repeated.",
-            autocompletion=completion.targets,
-        ),
-    ] = None,
+    models: list[Path] = argument("MODEL", "Model files to compile and measure."),
+    board: list[str] | None = option(None, "Boards to use; default: all in QEMU.", "-b"),
+    read_as: list[str] | None = option(
+        None,
+        "Read what runs in QEMU as this board or chip, too; may be repeated.",
+        "--as",
+        complete=completion.targets,
+    ),
     port: PortOption = None,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,

@@ -17,7 +17,7 @@ from toolchain.cli import _edgetpu_options as opts
 from toolchain.cli import _edgetpu_rates as of_rates
 from toolchain.cli._command import Command
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._groups import grouped, without
+from toolchain.cli._groups import REQUIRED, argument, grouped, option, without
 from toolchain.cli._options import ForceOption
 from toolchain.cli._output import JsonOption, Output, check_apart, write_json, write_text
 from toolchain.cli._page import command_line
@@ -75,15 +75,10 @@ def plan_command(
     *,
     asked: opts.PipelineOptions,
     arrivals: opts.ArrivalsOption = Arrivals.POISSON,
-    requests: Annotated[
-        int,
-        typer.Option(
-            "--requests", min=100, max=1_000_000, help="With --rate: requests that are simulated."
-        ),
-    ] = 20_000,
-    picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the plan.")
-    ] = None,
+    requests: int = option(
+        20_000, "With --rate: requests that are simulated.", least=100, most=1_000_000
+    ),
+    picture: Path | None = option(None, "Draw the plan.", unit="FILE.svg"),
     output: Output,
 ) -> None:
     """Assign operators to stages, one stick each, and say what is proved about the result.
@@ -178,16 +173,14 @@ def _print_plan(
 @grouped
 def split_command(
     models: opts.Models,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where to write.")],
+    out: Path = option(REQUIRED, "Where to write.", "-o", unit="DIR"),
     *,
     asked: opts.PipelineOptions,
-    emit: Annotated[
-        opts.Emit | None,
-        typer.Option(
-            help="`c`: also write DIR/c, a C program of the pipeline: threads, bounded queues, "
-            "frames from a file, a pipe or a function; CMake.",
-        ),
-    ] = None,
+    emit: opts.Emit | None = option(
+        None,
+        "`c`: also write DIR/c, a C program of the pipeline: threads, bounded queues, "
+        "frames from a file, a pipe or a function; CMake.",
+    ),
     force: ForceOption = False,
     json: JsonOption = None,
 ) -> None:
@@ -271,9 +264,7 @@ def run_command(
     given: opts.FrameOptions,
     runner: opts.RunnerOptions,
     arrivals: opts.ArrivalsOption = Arrivals.POISSON,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE.npz", help="Save all outputs.")
-    ] = None,
+    out: Path | None = option(None, "Save all outputs.", "-o", unit="FILE.npz"),
     json: JsonOption = None,
 ) -> None:
     """Run frames through the pipeline, in order, and print the time of each stage.
@@ -334,23 +325,17 @@ def _save(path: Path, folder: PipelineFolder, results: list[tuple[np.ndarray, ..
 @group.command("simulate", cls=Command)
 @grouped
 def simulate_command(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR|FILE",
-            help="Folder of `thimble edgetpu split`, or the JSON of `plan --rate --json FILE`.",
-        ),
-    ],
+    folder: Path = argument(
+        "DIR|FILE", "Folder of `thimble edgetpu split`, or the JSON of `plan --rate --json FILE`."
+    ),
     *,
-    frames: Annotated[int, typer.Option(min=2, max=100_000, help="Frames to simulate.")] = 200,
-    queue: Annotated[int, typer.Option(min=1, help="Frames that an inner queue holds.")] = 1,
-    arrival_ms: Annotated[
-        float, typer.Option(min=0.0, help="Time between frames; 0: as fast as they are taken.")
-    ] = 0.0,
+    frames: int = option(200, "Frames to simulate.", least=2, most=100_000),
+    queue: int = option(1, "Frames that an inner queue holds.", least=1),
+    arrival_ms: float = option(
+        0.0, "Time between frames; 0: as fast as they are taken.", least=0.0
+    ),
     of_file: opts.RequestOptions,
-    picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the timeline.")
-    ] = None,
+    picture: Path | None = option(None, "Draw the timeline.", unit="FILE.svg"),
     output: Annotated[Output, without("fail_on")],
 ) -> None:
     """Predict the pipeline's timing event by event under the cost model, without sticks.
@@ -389,11 +374,9 @@ def simulate_command(
 @grouped
 def profile_command(
     folder: opts.Folder,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write the profile.")
-    ],
+    out: Path = option(REQUIRED, "Where to write the profile.", "-o", unit="FILE"),
     *,
-    frames: Annotated[int, typer.Option(min=1, help="Frames to measure.")] = 32,
+    frames: int = option(32, "Frames to measure.", least=1),
     runner: Annotated[opts.RunnerOptions, without("queue", "port")],
     json: JsonOption = None,
 ) -> None:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.markup import escape
 from rich.table import Table
 
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress, warn_of_plan
-from toolchain.cli._groups import grouped, without
+from toolchain.cli._groups import argument, grouped, option, without
 from toolchain.cli._options import BoardOption, CodeOptions
 from toolchain.cli._output import JsonOption, check_apart, write_json
 from toolchain.deployment.compile import known_latency
@@ -27,50 +26,37 @@ from toolchain.report.time import time_text
 class TargetOptions:
     """The build system."""
 
-    target: Annotated[
-        str,
-        typer.Option(
-            "--for",
-            metavar="TARGET",
-            help="The build system; --list describes each.",
-            autocompletion=completion.export_targets,
-        ),
-    ] = ""
-    list_targets: Annotated[bool, typer.Option("--list", help="List the targets and stop.")] = False
+    target: str = option(
+        "",
+        "The build system; --list describes each.",
+        "--for",
+        unit="TARGET",
+        complete=completion.export_targets,
+    )
+    list_targets: bool = option(False, "List the targets and stop.", "--list")
 
 
 @grouped
 def command(
-    models: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="MODEL",
-            help="Int8 .tflite files, or QDQ or QLinear .onnx.",
-            autocompletion=completion.models,
-        ),
-    ] = None,
+    models: list[Path] | None = argument(
+        "MODEL",
+        "Int8 .tflite files, or QDQ or QLinear .onnx.",
+        default=None,
+        complete=completion.models,
+    ),
     *,
     build_system: TargetOptions,
     board: BoardOption = "",
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Folder to write, completely or not at all."
-        ),
-    ] = Path("build/export"),
-    name: Annotated[
-        str,
-        typer.Option(
-            "--name",
-            metavar="NAME",
-            help="Name of the package, and of the model in C where there is one. Default: made "
-            "from the model file's name.",
-        ),
-    ] = "",
-    share_arena: Annotated[
-        bool,
-        typer.Option("--share-arena", help="One arena for models that run one at a time."),
-    ] = False,
+    out: Path = option(
+        Path("build/export"), "Folder to write, completely or not at all.", "-o", unit="DIR"
+    ),
+    name: str = option(
+        "",
+        "Name of the package, and of the model in C where there is one. Default: made "
+        "from the model file's name.",
+        unit="NAME",
+    ),
+    share_arena: bool = option(False, "One arena for models that run one at a time."),
     options: Annotated[PlanOptions, without("choice")],
     code: Annotated[CodeOptions, without("weights", "weights_address")],
     json: JsonOption = None,

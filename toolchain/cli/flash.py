@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from toolchain.cli._console import output_console, progress
+from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._output import JsonOption, write_json
 from toolchain.deployment.folder import compiled_board
 from toolchain.device.firmware import load_firmware
 from toolchain.device.flash import bank_beside, choose, flash
 
 
+@grouped
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `thimble compile`.")],
-    runner: Annotated[
-        str | None,
-        typer.Option(help="Tool to use; default: the first installed one of the board's file."),
-    ] = None,
-    probe: Annotated[
-        str, typer.Option(help="Serial number of the debug probe, if several are plugged in.")
-    ] = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the command lines and run nothing.")
-    ] = False,
+    folder: Path = argument("DIR", "Folder of `thimble compile`."),
+    runner: str | None = option(
+        None, "Tool to use; default: the first installed one of the board's file."
+    ),
+    probe: str = option("", "Serial number of the debug probe, if several are plugged in."),
+    dry_run: bool = option(False, "Print the command lines and run nothing."),
     json: JsonOption = None,
 ) -> None:
     """Flash a compiled firmware with openocd, pyocd, stlink, STM32CubeProgrammer or dfu.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated
 
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from toolchain.cli._console import output_console
+from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._output import JsonOption, write_json, write_text
 from toolchain.errors import InputError
 from toolchain.frontends import tflite
@@ -24,23 +23,19 @@ _UNREAD = {"TFLite": partial(lines, UNREAD), "ONNX": partial(lines, onnx.reasons
 _READ_AWAY = {"TFLite": tflite.READ_AWAY, "ONNX": onnx.read_away()}
 
 
+@grouped
 def command(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Only operators whose name, here or in TFLite or ONNX, contains one of these.",
-        ),
-    ] = None,
-    table: Annotated[
-        str | None,
-        typer.Option(
-            "--markdown",
-            metavar="FILE|-",
-            help="Write the whole table as Markdown (as in docs/operators.md) instead of printing "
-            "it.",
-        ),
-    ] = None,
+    names: list[str] | None = argument(
+        "NAME",
+        "Only operators whose name, here or in TFLite or ONNX, contains one of these.",
+        default=None,
+    ),
+    table: str | None = option(
+        None,
+        "Write the whole table as Markdown (as in docs/operators.md) instead of printing it.",
+        "--markdown",
+        unit="FILE|-",
+    ),
     json: JsonOption = None,
 ) -> None:
     """List the operators: names in TFLite and ONNX, types, kernels, limits.

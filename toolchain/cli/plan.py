@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from toolchain.cli._groups import grouped, without
+from toolchain.cli._groups import grouped, option, without
 from toolchain.cli._options import BoardOption, ModelArgument
 from toolchain.cli._output import Output
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
@@ -19,21 +17,13 @@ def command(
     board: BoardOption = DEFAULT_BOARD,
     *,
     options: Annotated[PlanOptions, without("labels", "preprocess")],
-    pareto: Annotated[
-        bool,
-        typer.Option(
-            "--pareto", help="List ways to split operators: RAM against slowdown in cycles."
-        ),
-    ] = False,
-    plot: Annotated[
-        str | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE|-",
-            help="Write that list to a file, too; its ending is the format: "
-            f"{', '.join(format_names())} (svg for -).",
-        ),
-    ] = None,
+    pareto: bool = option(False, "List ways to split operators: RAM against slowdown in cycles."),
+    plot: str | None = option(
+        None,
+        "Write that list to a file, too; its ending is the format: "
+        f"{', '.join(format_names())} (svg for -).",
+        unit="FILE|-",
+    ),
     output: Annotated[Output, without("html")],
 ) -> None:
     """Show whether a model fits, its memory, its peak, and an operator table. Generates no files.

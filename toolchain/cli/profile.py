@@ -8,11 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._groups import grouped, without
+from toolchain.cli._groups import argument, grouped, option, without
 from toolchain.cli._options import BoardOption, CmsisNnOption, LineOptions
 from toolchain.cli._output import Output, write_json
 from toolchain.cli._page import profiled_findings, write_page
@@ -35,60 +33,41 @@ _MEASURED = "its cycles are measured on the board"
 class KernelOptions:
     """Whether and how each kernel is timed separately."""
 
-    kernels: Annotated[
-        bool,
-        typer.Option(
-            "--kernels",
-            help="DIR is a MODEL or a JSON file of SHAPES: time each of its kernels separately on "
-            "--board, and store the measurements for the planner.",
-        ),
-    ] = False
+    kernels: bool = option(
+        False,
+        "DIR is a MODEL or a JSON file of SHAPES: time each of its kernels separately on "
+        "--board, and store the measurements for the planner.",
+    )
     board: BoardOption = DEFAULT_BOARD
-    again: Annotated[
-        bool, typer.Option("--again", help="With --kernels: measure everything again.")
-    ] = False
-    flash: Annotated[
-        bool,
-        typer.Option(
-            "--flash/--no-flash",
-            help="With --kernels on a real board: flash the kernels' firmware.",
-        ),
-    ] = True
+    again: bool = option(False, "With --kernels: measure everything again.")
+    flash: bool = option(
+        True, "With --kernels on a real board: flash the kernels' firmware.", "--flash/--no-flash"
+    )
 
 
 @grouped
 def command(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR", help="Folder of `thimble compile`; with --kernels a model or shapes."
-        ),
-    ],
+    folder: Path = argument(
+        "DIR", "Folder of `thimble compile`; with --kernels a model or shapes."
+    ),
     *,
     line: LineOptions,
-    runs: Annotated[int, typer.Option(min=1, help="Runs; median and spread are shown.")] = (
-        DEFAULT_RUNS
-    ),
+    runs: int = option(DEFAULT_RUNS, "Runs; median and spread are shown.", least=1),
     separate: KernelOptions,
-    read_as: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--as",
-            metavar="BOARD|CHIP",
-            help="Read what an emulated board executes as this one would: its core, clock, "
-            "memories and caches. May be repeated.",
-            autocompletion=completion.targets,
-        ),
-    ] = None,
-    annotate: Annotated[
-        int | None,
-        typer.Option(
-            "--annotate",
-            metavar="[N]",
-            min=1,
-            help="Print the N hottest loops (default 5), with cycles beside each instruction.",
-        ),
-    ] = None,
+    read_as: list[str] | None = option(
+        None,
+        "Read what an emulated board executes as this one would: its core, clock, "
+        "memories and caches. May be repeated.",
+        "--as",
+        unit="BOARD|CHIP",
+        complete=completion.targets,
+    ),
+    annotate: int | None = option(
+        None,
+        "Print the N hottest loops (default 5), with cycles beside each instruction.",
+        unit="[N]",
+        least=1,
+    ),
     cmsis_nn: CmsisNnOption = None,
     output: Annotated[Output, without("fail_on")],
 ) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.markup import escape
 from rich.table import Table
 
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._groups import grouped, without
+from toolchain.cli._groups import REQUIRED, argument, grouped, option, without
 from toolchain.cli._output import Output, write_json
 from toolchain.cli._samples import FORMATS, SampleOptions
 from toolchain.errors import InputError
@@ -25,30 +24,23 @@ _SHOWN = 15
 
 @grouped
 def command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A float ONNX or TFLite model.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help="File to write.")],
+    model: Path = argument("MODEL", "A float ONNX or TFLite model."),
+    out: Path = option(REQUIRED, "File to write.", "-o", unit="OUT"),
     *,
-    data: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--data",
-            "-d",
-            metavar="FILE",
-            help=f"Inputs to calibrate with: {FORMATS} (of float32). One sample or many in a "
-            "file; may be repeated.",
-        ),
-    ] = None,
-    more: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help="More data, from the shell's `--data samples/*.npy`."),
-    ] = None,
-    method: Annotated[
-        str,
-        typer.Option(help=f"How ranges are chosen: {', '.join(METHODS)}. TFLite has the first."),
-    ] = METHODS[0],
-    per_tensor: Annotated[
-        bool, typer.Option("--per-tensor", help="One scale for all of an operator's weights.")
-    ] = False,
+    data: list[Path] | None = option(
+        None,
+        f"Inputs to calibrate with: {FORMATS} (of float32). One sample or many in a "
+        "file; may be repeated.",
+        "-d",
+        unit="FILE",
+    ),
+    more: list[Path] | None = argument(
+        "FILE", "More data, from the shell's `--data samples/*.npy`.", default=None
+    ),
+    method: str = option(
+        METHODS[0], f"How ranges are chosen: {', '.join(METHODS)}. TFLite has the first."
+    ),
+    per_tensor: bool = option(False, "One scale for all of an operator's weights."),
     samples: Annotated[SampleOptions, without("real")],
     output: Annotated[Output, without("html")],
 ) -> None:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from toolchain.cli._builds import Asked, growing_build, subject_pairs
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._groups import grouped, without
+from toolchain.cli._groups import argument, grouped, option, without
 from toolchain.cli._output import JsonOption, write_json
 from toolchain.cli._page import write_page
 from toolchain.page.charts import version
@@ -23,36 +21,20 @@ from toolchain.planning.options import PlanOptions
 class PageOptions:
     """Options of the parts of a page besides the plan."""
 
-    pareto: Annotated[
-        bool,
-        typer.Option("--pareto", help="Search ways to split operators, and show RAM, flash, time."),
-    ] = False
-    profile: Annotated[
-        bool,
-        typer.Option("--profile", help="Build the firmware, and time it where it is emulated."),
-    ] = False
-    read_as: Annotated[
-        str,
-        typer.Option(
-            "--as",
-            metavar="BOARD|CHIP",
-            help="With --profile: read what the emulated board executes as this one would.",
-        ),
-    ] = ""
-    verify: Annotated[
-        int,
-        typer.Option(
-            "--verify", metavar="RUNS", min=0, help="Compare so many runs with the reference."
-        ),
-    ] = 0
-    quantised: Annotated[
-        Path | None,
-        typer.Option(
-            "--quantised",
-            metavar="FILE",
-            help="The JSON of `thimble quantize --json FILE`: show the loss of each layer.",
-        ),
-    ] = None
+    pareto: bool = option(False, "Search ways to split operators, and show RAM, flash, time.")
+    profile: bool = option(False, "Build the firmware, and time it where it is emulated.")
+    read_as: str = option(
+        "",
+        "With --profile: read what the emulated board executes as this one would.",
+        "--as",
+        unit="BOARD|CHIP",
+    )
+    verify: int = option(0, "Compare so many runs with the reference.", unit="RUNS", least=0)
+    quantised: Path | None = option(
+        None,
+        "The JSON of `thimble quantize --json FILE`: show the loss of each layer.",
+        unit="FILE",
+    )
 
     def asked(self, options: PlanOptions) -> Asked:
         """The parts that are asked for; --as asks for a profile."""
@@ -62,26 +44,19 @@ class PageOptions:
 
 @grouped
 def command(
-    subjects: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="MODEL|DIR",
-            help="An int8 .tflite or a QDQ or QLinear .onnx, or a folder of `thimble compile`; two "
-            "are shown side by side.",
-        ),
-    ],
+    subjects: list[Path] = argument(
+        "MODEL|DIR",
+        "An int8 .tflite or a QDQ or QLinear .onnx, or a folder of `thimble compile`; two "
+        "are shown side by side.",
+    ),
     *,
-    boards: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--board",
-            "-b",
-            help="Board name; twice for one model on two boards. A folder has its own.",
-        ),
-    ] = None,
-    out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FILE|-", help="The page to write.")
-    ] = "report.html",
+    boards: list[str] | None = option(
+        None,
+        "Board name; twice for one model on two boards. A folder has its own.",
+        "--board",
+        "-b",
+    ),
+    out: str = option("report.html", "The page to write.", "-o", unit="FILE|-"),
     shown: PageOptions,
     options: Annotated[PlanOptions, without("labels", "scheduler", "allocator", "preprocess")],
     json: JsonOption = None,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
 from rich.markup import escape
 from rich.table import Table
 
 from toolchain.cli._boxes import box_table, boxes_in
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._groups import grouped
+from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._options import LineOptions
 from toolchain.cli._output import JsonOption, write_json
 from toolchain.cli._samples import FORMATS, LabelsOption, SampleOptions, labels_for, top_classes
@@ -29,34 +27,27 @@ from toolchain.report.time import time_text
 
 @grouped
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `thimble compile`.")],
+    folder: Path = argument("DIR", "Folder of `thimble compile`."),
     *,
-    inputs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--input",
-            "-i",
-            metavar="FILE",
-            help=f"Input data: {FORMATS}. Once per input; for one input as often as you like. "
-            "Data for several inferences run as a sequence. Default: random data.",
-        ),
-    ] = None,
+    inputs: list[Path] | None = option(
+        None,
+        f"Input data: {FORMATS}. Once per input; for one input as often as you like. "
+        "Data for several inferences run as a sequence. Default: random data.",
+        "--input",
+        "-i",
+        unit="FILE",
+    ),
     samples: SampleOptions,
     labels: LabelsOption = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
+    seed: int = option(0, "Seed of the random inputs."),
     line: LineOptions,
-    operators: Annotated[
-        bool, typer.Option("--operators", help="Also print the time of each operator.")
-    ] = False,
-    weights: Annotated[
-        Path | None,
-        typer.Option(
-            "--weights",
-            metavar="FILE",
-            help="Start an emulated board with these weights (`thimble weights`) in place of those "
-            "in DIR, which was compiled with --weights-address.",
-        ),
-    ] = None,
+    operators: bool = option(False, "Also print the time of each operator."),
+    weights: Path | None = option(
+        None,
+        "Start an emulated board with these weights (`thimble weights`) in place of those "
+        "in DIR, which was compiled with --weights-address.",
+        unit="FILE",
+    ),
     json: JsonOption = None,
 ) -> None:
     """Run one inference on the board (or in QEMU, or on this machine) and print the outputs.

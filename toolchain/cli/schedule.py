@@ -7,13 +7,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.table import Table
 
 from toolchain import passes, schedule
 from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._groups import grouped, only
+from toolchain.cli._groups import argument, grouped, only, option
 from toolchain.cli._options import BoardOption
 from toolchain.cli._output import JsonOption, write_json
 from toolchain.errors import InputError, ResultError
@@ -28,40 +27,24 @@ from toolchain.planning.ordering import choose_views
 
 @grouped
 def command(
-    graph: Annotated[
-        Path,
-        typer.Argument(
-            metavar="GRAPH_OR_MODEL", help="A neutral .json graph, or an int8 .tflite or .onnx."
-        ),
-    ],
+    graph: Path = argument("GRAPH_OR_MODEL", "A neutral .json graph, or an int8 .tflite or .onnx."),
     *,
     options: Annotated[PlanOptions, only("scheduler")],
-    budget: Annotated[
-        int | None,
-        typer.Option(
-            "--budget",
-            metavar="BYTES",
-            help="Stop at the first order with at most this peak; exit 1 if there is none.",
-        ),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit",
-            metavar="S",
-            help="Work limit, after which the best order so far is printed, in seconds that it "
-            "takes on one core of a desktop computer. No clock is read: the order is the same on "
-            "every machine.",
-        ),
-    ] = None,
-    on_chip: Annotated[
-        int | None,
-        typer.Option(
-            "--on-chip",
-            metavar="BYTES",
-            help="Also report off-chip traffic with this much on-chip memory (Belady).",
-        ),
-    ] = None,
+    budget: int | None = option(
+        None,
+        "Stop at the first order with at most this peak; exit 1 if there is none.",
+        unit="BYTES",
+    ),
+    time_limit: float | None = option(
+        None,
+        "Work limit, after which the best order so far is printed, in seconds that it "
+        "takes on one core of a desktop computer. No clock is read: the order is the same on "
+        "every machine.",
+        unit="S",
+    ),
+    on_chip: int | None = option(
+        None, "Also report off-chip traffic with this much on-chip memory (Belady).", unit="BYTES"
+    ),
     board: BoardOption = DEFAULT_BOARD,
     json: JsonOption = None,
 ) -> None:

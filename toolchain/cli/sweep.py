@@ -8,14 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from toolchain.bench.bench_file import Bench, read_bench
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import Steps, note, output_console, progress
-from toolchain.cli._groups import grouped
+from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._output import Output, write_json, write_text
 from toolchain.cli._page import command_line
 from toolchain.errors import InputError, ResultError
@@ -66,86 +64,57 @@ class SweepFile:
     seed: int = 0
 
 
-def _listed(name: str, example: str, text: str) -> Any:
-    """An option that takes several values in one."""
-    return typer.Option(name, metavar=example, help=text)
-
-
 @dataclass(frozen=True)
 class AskedOptions:
     """Axes on the command line, in place of those of a sweep.toml."""
 
-    boards: Annotated[
-        str | None,
-        typer.Option(
-            "--boards", "--board", "-b", metavar="NAME,...", help="Boards, as --board of plan."
-        ),
-    ] = None
-    do: Annotated[
-        str | None, _listed("--do", "plan,compile,verify,profile", "Works to do. Default: plan.")
-    ] = None
-    ram: Annotated[str | None, _listed("--ram", "BYTES,...", "As of plan; none: no limit.")] = None
-    flash: Annotated[str | None, _listed("--flash", "BYTES,...", "As of plan.")] = None
-    optimise: Annotated[str | None, _listed("--optimise", "GOAL,...", "As of plan.")] = None
-    kernels: Annotated[str | None, _listed("--kernels", "WHOSE,...", "As of plan.")] = None
-    options: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option",
-            metavar="NAME=VALUE,...",
-            help=f"Any of {', '.join(_OPTIONS)}, as of plan; true or false of those without a "
-            "value. May be repeated.",
-        ),
-    ] = None
-    runs: Annotated[
-        int | None, typer.Option("--runs", min=0, help="Runs of verify and profile.")
-    ] = None
+    boards: str | None = option(
+        None, "Boards, as --board of plan.", "--boards", "--board", "-b", unit="NAME,..."
+    )
+    do: str | None = option(None, "Works to do. Default: plan.", unit="plan,compile,verify,profile")
+    ram: str | None = option(None, "As of plan; none: no limit.", unit="BYTES,...")
+    flash: str | None = option(None, "As of plan.", unit="BYTES,...")
+    optimise: str | None = option(None, "As of plan.", unit="GOAL,...")
+    kernels: str | None = option(None, "As of plan.", unit="WHOSE,...")
+    options: list[str] | None = option(
+        None,
+        f"Any of {', '.join(_OPTIONS)}, as of plan; true or false of those without a "
+        "value. May be repeated.",
+        "--option",
+        unit="NAME=VALUE,...",
+    )
+    runs: int | None = option(None, "Runs of verify and profile.", least=0)
 
 
 @dataclass(frozen=True)
 class WorkerOptions:
     """Options of the workers."""
 
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, help="Worker processes here. Default: one a core."),
-    ] = None
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            "--dask",
-            metavar="tcp://HOST:PORT",
-            help="Use the workers of this Dask cluster instead. Needs the extra [dask].",
-        ),
-    ] = None
-    bench: Annotated[
-        Path | None,
-        typer.Option(
-            "--bench",
-            metavar="FILE",
-            help="bench.toml with real boards: each runs one task at a time; labgrid's places are "
-            "reserved meanwhile.",
-        ),
-    ] = None
+    jobs: int | None = option(None, "Worker processes here. Default: one a core.", "-j", least=1)
+    dask: str | None = option(
+        None,
+        "Use the workers of this Dask cluster instead. Needs the extra [dask].",
+        unit="tcp://HOST:PORT",
+    )
+    bench: Path | None = option(
+        None,
+        "bench.toml with real boards: each runs one task at a time; labgrid's places are "
+        "reserved meanwhile.",
+        unit="FILE",
+    )
 
 
 @dataclass(frozen=True)
 class SweepOutput(Output):
     """Options of the output, with JUnit's XML."""
 
-    html: Annotated[
-        str | None,
-        typer.Option(
-            "--html",
-            metavar="FILE|-",
-            help="Write a page: a table with filters, the Pareto front, what changed. Needs the "
-            "extra [report].",
-        ),
-    ] = None
-    junit: Annotated[
-        str | None,
-        typer.Option("--junit", metavar="FILE|-", help="Write JUnit's XML for a CI server."),
-    ] = None
+    html: str | None = option(
+        None,
+        "Write a page: a table with filters, the Pareto front, what changed. Needs the "
+        "extra [report].",
+        unit="FILE|-",
+    )
+    junit: str | None = option(None, "Write JUnit's XML for a CI server.", unit="FILE|-")
 
     @property
     def has_tables(self) -> bool:
@@ -154,24 +123,17 @@ class SweepOutput(Output):
 
 @grouped
 def command(
-    models: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="MODEL|SWEEP.toml",
-            help="Model files or patterns of them ('models/*.tflite'), or one file that has the "
-            "whole sweep.",
-            autocompletion=completion.models,
-        ),
-    ],
+    models: list[str] = argument(
+        "MODEL|SWEEP.toml",
+        "Model files or patterns of them ('models/*.tflite'), or one file that has the "
+        "whole sweep.",
+        complete=completion.models,
+    ),
     *,
     asked: AskedOptions,
     workers: WorkerOptions,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The SQLite file of all rows.")
-    ] = Path("sweep.sqlite"),
-    again: Annotated[
-        bool, typer.Option("--again", help="Compute everything, also what FILE has.")
-    ] = False,
+    out: Path = option(Path("sweep.sqlite"), "The SQLite file of all rows.", "-o", unit="FILE"),
+    again: bool = option(False, "Compute everything, also what FILE has."),
     output: SweepOutput,
 ) -> None:
     """Plan, compile, verify or profile every combination of models, boards and options.

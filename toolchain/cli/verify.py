@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from toolchain.cli._console import output_console, progress, warn_of_plan
-from toolchain.cli._groups import grouped, without
+from toolchain.cli._groups import grouped, option, without
 from toolchain.cli._options import BoardOption, CodeOptions, LineOptions, ModelArgument
 from toolchain.cli._output import Output, write_json
 from toolchain.cli._page import compiled_findings, write_findings
@@ -39,18 +37,16 @@ _SHOWN = 20
 class RunOptions:
     """Options of the runs."""
 
-    runs: Annotated[int, typer.Option(min=0, help="Number of random inputs.")] = 20
-    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0
-    inputs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--input",
-            "-i",
-            metavar="FILE",
-            help=f"Inputs to run first: {FORMATS}; for several inputs .npz. A file may hold "
-            "several in sequence. May be repeated; the state is reset before each file.",
-        ),
-    ] = None
+    runs: int = option(20, "Number of random inputs.", least=0)
+    seed: int = option(0, "Seed of the random inputs.")
+    inputs: list[Path] | None = option(
+        None,
+        f"Inputs to run first: {FORMATS}; for several inputs .npz. A file may hold "
+        "several in sequence. May be repeated; the state is reset before each file.",
+        "--input",
+        "-i",
+        unit="FILE",
+    )
 
 
 @grouped
@@ -60,9 +56,7 @@ def command(
     *,
     asked: RunOptions,
     samples: SampleOptions,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Keep the build here.")
-    ] = None,
+    out: Path | None = option(None, "Keep the build here.", "-o", unit="DIR"),
     line: LineOptions,
     options: Annotated[PlanOptions, without("labels", "choice", "preprocess")],
     code: CodeOptions,

@@ -8,11 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from toolchain.cli._builds import Asked, growing_build, subject_pairs
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._groups import grouped, only
+from toolchain.cli._groups import argument, grouped, only, option
 from toolchain.cli._page import command_line
 from toolchain.page.build import document
 from toolchain.page.document import Build
@@ -24,30 +22,17 @@ from toolchain.progress import Found
 
 @grouped
 def command(
-    subjects: Annotated[
-        list[Path],
-        typer.Argument(metavar="MODEL|DIR", help="One or two subjects, as of `thimble report`."),
-    ],
+    subjects: list[Path] = argument("MODEL|DIR", "One or two subjects, as of `thimble report`."),
     *,
-    boards: Annotated[
-        list[str] | None,
-        typer.Option("--board", "-b", help="Board name; twice for one model on two boards."),
-    ] = None,
-    pareto: Annotated[
-        bool, typer.Option("--pareto", help="Search ways to split operators, too.")
-    ] = False,
-    profile: Annotated[
-        bool, typer.Option("--profile", help="Build the firmware and time it, too.")
-    ] = False,
-    read_as: Annotated[
-        str,
-        typer.Option(
-            "--as", metavar="BOARD|CHIP", help="Read the profile as of this board or chip."
-        ),
-    ] = "",
-    verify: Annotated[
-        int, typer.Option("--verify", metavar="RUNS", min=0, help="Compare so many runs, too.")
-    ] = 0,
+    boards: list[str] | None = option(
+        None, "Board name; twice for one model on two boards.", "--board", "-b"
+    ),
+    pareto: bool = option(False, "Search ways to split operators, too."),
+    profile: bool = option(False, "Build the firmware and time it, too."),
+    read_as: str = option(
+        "", "Read the profile as of this board or chip.", "--as", unit="BOARD|CHIP"
+    ),
+    verify: int = option(0, "Compare so many runs, too.", unit="RUNS", least=0),
     options: Annotated[
         PlanOptions,
         only(
@@ -60,12 +45,8 @@ def command(
             "split_seconds",
         ),
     ],
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0: a free one.")
-    ] = 0,
-    once: Annotated[
-        bool, typer.Option("--once", help="End when all is known, and not at Ctrl-C.")
-    ] = False,
+    port: int = option(0, "Port to listen on; 0: a free one.", least=0, most=65535),
+    once: bool = option(False, "End when all is known, and not at Ctrl-C."),
 ) -> None:
     """Serve the page of `thimble report` on this machine, and follow the work live.
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress
+from toolchain.cli._groups import REQUIRED, argument, grouped, option
 from toolchain.cli._options import CmsisNnOption
 from toolchain.cli._output import JsonOption, write_json
 from toolchain.deployment.weights import check_weights, new_weights
@@ -16,25 +14,17 @@ from toolchain.errors import InputError
 from toolchain.files import write_file
 
 
+@grouped
 def command(
-    subject: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL|BLOB",
-            help="A model of the same architecture that was trained again, or a .bin to check.",
-            autocompletion=completion.models,
-        ),
-    ],
-    code: Annotated[
-        Path,
-        typer.Option(
-            "--for", metavar="DIR", help="Folder of `thimble compile --weights external`."
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Blob to write, for a model."),
-    ] = None,
+    subject: Path = argument(
+        "MODEL|BLOB",
+        "A model of the same architecture that was trained again, or a .bin to check.",
+        complete=completion.models,
+    ),
+    code: Path = option(
+        REQUIRED, "Folder of `thimble compile --weights external`.", "--for", unit="DIR"
+    ),
+    out: Path | None = option(None, "Blob to write, for a model.", "-o", unit="FILE"),
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
