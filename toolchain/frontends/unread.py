@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+DRAWS = (
+    "it draws random numbers, so that no output could be compared",
+    "give the random numbers as an input",
+)
 ON_THE_HOST = "leave it out of the model and compute it on the host"
 
 
@@ -14,6 +18,11 @@ class Unread:
 
     why: str
     remedy: str = "replace it in the model (`thimble ops` lists what there is)"
+
+
+def listed(names: str, *reason: str) -> dict[str, Unread]:
+    """An `Unread` of these words for each of the names."""
+    return dict.fromkeys(names.split(), Unread(*reason))
 
 
 def lines(unread: Mapping[str, Unread], read: Collection[str]) -> list[str]:

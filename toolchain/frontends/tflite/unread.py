@@ -9,99 +9,60 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from toolchain.frontends.unread import ON_THE_HOST, Unread
+from toolchain.frontends.unread import DRAWS, ON_THE_HOST, Unread, listed
 
 _STABLEHLO = "STABLEHLO_"
 
+_NOT_MET = "tflite-micro lacks it; it has not been met in a network for microcontrollers"
+
 UNREAD: Mapping[str, Unread] = MappingProxyType(
     {
-        **dict.fromkeys(
-            ("WHERE", "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "UNIQUE"),
-            Unread("the size of its output depends on the data", ON_THE_HOST),
+        **listed(
+            "WHERE NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5 UNIQUE",
+            "the size of its output depends on the data",
+            ON_THE_HOST,
         ),
-        **dict.fromkeys(
-            ("LSTM",),
-            Unread(
-                "an old form of one step, which tflite-micro lacks",
-                "UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF have a kernel",
-            ),
+        **listed(
+            "LSTM",
+            "an old form of one step, which tflite-micro lacks",
+            "UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF have a kernel",
         ),
-        **dict.fromkeys(
-            ("CONV_3D_TRANSPOSE",),
-            Unread(
-                "tflite-micro lacks it; networks that make volumes are far above a "
-                "microcontroller's RAM"
-            ),
+        **listed(
+            "CONV_3D_TRANSPOSE",
+            "tflite-micro lacks it; networks that make volumes are far above a microcontroller's "
+            "RAM",
         ),
-        **dict.fromkeys(
-            ("SPARSE_TO_DENSE",),
-            Unread(
-                "tflite-micro lacks it; it has not been met in a network for microcontrollers",
-                ON_THE_HOST,
-            ),
+        **listed("SPARSE_TO_DENSE", _NOT_MET, ON_THE_HOST),
+        **listed("BUCKETIZE DILATE", _NOT_MET),
+        **listed(
+            "SEGMENT_SUM UNSORTED_SEGMENT_MAX UNSORTED_SEGMENT_MIN UNSORTED_SEGMENT_PROD "
+            "UNSORTED_SEGMENT_SUM",
+            "it is of networks over graphs, which tflite-micro does not run",
         ),
-        **dict.fromkeys(
-            ("BUCKETIZE", "DILATE"),
-            Unread("tflite-micro lacks it; it has not been met in a network for microcontrollers"),
+        **listed(
+            "RANDOM_STANDARD_NORMAL RANDOM_UNIFORM MULTINOMIAL STABLEHLO_RNG_BIT_GENERATOR", *DRAWS
         ),
-        **dict.fromkeys(
-            (
-                "SEGMENT_SUM",
-                "UNSORTED_SEGMENT_MAX",
-                "UNSORTED_SEGMENT_MIN",
-                "UNSORTED_SEGMENT_PROD",
-                "UNSORTED_SEGMENT_SUM",
-            ),
-            Unread("it is of networks over graphs, which tflite-micro does not run"),
+        **listed(
+            "HASHTABLE HASHTABLE_FIND HASHTABLE_IMPORT HASHTABLE_LOOKUP HASHTABLE_SIZE "
+            "LSH_PROJECTION SKIP_GRAM EMBEDDING_LOOKUP_SPARSE CONCAT_EMBEDDINGS",
+            "it is about text and tables of strings",
+            "look words up before the model",
         ),
-        **dict.fromkeys(
-            (
-                "RANDOM_STANDARD_NORMAL",
-                "RANDOM_UNIFORM",
-                "MULTINOMIAL",
-                "STABLEHLO_RNG_BIT_GENERATOR",
-            ),
-            Unread(
-                "it draws random numbers, so that no output could be compared",
-                "give the random numbers as an input",
-            ),
+        **listed("BITCAST", "it is about bits, of which no network computes"),
+        **listed(
+            "FAKE_QUANT",
+            "it marks a network in training for quantisation",
+            "convert the model to int8: the converter removes it",
         ),
-        **dict.fromkeys(
-            (
-                "HASHTABLE",
-                "HASHTABLE_FIND",
-                "HASHTABLE_IMPORT",
-                "HASHTABLE_LOOKUP",
-                "HASHTABLE_SIZE",
-                "LSH_PROJECTION",
-                "SKIP_GRAM",
-                "EMBEDDING_LOOKUP_SPARSE",
-                "CONCAT_EMBEDDINGS",
-            ),
-            Unread("it is about text and tables of strings", "look words up before the model"),
+        **listed("DENSIFY", "sparse weights are not supported", "convert with dense weights"),
+        **listed(
+            f"REDUCE_WINDOW {_STABLEHLO}...",
+            "LiteRT runs few of StableHLO's operators, as they stand before the conversion to "
+            "TFLite's",
+            "convert to TFLite's own operators",
         ),
-        **dict.fromkeys(("BITCAST",), Unread("it is about bits, of which no network computes")),
-        **dict.fromkeys(
-            ("FAKE_QUANT",),
-            Unread(
-                "it marks a network in training for quantisation",
-                "convert the model to int8: the converter removes it",
-            ),
-        ),
-        **dict.fromkeys(
-            ("DENSIFY",), Unread("sparse weights are not supported", "convert with dense weights")
-        ),
-        **dict.fromkeys(
-            ("REDUCE_WINDOW", f"{_STABLEHLO}..."),
-            Unread(
-                "LiteRT runs few of StableHLO's operators, as they stand before the conversion to "
-                "TFLite's",
-                "convert to TFLite's own operators",
-            ),
-        ),
-        **dict.fromkeys(
-            ("DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"),
-            Unread("it is no operator that a file may have"),
+        **listed(
+            "DELEGATE PLACEHOLDER_FOR_GREATER_OP_CODES", "it is no operator that a file may have"
         ),
     }
 )
