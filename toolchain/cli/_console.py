@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolchain.memory.plan import Plan
 
 
-class _Plain(Console):
+class Plain(Console):
     """Shows what is not seen as symbols: a terminal is not to obey the names in a file.
 
     With NO_COLOR set, text has no escape codes at all, also none for bold. Where the standard
@@ -39,6 +39,10 @@ class _Plain(Console):
                 error.filename = error.filename or STANDARD_OUTPUT
             raise
 
+    def say(self, text: str, *, whole: bool = False) -> None:
+        """Print a text as it is, without colours. `whole`: in one line, however long it is."""
+        self.print(text, markup=False, highlight=False, soft_wrap=whole or None)
+
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
@@ -49,21 +53,21 @@ class _Plain(Console):
                 yield Segment(printable(segment.text), segment.style)
 
 
-def output_console() -> Console:
+def output_console() -> Plain:
     """The console for results. Wide enough for tables when it is not a terminal."""
-    console = _Plain()
-    return console if console.is_terminal else _Plain(width=132)
+    console = Plain()
+    return console if console.is_terminal else Plain(width=132)
 
 
-def error_console() -> Console:
+def error_console() -> Plain:
     """The console for progress and errors, on standard error."""
-    return _Plain(stderr=True, soft_wrap=True)
+    return Plain(stderr=True, soft_wrap=True)
 
 
 def note(text: str) -> None:
     """A line on standard error, which --quiet leaves out."""
     if not is_quiet():
-        error_console().print(text, markup=False, highlight=False)
+        error_console().say(text)
 
 
 def warn_of_plan(plan: Plan) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._edgetpu_options import FrameOptions, PipelineOptions, RequestOptions
-from toolchain.cli._output import Output, write_json, write_text
+from toolchain.cli._output import Output, tell_json, write_json, write_text
 from toolchain.cli._page import command_line
 from toolchain.edgetpu import pipeline
 from toolchain.edgetpu.plan.demand import Options, demand_of
@@ -48,13 +48,15 @@ def _plan(
     step("reading")
     graphs = pipeline.read_graphs(models)
     demand = demand_of(names_of(graphs), str(asked.rate), asked.deadline, asked.goal)
-    sticks, most = asked.sticks(), asked.max_sticks
-    if sticks is not None:
+    stages, most = asked.stages, asked.max_sticks
+    if stages != "auto":
+        if not stages.isdigit() or not 1 <= int(stages) <= 64:
+            raise InputError(f"--stages {stages}: a number of sticks, or auto")
         step("planning")
-        return plan_rates(graphs, sticks, options, demand)
-    for count in range(1, most + 1):
-        step(f"{count} of {most} sticks")
-        planned = plan_rates(graphs, count, options, demand)
+        return plan_rates(graphs, int(stages), options, demand)
+    for sticks in range(1, most + 1):
+        step(f"{sticks} of {most} sticks")
+        planned = plan_rates(graphs, sticks, options, demand)
         if planned.met:
             break
     return planned
@@ -129,9 +131,7 @@ def split(
         fields = documents.rates_json(planned, trace, Arrivals.POISSON, (), None)
         step("splitting")
         files = pipeline.split_rates(models, planned, fields, out, force=force)
-    if json:
-        write_json(json, {**fields, "folder": str(out), "files": list(files)})
-    if json == "-":
+    if not tell_json(json, {**fields, "folder": str(out), "files": list(files)}):
         return
     console = output_console()
     console.print(report.stages_table(planned))
@@ -174,9 +174,7 @@ def run(
         "busy": busy,
         "models": [{"name": n, **row} for n, row in zip(demand.names, rows, strict=True)],
     }
-    if json:
-        write_json(json, fields)
-    if json == "-":
+    if not tell_json(json, fields):
         return
     console = output_console()
     console.print("Ran on the processor, a thread for each device.")
@@ -189,25 +187,21 @@ def show_simulation(file: Path, asked: RequestOptions, json: str | None) -> None
     """Simulate a plan that was written with --json."""
     read = read_plan(file)
     trace = read.simulate(asked.requests, asked.arrivals, asked.seed)
-    if json:
-        names = read.demand.names
-        write_json(
-            json,
-            {
-                "backend": "simulation",
-                "arrivals": str(asked.arrivals),
-                "busy": list(trace.busy),
-                "bus": trace.bus,
-                "models": [
-                    {"name": name, **documents.served_json(served)}
-                    for name, served in zip(names, trace.models, strict=True)
-                ],
-            },
-        )
-    if json == "-":
+    demand = read.demand
+    models = [
+        {"name": name, **documents.served_json(served)}
+        for name, served in zip(demand.names, trace.models, strict=True)
+    ]
+    fields = {
+        "backend": "simulation",
+        "arrivals": str(asked.arrivals),
+        "busy": list(trace.busy),
+        "bus": trace.bus,
+        "models": models,
+    }
+    if not tell_json(json, fields):
         return
     console = output_console()
-    demand = read.demand
     console.print(
         report.latency_table(
             demand.names, demand.rates, demand.deadlines_ms, read.predicted, trace, asked.arrivals

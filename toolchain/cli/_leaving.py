@@ -121,7 +121,7 @@ def _say(title: str, text: str) -> None:
             console.print(title, style="bold red", end=" " if text else "\n")
         if text:
             plain = text.encode("utf-8", "backslashreplace").decode()
-            console.print(plain, markup=False, highlight=False)
+            console.say(plain)
 
 
 def _write_report(error: BaseException, arguments: Sequence[str]) -> str:

@@ -79,6 +79,13 @@ def write_json(target: str, value: Mapping[str, Any]) -> None:
     write_text(target, json.dumps(value, indent=2) + "\n")
 
 
+def tell_json(target: str | None, value: Mapping[str, Any]) -> bool:
+    """Write `value` where --json asks for it. Whether standard output is free for the tables."""
+    if target:
+        write_json(target, value)
+    return target != "-"
+
+
 def write_text(target: str, text: str) -> None:
     """As `write_json`, for any text."""
     if target != "-":

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_plan
 from toolchain.cli._output import Output, write_json, write_text
 from toolchain.deployment.measurements import cost_model
-from toolchain.memory.firmware_size import check_fit, estimated_need
+from toolchain.memory.firmware_size import MemoryNeed, check_fit, estimated_need
+from toolchain.memory.plan import Plan
 from toolchain.planner import plan_choices, plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.planning.splitting import front_rows
@@ -17,7 +19,7 @@ from toolchain.quantise.float_use import float_json
 from toolchain.report.front import front_json, front_table
 from toolchain.report.fronts import format_of
 from toolchain.report.gates import check, gates
-from toolchain.report.latency import latency_line, predict_latency, step_line
+from toolchain.report.latency import Latency, latency_line, predict_latency, step_line
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import (
     copied_lines,
@@ -30,6 +32,29 @@ from toolchain.report.plan import (
     spent_lines,
     split_lines,
 )
+
+
+def print_memory(
+    plan: Plan, need: MemoryNeed, board: Board, latency: Latency, held_bytes: int = 0
+) -> None:
+    """Print the memory that a plan takes of a board, what was chosen, and the latency.
+
+    `held_bytes`: the copy of an input that arrives by rows which the linked firmware keeps.
+    """
+    console = output_console()
+    console.print(memory_table(plan, need, board.ram_bytes, board.flash_bytes))
+    console.print(proof_line(plan))
+    for line in (
+        *split_lines(plan),
+        *rows_lines(plan, held_bytes),
+        *spent_lines(plan),
+        *copied_lines(plan),
+        *removed_lines(plan),
+        *kernel_lines(plan),
+    ):
+        console.print(line, markup=False)
+    for line in (latency_line(plan, latency), step_line(plan, latency)):
+        console.say(line)
 
 
 def show_plan(
@@ -78,18 +103,6 @@ def show_plan(
             console.print(front_table(rows, title, first))
             if stopped := choices.front.stopped:
                 console.print(f"The search was stopped {stopped}: these were found by then.")
-        console.print(memory_table(plan, need, target.ram_bytes, target.flash_bytes))
-        console.print(proof_line(plan))
-        for line in (
-            *split_lines(plan),
-            *rows_lines(plan),
-            *spent_lines(plan),
-            *copied_lines(plan),
-            *removed_lines(plan),
-            *kernel_lines(plan),
-        ):
-            console.print(line, markup=False)
-        for line in (latency_line(plan, latency), step_line(plan, latency)):
-            console.print(line, markup=False, highlight=False)
+        print_memory(plan, need, target, latency)
     check_fit(plan)
     check(conditions, fields)

@@ -24,7 +24,7 @@ from toolchain.cli import _completion as completion
 from toolchain.cli._command import Command
 from toolchain.cli._console import note, output_console, progress
 from toolchain.cli._groups import REQUIRED, argument, grouped, option
-from toolchain.cli._output import JsonOption, write_json
+from toolchain.cli._output import JsonOption, tell_json
 from toolchain.errors import InputError
 from toolchain.files import write_file
 from toolchain.report.text import round_size
@@ -63,9 +63,7 @@ def listing(context: typer.Context, json: JsonOption = None, model: ForOption = 
     if model is not None:
         _list_for(model, json)
         return
-    if json:
-        write_json(json, {"boards": [_as_json(board) for board in boards().values()]})
-    if json == "-":
+    if not tell_json(json, {"boards": [_as_json(board) for board in boards().values()]}):
         return
     table = _table("board", "chip", "core", "clock", "RAM", "flash", "runs", "checked against")
     for board in boards().values():
@@ -115,23 +113,21 @@ def _list_for(model: Path, json: str | None) -> None:
     targets = [board for board in boards().values() if not board.is_host]
     with progress() as step:
         results = fits(model, targets, PlanOptions(), step)
-    if json:
-        rows = [
-            {
-                "name": fit.board.name,
-                "core": fit.board.core.name,
-                "fits": not fit.why_not,
-                "why_not": fit.why_not or None,
-                "ram_bytes": fit.need.ram_bytes if fit.need else None,
-                "flash_bytes": fit.need.flash_bytes if fit.need else None,
-                "cycles": fit.cycles if fit.need else None,
-                "milliseconds": fit.milliseconds if fit.need else None,
-                "split": fit.split,
-            }
-            for fit in results
-        ]
-        write_json(json, {"model": str(model), "boards": rows})
-    if json == "-":
+    rows = [
+        {
+            "name": fit.board.name,
+            "core": fit.board.core.name,
+            "fits": not fit.why_not,
+            "why_not": fit.why_not or None,
+            "ram_bytes": fit.need.ram_bytes if fit.need else None,
+            "flash_bytes": fit.need.flash_bytes if fit.need else None,
+            "cycles": fit.cycles if fit.need else None,
+            "milliseconds": fit.milliseconds if fit.need else None,
+            "split": fit.split,
+        }
+        for fit in results
+    ]
+    if not tell_json(json, {"model": str(model), "boards": rows}):
         return
     table = _table("board", "core", "clock", "RAM", "flash", "RAM needed", "flash needed", "time")
     for fit in results:
@@ -188,9 +184,7 @@ def check(
 
     chosen = [find_board(name) for name in names]
     tools = {board.name: [runner.name for runner in runners(board)] for board in chosen}
-    if json:
-        write_json(json, {"boards": [{**_as_json(b), **_following(b)} for b in chosen]})
-    if json == "-":
+    if not tell_json(json, {"boards": [{**_as_json(b), **_following(b)} for b in chosen]}):
         return
     for board in chosen:
         table = Table(title=escape(board.name), show_header=False)

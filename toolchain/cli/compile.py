@@ -17,8 +17,9 @@ from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress, warn_of_plan
 from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._options import BoardOption, CodeOptions, PortOption
-from toolchain.cli._output import Output, write_json
+from toolchain.cli._output import Output, tell_json, write_json
 from toolchain.cli._page import compiled_findings, write_findings
+from toolchain.cli._planning import print_memory
 from toolchain.deployment.compile import (
     Compiled,
     SharedCompiled,
@@ -32,17 +33,7 @@ from toolchain.deployment.compile import (
 from toolchain.errors import InputError
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.report.gates import check, gates
-from toolchain.report.latency import latency_line, step_line
-from toolchain.report.plan import (
-    copied_lines,
-    kernel_lines,
-    memory_table,
-    proof_line,
-    removed_lines,
-    rows_lines,
-    spent_lines,
-    split_lines,
-)
+from toolchain.report.plan import split_lines
 from toolchain.report.text import boundary_line
 from toolchain.report.time import time_text
 from toolchain.report.tuning import tuning_table
@@ -178,25 +169,12 @@ def _report(compiled: Compiled, out: Path, target: Board, tuning: Tuning | None)
         console.print(tuning_table(tuning.rounds))
         if not tuning.settled:
             console.print("The plans did not settle: each needed kernels that the last had not.")
-    need = compiled_need(compiled.plan, compiled.sizes)
-    console.print(memory_table(compiled.plan, need, target.ram_bytes, target.flash_bytes))
-    console.print(proof_line(compiled.plan))
-    plan = compiled.plan
-    for line in (
-        *split_lines(plan),
-        *rows_lines(plan, compiled.sizes.pushed_bytes if compiled.sizes else 0),
-        *spent_lines(plan),
-        *copied_lines(plan),
-        *removed_lines(plan),
-        *kernel_lines(plan),
-    ):
-        console.print(line, markup=False)
-    latency = known_latency(compiled.plan)
-    for line in (latency_line(plan, latency), step_line(plan, latency)):
-        console.print(line, markup=False, highlight=False)
+    plan, sizes = compiled.plan, compiled.sizes
+    held_bytes = sizes.pushed_bytes if sizes else 0
+    print_memory(plan, compiled_need(plan, sizes), target, known_latency(plan), held_bytes)
     if compiled.sources.weights is not None:
         for line in weights_lines(compiled):
-            console.print(line, markup=False, highlight=False)
+            console.say(line)
     for end in (*compiled.plan.inputs, *compiled.plan.outputs):
         if end.boundary is not None:
             console.print(boundary_line(end), markup=False)
@@ -240,9 +218,7 @@ def _report_shared(
             "flash_bytes": shared.sizes.flash_bytes,
             "code_bytes": shared.sizes.code_bytes,
         }
-    if json:
-        write_json(json, result)
-    if json == "-":
+    if not tell_json(json, result):
         return result
     console, target = output_console(), find_board(board)
     table = Table(title=f"{len(shared.models)} models on {board}, one at a time")

@@ -15,7 +15,7 @@ from toolchain.cli._command import Command
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._options import CmsisNnOption, PortOption
-from toolchain.cli._output import JsonOption, write_json
+from toolchain.cli._output import JsonOption, tell_json
 from toolchain.cost.database import Database
 from toolchain.timing.cost_check import Check, check_models, emulated_boards
 
@@ -43,20 +43,17 @@ def list_(board: _BoardFilter = "", json: JsonOption = None) -> None:
         find_board(board)
     with Database() as database:
         rows = database.rows(board)
-    if json:
-        write_json(json, {"file": str(database.file), "measurements": [r.as_dict() for r in rows]})
-    if json == "-":
+    measurements = [row.as_dict() for row in rows]
+    if not tell_json(json, {"file": str(database.file), "measurements": measurements}):
         return
     console = output_console()
     for row in rows:
-        console.print(
+        console.say(
             f"{row.board:<16} {row.count:>13,} ±{row.spread:<6,} {row.unit:<12}  {row.basis:<8}  "
             f"{row.key.kernel}  {row.key.shape}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+            whole=True,
         )
-    console.print(f"{len(rows)} measurements in {database.file}", markup=False, highlight=False)
+    console.say(f"{len(rows)} measurements in {database.file}")
 
 
 @group.command(cls=Command)
@@ -112,17 +109,13 @@ def check(
         find_board(name)
     with progress() as step:
         checks = check_models(models, names, port, cmsis_nn, step, tuple(read_as or ()))
-    if json:
-        write_json(json, {"checks": [asdict(entry) for entry in checks]})
-    if json != "-":
+    if tell_json(json, {"checks": [asdict(entry) for entry in checks]}):
         output_console().print(_table(checks))
 
 
 def _say(json: str | None, file: Path, count: int, text: str) -> None:
-    if json:
-        write_json(json, {"file": str(file), "measurements": count})
-    if json != "-":
-        output_console().print(text, markup=False, highlight=False, soft_wrap=True)
+    if tell_json(json, {"file": str(file), "measurements": count}):
+        output_console().say(text, whole=True)
 
 
 def _table(checks: tuple[Check, ...]) -> Table:

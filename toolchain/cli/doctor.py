@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolchain.cli._console import output_console
-from toolchain.cli._output import JsonOption, write_json
+from toolchain.cli._output import JsonOption, tell_json
 from toolchain.device.doctor import Finding, examine
 from toolchain.edgetpu.run.interpreters import KNOWN, Combination
 from toolchain.edgetpu.run.interpreters import finding as edge_tpu
@@ -22,10 +22,8 @@ def command(json: JsonOption = None) -> None:
     some boards need (flash tools), are listed but do not count.
     """
     findings = (*examine(), edge_tpu())
-    if json:
-        content = {"ready": _ready(findings), "findings": [_as_json(f) for f in findings]}
-        write_json(json, {**content, "edge_tpu_known": [asdict(known) for known in KNOWN]})
-    if json != "-":
+    content = {"ready": _ready(findings), "findings": [_as_json(f) for f in findings]}
+    if tell_json(json, {**content, "edge_tpu_known": [asdict(known) for known in KNOWN]}):
         table = Table(header_style="bold")
         for heading in ("", "what", "for", "found", "how to get it"):
             table.add_column(heading)

@@ -19,7 +19,7 @@ from toolchain.cli._command import Command
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._groups import REQUIRED, argument, grouped, option, without
 from toolchain.cli._options import ForceOption
-from toolchain.cli._output import JsonOption, Output, check_apart, write_json, write_text
+from toolchain.cli._output import JsonOption, Output, check_apart, tell_json, write_json, write_text
 from toolchain.cli._page import command_line
 from toolchain.edgetpu import pipeline
 from toolchain.edgetpu.plan import demand as objectives
@@ -50,6 +50,8 @@ def _planned(
     models: list[Path], asked: opts.PipelineOptions, options: Options, step: Report
 ) -> tuple[PipelinePlan, tuple[PipelinePlan, ...]]:
     """The plan, and those for other numbers of sticks where `stages` is `auto`."""
+    if asked.mcu is not None:
+        return of_mcu.planned(models, asked, asked.mcu, options, step), ()
     step("reading")
     graphs = pipeline.read_graphs(models)
     sticks = asked.sticks()
@@ -97,11 +99,7 @@ def plan_command(
         of_rates.show_rates(models, asked, options, arrivals, requests, output)
         return
     with progress() as step:
-        plans: tuple[PipelinePlan, ...] = ()
-        if asked.mcu is not None:
-            planned = of_mcu.planned(models, asked, asked.mcu, options, step)
-        else:
-            planned, plans = _planned(models, asked, options, step)
+        planned, plans = _planned(models, asked, options, step)
         free = None
         if options.same_stage_children:
             step("comparing with children in any stage")
@@ -206,10 +204,7 @@ def split_command(
         emit_c.check_emit(len(models), asked.mcu is not None)
     console = output_console()
     with progress() as step:
-        if asked.mcu is not None:
-            planned = of_mcu.planned(models, asked, asked.mcu, options, step)
-        else:
-            planned, _ = _planned(models, asked, options, step)
+        planned, _ = _planned(models, asked, options, step)
         step("splitting")
         reports: list[tuple[compiler.CompilerReport, ...]] = []
         refusals: list[ResultError] = []
@@ -296,9 +291,7 @@ def run_command(
     if out is not None:
         _save(out, read, kept)
     fields = documents.run_json(running.backend.name, running.times, done, span_ms)
-    if json:
-        write_json(json, {**fields, "why": running.backend.why})
-    if json == "-":
+    if not tell_json(json, {**fields, "why": running.backend.why}):
         return
     console = output_console()
     console.print(f"Ran on {running.backend.name} ({running.backend.why}).", soft_wrap=True)
@@ -403,9 +396,7 @@ def profile_command(
     stages_ms = [stage.busy_ms / stage.frames for stage in times.stages]
     measured = profile_json(profile_of(read, running.backend.name, stages_ms))
     write_json(str(out), measured)
-    if json:
-        write_json(json, measured)
-    if json == "-":
+    if not tell_json(json, measured):
         return
     console = output_console()
     console.print(f"Measured on {running.backend.name} ({running.backend.why}).", soft_wrap=True)

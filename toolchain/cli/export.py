@@ -13,7 +13,7 @@ from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress, warn_of_plan
 from toolchain.cli._groups import argument, grouped, option, without
 from toolchain.cli._options import BoardOption, CodeOptions
-from toolchain.cli._output import JsonOption, check_apart, write_json
+from toolchain.cli._output import JsonOption, check_apart, tell_json
 from toolchain.deployment.compile import known_latency
 from toolchain.errors import InputError
 from toolchain.export import exporters
@@ -96,17 +96,13 @@ def command(
         )
     for model in made.models:
         warn_of_plan(model.plan)
-    if json:
-        write_json(
-            json,
-            {
-                "target": made.target,
-                "folder": str(made.folder),
-                "files": list(made.files),
-                "models": [model.name for model in made.models],
-            },
-        )
-    if json == "-":
+    fields = {
+        "target": made.target,
+        "folder": str(made.folder),
+        "files": list(made.files),
+        "models": [model.name for model in made.models],
+    }
+    if not tell_json(json, fields):
         return
     table = Table(header_style="bold")
     for heading in ("model", "arena", "constants", "one inference"):
@@ -120,18 +116,14 @@ def command(
             time_text(known.total, known.unit, known.basis, known.clock_hz),
         )
     output_console().print(table)
-    output_console().print(
-        f"{len(made.files)} files for {made.target} written to {out}; its README.md says the rest.",
-        markup=False,
-        highlight=False,
+    output_console().say(
+        f"{len(made.files)} files for {made.target} written to {out}; its README.md says the rest."
     )
 
 
 def _list(json: str | None) -> None:
-    if json:
-        targets = [{"target": e.name, "summary": e.summary} for e in exporters().values()]
-        write_json(json, {"targets": targets})
-    if json == "-":
+    targets = [{"target": e.name, "summary": e.summary} for e in exporters().values()]
+    if not tell_json(json, {"targets": targets}):
         return
     table = Table(header_style="bold")
     for heading in ("target", "what it makes"):

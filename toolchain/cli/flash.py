@@ -39,7 +39,7 @@ def command(
 
     def show(line: str) -> None:
         if json != "-":
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            console.say(line, whole=True)
 
     if dry_run:
         for command in chosen.commands(firmware, folder):

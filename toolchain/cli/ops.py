@@ -11,7 +11,7 @@ from rich.table import Table
 
 from toolchain.cli._console import output_console
 from toolchain.cli._groups import argument, grouped, option
-from toolchain.cli._output import JsonOption, write_json, write_text
+from toolchain.cli._output import JsonOption, tell_json, write_text
 from toolchain.errors import InputError
 from toolchain.frontends import tflite
 from toolchain.frontends.onnx import operators as onnx
@@ -58,10 +58,8 @@ def command(
             f"no operator has a name that contains {' or '.join(map(repr, wanted))}; "
             "`thimble ops` lists all"
         )
-    if json:
-        operators = [asdict(kind) for kind in listed]
-        write_json(json, {"operators": operators, "read_away": read_away})
-    if json != "-":
+    operators = [asdict(kind) for kind in listed]
+    if tell_json(json, {"operators": operators, "read_away": read_away}):
         _print(listed, read_away)
 
 

@@ -12,7 +12,7 @@ from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._groups import argument, grouped, option, without
 from toolchain.cli._options import BoardOption, CmsisNnOption, LineOptions
-from toolchain.cli._output import Output, write_json
+from toolchain.cli._output import Output, tell_json, write_json
 from toolchain.cli._page import profiled_findings, write_page
 from toolchain.cli._profiles import print_comparison, print_profile
 from toolchain.cost.basis import CYCLES
@@ -117,7 +117,7 @@ def command(
         print_profile(console, profile)
         if hottest:
             text = annotated(hottest, names)
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
+            console.say(text, whole=True)
     if len(profiles) > 1:
         print_comparison(console, profiles)
 
@@ -144,17 +144,13 @@ def _kernels(
             cmsis_nn_folder=cmsis_nn,
             report=step,
         )
-    if json:
-        write_json(json, _timing_json(timing))
-    if json == "-":
+    if not tell_json(json, _timing_json(timing)):
         return
     console = output_console()
     for measured in timing.measured:
-        console.print(
+        console.say(
             f"{measured.count:>12,} {timing.unit}  {measured.key.kernel}  {measured.key.shape}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+            whole=True,
         )
     how = timing.basis.text if timing.unit == CYCLES else "counted"
     console.print(
@@ -163,7 +159,7 @@ def _kernels(
         "for the board."
     )
     if timing.no_cycles:
-        console.print(f"No cycles: {timing.no_cycles}.", markup=False, highlight=False)
+        console.say(f"No cycles: {timing.no_cycles}.")
 
 
 def _timing_json(timing: Timing) -> dict[str, Any]:

@@ -107,19 +107,15 @@ def _print(result: Quantised, out: Path) -> None:
             table.add_row(escape(layer.tensor), layer.operator, *cells)
         console.print(table)
     for output in result.outputs:
-        console.print(
+        console.say(
             f"output {output.output}: {output.noise_db:.1f} dB, largest error "
             f"{output.max_error:.4g}, mean {output.mean_error:.4g}, same largest element in "
-            f"{output.agreement:.1%} of rows",
-            markup=False,
-            highlight=False,
+            f"{output.agreement:.1%} of rows"
         )
     for operator, why in result.left_in_float:
-        console.print(f"stays in float: {operator}: {why}", markup=False, highlight=False)
+        console.say(f"stays in float: {operator}: {why}")
     more = " --float" if result.left_in_float else ""
-    console.print(
+    console.say(
         f"{out}: {size(result.int8_bytes)} (float {size(result.float_bytes)}), calibrated on "
-        f"{result.samples} samples, compared on {result.compared}. Next: thimble plan {out}{more}",
-        markup=False,
-        highlight=False,
+        f"{result.samples} samples, compared on {result.compared}. Next: thimble plan {out}{more}"
     )

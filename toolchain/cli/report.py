@@ -87,7 +87,7 @@ def command(
         console = output_console()
         for one in builds:
             fits = "fits" if one.verdict.fits else "does not fit"
-            console.print(f"{one.title}: {fits}.", markup=False, highlight=False)
+            console.say(f"{one.title}: {fits}.")
         console.print(f"Written to {out}, {size_bytes:,} B", markup=False)
 
 

@@ -13,7 +13,7 @@ from toolchain.cli._boxes import box_table, boxes_in
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._options import LineOptions
-from toolchain.cli._output import JsonOption, write_json
+from toolchain.cli._output import JsonOption, tell_json
 from toolchain.cli._samples import FORMATS, LabelsOption, SampleOptions, labels_for, top_classes
 from toolchain.deployment.folder import compiled_model
 from toolchain.deployment.modelled_time import NoReader, Reader, find_reader
@@ -92,36 +92,30 @@ def command(
         for end in deployment.outputs
         if end.name not in box_outputs.values()
     }
-    if json:
-        write_json(
-            json,
-            {
-                "top": {
-                    name: [[asdict(c) for c in row] for row in rows] for name, rows in top.items()
-                },
-                "boxes": [asdict(box) for box in boxes] if box_outputs else None,
-                "outputs": {
-                    name: {
-                        "shape": list(values.shape),
-                        "dtype": values.dtype.name,
-                        "data": values.tolist(),
-                    }
-                    for name, values in done.outputs.items()
-                },
-                "latency": {
-                    "total": time.total,
-                    "unit": time.unit,
-                    "milliseconds": time.milliseconds,
-                    "basis": time.basis.value if time.total else None,
-                    "instructions": time.instructions,
-                },
-                "operators": [
-                    {"name": c.name, "kind": c.kind, "count": count}
-                    for c, count in zip(counts, time.operators, strict=False)
-                ],
-            },
-        )
-    if json == "-":
+    fields = {
+        "top": {name: [[asdict(c) for c in row] for row in rows] for name, rows in top.items()},
+        "boxes": [asdict(box) for box in boxes] if box_outputs else None,
+        "outputs": {
+            name: {
+                "shape": list(values.shape),
+                "dtype": values.dtype.name,
+                "data": values.tolist(),
+            }
+            for name, values in done.outputs.items()
+        },
+        "latency": {
+            "total": time.total,
+            "unit": time.unit,
+            "milliseconds": time.milliseconds,
+            "basis": time.basis.value if time.total else None,
+            "instructions": time.instructions,
+        },
+        "operators": [
+            {"name": c.name, "kind": c.kind, "count": count}
+            for c, count in zip(counts, time.operators, strict=False)
+        ],
+    }
+    if not tell_json(json, fields):
         return
     console = output_console()
     for name, values in done.outputs.items():
@@ -129,11 +123,11 @@ def command(
             continue
         console.print(f"[bold]{escape(name)}[/] {values.dtype.name}[{shape(values.shape)}]")
         text = np.array2string(values, threshold=200, max_line_width=110, precision=6)
-        console.print(text, markup=False, highlight=False)
+        console.say(text)
         for number, row in enumerate(top[name]):
             begin = f"{number}: " if len(top[name]) > 1 else ""
             best = ", ".join(f"{c.label or c.index} {c.score:.4g}" for c in row)
-            console.print(f"{begin}{best}", markup=False, highlight=False)
+            console.say(f"{begin}{best}")
     if box_outputs:
         console.print(box_table(boxes) if boxes else "No box was found.")
     if counts:
@@ -148,9 +142,9 @@ def command(
     if time.total:
         text = time_text(time.total, time.unit, time.basis, time.clock_hz)
         traced_from = "" if traced is None else f" of {time.instructions:,} instructions in QEMU"
-        console.print(f"{text}{traced_from}", markup=False, highlight=False)
+        console.say(f"{text}{traced_from}")
     if isinstance(reader, NoReader) and reader.reason:
-        console.print(f"No cycles: {reader.reason}.", markup=False, highlight=False)
+        console.say(f"No cycles: {reader.reason}.")
 
 
 def _reader(folder: Path, port: str | None) -> Reader | NoReader:

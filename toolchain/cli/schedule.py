@@ -14,7 +14,7 @@ from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._groups import argument, grouped, only, option
 from toolchain.cli._options import BoardOption
-from toolchain.cli._output import JsonOption, write_json
+from toolchain.cli._output import JsonOption, tell_json
 from toolchain.errors import InputError, ResultError
 from toolchain.frontends import load_model
 from toolchain.frontends.neutral import is_neutral, read_neutral
@@ -84,9 +84,7 @@ def command(
             "total_bytes": traffic.total_bytes,
         }
     result["order"] = [names[op] for op in order.order]
-    if json:
-        write_json(json, result)
-    if json != "-":
+    if tell_json(json, result):
         output_console().print(_table(result))
     if budget is not None and order.peak_bytes > budget:
         known = "no order does" if order.lower_bound_bytes > budget else "none was found that does"

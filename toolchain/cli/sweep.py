@@ -354,15 +354,10 @@ def _print(shown: Sequence[SweepRow], swept: Swept, out: Path) -> None:
         console.print(f"... and {len(shown) - _SHOWN:,} more in {out}", markup=False)
     for row in shown:
         if row.kind and row.kind != UNFIT:
-            console.print(f"{row.name}: {row.error}", markup=False, highlight=False, soft_wrap=True)
+            console.say(f"{row.name}: {row.error}", whole=True)
     changed = swept.changes
     for one in changed.changes[:_CHANGES_SHOWN]:
-        console.print(
-            f"Changed: {one.case}: {one.figure} {one.before} > {one.now}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        console.say(f"Changed: {one.case}: {one.figure} {one.before} > {one.now}", whole=True)
     if len(changed.changes) > _CHANGES_SHOWN:
         console.print(f"... and {len(changed.changes) - _CHANGES_SHOWN:,} more; --json has all")
     if changed.new or changed.gone:

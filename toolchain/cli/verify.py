@@ -208,7 +208,7 @@ def _print(result: Verification) -> None:
         + "."
     )
     if result.decoding is not None:
-        console.print(_decoding_line(result.decoding), markup=False, highlight=False)
+        console.say(_decoding_line(result.decoding))
     if result.computes_float:
         console.print(
             "Float operators: allowed are 1 in integers, and in float32 outputs 2^-16 of the "
@@ -218,7 +218,7 @@ def _print(result: Verification) -> None:
     for line in (*split_lines(plan), *spent_lines(plan), *copied_lines(plan), *kernel_lines(plan)):
         console.print(line, markup=False)
     for line in _comparison_lines(result):
-        console.print(line, markup=False, highlight=False)
+        console.say(line)
     if result.count and result.memory is not None:
         latency = counted_latency(result)
         text = time_text(latency.total, latency.unit, latency.basis, latency.clock_hz)

@@ -61,7 +61,7 @@ def command(
     title = " and ".join(str(path) for path in dict.fromkeys(subjects))
     with LivePage(partial(waiting_page, title, line), port) as live:
         console = output_console()
-        console.print(f"The page is at {live.url}", markup=False, highlight=False)
+        console.say(f"The page is at {live.url}")
         with progress() as step:
 
             def tell(
@@ -81,6 +81,6 @@ def command(
                     live.show(partial(page, shown))
         live.end("All is known.")
         if not once:
-            console.print("Ctrl-C ends it.", markup=False, highlight=False)
+            console.say("Ctrl-C ends it.")
             with suppress(KeyboardInterrupt):
                 threading.Event().wait()

@@ -8,7 +8,7 @@ from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._groups import REQUIRED, argument, grouped, option
 from toolchain.cli._options import CmsisNnOption
-from toolchain.cli._output import JsonOption, write_json
+from toolchain.cli._output import JsonOption, tell_json
 from toolchain.deployment.weights import check_weights, new_weights
 from toolchain.errors import InputError
 from toolchain.files import write_file
@@ -52,9 +52,7 @@ def command(
             data = new_weights(subject, code, cmsis_nn, step)
         write_file(out, data)
         fields = check_weights(out, code)
-    if json:
-        write_json(json, fields)
-    if json == "-":
+    if not tell_json(json, fields):
         return
     said = f"{fields['size_bytes']:,} bytes, constants {fields['content']}, by {fields['version']}"
     written = f"written to {out}" if out else f"in {subject}"
