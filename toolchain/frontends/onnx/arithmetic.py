@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -11,35 +10,40 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.frontends.front_end import RefusedError
+from toolchain.frontends.onnx.quantisation import UNIT
 from toolchain.ir import DType, Quantisation
+from toolchain.ops import specs
 from toolchain.ops.arithmetic.activation import BOUNDS
 from toolchain.ops.spec import Array, OnnxData
 
 if TYPE_CHECKING:
     from toolchain.frontends.onnx.operators.row import Operator, Read
 
-ACTIVATIONS: Mapping[tuple[float, float], str] = MappingProxyType(
+_ACTIVATIONS: Mapping[tuple[float, float], str] = MappingProxyType(
     {ends: activation.name for activation, ends in BOUNDS.items() if ends[0] > -math.inf}
 )
 """From the least and largest result to the name in `Activation`."""
+IN_INT8 = "quantise the model to int8"
+"""A remedy for who did not ask for float."""
 
 
-class Arithmetic(ABC):
-    """See `Int8`, `Plain`, and `Float32` in `float_arithmetic`.
+class Arithmetic:
+    """On int8: tensors have a scale and a zero point; real constants are quantised here.
 
-    `plain`: values are bools and integers without a scale. `quantisation`: that of every tensor;
-    None if each has its own.
+    `in_float`: on float32. `plain`: on bools and integers without a scale. `quantisation`: that of
+    every tensor; None if each has its own.
     """
 
     in_float = False
     plain = False
     quantisation: Quantisation | None = None
 
-    @abstractmethod
     def reader(self, row: Operator) -> Read | None:
         """The reader of an operator in this arithmetic; None without one."""
+        return row.quantised
 
-    def check(self, kind: str) -> None:  # noqa: B027 - by default every kind has one
+    def check(self, kind: str) -> None:
         """Check a kind. Raises RefusedError for one that has no kernel in this arithmetic."""
 
     def dtype(self, dtype: DType) -> DType:
@@ -49,29 +53,10 @@ class Arithmetic(ABC):
         """
         return dtype
 
-    @abstractmethod
     def constant(
         self, constant: OnnxData, wanted: Quantisation | None
     ) -> tuple[Array, Quantisation | None]:
         """A constant operand as kernels read it, quantised as `wanted` if that is given."""
-
-    @abstractmethod
-    def activation(self, bounds: tuple[float, float], output: Quantisation) -> str | None:
-        """Name in `Activation` of a clip to `bounds` whose result is stored as `output` says.
-
-        None if no activation is that clip.
-        """
-
-
-class Int8(Arithmetic):
-    """Tensors are int8 with a scale and a zero point; real constants are quantised here."""
-
-    def reader(self, row: Operator) -> Read | None:
-        return row.quantised
-
-    def constant(
-        self, constant: OnnxData, wanted: Quantisation | None
-    ) -> tuple[Array, Quantisation | None]:
         if wanted is not None:
             return _stored(constant.real, wanted), wanted
         q = constant.quantisation
@@ -85,20 +70,20 @@ class Int8(Arithmetic):
         return data, Quantisation((scale,), (0,))
 
     def activation(self, bounds: tuple[float, float], output: Quantisation) -> str | None:
-        """The name of the clip; NONE if int8 cannot represent values beyond the bounds."""
+        """Name in `Activation` of a clip to `bounds` whose result is stored as `output` says; NONE
+        if int8 cannot represent values beyond the bounds. None if no activation is that clip.
+        """
         low, high = bounds
         reach = [(v - output.zero_point) * output.scale for v in (-128, 127)]
         ends_within = high >= reach[1] - output.scale / 4
         if low <= reach[0] + output.scale / 4 and ends_within:
             return "NONE"
-        name = ACTIVATIONS.get(bounds)
-        return ACTIVATIONS.get((low, float("inf"))) if name is None and ends_within else name
+        name = _ACTIVATIONS.get(bounds)
+        return _ACTIVATIONS.get((low, float("inf"))) if name is None and ends_within else name
 
 
 class Plain(Arithmetic):
-    """Tensors are bools and integers without a scale; sums and products wrap, as in ONNX
-    Runtime.
-    """
+    """On bools and integers without a scale; sums and products wrap, as in ONNX Runtime."""
 
     plain = True
 
@@ -114,9 +99,45 @@ class Plain(Arithmetic):
         return None
 
 
-def _stored(real: NDArray[np.float64], q: Quantisation) -> NDArray[np.int8]:
+class Float32(Arithmetic):
+    """On float32: readers of quantised operators are reused where the kind has a float32 form.
+
+    A reader sees every tensor as if it were quantised with scale 1 (`UNIT`), and constants as they
+    are. The tensors that it emits are float32.
+    """
+
+    in_float = True
+    quantisation = UNIT
+
+    def reader(self, row: Operator) -> Read | None:
+        return row.float32 or row.quantised
+
+    def check(self, kind: str) -> None:
+        if not any(_takes_float(form.dtype, form.dtypes) for form in specs()[kind].forms):
+            raise RefusedError("it has no float32 kernel", IN_INT8)
+
+    def dtype(self, dtype: DType) -> DType:
+        if dtype in (DType.BOOL, DType.INT32, DType.INT64):
+            return dtype
+        if dtype not in (DType.INT8, DType.FLOAT32):
+            raise RefusedError("it has no float32 kernel", IN_INT8)
+        return DType.FLOAT32
+
+    def constant(
+        self, constant: OnnxData, wanted: Quantisation | None
+    ) -> tuple[Array, Quantisation | None]:
+        return constant.real, None
+
+    def activation(self, bounds: tuple[float, float], output: Quantisation) -> str | None:
+        return _ACTIVATIONS.get(bounds)
+
+
+def _takes_float(dtype: DType | None, dtypes: frozenset[DType]) -> bool:
+    """Whether a form is for float32, or for any type and so for float32."""
+    return dtype in (None, DType.FLOAT32) and DType.FLOAT32 in dtypes
+
+
+def _stored(real: NDArray[np.float64], q: Quantisation) -> Array:
     """Values stored as QuantizeLinear does: halves to even, saturated."""
-    stored: NDArray[np.int8] = np.clip(np.rint(real / q.scale) + q.zero_point, -128, 127).astype(
-        np.int8
-    )
-    return stored
+    whole = np.clip(np.rint(real / q.scale) + q.zero_point, -128, 127)
+    return np.asarray(whole.astype(np.int8))

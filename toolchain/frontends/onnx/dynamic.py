@@ -14,14 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.frontends.onnx.model import Node, names_of
+from toolchain.frontends.onnx.model import Node, names_of, needed
 from toolchain.frontends.onnx.operators import Trait, operator
 from toolchain.frontends.onnx.operators.arranging import CAST
 from toolchain.frontends.onnx.operators.integers import CONV_INTEGER
 from toolchain.frontends.onnx.operators.pairs import MUL
 from toolchain.frontends.onnx.quantisation import DEQUANTIZE, DYNAMIC
 from toolchain.frontends.onnx.shapes import ShapedModel
-from toolchain.frontends.onnx.tables import needed
 from toolchain.ops.hybrid.dynamic import ROWS_ARE_STORED
 
 _FLOAT32 = 1
@@ -37,9 +36,8 @@ def join_dynamic(shaped: ShapedModel) -> ShapedModel:
     nodes = [part for node in shaped.model.nodes for part in joiner.parts(node)]
     if nodes == list(shaped.model.nodes):
         return shaped
-    ends = [end.name for end in shaped.model.outputs]
     constants = {**shaped.model.constants, joiner.unit: np.ones((), np.float32)}
-    model = replace(shaped.model, nodes=needed(nodes, ends), constants=constants)
+    model = replace(shaped.model, nodes=needed(nodes, shaped.model.outputs), constants=constants)
     return ShapedModel(model, joiner.shapes)
 
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import LeftInFloatError, Problem, RefusedError
-from toolchain.frontends.onnx.arithmetic import Arithmetic, Int8, Plain
+from toolchain.frontends.onnx.arithmetic import Arithmetic, Float32, Plain
 from toolchain.frontends.onnx.builder import Value, shifted
-from toolchain.frontends.onnx.float_arithmetic import Float32
 from toolchain.frontends.onnx.layout import Layout
 from toolchain.frontends.onnx.model import End, Node
 from toolchain.frontends.onnx.node import NodeView
@@ -66,26 +65,20 @@ class Importer:
     def _enter(self, end: End) -> str:
         """The model's input as a tensor of the graph, and as an int8 value."""
         shape = self._values.shapes[end.name]
-        if end.dtype in ("int32", "int64"):
-            tensor = self._values.builder.add_input(end.name, shape, DType(end.dtype), None)
-            self._values.activations[end.name] = Value(tensor, Layout.of(shape), None, True)
-            return tensor
-        if end.dtype == "bool":
-            tensor = self._values.builder.add_input(end.name, shape, DType.BOOL, None)
-            self._values.activations[end.name] = Value(tensor, Layout.of(shape), UNIT)
-            return tensor
-        if end.dtype not in ("float32", "int8", "uint8"):
+        if end.dtype not in ("float32", "int8", "uint8", "bool", "int32", "int64"):
             raise UnsupportedError(
                 f"the input {end.name!r} is of type {end.dtype}; float32, int8, uint8, bool and "
                 "indices (int32, int64) can be"
             )
-        if self._arithmetic.in_float and end.dtype == "float32":
-            tensor = self._values.builder.add_input(end.name, shape, DType.FLOAT32, None)
-            self._values.activations[end.name] = Value(tensor, Layout.of(shape), UNIT)
+        dtype = DType(end.dtype)
+        whole, real = dtype in (DType.INT32, DType.INT64), dtype is DType.FLOAT32
+        if whole or dtype is DType.BOOL or (real and self._arithmetic.in_float):
+            tensor = self._values.builder.add_input(end.name, shape, dtype, None)
+            entered = Value(tensor, Layout.of(shape), None if whole else UNIT, whole)
+            self._values.activations[end.name] = entered
             return tensor
         q = self._values.coming_quantisation(end.name)
-        dtype = DType(end.dtype)
-        if dtype is DType.FLOAT32:
+        if real:
             self._values.float_ends.add(end.name)
             return self._values.builder.add_input(end.name, shape, dtype, None)
         q = q or Quantisation((1.0,), (0,))
@@ -160,7 +153,7 @@ class Importer:
         """Read an operator in the model's arithmetic, or in float32 where the file left it so."""
         if self._arithmetic.in_float or self._values.holds_integers(node):
             stored = self._arithmetic.in_float and self._picks_stored(row, node)
-            self._read_in(Int8() if stored else self._arithmetic, row, node)
+            self._read_in(Arithmetic() if stored else self._arithmetic, row, node)
             return
         refusal: LeftInFloatError | None = None
         if not self._values.reads_reals(node):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +76,17 @@ def names_of(model: FileModel) -> Names:
             names.take((*part.input, *part.output))
             graphs += [attribute.g for attribute in part.attribute if attribute.HasField("g")]
     return names
+
+
+def needed(nodes: Sequence[Node], outputs: Iterable[End]) -> tuple[Node, ...]:
+    """The operators but those whose results nothing reads, such as the QuantizeLinear that a
+    quantiser puts beside an operator of a branch."""
+    wanted, kept = {end.name for end in outputs}, list[Node]()
+    for node in reversed(nodes):
+        if not wanted.isdisjoint(node.outputs):
+            wanted.update(node.inputs)
+            kept.append(node)
+    return tuple(reversed(kept))
 
 
 def is_graph(value: object) -> bool:

@@ -13,10 +13,9 @@ from pathlib import Path
 
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import AS_WRITTEN, Problem, Reading, unsupported
-from toolchain.frontends.onnx.arithmetic import Arithmetic, Int8
+from toolchain.frontends.onnx.arithmetic import IN_INT8, Arithmetic, Float32
 from toolchain.frontends.onnx.dynamic import join_dynamic
 from toolchain.frontends.onnx.file import read_file
-from toolchain.frontends.onnx.float_arithmetic import IN_INT8, Float32
 from toolchain.frontends.onnx.importer import Importer
 from toolchain.frontends.onnx.model import FileModel
 from toolchain.frontends.onnx.operators import Trait, operator
@@ -69,7 +68,7 @@ def _read(data: bytes, path: Path, wanted: Reading) -> tuple[Graph, Mapping[str,
         if not unknown:
             raise
         raise _refused(path, unknown, file, kept_in_float, [str(error)]) from error
-    arithmetic: Arithmetic = Float32() if in_float else Int8()
+    arithmetic = Float32() if in_float else Arithmetic()
     joined = join_dynamic(shaped)
     importer = Importer(joined if in_float else fuse_tables(joined), arithmetic)
     graph = importer.graph(path.stem)

@@ -14,7 +14,15 @@ from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.onnx.compositions import compose
 from toolchain.frontends.onnx.evaluation import evaluate
 from toolchain.frontends.onnx.file import check_shape
-from toolchain.frontends.onnx.model import Array, End, FileModel, Node, dtype_name, forms_opset
+from toolchain.frontends.onnx.model import (
+    Array,
+    End,
+    FileModel,
+    Node,
+    dtype_name,
+    forms_opset,
+    needed,
+)
 from toolchain.frontends.onnx.operators import Trait, operator
 from toolchain.frontends.onnx.operators.unread import SHAPE
 from toolchain.frontends.onnx.protos import node_proto, type_code
@@ -63,7 +71,7 @@ def resolve(model: FileModel) -> ShapedModel:
         model = simpler
     if pending:
         shapes = _infer(model, strict=True)
-    model = replace(model, nodes=_that_matter(model))
+    model = replace(model, nodes=needed(model.nodes, model.outputs))
     open_shapes = [
         name for node in model.nodes for name in node.outputs if name and name not in shapes
     ]
@@ -83,17 +91,6 @@ def resolve(model: FileModel) -> ShapedModel:
 def _is_pending(node: Node) -> bool:
     """Whether others may come to stand for a standard operator."""
     return is_standard(node.operator) and not operator(node.operator).stays
-
-
-def _that_matter(model: FileModel) -> tuple[Node, ...]:
-    """The operators but those whose results nothing reads, such as the QuantizeLinear that a
-    quantiser puts beside an operator of a branch."""
-    wanted, kept = {end.name for end in model.outputs}, list[Node]()
-    for node in reversed(model.nodes):
-        if not wanted.isdisjoint(node.outputs):
-            wanted.update(node.inputs)
-            kept.append(node)
-    return tuple(reversed(kept))
 
 
 def _option(name: str) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.onnx import quantisation
 from toolchain.frontends.onnx.evaluation import evaluate
-from toolchain.frontends.onnx.model import Array, Node
+from toolchain.frontends.onnx.model import Array, Node, needed
 from toolchain.frontends.onnx.operators import Trait, operator
 from toolchain.frontends.onnx.quantisation import DEQUANTIZE, QUANTIZE
 from toolchain.frontends.onnx.shapes import ShapedModel
@@ -71,8 +71,7 @@ def fuse_tables(shaped: ShapedModel) -> ShapedModel:
     if not made:
         return shaped
     nodes = [made.get(node.outputs[0], node) for node in model.nodes]
-    ends = [end.name for end in model.outputs]
-    return replace(shaped, model=replace(model, nodes=needed(nodes, ends)))
+    return replace(shaped, model=replace(model, nodes=needed(nodes, model.outputs)))
 
 
 def _computes(node: Node) -> bool:
@@ -171,13 +170,3 @@ def _stored(node: Node, given: Sequence[Array]) -> Array:
     whole = np.clip(np.rint(quotient) + int(zero), int(info.min), int(info.max))
     stored: Array = whole.astype(zero.dtype)
     return stored
-
-
-def needed(nodes: Sequence[Node], ends: Sequence[str]) -> tuple[Node, ...]:
-    """The nodes that something still reads."""
-    wanted, kept = set(ends), []
-    for node in reversed(nodes):
-        if any(name in wanted for name in node.outputs):
-            wanted.update(node.inputs)
-            kept.append(node)
-    return tuple(reversed(kept))
