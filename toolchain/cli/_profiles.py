@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 
@@ -32,7 +33,7 @@ def print_profile(console: Console, profile: Profile) -> None:
         console.print(profile_table(title, _rows(profile, parts), total, unit, kinds=kinds))
     if profile.functions:
         shown = profile.functions[:_FUNCTIONS_SHOWN]
-        console.print(function_table(_function_rows(profile, shown), total, unit))
+        console.print(function_table([_row(profile, one) for one in shown], total, unit))
         if len(profile.functions) > len(shown):
             console.print(f"... and {len(profile.functions) - len(shown)} more; --json lists them")
     console.print("[bold]the whole, its blocks, their operators[/] (width is share)")
@@ -85,31 +86,18 @@ def whole_lines(profile: Profile) -> list[str]:
 
 def _rows(profile: Profile, parts: Sequence[Part]) -> list[Row]:
     return [
-        Row(
-            name=part.name,
+        _row(
+            profile,
+            part,
             kind=f"{part.kind} x{part.calls}" if part.calls > 1 else part.kind,
-            count=part.count,
             spread=part.spread,
-            time_ms=profile.milliseconds(part.count),
             macs=part.macs,
             moved_bytes=part.moved_bytes,
-            instructions=part.instructions,
         )
         for part in parts
     ]
 
 
-def _function_rows(profile: Profile, functions: Sequence[Function]) -> list[Row]:
-    return [
-        Row(
-            name=entry.name,
-            kind="",
-            count=entry.count,
-            spread=0,
-            time_ms=profile.milliseconds(entry.count),
-            macs=0,
-            moved_bytes=0,
-            instructions=entry.instructions,
-        )
-        for entry in functions
-    ]
+def _row(profile: Profile, one: Part | Function, **more: Any) -> Row:
+    time_ms = profile.milliseconds(one.count)
+    return Row(one.name, one.count, time_ms, one.instructions, **more)

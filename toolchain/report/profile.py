@@ -23,13 +23,13 @@ class Row:
     """One line of a table. `time_ms` is None for instructions, `instructions` on silicon."""
 
     name: str
-    kind: str
     count: int
-    spread: int
     time_ms: float | None
-    macs: int
-    moved_bytes: int
     instructions: int | None = None
+    kind: str = ""
+    spread: int = 0
+    macs: int = 0
+    moved_bytes: int = 0
 
 
 def bar(part: float, whole: float, cells: int = _BAR_CELLS) -> str:

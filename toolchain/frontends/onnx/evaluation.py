@@ -9,7 +9,7 @@ import numpy as np
 
 from toolchain.errors import InputError
 from toolchain.frontends.onnx.model import Array, Node, forms_opset
-from toolchain.frontends.onnx.protos import node_proto, type_code
+from toolchain.frontends.onnx.protos import model_proto, node_proto, type_code
 from toolchain.packages import ONNX, lazy
 
 if TYPE_CHECKING:
@@ -25,15 +25,11 @@ def evaluate(node: Node, constants: Mapping[str, Array], opset: int) -> dict[str
     computed.
     """
     feeds = {name: constants[name] for name in node.inputs if name}
-    graph = onnx.helper.make_graph(
-        [node_proto(node)],
-        "constant",
-        [onnx.helper.make_tensor_value_info(n, type_code(d), d.shape) for n, d in feeds.items()],
-        [onnx.ValueInfoProto(name=name) for name in node.outputs],
-    )
-    model = onnx.helper.make_model(
-        graph, opset_imports=[onnx.helper.make_opsetid("", forms_opset(opset))]
-    )
+    inputs = [
+        onnx.helper.make_tensor_value_info(name, type_code(data), data.shape)
+        for name, data in feeds.items()
+    ]
+    model = model_proto([node_proto(node)], inputs, node.outputs, forms_opset(opset))
     try:
         results = reference.ReferenceEvaluator(model).run(None, feeds)
     except Exception as error:  # whatever the operator's own implementation raises

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,20 @@ def node_proto(node: Node) -> onnx.NodeProto:
     return onnx.helper.make_node(
         node.operator, list(node.inputs), list(node.outputs), node.name, **attributes
     )
+
+
+def model_proto(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: Iterable[str],
+    opset: int,
+    constants: Sequence[onnx.TensorProto] = (),
+) -> onnx.ModelProto:
+    """A model of these operators, whose `outputs` have any type and shape."""
+    ends = [onnx.ValueInfoProto(name=name) for name in outputs]
+    graph = onnx.helper.make_graph(nodes, "model", inputs, ends, constants)
+    imports = [onnx.helper.make_opsetid("", opset)]
+    return onnx.helper.make_model(graph, opset_imports=imports)
 
 
 def constants_from_nodes(model: FileModel) -> FileModel:
@@ -108,14 +122,12 @@ def function_body(
         )
         for name in dict.fromkeys(filter(None, node.inputs))
     ]
-    outputs = [onnx.ValueInfoProto(name=name) for name in node.outputs if name]
     call = node_proto(node)
     given = {attribute.name for attribute in call.attribute}
     for name, known in schema.attributes.items():  # the inliner loses those that are not written
         if name not in given and known.default_value.name:
             call.attribute.append(known.default_value)
-    graph = onnx.helper.make_graph([call], "one", ends, outputs)
-    whole = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
+    whole = model_proto([call], ends, filter(None, node.outputs), opset)
     wanted = [("", node.operator)]
     try:
         inlined = inliner.inline_selected_functions(whole, wanted, inline_schema_functions=True)

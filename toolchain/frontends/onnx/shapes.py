@@ -25,7 +25,7 @@ from toolchain.frontends.onnx.model import (
 )
 from toolchain.frontends.onnx.operators import Trait, operator
 from toolchain.frontends.onnx.operators.unread import SHAPE
-from toolchain.frontends.onnx.protos import node_proto, type_code
+from toolchain.frontends.onnx.protos import model_proto, node_proto, type_code
 from toolchain.frontends.onnx.quantisation import DEQUANTIZE, dequantised_constant
 from toolchain.frontends.written_out import WrittenOut
 from toolchain.packages import ONNX, lazy
@@ -93,11 +93,6 @@ def _is_pending(node: Node) -> bool:
     return is_standard(node.operator) and not operator(node.operator).stays
 
 
-def _option(name: str) -> str:
-    """The input's name, quoted for a shell."""
-    return shlex.quote(name)
-
-
 def is_standard(operator: str) -> bool:
     """Whether ONNX itself defines the operator, so that the shapes of its results can be told."""
     return "." not in operator and onnx.defs.has(operator)
@@ -147,14 +142,14 @@ def _fix_batch(model: FileModel) -> FileModel:
         if end.shape is None:
             raise InputError(
                 f"the file does not say the shape of the input {end.name!r}; say it with "
-                f"--input-shape {_option(end.name)}=1x3x192x192"
+                f"--input-shape {shlex.quote(end.name)}=1x3x192x192"
             )
         shape = tuple(1 if dim is None and axis == 0 else dim for axis, dim in enumerate(end.shape))
         if None in shape:
             sizes = "x".join("?" if size is None else str(size) for size in shape)
             raise InputError(
                 f"dimension {shape.index(None)} of the input {end.name!r} is open; only the batch "
-                f"may be. Fix it with --input-shape {_option(end.name)}={sizes}, with a number "
+                f"may be. Fix it with --input-shape {shlex.quote(end.name)}={sizes}, with a number "
                 "for each ?"
             )
         inputs.append(replace(end, shape=shape))
@@ -170,10 +165,8 @@ def _proto(model: FileModel, opset: int) -> onnx.ModelProto:
         else:
             inputs.append(onnx.helper.make_tensor_value_info(name, type_code(data), data.shape))
     nodes = [node_proto(node) for node in model.nodes]
-    outputs = [onnx.ValueInfoProto(name=end.name) for end in model.outputs]
-    graph = onnx.helper.make_graph(nodes, "model", inputs, outputs, initialisers)
-    imports = [onnx.helper.make_opsetid("", opset)]
-    return onnx.helper.make_model(graph, opset_imports=imports)
+    outputs = (end.name for end in model.outputs)
+    return model_proto(nodes, inputs, outputs, opset, initialisers)
 
 
 def ranks(model: FileModel) -> dict[str, int]:

@@ -26,7 +26,7 @@ class _Form:
     """
 
     one_way: str
-    options: tuple[str, ...]
+    options: str
     forwards: tuple[int, ...]
     backwards: tuple[int, ...]
     auxiliary: int
@@ -37,13 +37,7 @@ _FORMS: Mapping[str, _Form] = MappingProxyType(
     {
         "BIDIRECTIONAL_SEQUENCE_LSTM": _Form(
             "UNIDIRECTIONAL_SEQUENCE_LSTM",
-            (
-                "fusedActivationFunction",
-                "cellClip",
-                "projClip",
-                "timeMajor",
-                "asymmetricQuantizeInputs",
-            ),
+            "fusedActivationFunction cellClip projClip timeMajor asymmetricQuantizeInputs",
             (*range(18), 35, 36),
             (0, *range(18, 35), 37, 38),
             39,
@@ -51,7 +45,7 @@ _FORMS: Mapping[str, _Form] = MappingProxyType(
         ),
         "BIDIRECTIONAL_SEQUENCE_RNN": _Form(
             "UNIDIRECTIONAL_SEQUENCE_RNN",
-            ("fusedActivationFunction", "timeMajor"),
+            "fusedActivationFunction timeMajor",
             (0, 1, 2, 3, 4),
             (0, 5, 6, 7, 8),
             9,
@@ -76,7 +70,7 @@ def layers(op: FileOp) -> tuple[FileOp, FileOp]:
         raise RefusedError(
             "it has an auxiliary input", "use two layers, of one direction each, and join them"
         )
-    common = {name: getattr(options, name) for name in form.options}
+    common = {name: getattr(options, name) for name in form.options.split()}
 
     def layer(places: Sequence[int], *, backwards: bool) -> FileOp:
         one_way = SimpleNamespace(**common, backwards=backwards, diagonalRecurrentTensors=False)

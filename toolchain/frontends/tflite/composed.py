@@ -77,7 +77,7 @@ class ComposedReader(OperatorReader):
     def _ring(self, op: FileOp) -> list[Op]:
         """A circular buffer, whose output the file may mark as a variable."""
         if (len(op.inputs), len(op.outputs)) != (1, 1) or op.inputs[0] == -1:
-            raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
+            raise op.miscounted()
         (source,), (target,) = op.inputs, op.outputs
         target_tensor = self._file_tensors[target]
         self._check_types(target, source)
@@ -94,7 +94,7 @@ class ComposedReader(OperatorReader):
     def _decoded(self, op: FileOp) -> list[Op]:
         """Compressed constants, which are constants from here on."""
         if len(op.inputs) != 2 * len(op.outputs) or -1 in op.inputs:
-            raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
+            raise op.miscounted()
         for place, target in enumerate(op.outputs):
             given = [self._file_tensors[i] for i in op.inputs[2 * place : 2 * place + 2]]
             packed, ancillary = (self._tensors.get(target_tensor.name) for target_tensor in given)
@@ -111,7 +111,7 @@ class ComposedReader(OperatorReader):
     def _chosen(self, op: FileOp) -> list[Op]:
         """ONE_HOT and diagonals: a choice by a mask."""
         if len(op.outputs) != 1 or -1 in op.inputs:
-            raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
+            raise op.miscounted()
         (target,) = op.outputs
         target_tensor = self._file_tensors[target]
         self._check_types(*op.inputs, target)

@@ -70,11 +70,24 @@ class Inlined:
     constants: Mapping[int, int]
 
 
-def subgraph(subgraphs: Sequence[FileModel], number: int, caller: FileOp) -> FileModel:
-    """Subgraph `number` of a file; `subgraphs` are all but the main one. Raises InputError."""
+def subgraph(
+    subgraphs: Sequence[FileModel], number: int, caller: FileOp, operands: int | None = None
+) -> FileModel:
+    """Subgraph `number` of a file, called with so many operands; `subgraphs` are all but the main
+    one. Raises InputError."""
     if not 0 < number <= len(subgraphs):
         raise InputError(f"{caller} calls subgraph {number}, which does not exist")
-    return subgraphs[number - 1]
+    called = subgraphs[number - 1]
+    if operands not in (None, len(called.inputs)):
+        raise InputError(
+            f"{caller} gives {operands} operands to subgraph {number}, which takes "
+            f"{len(called.inputs)}"
+        )
+    return called
+
+
+def _keeps(number: int, variable: FileTensor) -> RefusedError:
+    return RefusedError(f"its subgraph {number} keeps the variable {variable.name!r}", OUTSIDE)
 
 
 def inlined(
@@ -95,12 +108,7 @@ def inlined(
     `names`: of the caller's tensors. Raises InputError if caller and subgraph contradict each
     other, and RefusedError if the subgraph keeps variables or sees its operands otherwise.
     """
-    called = subgraph(subgraphs, number, caller)
-    if len(called.inputs) != len(arguments):
-        raise InputError(
-            f"{caller} gives {len(arguments)} operands to subgraph {number}, which takes "
-            f"{len(called.inputs)}"
-        )
+    called = subgraph(subgraphs, number, caller, len(arguments))
     place: dict[int, int] = {}
     for inner, given in zip(called.inputs, arguments, strict=True):
         check_alike(caller, tensors[given], called.tensors[inner])
@@ -114,10 +122,7 @@ def inlined(
             place[index] = shared[index]
             continue
         if inner_tensor.variable:
-            raise RefusedError(
-                f"its subgraph {number} keeps the variable {inner_tensor.name!r}",
-                OUTSIDE,
-            )
+            raise _keeps(number, inner_tensor)
         name = names.fresh(f"{inner_tensor.name}_{first_op}")
         tensor = None if inner_tensor.tensor is None else replace(inner_tensor.tensor, name=name)
         place[index] = first + len(made)
@@ -151,19 +156,11 @@ def as_model(
     `given`: the tensors that the caller passes, each with its value if that is known. A constant
     among them is a constant of the subgraph, and no input. Raises as `inlined`.
     """
-    called = subgraph(subgraphs, number, caller)
-    if len(called.inputs) != len(given):
-        raise InputError(
-            f"{caller} gives {len(given)} operands to subgraph {number}, which takes "
-            f"{len(called.inputs)}"
-        )
+    called = subgraph(subgraphs, number, caller, len(given))
     tensors = list(called.tensors)
     for tensor in tensors:
         if tensor.variable or tensor.type_name == "RESOURCE":
-            raise RefusedError(
-                f"its subgraph {number} keeps the variable {tensor.name!r}",
-                OUTSIDE,
-            )
+            raise _keeps(number, tensor)
     inputs = []
     for inner, (outer, known) in zip(called.inputs, given, strict=True):
         taken = tensors[inner]

@@ -86,6 +86,10 @@ class FileOp:
         """The operator's name: its builtin name, or the one of a custom operator."""
         return self.custom or self.code
 
+    def miscounted(self) -> InputError:
+        """The error for an operator with other numbers of inputs or outputs than it can have."""
+        return InputError(f"{self} has {len(self.inputs)} inputs and {len(self.outputs)} outputs")
+
     @property
     def needed_options(self) -> Any:
         """The options. Raises InputError if there are none."""

@@ -22,20 +22,16 @@ LONGEST_OPTION = 64
 
 _ENUMERATIONS: Mapping[str, str] = MappingProxyType(
     {
+        **dict.fromkeys(
+            ("idxOutType", "inDataType", "keyDtype", "outDataType", "outType"), "TensorType"
+        ),
+        **dict.fromkeys(("outputType", "quantizedBiasType", "valueDtype"), "TensorType"),
         "combiner": "CombinerType",
         "fusedActivationFunction": "ActivationFunctionType",
-        "idxOutType": "TensorType",
-        "inDataType": "TensorType",
         "kernelType": "LSTMKernelType",
-        "keyDtype": "TensorType",
         "mode": "MirrorPadMode",
-        "outDataType": "TensorType",
-        "outType": "TensorType",
-        "outputType": "TensorType",
         "padding": "Padding",
-        "quantizedBiasType": "TensorType",
         "type": "LSHProjectionType",
-        "valueDtype": "TensorType",
         "weightsFormat": "FullyConnectedOptionsWeightsFormat",
     }
 )
@@ -43,19 +39,11 @@ _ENUMERATIONS: Mapping[str, str] = MappingProxyType(
 
 _OPTIONS: Mapping[str, str] = MappingProxyType(
     {
-        "AVERAGE_POOL_2D": "Pool2DOptions",
+        **dict.fromkeys(("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"), "Pool2DOptions"),
+        **dict.fromkeys(("MAXIMUM", "MINIMUM"), "MaximumMinimumOptions"),
+        **dict.fromkeys(("MEAN", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX"), "ReducerOptions"),
+        **dict.fromkeys(("REDUCE_MIN", "REDUCE_PROD", "SUM"), "ReducerOptions"),
         "L2_NORMALIZATION": "L2NormOptions",
-        "L2_POOL_2D": "Pool2DOptions",
-        "MAX_POOL_2D": "Pool2DOptions",
-        "MAXIMUM": "MaximumMinimumOptions",
-        "MEAN": "ReducerOptions",
-        "MINIMUM": "MaximumMinimumOptions",
-        "REDUCE_ALL": "ReducerOptions",
-        "REDUCE_ANY": "ReducerOptions",
-        "REDUCE_MAX": "ReducerOptions",
-        "REDUCE_MIN": "ReducerOptions",
-        "REDUCE_PROD": "ReducerOptions",
-        "SUM": "ReducerOptions",
         "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
     }
 )

@@ -31,7 +31,7 @@ from toolchain.frontends.tflite import (
 )
 from toolchain.frontends.tflite.composed import ComposedReader
 from toolchain.frontends.tflite.expansion import check_calls
-from toolchain.frontends.tflite.file import IDENTIFIER, FileOp, read_file
+from toolchain.frontends.tflite.file import IDENTIFIER, FileOp, FileTensor, read_file
 from toolchain.frontends.tflite.metadata import labels
 from toolchain.frontends.tflite.states import OUTSIDE
 from toolchain.frontends.written_out import TooManyError
@@ -104,10 +104,7 @@ class _Reader(ComposedReader):
         if self._problems or self._broken:
             return None
         if self._states or self._variables.finish(self._tensors)[1]:
-            raise RefusedError(
-                f"its {name.replace('_', ' ')} keeps a state",
-                OUTSIDE,
-            )
+            raise RefusedError(f"its {name.replace('_', ' ')} keeps a state", OUTSIDE)
         inputs = [model.tensors[i].name for i in model.inputs]
         outputs = []
         for index in model.outputs:
@@ -157,9 +154,8 @@ class _Reader(ComposedReader):
             if entering.tensor is not None:
                 self._learn(index, entering.tensor)
                 if any(axis > 0 for axis in entering.open_axes):
-                    shape = [
-                        -1 if a in entering.open_axes else s for a, s in _axes(entering.tensor)
-                    ]
+                    sizes = enumerate(entering.tensor.shape)
+                    shape = [-1 if axis in entering.open_axes else size for axis, size in sizes]
                     raise InputError(
                         f"input {entering.name!r} has the open shape {shape}: only a first "
                         "dimension may be open (it becomes 1); convert with a fixed input shape"
@@ -181,7 +177,7 @@ class _Reader(ComposedReader):
                     f"the model's output {leaving.name!r} holds no numbers that can be returned "
                     "(a complex value or a variable): return what is computed from it"
                 )
-            if known is not None and not known.elements:
+            if not known.elements:
                 raise InputError(f"nothing is left of the model's output {leaving.name!r}")
         if not self._model.outputs:
             raise InputError("the model has no outputs")
@@ -380,8 +376,7 @@ class _Reader(ComposedReader):
         `order`: of its operands, by number; those that are `changing` are inputs although they
         begin as constants. `results`: its outputs, by number, if not all.
         """
-        if number in self._calls:
-            raise InputError(f"{op} calls subgraph {number}, which calls itself")
+        self._check_call(op, number)
         passed = []
         for place, index in enumerate(given):
             operand = self._file_tensors[index]
@@ -414,13 +409,12 @@ class _Reader(ComposedReader):
             output = self._file_tensors[target]
             given = replace(output, tensor=result, type_name=result.dtype.name, name=result.name)
             control.check_alike(op, given, output)
-            declared = None if output.dynamic or output.tensor is None else output.tensor.shape
-            if declared not in (None, result.shape):
-                raise InputError(
-                    f"{op}: output {output.name!r} has shape {list(declared or ())} in the file, "
-                    f"but its subgraph makes it {list(result.shape)}"
-                )
+            _check_shape(op, output, result)
             self._learn(target, replace(result, name=output.name))
+
+    def _check_call(self, op: FileOp, number: int) -> None:
+        if number in self._calls:
+            raise InputError(f"{op} calls subgraph {number}, which calls itself")
 
     def _goes_on(self, op: FileOp, number: int, given: Sequence[int]) -> bool | None:
         """Whether a loop takes another turn; None where that depends on data."""
@@ -435,8 +429,7 @@ class _Reader(ComposedReader):
         self, op: FileOp, number: int, given: Sequence[int]
     ) -> tuple[list[Op], tuple[int, ...]]:
         """The operators of one call, and the numbers of its results."""
-        if number in self._calls:
-            raise InputError(f"{op} calls subgraph {number}, which calls itself")
+        self._check_call(op, number)
         called = self._enter_subgraph(op, number, given)
         self._calls.append(number)
         made = [read for step in called.ops for read in self._operator(step)]
@@ -479,11 +472,7 @@ class _Reader(ComposedReader):
         value = self._tensors.get(self._file_tensors[source].name)
         if output.tensor is None or value is None:  # a variable, say
             return []
-        if not output.dynamic and value.shape != output.tensor.shape:
-            raise InputError(
-                f"{op}: output {output.name!r} has shape {list(output.tensor.shape)} in the file, "
-                f"but its subgraph makes it {list(value.shape)}"
-            )
+        _check_shape(op, output, value)
         self._learn(target, replace(value, name=output.name))
         if value.is_constant and target not in self._model.outputs:
             return []
@@ -493,14 +482,20 @@ class _Reader(ComposedReader):
         return [Op("reshape", name, (value.name,), (output.name,), Reshape(value.shape))]
 
 
+def _check_shape(op: FileOp, output: FileTensor, result: Tensor) -> None:
+    """Raise InputError for a result of a subgraph that has not the output's shape."""
+    declared = None if output.dynamic or output.tensor is None else output.tensor.shape
+    if declared not in (None, result.shape):
+        raise InputError(
+            f"{op}: output {output.name!r} has shape {list(declared or ())} in the file, but its "
+            f"subgraph makes it {list(result.shape)}"
+        )
+
+
 def _distinct(ops: Sequence[Op]) -> list[Op]:
     """The operators, each under a name of its own. The file has none: they are made by patterns."""
     names = Names()
     return [replace(op, name=names.fresh(op.name)) for op in ops]
-
-
-def _axes(tensor: Tensor) -> list[tuple[int, int]]:
-    return list(enumerate(tensor.shape))
 
 
 def _recognises(data: bytes) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
 
@@ -57,7 +56,7 @@ class Spectra:
         if spectrum is not None and op.code not in _VIEWS:
             raise RefusedError("it computes with complex numbers", _REMEDY)
         if len(op.outputs) != 1 or (spectrum is None and len(op.inputs) != 2):
-            raise InputError(f"{op} has {len(op.inputs)} inputs and {len(op.outputs)} outputs")
+            raise op.miscounted()
         if op.outputs[0] in self._outputs:
             raise RefusedError("an output of the model is complex", _REMEDY)
         if spectrum is None:
