@@ -260,18 +260,13 @@ class NodeView:
         outputs = []
         for place, name in enumerate(names):
             logical = self._values.shapes[name]
-            if place and indices is not None:
-                of_indices = builder.add_tensor(name, [logical[a] for a in axes], indices, None)
-                outputs.append(of_indices)
-                layout = Layout.of(logical, axes)
-                self._values.define(name, Value(of_indices, layout, None, True))
-                continue
-            layout = Layout.of(logical, axes)
             stored = shape if shape is not None else tuple(logical[axis] for axis in axes)
-            tensor = builder.add_tensor(name, stored, dtype, _of(dtype, quantisation))
-            outputs.append(tensor)
-            whole = self.holds_integers and dtype is not DType.BOOL
-            self._values.define(name, Value(tensor, layout, quantisation, whole))
+            of, q, whole = dtype, quantisation, self.holds_integers and dtype is not DType.BOOL
+            if place and indices is not None:
+                of, q, whole = indices, None, True
+                stored = tuple(logical[axis] for axis in axes)
+            outputs.append(builder.add_tensor(name, stored, of, _of(of, q)))
+            self._values.define(name, Value(outputs[-1], Layout.of(logical, axes), q, whole))
         builder.add_op(kind, self.name, attributes, inputs, outputs)
 
     def emit_like(

@@ -21,7 +21,7 @@ from toolchain.ops.elementwise.functions import BINARY, UNARY
 from toolchain.ops.elementwise.kinds import float_values
 from toolchain.ops.elementwise.rows import Binary, Unary
 from toolchain.ops.movement.reshape import squeezed
-from toolchain.ops.movement.slicing import Masks, select
+from toolchain.ops.movement.slicing import selected
 
 TYPES = frozenset({DType.INT32, DType.INT64, DType.BOOL, DType.FLOAT32})
 """Element types of values that are computed while reading."""
@@ -34,17 +34,8 @@ Rule = Callable[[FileOp, Sequence[Values]], Values | Sequence[Values] | None]
 
 def _strided_slice(op: FileOp, given: Sequence[Values]) -> Values:
     data, *limits = given
-    begins, ends, strides = ([int(value) for value in limit.reshape(-1)] for limit in limits)
-    options = op.needed_options
-    masks = Masks(
-        int(options.beginMask),
-        int(options.endMask),
-        int(options.ellipsisMask),
-        int(options.newAxisMask),
-        int(options.shrinkAxisMask),
-    )
-    length = bool(options.offset)
-    taken = select(data.shape, begins, ends, strides, masks, end_is_length=length)
+    whole = ([int(value) for value in limit.reshape(-1)] for limit in limits)
+    taken = selected(op.needed_options, data.shape, whole)
     parts = []
     for begin, count, stride in zip(taken.begin, taken.sizes, taken.strides, strict=True):
         end = begin + count * stride

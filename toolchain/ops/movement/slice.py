@@ -15,7 +15,7 @@ from toolchain.ops import kit
 from toolchain.ops.movement.copies import StridedCopy, image_pitch, row_major, strided_copy
 from toolchain.ops.movement.gather import Gather
 from toolchain.ops.movement.kernels import copies_kernel
-from toolchain.ops.movement.slicing import Masks, select
+from toolchain.ops.movement.slicing import selected
 from toolchain.ops.readers.onnx import resolve_axes
 
 TO_THE_END = -1
@@ -135,18 +135,9 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
             if size == -1:
                 sizes[axis] = x.shape[axis] - first
         return kit.ReadOp(Slice(begin, tuple(sizes), (1,) * len(begin), tuple(sizes)), (0,))
-    options = node.options
-    masks = Masks(
-        int(options.beginMask),
-        int(options.endMask),
-        int(options.ellipsisMask),
-        int(options.newAxisMask),
-        int(options.shrinkAxisMask),
-    )
-    begin, end, strides = (node.integers(index) for index in (1, 2, 3))
-    length = bool(options.offset)
+    limits = [node.integers(index) for index in (1, 2, 3)]
     try:
-        taken = select(x.shape, begin, end, strides, masks, end_is_length=length)
+        taken = selected(node.options, x.shape, limits)
     except ValueError as error:
         raise node.unsupported(str(error)) from error
     return kit.ReadOp(Slice(taken.begin, taken.sizes, taken.strides, taken.shape), (0,))

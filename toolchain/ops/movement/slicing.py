@@ -5,8 +5,9 @@ Source: LiteRT `strided_slice.cc` (`BuildStridedSliceParams`, `StartForAxis`, `E
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,19 @@ def select(
         steps.append(strides[i])
     take_whole(len(shape) - len(starts))
     return Selection(tuple(starts), tuple(sizes), tuple(steps), tuple(result))
+
+
+def selected(options: Any, shape: Sequence[int], limits: Iterable[Sequence[int]]) -> Selection:
+    """As `select`, under the masks of STRIDED_SLICE's options. `limits`: begin, end, strides."""
+    masks = Masks(
+        int(options.beginMask),
+        int(options.endMask),
+        int(options.ellipsisMask),
+        int(options.newAxisMask),
+        int(options.shrinkAxisMask),
+    )
+    begin, end, strides = limits
+    return select(shape, begin, end, strides, masks, end_is_length=bool(options.offset))
 
 
 def _range(
