@@ -184,19 +184,14 @@ objective, ms.
 def score(predicted: Estimate, demand: Demand) -> Score:
     if predicted.load >= 1:
         return predicted.load, 0.0, 0.0
-    late = max(
-        (
-            tail / limit
-            for tail, limit in zip(predicted.tail_ms, demand.deadlines_ms, strict=True)
-            if limit is not None
-        ),
-        default=0.0,
-    )
-    return (
-        0.0,
-        late if late > 1 else 0.0,
-        objective_ms(predicted.mean_ms, predicted.tail_ms, demand),
-    )
+    return score_in_time(predicted.mean_ms, predicted.tail_ms, demand)
+
+
+def score_in_time(means: Sequence[float], tails: Sequence[float], demand: Demand) -> Score:
+    """The score of latencies in ms, by model, where no device is overloaded."""
+    limits = zip(tails, demand.deadlines_ms, strict=True)
+    late = max((tail / limit for tail, limit in limits if limit is not None), default=0.0)
+    return 0.0, late if late > 1 else 0.0, objective_ms(means, tails, demand)
 
 
 def objective_ms(means: Sequence[float], tails: Sequence[float], demand: Demand) -> float:

@@ -17,7 +17,7 @@ from itertools import count
 import numpy as np
 
 from toolchain.edgetpu.plan.cuts import Floats
-from toolchain.edgetpu.plan.devices import Score, Stages, Table, objective_ms, steps
+from toolchain.edgetpu.plan.devices import Score, Stages, Table, score_in_time, steps
 from toolchain.edgetpu.plan.paths import Device, Search, better, quickest
 from toolchain.edgetpu.plan.queueing import TAIL, Estimate, Flow, estimate
 
@@ -238,15 +238,7 @@ class _Bounding:
             wait = max(wait, _wait_alone(self.rates[model], stream * self.setting.bus.share))
             means.append(max(service + wait, alone.mean_ms))
             tails.append(max(service + TAIL * wait, alone.tail_ms))
-        late = max(
-            (
-                tail / limit
-                for tail, limit in zip(tails, self.demand.deadlines_ms, strict=True)
-                if limit is not None
-            ),
-            default=0.0,
-        )
-        return 0.0, late if late > 1 else 0.0, objective_ms(means, tails, self.demand)
+        return score_in_time(means, tails, self.demand)
 
 
 def _to_go(costs: Sequence[Floats]) -> Floats:

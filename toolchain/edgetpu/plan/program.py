@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolchain import search
-from toolchain.edgetpu.model.figures import StageOf, measure
+from toolchain.edgetpu.model.figures import StageOf, layer_bytes, measure
 from toolchain.edgetpu.model.rules import Rules
 from toolchain.edgetpu.plan.cuts import Model
 from toolchain.packages import EDGETPU, lazy
@@ -239,11 +239,9 @@ class Program:
         for model, by in zip(self.models, self.by, strict=True):
             graph, rules = model.graph, model.rules
             own = [0] * rules.units
-            met: set[int] = set()
-            for index, op in enumerate(graph.ops):
-                fresh = set(op.constants) - met
-                met |= fresh
-                own[rules.unit_of[index]] += sum(graph.constant_bytes[c] for c in fresh)
+            sizes = layer_bytes(graph, range(len(graph.ops)), self.balance)
+            for unit, size in zip(rules.unit_of, sizes, strict=True):
+                own[unit] += size
             upward, downward = _closures(rules, own)
             for unit in range(rules.units):
                 earliest = -(-upward[unit] // largest) - 1

@@ -224,18 +224,9 @@ class _Search:
                 parent = self._places.get(last.sets[end] & ~(1 << unit))
             if parent is not None and parent != begin and not nested[begin, parent]:
                 parent = None
-            taken = inside if parent is None else inside[-1:]
-            met = set()
-            if parent is not None:
-                met = {c for i in inside[:-1] for c in graph.ops[i].constants}
-            sizes = []
-            for index in taken:
-                op = graph.ops[index]
-                fresh = set(op.constants) - met
-                met |= fresh
-                size = sum(graph.constant_bytes[c] for c in fresh)
-                sizes.append(op.compiled_bytes if last.model.balance == "compiled" else size)
-            steps.append((int(end), parent, tuple(size for size in sizes if size)))
+            sizes = layer_bytes(graph, inside.tolist(), last.model.balance)
+            taken = sizes if parent is None else sizes[-1:]
+            steps.append((int(end), parent, tuple(size for size in taken if size)))
         return steps
 
     def _walk(
