@@ -17,11 +17,19 @@ from toolchain.cli import run
 from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.plan.demand import Demand, Options, demand_of
-from toolchain.edgetpu.plan.devices import Part, Score, Setting, estimate_of, parts_of, score
+from toolchain.edgetpu.plan.devices import (
+    Part,
+    Score,
+    Setting,
+    Visit,
+    estimate_of,
+    parts_of,
+    score,
+)
 from toolchain.edgetpu.plan.paths import better
 from toolchain.edgetpu.plan.queueing import Bus, Flow, estimate
 from toolchain.edgetpu.plan.rates import highest_factor, plan_rates
-from toolchain.edgetpu.run.simulate import Arrivals, Visit, simulate_plan, simulate_requests
+from toolchain.edgetpu.run.simulate import Arrivals, simulate_plan, simulate_requests
 from toolchain.errors import InputError
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -94,7 +94,7 @@ def show_rates(
     if output.has_tables:
         console = output_console()
         console.print(report.stages_table(planned))
-        console.print(report.plan_latency_table(planned, trace, arrivals))
+        console.print(report.latency_table(planned, trace, arrivals))
         console.print(report.baselines_table(planned, others))
         busy, bus = planned.estimate.busy, planned.estimate.bus
         console.print(report.busy_line(planned.setting, busy, bus), soft_wrap=True)
@@ -135,7 +135,7 @@ def split(
         return
     console = output_console()
     console.print(report.stages_table(planned))
-    console.print(report.plan_latency_table(planned, trace, Arrivals.POISSON))
+    console.print(report.latency_table(planned, trace, Arrivals.POISSON))
     console.print(f"{len(files)} stages and {MANIFEST} written to {out}.", soft_wrap=True)
 
 
@@ -165,7 +165,10 @@ def run(
     if out is not None:
         with replaced_file(out) as file:
             np.savez(file, **outputs_of(folder, answers))  # type: ignore[arg-type]
-    busy = {folder.plan.name(k): times.busy_ms / span_ms for k, times in runner.by_device.items()}
+    busy = {
+        folder.plan.setting.name(k): times.busy_ms / span_ms
+        for k, times in runner.by_device.items()
+    }
     rows = latencies(answers, len(folder.models))
     fields = {
         "backend": "cpu",
@@ -178,7 +181,7 @@ def run(
         return
     console = output_console()
     console.print("Ran on the processor, a thread for each device.")
-    console.print(report.requests_table(demand, folder.plan.predicted, rows))
+    console.print(report.requests_table(folder.plan, rows))
     shares = ", ".join(f"{name} {share:.0%}" for name, share in busy.items())
     console.print(f"{len(answers)} requests in {span_ms / 1e3:.2f} s. Busy: {shares}.")
 
@@ -186,25 +189,24 @@ def run(
 def show_simulation(file: Path, asked: RequestOptions, json: str | None) -> None:
     """Simulate a plan that was written with --json."""
     read = read_plan(file)
-    trace = read.simulate(asked.requests, asked.arrivals, asked.seed)
-    demand = read.demand
-    models = [
-        {"name": name, **documents.served_json(served)}
-        for name, served in zip(demand.names, trace.models, strict=True)
-    ]
-    fields = {
-        "backend": "simulation",
-        "arrivals": str(asked.arrivals),
-        "busy": list(trace.busy),
-        "bus": trace.bus,
-        "models": models,
-    }
-    if not tell_json(json, fields):
+    trace = simulate_plan(read, asked.requests, asked.arrivals, asked.seed)
+    if json:
+        names = read.demand.names
+        write_json(
+            json,
+            {
+                "backend": "simulation",
+                "arrivals": str(asked.arrivals),
+                "busy": list(trace.busy),
+                "bus": trace.bus,
+                "models": [
+                    {"name": name, **documents.served_json(served)}
+                    for name, served in zip(names, trace.models, strict=True)
+                ],
+            },
+        )
+    if json == "-":
         return
     console = output_console()
-    console.print(
-        report.latency_table(
-            demand.names, demand.rates, demand.deadlines_ms, read.predicted, trace, asked.arrivals
-        )
-    )
+    console.print(report.latency_table(read, trace, asked.arrivals))
     console.print(report.busy_line(read.setting, trace.busy, trace.bus), soft_wrap=True)

@@ -12,7 +12,7 @@ from toolchain.edgetpu.model.figures import StageOf, operator_weights_ms
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import broken_rules
-from toolchain.edgetpu.plan.devices import Setting
+from toolchain.edgetpu.plan.devices import Setting, Visit
 from toolchain.edgetpu.plan.planner import PipelinePlan
 from toolchain.edgetpu.plan.rates import RatePlan
 from toolchain.edgetpu.run import backends, compiler, coral
@@ -24,7 +24,7 @@ from toolchain.edgetpu.run.folder import (
 )
 from toolchain.edgetpu.run.frames import frames_for, frames_of
 from toolchain.edgetpu.run.runner import DeviceRunner, Pipeline, RunTimes, Tensors
-from toolchain.edgetpu.run.simulate import Simulation, Visit, simulate
+from toolchain.edgetpu.run.simulate import Simulation, simulate
 from toolchain.edgetpu.run.split import Segment, split_file
 from toolchain.errors import InputError
 from toolchain.frontends import read_model_file

@@ -64,6 +64,21 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Visit:
+    """A stage of a model on a device; times in ms, of one request, alone on the bus.
+
+    `fixed_ms`: all but streaming. `stream_ms`, `swap_ms`: as in `queueing.Flow`. `feeds`: the later
+    stages of the model that take its result; None: the next one.
+    """
+
+    device: int
+    fixed_ms: float
+    stream_ms: float
+    swap_ms: float = 0.0
+    feeds: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
 class Setting:
     """The devices: `sticks` of them, numbered from 0, and the host behind them if there is one."""
 
@@ -91,6 +106,11 @@ class Setting:
     def alone_ms(self, place: Place) -> float:
         """A request's service at a place, without swaps and while nothing else streams."""
         return place.part.fixed_ms + self.stream_ms(place.streamed_bytes)
+
+    def visit(self, place: Place) -> Visit:
+        """A request's times at a place."""
+        streamed, swapped = map(self.stream_ms, (place.streamed_bytes, place.swapped_bytes))
+        return Visit(place.device, place.part.fixed_ms, streamed, swapped)
 
     def name(self, device: int) -> str:
         return "host" if device == self.sticks else f"stick {device}"
@@ -148,29 +168,15 @@ def _shared(
     return divided if divided_load <= swapped_load else swapped
 
 
-def flows_of(
-    setting: Setting, places: Sequence[Sequence[Place]], rates: Sequence[float]
-) -> list[Flow]:
-    """The requests of every model at every device of its path; `rates` a millisecond."""
-    return [
-        Flow(
-            model,
-            place.device,
-            rates[model],
-            place.part.fixed_ms,
-            setting.stream_ms(place.streamed_bytes),
-            setting.stream_ms(place.swapped_bytes),
-            tuple(before.device for before in path[:number]),
-        )
-        for model, path in enumerate(places)
-        for number, place in enumerate(path)
-    ]
-
-
 def estimate_of(setting: Setting, paths: Sequence[Path], rates: Sequence[float]) -> Estimate:
     """The latency of every model under the queueing model; `rates` a millisecond."""
-    places = places_of(setting, paths, rates)
-    flows = flows_of(setting, places, rates)
+    flows = []
+    for model, places in enumerate(places_of(setting, paths, rates)):
+        before: tuple[int, ...] = ()
+        for visit in map(setting.visit, places):
+            times = (visit.fixed_ms, visit.stream_ms, visit.swap_ms)
+            flows.append(Flow(model, visit.device, rates[model], *times, before))
+            before = (*before, visit.device)
     return estimate(flows, len(paths), setting.devices, setting.bus)
 
 

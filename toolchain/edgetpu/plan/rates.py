@@ -24,6 +24,7 @@ from toolchain.edgetpu.plan.devices import (
     Setting,
     Stages,
     Table,
+    Visit,
     estimate_of,
     parts_of,
     places_of,
@@ -46,16 +47,27 @@ _MOST_FACTOR = 1e3
 
 
 @dataclass(frozen=True)
-class RatePlan:
-    """Every model's path, what the queueing model predicts of it, and what is proved.
+class Routes:
+    """Every model's path through devices, to be simulated and shown, from a plan or its JSON.
+
+    `predicted`: by model, mean and 99th percentile of latency, ms; infinite without end.
+    """
+
+    setting: Setting
+    demand: Demand
+    paths: tuple[tuple[Visit, ...], ...]
+    predicted: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class RatePlan(Routes):
+    """Every model's stages, what the queueing model predicts of it, and what is proved.
 
     `bound`: no plan has a lower score under the queueing model, or with `all_cuts` False none of
     the cuts of one order. `alone`: what each model cannot go below with all devices to itself.
     """
 
     graphs: tuple[PipelineGraph, ...]
-    setting: Setting
-    demand: Demand
     places: tuple[tuple[Place, ...], ...]
     estimate: Estimate
     bound: Score
@@ -117,12 +129,16 @@ def plan_rates(
     bounded = routed(RateTask(search, int(NODES_A_SECOND * options.seconds)))
     paths = search.paths(bounded.plan)
     rates = demand.rates_a_ms
+    places = tuple(map(tuple, places_of(setting, paths, rates)))
+    predicted = estimate_of(setting, paths, rates)
     return RatePlan(
-        tuple(graphs),
         setting,
         demand,
-        tuple(tuple(path) for path in places_of(setting, paths, rates)),
-        estimate_of(setting, paths, rates),
+        tuple(tuple(map(setting.visit, path)) for path in places),
+        tuple(zip(predicted.mean_ms, predicted.tail_ms, strict=True)),
+        tuple(graphs),
+        places,
+        predicted,
         bounded.bound,
         whole,
         bounded.nodes,

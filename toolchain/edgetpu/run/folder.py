@@ -15,13 +15,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from toolchain.edgetpu.model.cost import EdgeTpuCost
+from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.plan.demand import Demand
-from toolchain.edgetpu.plan.devices import Place, Setting
+from toolchain.edgetpu.plan.devices import Place, Setting, Visit
 from toolchain.edgetpu.plan.planner import PipelinePlan
-from toolchain.edgetpu.plan.rates import RatePlan
-from toolchain.edgetpu.run.simulate import Arrivals, RequestTrace, Visit, simulate_requests
+from toolchain.edgetpu.plan.rates import RatePlan, Routes
 from toolchain.edgetpu.run.split import Segment
 from toolchain.errors import InputError
 from toolchain.files import check_whole, file_stem, free_name, replaced_folder
@@ -124,37 +123,11 @@ class PipelineFolder(_Manifest):
 
 
 @dataclass(frozen=True)
-class ReadPlan:
-    """A plan read from its JSON, as far as `simulate` needs it. `predicted`: mean, p99, ms."""
-
-    demand: Demand
-    setting: Setting
-    devices: int
-    paths: tuple[tuple[Visit, ...], ...]
-    predicted: tuple[tuple[float, float], ...]
-
-    def name(self, device: int) -> str:
-        return self.setting.name(device)
-
-    def simulate(self, requests: int, arrivals: Arrivals, seed: int) -> RequestTrace:
-        return simulate_requests(
-            self.paths,
-            self.demand.rates_a_ms,
-            self.devices,
-            self.setting.bus,
-            requests,
-            arrivals,
-            self.demand.deadlines_ms,
-            seed,
-        )
-
-
-@dataclass(frozen=True)
 class RateFolder:
     """`plan`: the paths, for each stage its device; `models`: the files, in the plan's order."""
 
     path: Path
-    plan: ReadPlan
+    plan: Routes
     models: tuple[ModelStages, ...]
 
 
@@ -378,7 +351,7 @@ def read_rate_folder(path: Path) -> RateFolder:
     return RateFolder(path, plan, models)
 
 
-def read_plan(path: Path) -> ReadPlan:
+def read_plan(path: Path) -> Routes:
     """Raises InputError, naming the field, for a file that is no plan for rates."""
     where = str(path)
     try:
@@ -389,13 +362,13 @@ def read_plan(path: Path) -> ReadPlan:
             raise InputError(f"{where}: the version is another")
         sticks = field_of(content, "sticks", int, where)
         cost = field_of(content, "cost", EdgeTpuCost, where)
-        devices = sticks + field_of(content, "host", bool, where)
+        host = HostCost() if field_of(content, "host", bool, where) else None
         if (
             not 0 < sticks <= _MOST_STAGES
             or min(cost.stream_bytes_per_ms, cost.hub_bytes_per_ms) <= 0
         ):
             raise InputError(f"{where}: sticks or cost is out of range")
-        setting = Setting(sticks, cost)
+        setting = Setting(sticks, cost, host)
         names, rates, deadlines, paths, predicted = [], [], [], [], []
         for k, entry in enumerate(field_of(content, "models", tuple[Any, ...], where)):
             at = f"{where}: models[{k}]"
@@ -410,11 +383,8 @@ def read_plan(path: Path) -> ReadPlan:
             stages = field_of(entry, "stages", tuple[Any, ...], at)
             if not 0 < len(stages) <= _MOST_STAGES or not 0 < rates[-1] <= _MOST_RATE:
                 raise InputError(f"{at}: rate or stages is out of range")
-            paths.append(
-                tuple(
-                    _visit(s, setting, devices, f"{at}: stages[{n}]") for n, s in enumerate(stages)
-                )
-            )
+            places = [(s, f"{at}: stages[{n}]") for n, s in enumerate(stages)]
+            paths.append(tuple(_visit(stage, setting, place) for stage, place in places))
         if not names:
             raise InputError(f"{where}: models is empty")
     except InputError as error:
@@ -423,15 +393,15 @@ def read_plan(path: Path) -> ReadPlan:
             "--json FILE`"
         ) from error
     demand = Demand(tuple(names), tuple(rates), tuple(deadlines))
-    return ReadPlan(demand, setting, devices, tuple(paths), tuple(predicted))
+    return Routes(setting, demand, tuple(paths), tuple(predicted))
 
 
-def _visit(entry: Any, setting: Setting, devices: int, at: str) -> Visit:
+def _visit(entry: Any, setting: Setting, at: str) -> Visit:
     device = field_of(entry, "device", int, at)
     fixed = field_of(entry, "fixed_ms", float, at)
     streamed, swapped = (
         field_of(entry, name, int, at) for name in ("streamed_bytes", "swapped_bytes")
     )
-    if not 0 <= device < devices or not 0 <= fixed < 1e9 or min(streamed, swapped) < 0:
+    if not 0 <= device < setting.devices or not 0 <= fixed < 1e9 or min(streamed, swapped) < 0:
         raise InputError(f"{at}: device, fixed_ms or a size is out of range")
     return Visit(device, fixed, setting.stream_ms(streamed), setting.stream_ms(swapped))

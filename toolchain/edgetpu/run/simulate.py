@@ -20,29 +20,14 @@ from enum import StrEnum
 
 import numpy as np
 
-from toolchain.edgetpu.plan.devices import Place, Setting
+from toolchain.edgetpu.plan.devices import Visit
 from toolchain.edgetpu.plan.queueing import PERCENTILE, Bus
-from toolchain.edgetpu.plan.rates import RatePlan
+from toolchain.edgetpu.plan.rates import Routes
 
 _BATCHES = 20
 _STUDENT = 2.093
 """Student's t of 95% and 19 degrees of freedom: the means of `_BATCHES` batches."""
 _WARM = 0.1
-
-
-@dataclass(frozen=True)
-class Visit:
-    """A stage of a model on a device; times in ms, of one request, alone on the bus.
-
-    `fixed_ms`: all but streaming. `stream_ms`, `swap_ms`: as in `queueing.Flow`. `feeds`: the later
-    stages of the model that take its result; None: the next one.
-    """
-
-    device: int
-    fixed_ms: float
-    stream_ms: float
-    swap_ms: float = 0.0
-    feeds: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -374,31 +359,15 @@ def _served(latencies: Sequence[float], deadline_ms: float | None) -> Served:
     )
 
 
-def visits_of(setting: Setting, places: Sequence[Sequence[Place]]) -> list[list[Visit]]:
-    """The stages of every model of a plan."""
-    return [
-        [
-            Visit(
-                place.device,
-                place.part.fixed_ms,
-                setting.stream_ms(place.streamed_bytes),
-                setting.stream_ms(place.swapped_bytes),
-            )
-            for place in path
-        ]
-        for path in places
-    ]
-
-
 def simulate_plan(
-    plan: RatePlan,
+    plan: Routes,
     requests: int = 20_000,
     arrivals: Arrivals = Arrivals.POISSON,
     seed: int = 0,
 ) -> RequestTrace:
     """The plan event by event."""
     return simulate_requests(
-        visits_of(plan.setting, plan.places),
+        plan.paths,
         plan.demand.rates_a_ms,
         plan.setting.devices,
         plan.setting.bus,

@@ -8,10 +8,9 @@ from typing import Any
 
 from rich.table import Table
 
-from toolchain.edgetpu.plan.demand import Demand
 from toolchain.edgetpu.plan.devices import Place, Setting, Sharing, objective_ms
 from toolchain.edgetpu.plan.planner import Apart, PipelinePlan
-from toolchain.edgetpu.plan.rates import Baseline, RatePlan, highest_factor
+from toolchain.edgetpu.plan.rates import Baseline, RatePlan, Routes, highest_factor
 from toolchain.edgetpu.run.compiler import CompilerReport
 from toolchain.edgetpu.run.folder import PipelineFolder
 from toolchain.edgetpu.run.simulate import Arrivals, RequestTrace, Served, Simulation
@@ -265,20 +264,14 @@ def stages_table(plan: RatePlan) -> Table:
     return table
 
 
-def latency_table(
-    names: Sequence[str],
-    rates: Sequence[float],
-    deadlines_ms: Sequence[float | None],
-    predicted: Sequence[tuple[float, float]],
-    trace: RequestTrace,
-    arrivals: Arrivals,
-) -> Table:
-    """Latencies by model. `predicted`: mean and 99th percentile, ms."""
+def latency_table(plan: Routes, trace: RequestTrace, arrivals: Arrivals) -> Table:
+    """Latencies by model, predicted and simulated."""
+    demand = plan.demand
     headings = ("requests/s", "deadline", "mean", "simulated", "p99", "simulated", "worst sim.")
     title = f"latency, ms (simulated: {arrivals} arrivals)"
     table = _table(("model",), (*headings, "late sim."), title)
-    rows = zip(names, rates, deadlines_ms, predicted, trace.models, strict=True)
-    for name, rate, limit, (mean, tail), served in rows:
+    rows = zip(demand.rates, demand.deadlines_ms, plan.predicted, trace.models, strict=True)
+    for name, (rate, limit, (mean, tail), served) in zip(demand.names, rows, strict=True):
         table.add_row(
             name,
             f"{rate:g}",
@@ -305,14 +298,6 @@ def _simulated(served: Served, tail: float, *, grows: bool) -> tuple[str, ...]:
 
 def _ms(value: float) -> str:
     return f"{value:.2f}" if math.isfinite(value) else "no end"
-
-
-def plan_latency_table(plan: RatePlan, trace: RequestTrace, arrivals: Arrivals) -> Table:
-    demand = plan.demand
-    predicted = list(zip(plan.estimate.mean_ms, plan.estimate.tail_ms, strict=True))
-    return latency_table(
-        demand.names, demand.rates, demand.deadlines_ms, predicted, trace, arrivals
-    )
 
 
 def busy_line(setting: Setting, busy: Sequence[float], bus: float) -> str:
@@ -417,15 +402,11 @@ def baselines_table(plan: RatePlan, others: Sequence[Baseline]) -> Table:
     return table
 
 
-def requests_table(
-    demand: Demand,
-    predicted: Sequence[tuple[float, float]],
-    rows: Sequence[Mapping[str, float | None]],
-) -> Table:
+def requests_table(plan: Routes, rows: Sequence[Mapping[str, float | None]]) -> Table:
     """Latencies of a run: `rows` are those of `latencies`; predictions are for sticks."""
     headings = ("requests", "mean ms", "99% ms", "predicted mean", "99%")
     table = _table(("model",), headings)
-    for name, (mean, tail), row in zip(demand.names, predicted, rows, strict=True):
+    for name, (mean, tail), row in zip(plan.demand.names, plan.predicted, rows, strict=True):
         measured = ("-" if row[k] is None else f"{row[k]:.2f}" for k in ("mean_ms", "p99_ms"))
         table.add_row(name, f"{row['requests']}", *measured, f"{mean:.2f}", f"{tail:.2f}")
     return table
