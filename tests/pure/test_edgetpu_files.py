@@ -321,7 +321,7 @@ def test_summaries_are_read(tmp_path: Path) -> None:
     graph = read_graph(path)
     assert graph.param_bytes == 16
     found = plan([graph], 2, Options("params,comm"))
-    assert [s.param_bytes for s in found.figures[0].stages] == [16, 16]  # shared: once a stage
+    assert [s.param_bytes for s in found.figures[0]] == [16, 16]  # shared: once a stage
     assert found.totals.communication_bytes == 8
 
 

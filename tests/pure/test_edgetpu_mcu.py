@@ -153,9 +153,7 @@ def test_a_board_takes_what_its_link_takes() -> None:
     stages = next(all_plans(graph, 2))
     slow, fast = (McuStage(0, 1.0, speed) for speed in (1.0, 1e9))
     figures, _ = measure([graph], [stages], 2, SMALL, mcu=slow)
-    moved = figures[0].stages[0].in_bytes + figures[0].stages[0].out_bytes
-    assert figures[0].stages[0].time_ms == 1.0 + moved
-    assert measure([graph], [stages], 2, SMALL, mcu=fast)[0][0].stages[0].time_ms == pytest.approx(
-        1.0
-    )
+    moved = figures[0][0].in_bytes + figures[0][0].out_bytes
+    assert figures[0][0].time_ms == 1.0 + moved
+    assert measure([graph], [stages], 2, SMALL, mcu=fast)[0][0][0].time_ms == pytest.approx(1.0)
     assert replace(slow, stage=1).stage_ms(5) == 6.0

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from toolchain.edgetpu.model.figures import StageOf, operator_weights_ms
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import broken_rules
@@ -64,12 +63,8 @@ def split(
     `force` is as in `replaced_folder`. Raises InputError for a summary, which has no model, for a
     plan that cannot run, and for a folder that may not or cannot be written.
     """
-    segments = [
-        _segments(path, graph, stage_of, plan.stages, "; use another --objective")
-        for path, graph, stage_of in zip(paths, plan.graphs, plan.stage_of, strict=True)
-    ]
-    weights = [_weights(plan, graph) for graph in plan.graphs]
-    with written_folder(out, plan, segments, weights, force=force, inputs=paths) as fresh:
+    segments = _segments(paths, plan, "; use another --objective")
+    with written_folder(out, plan, segments, force=force, inputs=paths) as fresh:
         finish(fresh)
     return replace(fresh, path=out)
 
@@ -81,32 +76,27 @@ def split_rates(
 
     `fields` is the plan's JSON; `force` and the errors raised are as in `split`.
     """
-    segments = [
-        _segments(path, graph, stage_of, len(places))
-        for path, graph, stage_of, places in zip(
-            paths, plan.graphs, plan.stage_of, plan.places, strict=True
-        )
-    ]
+    segments = _segments(paths, plan)
     return write_rate_folder(out, plan, segments, fields, force=force, inputs=paths)
 
 
 def _segments(
-    path: Path, graph: PipelineGraph, stage_of: StageOf, stages: int, remedy: str = ""
-) -> tuple[Segment, ...]:
-    """The stages of one model as files."""
-    broken = broken_rules(graph, stage_of, stages)
-    if stages > 1 and broken:
-        raise InputError(f"{graph.name}: this plan cannot run: {broken[0]}{remedy}")
-    data = read_model_file(path)
-    if data[4:8] != b"TFL3":
-        raise InputError(f"{path} is a summary of a graph; only a .tflite file can be split")
-    return split_file(data, graph, stage_of, stages)
-
-
-def _weights(plan: PipelinePlan, graph: PipelineGraph) -> tuple[float, ...]:
-    if plan.options.times_ms is not None:
-        return plan.options.times_ms
-    return operator_weights_ms(graph, plan.options.cost)
+    paths: Sequence[Path], plan: PipelinePlan | RatePlan, remedy: str = ""
+) -> list[tuple[Segment, ...]]:
+    """The stages of every model as files."""
+    segments = []
+    for path, graph, stage_of, figures in zip(
+        paths, plan.graphs, plan.stage_of, plan.figures, strict=True
+    ):
+        stages = len(figures)
+        broken = broken_rules(graph, stage_of, stages)
+        if stages > 1 and broken:
+            raise InputError(f"{graph.name}: this plan cannot run: {broken[0]}{remedy}")
+        data = read_model_file(path)
+        if data[4:8] != b"TFL3":
+            raise InputError(f"{path} is a summary of a graph; only a .tflite file can be split")
+        segments.append(split_file(data, graph, stage_of, stages))
+    return segments
 
 
 def compile_folder(folder: PipelineFolder) -> list[tuple[compiler.CompilerReport, ...]]:

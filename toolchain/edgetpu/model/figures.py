@@ -33,19 +33,16 @@ class StageFigures:
     time_ms: float
 
 
-@dataclass(frozen=True)
-class Figures:
-    """One model on its sticks. `communication_bytes`: tensors between stages, once per reading
-    stage.
-    """
-
-    stages: tuple[StageFigures, ...]
-    communication_bytes: int
+Figures = tuple[StageFigures, ...]
+"""The stages of one model."""
 
 
 @dataclass(frozen=True)
 class Totals:
-    """All models on the same sticks. `stages_ms`: one frame of every model."""
+    """All models on the same sticks. `stages_ms`: one frame of every model.
+
+    `communication_bytes`: tensors between stages, once per reading stage.
+    """
 
     max_stage_bytes: int
     spill_bytes: int
@@ -82,7 +79,7 @@ def _beside(
     figures: Figures, graph: PipelineGraph, host: HostStage | None, mcu: McuStage | None
 ) -> Figures:
     """With the times of the stages that are on no stick."""
-    stages = list(figures.stages)
+    stages = list(figures)
     if host is not None:
         weights = host.cost.weights_ms([op.macs for op in graph.ops])
         stage = stages[host.stage]
@@ -92,7 +89,7 @@ def _beside(
         stage = stages[mcu.stage]
         time_ms = mcu.stage_ms(stage.in_bytes + stage.out_bytes)
         stages[mcu.stage] = replace(stage, time_ms=time_ms)
-    return replace(figures, stages=tuple(stages))
+    return tuple(stages)
 
 
 def layer_bytes(graph: PipelineGraph, operators: Sequence[int], balance: str) -> list[int]:
@@ -133,7 +130,7 @@ def measure(
     for beside in (host, mcu):
         if beside is not None:
             caches[beside.stage] = (everything, everything)
-    measured = []
+    measured, communication = [], 0
     for number, (graph, assigned) in enumerate(zip(graphs, stage_of, strict=True)):
         weights = times_ms if times_ms is not None and number == 0 else None
         figures = _beside(_figures(graph, assigned, caches, balance, weights), graph, host, mcu)
@@ -145,17 +142,22 @@ def measure(
                     cache_bytes=whole.cache_bytes - (stage.param_bytes - stage.streamed_bytes),
                 ),
             )
-            for (byte, whole), stage in zip(caches, figures.stages, strict=True)
+            for (byte, whole), stage in zip(caches, figures, strict=True)
         ]
         measured.append(figures)
-    columns = list(zip(*(figures.stages for figures in measured), strict=True))
+        communication += sum(stage.in_bytes for stage in figures)
+        communication -= sum(
+            graph.tensors[t].size_bytes * len({assigned[user] for user in graph.consumers[t]})
+            for t in {t for t in graph.inputs if t in graph.consumers}
+        )
+    columns = list(zip(*measured, strict=True))
     stages_ms = tuple(sum(stage.time_ms for stage in column) for column in columns)
     streamed = sum(stage.streamed_bytes for column in columns for stage in column)
     totals = Totals(
         max(sum(stage.param_bytes for stage in column) for column in columns),
         sum(stage.spill_bytes for column in columns for stage in column),
         streamed,
-        sum(figures.communication_bytes for figures in measured),
+        communication,
         stages_ms,
         cost.period_ms(stages_ms, streamed),
     )
@@ -173,17 +175,10 @@ def _figures(
     members: list[list[int]] = [[] for _ in caches]
     for index, stage in enumerate(stage_of):
         members[stage].append(index)
-    measured = [
+    return tuple(
         stage_figures(graph, stage_of, operators, byte, whole, balance, times_ms)
         for (byte, whole), operators in zip(caches, members, strict=True)
-    ]
-    given = {t for t in graph.inputs if t in graph.consumers}
-    read = [{stage_of[user] for user in graph.consumers[t]} for t in given]
-    from_outside = sum(
-        graph.tensors[t].size_bytes * len(stages) for t, stages in zip(given, read, strict=True)
     )
-    communication = sum(stage.in_bytes for stage in measured) - from_outside
-    return Figures(tuple(measured), communication)
 
 
 def stage_figures(

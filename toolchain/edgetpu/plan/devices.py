@@ -226,7 +226,7 @@ def parts_of(
             stage.in_bytes,
             stage.out_bytes,
         )
-        for stage in figures[0].stages
+        for stage in figures[0]
     )
 
 

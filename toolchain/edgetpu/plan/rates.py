@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolchain.edgetpu.model.figures import StageOf
+from toolchain.edgetpu.model.figures import Figures, StageFigures, StageOf
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.rules import check_stages
 from toolchain.edgetpu.plan.cuts import (
@@ -89,6 +89,14 @@ class RatePlan(Routes):
         return tuple(assigned)
 
     @property
+    def figures(self) -> tuple[Figures, ...]:
+        """The stages of every model, with what each streams beside the others of its stick."""
+        return tuple(
+            tuple(_figures(graph, self.setting, place) for place in path)
+            for graph, path in zip(self.graphs, self.places, strict=True)
+        )
+
+    @property
     def score(self) -> Score:
         return score(self.estimate, self.demand)
 
@@ -111,6 +119,20 @@ class RatePlan(Routes):
     def proved_unmet(self) -> bool:
         """Whether it is proved that no plan meets the demand."""
         return self.all_cuts and self.bound[:2] != (0.0, 0.0)
+
+
+def _figures(graph: PipelineGraph, setting: Setting, place: Place) -> StageFigures:
+    part = place.part
+    return StageFigures(
+        part.operators,
+        part.param_bytes,
+        setting.cost.spill_bytes(part.param_bytes),
+        place.streamed_bytes,
+        part.in_bytes,
+        part.out_bytes,
+        sum(graph.ops[index].macs for index in part.operators),
+        setting.alone_ms(place),
+    )
 
 
 def plan_rates(

@@ -346,8 +346,8 @@ def _loads(
     figures, _ = measure(graphs, stage_of, stages, first.cost, first.balance, first.times_ms)
     loads = []
     for stage in range(stages):
-        before = [figures[other].stages[stage] for other in range(number)]
-        behind = [figures[other].stages[stage] for other in range(number + 1, len(models))]
+        before = [figures[other][stage] for other in range(number)]
+        behind = [figures[other][stage] for other in range(number + 1, len(models))]
         fixed_ms = sum(
             part.time_ms - part.streamed_bytes / first.cost.stream_bytes_per_ms
             for part in (*before, *behind)

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
+from toolchain.edgetpu.model.figures import StageFigures, operator_weights_ms
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.plan.demand import Demand
-from toolchain.edgetpu.plan.devices import Place, Setting, Visit
+from toolchain.edgetpu.plan.devices import Setting, Visit
 from toolchain.edgetpu.plan.planner import PipelinePlan
 from toolchain.edgetpu.plan.rates import RatePlan, Routes
 from toolchain.edgetpu.run.split import Segment
@@ -136,7 +137,6 @@ def written_folder(
     path: Path,
     plan: PipelinePlan,
     segments: Sequence[Sequence[Segment]],
-    weights_ms: Sequence[Sequence[float]],
     *,
     force: bool = False,
     inputs: Iterable[Path] = (),
@@ -146,22 +146,33 @@ def written_folder(
     Files that edgetpu_compiler made of another split's stages never stay beside them. `force`,
     `inputs` and the errors raised are as in `replaced_folder`.
     """
-    models = tuple(
-        _stages(stem, plan, number, parts, weights_ms[number])
-        for number, (stem, parts) in enumerate(zip(names_of(plan.graphs), segments, strict=True))
-    )
+    graphs, options = plan.graphs, plan.options
+    weights_ms = [options.times_ms or operator_weights_ms(g, options.cost) for g in graphs]
+    models = []
+    for number, (name, graph) in enumerate(zip(names_of(graphs), graphs, strict=True)):
+        figures = plan.figures[number]
+        own = [
+            (
+                sum(weights_ms[number][i] for i in stage.operators),
+                sum(graph.ops[i].compiled_bytes for i in stage.operators),
+                index == plan.host,
+                plan.board if index == plan.mcu else "",
+            )
+            for index, stage in enumerate(figures)
+        ]
+        models.append(_model(name, segments[number], figures, own))
     reserved = [s.compiled_file for model in models for s in model.stages if s.on_stick]
     with replaced_folder(path, force=force, inputs=inputs, reserved=reserved) as fresh:
         folder = PipelineFolder(
             path=fresh,
             format=FORMAT,
             version=VERSION,
-            objective=plan.options.objective,
+            objective=options.objective,
             stages=plan.stages,
-            cost=plan.options.cost,
-            models=models,
-            weights_ms=tuple(tuple(weights) for weights in weights_ms),
-            kinds=tuple(tuple(op.kind for op in graph.ops) for graph in plan.graphs),
+            cost=options.cost,
+            models=tuple(models),
+            weights_ms=tuple(weights_ms),
+            kinds=tuple(tuple(op.kind for op in graph.ops) for graph in graphs),
             period_ms=plan.totals.period_ms,
         )
         content = asdict(folder)
@@ -183,13 +194,9 @@ def write_rate_folder(
 
     `fields` is the plan's JSON; the others and the errors raised are as in `written_folder`.
     """
-    models = []
-    for name, parts, places in zip(plan.demand.names, segments, plan.places, strict=True):
-        stages = tuple(
-            _rate_stage(f"{name}_stage_{number}_of_{len(places)}.tflite", segment, place, plan)
-            for number, (segment, place) in enumerate(zip(parts, places, strict=True))
-        )
-        models.append(ModelStages(name, parts[0].inputs, parts[-1].outputs, stages))
+    host = plan.setting.sticks
+    own = [[(p.part.fixed_ms, 0, p.device == host, "") for p in path] for path in plan.places]
+    models = list(map(_model, plan.demand.names, segments, plan.figures, own))
     with replaced_folder(path, force=force, inputs=inputs) as fresh:
         manifest = {**fields, _FILES: [asdict(model) for model in models]}
         _write(fresh / RATES_MANIFEST, models, segments, manifest)
@@ -217,56 +224,36 @@ def names_of(graphs: Sequence[PipelineGraph]) -> list[str]:
     return names
 
 
-def _stages(
-    stem: str,
-    plan: PipelinePlan,
-    number: int,
+def _model(
+    name: str,
     parts: Sequence[Segment],
-    weights_ms: Sequence[float],
+    figures: Sequence[StageFigures],
+    own: Sequence[tuple[float, int, bool, str]],
 ) -> ModelStages:
-    graph, stages = plan.graphs[number], []
-    for index, segment in enumerate(parts):
-        figures = plan.figures[number].stages[index]
-        stages.append(
-            StageFile(
-                f"{stem}_stage_{index}_of_{plan.stages}.tflite",
-                hashlib.sha256(segment.data).hexdigest(),
-                segment.inputs,
-                segment.outputs,
-                figures.operators,
-                figures.param_bytes,
-                figures.spill_bytes,
-                figures.streamed_bytes,
-                figures.in_bytes,
-                figures.out_bytes,
-                sum(weights_ms[i] for i in figures.operators),
-                figures.time_ms,
-                sum(graph.ops[i].compiled_bytes for i in figures.operators),
-                index == plan.host,
-                plan.board if index == plan.mcu else "",
-            )
+    """`own`: the last fields of each stage but its time: arithmetic, compiled bytes, and where."""
+    stages = tuple(
+        StageFile(
+            f"{name}_stage_{number}_of_{len(parts)}.tflite",
+            hashlib.sha256(part.data).hexdigest(),
+            part.inputs,
+            part.outputs,
+            stage.operators,
+            stage.param_bytes,
+            stage.spill_bytes,
+            stage.streamed_bytes,
+            stage.in_bytes,
+            stage.out_bytes,
+            arithmetic_ms,
+            stage.time_ms,
+            compiled_bytes,
+            on_host,
+            board,
         )
-    return ModelStages(stem, parts[0].inputs, parts[-1].outputs, tuple(stages))
-
-
-def _rate_stage(file: str, segment: Segment, place: Place, plan: RatePlan) -> StageFile:
-    part, cost = place.part, plan.setting.cost
-    return StageFile(
-        file,
-        hashlib.sha256(segment.data).hexdigest(),
-        segment.inputs,
-        segment.outputs,
-        part.operators,
-        part.param_bytes,
-        max(0, part.param_bytes - cost.cache_bytes),
-        place.streamed_bytes,
-        part.in_bytes,
-        part.out_bytes,
-        part.fixed_ms,
-        part.fixed_ms + plan.setting.stream_ms(place.streamed_bytes),
-        0,
-        place.device == plan.setting.sticks,
+        for number, (part, stage, (arithmetic_ms, compiled_bytes, on_host, board)) in enumerate(
+            zip(parts, figures, own, strict=True)
+        )
     )
+    return ModelStages(name, parts[0].inputs, parts[-1].outputs, stages)
 
 
 def read_folder(path: Path) -> PipelineFolder:

@@ -23,7 +23,7 @@ from toolchain.edgetpu.run.simulate import Arrivals, RequestTrace, Served, Simul
 
 def plan_json(plan: PipelinePlan) -> dict[str, Any]:
     """`stages` is a list for one model, a list per model if there are several."""
-    models = [[asdict(stage) for stage in figures.stages] for figures in plan.figures]
+    models = [[asdict(stage) for stage in figures] for figures in plan.figures]
     return {
         "models": [graph.name for graph in plan.graphs],
         "objective": plan.options.objective,

@@ -102,7 +102,7 @@ class Pipeline:
 
 
 def _stage(number: int, model: str, one: StageFigures | StageFile) -> Stage:
-    """A stage on a stick of its own, or beside those of other models in a plan for the period."""
+    """A stage of a plan or of a folder, with the number that the page gives it."""
     return Stage(
         number,
         model,
@@ -120,7 +120,7 @@ def of_plan(plan: PipelinePlan, plans: Sequence[PipelinePlan], command: str) -> 
     stages = tuple(
         _stage(number, graph.name, one)
         for graph, figures in zip(plan.graphs, plan.figures, strict=True)
-        for number, one in enumerate(figures.stages)
+        for number, one in enumerate(figures)
     )
     return Pipeline(
         VERSION,
@@ -182,18 +182,9 @@ def of_rates(
 ) -> Pipeline:
     """`most` is as in `rates_json`."""
     stages = tuple(
-        Stage(
-            place.device,
-            name,
-            ranges(place.part.operators),
-            place.part.param_bytes,
-            place.streamed_bytes,
-            place.part.in_bytes,
-            place.part.out_bytes,
-            plan.setting.alone_ms(place),
-        )
-        for name, path in zip(plan.demand.names, plan.places, strict=True)
-        for place in path
+        _stage(visit.device, name, one)
+        for name, path, figures in zip(plan.demand.names, plan.paths, plan.figures, strict=True)
+        for visit, one in zip(path, figures, strict=True)
     )
     demand, predicted = plan.demand, plan.estimate
     models = tuple(

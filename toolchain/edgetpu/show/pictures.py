@@ -14,10 +14,10 @@ _SHOWN_FRAMES = 12
 
 def stages_svg(plan: PipelinePlan) -> str:
     """A box for each stage of each model: parameters cached and streamed, time, transfers."""
-    largest = max(1, *(s.param_bytes for figures in plan.figures for s in figures.stages))
+    largest = max(1, *(s.param_bytes for figures in plan.figures for s in figures))
     boxes = []
     for row, (graph, figures) in enumerate(zip(plan.graphs, plan.figures, strict=True)):
-        for number, stage in enumerate(figures.stages):
+        for number, stage in enumerate(figures):
             streamed = round(160 * stage.streamed_bytes / largest)
             boxes.append(
                 {

@@ -55,7 +55,7 @@ def plan_table(plan: PipelinePlan) -> Table:
         table.add_column("on")
     _add_columns(table, ("operators",), numbers)
     for graph, figures in zip(plan.graphs, plan.figures, strict=True):
-        for number, stage in enumerate(figures.stages):
+        for number, stage in enumerate(figures):
             device = {plan.host: "host", plan.mcu: plan.board}.get(number, "stick")
             sizes = (stage.param_bytes, stage.spill_bytes, stage.streamed_bytes)
             table.add_row(
@@ -114,7 +114,7 @@ def mcu_line(plan: PipelinePlan) -> str:
     """Where the microcontroller is in the plan, and what its link takes of the stage."""
     if plan.mcu is None:
         return "The microcontroller takes no stage: the period is no longer without it."
-    stage = plan.figures[0].stages[plan.mcu]
+    stage = plan.figures[0][plan.mcu]
     return (
         f"Stage {plan.mcu} is on {plan.board}: {stage.time_ms:.2f} ms, of which "
         f"{stage.in_bytes + stage.out_bytes:,} B pass its link."
@@ -251,13 +251,12 @@ def stages_table(plan: RatePlan) -> Table:
     table.add_column("weights")
     for name, path in zip(plan.demand.names, plan.places, strict=True):
         for place in path:
+            sizes = (place.part.param_bytes, place.streamed_bytes, place.swapped_bytes)
             table.add_row(
                 name,
                 plan.setting.name(place.device),
                 ranges(place.part.operators),
-                f"{place.part.param_bytes:,}",
-                f"{place.streamed_bytes:,}",
-                f"{place.swapped_bytes:,}",
+                *(f"{size:,}" for size in sizes),
                 f"{plan.setting.alone_ms(place):.2f}",
                 _SHARING[place.sharing],
             )
