@@ -138,15 +138,14 @@ class PipelineOptions:
         usual = objectives.DEFAULT if self.rate is None else objectives.RATE_OBJECTIVES[0]
         return self.objective or usual
 
-    def sticks(self) -> int | None:
-        """The number of sticks that `--stages` says; None where it says `auto`.
-
-        Raises InputError for any other text, and with `--rate` for more than _MOST_STICKS.
+    def sticks(self, most: int | None = None) -> int | None:
+        """How many sticks are asked for; None for `auto`. Raises InputError for no number, and for
+        one beyond `most`.
         """
         if self.stages == "auto":
             return None
-        count = int(self.stages) if self.stages.isdecimal() else 0
-        if count < 1 or (self.rate is not None and count > _MOST_STICKS):
+        count = int(self.stages) if self.stages.isdigit() else 0
+        if count < 1 or (most is not None and count > most):
             raise InputError(f"--stages {self.stages}: a number of sticks, or auto")
         return count
 

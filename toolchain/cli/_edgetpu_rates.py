@@ -40,22 +40,22 @@ from toolchain.files import replaced_file
 from toolchain.progress import Report
 from toolchain.report.gates import check, gates
 
+_MOST_STICKS = 64
 
-def _plan(
+
+def _planned(
     models: Sequence[Path], asked: PipelineOptions, options: Options, step: Report
 ) -> RatePlan:
     """The plan for a number of sticks; with `auto` for the fewest that meet the demand."""
     step("reading")
     graphs = pipeline.read_graphs(models)
     demand = demand_of(names_of(graphs), str(asked.rate), asked.deadline, asked.goal)
-    stages, most = asked.stages, asked.max_sticks
-    if stages != "auto":
-        if not stages.isdigit() or not 1 <= int(stages) <= 64:
-            raise InputError(f"--stages {stages}: a number of sticks, or auto")
+    count = asked.sticks(_MOST_STICKS)
+    if count is not None:
         step("planning")
-        return plan_rates(graphs, int(stages), options, demand)
-    for sticks in range(1, most + 1):
-        step(f"{sticks} of {most} sticks")
+        return plan_rates(graphs, count, options, demand)
+    for sticks in range(1, asked.max_sticks + 1):
+        step(f"{sticks} of {asked.max_sticks} sticks")
         planned = plan_rates(graphs, sticks, options, demand)
         if planned.met:
             break
@@ -75,7 +75,7 @@ def show_rates(
     """
     conditions = gates(output.fail_on)
     with progress() as step:
-        planned = _plan(models, asked, options, step)
+        planned = _planned(models, asked, options, step)
         step("simulating")
         trace = simulate_plan(planned, requests, arrivals)
         step("comparing")
@@ -121,7 +121,7 @@ def split(
     be met.
     """
     with progress() as step:
-        planned = _plan(models, asked, options, step)
+        planned = _planned(models, asked, options, step)
         if not planned.met:
             step("looking for rates that could be met")
             unmet = report.unmet_lines(planned, highest_planned(planned, options))

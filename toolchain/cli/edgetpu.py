@@ -115,20 +115,14 @@ def plan_command(
             step("comparing with sticks of their own")
             separate = apart(planned.graphs, planned.stages, options)
     fields = documents.plan_json(planned)
-    if output.json or conditions:
-        if plans:
-            fields["sticks"] = [
-                {"stages": p.stages, "period_ms": p.totals.period_ms} for p in plans
-            ]
-        if free is not None:
-            fields["children_in_any_stage"] = documents.totals_json(free)
-        if without_host is not None:
-            fields["without_host"] = documents.totals_json(without_host)
-        if separate is not None:
-            fields["apart"] = {
-                "sticks": list(separate.sticks),
-                "period_ms": separate.period_ms,
-            }
+    if plans:
+        fields["sticks"] = [{"stages": p.stages, "period_ms": p.totals.period_ms} for p in plans]
+    if free is not None:
+        fields["children_in_any_stage"] = documents.totals_json(free)
+    if without_host is not None:
+        fields["without_host"] = documents.totals_json(without_host)
+    if separate is not None:
+        fields["apart"] = {"sticks": list(separate.sticks), "period_ms": separate.period_ms}
     if output.json:
         write_json(output.json, fields)
     if picture is not None:

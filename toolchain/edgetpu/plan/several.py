@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TypeVar
 
 import numpy as np
@@ -121,29 +121,12 @@ class _Search:
 
     @cached_property
     def together(self) -> _Together:
-        """All models but the last."""
-        first = self.models[0]
-        count = len(first)
-        rows, columns = (others.ravel() for others in np.indices((count, count)))
-        shape = (count, count)
-        missed, free = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        some = first.valid[rows, columns]
-        rows, columns = rows[some], columns[some]
-        missed[rows, columns], free[rows, columns] = first.costs.first_fit(
-            rows, columns, self.cost.cache_bytes
-        )
-        others = _Together(
-            np.arange(count)[:, None],
-            first.costs.time_without_streams,
-            first.costs.arithmetic_ms,
-            first.costs.params,
-            missed,
-            free,
-            first.valid,
-        )
-        for cuts in self.models[1:-1]:
-            others = _joined(others, cuts)
-        return others
+        """All models but the last; it begins with no model, whose one stage leaves the cache."""
+        no_time, no_bytes = np.zeros((1, 1)), np.zeros((1, 1), np.int64)
+        cache = np.full((1, 1), self.cost.cache_bytes)
+        always, no_cuts = np.ones((1, 1), bool), np.zeros((1, 0), np.int64)
+        none = _Together(no_cuts, no_time, no_time, no_bytes, no_bytes, cache, always)
+        return reduce(_joined, self.models[:-1], none)
 
     def _most_streamed(self, target: float) -> Integers:
         """[sticks used, combination, cut of the last]: bytes that may be streamed by then; -1 where

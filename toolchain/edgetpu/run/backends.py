@@ -277,24 +277,15 @@ def open_stages(
 
 def input_details(folder: PipelineFolder) -> list[tuple[str, tuple[int, ...], Any]]:
     """Name, shape and NumPy type of every input of a frame."""
-    details = []
-    for model in folder.models:
-        inputs, _ = ends_of(folder.path / model.stages[0].file)
-        prefix = prefix_of(model, len(folder.models))
-        for name, (shape, dtype) in zip(model.inputs, inputs, strict=True):
-            details.append((prefix + name, shape, dtype))
-    return details
+    names = (name for model in folder.models for name in _names(folder, model, model.inputs))
+    ends = (end for m in folder.models for end in ends_of(folder.path / m.stages[0].file)[0])
+    return [(name, *end) for name, end in zip(names, ends, strict=True)]
 
 
 def output_types(folder: PipelineFolder) -> dict[str, Any]:
     """NumPy type of every output, by the names of `output_names`."""
-    types: dict[str, Any] = {}
-    for model in folder.models:
-        _, outputs = ends_of(folder.path / model.stages[-1].file)
-        prefix = prefix_of(model, len(folder.models))
-        for name, (_, dtype) in zip(model.outputs, outputs, strict=True):
-            types[prefix + name] = dtype
-    return types
+    ends = (end for m in folder.models for end in ends_of(folder.path / m.stages[-1].file)[1])
+    return {name: dtype for name, (_, dtype) in zip(output_names(folder), ends, strict=True)}
 
 
 End = tuple[tuple[int, ...], Any]
@@ -322,8 +313,8 @@ def ends_of(path: Path) -> tuple[list[End], list[End]]:
 
 
 def output_names(folder: PipelineFolder) -> tuple[str, ...]:
-    return tuple(
-        prefix_of(model, len(folder.models)) + name
-        for model in folder.models
-        for name in model.outputs
-    )
+    return tuple(name for model in folder.models for name in _names(folder, model, model.outputs))
+
+
+def _names(folder: PipelineFolder, model: ModelStages, names: Sequence[str]) -> list[str]:
+    return [prefix_of(model, len(folder.models)) + name for name in names]
