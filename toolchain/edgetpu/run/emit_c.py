@@ -39,15 +39,6 @@ class _Numbers:
     numbers: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class _Stage:
-    file: str
-    compiled: str
-    inputs: _Numbers
-    outputs: _Numbers
-    on_host: bool
-
-
 def check_emit(models: int, mcu: bool = False) -> None:
     """Raises InputError for several models, whose stages share sticks, and for a microcontroller:
     the program knows neither."""
@@ -92,12 +83,10 @@ def _values(folder: PipelineFolder, model: ModelStages) -> dict[str, object]:
                 places[name] = len(tensors)
                 tensors.append(_tensor(name, end))
     stages = [
-        _Stage(
-            stage.file,
-            stage.compiled_file,
+        (
+            stage,
             numbers(f"inputs of stage {place}", stage.inputs),
             numbers(f"outputs of stage {place}", stage.outputs),
-            stage.on_host,
         )
         for place, stage in enumerate(model.stages)
     ]

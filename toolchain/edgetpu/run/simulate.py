@@ -30,16 +30,16 @@ _STUDENT = 2.093
 _WARM = 0.1
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class StageTrace:
     """Milliseconds of one stage, summed over all frames, and when it worked on each."""
 
-    busy_ms: float
-    stream_ms: float
-    starved_ms: float
-    blocked_ms: float
-    queue_ms: float
-    spans: tuple[tuple[float, float], ...]
+    busy_ms: float = 0.0
+    stream_ms: float = 0.0
+    starved_ms: float = 0.0
+    blocked_ms: float = 0.0
+    queue_ms: float = 0.0
+    spans: list[tuple[float, float]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class _Work:
 
 
 @dataclass(slots=True)
-class _Device:
+class _Device(StageTrace):
     """`until`: the end of the fixed time of `work`; `left`: its milliseconds of streaming; `since`:
-    when it began to wait for work, or for room to pass its result on. Sums are in ms.
+    when it began to wait for work, or for room to pass its result on.
     """
 
     queue: deque[_Work] = field(default_factory=deque)
@@ -84,12 +84,6 @@ class _Device:
     left: float = 0.0
     since: float = 0.0
     ended: bool = False
-    busy: float = 0.0
-    stream: float = 0.0
-    starved: float = 0.0
-    blocked: float = 0.0
-    queued: float = 0.0
-    spans: list[tuple[float, float]] = field(default_factory=list)
 
 
 class _Run:
@@ -151,7 +145,7 @@ class _Run:
             step = moment - self.now
             for device in streaming:
                 device.left -= step * pace
-                device.stream += step
+                device.stream_ms += step
                 self.streamed += step * pace
             self.now = moment
             if ready is None:
@@ -183,24 +177,24 @@ class _Run:
         """Take the next work. The stages whose results it takes may have waited for room."""
         work = device.work = device.queue.popleft()
         visit, sources = self._paths[work.model][work.stage], self._sources[work.model][work.stage]
-        device.starved += self.now - device.since
+        device.starved_ms += self.now - device.since
         device.since = self.now
         if sources or not self._saturated:
-            device.queued += self.now - work.ready
+            device.queue_ms += self.now - work.ready
         if work.stage == 0 and self._saturated:
             self._entered[work.model][work.number] = self.now
         swapped = visit.swap_ms if device.last not in (-1, work.model) else 0.0
         device.last = work.model
         device.left = visit.stream_ms + swapped
         device.until = self.now + visit.fixed_ms
-        device.busy -= self.now
+        device.busy_ms -= self.now
         if self._bounded:
             for source in sources:
                 self._held[work.model, source, work.stage] -= 1
                 self._pass_on(self.devices[self._paths[work.model][source].device])
 
     def _end(self, device: _Device) -> None:
-        device.busy += self.now
+        device.busy_ms += self.now
         device.spans.append((device.since, self.now))
         device.until, device.since, device.ended = math.inf, self.now, True
         self._pass_on(device)
@@ -216,7 +210,7 @@ class _Run:
             if any(self._held[model, stage, target] >= self._capacity for target in feeds):
                 return
             self._held.update((model, stage, target) for target in feeds)
-        device.blocked += self.now - device.since
+        device.blocked_ms += self.now - device.since
         device.work, device.since, device.ended = None, self.now, False
         if stage == len(self._paths[model]) - 1:
             self.done[model].append((self._entered[model][work.number], self.now))
@@ -255,10 +249,7 @@ def simulate(
         sum(left - entered for entered, left in done) / len(done),
         done[0][1] - done[0][0],
         run.streamed * bus.share / run.now if run.now else 0.0,
-        tuple(
-            StageTrace(d.busy, d.stream, d.starved, d.blocked, d.queued, tuple(d.spans))
-            for d in run.devices
-        ),
+        tuple(run.devices),
     )
 
 
@@ -318,7 +309,7 @@ def simulate_requests(
             _served([left - at for at, left in done if at >= least], limit)
             for done, limit in zip(run.done, limits, strict=True)
         ),
-        tuple(device.busy / run.now for device in run.devices),
+        tuple(device.busy_ms / run.now for device in run.devices),
         run.streamed * bus.share / run.now,
     )
 

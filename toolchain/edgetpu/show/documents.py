@@ -20,6 +20,9 @@ from toolchain.edgetpu.run.folder import (
 from toolchain.edgetpu.run.runner import RunTimes
 from toolchain.edgetpu.run.simulate import Arrivals, RequestTrace, Served, Simulation
 
+_MEANS = ("busy_ms", "queue_ms", "transfer_ms", "blocked_ms")
+"""Times of a stage that a run tells by frame."""
+
 
 def plan_json(plan: PipelinePlan) -> dict[str, Any]:
     """`stages` is a list for one model, a list per model if there are several."""
@@ -204,10 +207,7 @@ def run_json(backend: str, times: RunTimes | None, frames: int, span_ms: float) 
         "first_ms": times.first_ms,
         "stages": [
             {
-                "busy_ms": stage.busy_ms / max(1, stage.frames),
-                "queue_ms": stage.queue_ms / max(1, stage.frames),
-                "transfer_ms": stage.transfer_ms / max(1, stage.frames),
-                "blocked_ms": stage.blocked_ms / max(1, stage.frames),
+                **{name: getattr(stage, name) / max(1, stage.frames) for name in _MEANS},
                 "slowest_ms": stage.slowest_ms,
             }
             for stage in times.stages
