@@ -85,7 +85,7 @@ def _row(graphs: Sequence[PipelineGraph], sticks: int) -> dict[str, Any]:
     alone = plan_rates(graphs, sticks, options, demand)
     seconds = time.process_time() - begin
     beside = plan_rates(graphs, sticks, Options(seconds=_SECONDS, host=HostCost()), demand)
-    others = {other.name: other for other in baselines(graphs, sticks, options, demand)}
+    others = {other.name: other for other in baselines(alone, options)}
     mean, tail = _simulated(alone)
     return {
         "models": names,

@@ -79,7 +79,7 @@ def show_rates(
         step("simulating")
         trace = simulate_plan(planned, requests, arrivals)
         step("comparing")
-        others = baselines(planned.graphs, planned.setting.sticks, options, planned.demand)
+        others = baselines(planned, options)
         factor = highest_factor(planned)
         if not planned.met:
             step("looking for rates that could be met")

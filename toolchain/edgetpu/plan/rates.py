@@ -32,7 +32,7 @@ from toolchain.edgetpu.plan.devices import (
 )
 from toolchain.edgetpu.plan.latency import Least, least_alone
 from toolchain.edgetpu.plan.paths import Search, better, local_search
-from toolchain.edgetpu.plan.planner import PipelinePlan, check_times, model_of
+from toolchain.edgetpu.plan.planner import check_times, model_of
 from toolchain.edgetpu.plan.planner import plan as plan_period
 from toolchain.edgetpu.plan.queueing import Estimate
 from toolchain.edgetpu.plan.solvers import RateTask, routed
@@ -81,11 +81,8 @@ class RatePlan(Routes):
         """The stage of each operator of each model, by the order of its stages."""
         assigned = []
         for graph, places in zip(self.graphs, self.places, strict=True):
-            own = [0] * len(graph.ops)
-            for number, place in enumerate(places):
-                for index in place.part.operators:
-                    own[index] = number
-            assigned.append(tuple(own))
+            own = {i: number for number, p in enumerate(places) for i in p.part.operators}
+            assigned.append(tuple(own[index] for index in range(len(graph.ops))))
         return tuple(assigned)
 
     @property
@@ -254,36 +251,24 @@ class Baseline:
         return self.score[:2] == (0.0, 0.0)
 
 
-def baselines(
-    graphs: Sequence[PipelineGraph], sticks: int, options: Options, demand: Demand
-) -> tuple[Baseline, ...]:
+def baselines(plan: RatePlan, options: Options) -> tuple[Baseline, ...]:
     """All models whole on one stick; Google's cut over all sticks; the plan of the least period."""
-    setting = Setting(sticks, options.cost, options.host)
-    others = []
-    whole: list[tuple[StageOf, int]] = [((0,) * len(graph.ops), 1) for graph in graphs]
-    others.append(_baseline("all on one", graphs, whole, setting, options, demand))
+    graphs, setting, demand = plan.graphs, plan.setting, plan.demand
+    whole = tuple((0,) * len(graph.ops) for graph in graphs)
+    assigned: list[tuple[str, tuple[StageOf, ...], int]] = [("all on one", whole, 1)]
     for name, objective in (("greedy", "greedy"), ("least period", "period")):
         try:
             asked = Options(objective, options.balance, options.cost, seconds=options.seconds / 6)
-            cut: PipelinePlan = plan_period(graphs, sticks, asked)
+            cut = plan_period(graphs, setting.sticks, asked)
         except ThimbleError:
             continue
-        assigned = [(stage_of, cut.stages) for stage_of in cut.stage_of]
-        others.append(_baseline(name, graphs, assigned, setting, options, demand))
+        assigned.append((name, cut.stage_of, cut.stages))
+    others = []
+    for name, stage_of, stages in assigned:
+        paths = [
+            tuple(enumerate(parts_of(graph, own, stages, setting, options.balance)))
+            for graph, own in zip(graphs, stage_of, strict=True)
+        ]
+        predicted = estimate_of(setting, paths, demand.rates_a_ms)
+        others.append(Baseline(name, predicted, score(predicted, demand)))
     return tuple(others)
-
-
-def _baseline(
-    name: str,
-    graphs: Sequence[PipelineGraph],
-    assigned: Sequence[tuple[StageOf, int]],
-    setting: Setting,
-    options: Options,
-    demand: Demand,
-) -> Baseline:
-    paths = [
-        tuple(enumerate(parts_of(graph, stage_of, stages, setting, options.balance)))
-        for graph, (stage_of, stages) in zip(graphs, assigned, strict=True)
-    ]
-    predicted = estimate_of(setting, paths, demand.rates_a_ms)
-    return Baseline(name, predicted, score(predicted, demand))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from toolchain.codegen.environment import environment
 from toolchain.edgetpu.plan.planner import PipelinePlan
@@ -10,6 +11,10 @@ from toolchain.edgetpu.run.simulate import Simulation
 
 _COLOURS = ("#5b9bd5", "#70ad47", "#ed7d31", "#7030a0", "#c0504d", "#44546a")
 _SHOWN_FRAMES = 12
+
+
+def _drawn(picture: str, **values: Any) -> str:
+    return environment().get_template(f"edgetpu/{picture}.svg.j2").render(values)
 
 
 def stages_svg(plan: PipelinePlan) -> str:
@@ -36,17 +41,14 @@ def stages_svg(plan: PipelinePlan) -> str:
                 }
             )
     proved = "proved optimal" if plan.proved_optimal else "not proved optimal"
-    return (
-        environment()
-        .get_template("edgetpu/stages.svg.j2")
-        .render(
-            width=max(640, 20 + 220 * plan.stages),
-            height=84 + 152 * len(plan.graphs),
-            title=f"{', '.join(g.name for g in plan.graphs)}: {plan.stages} stages by "
-            f"{plan.options.objective}, {proved}",
-            boxes=boxes,
-            footer=f"predicted period {plan.totals.period_ms:.2f} ms",
-        )
+    return _drawn(
+        "stages",
+        width=max(640, 20 + 220 * plan.stages),
+        height=84 + 152 * len(plan.graphs),
+        title=f"{', '.join(g.name for g in plan.graphs)}: {plan.stages} stages by "
+        f"{plan.options.objective}, {proved}",
+        boxes=boxes,
+        footer=f"predicted period {plan.totals.period_ms:.2f} ms",
     )
 
 
@@ -71,10 +73,8 @@ def timeline_svg(simulation: Simulation, title: str) -> str:
         for number, spans in enumerate(shown)
     ]
     ticks = [{"x": round(80 + 780 * k / 5), "text": f"{end * k / 5:.1f}"} for k in range(6)]
-    return (
-        environment()
-        .get_template("edgetpu/timeline.svg.j2")
-        .render(width=900, height=100 + 34 * len(rows), title=title, rows=rows, ticks=ticks)
+    return _drawn(
+        "timeline", width=900, height=100 + 34 * len(rows), title=title, rows=rows, ticks=ticks
     )
 
 
@@ -91,14 +91,11 @@ def sticks_svg(plans: Sequence[PipelinePlan], best: PipelinePlan) -> str:
         }
         for number, plan in enumerate(plans)
     ]
-    return (
-        environment()
-        .get_template("edgetpu/sticks.svg.j2")
-        .render(
-            width=140 + 70 * len(plans),
-            height=350,
-            base=304,
-            title=", ".join(graph.name for graph in best.graphs),
-            points=points,
-        )
+    return _drawn(
+        "sticks",
+        width=140 + 70 * len(plans),
+        height=350,
+        base=304,
+        title=", ".join(graph.name for graph in best.graphs),
+        points=points,
     )
