@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +49,7 @@ group = typer.Typer(
 def _planned(
     models: list[Path], asked: opts.PipelineOptions, options: Options, step: Report
 ) -> tuple[PipelinePlan, tuple[PipelinePlan, ...]]:
-    """The plan, and those for other numbers of sticks where `stages` is `auto`."""
+    """The plan, and those for other numbers of sticks where `stages` is `auto`, without --mcu."""
     if asked.mcu is not None:
         return of_mcu.planned(models, asked, asked.mcu, options, step), ()
     step("reading")
@@ -118,9 +118,9 @@ def plan_command(
     if plans:
         fields["sticks"] = [{"stages": p.stages, "period_ms": p.totals.period_ms} for p in plans]
     if free is not None:
-        fields["children_in_any_stage"] = documents.totals_json(free)
+        fields["children_in_any_stage"] = asdict(free.totals)
     if without_host is not None:
-        fields["without_host"] = documents.totals_json(without_host)
+        fields["without_host"] = asdict(without_host.totals)
     if separate is not None:
         fields["apart"] = {"sticks": list(separate.sticks), "period_ms": separate.period_ms}
     if output.json:

@@ -125,7 +125,8 @@ class PycoralPipeline:
         """
         for name in frame:
             if name not in self._inputs:
-                raise InputError(f"the model has no input {name!r}; it has {self._names()}")
+                names = ", ".join(self._inputs)
+                raise InputError(f"the model has no input {name!r}; it has {names}")
         tensors = {}
         for name, detail in self._inputs.items():
             if name not in frame:
@@ -138,9 +139,6 @@ class PycoralPipeline:
                 )
             tensors[name] = np.ascontiguousarray(array)
         return tensors
-
-    def _names(self) -> str:
-        return ", ".join(self._inputs)
 
     def _failure(self, reason: str) -> Exception:
         told = _SEGMENT.match(reason)

@@ -53,10 +53,6 @@ def plan_json(plan: PipelinePlan) -> dict[str, Any]:
     }
 
 
-def totals_json(plan: PipelinePlan) -> dict[str, Any]:
-    return asdict(plan.totals)
-
-
 def rates_json(
     plan: RatePlan,
     trace: RequestTrace,
