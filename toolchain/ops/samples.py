@@ -96,9 +96,3 @@ def sample_graph(op: Op, *tensors: Tensor) -> Graph:
     """A graph of one operator with these tensors; its inputs are the operands without data."""
     inputs = [t.name for t in tensors if t.name in op.inputs and not t.is_constant]
     return Graph.build("sample", tensors, [op], inputs, op.outputs)
-
-
-def with_tensors(graph: Graph, change: Callable[[Tensor], Tensor]) -> Graph:
-    """The graph with each tensor as `change` returns it, which keeps names and shapes."""
-    changed = {name: change(tensor) for name, tensor in graph.tensors.items()}
-    return replace(graph, tensors=MappingProxyType(changed))

@@ -20,7 +20,7 @@ from toolchain.ops.elementwise.common import require_types, sample_quantisation
 from toolchain.ops.readers.float32 import float32_form
 from toolchain.ops.readers.onnx import image_axes, image_shape
 from toolchain.ops.resize import common
-from toolchain.ops.resize.common import Resize, Resized, Within
+from toolchain.ops.resize.common import Resized, Within
 from toolchain.ops.resize.extents import extents_by_tables
 from toolchain.ops.resize.resize_nearest import read_nearest
 
