@@ -144,7 +144,7 @@ class PipelineOptions:
         """
         if self.stages == "auto":
             return None
-        count = int(self.stages) if self.stages.isdigit() else 0
+        count = int(self.stages) if self.stages.isdecimal() else 0
         if count < 1 or (most is not None and count > most):
             raise InputError(f"--stages {self.stages}: a number of sticks, or auto")
         return count

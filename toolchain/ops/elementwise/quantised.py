@@ -67,7 +67,7 @@ def _wide(rng: np.random.Generator, graph: kit.Graph) -> kit.Graph:
 
 @dataclass(frozen=True)
 class Quantised:
-    """What is a function's own.
+    """The parts of a form that differ between functions.
 
     kind        the row's name.
     arithmetic  from an operator of int8 or int16.

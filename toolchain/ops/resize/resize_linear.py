@@ -179,23 +179,17 @@ def _kernel(
     x, y = op.x, op.y
     if max(*x.shape[1:3], *y.shape[1:3]) > _LARGEST_SIDE:
         raise op.refused("an image above 32767 pixels a side")
-    params = kit.Struct(
-        "thimble_resize_linear_params",
-        {
-            **common.image_sizes(x, y),
-            "channels": x.shape[3],
-            "rows": kit.Packed("rows"),
-            "columns": kit.Packed("columns"),
-            "row_weights": kit.Packed("row_weights"),
-            "column_weights": kit.Packed("column_weights"),
-            "input_scale": x.q.scale,
-            "input_zero_point": x.q.zero_point,
-            "output_scale": y.q.scale,
-            "output_zero_point": y.q.zero_point,
-        },
-    )
+    members: dict[str, kit.Argument] = {
+        **common.image_sizes(x, y),
+        "channels": x.shape[3],
+        "rows": kit.Packed("rows"),
+        "columns": kit.Packed("columns"),
+        "row_weights": kit.Packed("row_weights"),
+        "column_weights": kit.Packed("column_weights"),
+        **others,
+    }
     return kit.Kernel(
-        (common.resize_call("thimble_resize_linear_s8", params),),
+        (common.resize_call(function, kit.Struct(struct, members)),),
         extents_by_tables,
         constants=tuple(_tables(op)),
         find_overlaps=lambda: _overlaps(op),
@@ -293,5 +287,7 @@ _INT8 = kit.Form(
     dtype=kit.DType.INT8,
     limits="NHWC; the size is constant; computed in float32; nearest: `resize_nearest`",
 )
-_FLOAT32 = float32_form(_INT8, _INT8.limits, _float_reference, _float_select)
+_FLOAT32 = replace(
+    float32_form(_INT8, _INT8.limits, _float_reference, _float_select), onnx=_INT8.onnx
+)
 SPEC = kit.OpSpec((_INT8, _FLOAT32))
