@@ -39,6 +39,20 @@ class Broadcast:
     size: int
     steps: tuple[int, ...]
 
+    def moves(self, place: int) -> tuple[tuple[str, int], ...]:
+        """How far the pointer of an operand, or of the output behind them, moves in each loop."""
+        return tuple((loop.variable, loop.steps[place]) for loop in self.loops if loop.steps[place])
+
+    @property
+    def around(self) -> tuple[kit.Loop, ...]:
+        """The loops around a call."""
+        return tuple(kit.Loop(loop.variable, loop.count) for loop in self.loops)
+
+
+def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of operands that broadcast. Raises ValueError where they do not."""
+    return tuple(int(size) for size in np.broadcast_shapes(*shapes))
+
 
 def broadcast(*shapes: tuple[int, ...], variables: str = "") -> Broadcast:
     """The fewest loops that walk operands of these shapes together; adjacent dimensions are merged.
@@ -84,10 +98,10 @@ def infer_broadcast(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
     if one.dtype is not two.dtype:
         raise ValueError(f"operands differ in type: {one} and {two}")
     try:
-        shape = np.broadcast_shapes(one.shape, two.shape)
+        shape = broadcast_shape(one.shape, two.shape)
     except ValueError:
         raise ValueError(f"shapes do not broadcast: {one} and {two}") from None
-    return (kit.TensorType(tuple(int(d) for d in shape), one.dtype),)
+    return (kit.TensorType(shape, one.dtype),)
 
 
 def infer_of_one_shape(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
@@ -290,6 +304,25 @@ def sample_unary(
     return kit.sample_graph(op, x, y)
 
 
+def sample_operands(
+    rng: np.random.Generator,
+    shapes: Sequence[tuple[int, ...]],
+    quantisations: Sequence[kit.Quantisation],
+) -> list[kit.Tensor]:
+    """Two int8 operands 'a' and 'b', of which one may be constant."""
+    constant = int(rng.integers(4))
+    return [
+        kit.Tensor(
+            "ab"[index],
+            shape,
+            kit.DType.INT8,
+            quantisations[index],
+            rng.integers(-128, 128, shape).astype(np.int8) if index == constant else None,
+        )
+        for index, shape in enumerate(shapes)
+    ]
+
+
 def sample_binary(rng: np.random.Generator, op: kit.Op, output_scale: float) -> kit.Graph:
     """A graph of the int8 operator `op` from 'a' and 'b' to 'y', with broadcasting. Either may be
     constant.
@@ -303,14 +336,8 @@ def sample_binary(rng: np.random.Generator, op: kit.Op, output_scale: float) -> 
         logs, log_output = np.round(logs), round(log_output)
     scales = [math.exp2(log) for log in logs]
     quants = [sample_quantisation(rng, scale=s) for s in scales]
-    constant = int(rng.integers(4))
-    operands = []
-    for index, (name, shape, quant) in enumerate(zip("ab", shapes, quants, strict=True)):
-        data = None
-        if index == constant:
-            data = rng.integers(-128, 128, shape).astype(np.int8)
-        operands.append(kit.Tensor(name, shape, kit.DType.INT8, quant, data))
-    shape = tuple(int(d) for d in np.broadcast_shapes(*shapes))
+    operands = sample_operands(rng, shapes, quants)
     scale = math.exp2(max(logs) + log_output)
-    y = kit.Tensor("y", shape, kit.DType.INT8, sample_quantisation(rng, scale=scale))
+    q = sample_quantisation(rng, scale=scale)
+    y = kit.Tensor("y", broadcast_shape(*shapes), kit.DType.INT8, q)
     return kit.sample_graph(op, *operands, y)

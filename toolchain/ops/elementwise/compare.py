@@ -17,13 +17,15 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.elementwise.common import (
     Int64,
+    broadcast_shape,
     infer_broadcast,
     sample_broadcast_shapes,
+    sample_operands,
     sample_quantisation,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel
 from toolchain.ops.elementwise.quantised import scaled_operands
-from toolchain.ops.readers.onnx_elementwise import output_axes
+from toolchain.ops.readers.onnx_elementwise import emit_stored
 
 _LEFT_SHIFT = 8
 
@@ -113,16 +115,7 @@ def _read_onnx(node: kit.OnnxNode) -> None:
     """Operands are float32, or plain integers and bools."""
     if not (node.in_float or node.plain):
         raise node.left_in_float("ONNX Runtime has no quantised form of it")
-    axes = output_axes(node)
-    operands = [node.operand(index, axes) for index in (0, 1)]
-    node.emit(
-        "compare",
-        Compare(_ONNX[node.operator]),
-        operands,
-        None,
-        axes,
-        dtype=kit.DType.BOOL,
-    )
+    emit_stored(node, "compare", Compare(_ONNX[node.operator]), 2, kit.DType.BOOL)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
@@ -130,13 +123,9 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     shapes = sample_broadcast_shapes(rng, 4)
     first = sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-9, -0.1)))
     second = sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-9, -0.1)))
-    q: list[kit.Quantisation] = [first, first if rng.random() < 0.4 else second]
-    constant = int(rng.integers(4))
-    operands = []
-    for index, (name, shape) in enumerate(zip("ab", shapes, strict=True)):
-        data = rng.integers(-128, 128, shape).astype(np.int8) if index == constant else None
-        operands.append(kit.Tensor(name, shape, kit.DType.INT8, q[index], data))
-    y = kit.Tensor("y", tuple(int(d) for d in np.broadcast_shapes(*shapes)), kit.DType.BOOL)
+    q = [first, first if rng.random() < 0.4 else second]
+    operands = sample_operands(rng, shapes, q)
+    y = kit.Tensor("y", broadcast_shape(*shapes), kit.DType.BOOL)
     relation = list(Relation)[int(rng.integers(6))]
     op = kit.Op("compare", "compare", ("a", "b"), ("y",), Compare(relation))
     return kit.sample_graph(op, *operands, y)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolchain.ops import kit
 from toolchain.ops.elementwise.functions import BINARY
 from toolchain.ops.elementwise.kinds import plain_spec
-from toolchain.ops.readers.onnx_elementwise import output_axes
+from toolchain.ops.readers.onnx_elementwise import emit_stored
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:
@@ -14,9 +14,7 @@ def _read_onnx(node: kit.OnnxNode) -> None:
         raise node.unsupported("its remainders have the sign of the dividend", "export fmod=0")
     if not node.constant(1).data.all():
         raise node.unsupported("it divides integers by 0")
-    axes = output_axes(node)
-    operands = [node.operand(index, axes) for index in (0, 1)]
-    node.emit("floor_mod", kit.Attributes(), operands, None, axes, dtype=node.plain_dtype(0))
+    emit_stored(node, "floor_mod", kit.Attributes(), 2, node.plain_dtype(0))
 
 
 _ROW = BINARY["floor_mod"]

@@ -37,47 +37,21 @@ def unary_kernel(
         low, high = line.low, line.high
         form = affine_form(function(INT8_LEVELS), (line.slope,), line.offset, low, high)
         if form is not None:
-            params = kit.Struct(
-                "thimble_rescale_params",
-                {
-                    "factor": form.factors[0],
-                    "bias": form.bias,
-                    "shift": form.shift,
-                    "min": low,
-                    "max": high,
-                },
-            )
-            arguments: dict[str, kit.Argument] = {
-                "input": kit.Input(operand),
-                "output": kit.Output(0),
-                "size": x.elements,
-                "params": params,
+            params = {
+                "factor": form.factors[0],
+                "bias": form.bias,
+                "shift": form.shift,
+                "min": low,
+                "max": high,
             }
-            call = kit.Call("thimble_rescale_s8", arguments)
+            arguments = {"params": kit.Struct("thimble_rescale_params", params)}
+            kernel = sized_kernel(op, "thimble_rescale_s8", arguments, operand=operand)
             clamped = (low, high) != (-128, 127)
-            return kit.Kernel(
-                (call,),
-                _unary_extents,
-                find_overlaps=lambda: (kit.SafeOverlap(operand),),
-                find_terms=lambda: _unary_terms(x.elements, clamped),
-            )
-    call = kit.Call(
-        "thimble_lookup_s8",
-        {
-            "input": kit.Input(operand, element="int8_t"),
-            "output": kit.Output(0, element="int8_t"),
-            "size": x.elements,
-            "table": kit.Packed("table"),
-        },
-    )
-    table = table_of(function, x.dtype, y.dtype)
-    return kit.Kernel(
-        (call,),
-        _unary_extents,
-        constants=(kit.constant("table", table, f"{op.kind} of every byte"),),
-        find_overlaps=lambda: (kit.SafeOverlap(operand),),
-        find_terms=lambda: _unary_terms(x.elements, clamped=False),
-    )
+            return replace(kernel, find_terms=lambda: _unary_terms(x.elements, clamped))
+    data = table_of(function, x.dtype, y.dtype)
+    table = kit.constant("table", data, f"{op.kind} of every byte")
+    kernel = sized_kernel(op, "thimble_lookup_s8", {}, table, operand, "int8_t")
+    return replace(kernel, find_terms=lambda: _unary_terms(x.elements, clamped=False))
 
 
 def constant_kernel(
@@ -115,35 +89,29 @@ def _unary_terms(size: int, clamped: bool) -> kit.Terms:
     return {"call": 1.0, "clamped": size} if clamped else {"call": 1.0, **_runs_of_four(size)}
 
 
-def _unary_extents(touched: kit.Touched) -> kit.Extents:
-    """One element in, one out; a table is of all bytes."""
-    call = touched.call
-    source = call.arguments["input"]
-    assert isinstance(source, kit.Input)
-    table = {"table": 256} if call.function == "thimble_lookup_s8" else {}
-    return kit.Extents({source.index: kit.whole(call["size"])}, {0: kit.whole(call["size"])}, table)
-
-
 def sized_kernel(
     op: kit.AnyOperator,
     function: str,
     arguments: Mapping[str, kit.Argument] = MappingProxyType({}),
     table: kit.Constant | None = None,
+    operand: int = 0,
+    element: str = "",
 ) -> kit.Kernel:
-    """A call of `function` that takes an input, an output, their size and `arguments`.
+    """A call of `function` that takes input `operand`, an output, their size and `arguments`.
 
-    `table` is a constant that the kernel also reads, its last argument. Where elements grow, the
-    input must lie above the output: all of them but the last are read before they are written over.
+    `table` is a constant that the kernel also reads, its last argument; `element` the C type of
+    elements, where it is not the tensors'. Where elements grow, the input must lie above the
+    output: all of them but the last are read before they are written over.
     """
-    growth = max(op.y.dtype.size_bytes - op.x.dtype.size_bytes, 0)
-    lead_bytes = growth * (op.x.elements - 1)
+    x, y = op.input(operand), op.y
+    lead_bytes = max(y.dtype.size_bytes - x.dtype.size_bytes, 0) * (x.elements - 1)
     tables: dict[str, kit.Argument] = {} if table is None else {"table": kit.Packed(table.key)}
     call = kit.Call(
         function,
         {
-            "input": kit.Input(0),
-            "output": kit.Output(0),
-            "size": op.x.elements,
+            "input": kit.Input(operand, element=element),
+            "output": kit.Output(0, element=element),
+            "size": x.elements,
             **arguments,
             **tables,
         },
@@ -152,12 +120,13 @@ def sized_kernel(
         (call,),
         _sized_extents,
         constants=() if table is None else (table,),
-        find_overlaps=lambda: (kit.SafeOverlap(0, lead_bytes=lead_bytes),),
+        find_overlaps=lambda: (kit.SafeOverlap(operand, lead_bytes=lead_bytes),),
     )
 
 
 _TABLE_BYTES = MappingProxyType(
     {
+        "thimble_lookup_s8": 256,
         "thimble_lookup_s16": 2 * 513,  # 512 steps, and the end of the last one
         "thimble_logistic_table_s16": 2 * 256,
         "thimble_tanh_table_s16": 2 * 256,
@@ -167,13 +136,14 @@ _TABLE_BYTES = MappingProxyType(
 
 def _sized_extents(touched: kit.Touched) -> kit.Extents:
     """One element in, one out, and a whole table."""
-    call, source = touched.call, touched.inputs[0]
+    call = touched.call
+    operand, table = call.arguments["input"], call.arguments.get("table")
+    assert isinstance(operand, kit.Input)
+    source, size = touched.inputs[operand.index], call["size"]
     assert source is not None
-    size, target = call["size"], touched.outputs[0]
-    table = call.arguments.get("table")
     return kit.Extents(
-        {0: kit.whole(size, source.element_bytes)},
-        {0: kit.whole(size, target.element_bytes)},
+        {operand.index: kit.whole(size, source.element_bytes)},
+        {0: kit.whole(size, touched.outputs[0].element_bytes)},
         {table.key: _TABLE_BYTES[call.function]} if isinstance(table, kit.Packed) else {},
     )
 
@@ -233,10 +203,7 @@ def broadcast_kernel(
     """
     last = len(op.inputs) - 1  # an operator with one operand reads it as both
     shape = broadcast(op.x.shape, op.input(last).shape, variables="ijk")
-    first, second, output = (
-        tuple((x.variable, x.steps[place]) for x in shape.loops if x.steps[place])
-        for place in range(3)
-    )
+    first, second, output = (shape.moves(place) for place in range(3))
     arguments: dict[str, kit.Argument] = {
         names[0]: kit.Input(0, steps=first),
         names[1]: shape.steps[0],
@@ -247,8 +214,7 @@ def broadcast_kernel(
     }
     if params is not None:
         arguments["params"] = params
-    loops = tuple(kit.Loop(x.variable, x.count) for x in shape.loops)
-    call = kit.Call(function, arguments, loops)
+    call = kit.Call(function, arguments, shape.around)
     return kit.Kernel(
         (call,),
         broadcast_extents,

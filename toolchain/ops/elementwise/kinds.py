@@ -17,7 +17,6 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import BOUNDS
 from toolchain.ops.elementwise.common import (
-    check_node,
     infer_broadcast,
     infer_of_one_shape,
     sample_binary,
@@ -155,15 +154,17 @@ def attributes_reader(attributes: Callable[..., kit.Attributes]) -> Read:
     return lambda node: attributes(kit.read_activation(node)) if fused else attributes()
 
 
-def binding(kind: str, version: int, *types: kit.DType, read: Read) -> kit.TfliteBinding:
-    """How quantised operators of a kind are read, whose tensors have `types`, and written.
+def binding(
+    kind: str, version: int, read: Read, check: Callable[[kit.TfliteNode], None]
+) -> kit.TfliteBinding:
+    """How operators of a kind are read from TFLite, by nodes that pass `check`, and written.
 
     `read` makes the attributes. `version`: of those that tests write.
     """
     row = BINARY[kind]
 
-    def read_quantised(node: kit.TfliteNode) -> kit.ReadOp:
-        check_node(node, *types)
+    def read_checked(node: kit.TfliteNode) -> kit.ReadOp:
+        check(node)
         return kit.ReadOp(read(node), (0, 1))
 
     def write(op: kit.AnyOperator) -> kit.WrittenOp:
@@ -171,23 +172,16 @@ def binding(kind: str, version: int, *types: kit.DType, read: Read) -> kit.Tflit
         fields = {"fusedActivationFunction": _activation(op)} if fused else {}
         return kit.WrittenOp(row.tflite, row.options, fields, version=version)
 
-    return kit.TfliteBinding((row.tflite,), read_quantised, write)
+    return kit.TfliteBinding((row.tflite,), read_checked, write)
 
 
 def _float_form(base: kit.Form[Any], read: Read) -> kit.Form[Any]:
-    assert base.tflite is not None
-    binding = base.tflite
-
-    def read_float(node: kit.TfliteNode) -> kit.ReadOp:
-        check_float_node(node)
-        return kit.ReadOp(read(node), (0, 1))
-
     return replace(
         base,
         reference=_float_reference,
         select=_float_select,
         sample=float32_elementwise_sample(base.sample),
-        tflite=kit.TfliteBinding(binding.builtins, read_float, _first_version(binding)),
+        tflite=binding(base.kind, 1, read, check_float_node),
         onnx=None,
         dtype=kit.DType.FLOAT32,
         limits=f"float32, any broadcast{_fused(base)}",
@@ -197,10 +191,9 @@ def _float_form(base: kit.Form[Any], read: Read) -> kit.Form[Any]:
 def _integer_form(
     base: kit.Form[Any], dtype: kit.DType, rule: Integers, read: Read
 ) -> kit.Form[Any]:
-    assert base.tflite is not None
-    binding, limited = base.tflite, rule.limited
+    limited = rule.limited
 
-    def read_plain(node: kit.TfliteNode) -> kit.ReadOp:
+    def check(node: kit.TfliteNode) -> None:
         for index, tensor in enumerate(node.inputs):
             if tensor is not None and tensor.dtype is not dtype:
                 raise node.unsupported(
@@ -208,7 +201,6 @@ def _integer_form(
                 )
         if limited is not None and not limited.holds(node.constant(1)):
             raise node.unsupported(limited.wrong)
-        return kit.ReadOp(read(node), (0, 1))
 
     constant = "" if limited is None else f", constant {limited.named}"
     return replace(
@@ -217,16 +209,12 @@ def _integer_form(
         reference=_integer_reference,
         select=_integer_select,
         sample=_integer_sample(base, dtype, limited),
-        tflite=kit.TfliteBinding(binding.builtins, read_plain, _first_version(binding)),
+        tflite=binding(base.kind, 1, read, check),
         onnx=None,
         dtype=dtype,
         quantised=kit.STORED,
         limits=f"{dtype.value} without scales, any broadcast{_fused(base)}{constant}",
     )
-
-
-def _first_version(binding: kit.TfliteBinding) -> Callable[[kit.AnyOperator], kit.WrittenOp]:
-    return lambda op: replace(binding.write(op), version=1)
 
 
 def _fused(base: kit.Form[Any]) -> str:
@@ -256,12 +244,6 @@ def plain_spec(row: Binary, onnx: kit.OnnxBinding | None = None) -> kit.OpSpec:
         assert one is not None and two is not None
         return row.attributes(one.shape, two.shape)
 
-    def read(node: kit.TfliteNode) -> kit.ReadOp:
-        return kit.ReadOp(attributes(node), (0, 1))
-
-    def write(op: kit.AnyOperator) -> kit.WrittenOp:
-        return kit.WrittenOp(row.tflite, row.options)
-
     def sample(rng: np.random.Generator) -> kit.Graph:
         while True:
             graph = sample_binary(rng, kit.Op(row.name, row.name, ("a", "b"), ("y",)), 1.0)
@@ -278,7 +260,6 @@ def plain_spec(row: Binary, onnx: kit.OnnxBinding | None = None) -> kit.OpSpec:
         select=refuse,
         sample=sample,
         axes=kit.elementwise_axes,
-        tflite=kit.TfliteBinding((row.tflite,), read, write),
     )
     forms = tuple(replace(form, onnx=onnx) for form in plain_forms(base, attributes))
     if not row.broadcasts:

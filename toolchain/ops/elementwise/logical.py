@@ -10,12 +10,13 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.elementwise.common import (
+    broadcast_shape,
     infer_broadcast,
     infer_unary,
     sample_broadcast_shapes,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel
-from toolchain.ops.readers.onnx_elementwise import output_axes
+from toolchain.ops.readers.onnx_elementwise import emit_stored
 
 
 class Connective(Enum):
@@ -34,26 +35,22 @@ class Logical(kit.Attributes):
     connective: Connective
 
 
-def _connective(op: kit.Operator[Logical]) -> Connective:
-    return op.attributes.connective
-
-
 def _infer(op: kit.Operator[Logical]) -> tuple[kit.TensorType, ...]:
     for tensor in op.inputs:
         if tensor is None or tensor.dtype is not kit.DType.BOOL:
             raise ValueError(f"{tensor} is not bool")
-    if len(op.inputs) != (1 if _connective(op) is Connective.NOT else 2):
+    if len(op.inputs) != (1 if op.attributes.connective is Connective.NOT else 2):
         raise ValueError(f"{len(op.inputs)} operands")
     return infer_unary(op) if len(op.inputs) == 1 else infer_broadcast(op)
 
 
 def _reference(op: kit.Operator[Logical], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
     one, two = inputs[0].astype(np.int64), inputs[-1].astype(np.int64)
-    return (((_connective(op).value >> (2 * one + two)) & 1).astype(np.bool_),)
+    return (((op.attributes.connective.value >> (2 * one + two)) & 1).astype(np.bool_),)
 
 
 def _select(op: kit.Operator[Logical], core: kit.Core) -> kit.Kernel:
-    struct = kit.Struct("thimble_logical_params", {"table": _connective(op).value})
+    struct = kit.Struct("thimble_logical_params", {"table": op.attributes.connective.value})
     return broadcast_kernel(op, core, "thimble_logical", struct)
 
 
@@ -63,7 +60,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 
 def _write(op: kit.Operator[Logical]) -> kit.WrittenOp:
-    name = _connective(op).name
+    name = op.attributes.connective.name
     return kit.WrittenOp(f"LOGICAL_{name}", f"Logical{name.capitalize()}Options")
 
 
@@ -71,10 +68,8 @@ def _read_onnx(node: kit.OnnxNode) -> None:
     """And, Or, Not and Xor of bools."""
     if not node.plain:
         raise node.unsupported("its operands are not bool")
-    axes = output_axes(node)
-    operands = [node.operand(index, axes) for index in range(node.inputs)]
     attributes = Logical(Connective[node.operator.upper()])
-    node.emit("logical", attributes, operands, None, axes, dtype=kit.DType.BOOL)
+    emit_stored(node, "logical", attributes, node.inputs, kit.DType.BOOL)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
@@ -84,8 +79,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     operands = [
         kit.Tensor(name, shape, kit.DType.BOOL) for name, shape in zip(names, shapes, strict=False)
     ]
-    out = np.broadcast_shapes(*(t.shape for t in operands))
-    y = kit.Tensor("y", tuple(int(d) for d in out), kit.DType.BOOL)
+    y = kit.Tensor("y", broadcast_shape(*(t.shape for t in operands)), kit.DType.BOOL)
     op = kit.Op("logical", "logical", tuple(names), ("y",), Logical(connective))
     return kit.sample_graph(op, *operands, y)
 

@@ -18,6 +18,7 @@ from toolchain.ops import kit
 from toolchain.ops.elementwise.common import (
     Int64,
     Line,
+    check_node,
     infer_broadcast,
     require_types,
     sample_binary,
@@ -149,7 +150,7 @@ def _form(rule: Quantised, dtype: kit.DType) -> kit.Form[Any]:
         select=select if rule.cmsis_nn is None else kit.Choice(select, cmsis_nn),
         sample=sample,
         axes=kit.elementwise_axes,
-        tflite=binding(rule.kind, rule.versions[wide], *types, read=read),
+        tflite=binding(rule.kind, rule.versions[wide], read, lambda node: check_node(node, *types)),
         onnx=kit.OnnxBinding((row.onnx,), *rule.onnx) if rule.onnx and not wide else None,
         dtype=dtype,
         types=frozenset(types) if rule.beside and wide else frozenset(),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.elementwise.common import broadcast, sample_shape
+from toolchain.ops.elementwise.common import broadcast, broadcast_shape, sample_shape
 from toolchain.ops.readers.onnx_elementwise import output_axes, read_plain
 
 _CONDITION, _YES, _NO = 0, 1, 2
@@ -26,14 +26,10 @@ class Select(kit.Attributes):
     rows: bool = False
 
 
-def _rows(op: kit.Operator[Select]) -> bool:
-    return op.attributes.rows
-
-
 def _shapes(op: kit.Operator[Select]) -> list[tuple[int, ...]]:
     """Shapes of condition, yes and no, all of the output's rank."""
     shapes = [op.input(index).shape for index in (_CONDITION, _YES, _NO)]
-    if _rows(op):
+    if op.attributes.rows:
         shapes[0] = shapes[0] + (1,) * (len(shapes[1]) - len(shapes[0]))
     rank = max(len(shape) for shape in shapes)
     return [(1,) * (rank - len(shape)) + shape for shape in shapes]
@@ -44,10 +40,10 @@ def _infer(op: kit.Operator[Select]) -> tuple[kit.TensorType, ...]:
     if condition.dtype is not kit.DType.BOOL or yes.dtype is not no.dtype:
         raise ValueError(f"a condition {condition} chooses between {yes} and {no}")
     try:
-        shape = np.broadcast_shapes(*_shapes(op))
+        shape = broadcast_shape(*_shapes(op))
     except ValueError:
         raise ValueError(f"shapes do not broadcast: {condition}, {yes} and {no}") from None
-    return (kit.TensorType(tuple(int(d) for d in shape), yes.dtype),)
+    return (kit.TensorType(shape, yes.dtype),)
 
 
 def _reference(op: kit.Operator[Select], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
@@ -59,10 +55,7 @@ def _reference(op: kit.Operator[Select], inputs: Sequence[kit.Array]) -> tuple[k
 
 def _select(op: kit.Operator[Select], core: kit.Core) -> kit.Kernel:
     walk = broadcast(*_shapes(op))
-    moved = [
-        tuple((loop.variable, loop.steps[operand]) for loop in walk.loops if loop.steps[operand])
-        for operand in range(4)
-    ]
+    moved = [walk.moves(place) for place in range(4)]
     params = {
         "size": walk.size,
         "run_bytes": op.y.dtype.size_bytes,
@@ -79,7 +72,7 @@ def _select(op: kit.Operator[Select], core: kit.Core) -> kit.Kernel:
             "no": kit.Input(_NO, steps=moved[_NO]),
             "output": kit.Output(0, steps=moved[3]),
         },
-        tuple(kit.Loop(loop.variable, loop.count) for loop in walk.loops),
+        walk.around,
     )
     return kit.Kernel((call,), _extents, find_overlaps=lambda: _overlaps(op))
 
@@ -113,7 +106,7 @@ def _overlaps(op: kit.AnyOperator) -> tuple[kit.SafeOverlap, ...]:
 
 
 def _axes(op: kit.Operator[Select]) -> tuple[kit.Axis, ...]:
-    return () if _rows(op) else kit.elementwise_axes(op)
+    return () if op.attributes.rows else kit.elementwise_axes(op)
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
@@ -124,7 +117,7 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
 
 
 def _write(op: kit.Operator[Select]) -> kit.WrittenOp:
-    if _rows(op):
+    if op.attributes.rows:
         return kit.WrittenOp("SELECT", "SelectOptions")
     return kit.WrittenOp("SELECT_V2", "SelectV2Options")
 
@@ -156,7 +149,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
 
     shapes = [shape[:1], shape, shape] if rows else [other(), other(), other()]
     q: kit.Quantisation | None = quantisation
-    y_shape = shape if rows else tuple(int(d) for d in np.broadcast_shapes(*shapes))
+    y_shape = shape if rows else broadcast_shape(*shapes)
     constant = None
     if rng.random() < 0.3:
         constant = rng.integers(-100, 100, shapes[2]).astype(dtype.numpy)

@@ -59,12 +59,20 @@ def read_plain(
     def read(node: kit.OnnxNode) -> None:
         if node.inputs != operands:
             raise node.unsupported(f"{node.inputs} operands", "export it as several operators")
-        axes = output_axes(node)
-        inputs = [node.operand(index, axes) for index in range(operands)]
-        found = attributes or kit.Attributes()
-        node.emit(kind, found, inputs, None, axes, dtype=node.plain_dtype(typed_by))
+        emit_stored(
+            node, kind, attributes or kit.Attributes(), operands, node.plain_dtype(typed_by)
+        )
 
     return read
+
+
+def emit_stored(
+    node: kit.OnnxNode, kind: str, attributes: kit.Attributes, operands: int, dtype: kit.DType
+) -> None:
+    """Emit an operator that takes operands as they are stored; `dtype` is its result's."""
+    axes = output_axes(node)
+    inputs = [node.operand(index, axes) for index in range(operands)]
+    node.emit(kind, attributes, inputs, None, axes, dtype=dtype)
 
 
 def output_axes(node: kit.OnnxNode) -> tuple[int, ...]:
