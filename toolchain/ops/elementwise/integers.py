@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from toolchain.ops import kit
 from toolchain.ops.elementwise.common import Int64
 from toolchain.ops.elementwise.rows import Limited, OfFunction
 
@@ -48,9 +49,8 @@ def quotient(a: Int64, b: Int64) -> Int64:
 
 def squared_difference(a: Int64, b: Int64) -> Int64:
     """The difference wraps before it is squared."""
-    wrapped = (a - b).astype(np.int32).astype(np.int64)
-    square: Int64 = wrapped * wrapped
-    return square
+    difference = kit.wrap_int32(a - b)
+    return difference * difference
 
 
 def _powers(a: Int64, b: Int64, too_large: Callable[[int], int]) -> Int64:

@@ -51,19 +51,14 @@ def _requantisation(op: kit.AnyOperator) -> tuple[int, int]:
     return kit.quantize_multiplier(op.x.q.scale / op.y.q.scale)
 
 
-def _wrapped(sums: Int64) -> Int64:
-    """As sums of int32 wrap."""
-    return sums.astype(np.int32).astype(np.int64)
-
-
 def _requantize(op: kit.Operator[Quantize], stored: Int64) -> Int64:
     x, y = op.x, op.y
     if op.attributes.in_float:
         return _rescaled_in_float(stored, x.q, y.q)
-    centred = _wrapped(stored - x.q.zero_point)
+    centred = kit.wrap_int32(stored - x.q.zero_point)
     scaled = kit.multiply_by_quantized_multiplier(centred, *_requantisation(op))
     info = np.iinfo(y.dtype.value)
-    clamped: Int64 = np.clip(_wrapped(scaled + y.q.zero_point), int(info.min), int(info.max))
+    clamped: Int64 = np.clip(kit.wrap_int32(scaled + y.q.zero_point), int(info.min), int(info.max))
     return clamped
 
 
