@@ -68,7 +68,7 @@ def _wide(rng: np.random.Generator, graph: kit.Graph) -> kit.Graph:
 
 @dataclass(frozen=True)
 class Quantised:
-    """The parts of a form that differ between functions.
+    """The declaration of a kind: the parts that are its function's own.
 
     kind        the row's name.
     arithmetic  from an operator of int8 or int16.
