@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ops import spec_of
@@ -53,7 +54,7 @@ def with_tensors(graph: Graph, changed: Callable[[Tensor], Tensor]) -> Graph:
     return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs, graph.states)
 
 
-def constant_sample(name: str, data: np.ndarray, q: Quantisation | None = None) -> Tensor:
+def constant_sample(name: str, data: NDArray[np.generic], q: Quantisation | None = None) -> Tensor:
     """A constant tensor of the array's shape and type."""
     return Tensor(name, data.shape, DType(data.dtype.name), q, data)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,10 @@ from toolchain.ir import Attributes, DType, Op, Quantisation, Tensor
 from toolchain.ops.operator import Operator
 
 Array = NDArray[np.generic]
+Inputs: TypeAlias = Sequence[Array]
+"""The inputs of a reference, an array for each."""
+Arrays: TypeAlias = tuple[Array, ...]
+"""The outputs of a reference, an array for each."""
 Index = TypeVar("Index", int, NDArray[np.int64])
 A = TypeVar("A", bound=Attributes)
 
@@ -24,6 +28,10 @@ class TensorType:
 
     shape: tuple[int, ...]
     dtype: DType
+
+
+TensorTypes: TypeAlias = tuple[TensorType, ...]
+"""The result of a shape rule: the type of each output."""
 
 
 class TfliteNode(Protocol):

@@ -117,9 +117,7 @@ def _side_by_side(graph: kit.Graph, kernels: Sequence[kit.Kernel]) -> Layout:
     return Layout(tuple(range(len(graph.ops))), arena, sizes)
 
 
-def check_body(
-    what: str, graph: kit.Graph, given: Sequence[kit.Tensor]
-) -> tuple[kit.TensorType, ...]:
+def check_body(what: str, graph: kit.Graph, given: Sequence[kit.Tensor]) -> kit.TensorTypes:
     """The types of the outputs of a nested graph that takes `given`.
 
     Raises ValueError where it contradicts itself or takes other tensors.

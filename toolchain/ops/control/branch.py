@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +34,7 @@ class Branch(kit.Attributes):
         return self.then.graph, self.otherwise.graph
 
 
-def _infer(op: kit.Operator[Branch]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Branch]) -> kit.TensorTypes:
     flag, *given = op.each
     if flag.dtype is not kit.DType.BOOL or flag.elements != 1:
         raise ValueError(f"{flag} is not one bool")
@@ -48,7 +47,7 @@ def _infer(op: kit.Operator[Branch]) -> tuple[kit.TensorType, ...]:
     return types
 
 
-def _reference(op: kit.Operator[Branch], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Branch], inputs: kit.Inputs) -> kit.Arrays:
     flag, *given = inputs
     then, otherwise = op.attributes.nested
     return interpret(then if flag.reshape(()) else otherwise, given)

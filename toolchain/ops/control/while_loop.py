@@ -6,7 +6,6 @@ operands of the same places. Operands behind those are the same in every turn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +35,7 @@ class WhileLoop(kit.Attributes):
         return self.condition.graph, self.body.graph
 
 
-def _infer(op: kit.Operator[WhileLoop]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[WhileLoop]) -> kit.TensorTypes:
     given = op.each
     condition, body = op.attributes.nested
     flags = check_body("the condition", condition, given)
@@ -50,7 +49,7 @@ def _infer(op: kit.Operator[WhileLoop]) -> tuple[kit.TensorType, ...]:
     return types
 
 
-def _reference(op: kit.Operator[WhileLoop], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[WhileLoop], inputs: kit.Inputs) -> kit.Arrays:
     condition, body = op.attributes.nested
     carried, same = tuple(inputs[: len(op.outputs)]), tuple(inputs[len(op.outputs) :])
     for _ in range(MOST_TURNS):

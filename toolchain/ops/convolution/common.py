@@ -134,9 +134,7 @@ def check_bias(op: kit.AnyOperator, channels: int) -> None:
         raise ValueError(f"{bias.elements} bias values for {channels} channels")
 
 
-def outputs_of(
-    op: kit.Operator[Any], sums: NDArray[np.int64], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def outputs_of(op: kit.Operator[Any], sums: NDArray[np.int64], inputs: kit.Inputs) -> kit.Arrays:
     """Sums of products plus the bias, if there is one, requantised and clamped as the operator's
     rounding and activation say.
     """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from toolchain.ops import kit
@@ -17,7 +15,7 @@ from toolchain.ops.readers.float32 import (
 )
 
 
-def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Convolution], inputs: kit.Inputs) -> kit.Arrays:
     x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     channels, depth = weights.shape[0], weights.shape[3]
     group = channels // (x.shape[3] // depth)

@@ -7,7 +7,6 @@ TFLite `reference_integer_ops::ConvPerChannel`; for ONNX models one rounding in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,7 +33,7 @@ class Conv2D(Convolution):
     """Attributes of conv2d. The number of groups follows from the weights' shape."""
 
 
-def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Windowed]) -> kit.TensorTypes:
     x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     if len(x.shape) != 4 or len(weights.shape) != 4:
         raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
@@ -49,7 +48,7 @@ def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((batches, out_h, out_w, channels), x.dtype),)
 
 
-def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Convolution], inputs: kit.Inputs) -> kit.Arrays:
     x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     image = inputs[kit.INPUT].astype(np.float64) - x.q.zero_point
     channels, depth = y.shape[3], weights.shape[3]

@@ -48,7 +48,7 @@ def _three(values: Sequence[int]) -> Triple:
     return planes, rows, columns
 
 
-def _infer(op: kit.Operator[Conv3D]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Conv3D]) -> kit.TensorTypes:
     x, weights, attributes = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.attributes
     if len(x.shape) != 5 or len(weights.shape) != 5:
         raise ValueError(f"needs NDHWC input and DHWIO weights, got {x.shape} and {weights.shape}")
@@ -88,7 +88,7 @@ def _taps(
         yield wide[(slice(None), *seen)], _three(tap)
 
 
-def _reference(op: kit.Operator[Conv3D], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Conv3D], inputs: kit.Inputs) -> kit.Arrays:
     filters = inputs[kit.WEIGHTS].astype(np.float32)
     sums = np.zeros(op.y.shape, np.float32)
     for seen, tap in _taps(op, inputs[kit.INPUT]):

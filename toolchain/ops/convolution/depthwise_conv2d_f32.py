@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from toolchain.ops import kit
@@ -17,7 +15,7 @@ from toolchain.ops.readers.float32 import (
 )
 
 
-def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Convolution], inputs: kit.Inputs) -> kit.Arrays:
     x, y = op.input(kit.INPUT), op.y
     image = np.repeat(inputs[kit.INPUT].astype(np.float32), y.shape[3] // x.shape[3], axis=3)
     filters = inputs[kit.WEIGHTS].astype(np.float32)

@@ -6,7 +6,6 @@ Arithmetic: TFLite `reference_integer_ops::DepthwiseConvPerChannel`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +21,7 @@ class DepthwiseConv2D(Convolution):
     """Attributes of depthwise_conv2d. Output channel c reads input channel c // multiplier."""
 
 
-def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Windowed]) -> kit.TensorTypes:
     x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[0] != 1:
         raise ValueError(f"needs NHWC input and 1HWC weights, got {x.shape} and {weights.shape}")
@@ -35,7 +34,7 @@ def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((batches, out_h, out_w, channels), x.dtype),)
 
 
-def _reference(op: kit.Operator[Convolution], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Convolution], inputs: kit.Inputs) -> kit.Arrays:
     x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     image = inputs[kit.INPUT].astype(np.int64) - x.q.zero_point
     image = np.repeat(image, y.shape[3] // x.shape[3], axis=3)

@@ -9,7 +9,6 @@ partition; MOTES, section 4.3, reduced axes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +34,7 @@ def is_pointwise(window: kit.Window) -> bool:
     return window.kernel == window.stride == (1, 1) and window.padding == kit.UNPADDED
 
 
-def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Windowed]) -> kit.TensorTypes:
     x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[3] != x.shape[3]:
         raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
@@ -51,7 +50,7 @@ def _infer(op: kit.Operator[Windowed]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(shape, kit.DType.INT32),)
 
 
-def _reference(op: kit.Operator[Windowed], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Windowed], inputs: kit.Inputs) -> kit.Arrays:
     image = inputs[kit.INPUT].astype(np.int64) - op.input(kit.INPUT).q.zero_point
     filters = inputs[kit.WEIGHTS].astype(np.int64)
     total = np.zeros(op.y.shape, dtype=np.int64)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from toolchain.ops import kit
@@ -17,9 +15,7 @@ from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.readers.float32 import float32_form, with_bias_and_activation
 
 
-def _reference(
-    op: kit.Operator[TransposeConv2D], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[TransposeConv2D], inputs: kit.Inputs) -> kit.Arrays:
     """Each input pixel in turn adds its channels, one after another, to what it reaches."""
     attributes, y = op.attributes, op.y
     image, filters = (inputs[i].astype(np.float32) for i in (kit.INPUT, kit.WEIGHTS))

@@ -7,7 +7,6 @@ TFLite TRANSPOSE_CONV; weights OHWI, quantised per channel or per tensor. Arithm
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,7 +49,7 @@ class TransposeConv2D(kit.Attributes):
     rounding: kit.Rounding = kit.Rounding.TFLITE
 
 
-def _infer(op: kit.Operator[TransposeConv2D]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[TransposeConv2D]) -> kit.TensorTypes:
     x, weights, attributes = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.attributes
     if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[3] != x.shape[3]:
         raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
@@ -61,9 +60,7 @@ def _infer(op: kit.Operator[TransposeConv2D]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((x.shape[0], *attributes.size, weights.shape[0]), x.dtype),)
 
 
-def _reference(
-    op: kit.Operator[TransposeConv2D], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[TransposeConv2D], inputs: kit.Inputs) -> kit.Arrays:
     x, weights, attributes = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.attributes
     batches, height, width, _ = x.shape
     channels, kernel_h, kernel_w, _ = weights.shape

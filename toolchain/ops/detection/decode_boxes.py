@@ -8,7 +8,6 @@ relative to anchors (SSD) are decoded in double, as TFLite_Detection_PostProcess
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,13 +93,13 @@ class DecodeBoxes(kit.Attributes):
         return math.log(below / (1 - below)) - _MARGIN
 
 
-def output_types(detections: int) -> tuple[kit.TensorType, ...]:
+def output_types(detections: int) -> kit.TensorTypes:
     """Boxes, classes, scores and their number."""
     shapes = ((1, detections, COORDINATES), (1, detections), (1, detections), (1,))
     return tuple(kit.TensorType(shape, kit.DType.FLOAT32) for shape in shapes)
 
 
-def _infer(op: kit.Operator[DecodeBoxes]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[DecodeBoxes]) -> kit.TensorTypes:
     a = op.attributes
     if min(a.classes, a.detections, a.candidates) < 1:
         raise ValueError("it wants no classes, detections or candidates")
@@ -132,7 +131,7 @@ def _reals(tensor: kit.Tensor, stored: kit.Array) -> Float32:
     return dequantized(tensor, stored).astype(np.float32)
 
 
-def _reference(op: kit.Operator[DecodeBoxes], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[DecodeBoxes], inputs: kit.Inputs) -> kit.Arrays:
     a = op.attributes
     boxes, numbers, objects = [], [], []
     order = [1, 0, 3, 2] if a.x_first else [0, 1, 2, 3]

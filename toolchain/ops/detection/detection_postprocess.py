@@ -9,7 +9,6 @@ is 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -48,7 +47,7 @@ class DetectionPostprocess(kit.Attributes):
         return self.detections * self.best_classes
 
 
-def _infer(op: kit.Operator[DetectionPostprocess]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[DetectionPostprocess]) -> kit.TensorTypes:
     encodings, scores, anchors = (op.input(i) for i in range(3))
     a = op.attributes
     if len(encodings.shape) != 3 or encodings.shape[0] != 1 or encodings.shape[2] < _COORDINATES:
@@ -72,9 +71,7 @@ def _reals(tensor: kit.Tensor, stored: kit.Array) -> Float32:
     return dequantized(tensor, stored).astype(np.float32)
 
 
-def _reference(
-    op: kit.Operator[DetectionPostprocess], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[DetectionPostprocess], inputs: kit.Inputs) -> kit.Arrays:
     a = op.attributes
     encodings, scores = (_reals(op.input(i), inputs[i])[0] for i in (_ENCODINGS, _SCORES))
     scores = scores[:, scores.shape[1] - a.classes :]

@@ -7,7 +7,6 @@ where all filters of a CONV_2D without groups have one scale, `HybridConv`, whic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,11 +63,11 @@ def _sums(op: kit.Operator[Windowed], image: Int64, filters: Int64) -> Int64:
 
 def _result(
     op: kit.Operator[HybridConvolution],
-    inputs: Sequence[kit.Array],
+    inputs: kit.Inputs,
     filters: Int64,
     *,
     in_turn: bool,
-) -> tuple[kit.Array, ...]:
+) -> kit.Arrays:
     """A sum is multiplied by its filter's scale and then by the image's where `in_turn`, else by
     their product.
     """
@@ -84,9 +83,7 @@ def _in_turn(op: kit.Operator[HybridConvolution]) -> bool:
     return op.attributes.range is Range.ASYMMETRIC
 
 
-def _reference(
-    op: kit.Operator[HybridConvolution], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[HybridConvolution], inputs: kit.Inputs) -> kit.Arrays:
     filters = real_weights(op, inputs[kit.WEIGHTS])
     return _result(op, inputs, filters, in_turn=_in_turn(op))
 
@@ -141,9 +138,7 @@ def _write(op: kit.Operator[HybridConvolution]) -> kit.WrittenOp:
     return write_window(op, op.attributes.activation, "CONV_2D", "Conv2DOptions", version=5)
 
 
-def _depthwise_reference(
-    op: kit.Operator[HybridConvolution], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _depthwise_reference(op: kit.Operator[HybridConvolution], inputs: kit.Inputs) -> kit.Arrays:
     filters = real_weights(op, inputs[kit.WEIGHTS]).transpose(3, 1, 2, 0)
     return _result(op, inputs, filters, in_turn=False)
 

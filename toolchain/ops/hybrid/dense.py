@@ -5,7 +5,6 @@ Each row is quantised on its own. A sum is multiplied by the product of its scal
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,13 +38,13 @@ class HybridDense(kit.Attributes):
     range: Range = Range.SYMMETRIC
 
 
-def _infer(op: kit.Operator[HybridDense]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[HybridDense]) -> kit.TensorTypes:
     x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     rows = leading_dimensions(x, weights, op.attributes.keep_dims)
     return (kit.TensorType((*rows, weights.shape[0]), kit.DType.FLOAT32),)
 
 
-def _reference(op: kit.Operator[HybridDense], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[HybridDense], inputs: kit.Inputs) -> kit.Arrays:
     weights, a = op.input(kit.WEIGHTS), op.attributes
     rows = inputs[kit.INPUT].astype(np.float32).reshape(-1, weights.shape[1])
     stored, steps = centred(rows, a.range)

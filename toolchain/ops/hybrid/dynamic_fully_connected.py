@@ -8,7 +8,6 @@ that a Gather reads) have a zero point; their scale is part of the weights' scal
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -54,9 +53,7 @@ def _read_onnx(node: kit.OnnxNode) -> None:
     )
 
 
-def _stored_reference(
-    op: kit.Operator[HybridDense], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _stored_reference(op: kit.Operator[HybridDense], inputs: kit.Inputs) -> kit.Arrays:
     x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     rows = inputs[kit.INPUT].reshape(-1, weights.shape[1]).astype(np.int64) - x.q.zero_point
     sums = in_float32(rows @ real_weights(op, inputs[kit.WEIGHTS]).T)

@@ -6,7 +6,7 @@ Each row is quantised by itself. A sum is multiplied by the product of its scale
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,9 +40,7 @@ def _columns(op: kit.Operator[HybridMatMul]) -> kit.Tensor:
     return replace(y, shape=data.shape, constant=data, quantisation=q)
 
 
-def _reference(
-    op: kit.Operator[HybridMatMul], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[HybridMatMul], inputs: kit.Inputs) -> kit.Arrays:
     x, y, adjoint = (
         inputs[X].astype(np.float32),
         inputs[Y].astype(np.int64),

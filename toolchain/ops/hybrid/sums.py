@@ -41,7 +41,7 @@ def in_float32(sums: Int64) -> Float32:
 
 
 def with_bias(
-    scaled: Float32, op: kit.AnyOperator, inputs: Sequence[kit.Array], activation: kit.Activation
+    scaled: Float32, op: kit.AnyOperator, inputs: kit.Inputs, activation: kit.Activation
 ) -> Float32:
     """Scaled sums with the bias, held within the activation's range."""
     if op.given(kit.BIAS) is not None:

@@ -7,7 +7,6 @@ sums. ONNX MatMul of two int8 activations rounds as ONNX Runtime does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -58,7 +57,7 @@ def _requantisation(op: kit.AnyOperator) -> tuple[int, int]:
     return kit.quantize_multiplier(product / op.y.q.scale)
 
 
-def _reference(op: kit.Operator[BatchMatMul], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[BatchMatMul], inputs: kit.Inputs) -> kit.Arrays:
     total = common.matmul_sums(op, inputs)
     if op.attributes.rounding is kit.Rounding.ONNX:
         x, y = op.x, op.input(1)
@@ -68,9 +67,7 @@ def _reference(op: kit.Operator[BatchMatMul], inputs: Sequence[kit.Array]) -> tu
     return (kit.requantise(total, multiplier, shift, op.y, info.min, info.max),)
 
 
-def _float_reference(
-    op: kit.Operator[BatchMatMul], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _float_reference(op: kit.Operator[BatchMatMul], inputs: kit.Inputs) -> kit.Arrays:
     attributes = op.attributes
     left, right = (values.astype(np.float32) for values in inputs)
     left = np.swapaxes(left, -1, -2) if attributes.adjoint_x else left

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +29,7 @@ def _matrix(shape: tuple[int, ...], adjoint: bool) -> tuple[int, int]:
     return (columns, rows) if adjoint else (rows, columns)
 
 
-def infer_matmul(op: kit.Operator[BatchMatMul]) -> tuple[kit.TensorType, ...]:
+def infer_matmul(op: kit.Operator[BatchMatMul]) -> kit.TensorTypes:
     """Shape rule. Raises ValueError if the operands' shapes do not match."""
     x, y, attributes = op.x, op.input(1), op.attributes
     if min(len(x.shape), len(y.shape)) < 2:
@@ -53,7 +52,7 @@ def _batch_steps(shape: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, .
     return tuple(steps)
 
 
-def matmul_sums(op: kit.Operator[BatchMatMul], inputs: Sequence[kit.Array]) -> NDArray[np.int64]:
+def matmul_sums(op: kit.Operator[BatchMatMul], inputs: kit.Inputs) -> NDArray[np.int64]:
     """The sums of products in int64, zero points subtracted."""
     x, y, attributes = op.x, op.input(1), op.attributes
     left = inputs[0].astype(np.int64) - x.q.zero_point

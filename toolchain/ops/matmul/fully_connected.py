@@ -10,7 +10,6 @@ and CMSIS-NN round twice). Float32 follows `reference_ops::FullyConnected`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,7 +56,7 @@ class FullyConnected(kit.Attributes):
     keep_dims: bool = False
 
 
-def _infer(op: kit.Operator[FullyConnected]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[FullyConnected]) -> kit.TensorTypes:
     x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     rows, units = leading_dimensions(x, weights, op.attributes.keep_dims), weights.shape[0]
     scales = 1 if weights.quantisation is None else len(weights.q.scales)
@@ -68,9 +67,7 @@ def _infer(op: kit.Operator[FullyConnected]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((*rows, units), x.dtype),)
 
 
-def _reference(
-    op: kit.Operator[FullyConnected], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[FullyConnected], inputs: kit.Inputs) -> kit.Arrays:
     x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     depth = weights.shape[1]
     rows = inputs[kit.INPUT].reshape(-1, depth).astype(np.int64) - x.q.zero_point
@@ -84,9 +81,7 @@ def _reference(
     return (np.clip(scaled, low, high).astype(y.dtype.numpy).reshape(y.shape),)
 
 
-def _float_reference(
-    op: kit.Operator[FullyConnected], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _float_reference(op: kit.Operator[FullyConnected], inputs: kit.Inputs) -> kit.Arrays:
     units, depth = op.input(kit.WEIGHTS).shape
     x, filters = (inputs[i].astype(np.float32) for i in (kit.INPUT, kit.WEIGHTS))
     rows = x.reshape(-1, depth)

@@ -5,7 +5,6 @@ Inputs: int8 rows, the weights of these inputs, bias or '', int32 sums to add to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +40,7 @@ def leading_dimensions(x: kit.Tensor, weights: kit.Tensor, keep_dims: bool) -> t
     return x.shape[:-1] if keep_dims else (x.elements // depth,)
 
 
-def _infer(op: kit.Operator[PartialFullyConnected]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[PartialFullyConnected]) -> kit.TensorTypes:
     if len(op.inputs) != unit_sums.SUMS + 1:
         raise ValueError("needs rows, weights, a bias or none, and sums or none")
     weights = op.input(kit.WEIGHTS)
@@ -52,7 +51,7 @@ def _infer(op: kit.Operator[PartialFullyConnected]) -> tuple[kit.TensorType, ...
     return (kit.TensorType((*rows, units), kit.DType.INT32),)
 
 
-def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     x, y = op.input(kit.INPUT), op.y
     weights = inputs[kit.WEIGHTS].astype(np.int64)
     rows = inputs[kit.INPUT].reshape(-1, weights.shape[1]).astype(np.int64) - x.q.zero_point

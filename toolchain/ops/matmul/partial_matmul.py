@@ -5,8 +5,6 @@ Inputs: two int8 matrices (or batches of them), int32 sums to add to or ''. Sums
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from toolchain.ops import kit
@@ -16,7 +14,7 @@ from toolchain.ops.matmul.kernels import thimble_partial_matmul_s8
 from toolchain.ops.matmul.kernels.thimble_partial_matmul_s8 import SUMS
 
 
-def _infer(op: kit.Operator[BatchMatMul]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[BatchMatMul]) -> kit.TensorTypes:
     (made,) = common.infer_matmul(op)
     if len(op.inputs) != SUMS + 1:
         raise ValueError("needs two matrices, and sums or none")
@@ -25,7 +23,7 @@ def _infer(op: kit.Operator[BatchMatMul]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(made.shape, kit.DType.INT32),)
 
 
-def _reference(op: kit.Operator[BatchMatMul], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[BatchMatMul], inputs: kit.Inputs) -> kit.Arrays:
     total = common.matmul_sums(op, inputs)
     if op.inputs[SUMS] is not None:
         total = total + inputs[SUMS].astype(np.int64)

@@ -7,7 +7,6 @@ the state (the end of a window that begins with the state), it is moved down wit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,14 +19,14 @@ class Assign(kit.Attributes):
     """No attributes."""
 
 
-def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.AnyOperator) -> kit.TensorTypes:
     value, state = op.x, op.input(1)
     if (value.shape, value.dtype) != (state.shape, state.dtype):
         raise ValueError(f"{value} is assigned to {state}")
     return (kit.TensorType(state.shape, state.dtype),)
 
 
-def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     return (inputs[0],)
 
 

@@ -7,7 +7,7 @@ comes back (BATCH_TO_SPACE_ND); b is counted row-major, `begin` is padding or cr
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,8 +88,8 @@ def blocks_form(
     builtin: str,
     options_type: str,
     *,
-    infer: Callable[[kit.Operator[BatchBlocks]], tuple[kit.TensorType, ...]],
-    reference: Callable[[kit.Operator[BatchBlocks], Sequence[kit.Array]], tuple[kit.Array, ...]],
+    infer: Callable[[kit.Operator[BatchBlocks]], kit.TensorTypes],
+    reference: Callable[[kit.Operator[BatchBlocks], kit.Inputs], kit.Arrays],
     select: kit.Select,
     gather: bool,
 ) -> kit.Form[BatchBlocks]:

@@ -5,8 +5,6 @@ TFLite BATCH_TO_SPACE_ND, which older converters write behind a dilated convolut
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from toolchain.ops import kit
@@ -19,7 +17,7 @@ from toolchain.ops.movement.batch_blocks import (
 from toolchain.ops.movement.kernels import copies_kernel
 
 
-def _infer(op: kit.Operator[BatchBlocks]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[BatchBlocks]) -> kit.TensorTypes:
     x, attributes = op.x, op.attributes
     check_blocks(op, x)
     images = int(np.prod(attributes.block))
@@ -32,7 +30,7 @@ def _infer(op: kit.Operator[BatchBlocks]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((x.shape[0] // images, *sizes, x.shape[-1]), x.dtype),)
 
 
-def _reference(op: kit.Operator[BatchBlocks], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[BatchBlocks], inputs: kit.Inputs) -> kit.Arrays:
     attributes, x, y = op.attributes, op.x, op.y
     count = len(attributes.block)
     split = inputs[0].reshape(*attributes.block, y.shape[0], *x.shape[1:])

@@ -8,7 +8,6 @@ makes this operator (MOTES, section 4.4).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +25,7 @@ class BlockConcat(kit.Attributes):
     parts: tuple[tuple[int, int], ...]
 
 
-def _infer(op: kit.Operator[BlockConcat]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[BlockConcat]) -> kit.TensorTypes:
     attributes, first = op.attributes, op.x
     axis = attributes.axis
     if not 0 <= axis < len(first.shape):
@@ -48,7 +47,7 @@ def _infer(op: kit.Operator[BlockConcat]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(shape, first.dtype),)
 
 
-def _reference(op: kit.Operator[BlockConcat], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[BlockConcat], inputs: kit.Inputs) -> kit.Arrays:
     attributes = op.attributes
     runs = zip(inputs, attributes.parts, strict=True)
     taken = [np.take(x, range(begin, end), attributes.axis) for x, (begin, end) in runs]

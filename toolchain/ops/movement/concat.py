@@ -7,7 +7,6 @@ Operands that lie whole in the output (nothing but 1 before the axis) are views 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +34,7 @@ def _parts(op: kit.Operator[Concat]) -> Parts:
     return parts_along(op.y, axis, [x.shape[axis] for x in op.each])
 
 
-def _infer(op: kit.Operator[Concat]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Concat]) -> kit.TensorTypes:
     axis, inputs = _axis(op), op.each
     first = inputs[0]
     for x in inputs:
@@ -49,7 +48,7 @@ def _infer(op: kit.Operator[Concat]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((*first.shape[:axis], length, *first.shape[axis + 1 :]), first.dtype),)
 
 
-def _reference(op: kit.Operator[Concat], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Concat], inputs: kit.Inputs) -> kit.Arrays:
     return (np.concatenate(inputs, _axis(op)),)
 
 

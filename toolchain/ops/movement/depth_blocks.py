@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +25,7 @@ def blocks_spec(kind: str, *, to_space: bool) -> kit.Form[Blocks]:
     """The spec of the move of channels into blocks of pixels (`to_space`), or back."""
     options = "DepthToSpaceOptions" if to_space else "SpaceToDepthOptions"
 
-    def infer(op: kit.Operator[Blocks]) -> tuple[kit.TensorType, ...]:
+    def infer(op: kit.Operator[Blocks]) -> kit.TensorTypes:
         x, size = op.x, op.attributes.size
         if len(x.shape) != 4 or size < 1:
             raise ValueError(f"blocks of {size} in {x}")
@@ -48,7 +47,7 @@ def blocks_spec(kind: str, *, to_space: bool) -> kit.Form[Blocks]:
             return (batches, rows, columns, size, size, depth // (size * size))
         return (batches, rows // size, size, columns // size, size, depth)
 
-    def reference(op: kit.Operator[Blocks], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    def reference(op: kit.Operator[Blocks], inputs: kit.Inputs) -> kit.Arrays:
         swapped = inputs[0].reshape(fine(op)).transpose(_SWAP)
         return (swapped.reshape(op.y.shape),)
 

@@ -7,7 +7,7 @@ model's run fails; LiteRT refuses it at run time, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,7 +59,7 @@ def _shape(op: kit.Operator[Gather]) -> _Shape:
     )
 
 
-def _infer(op: kit.Operator[Gather]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Gather]) -> kit.TensorTypes:
     data, indices, shape = op.x, op.input(1), _shape(op)
     if indices.dtype not in _INDICES:
         raise ValueError(f"indices are int32 or int64, not {indices.dtype.value}")
@@ -70,7 +70,7 @@ def _infer(op: kit.Operator[Gather]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((*ahead, *indices.shape[shape.batch_dims :], *behind), data.dtype),)
 
 
-def _reference(op: kit.Operator[Gather], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Gather], inputs: kit.Inputs) -> kit.Arrays:
     shape, y = _shape(op), op.y
     data = inputs[0].reshape(shape.batches, shape.outer, shape.count, shape.inner)
     indices = inputs[1].astype(np.int64).reshape(shape.batches, shape.picks)

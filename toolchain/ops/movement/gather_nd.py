@@ -28,7 +28,7 @@ def _depth(op: kit.AnyOperator) -> int:
     return indices.shape[-1]
 
 
-def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.AnyOperator) -> kit.TensorTypes:
     data, indices, depth = op.x, op.input(1), _depth(op)
     if indices.constant is not None:
         known = indices.constant.astype(np.int64)
@@ -37,7 +37,7 @@ def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((*indices.shape[:-1], *data.shape[depth:]), data.dtype),)
 
 
-def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     rows = np.moveaxis(inputs[1].astype(np.int64), -1, 0)
     return (inputs[0][tuple(rows)].reshape(op.y.shape),)
 

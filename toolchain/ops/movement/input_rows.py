@@ -8,7 +8,6 @@ operator (`planning.rows`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,7 +45,7 @@ def rows_of(op: kit.Op) -> InputRows:
     return op.attributes
 
 
-def _infer(op: kit.Operator[InputRows]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[InputRows]) -> kit.TensorTypes:
     x, taken = op.x, op.attributes
     if not 0 <= taken.axis < len(taken.shape) or math.prod(taken.shape) != x.elements:
         raise ValueError(f"{x} has no rows along axis {taken.axis} of {list(taken.shape)}")
@@ -58,7 +57,7 @@ def _infer(op: kit.Operator[InputRows]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(shape, x.dtype),)
 
 
-def _reference(op: kit.Operator[InputRows], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[InputRows], inputs: kit.Inputs) -> kit.Arrays:
     taken = op.attributes
     image = inputs[0].reshape(taken.shape)
     return (np.take(image, range(taken.begin, taken.end), taken.axis),)

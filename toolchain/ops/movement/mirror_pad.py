@@ -7,7 +7,6 @@ type.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +36,7 @@ class Axis:
     stride: int
 
 
-def _infer(op: kit.Operator[MirrorPad]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[MirrorPad]) -> kit.TensorTypes:
     x, attributes = op.x, op.attributes
     if len(attributes.paddings) != len(x.shape):
         raise ValueError(f"{len(attributes.paddings)} paddings for {len(x.shape)} dimensions")
@@ -48,7 +47,7 @@ def _infer(op: kit.Operator[MirrorPad]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(tuple(d + before + after for d, (before, after) in sizes), x.dtype),)
 
 
-def _reference(op: kit.Operator[MirrorPad], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[MirrorPad], inputs: kit.Inputs) -> kit.Arrays:
     attributes = op.attributes
     if attributes.symmetric:
         return (np.pad(inputs[0], attributes.paddings, mode="symmetric"),)

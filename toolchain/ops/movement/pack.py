@@ -5,7 +5,6 @@ TFLite PACK. Any element type. Operands that lie whole in the output are views o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +30,7 @@ def _parts(op: kit.Operator[Pack]) -> Parts:
     return parts_along(op.y, _axis(op), [1] * len(op.inputs))
 
 
-def _infer(op: kit.Operator[Pack]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Pack]) -> kit.TensorTypes:
     axis, first = _axis(op), op.x
     for x in op.each:
         if (x.dtype, x.shape) != (first.dtype, first.shape):
@@ -41,7 +40,7 @@ def _infer(op: kit.Operator[Pack]) -> tuple[kit.TensorType, ...]:
     )
 
 
-def _reference(op: kit.Operator[Pack], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Pack], inputs: kit.Inputs) -> kit.Arrays:
     return (np.stack(inputs, _axis(op)),)
 
 

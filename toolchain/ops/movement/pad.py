@@ -6,7 +6,6 @@ TFLite PAD (the constant is the zero point) and PADV2 (any constant). Any elemen
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,7 +27,7 @@ class Pad(kit.Attributes):
     value: int | float | None = None
 
 
-def _infer(op: kit.Operator[Pad]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Pad]) -> kit.TensorTypes:
     x, paddings = op.x, op.attributes.paddings
     if len(paddings) != len(x.shape) or any(min(pair) < 0 for pair in paddings):
         raise ValueError(f"paddings {list(paddings)} do not suit {len(x.shape)} dimensions")
@@ -49,7 +48,7 @@ def _stored_value(op: kit.Operator[Pad]) -> kit.Array:
     return np.full(1, value, y.dtype.numpy)
 
 
-def _reference(op: kit.Operator[Pad], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Pad], inputs: kit.Inputs) -> kit.Arrays:
     return (np.pad(inputs[0], op.attributes.paddings, constant_values=_stored_value(op)[0]),)
 
 

@@ -24,14 +24,14 @@ class Reshape(kit.Attributes):
     shape: tuple[int, ...]
 
 
-def _infer(op: kit.Operator[Reshape]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Reshape]) -> kit.TensorTypes:
     x, shape = op.x, op.attributes.shape
     if math.prod(shape) != x.elements:
         raise ValueError(f"{x.elements} elements do not fill the shape {list(shape)}")
     return (kit.TensorType(shape, x.dtype),)
 
 
-def _reference(op: kit.Operator[Reshape], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Reshape], inputs: kit.Inputs) -> kit.Arrays:
     return (inputs[0].reshape(op.attributes.shape),)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +22,7 @@ class ReverseSequence(kit.Attributes):
     batch: int
 
 
-def _infer(op: kit.Operator[ReverseSequence]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[ReverseSequence]) -> kit.TensorTypes:
     """Raises ValueError for dimensions that there are not, or lengths that do not fit."""
     x, lengths, attributes = op.x, op.input(1), op.attributes
     rank = len(x.shape)
@@ -41,9 +40,7 @@ def _infer(op: kit.Operator[ReverseSequence]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(x.shape, x.dtype),)
 
 
-def _reference(
-    op: kit.Operator[ReverseSequence], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[ReverseSequence], inputs: kit.Inputs) -> kit.Arrays:
     attributes = op.attributes
     rows = np.moveaxis(inputs[0], (attributes.batch, attributes.sequence), (0, 1))
     result = rows.copy()

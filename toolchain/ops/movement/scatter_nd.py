@@ -6,7 +6,6 @@ Bytes keep the last 8 bits of a sum of stored values, whatever their scale, as i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -37,7 +36,7 @@ class ScatterNd(kit.Attributes):
     zero: int = 0
 
 
-def _infer(op: kit.Operator[ScatterNd]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[ScatterNd]) -> kit.TensorTypes:
     indices, updates, shape = op.x, op.input(1), op.attributes.shape
     if indices.dtype not in _INDICES or not indices.shape:
         raise ValueError(f"coordinates are rows of int32 or int64, not {indices}")
@@ -53,7 +52,7 @@ def _infer(op: kit.Operator[ScatterNd]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(shape, updates.dtype),)
 
 
-def _reference(op: kit.Operator[ScatterNd], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[ScatterNd], inputs: kit.Inputs) -> kit.Arrays:
     attributes, updates = op.attributes, inputs[1]
     result = np.full(attributes.shape, attributes.zero, updates.dtype)
     with np.errstate(all="ignore"):

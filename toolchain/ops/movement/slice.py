@@ -50,7 +50,7 @@ def _attributes(op: kit.Operator[Slice]) -> Slice:
     return Slice(attributes.begin, sizes, attributes.strides, sizes)
 
 
-def _infer(op: kit.Operator[Slice]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Slice]) -> kit.TensorTypes:
     x, attributes = op.x, _attributes(op)
     axes = zip(x.shape, attributes.begin, attributes.sizes, attributes.strides, strict=True)
     for size, begin, count, stride in axes:
@@ -63,7 +63,7 @@ def _infer(op: kit.Operator[Slice]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(attributes.shape, x.dtype),)
 
 
-def _reference(op: kit.Operator[Slice], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Slice], inputs: kit.Inputs) -> kit.Arrays:
     attributes, data = _attributes(op), inputs[0]
     axes = zip(attributes.begin, attributes.sizes, attributes.strides, strict=True)
     for axis, (begin, count, stride) in enumerate(axes):

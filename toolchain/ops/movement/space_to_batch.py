@@ -6,8 +6,6 @@ the zero point.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from toolchain.ops import kit
@@ -20,7 +18,7 @@ from toolchain.ops.movement.batch_blocks import (
 from toolchain.ops.movement.kernels import copies_kernel
 
 
-def _infer(op: kit.Operator[BatchBlocks]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[BatchBlocks]) -> kit.TensorTypes:
     x, attributes = op.x, op.attributes
     check_blocks(op, x)
     sizes = [size + sum(ends) for size, ends in zip(x.shape[1:-1], attributes.ends, strict=True)]
@@ -39,7 +37,7 @@ def _fill(op: kit.Operator[BatchBlocks]) -> int | None:
     return y.q.zero_point if y.dtype is kit.DType.INT8 else 0
 
 
-def _reference(op: kit.Operator[BatchBlocks], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[BatchBlocks], inputs: kit.Inputs) -> kit.Arrays:
     attributes, y = op.attributes, op.y
     widths = [(0, 0), *attributes.ends, (0, 0)]
     padded = np.pad(inputs[0], widths, constant_values=_fill(op) or 0)

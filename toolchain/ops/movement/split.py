@@ -6,7 +6,6 @@ input (nothing but 1 before the axis) are views of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +31,7 @@ def _parts(op: kit.Operator[Split]) -> Parts:
     return parts_along(x, axis, op.attributes.lengths)
 
 
-def _infer(op: kit.Operator[Split]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Split]) -> kit.TensorTypes:
     x, attributes = op.x, op.attributes
     axis = kit.resolve_axis(attributes.axis, len(x.shape))
     if len(attributes.lengths) != len(op.outputs) or min(attributes.lengths) < 0:
@@ -45,7 +44,7 @@ def _infer(op: kit.Operator[Split]) -> tuple[kit.TensorType, ...]:
     )
 
 
-def _reference(op: kit.Operator[Split], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Split], inputs: kit.Inputs) -> kit.Arrays:
     ends = np.cumsum(op.attributes.lengths)[:-1]
     return tuple(np.split(inputs[0], ends, axis=op.attributes.axis))
 

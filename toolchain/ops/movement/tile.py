@@ -39,7 +39,7 @@ def _padded(op: kit.Operator[Tile]) -> tuple[int, ...]:
     return (1,) * (rank - len(shape)) + shape
 
 
-def _infer(op: kit.Operator[Tile]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Tile]) -> kit.TensorTypes:
     x = op.x
     if min(_repeats(op), default=1) < 1:
         raise ValueError(f"repeats {list(_repeats(op))} leave nothing")
@@ -47,7 +47,7 @@ def _infer(op: kit.Operator[Tile]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(shape, x.dtype),)
 
 
-def _reference(op: kit.Operator[Tile], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Tile], inputs: kit.Inputs) -> kit.Arrays:
     return (np.tile(inputs[0].reshape(_padded(op)), _repeats(op)),)
 
 

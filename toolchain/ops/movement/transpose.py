@@ -6,7 +6,6 @@ If only dimensions of size 1 move, the output is a view.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +30,7 @@ def _permutation(op: kit.Operator[Transpose], rank: int) -> tuple[int, ...]:
     return axes
 
 
-def _infer(op: kit.Operator[Transpose]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Transpose]) -> kit.TensorTypes:
     x = op.x
     axes = _permutation(op, len(x.shape))
     return (kit.TensorType(tuple(x.shape[axis] for axis in axes), x.dtype),)
@@ -43,7 +42,7 @@ def _axes(op: kit.Operator[Transpose]) -> tuple[kit.Axis, ...]:
     return tuple(kit.Axis(axis, (kit.Reach(source),)) for axis, source in enumerate(permutation))
 
 
-def _reference(op: kit.Operator[Transpose], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Transpose], inputs: kit.Inputs) -> kit.Arrays:
     return (np.transpose(inputs[0], _permutation(op, inputs[0].ndim)),)
 
 

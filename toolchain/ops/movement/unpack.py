@@ -5,7 +5,6 @@ TFLite UNPACK. Any element type. Outputs that lie whole in the input are views o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,14 +30,14 @@ def _parts(op: kit.Operator[Unpack]) -> Parts:
     return parts_along(op.x, _axis(op), [1] * len(op.outputs))
 
 
-def _infer(op: kit.Operator[Unpack]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Unpack]) -> kit.TensorTypes:
     x, axis = op.x, _axis(op)
     if x.shape[axis] != len(op.outputs):
         raise ValueError(f"axis {axis} of {x} does not give {len(op.outputs)} outputs")
     return (kit.TensorType((*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype),) * len(op.outputs)
 
 
-def _reference(op: kit.Operator[Unpack], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Unpack], inputs: kit.Inputs) -> kit.Arrays:
     axis = _axis(op)
     return tuple(np.take(inputs[0], index, axis) for index in range(len(op.outputs)))
 

@@ -8,7 +8,6 @@ The part begins where a computed index for each axis says, moved so that it fits
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from toolchain.ops import kit
 _INDICES = (kit.DType.INT32, kit.DType.INT64)
 
 
-def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.AnyOperator) -> kit.TensorTypes:
     data, update, starts = (op.input(index) for index in range(3))
     if starts.dtype not in _INDICES or starts.shape != (len(data.shape),):
         raise ValueError(f"starts are an int32 or int64 for each axis, not {starts}")
@@ -29,7 +28,7 @@ def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(data.shape, data.dtype),)
 
 
-def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     data, update, starts = inputs
     room = np.array(data.shape) - np.array(update.shape)
     first = np.clip(starts.astype(np.int64), 0, room)

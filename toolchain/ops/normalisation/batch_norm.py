@@ -6,7 +6,6 @@ Runtime, rounded once. TFLite's converter writes a product and a sum instead.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +25,7 @@ class BatchNorm(kit.Attributes):
     offset: tuple[float, ...]
 
 
-def _infer(op: kit.Operator[BatchNorm]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[BatchNorm]) -> kit.TensorTypes:
     x, attributes = op.x, op.attributes
     if not x.shape or not len(attributes.gain) == len(attributes.offset) == x.shape[-1]:
         raise ValueError(f"{len(attributes.gain)} gains for {x}")
@@ -38,7 +37,7 @@ def _reals(op: kit.Operator[BatchNorm]) -> tuple[NDArray[np.float32], NDArray[np
     return np.array(attributes.gain, np.float32), np.array(attributes.offset, np.float32)
 
 
-def _reference(op: kit.Operator[BatchNorm], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[BatchNorm], inputs: kit.Inputs) -> kit.Arrays:
     x, y = op.x, op.y
     gain, offset = _reals(op)
     real = (inputs[0].astype(np.int64) - x.q.zero_point).astype(np.float32) * np.float32(x.q.scale)

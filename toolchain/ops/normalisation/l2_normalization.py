@@ -6,7 +6,6 @@ point 0. Float32 follows `reference_ops::L2Normalization`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +25,7 @@ _LONGEST = (2**31 - 1) // 255**2
 """The longest row whose sum of squares int32 holds."""
 
 
-def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     x, y = op.x, op.y
     rows = inputs[0].reshape(-1, y.shape[-1]).astype(np.int64) - x.q.zero_point
     roots = [inverse_square_root(int(total)) for total in (rows * rows).sum(axis=1)]
@@ -86,7 +85,7 @@ _SMALLEST = 1e-6
 """The least norm by which a row of float32 is divided."""
 
 
-def _reference_float(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference_float(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     shape = op.y.shape
     rows = inputs[0].astype(np.float32).reshape(-1, shape[-1])
     total = np.zeros(len(rows), np.float32)

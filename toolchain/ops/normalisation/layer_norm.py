@@ -9,7 +9,6 @@ takes four Newton steps, so every machine gives the same bytes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +47,7 @@ def _by_channel(op: kit.Operator[LayerNorm]) -> bool:
     return op.attributes.by_channel
 
 
-def _infer(op: kit.Operator[LayerNorm]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[LayerNorm]) -> kit.TensorTypes:
     x, (axis, length) = op.x, _row(op)
     if not int(_by_channel(op)) <= axis < len(x.shape):
         raise ValueError(f"dimension {axis} of {x}")
@@ -78,7 +77,7 @@ def inverse_root(x: Float32) -> Float32:
     return y
 
 
-def _reference(op: kit.Operator[LayerNorm], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[LayerNorm], inputs: kit.Inputs) -> kit.Arrays:
     y, (_, length) = op.y, _row(op)
     gains, offsets, epsilon = _factors(op)
     rows = inputs[0].reshape(-1, length).astype(np.int64)

@@ -7,7 +7,6 @@ along: one square comes in, another goes. LiteRT's reference kernel leaves out t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,16 +35,14 @@ def _radius(op: kit.Operator[LocalResponseNorm]) -> int:
     return min(op.attributes.radius, op.x.shape[-1])
 
 
-def _infer(op: kit.Operator[LocalResponseNorm]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[LocalResponseNorm]) -> kit.TensorTypes:
     """Raises ValueError for a scalar, or a radius below 0."""
     if not op.x.shape or op.attributes.radius < 0:
         raise ValueError(f"{op.x} has no neighbours within {op.attributes.radius}")
     return infer_unary(op)
 
 
-def _reference(
-    op: kit.Operator[LocalResponseNorm], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[LocalResponseNorm], inputs: kit.Inputs) -> kit.Arrays:
     attributes, shape, radius = op.attributes, op.y.shape, _radius(op)
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.float32)
     beside = np.zeros((len(rows), radius), np.float32)

@@ -6,7 +6,6 @@ as TFLite's `reference_ops::LogSoftmax` and ONNX Runtime have it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +20,7 @@ from toolchain.ops.readers.float32 import check_float_node, float32_sample
 from toolchain.ops.readers.onnx import resolve_axes
 
 
-def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     shape = op.y.shape
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.float32)
     lowered = rows - rows.max(axis=1, keepdims=True)

@@ -6,8 +6,6 @@ Arithmetic: `reference_integer_ops::LogSoftmax`, in Q5.26, with gemmlowp's logar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from toolchain.ops import kit
@@ -72,7 +70,7 @@ def _reverse(op: kit.Operator[Softmax]) -> tuple[int, int]:
     return kit.quantize_multiplier((1 << (31 - shift)) / multiplier)
 
 
-def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Softmax], inputs: kit.Inputs) -> kit.Arrays:
     shape = op.y.shape
     multiplier, shift, least = softmax_scaling(op)
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +14,7 @@ from toolchain.ops.normalisation.softmax_s8 import SOFTMAX_S8, Softmax
 from toolchain.ops.readers.float32 import check_float_node, float32_sample
 
 
-def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Softmax], inputs: kit.Inputs) -> kit.Arrays:
     shape = op.y.shape
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.float32)
     lowered = (rows - rows.max(axis=1, keepdims=True)) * np.float32(op.attributes.beta)

@@ -8,7 +8,6 @@ softmax is in fixed point: see `softmax`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,7 @@ def _exponentials(op: kit.AnyOperator) -> NDArray[np.float32]:
     return counted
 
 
-def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     y, table = op.y, _exponentials(op)
     rows = inputs[0].reshape(-1, y.shape[-1]).astype(np.int64)
     below = rows.max(axis=1, keepdims=True) - rows

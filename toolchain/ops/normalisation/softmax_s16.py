@@ -6,7 +6,7 @@ entries, which are made here as `gen_lut` makes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -71,7 +71,7 @@ def _scaling(op: kit.Operator[Softmax]) -> tuple[int, int]:
     return kit.quantize_multiplier(float(scale) / (10.0 / 65535.0))
 
 
-def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Softmax], inputs: kit.Inputs) -> kit.Arrays:
     shape = op.y.shape
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.int64)
     diff = rows - rows.max(axis=1, keepdims=True)

@@ -13,7 +13,6 @@ instructions on a Cortex-M4, 3.7 KB of code); a table of at most 1 KB takes thei
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +46,7 @@ class Softmax(kit.Attributes):
     to: kit.DType = kit.DType.INT8
 
 
-def _infer(op: kit.Operator[Softmax]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Softmax]) -> kit.TensorTypes:
     x = op.x
     return (kit.TensorType(x.shape, op.attributes.to if x.dtype is kit.DType.INT8 else x.dtype),)
 
@@ -93,7 +92,7 @@ def exponentials(op: kit.Operator[Softmax], differences: Int64) -> Int64:
     return _exp_on_negative_values(saturating_doubling_high_mul(-counted << shift, multiplier))
 
 
-def _reference(op: kit.Operator[Softmax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Softmax], inputs: kit.Inputs) -> kit.Arrays:
     least = softmax_scaling(op)[2]
     y = op.y
     shape, bits = y.shape, 8 * y.dtype.size_bytes

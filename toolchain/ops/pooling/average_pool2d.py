@@ -6,7 +6,6 @@ TFLite AVERAGE_POOL_2D: of int8 and int16 `reference_integer_ops::AveragePool`, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +21,7 @@ from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
 
 
-def _reference(op: kit.Operator[Pool2D], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Pool2D], inputs: kit.Inputs) -> kit.Arrays:
     y, lift = op.y, op.attributes.lift
     result = np.empty(y.shape, np.int64)
     for at in windows(op):

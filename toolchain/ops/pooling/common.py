@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -48,7 +48,7 @@ def pool_window(op: kit.Operator[Pool2D]) -> kit.Window:
     )
 
 
-def infer_pool(op: kit.Operator[Pool2D]) -> tuple[kit.TensorType, ...]:
+def infer_pool(op: kit.Operator[Pool2D]) -> kit.TensorTypes:
     """Shape rule. Raises ValueError for a window that covers no input at all."""
     attributes, x = op.attributes, op.x
     if len(x.shape) != 4:
@@ -156,12 +156,12 @@ def write_pool(op: kit.Operator[Pool2D], builtin: str) -> kit.WrittenOp:
 
 def float_reference(
     reduced: Callable[[kit.Float32], kit.Float32],
-) -> Callable[[kit.Operator[Pool2D], Sequence[kit.Array]], tuple[kit.Array, ...]]:
+) -> Callable[[kit.Operator[Pool2D], kit.Inputs], kit.Arrays]:
     """A float32 reference: `reduced` makes [batches, channels] of the [taps, batches, channels] of
     a window.
     """
 
-    def reference(op: kit.Operator[Pool2D], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    def reference(op: kit.Operator[Pool2D], inputs: kit.Inputs) -> kit.Arrays:
         result = np.empty(op.y.shape, np.float32)
         with np.errstate(all="ignore"):
             for at in windows(op):
@@ -204,7 +204,7 @@ def pool_form(
     kind: str,
     builtin: str,
     *,
-    reference: Callable[[kit.Operator[Pool2D], Sequence[kit.Array]], tuple[kit.Array, ...]],
+    reference: Callable[[kit.Operator[Pool2D], kit.Inputs], kit.Arrays],
     select: kit.Select,
     onnx: kit.OnnxBinding | None = None,
     limits: str = "int8, NHWC",

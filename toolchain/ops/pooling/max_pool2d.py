@@ -6,8 +6,6 @@ TFLite MAX_POOL_2D: of int8 and int16 `reference_integer_ops::MaxPool`, of float
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from toolchain.ops import kit
@@ -19,7 +17,7 @@ from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_max_pool
 
 
-def _reference(op: kit.Operator[Pool2D], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Pool2D], inputs: kit.Inputs) -> kit.Arrays:
     y = op.y
     result = np.empty(y.shape, y.dtype.numpy)
     for at in windows(op):

@@ -122,7 +122,7 @@ def float32_elementwise_sample(
 def float32_form(
     base: F,
     limits: str,
-    reference: Callable[..., tuple[kit.Array, ...]],
+    reference: Callable[..., kit.Arrays],
     select: kit.Select,
 ) -> F:
     """The float32 form of an int8 kind `base`: another reference and other kernels.

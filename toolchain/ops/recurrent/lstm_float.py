@@ -62,7 +62,7 @@ def _sums(matrices: Sequence[kit.Tensor], rows: kit.Float32, chosen: Range | Non
     return np.concatenate(parts, axis=1).astype(np.float32)
 
 
-def _reference(op: kit.Operator[FloatLstm], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[FloatLstm], inputs: kit.Inputs) -> kit.Arrays:
     weights, recurrent = (layer.of_gates(op, first) for first in _MATRICES.values())
     bias = _joined(layer.of_gates(op, layer.BIASES)).astype(np.float32)
     walk, chosen = _walk(op), op.attributes.range

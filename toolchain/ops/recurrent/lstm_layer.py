@@ -37,7 +37,7 @@ def of_gates(op: kit.Operator[Lstm], first: int) -> list[kit.Tensor]:
     return [op.input(first + gate) for gate in range(len(GATES))]
 
 
-def infer(op: kit.Operator[Lstm]) -> tuple[kit.TensorType, ...]:
+def infer(op: kit.Operator[Lstm]) -> kit.TensorTypes:
     x, hidden, cell = (op.input(index) for index in (INPUT, HIDDEN, CELL))
     if len(x.shape) != 3 or len(hidden.shape) != 2:
         raise ValueError(f"input {x} has no batch, time and depth")

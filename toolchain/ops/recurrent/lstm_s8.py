@@ -133,7 +133,7 @@ def _integer_bits(op: kit.Operator[IntegerLstm]) -> int:
     return 15 + round(math.log2(op.input(layer.CELL).q.scale))
 
 
-def _reference(op: kit.Operator[IntegerLstm], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[IntegerLstm], inputs: kit.Inputs) -> kit.Arrays:
     gates, clip, bits = _gates(op), _cell_clip(op), _integer_bits(op)
     walk = layer.lstm_walk(op)
     x, hidden, cell = (inputs[i].astype(np.int64) for i in (layer.INPUT, layer.HIDDEN, layer.CELL))

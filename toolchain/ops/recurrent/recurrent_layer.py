@@ -66,7 +66,7 @@ def _sizes(op: kit.Operator[Recurrent]) -> tuple[int, int, int, int]:
     return steps, batches, inputs, op.input(RECURRENT).shape[-1]
 
 
-def _infer(op: kit.Operator[Recurrent]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Recurrent]) -> kit.TensorTypes:
     attributes, (steps, batches, inputs, units) = op.attributes, _sizes(op)
     cell = attributes.cell
     wanted = {
@@ -87,7 +87,7 @@ def _infer(op: kit.Operator[Recurrent]) -> tuple[kit.TensorType, ...]:
     return (output, state) if cell is Cell.LSTM else (output,)
 
 
-def _reference(op: kit.Operator[Recurrent], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Recurrent], inputs: kit.Inputs) -> kit.Arrays:
     attributes, (steps, batches, _, units) = op.attributes, _sizes(op)
     x, weights, recurrent, bias, *states = (a.astype(np.float32) for a in inputs)
     zero = np.zeros((batches, units), np.float32)

@@ -7,7 +7,6 @@ LiteRT's variable tensor does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -54,7 +53,7 @@ def _walk(op: kit.Operator[Rnn]) -> Walk:
     return walk_of(op, HIDDEN, backwards=op.attributes.backwards)
 
 
-def _infer(op: kit.Operator[Rnn]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Rnn]) -> kit.TensorTypes:
     x, hidden = op.input(INPUT), op.input(HIDDEN)
     if len(x.shape) not in (2, 3) or len(hidden.shape) != 2:
         raise ValueError(f"input {x} has no batch and depth")
@@ -82,7 +81,7 @@ def _bent(sums: kit.Float32, bend: Bend) -> kit.Float32:
     return sums if bend is Bend.NONE else smaller(larger(sums, low), high)
 
 
-def _reference(op: kit.Operator[Rnn], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Rnn], inputs: kit.Inputs) -> kit.Arrays:
     walk, rows = _walk(op), []
     x, weights, recurrent, bias, hidden = (a.astype(np.float32) for a in inputs)
     with np.errstate(all="ignore"):

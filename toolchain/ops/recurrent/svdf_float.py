@@ -7,7 +7,6 @@ are scaled in float32, and time filters are dequantised.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,9 +40,7 @@ class FloatSvdf(Svdf):
     range: Range | None = None
 
 
-def _filtered(
-    op: kit.Operator[FloatSvdf], inputs: Sequence[kit.Array]
-) -> tuple[kit.Float32, kit.Float32]:
+def _filtered(op: kit.Operator[FloatSvdf], inputs: kit.Inputs) -> tuple[kit.Float32, kit.Float32]:
     """The newest value of each filter's state, [batches, filters], and the time filters."""
     x, features, time = (
         inputs[i].astype(np.float32) for i in (layer.INPUT, layer.FEATURES, layer.TIME)
@@ -57,7 +54,7 @@ def _filtered(
     return sums * (scale * steps[:, None]), time * time_scale
 
 
-def _reference(op: kit.Operator[FloatSvdf], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[FloatSvdf], inputs: kit.Inputs) -> kit.Arrays:
     newest, time = _filtered(op, inputs)
     kept = layer.moved(inputs[layer.STATE].astype(np.float32), newest, time.shape[1])
     total = lane_sum(lane_sum(time * kept).reshape(*op.y.shape, op.attributes.rank))

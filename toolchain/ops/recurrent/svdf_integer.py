@@ -11,7 +11,6 @@ they clamp; results differ only if a state saturates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -85,7 +84,7 @@ def _kept(
     return min(int(low.min()), int(begins[0].min())), max(int(high.max()), int(begins[0].max()))
 
 
-def _reference(op: kit.Operator[Svdf], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Svdf], inputs: kit.Inputs) -> kit.Arrays:
     x, y, state = op.input(layer.INPUT), op.y, op.input(layer.STATE)
     into, out = _factors(op)
     features, time = (inputs[i].astype(np.int64) for i in (layer.FEATURES, layer.TIME))

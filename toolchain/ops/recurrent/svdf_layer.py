@@ -80,7 +80,7 @@ def sizes_in(call: kit.Call) -> Sizes:
     return Sizes(*call.params("batches", "depth", "units", "rank", "memory"))
 
 
-def infer(op: kit.Operator[Svdf]) -> tuple[kit.TensorType, ...]:
+def infer(op: kit.Operator[Svdf]) -> kit.TensorTypes:
     x, features, time, state = (op.input(i) for i in (INPUT, FEATURES, TIME, STATE))
     if len(x.shape) != 2 or len(features.shape) != 2 or len(time.shape) != 2:
         raise ValueError("input and filters must be matrices")

@@ -6,7 +6,6 @@ TFLite ARG_MAX and ARG_MIN: int8, int32 or float32 to int32 or int64.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -33,7 +32,7 @@ def _axis(op: kit.Operator[ArgMax]) -> int:
     return kit.resolve_axis(op.attributes.axis, len(op.x.shape))
 
 
-def _infer(op: kit.Operator[ArgMax]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[ArgMax]) -> kit.TensorTypes:
     x, axis, output = op.x, _axis(op), op.attributes.output
     if x.dtype not in _SUFFIXES:
         raise ValueError(f"the index of an extreme of {x.dtype.value}")
@@ -42,7 +41,7 @@ def _infer(op: kit.Operator[ArgMax]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((*x.shape[:axis], *x.shape[axis + 1 :]), output),)
 
 
-def _reference(op: kit.Operator[ArgMax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[ArgMax], inputs: kit.Inputs) -> kit.Arrays:
     attributes, axis = op.attributes, _axis(op)
     better = np.less if attributes.smallest else np.greater
     lines = np.moveaxis(inputs[0], axis, 0)

@@ -7,7 +7,6 @@ multiplier. A mean's multiplier also contains 1 / count, divided as integers.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +43,7 @@ def reduced_axes(op: kit.Operator[Reduce]) -> tuple[int, ...]:
     return tuple(sorted({kit.resolve_axis(axis, rank) for axis in op.attributes.axes}))
 
 
-def infer_reduction(op: kit.Operator[Reduce]) -> tuple[kit.TensorType, ...]:
+def infer_reduction(op: kit.Operator[Reduce]) -> kit.TensorTypes:
     """Shape rule. Raises ValueError for an element type or an axis that there is not."""
     x, axes = op.x, reduced_axes(op)
     if x.dtype not in _TYPES:
@@ -92,9 +91,7 @@ def averaged(op: kit.Operator[Reduce], *, mean: bool) -> int:
     return math.prod(x.shape[axis] for axis in reduced_axes(op))
 
 
-def reduction_reference(
-    op: kit.Operator[Reduce], inputs: Sequence[kit.Array], *, mean: bool
-) -> tuple[kit.Array, ...]:
+def reduction_reference(op: kit.Operator[Reduce], inputs: kit.Inputs, *, mean: bool) -> kit.Arrays:
     """The int8 or int16 reference of mean and sum."""
     x, y = op.x, op.y
     centred = inputs[0].astype(np.int64) - x.q.zero_point

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +11,7 @@ from toolchain.ops.reduction.common import Reduce, reduced_axes
 Float32 = NDArray[np.float32]
 
 
-def rows_of_floats(op: kit.Operator[Reduce], inputs: Sequence[kit.Array]) -> Float32:
+def rows_of_floats(op: kit.Operator[Reduce], inputs: kit.Inputs) -> Float32:
     """The input as [reduced, kept] elements: for each output the values it reduces, in row-major
     order.
     """
@@ -22,9 +20,7 @@ def rows_of_floats(op: kit.Operator[Reduce], inputs: Sequence[kit.Array]) -> Flo
     return values.transpose(*axes, *kept).reshape(-1, op.y.elements)
 
 
-def sum_of_floats(
-    op: kit.Operator[Reduce], inputs: Sequence[kit.Array], *, mean: bool
-) -> tuple[kit.Array, ...]:
+def sum_of_floats(op: kit.Operator[Reduce], inputs: kit.Inputs, *, mean: bool) -> kit.Arrays:
     """Sum or mean; the elements are added in row-major order."""
     y, rows = op.y, rows_of_floats(op, inputs)
     total = np.zeros(y.elements, np.float32)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -45,7 +44,7 @@ def _sums(attributes: CumSum, x: NDArray[Number]) -> NDArray[Number]:
     return np.flip(sums, axis) if attributes.reverse else sums
 
 
-def _reference(op: kit.Operator[CumSum], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[CumSum], inputs: kit.Inputs) -> kit.Arrays:
     return (_sums(op.attributes, inputs[0]),)
 
 
@@ -139,7 +138,7 @@ def _form(dtype: kit.DType) -> kit.Form[CumSum]:
     )
 
 
-def _reference_s8(op: kit.Operator[CumSum], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference_s8(op: kit.Operator[CumSum], inputs: kit.Inputs) -> kit.Arrays:
     centred = inputs[0].astype(np.int64) - op.x.q.zero_point
     return (settled(op, _sums(op.attributes, centred)),)
 

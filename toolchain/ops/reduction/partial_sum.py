@@ -6,8 +6,6 @@ the data, int32 sums to add to or ''.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from toolchain.ops import kit
@@ -18,7 +16,7 @@ from toolchain.ops.reduction.kernels import reduce_extents, reduction_terms, sha
 SUMS = 1
 
 
-def _infer(op: kit.Operator[Reduce]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Reduce]) -> kit.TensorTypes:
     (made,) = common.infer_reduction(op)
     if len(op.inputs) != SUMS + 1:
         raise ValueError("needs data, and sums or none")
@@ -27,7 +25,7 @@ def _infer(op: kit.Operator[Reduce]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(made.shape, kit.DType.INT32),)
 
 
-def _reference(op: kit.Operator[Reduce], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Reduce], inputs: kit.Inputs) -> kit.Arrays:
     total = inputs[0].astype(np.int64).sum(axis=common.reduced_axes(op))
     total = total.reshape(op.y.shape)
     if op.inputs[SUMS]:

@@ -6,7 +6,7 @@ sums and products wrap, a mean is rounded towards 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -47,7 +47,7 @@ def integer_forms(
     goes behind the type.
     """
 
-    def reference(op: kit.Operator[R], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+    def reference(op: kit.Operator[R], inputs: kit.Inputs) -> kit.Arrays:
         y = op.y
         result = reduced(inputs[0], reduced_axes(op), reduction(op))
         return (result.astype(y.dtype.numpy).reshape(y.shape),)

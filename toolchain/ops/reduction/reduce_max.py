@@ -4,7 +4,6 @@ and REDUCE_ALL.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,16 +30,14 @@ def _smallest(op: kit.Operator[ReduceMax]) -> bool:
     return op.attributes.smallest
 
 
-def _reference(op: kit.Operator[ReduceMax], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[ReduceMax], inputs: kit.Inputs) -> kit.Arrays:
     function = np.minimum if _smallest(op) else np.maximum
     result: kit.Array = np.asarray(function.reduce(inputs[0], axis=common.reduced_axes(op)))
     y = op.y
     return (result.reshape(y.shape).astype(y.dtype.numpy),)
 
 
-def _reference_float(
-    op: kit.Operator[ReduceMax], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference_float(op: kit.Operator[ReduceMax], inputs: kit.Inputs) -> kit.Arrays:
     result = extreme(rows_of_floats(op, inputs), smallest=_smallest(op))
     return (result.reshape(op.y.shape),)
 

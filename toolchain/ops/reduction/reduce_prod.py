@@ -7,7 +7,6 @@ of the output's, for n factors.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,9 +27,7 @@ _MOST_SHIFT = 14
 a half."""
 
 
-def _reference_float(
-    op: kit.Operator[Reduce], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference_float(op: kit.Operator[Reduce], inputs: kit.Inputs) -> kit.Arrays:
     """Multiplied in row-major order."""
     total = np.ones(op.y.elements, np.float32)
     with np.errstate(all="ignore"):
@@ -57,7 +54,7 @@ def _scaling(op: kit.Operator[Reduce]) -> tuple[int, int]:
     return multiplier, shift
 
 
-def _reference(op: kit.Operator[Reduce], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Reduce], inputs: kit.Inputs) -> kit.Arrays:
     x, y, scaling = op.x, op.y, _scaling(op)
     axes, centred = common.reduced_axes(op), inputs[0].astype(np.int64) - x.q.zero_point
     kept = [axis for axis in range(centred.ndim) if axis not in axes]

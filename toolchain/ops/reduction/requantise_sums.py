@@ -5,7 +5,6 @@ How a sum is scaled depends on the operator that was split (`Law`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -59,7 +58,7 @@ class RequantiseSums(kit.Attributes):
         return self.law in (Law.TWICE, Law.ONCE)
 
 
-def _infer(op: kit.Operator[RequantiseSums]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[RequantiseSums]) -> kit.TensorTypes:
     sums, attributes = op.x, op.attributes
     if sums.dtype is not kit.DType.INT32:
         raise ValueError(f"needs int32 sums, got {sums}")
@@ -102,9 +101,7 @@ def _scaled(sums: NDArray[np.int64], attributes: RequantiseSums) -> NDArray[np.i
     return np.stack(columns, axis=-1)
 
 
-def _reference(
-    op: kit.Operator[RequantiseSums], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[RequantiseSums], inputs: kit.Inputs) -> kit.Arrays:
     y, attributes = op.y, op.attributes
     sums = kit.wrap_int32(inputs[0].astype(np.int64) + attributes.bias).reshape(*y.shape[:-1], -1)
     low, high = kit.clamp_range(attributes.activation, y)

@@ -6,7 +6,6 @@ smallest ones, and its indices are int64.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -36,7 +35,7 @@ class TopK(kit.Attributes):
     indices: kit.DType = kit.DType.INT32
 
 
-def _infer(op: kit.Operator[TopK]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[TopK]) -> kit.TensorTypes:
     x, attributes = op.x, op.attributes
     if x.dtype not in _SUFFIXES:
         raise ValueError(f"the largest of {x}")
@@ -48,7 +47,7 @@ def _infer(op: kit.Operator[TopK]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(shape, x.dtype), kit.TensorType(shape, attributes.indices))
 
 
-def _reference(op: kit.Operator[TopK], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[TopK], inputs: kit.Inputs) -> kit.Arrays:
     (x,), attributes = inputs, op.attributes
     wide = x if x.dtype.kind == "f" else x.astype(np.int64)
     falling = np.negative if x.dtype.kind == "f" else np.invert

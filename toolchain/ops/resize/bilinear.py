@@ -7,7 +7,7 @@ is repeated. Legacy uint8 images are interpolated in float32 (`ResizeBilinear`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from toolchain.ops.resize.extents import extents_in_fixed_point, extents_in_floa
 ONE = 1 << 10
 
 
-def infer_bilinear(op: kit.Operator[Resize]) -> tuple[kit.TensorType, ...]:
+def infer_bilinear(op: kit.Operator[Resize]) -> kit.TensorTypes:
     """Shape rule. Raises ValueError if corners and centres are both to be aligned, as LiteRT's
     `resize_bilinear.cc` does.
     """
@@ -31,7 +31,7 @@ def infer_bilinear(op: kit.Operator[Resize]) -> tuple[kit.TensorType, ...]:
     return common.infer_resize(op)
 
 
-def _infer(op: kit.Operator[Resize]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Resize]) -> kit.TensorTypes:
     x = op.x
     if x.dtype not in (kit.DType.INT8, kit.DType.INT16):
         raise ValueError(f"bilinear resizing needs int8 or int16 data, not {x.dtype.value}")
@@ -109,15 +109,13 @@ def interpolated(op: kit.Operator[Resize], data: NDArray[np.float32]) -> NDArray
     return total + data[:, bottom][:, :, right] * near_bottom * near_right
 
 
-def _legacy_reference(
-    op: kit.Operator[Resize], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _legacy_reference(op: kit.Operator[Resize], inputs: kit.Inputs) -> kit.Arrays:
     total = interpolated(op, inputs[0].astype(np.float32) + np.float32(128))
     raised = (total + np.float32(0.5)).astype(np.int64)
     return ((raised - 128).astype(np.int8),)
 
 
-def _reference(op: kit.Operator[Resize], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Resize], inputs: kit.Inputs) -> kit.Arrays:
     if op.attributes.legacy:
         return _legacy_reference(op, inputs)
     y = op.y

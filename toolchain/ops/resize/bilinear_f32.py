@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,7 @@ from toolchain.ops.resize.bilinear import INT8, float_kernel, infer_bilinear, in
 from toolchain.ops.resize.common import Resize
 
 
-def _reference(op: kit.Operator[Resize], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Resize], inputs: kit.Inputs) -> kit.Arrays:
     return (interpolated(op, inputs[0].astype(np.float32)),)
 
 

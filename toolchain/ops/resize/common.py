@@ -51,7 +51,7 @@ class Resize(Resized):
     legacy: bool = False
 
 
-def infer_resize(op: kit.Operator[Resize]) -> tuple[kit.TensorType, ...]:
+def infer_resize(op: kit.Operator[Resize]) -> kit.TensorTypes:
     """Shape rule. Raises ValueError for an input that is no NHWC image or a size below 1."""
     attributes, x = op.attributes, op.x
     if len(x.shape) != 4:

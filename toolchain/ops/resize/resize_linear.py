@@ -8,7 +8,7 @@ for floats: see `resize_bilinear`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,7 +40,7 @@ class ResizeLinear(Resized):
     coordinates: str
 
 
-def _infer(op: kit.Operator[ResizeLinear]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[ResizeLinear]) -> kit.TensorTypes:
     attributes, x = op.attributes, op.x
     if len(x.shape) != 4 or x.dtype not in (kit.DType.INT8, kit.DType.FLOAT32):
         raise ValueError(f"needs an image NHWC of int8 or float32, not {x}")
@@ -113,9 +113,7 @@ def _axes(op: kit.Operator[ResizeLinear]) -> tuple[kit.Axis, ...]:
     return common.resize_axes(op, neighbours)
 
 
-def _reference(
-    op: kit.Operator[ResizeLinear], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[ResizeLinear], inputs: kit.Inputs) -> kit.Arrays:
     x, y = op.x, op.y
     data = (inputs[0].astype(np.int64) - x.q.zero_point).astype(np.float32) * np.float32(x.q.scale)
     total = _interpolated(op, data)
@@ -123,9 +121,7 @@ def _reference(
     return (np.clip(stored, -128, 127).astype(np.int8),)
 
 
-def _float_reference(
-    op: kit.Operator[ResizeLinear], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _float_reference(op: kit.Operator[ResizeLinear], inputs: kit.Inputs) -> kit.Arrays:
     return (_interpolated(op, inputs[0].astype(np.float32)),)
 
 

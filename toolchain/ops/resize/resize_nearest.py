@@ -40,7 +40,7 @@ def nearest(attributes: Resize, input_size: int, output_size: int) -> list[int]:
     return result
 
 
-def _reference(op: kit.Operator[Resize], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Resize], inputs: kit.Inputs) -> kit.Arrays:
     rows, columns = _sources(op, 1), _sources(op, 2)
     return (inputs[0][:, rows][:, :, columns],)
 

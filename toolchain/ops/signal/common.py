@@ -81,7 +81,7 @@ def binding(
     attributes: type[kit.Attributes],
     read_attributes: Callable[[kit.TfliteNode], kit.Attributes] | None = None,
     options: Callable[[Any], dict[str, int]] = vars,
-    memories: Callable[[kit.TfliteNode], tuple[kit.Array, ...]] = lambda node: (),
+    memories: Callable[[kit.TfliteNode], kit.Arrays] = lambda node: (),
 ) -> kit.TfliteBinding:
     """Reads and writes the custom operator `name`, whose inputs all stay inputs.
 

@@ -6,7 +6,6 @@ TFLite RFFT2D with the COMPLEX_ABS, REAL or IMAG that reads it: complex numbers 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -45,7 +44,7 @@ def _is_power_of_two(value: int) -> bool:
     return value > 0 and not value & (value - 1)
 
 
-def _infer(op: kit.Operator[Rfft2d]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[Rfft2d]) -> kit.TensorTypes:
     x, attributes = op.x, op.attributes
     if len(x.shape) < 2 or x.dtype is not kit.DType.FLOAT32:
         raise ValueError(f"it transforms float32 images, not {x}")
@@ -61,7 +60,7 @@ def _infer(op: kit.Operator[Rfft2d]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(shape, x.dtype),) * len(attributes.kept)
 
 
-def _reference(op: kit.Operator[Rfft2d], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[Rfft2d], inputs: kit.Inputs) -> kit.Arrays:
     attributes = op.attributes
     given = inputs[0].astype(np.float32)[..., : attributes.height, : attributes.width]
     padded = np.zeros((*given.shape[:-2], attributes.height, attributes.width), np.float32)

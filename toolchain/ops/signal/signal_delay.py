@@ -5,7 +5,6 @@ The last `delay_length` samples of each row are kept from run to run, zeros befo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +26,7 @@ def _delay(op: kit.Operator[SignalDelay]) -> int:
     return op.attributes.delay_length
 
 
-def _infer(op: kit.Operator[SignalDelay]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[SignalDelay]) -> kit.TensorTypes:
     x, state = op.x, op.input(1)
     common.within("delay_length", _delay(op), 1, _LONGEST)
     if x.dtype is not kit.DType.INT16 or not x.shape:
@@ -38,7 +37,7 @@ def _infer(op: kit.Operator[SignalDelay]) -> tuple[kit.TensorType, ...]:
     return kit.TensorType(x.shape, x.dtype), kept
 
 
-def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     x, state = inputs
     size = x.shape[-1]
     stream = np.concatenate([state, x.reshape(len(state), size)], axis=1)
@@ -67,7 +66,7 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     return kit.Extents({0: samples}, {0: samples, 1: kit.whole(rows * delay, 2)})
 
 
-def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
+def _memories(node: kit.TfliteNode) -> kit.Arrays:
     x, delay = node.inputs[0], common.option(node, "delay_length")
     if x is None or not x.shape or not 0 < delay <= _LONGEST:
         raise node.unsupported(f"its delay is of {delay} samples", f"1 to {_LONGEST} are read")

@@ -5,7 +5,6 @@ TFLM leaves what lies outside the part as it was; here that is 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +23,7 @@ class SignalEnergy(kit.Attributes):
     start_index: int = 0
 
 
-def _infer(op: kit.Operator[SignalEnergy]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[SignalEnergy]) -> kit.TensorTypes:
     count, rest = divmod(common.vector(op.x, kit.DType.INT16, "spectrum"), 2)
     attributes = op.attributes
     if rest or not 0 <= attributes.start_index <= attributes.end_index <= count:
@@ -34,9 +33,7 @@ def _infer(op: kit.Operator[SignalEnergy]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((count,), kit.DType.UINT32),)
 
 
-def _reference(
-    op: kit.Operator[SignalEnergy], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[SignalEnergy], inputs: kit.Inputs) -> kit.Arrays:
     attributes = op.attributes
     squares = (inputs[0].astype(np.int64).reshape(-1, 2) ** 2).sum(axis=1)
     energy = np.zeros_like(squares)

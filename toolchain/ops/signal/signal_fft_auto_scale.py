@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +15,7 @@ class SignalFftAutoScale(kit.Attributes):
     """No attributes."""
 
 
-def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.AnyOperator) -> kit.TensorTypes:
     size = common.vector(op.x, kit.DType.INT16, "input")
     return kit.TensorType((size,), kit.DType.INT16), kit.TensorType((), kit.DType.INT32)
 
@@ -32,7 +31,7 @@ def scale_bits(samples: kit.Array) -> int:
     return 15 - largest.bit_length() if largest > 0 else 0
 
 
-def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     bits = scale_bits(inputs[0])
     scaled = (inputs[0].astype(np.int64) << bits).astype(np.int16)
     return scaled, np.array(bits, dtype=np.int32)

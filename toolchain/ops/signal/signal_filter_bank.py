@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +21,7 @@ class SignalFilterBank(kit.Attributes):
     energies: int = 0
 
 
-def _infer(op: kit.Operator[SignalFilterBank]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[SignalFilterBank]) -> kit.TensorTypes:
     attributes = op.attributes
     count = common.vector(op.x, kit.DType.UINT32, "energies")
     for index in range(_WEIGHTS, _WIDTHS + 1):
@@ -36,7 +35,7 @@ def _infer(op: kit.Operator[SignalFilterBank]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((attributes.num_channels,), kit.DType.UINT64),)
 
 
-def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     energy, weights, unweights, starts, weight_starts, widths = (
         table.astype(np.int64) for table in inputs
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +21,7 @@ class SignalFilterBankLog(kit.Attributes):
     output_scale: int = 1
 
 
-def _infer(op: kit.Operator[SignalFilterBankLog]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[SignalFilterBankLog]) -> kit.TensorTypes:
     count = common.vector(op.x, kit.DType.UINT32, "signal")
     attributes = op.attributes
     common.within("input_correction_bits", attributes.input_correction_bits, 0, 31)
@@ -30,9 +29,7 @@ def _infer(op: kit.Operator[SignalFilterBankLog]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((count,), kit.DType.INT16),)
 
 
-def _reference(
-    op: kit.Operator[SignalFilterBankLog], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[SignalFilterBankLog], inputs: kit.Inputs) -> kit.Arrays:
     attributes = op.attributes
     values = [int(value) << attributes.input_correction_bits & _WORD for value in inputs[0]]
     return (np.array([logarithm(v, attributes.output_scale) for v in values], dtype=np.int16),)

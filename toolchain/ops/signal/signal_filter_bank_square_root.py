@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +19,7 @@ class SignalFilterBankSquareRoot(kit.Attributes):
     """No attributes."""
 
 
-def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.AnyOperator) -> kit.TensorTypes:
     count = common.vector(op.x, kit.DType.UINT64, "sums")
     shift = op.input(1)
     if shift.elements != 1 or shift.dtype is not kit.DType.INT32:
@@ -30,7 +29,7 @@ def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((count,), kit.DType.UINT32),)
 
 
-def _reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     shift = int(inputs[1].reshape(-1)[0]) & _MOST_SHIFT
     roots = [square_root(int(value)) >> shift for value in inputs[0]]
     return (np.array(roots, dtype=np.uint32),)

@@ -7,7 +7,6 @@ they were.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +42,7 @@ def _capacity(attributes: SignalFramer) -> int:
     return kit.round_up(attributes.frame_size, attributes.frame_step)
 
 
-def _infer(op: kit.Operator[SignalFramer]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[SignalFramer]) -> kit.TensorTypes:
     x, state, attributes = op.x, op.input(_SAMPLES), op.attributes
     _check(attributes)
     if x.dtype is not kit.DType.INT16 or not x.shape or x.shape[-1] % attributes.frame_step:
@@ -60,9 +59,7 @@ def _infer(op: kit.Operator[SignalFramer]) -> tuple[kit.TensorType, ...]:
     )
 
 
-def _reference(
-    op: kit.Operator[SignalFramer], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[SignalFramer], inputs: kit.Inputs) -> kit.Arrays:
     attributes, (x, kept, before) = op.attributes, inputs
     step, size = attributes.frame_step, attributes.frame_size
     frames = np.zeros(op.y.shape, np.int16).reshape(len(kept), -1, size)
@@ -129,7 +126,7 @@ def _first(attributes: SignalFramer, rows: int) -> tuple[kit.Array, kit.Array]:
     return np.zeros((rows, _capacity(attributes)), np.int16), np.array([held], np.int32)
 
 
-def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
+def _memories(node: kit.TfliteNode) -> kit.Arrays:
     x, attributes = node.inputs[0], common.attributes_of(node, SignalFramer)
     _check(attributes)
     assert x is not None

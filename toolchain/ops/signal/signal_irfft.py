@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ def _length(op: kit.Operator[SignalIrfft]) -> int:
     return op.attributes.length
 
 
-def _infer(op: kit.Operator[SignalIrfft]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[SignalIrfft]) -> kit.TensorTypes:
     x, length = op.x, _length(op)
     common.check_length(length, 0)
     if not x.shape or x.shape[-1] != length + 2:
@@ -33,7 +33,7 @@ def _infer(op: kit.Operator[SignalIrfft]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((*x.shape[:-1], length), x.dtype),)
 
 
-def _reference(op: kit.Operator[SignalIrfft], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[SignalIrfft], inputs: kit.Inputs) -> kit.Arrays:
     y, length = op.y, _length(op)
     numbers = inputs[0].reshape(-1, length // 2 + 1, 2)
     if y.dtype is kit.DType.FLOAT32:

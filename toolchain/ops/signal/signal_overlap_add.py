@@ -6,7 +6,7 @@ from run to run, zeros before the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +32,7 @@ def _step(op: kit.Operator[SignalOverlapAdd]) -> int:
     return op.attributes.frame_step
 
 
-def _infer(op: kit.Operator[SignalOverlapAdd]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[SignalOverlapAdd]) -> kit.TensorTypes:
     x, state = op.x, op.input(1)
     if len(x.shape) < 2 or not 1 <= _step(op) <= x.shape[-1]:
         raise ValueError(f"frames {x}, {_step(op)} apart")
@@ -43,9 +43,7 @@ def _infer(op: kit.Operator[SignalOverlapAdd]) -> tuple[kit.TensorType, ...]:
     return kit.TensorType(stream, x.dtype), kit.TensorType(kept, x.dtype)
 
 
-def _reference(
-    op: kit.Operator[SignalOverlapAdd], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[SignalOverlapAdd], inputs: kit.Inputs) -> kit.Arrays:
     x, state = inputs
     rows, size = state.shape
     step, frames = _step(op), x.reshape(rows, -1, size)
@@ -97,7 +95,7 @@ def _read(node: kit.TfliteNode) -> SignalOverlapAdd:
     return SignalOverlapAdd(common.option(node, "frame_step"))
 
 
-def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
+def _memories(node: kit.TfliteNode) -> kit.Arrays:
     x = node.inputs[0]
     if x is None or len(x.shape) < 2:
         raise ValueError(f"its input {x} has no frames")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +22,7 @@ class SignalPcan(kit.Attributes):
     snr_shift: int = 0
 
 
-def _infer(op: kit.Operator[SignalPcan]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[SignalPcan]) -> kit.TensorTypes:
     count = common.vector(op.x, kit.DType.UINT32, "signal")
     if common.vector(op.input(1), kit.DType.UINT32, "noise") != count:
         raise ValueError(f"{op.input(1)} has not the {count} channels of the signal")
@@ -33,7 +32,7 @@ def _infer(op: kit.Operator[SignalPcan]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType((count,), kit.DType.UINT32),)
 
 
-def _reference(op: kit.Operator[SignalPcan], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[SignalPcan], inputs: kit.Inputs) -> kit.Arrays:
     signal, noise, table = inputs
     gains = [gain_at(int(value), table.astype(np.int16)) for value in noise]
     shift = op.attributes.snr_shift

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from toolchain.ops import kit
@@ -16,7 +14,7 @@ def _length(op: kit.Operator[SignalRfft]) -> int:
     return op.attributes.length
 
 
-def _reference(op: kit.Operator[SignalRfft], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[SignalRfft], inputs: kit.Inputs) -> kit.Arrays:
     padded = np.zeros(_length(op), dtype=np.float32)
     padded[: len(inputs[0])] = inputs[0]
     with np.errstate(all="ignore"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ class SignalRfft(kit.Attributes):
     length: int = 4
 
 
-def _reference(op: kit.Operator[SignalRfft], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[SignalRfft], inputs: kit.Inputs) -> kit.Arrays:
     padded = np.zeros(op.attributes.length, dtype=np.int16)
     padded[: len(inputs[0])] = inputs[0]
     return (rfft(padded, fourier_tables(len(padded))).astype(np.int16).reshape(-1),)
@@ -69,12 +69,12 @@ def rfft_form(
     dtype: kit.DType,
     code: int,
     types: frozenset[kit.DType],
-    reference: Callable[[kit.Operator[SignalRfft], Sequence[kit.Array]], tuple[kit.Array, ...]],
+    reference: Callable[[kit.Operator[SignalRfft], kit.Inputs], kit.Arrays],
     select: kit.Select,
 ) -> kit.Form[SignalRfft]:
     """The form for samples of this element type, which the file calls `code`."""
 
-    def infer(op: kit.Operator[SignalRfft]) -> tuple[kit.TensorType, ...]:
+    def infer(op: kit.Operator[SignalRfft]) -> kit.TensorTypes:
         common.check_length(op.attributes.length, common.vector(op.x, dtype, "input"))
         return (kit.TensorType((op.attributes.length + 2,), dtype),)
 

@@ -5,7 +5,6 @@ The noise is kept from run to run: the last input is what it was, the last outpu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +31,7 @@ class SignalSpectralSubtraction(kit.Attributes):
     clamping: int = 0
 
 
-def _infer(op: kit.Operator[SignalSpectralSubtraction]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[SignalSpectralSubtraction]) -> kit.TensorTypes:
     attributes = op.attributes
     for index in (0, _MEMORY):
         if common.vector(op.input(index), kit.DType.UINT32, "signal") != attributes.num_channels:
@@ -46,9 +45,7 @@ def _infer(op: kit.Operator[SignalSpectralSubtraction]) -> tuple[kit.TensorType,
     return (kit.TensorType((attributes.num_channels,), kit.DType.UINT32),) * 3
 
 
-def _reference(
-    op: kit.Operator[SignalSpectralSubtraction], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[SignalSpectralSubtraction], inputs: kit.Inputs) -> kit.Arrays:
     attributes = op.attributes
     bits, outputs, noise = attributes.spectral_subtraction_bits, [], []
     for channel, (value, old) in enumerate(zip(*(x.tolist() for x in inputs), strict=True)):
@@ -101,7 +98,7 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     return kit.Extents({0: channels}, {0: channels, 1: channels, _NEXT: channels})
 
 
-def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
+def _memories(node: kit.TfliteNode) -> kit.Arrays:
     return (np.zeros(common.option(node, "num_channels"), dtype=np.uint32),)
 
 

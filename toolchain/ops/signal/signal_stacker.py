@@ -6,7 +6,6 @@ were enough of them; if not the stack is 0, which TFLM leaves as it was.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,7 +51,7 @@ def _check(attributes: SignalStacker) -> None:
         )
 
 
-def _infer(op: kit.Operator[SignalStacker]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[SignalStacker]) -> kit.TensorTypes:
     attributes = op.attributes
     _check(attributes)
     if common.vector(op.x, kit.DType.INT16, "frame") != attributes.num_channels:
@@ -64,9 +63,7 @@ def _infer(op: kit.Operator[SignalStacker]) -> tuple[kit.TensorType, ...]:
     return stack, kit.TensorType((), kit.DType.BOOL), stack, kit.TensorType((1,), kit.DType.INT32)
 
 
-def _reference(
-    op: kit.Operator[SignalStacker], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[SignalStacker], inputs: kit.Inputs) -> kit.Arrays:
     attributes, (x, kept, before) = op.attributes, inputs
     held, state, size = int(before[0]), kept.copy(), _size(attributes)
     times = 1 if held != _NONE_YET else 1 + attributes.stacker_left_context
@@ -120,7 +117,7 @@ def _first(attributes: SignalStacker) -> tuple[kit.Array, kit.Array]:
     return np.zeros(_size(attributes), np.int16), np.array([_NONE_YET], np.int32)
 
 
-def _memories(node: kit.TfliteNode) -> tuple[kit.Array, ...]:
+def _memories(node: kit.TfliteNode) -> kit.Arrays:
     attributes = common.attributes_of(node, SignalStacker)
     _check(attributes)
     return _first(attributes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +17,7 @@ class SignalWindow(kit.Attributes):
     shift: int = 0
 
 
-def _infer(op: kit.Operator[SignalWindow]) -> tuple[kit.TensorType, ...]:
+def _infer(op: kit.Operator[SignalWindow]) -> kit.TensorTypes:
     x = op.x
     size = common.vector(op.input(1), kit.DType.INT16, "weights")
     if x.dtype is not kit.DType.INT16 or not x.shape or x.shape[-1] != size:
@@ -27,9 +26,7 @@ def _infer(op: kit.Operator[SignalWindow]) -> tuple[kit.TensorType, ...]:
     return (kit.TensorType(x.shape, kit.DType.INT16),)
 
 
-def _reference(
-    op: kit.Operator[SignalWindow], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
+def _reference(op: kit.Operator[SignalWindow], inputs: kit.Inputs) -> kit.Arrays:
     product = inputs[0].astype(np.int64) * inputs[1].astype(np.int64) >> op.attributes.shift
     limits = np.iinfo(np.int16)
     return (np.clip(product, limits.min, limits.max).astype(np.int16),)
