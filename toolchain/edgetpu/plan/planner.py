@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from toolchain.edgetpu.model.figures import (
     Figures,
@@ -143,7 +144,7 @@ def plan_with_mcu(graph: PipelineGraph, sticks: int, options: Options, mcu: Mcu)
         raise InputError("a microcontroller takes a stage of a plan for the period")
     watch = Stopwatch()
     cuts, exact = some_cuts(model_of(graph, options))
-    known = None if mcu.place else _without(graph, sticks, options)
+    known = None if mcu.place else _possible(graph, sticks, options)
     limit = _MOST_MS if known is None else known.totals.period_ms
     best = least_beside(cuts, sticks, limit, options.host, mcu)
     if best is None:
@@ -160,10 +161,10 @@ def plan_with_mcu(graph: PipelineGraph, sticks: int, options: Options, mcu: Mcu)
     )
 
 
-def _without(graph: PipelineGraph, sticks: int, options: Options) -> PipelinePlan | None:
-    """The plan without the board; None where the model cannot have so many stages."""
+def _possible(graph: PipelineGraph, sticks: int, options: Options) -> PipelinePlan | None:
+    """The plan of one model; None where it cannot have so many stages."""
     try:
-        return plan([graph], sticks, options) if sticks else None
+        return plan([graph], sticks, options)
     except (InputError, ResultError):
         return None
 
@@ -258,15 +259,10 @@ def apart(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Apa
     """The best way to give each model its own sticks, with one hub for all; None with too few."""
     if stages < len(graphs):
         return None
-    known: dict[tuple[int, int], PipelinePlan | None] = {}
 
+    @cache
     def own(number: int, sticks: int) -> PipelinePlan | None:
-        if (number, sticks) not in known:
-            try:
-                known[number, sticks] = plan([graphs[number]], sticks, options)
-            except (InputError, ResultError):
-                known[number, sticks] = None
-        return known[number, sticks]
+        return _possible(graphs[number], sticks, options)
 
     best: Apart | None = None
     for sticks in _shares(stages, len(graphs)):
