@@ -18,7 +18,6 @@ from toolchain.edgetpu.plan.cuts import (
 )
 from toolchain.edgetpu.plan.demand import Demand, Options
 from toolchain.edgetpu.plan.devices import (
-    Path,
     Place,
     Score,
     Setting,
@@ -194,15 +193,11 @@ def _can_be_cut(model: Model) -> bool:
     return True
 
 
-def paths_of(plan: RatePlan) -> list[Path]:
-    return [tuple((place.device, place.part) for place in path) for path in plan.places]
-
-
 def highest_factor(plan: RatePlan, model: int | None = None) -> float:
     """By how much all rates, or those of one model, may be multiplied on this plan's paths until a
     device is overloaded or a deadline missed; 0 where even few requests miss one.
     """
-    paths = paths_of(plan)
+    paths = [tuple((place.device, place.part) for place in path) for path in plan.places]
 
     def holds(factor: float) -> bool:
         demand = plan.demand.scaled(factor, model)
