@@ -65,7 +65,9 @@ class PipelineOptions:
     """Options by which `plan` and `split` plan a pipeline."""
 
     stages: str = option("auto", "Number of sticks, or `auto`.", "--stages", "--devices", "-n")
-    max_sticks: int = option(8, "Most sticks that `--stages auto` tries.", least=1, most=64)
+    max_sticks: int = option(
+        8, "Most sticks that `--stages auto` tries.", least=1, most=_MOST_STICKS
+    )
     objective: str | None = option(
         None,
         "`period` (predicted time between results; the default), or a list of `params`, "
@@ -138,14 +140,15 @@ class PipelineOptions:
         usual = objectives.DEFAULT if self.rate is None else objectives.RATE_OBJECTIVES[0]
         return self.objective or usual
 
-    def sticks(self, most: int | None = None) -> int | None:
-        """How many sticks are asked for; None for `auto`. Raises InputError for no number, and for
-        one beyond `most`.
+    def sticks(self) -> int | None:
+        """The number of sticks that `--stages` says; None where it says `auto`.
+
+        Raises InputError for any other text, and with `--rate` for more than _MOST_STICKS.
         """
         if self.stages == "auto":
             return None
         count = int(self.stages) if self.stages.isdecimal() else 0
-        if count < 1 or (most is not None and count > most):
+        if count < 1 or (self.rate is not None and count > _MOST_STICKS):
             raise InputError(f"--stages {self.stages}: a number of sticks, or auto")
         return count
 

@@ -40,8 +40,6 @@ from toolchain.files import replaced_file
 from toolchain.progress import Report
 from toolchain.report.gates import check, gates
 
-_MOST_STICKS = 64
-
 
 def _planned(
     models: Sequence[Path], asked: PipelineOptions, options: Options, step: Report
@@ -50,7 +48,7 @@ def _planned(
     step("reading")
     graphs = pipeline.read_graphs(models)
     demand = demand_of(names_of(graphs), str(asked.rate), asked.deadline, asked.goal)
-    count = asked.sticks(_MOST_STICKS)
+    count = asked.sticks()
     if count is not None:
         step("planning")
         return plan_rates(graphs, count, options, demand)
