@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolchain.partition.choice import Choice, LeastSlowdown, SmallestArena
 from toolchain.partition.front import (
     CTRL_C,
     DEFAULT_SECONDS,
@@ -21,10 +22,13 @@ __all__ = [
     "DEFAULT_SECONDS",
     "MOST_CALLS",
     "CannotSplitError",
+    "Choice",
     "Front",
+    "LeastSlowdown",
     "Mode",
     "Point",
     "Scheme",
+    "SmallestArena",
     "Task",
     "Watch",
     "single_outputs",

@@ -45,7 +45,7 @@ def with_columns(task: Task, whole: Front, watch: Watch) -> Front:
             continue
         tried.add(schemes)
         graph = split_all(task.graph, schemes)
-        lowered = lower(graph, task.core, task.preference)
+        lowered = lower(graph, task.core, task.preference, task.forms)
         cut = replace(
             task,
             graph=graph,
@@ -120,7 +120,7 @@ def _after(schemes: tuple[Scheme, ...], front: Front, total: int) -> Front:
 
     def whole(points: tuple[Point, ...]) -> tuple[Point, ...]:
         return tuple(
-            Point(p.peak_bytes, p.extra + front.total - total, (*schemes, *p.schemes), p.titles)
+            Point(p.peak_bytes, max(p.extra + front.total - total, 0), (*schemes, *p.schemes))
             for p in points
         )
 

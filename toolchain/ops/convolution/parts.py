@@ -122,7 +122,6 @@ def image_kernel(
     extents: Callable[[kit.Touched], kit.Extents],
     overlaps: Callable[[], tuple[kit.SafeOverlap, ...]],
     terms: Callable[[], kit.Terms],
-    rows: int = 1,
     form: str = "",
 ) -> kit.Kernel:
     """The kernel of a call whose images may be strided views: `call` gives it for the bytes from
@@ -137,7 +136,6 @@ def image_kernel(
         calls_with_gaps=lambda *lines: (call((lines[0], lines[1])),),
         find_overlaps=overlaps,
         find_terms=terms,
-        rows=rows,
         form=form,
     )
 
