@@ -105,7 +105,9 @@ static void put(int64_t value, void *output, thimble_element to, int32_t place)
 void thimble_cast(const void *input, thimble_element from, int32_t count, void *output, thimble_element to)
 {
     for (int32_t i = 0; i < count; i++) {
-        if (from == THIMBLE_F32) {
+        if (from == THIMBLE_F32 && to == THIMBLE_F32) {
+            ((float *)output)[i] = ((const float *)input)[i];
+        } else if (from == THIMBLE_F32) {
             put(integer_of(((const float *)input)[i], to), output, to, i);
         } else {
             put(integer_at(input, from, i), output, to, i);
