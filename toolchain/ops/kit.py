@@ -62,7 +62,6 @@ from toolchain.ops.samples import (
     constant_sample,
     sample,
     sample_activation,
-    sample_graph,
     sample_quantisation,
     sample_scale,
     sample_shape,

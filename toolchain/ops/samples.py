@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.spec import TensorType
 
 
 def sample(
@@ -18,15 +19,16 @@ def sample(
     *inputs: Tensor | None,
     q: Quantisation | None = None,
     outputs: Sequence[str] = ("y",),
+    types: Sequence[TensorType] | None = None,
     states: Iterable[State] = (),
     name: str = "",
 ) -> Graph:
     """A graph of one operator, called `name` or as its kind. None stands for an absent input.
 
-    The kind's shape rule gives the types of the outputs. The first is quantised by `q`, and without
-    one as the first input; so are others of that input's type. Next values of states are quantised
-    as these. The caller gives the inputs that are neither constant nor states, and gets the outputs
-    that are no states.
+    `types` are those of the outputs; by default the kind's shape rule gives them. The first output
+    is quantised by `q`, and without one as the first input; so are others of that input's type.
+    Next values of states are quantised as these. The caller gives the inputs that are neither
+    constant nor states, and gets the outputs that are no states.
     """
     states = tuple(states)
     given = {x.name: x for x in inputs if x is not None}
@@ -36,9 +38,10 @@ def sample(
     variables = {state.input for state in states}
     asked = [x.name for x in given.values() if not (x.is_constant or x.name in variables)]
     first = next(iter(given.values()))
-    untyped = [Tensor(output, (), first.dtype) for output in outputs]
-    hollow = Graph.build("sample", [*given.values(), *untyped], [op], asked, outputs)
-    types = spec_of(kind).infer(op, hollow)
+    if types is None:
+        untyped = [Tensor(output, (), first.dtype) for output in outputs]
+        hollow = Graph.build("sample", [*given.values(), *untyped], [op], asked, outputs)
+        types = spec_of(kind).infer(op, hollow)
     made = []
     for place, (output, found) in enumerate(zip(outputs, types, strict=True)):
         alike = first.quantisation if found.dtype is first.dtype else None
@@ -91,9 +94,3 @@ def sample_type(
     if rng.random() < 0.6:
         return DType.INT8, sample_quantisation(rng)
     return wide[int(rng.integers(len(wide)))], None
-
-
-def sample_graph(op: Op, *tensors: Tensor) -> Graph:
-    """A graph of one operator with these tensors; its inputs are the operands without data."""
-    inputs = [t.name for t in tensors if t.name in op.inputs and not t.is_constant]
-    return Graph.build("sample", tensors, [op], inputs, op.outputs)

@@ -66,8 +66,7 @@ def _sampler(dtype: kit.DType) -> Callable[[np.random.Generator], kit.Graph]:
     def sample(rng: np.random.Generator) -> kit.Graph:
         x = kit.Tensor("x0", sample_shape(rng), dtype)
         tensors = [replace(x, name=f"x{index}") for index in range(int(rng.integers(2, 5)))]
-        op = kit.Op("add_n", "add_n", tuple(tensor.name for tensor in tensors), ("y",))
-        return kit.sample_graph(op, *tensors, replace(x, name="y"))
+        return kit.sample("add_n", kit.Attributes(), *tensors)
 
     return sample
 

@@ -290,18 +290,18 @@ def sample_quantisation(
 
 
 def sample_unary(
-    rng: np.random.Generator, op: kit.Op, output: kit.Quantisation | None = None
+    rng: np.random.Generator,
+    kind: str,
+    attributes: kit.Attributes,
+    output: kit.Quantisation | None = None,
 ) -> kit.Graph:
-    """A graph of the int8 operator `op` from 'x' to 'y', of random shape, usually with related
-    scales.
-    """
+    """A graph of an int8 operator from 'x' to 'y', of random shape, usually with related scales."""
     shape = sample_shape(rng)
     q = sample_quantisation(rng)
     if output is None:
         related = q.scale * math.exp2(rng.uniform(-3, 3)) if rng.random() < 0.8 else q.scale
         output = sample_quantisation(rng, scale=related)
-    x, y = (kit.Tensor(n, shape, kit.DType.INT8, quant) for n, quant in (("x", q), ("y", output)))
-    return kit.sample_graph(op, x, y)
+    return kit.sample(kind, attributes, kit.Tensor("x", shape, kit.DType.INT8, q), q=output)
 
 
 def sample_operands(
@@ -323,11 +323,13 @@ def sample_operands(
     ]
 
 
-def sample_binary(rng: np.random.Generator, op: kit.Op, output_scale: float) -> kit.Graph:
-    """A graph of the int8 operator `op` from 'a' and 'b' to 'y', with broadcasting. Either may be
+def sample_binary(
+    rng: np.random.Generator, kind: str, attributes: kit.Attributes, output_scale: float
+) -> kit.Graph:
+    """A graph of an int8 operator from 'a' and 'b' to 'y', with broadcasting. Either may be
     constant.
 
-    The output's scale is the larger operand's times `output_scale`.
+    The output's scale is the larger operand's times `output_scale`. The kind need not take int8.
     """
     shapes = sample_broadcast_shapes(rng)
     logs = rng.uniform(-8, 0) + np.where(rng.random(2) < 0.2, 0.0, rng.uniform(-3, 3, 2))
@@ -339,5 +341,5 @@ def sample_binary(rng: np.random.Generator, op: kit.Op, output_scale: float) -> 
     operands = sample_operands(rng, shapes, quants)
     scale = math.exp2(max(logs) + log_output)
     q = sample_quantisation(rng, scale=scale)
-    y = kit.Tensor("y", broadcast_shape(*shapes), kit.DType.INT8, q)
-    return kit.sample_graph(op, *operands, y)
+    types = [kit.TensorType(broadcast_shape(*shapes), kit.DType.INT8)]
+    return kit.sample(kind, attributes, *operands, q=q, types=types)

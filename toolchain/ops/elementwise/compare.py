@@ -17,7 +17,6 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.elementwise.common import (
     Int64,
-    broadcast_shape,
     infer_broadcast,
     sample_broadcast_shapes,
     sample_operands,
@@ -125,10 +124,8 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     second = sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-9, -0.1)))
     q = [first, first if rng.random() < 0.4 else second]
     operands = sample_operands(rng, shapes, q)
-    y = kit.Tensor("y", broadcast_shape(*shapes), kit.DType.BOOL)
     relation = list(Relation)[int(rng.integers(6))]
-    op = kit.Op("compare", "compare", ("a", "b"), ("y",), Compare(relation))
-    return kit.sample_graph(op, *operands, y)
+    return kit.sample("compare", Compare(relation), *operands)
 
 
 _INT8 = kit.Form(

@@ -43,7 +43,7 @@ def _spec(kind: str, choose: Callable[[Any, Any], Any], bound: str) -> kit.OpSpe
 
     def sample(rng: np.random.Generator) -> kit.Graph:
         """All tensors have one quantisation."""
-        graph = sample_binary(rng, kit.Op(kind, kind, ("a", "b"), ("y",)), 1.0)
+        graph = sample_binary(rng, kind, kit.Attributes(), 1.0)
         q = graph.tensors["y"].q
         return kit.with_tensors(graph, lambda tensor: replace(tensor, quantisation=q))
 

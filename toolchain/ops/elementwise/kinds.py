@@ -246,7 +246,7 @@ def plain_spec(row: Binary, onnx: kit.OnnxBinding | None = None) -> kit.OpSpec:
 
     def sample(rng: np.random.Generator) -> kit.Graph:
         while True:
-            graph = sample_binary(rng, kit.Op(row.name, row.name, ("a", "b"), ("y",)), 1.0)
+            graph = sample_binary(rng, row.name, kit.Attributes(), 1.0)
             shapes = graph.tensors["a"].shape, graph.tensors["b"].shape
             if row.broadcasts or shapes[0] == shapes[1]:
                 op = replace(graph.ops[0], attributes=row.attributes(*shapes))

@@ -10,7 +10,6 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.elementwise.common import (
-    broadcast_shape,
     infer_broadcast,
     infer_unary,
     sample_broadcast_shapes,
@@ -79,9 +78,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     operands = [
         kit.Tensor(name, shape, kit.DType.BOOL) for name, shape in zip(names, shapes, strict=False)
     ]
-    y = kit.Tensor("y", broadcast_shape(*(t.shape for t in operands)), kit.DType.BOOL)
-    op = kit.Op("logical", "logical", tuple(names), ("y",), Logical(connective))
-    return kit.sample_graph(op, *operands, y)
+    return kit.sample("logical", Logical(connective), *operands)
 
 
 SPEC = kit.Form(

@@ -116,9 +116,8 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     x = kit.Tensor("x", shape, kit.DType.INT8, sample_quantisation(rng))
     alpha = kit.Tensor("alpha", alpha_shape, kit.DType.INT8, sample_quantisation(rng), data)
     scale = x.q.scale * float(2.0 ** rng.uniform(-3, 3))
-    y = kit.Tensor("y", shape, kit.DType.INT8, sample_quantisation(rng, scale=scale))
-    op = kit.Op("prelu", "prelu", ("x", "alpha"), ("y",))
-    return kit.sample_graph(op, x, alpha, y)
+    q = sample_quantisation(rng, scale=scale)
+    return kit.sample("prelu", kit.Attributes(), x, alpha, q=q)
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:

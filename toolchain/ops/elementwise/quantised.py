@@ -135,9 +135,8 @@ def _form(rule: Quantised, dtype: kit.DType) -> kit.Form[Any]:
         made: Callable[..., kit.Attributes] = rule.attributes
         fused = issubclass(rule.attributes, Fused)
         attributes = made(sample_activation(rng)) if fused else made()
-        op = kit.Op(rule.kind, rule.kind, ("a", "b"), ("y",), attributes)
         while True:
-            graph = sample_binary(rng, op, rule.scale(rng))
+            graph = sample_binary(rng, rule.kind, attributes, rule.scale(rng))
             if rule.taken(graph):
                 return graph
 

@@ -77,7 +77,8 @@ class Stored:
                   a table.
     line          the straight line that a function of int8 may equal.
     output_scale  the only scale of its results that TFLite takes, if there is only one.
-    sample        by default `sample_unary`; of int16 int8's with int16 tensors.
+    sample        of a kind with these attributes; by default `sample_unary`; of int16 int8's with
+                  int16 tensors.
     version       of the operator in files that tests write.
     limits        what is said after the type.
     """
@@ -86,7 +87,7 @@ class Stored:
     kernel: Callable[[kit.Operator[Any]], kit.Kernel] | None = None
     line: Callable[[kit.Operator[Any]], Line | None] = lambda op: None
     output_scale: float | None = None
-    sample: Callable[[np.random.Generator, kit.Op], kit.Graph] | None = None
+    sample: Callable[[np.random.Generator, str, kit.Attributes], kit.Graph] | None = None
     version: int = 2
     limits: str = ""
 

@@ -139,7 +139,7 @@ def _read_onnx(node: kit.OnnxNode) -> None:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = sample_shape(rng)
-    dtype, quantisation = kit.sample_type(rng)
+    dtype, q = kit.sample_type(rng)
     rows = bool(rng.random() < 0.25) and len(shape) > 1
 
     def other() -> tuple[int, ...]:
@@ -148,8 +148,6 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         return tuple(1 if rng.random() < 0.4 else d for d in shape)[int(rng.integers(2)) :]
 
     shapes = [shape[:1], shape, shape] if rows else [other(), other(), other()]
-    q: kit.Quantisation | None = quantisation
-    y_shape = shape if rows else broadcast_shape(*shapes)
     constant = None
     if rng.random() < 0.3:
         constant = rng.integers(-100, 100, shapes[2]).astype(dtype.numpy)
@@ -157,10 +155,8 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         kit.Tensor("condition", shapes[0], kit.DType.BOOL),
         kit.Tensor("yes", shapes[1], dtype, q),
         kit.Tensor("no", shapes[2], dtype, q, constant),
-        kit.Tensor("y", y_shape, dtype, q),
     ]
-    op = kit.Op("select", "select", ("condition", "yes", "no"), ("y",), Select(rows))
-    return kit.sample_graph(op, *tensors)
+    return kit.sample("select", Select(rows), *tensors, q=q)
 
 
 SPEC = kit.Form(

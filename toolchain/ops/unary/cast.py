@@ -91,14 +91,11 @@ def _write(op: kit.Operator[Cast]) -> kit.WrittenOp:
 def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = kit.sample_shape(rng, int(rng.integers(1, 4)))
     source, target = (_TYPES[int(rng.integers(len(_TYPES)))] for _ in range(2))
-    tensors = [
-        kit.Tensor(
-            name, shape, dtype, kit.Quantisation((1.0,), (0,)) if dtype is kit.DType.INT8 else None
-        )
-        for name, dtype in (("x", source), ("y", target))
-    ]
-    op = kit.Op("cast", "cast", ("x",), ("y",), Cast(target))
-    return kit.sample_graph(op, *tensors)
+    given, made = (
+        kit.Quantisation((1.0,), (0,)) if dtype is kit.DType.INT8 else None
+        for dtype in (source, target)
+    )
+    return kit.sample("cast", Cast(target), kit.Tensor("x", shape, source, given), q=made)
 
 
 SPEC = kit.Form(

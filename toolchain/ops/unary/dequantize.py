@@ -65,8 +65,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     dtype = _TYPES[int(rng.integers(3))]
     shape = sample_shape(rng)
     x = kit.Tensor("x", shape, dtype, sample_quantisation(rng, dtype))
-    op = kit.Op("dequantize", "dequantize", ("x",), ("y",))
-    return kit.sample_graph(op, x, kit.Tensor("y", shape, kit.DType.FLOAT32))
+    return kit.sample("dequantize", kit.Attributes(), x)
 
 
 SPEC = kit.Form(

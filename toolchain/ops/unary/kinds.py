@@ -125,12 +125,11 @@ def _quantised_form(kind: str, rows: Rows, dtype: kit.DType) -> kit.Form[Any]:
 
     def sample(rng: np.random.Generator) -> kit.Graph:
         attributes = options.sample(rng, rows)
-        op = kit.Op(kind, kind, ("x",), ("y",), attributes)
         row = UNARY[function_of(kind, attributes)]
         own = rule_of(row).sample
         if own is not None or not wide:
-            return (own or sample_unary)(rng, op)
-        return as_int16((_known(row.int8).sample or sample_unary)(rng, op))
+            return (own or sample_unary)(rng, kind, attributes)
+        return as_int16((_known(row.int8).sample or sample_unary)(rng, kind, attributes))
 
     rule = rule_of(rows[0])
     scale = f", output scale{_output_scale(rule)}" if rule.output_scale else ""
@@ -207,8 +206,8 @@ def _plain_form(
         """A function that TFLite has."""
         shape, known = sample_shape(rng), tuple(read_from.values())
         row = known[int(rng.integers(len(known)))]
-        op = kit.Op(kind, "function", ("x",), ("y",), attributes(row.name))
-        return kit.sample_graph(op, *(kit.Tensor(name, shape, dtype) for name in "xy"))
+        x = kit.Tensor("x", shape, dtype)
+        return kit.sample(kind, attributes(row.name), x, name="function")
 
     return kit.Form(
         kind=kind,

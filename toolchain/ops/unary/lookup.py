@@ -144,7 +144,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     parameters = tuple(given.value for given in FUNCTIONS[name].parameters)
     if rng.random() < 0.3:
         name, parameters = "Clip", (float(-rng.uniform(0, 2)), float(rng.uniform(0, 9)))
-    return sample_unary(rng, kit.Op("lookup", "lookup", ("x",), ("y",), Lookup(name, parameters)))
+    return sample_unary(rng, "lookup", Lookup(name, parameters))
 
 
 def _takes_inputs(row: Unary) -> bool:

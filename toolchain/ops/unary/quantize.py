@@ -169,9 +169,8 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
         factor = 1.0 if rng.random() < 0.3 else 2.0 ** rng.uniform(-4, 4)
         factor = 2.0 ** rng.uniform(0, 20) if source is kit.DType.INT32 else factor
         q_out = sample_quantisation(rng, target, q_in.scale * factor)
-    x, y = kit.Tensor("x", shape, source, q_in), kit.Tensor("y", shape, target, q_out)
-    op = kit.Op("quantize", "quantize", ("x",), ("y",), Quantize(target))
-    return kit.sample_graph(op, x, y)
+    x = kit.Tensor("x", shape, source, q_in)
+    return kit.sample("quantize", Quantize(target), x, q=q_out)
 
 
 SPEC = kit.Form(

@@ -82,9 +82,9 @@ def _rsqrt(op: kit.AnyOperator, stored: Int64) -> Int64:
     return result
 
 
-def _sample(rng: np.random.Generator, op: kit.Op) -> kit.Graph:
+def _sample(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
     """Nothing negative: LiteRT stops there."""
-    graph = sample_unary(rng, op)
+    graph = sample_unary(rng, kind, attributes)
     x = graph.tensors["x"]
     lowest = replace(x, quantisation=kit.Quantisation((x.q.scale,), (-128,)))
     return replace(graph, tensors={**graph.tensors, "x": lowest})

@@ -52,8 +52,9 @@ def table(
         clamped: Int64 = np.clip(rounded + y.zero_point, -128, 127).astype(np.int64)
         return clamped
 
-    def sample(rng: np.random.Generator, op: kit.Op) -> kit.Graph:
-        return sample_unary(rng, op, sample_output(rng) if sample_output else None)
+    def sample(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+        output = sample_output(rng) if sample_output else None
+        return sample_unary(rng, kind, attributes, output)
 
     return Stored(apply, output_scale=output_scale, sample=sample, version=version)
 
