@@ -2,8 +2,6 @@
 #include "thimble_exact_float.h"
 #include "thimble_float.h"
 
-#include <stddef.h>
-
 THIMBLE_EXACT_FLOAT static float real(const thimble_resize_linear_params *params, int8_t stored)
 {
     return (float)(stored - params->input_zero_point) * params->input_scale;
@@ -15,32 +13,9 @@ THIMBLE_EXACT_FLOAT static int8_t stored(const thimble_resize_linear_params *par
     return (int8_t)(whole < INT8_MIN ? INT8_MIN : whole > INT8_MAX ? INT8_MAX : whole);
 }
 
-THIMBLE_EXACT_FLOAT void
-thimble_resize_linear_s8(const thimble_resize_linear_params *params, const int8_t *source, int8_t *target)
-{
-    const int32_t channels = params->channels;
-    const ptrdiff_t row = (ptrdiff_t)channels * params->input_width;
-
-    for (int32_t batch = 0; batch < params->batches; batch++) {
-        for (int32_t i = 0; i < params->output_height; i++) {
-            const int8_t *const top = source + params->rows[2 * i] * row;
-            const int8_t *const bottom = source + params->rows[2 * i + 1] * row;
-            const float *const down = params->row_weights + (ptrdiff_t)2 * i;
-            for (int32_t j = 0; j < params->output_width; j++) {
-                const ptrdiff_t left = (ptrdiff_t)params->columns[2 * j] * channels;
-                const ptrdiff_t right = (ptrdiff_t)params->columns[2 * j + 1] * channels;
-                const float *const across = params->column_weights + (ptrdiff_t)2 * j;
-                const float top_left = across[0] * down[0], top_right = across[1] * down[0];
-                const float bottom_left = across[0] * down[1], bottom_right = across[1] * down[1];
-                for (int32_t c = 0; c < channels; c++) {
-                    float value = top_left * real(params, top[left + c]);
-                    value += top_right * real(params, top[right + c]);
-                    value += bottom_left * real(params, bottom[left + c]);
-                    value += bottom_right * real(params, bottom[right + c]);
-                    *target++ = stored(params, value);
-                }
-            }
-        }
-        source += row * params->input_height;
-    }
-}
+#define ELEMENT int8_t
+#define PARAMS thimble_resize_linear_params
+#define REAL(x) real(params, x)
+#define STORED(value) stored(params, value)
+#define RESIZE_LINEAR thimble_resize_linear_s8
+#include "thimble_resize_linear_body.h"
