@@ -34,8 +34,7 @@ class _Arithmetic(Arithmetic):
         return replace(Line(1.0, 0.0), **{self.bound: other})
 
     def kernel(self, op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-        suffix = "s16" if op.y.dtype is kit.DType.INT16 else "s8"
-        return broadcast_kernel(op, core, f"thimble_{op.kind}_{suffix}")
+        return broadcast_kernel(op, core, f"thimble_{op.kind}_{kit.SUFFIXES[op.y.dtype]}")
 
 
 def _spec(kind: str, choose: Callable[[Any, Any], Any], bound: str) -> kit.OpSpec:

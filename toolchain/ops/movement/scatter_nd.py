@@ -15,16 +15,16 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.movement.gather_nd import rows_struct
 
-_SUFFIXES = MappingProxyType(
-    {
-        kit.DType.FLOAT32: "f32",
-        kit.DType.INT32: "s32",
-        kit.DType.INT64: "s64",
-        kit.DType.INT8: "s8",
-        kit.DType.UINT8: "s8",
-        kit.DType.BOOL: "bool",
-    }
+_TYPES = (
+    kit.DType.FLOAT32,
+    kit.DType.INT32,
+    kit.DType.INT64,
+    kit.DType.INT8,
+    kit.DType.UINT8,
+    kit.DType.BOOL,
 )
+_OTHER_SUFFIXES = MappingProxyType({kit.DType.UINT8: "s8", kit.DType.BOOL: "bool"})
+"""Functions whose names have another word than the type's: uint8 is added as int8, bools by OR."""
 _INDICES = (kit.DType.INT32, kit.DType.INT64)
 
 
@@ -63,7 +63,7 @@ def _reference(op: kit.Operator[ScatterNd], inputs: kit.Inputs) -> kit.Arrays:
 
 def _select(op: kit.Operator[ScatterNd], core: kit.Core) -> kit.Kernel:
     indices, y = op.x, op.y
-    suffix = _SUFFIXES[y.dtype]
+    suffix = _OTHER_SUFFIXES.get(y.dtype, kit.SUFFIXES[y.dtype])
     arguments: dict[str, kit.Argument] = {
         "params": rows_struct(y, indices, indices.shape[-1]),
         "size": y.elements,
@@ -105,7 +105,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = kit.sample_shape(rng, rank, 300)
     depth = int(rng.integers(1, rank + 1))
     rows = kit.sample_shape(rng, int(rng.integers(1, 3)), 12)
-    dtype = list(_SUFFIXES)[int(rng.integers(len(_SUFFIXES)))]
+    dtype = _TYPES[int(rng.integers(len(_TYPES)))]
     quantisation = kit.sample_quantisation(rng) if dtype is kit.DType.INT8 else None
     picked = rng.integers(0, shape[:depth], (*rows, depth)).astype(np.int32)
     indices = kit.constant_sample("indices", picked)
@@ -123,7 +123,7 @@ SPEC = kit.Form(
     select=_select,
     sample=_sample,
     tflite=kit.TfliteBinding(("SCATTER_ND",), _read, _write),
-    types=frozenset({*_SUFFIXES, *_INDICES}),
+    types=frozenset({*_TYPES, *_INDICES}),
     limits="float32, bool or integers of 8, 32 or 64 bits; int32 or int64 coordinates; "
     "the shape is constant",
 )

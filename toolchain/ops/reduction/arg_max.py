@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.readers.onnx import resolve_axes
 
-_SUFFIXES = MappingProxyType(
-    {kit.DType.INT8: "s8", kit.DType.FLOAT32: "f32", kit.DType.INT32: "s32"}
-)
+_TYPES = (kit.DType.INT8, kit.DType.FLOAT32, kit.DType.INT32)
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ def _axis(op: kit.Operator[ArgMax]) -> int:
 
 def _infer(op: kit.Operator[ArgMax]) -> kit.TensorTypes:
     x, axis, output = op.x, _axis(op), op.attributes.output
-    if x.dtype not in _SUFFIXES:
+    if x.dtype not in _TYPES:
         raise ValueError(f"the index of an extreme of {x.dtype.value}")
     if output not in (kit.DType.INT32, kit.DType.INT64):
         raise ValueError(f"indices are int32 or int64, not {output.value}")
@@ -69,7 +66,7 @@ def _select(op: kit.Operator[ArgMax], core: kit.Core) -> kit.Kernel:
         "input": kit.Input(0),
         "output": kit.Output(0),
     }
-    call = kit.Call(f"thimble_arg_max_{_SUFFIXES[x.dtype]}", arguments)
+    call = kit.Call(f"thimble_arg_max_{kit.SUFFIXES[x.dtype]}", arguments)
     return kit.Kernel((call,), _extents)
 
 
@@ -119,7 +116,7 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = kit.sample_shape(rng, rank)
     axis = int(rng.integers(rank))
     output = kit.DType.INT64 if rng.random() < 0.4 else kit.DType.INT32
-    dtype = list(_SUFFIXES)[int(rng.choice([0, 0, 1, 2]))]
+    dtype = _TYPES[int(rng.choice([0, 0, 1, 2]))]
     x = kit.Tensor(
         "x", shape, dtype, kit.sample_quantisation(rng) if dtype is kit.DType.INT8 else None
     )
@@ -156,7 +153,7 @@ SPEC = kit.Form(
     sample=_sample,
     axes=_axes,
     tflite=kit.TfliteBinding(("ARG_MAX", "ARG_MIN"), _read, _write),
-    types=frozenset({*_SUFFIXES, kit.DType.INT64}),
+    types=frozenset({*_TYPES, kit.DType.INT64}),
     onnx=kit.OnnxBinding(("ArgMax", "ArgMin"), _read_onnx),
     limits="int8, int32 or float32 data, constant axis",
 )

@@ -15,7 +15,7 @@ from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.reduction.fine_sums import parameters, settled
 
 Number = TypeVar("Number", bound=np.generic)
-_SUFFIXES = {kit.DType.FLOAT32: "f32", kit.DType.INT32: "s32", kit.DType.INT64: "s64"}
+_PLAIN = (kit.DType.FLOAT32, kit.DType.INT32, kit.DType.INT64)
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _select(op: kit.Operator[CumSum], core: kit.Core) -> kit.Kernel:
     }
     if x.dtype is kit.DType.INT8:
         arguments["fine"] = kit.Struct("thimble_fine_sum", dict(parameters(op)))
-    call = kit.Call(f"thimble_cumsum_{_SUFFIXES.get(x.dtype, 's8')}", arguments)
+    call = kit.Call(f"thimble_cumsum_{kit.SUFFIXES[x.dtype]}", arguments)
     # Each place is read once, right before it is written; but not from the first to the last.
     return kit.Kernel((call,), _extents, find_overlaps=lambda: (kit.SafeOverlap(0, exact=True),))
 
@@ -156,4 +156,4 @@ _INT8 = replace(
     sample=_sample_s8,
     limits="int8 as tflite-micro has it; constant axis",
 )
-SPEC = kit.OpSpec((*(_form(dtype) for dtype in _SUFFIXES), _INT8))
+SPEC = kit.OpSpec((*(_form(dtype) for dtype in _PLAIN), _INT8))

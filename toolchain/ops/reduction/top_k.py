@@ -7,7 +7,6 @@ smallest ones, and its indices are int64.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
@@ -15,14 +14,12 @@ from toolchain.ops import kit
 from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
 from toolchain.ops.readers.onnx import resolve_axes
 
-_SUFFIXES = MappingProxyType(
-    {
-        kit.DType.INT8: "s8",
-        kit.DType.FLOAT32: "f32",
-        kit.DType.INT16: "s16",
-        kit.DType.INT32: "s32",
-        kit.DType.INT64: "s64",
-    }
+_TYPES = (
+    kit.DType.INT8,
+    kit.DType.FLOAT32,
+    kit.DType.INT16,
+    kit.DType.INT32,
+    kit.DType.INT64,
 )
 
 
@@ -37,7 +34,7 @@ class TopK(kit.Attributes):
 
 def _infer(op: kit.Operator[TopK]) -> kit.TensorTypes:
     x, attributes = op.x, op.attributes
-    if x.dtype not in _SUFFIXES:
+    if x.dtype not in _TYPES:
         raise ValueError(f"the largest of {x}")
     if not x.shape or not 0 < attributes.k <= x.shape[-1]:
         raise ValueError(f"the {attributes.k} largest of {x}")
@@ -77,7 +74,7 @@ def _select(op: kit.Operator[TopK], core: kit.Core) -> kit.Kernel:
     }
     picks = x.elements // x.shape[-1] * attributes.k
     return kit.Kernel(
-        (kit.Call(f"thimble_top_k_{_SUFFIXES[x.dtype]}", arguments),),
+        (kit.Call(f"thimble_top_k_{kit.SUFFIXES[x.dtype]}", arguments),),
         _extents,
         find_terms=lambda: {"call": 1.0, "pick": picks, "look": picks * x.shape[-1]},
     )
@@ -107,7 +104,7 @@ def _write(op: kit.Operator[TopK]) -> kit.WrittenOp:
 def _sample(rng: np.random.Generator) -> kit.Graph:
     shape = (*sample_shape(rng, 3, 6)[1:], int(rng.integers(1, 60)))
     k = int(rng.integers(1, shape[-1] + 1))
-    dtype = list(_SUFFIXES)[int(rng.choice([0, 0, 1, 2, 3, 4]))]
+    dtype = _TYPES[int(rng.choice([0, 0, 1, 2, 3, 4]))]
     q = sample_quantisation(rng, dtype) if dtype in (kit.DType.INT8, kit.DType.INT16) else None
     x = kit.Tensor("x", shape, dtype, q)
     return kit.sample("top_k", TopK(k), x, outputs=("values", "indices"))
@@ -138,6 +135,6 @@ SPEC = kit.Form(
     sample=_sample,
     tflite=kit.TfliteBinding(("TOPK_V2",), _read, _write),
     onnx=kit.OnnxBinding(("TopK",), _read_onnx, plain=_read_onnx),
-    types=frozenset(_SUFFIXES),
+    types=frozenset(_TYPES),
     limits="float32 or integers of 8, 16, 32 or 64 bits, constant k; TFLite: the last dimension",
 )
