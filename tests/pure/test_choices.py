@@ -9,7 +9,7 @@ import pytest
 
 from toolchain.boards import board
 from toolchain.cli import run
-from toolchain.cli._builds import Asked, growing_build
+from toolchain.cli._builds import PageOptions, growing_build
 from toolchain.cost.predicted import predicted_model
 from toolchain.errors import InputError
 from toolchain.memory.firmware_size import estimated_need
@@ -51,7 +51,7 @@ def test_each_row_is_the_plan_that_its_number_takes() -> None:
 @pytest.mark.slow
 def test_the_commands_on_a_page_take_their_points(tmp_path: Path) -> None:
     options = PlanOptions(split_seconds=0.2, flash_bytes=200_000, one_bank=True, max_slowdown=0.02)
-    *_, build = growing_build(DIGITS, BOARD, Asked(options, True, False, "", 0), silent)
+    *_, build = growing_build(DIGITS, BOARD, PageOptions(pareto=True), options, silent)
     assert len(build.choices) > 2
     first = build.choices[0].command
     assert "--max-slowdown 2%" in first or "--choice" in first

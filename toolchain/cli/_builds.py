@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolchain.cli._console import warn_of_plan
+from toolchain.cli._groups import option
 from toolchain.cli._page import (
     MOST_BUILDS,
     compiled_findings,
@@ -36,15 +37,34 @@ from toolchain.report.plan import plan_json
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The parts of a page besides the plan. `verify`: runs; 0: none."""
+class PageOptions:
+    """Options of a page besides those of the plan. `verify`: runs; 0: none."""
 
-    options: PlanOptions
-    pareto: bool
-    profile: bool
-    read_as: str
-    verify: int
-    quantised: Path | None = None
+    boards: list[str] | None = option(
+        None,
+        "Board name; twice for one model on two boards. A folder has its own.",
+        "--board",
+        "-b",
+    )
+    pareto: bool = option(False, "Search ways to split operators, and show RAM, flash, time.")
+    profile: bool = option(False, "Build the firmware, and time it where it is emulated.")
+    read_as: str = option(
+        "",
+        "With --profile: read what the emulated board executes as this one would.",
+        "--as",
+        unit="BOARD|CHIP",
+    )
+    verify: int = option(0, "Compare so many runs with the reference.", unit="RUNS", least=0)
+    quantised: Path | None = option(
+        None,
+        "The JSON of `thimble quantize --json FILE`: show the loss of each layer.",
+        unit="FILE",
+    )
+
+    @property
+    def timed(self) -> bool:
+        """Whether a profile is asked for; --as asks for one."""
+        return self.profile or bool(self.read_as)
 
 
 def subject_pairs(subjects: list[Path], boards: list[str]) -> list[tuple[Path, str]]:
@@ -64,46 +84,54 @@ def subject_pairs(subjects: list[Path], boards: list[str]) -> list[tuple[Path, s
     return list(zip(subjects, given, strict=True))
 
 
-def growing_build(path: Path, board: str, asked: Asked, step: Report) -> Iterator[Build]:
+def growing_build(
+    path: Path, board: str, asked: PageOptions, options: PlanOptions, step: Report
+) -> Iterator[Build]:
     """A build as it becomes known: the plan, then with runs, then with the choices.
 
     Raises InputError for a folder where a model is needed, and what planning, compiling, profiling
     and verifying raise. A model that does not fit its board is a build, unless it shall run.
     """
     where = str(path / PLAN_FILE) if path.is_dir() else str(path)
-    pages = _of_folder(path, asked, step) if path.is_dir() else _of_model(path, board, asked, step)
+    pages = (
+        _of_folder(path, asked, step)
+        if path.is_dir()
+        else _of_model(path, board, asked, options, step)
+    )
     quantised = None if asked.quantised is None else read_json(asked.quantised)
     for findings in pages:
         yield build(replace(findings, quantised=quantised), where)
 
 
-def _of_folder(path: Path, asked: Asked, step: Report) -> Iterator[Findings]:
+def _of_folder(path: Path, asked: PageOptions, step: Report) -> Iterator[Findings]:
     if asked.verify or asked.pareto:
         raise InputError(f"{path} is a compiled folder: --verify and --pareto take a model")
     compiled = folder_findings(path)
     yield compiled
-    if asked.profile:
+    if asked.timed:
         timed = profile_folder(path, runs=DEFAULT_RUNS, report=step, read_as=asked.read_as)
         yield with_profile(compiled, timed)
 
 
-def _of_model(model: Path, board: str, asked: Asked, step: Report) -> Iterator[Findings]:
+def _of_model(
+    model: Path, board: str, asked: PageOptions, options: PlanOptions, step: Report
+) -> Iterator[Findings]:
     command = ["thimble", "compile", str(model), "--board", board]
-    if not (asked.profile or asked.verify):
-        plan, latest = _planned(model, board, asked, step)
+    if not (asked.timed or asked.verify):
+        plan, latest = _planned(model, board, options, step)
         yield latest
     else:
-        for made in _run(model, board, asked, step):
+        for made in _run(model, board, asked, options, step):
             plan, latest = made
             yield latest
     if asked.pareto:
         costs = cost_model(board)
-        rows, first = plan_choices(model, board, asked.options, step, costs).rows(plan)
+        rows, first = plan_choices(model, board, options, step, costs).rows(plan)
         yield replace(
             latest,
             plan={**latest.plan, "pareto": front_json(rows, first)},
             commands=tuple(
-                shlex.join([*command, *_choosing(asked.options, row.choice).words]) for row in rows
+                shlex.join([*command, *_choosing(options, row.choice).words]) for row in rows
             ),
         )
 
@@ -112,27 +140,29 @@ def _choosing(options: PlanOptions, choice: int | None) -> PlanOptions:
     return replace(options, choice=choice) if choice else options
 
 
-def _run(model: Path, board: str, asked: Asked, step: Report) -> Iterator[tuple[Plan, Findings]]:
+def _run(
+    model: Path, board: str, asked: PageOptions, options: PlanOptions, step: Report
+) -> Iterator[tuple[Plan, Findings]]:
     """The plan and its build: compiled, then timed, then compared."""
     with scratch_folder() as scratch:
         folder = scratch / "build"
-        compiled = compile_model(model, board, folder, asked.options, report=step)
+        compiled = compile_model(model, board, folder, options, report=step)
         warn_of_plan(compiled.plan)
         shown = compiled_findings(compiled, model)
         plan = compiled.plan
         yield plan, shown
-        if asked.profile:
+        if asked.timed:
             timed = profile_folder(folder, runs=DEFAULT_RUNS, report=step, read_as=asked.read_as)
             shown = with_profile(shown, timed)
             yield plan, shown
         if asked.verify:
-            judged = verify_model(model, board, asked.verify, options=asked.options, report=step)
+            judged = verify_model(model, board, asked.verify, options=options, report=step)
             yield plan, replace(shown, verified=verification_json(judged))
 
 
-def _planned(model: Path, board: str, asked: Asked, step: Report) -> tuple[Plan, Findings]:
+def _planned(model: Path, board: str, options: PlanOptions, step: Report) -> tuple[Plan, Findings]:
     costs = cost_model(board)
-    plan = plan_model(model, board, asked.options, step, costs)
+    plan = plan_model(model, board, options, step, costs)
     warn_of_plan(plan)
     problem = ""
     try:

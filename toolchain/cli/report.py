@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from toolchain.cli._builds import Asked, growing_build, subject_pairs
+from toolchain.cli._builds import PageOptions, growing_build, subject_pairs
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._groups import argument, grouped, option, without
 from toolchain.cli._output import JsonOption, write_json
@@ -15,31 +14,6 @@ from toolchain.cli._page import write_page
 from toolchain.page.charts import version
 from toolchain.page.document import Build
 from toolchain.planning.options import PlanOptions
-
-
-@dataclass(frozen=True)
-class PageOptions:
-    """Options of the parts of a page besides the plan."""
-
-    pareto: bool = option(False, "Search ways to split operators, and show RAM, flash, time.")
-    profile: bool = option(False, "Build the firmware, and time it where it is emulated.")
-    read_as: str = option(
-        "",
-        "With --profile: read what the emulated board executes as this one would.",
-        "--as",
-        unit="BOARD|CHIP",
-    )
-    verify: int = option(0, "Compare so many runs with the reference.", unit="RUNS", least=0)
-    quantised: Path | None = option(
-        None,
-        "The JSON of `thimble quantize --json FILE`: show the loss of each layer.",
-        unit="FILE",
-    )
-
-    def asked(self, options: PlanOptions) -> Asked:
-        """The parts that are asked for; --as asks for a profile."""
-        profile = self.profile or bool(self.read_as)
-        return Asked(options, self.pareto, profile, self.read_as, self.verify, self.quantised)
 
 
 @grouped
@@ -50,14 +24,8 @@ def command(
         "are shown side by side.",
     ),
     *,
-    boards: list[str] | None = option(
-        None,
-        "Board name; twice for one model on two boards. A folder has its own.",
-        "--board",
-        "-b",
-    ),
     out: str = option("report.html", "The page to write.", "-o", unit="FILE|-"),
-    shown: PageOptions,
+    asked: PageOptions,
     options: Annotated[PlanOptions, without("labels", "scheduler", "allocator", "preprocess")],
     json: JsonOption = None,
 ) -> None:
@@ -73,11 +41,10 @@ def command(
     Example: `thimble report model.tflite --board nucleo-f446re --pareto -o report.html`
     """
     version()
-    asked = shown.asked(options)
     with progress() as step:
         builds = [
-            _last(growing_build(path, board, asked, step))
-            for path, board in subject_pairs(subjects, boards or [])
+            _last(growing_build(path, board, asked, options, step))
+            for path, board in subject_pairs(subjects, asked.boards or [])
         ]
         step("writing the page")
         size_bytes = write_page(out, builds)

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from toolchain.cli._builds import Asked, growing_build, subject_pairs
+from toolchain.cli._builds import PageOptions, growing_build, subject_pairs
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._groups import argument, grouped, only, option
+from toolchain.cli._groups import argument, grouped, only, option, without
 from toolchain.cli._page import command_line
 from toolchain.page.build import document
 from toolchain.page.document import Build
@@ -24,15 +24,7 @@ from toolchain.progress import Found
 def command(
     subjects: list[Path] = argument("MODEL|DIR", "One or two subjects, as of `thimble report`."),
     *,
-    boards: list[str] | None = option(
-        None, "Board name; twice for one model on two boards.", "--board", "-b"
-    ),
-    pareto: bool = option(False, "Search ways to split operators, too."),
-    profile: bool = option(False, "Build the firmware and time it, too."),
-    read_as: str = option(
-        "", "Read the profile as of this board or chip.", "--as", unit="BOARD|CHIP"
-    ),
-    verify: int = option(0, "Compare so many runs, too.", unit="RUNS", least=0),
+    asked: Annotated[PageOptions, without("quantised")],
     options: Annotated[
         PlanOptions,
         only(
@@ -56,8 +48,7 @@ def command(
 
     Example: `thimble view model.tflite --board nucleo-f446re --pareto`
     """
-    asked = Asked(options, pareto, profile or bool(read_as), read_as, verify)
-    pairs, line = subject_pairs(subjects, boards or []), command_line()
+    pairs, line = subject_pairs(subjects, asked.boards or []), command_line()
     title = " and ".join(str(path) for path in dict.fromkeys(subjects))
     with LivePage(partial(waiting_page, title, line), port) as live:
         console = output_console()
@@ -75,7 +66,7 @@ def command(
 
             known: dict[int, Build] = {}
             for number, (path, board) in enumerate(pairs):
-                for build in growing_build(path, board, asked, tell):
+                for build in growing_build(path, board, asked, options, tell):
                     known[number] = build
                     shown = document(list(known.values()), line)
                     live.show(partial(page, shown))
