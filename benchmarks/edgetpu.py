@@ -284,6 +284,8 @@ def together(console: Console, folder: Path) -> tuple[dict[str, Any], bool]:
 
 
 class _Stage:
+    limit = None
+
     def __init__(self, index: int, on: Callable[[int], None]) -> None:
         self.name, self.inputs, self.outputs = f"{index}", (f"t{index}",), (f"t{index + 1}",)
         self._on, self._seen = on, 0

@@ -124,6 +124,7 @@ class Doubler:
 
     name = "doubler"
     inputs = outputs = ("t",)
+    limit = None
 
     def __init__(self, fails: int | None = None) -> None:
         self._fails, self._seen = fails, 0

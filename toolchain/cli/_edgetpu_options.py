@@ -11,6 +11,7 @@ import typer
 
 from toolchain.cli import _completion as completion
 from toolchain.cli._groups import option
+from toolchain.cli._options import timeout_option
 from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.model.figures import BALANCES
 from toolchain.edgetpu.pipeline import Runner, open_runner
@@ -234,10 +235,13 @@ class RunnerOptions:
     port: str | None = option(
         None, "Serial line of the microcontroller; an emulated board needs none."
     )
+    timeout: float = timeout_option()
 
     def open(self, folder: PipelineFolder) -> Runner:
         """Open the runner. Raises InputError and MissingToolError as `open_runner` does."""
-        return open_runner(folder, self.backend, self.device, self.queue, self.fast, self.port)
+        return open_runner(
+            folder, self.backend, self.device, self.queue, self.fast, self.port, self.timeout
+        )
 
 
 @dataclass(frozen=True)

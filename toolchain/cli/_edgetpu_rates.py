@@ -10,7 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._edgetpu_options import FrameOptions, PipelineOptions, RequestOptions
+from toolchain.cli._edgetpu_options import (
+    FrameOptions,
+    PipelineOptions,
+    RequestOptions,
+    RunnerOptions,
+)
 from toolchain.cli._output import Output, tell_json, write_json, write_text
 from toolchain.cli._page import command_line
 from toolchain.edgetpu import pipeline
@@ -141,7 +146,7 @@ def run(
     path: Path,
     asked: FrameOptions,
     arrivals: Arrivals,
-    fast: bool,
+    runner: RunnerOptions,
     out: Path | None,
     json: str | None,
 ) -> None:
@@ -150,12 +155,12 @@ def run(
     demand = folder.plan.demand
     with progress() as step:
         step("loading")
-        runner = pipeline.open_rate_runner(folder, fast)
+        running = pipeline.open_rate_runner(folder, runner.fast, runner.timeout)
         given = frames_by_model(folder, asked.inputs or [], asked.frames, asked.seed)
         requests = requests_of(demand.rates, [len(each) for each in given], arrivals, asked.seed)
         answers: list[Answer] = []
         begin = time.perf_counter()
-        with closing(runner.run(paired(requests, given))) as coming:  # type: ignore[type-var]
+        with closing(running.run(paired(requests, given))) as coming:  # type: ignore[type-var]
             for answer in coming:
                 answers.append(answer)
                 step(f"request {len(answers)}", len(answers), len(requests))
@@ -165,7 +170,7 @@ def run(
             np.savez(file, **outputs_of(folder, answers))  # type: ignore[arg-type]
     busy = {
         folder.plan.setting.name(k): times.busy_ms / span_ms
-        for k, times in runner.by_device.items()
+        for k, times in running.by_device.items()
     }
     rows = latencies(answers, len(folder.models))
     fields = {

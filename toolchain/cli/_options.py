@@ -63,12 +63,9 @@ PortOption = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class LineOptions:
-    """The line to a board, and how long it may take to answer."""
-
-    port: PortOption = None
-    timeout: float = option(
+def timeout_option() -> float:
+    """--timeout, of commands that run models."""
+    return option(
         RUN_SECONDS,
         "Limit of one inference, wherever it runs: on the board, in QEMU, on this "
         "machine, in the reference runtime. A longer one is stopped.",
@@ -76,6 +73,14 @@ class LineOptions:
         least=0.01,
         most=1e7,
     )
+
+
+@dataclass(frozen=True)
+class LineOptions:
+    """The line to a board, and how long it may take to answer."""
+
+    port: PortOption = None
+    timeout: float = timeout_option()
 
 
 @dataclass(frozen=True)

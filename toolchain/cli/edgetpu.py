@@ -266,7 +266,7 @@ def run_command(
     if (folder / RATES).is_file():
         if runner.backend not in ("auto", "cpu") or runner.device or runner.port:
             raise InputError(f"{folder}: the stages of a plan for rates run on the CPU alone")
-        of_rates.run(folder, given, arrivals, runner.fast, out, json)
+        of_rates.run(folder, given, arrivals, runner, out, json)
         return
     read = read_folder(folder)
     with progress() as step:

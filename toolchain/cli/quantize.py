@@ -10,6 +10,7 @@ from rich.table import Table
 
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._groups import REQUIRED, argument, grouped, option, without
+from toolchain.cli._options import timeout_option
 from toolchain.cli._output import Output, write_json
 from toolchain.cli._samples import FORMATS, SampleOptions
 from toolchain.errors import InputError
@@ -42,6 +43,7 @@ def command(
     ),
     per_tensor: bool = option(False, "One scale for all of an operator's weights."),
     samples: Annotated[SampleOptions, without("real")],
+    timeout: float = timeout_option(),
     output: Annotated[Output, without("html")],
 ) -> None:
     """Quantise a float ONNX or TFLite model to int8, and report the loss.
@@ -71,7 +73,13 @@ def command(
     with progress() as step:
         if is_tflite:
             result = quantise_tflite(
-                model, files, out, per_channel=not per_tensor, scaling=asked, report=step
+                model,
+                files,
+                out,
+                per_channel=not per_tensor,
+                scaling=asked,
+                report=step,
+                limit_seconds=timeout,
             )
         else:
             result = quantise_model(
@@ -82,6 +90,7 @@ def command(
                 per_channel=not per_tensor,
                 scaling=asked,
                 report=step,
+                limit_seconds=timeout,
             )
     if output.json:
         write_json(output.json, as_json(result, out))

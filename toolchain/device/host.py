@@ -27,7 +27,7 @@ from toolchain.device.compiler import (
     find_host_compiler,
     link_program,
 )
-from toolchain.device.patience import RUN_SECONDS, killed_after, too_slow
+from toolchain.device.patience import RUN_SECONDS, stopped_after, too_slow
 from toolchain.device.templates import rendered
 from toolchain.errors import LinkError
 from toolchain.ir import Graph, Sources, meaning_of
@@ -188,7 +188,7 @@ class HostProgram:
         for name, data in zip(graph.inputs, inputs, strict=True):
             tensor = graph.tensors[name]
             request += data.astype(tensor.dtype.numpy, copy=False).reshape(tensor.shape).tobytes()
-        with killed_after(self._process, self._limit_seconds) as expired:
+        with stopped_after(self._limit_seconds, self._process.kill) as expired:
             try:
                 status, outputs = self._answer(request, graph)
             except LinkError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from toolchain.device.patience import RUN_SECONDS
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import broken_rules
@@ -159,27 +160,40 @@ def open_runner(
     capacity: int = 1,
     fast: bool = False,
     port: str | None = None,
+    limit_seconds: float = RUN_SECONDS,
 ) -> Runner:
     """Load every stage on the best available backend, or the requested one.
 
-    `port`: the line to a microcontroller, as in `open_board`.
+    `port`: the line to a microcontroller, as in `open_board`. `limit_seconds`: of a frame in a
+    stage that is on no stick.
     """
     sticks = backends.devices_of(devices, folder)
     choice = backends.choose(folder, backend, sticks)
     if choice.name == "pycoral":
         return Runner(choice, coral.PycoralPipeline(folder, sticks), None)
-    stages = backends.open_stages(folder, choice, sticks, fast, port)
-    patience_s = coral.SILENCE_S if choice.name == "delegate" else None
-    own = Pipeline(stages, backends.output_names(folder), capacity, patience_s)
+    stages = backends.open_stages(folder, choice, sticks, fast, port, limit_seconds)
+    own = Pipeline(stages, backends.output_names(folder), capacity)
     boards = (stage for stage in stages if isinstance(stage, backends.BoardStage))
     return Runner(choice, own, own, next(boards, None))
 
 
-def open_rate_runner(folder: RateFolder, fast: bool = False) -> DeviceRunner:
-    """Load every stage on the processor; `fast`: with LiteRT's optimised kernels."""
+def open_rate_runner(
+    folder: RateFolder, fast: bool = False, limit_seconds: float = RUN_SECONDS
+) -> DeviceRunner:
+    """Load every stage on the processor; `fast`: with LiteRT's optimised kernels.
+
+    `limit_seconds`: of a request in a stage.
+    """
     stages = [
         [
-            backends.LiteRTStage([(model, folder.path / stage.file)], number, (), stage.file, fast)
+            backends.LiteRTStage(
+                [(model, folder.path / stage.file)],
+                number,
+                (),
+                stage.file,
+                fast,
+                limit_seconds=limit_seconds,
+            )
             for number, stage in enumerate(model.stages)
         ]
         for model in folder.models

@@ -6,10 +6,11 @@ zero point, every operator quantised, so that nothing stays float between two of
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.errors import InputError
+from toolchain.device.patience import RUN_SECONDS, stopped_after, too_slow
+from toolchain.errors import InputError, ThimbleError
 from toolchain.files import scratch_folder, write_file
 from toolchain.frontends.onnx.operators import operator
 from toolchain.ir import DType, End, Tensor
@@ -36,6 +38,7 @@ Sample = dict[str, Array]
 
 METHODS = ("MinMax", "Entropy", "Percentile")
 _DEQUANTISED = "_DequantizeLinear_Output"
+_INFERENCE = "an inference of the model in onnxruntime"
 MOST_COMPARED = 32
 """Samples on which the two models are compared."""
 
@@ -63,13 +66,15 @@ def quantise_model(
     per_channel: bool = True,
     scaling: Scaling = AS_STORED,
     report: Report = silent,
+    limit_seconds: float = RUN_SECONDS,
 ) -> Quantised:
     """Write `model` as int8 to `out`, calibrated on `data`, and compare the two on that data.
 
     A data file is .npy, .npz, an image, a sound, a table or raw float32, with one sample or
     several; for a model with several inputs it is .npz, by the inputs' names. `scaling` says what
     stored numbers mean. Raises InputError, naming the file, for a model that is not float ONNX and
-    for data that does not fit; MissingToolError without onnxruntime.
+    for data that does not fit, and for an inference that takes longer than `limit_seconds`;
+    MissingToolError without onnxruntime.
     """
     if os.path.realpath(out) == os.path.realpath(model):
         raise InputError(f"{out} is the float model itself: name another file to write")
@@ -78,7 +83,13 @@ def quantise_model(
     if not samples:
         raise InputError("no data to calibrate with: give at least one file with --data")
     return quantise_samples(
-        model, samples, out, method=method, per_channel=per_channel, report=report
+        model,
+        samples,
+        out,
+        method=method,
+        per_channel=per_channel,
+        report=report,
+        limit_seconds=limit_seconds,
     )
 
 
@@ -95,6 +106,7 @@ def quantise_samples(
     method: str = METHODS[0],
     per_channel: bool = True,
     report: Report = silent,
+    limit_seconds: float = RUN_SECONDS,
 ) -> Quantised:
     """As `quantise_model`, for samples in memory: arrays by the inputs' names, in their shapes."""
     loaded = _float_model(model)
@@ -103,9 +115,9 @@ def quantise_samples(
         report("preparing the model")
         prepared = _prepared(loaded, folder, ends)
         report(f"calibrating on {len(samples)} samples")
-        made = _quantised(prepared, samples, folder, method, per_channel)
+        made = _quantised(prepared, samples, folder, method, per_channel, limit_seconds)
         compared = samples[:MOST_COMPARED]
-        layers, outputs = _compared(onnx.load(str(prepared)), made, compared, report)
+        layers, outputs = _compared(onnx.load(str(prepared)), made, compared, report, limit_seconds)
         text = made.SerializeToString()
         write_file(out, text)
     return Quantised(
@@ -199,12 +211,60 @@ class _Samples:
         return len(self._samples)
 
 
+class _Session:
+    """A session of onnxruntime that stops a run which takes longer than it may."""
+
+    def __init__(self, session: Any, limit_seconds: float) -> None:
+        self._session, self._limit_seconds = session, limit_seconds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def run(self, outputs: Sequence[str] | None, inputs: Sample) -> list[Array]:
+        """The outputs. Raises InputError for a run that was stopped."""
+        options = _module("onnxruntime").RunOptions()
+        options.log_severity_level = 4
+
+        def stop() -> None:
+            options.terminate = True
+
+        with stopped_after(self._limit_seconds, stop) as expired:
+            try:
+                values: list[Array] = self._session.run(outputs, inputs, options)
+            except Exception as error:  # onnxruntime's exceptions share no base but this
+                if expired.is_set():
+                    raise too_slow(_INFERENCE, self._limit_seconds) from error
+                raise
+        return values
+
+
+@contextlib.contextmanager
+def _calibrating_within(limit_seconds: float) -> Iterator[None]:
+    """onnxruntime's calibrators have sessions that stop. `quantize_static` takes no options of
+    their runs, so that what makes a calibrator is another in this block.
+    """
+    module = _module("onnxruntime.quantization.quantize")
+    make = module.create_calibrator
+
+    def made(*given: Any, **named: Any) -> Any:
+        calibrator = make(*given, **named)
+        calibrator.infer_session = _Session(calibrator.infer_session, limit_seconds)
+        return calibrator
+
+    module.create_calibrator = made
+    try:
+        yield
+    finally:
+        module.create_calibrator = make
+
+
 def _quantised(
     prepared: Path,
     samples: Sequence[Sample],
     folder: Path,
     method: str,
     per_channel: bool,
+    limit_seconds: float,
 ) -> onnx.ModelProto:
     quantization = _module("onnxruntime.quantization")
     target, graph = folder / "int8.onnx", onnx.load(str(prepared)).graph
@@ -214,18 +274,21 @@ def _quantised(
 
     logging.disable(logging.WARNING)  # it warns of what it then handles
     try:
-        quantization.quantize_static(
-            str(prepared),
-            str(target),
-            Reader(samples),
-            quant_format=quantization.QuantFormat.QDQ,
-            op_types_to_quantize=sorted({node.op_type for node in graph.node}),
-            per_channel=per_channel,
-            activation_type=quantization.QuantType.QInt8,
-            weight_type=quantization.QuantType.QInt8,
-            calibrate_method=getattr(quantization.CalibrationMethod, method),
-            extra_options={"ActivationSymmetric": False, "WeightSymmetric": True},
-        )
+        with _calibrating_within(limit_seconds):
+            quantization.quantize_static(
+                str(prepared),
+                str(target),
+                Reader(samples),
+                quant_format=quantization.QuantFormat.QDQ,
+                op_types_to_quantize=sorted({node.op_type for node in graph.node}),
+                per_channel=per_channel,
+                activation_type=quantization.QuantType.QInt8,
+                weight_type=quantization.QuantType.QInt8,
+                calibrate_method=getattr(quantization.CalibrationMethod, method),
+                extra_options={"ActivationSymmetric": False, "WeightSymmetric": True},
+            )
+    except ThimbleError:
+        raise
     except Exception as error:  # onnxruntime's exceptions share no base but this
         raise InputError(f"onnxruntime cannot quantise the model: {error}") from error
     finally:
@@ -234,7 +297,11 @@ def _quantised(
 
 
 def _compared(
-    before: onnx.ModelProto, after: onnx.ModelProto, samples: Sequence[Sample], report: Report
+    before: onnx.ModelProto,
+    after: onnx.ModelProto,
+    samples: Sequence[Sample],
+    report: Report,
+    limit_seconds: float,
 ) -> tuple[tuple[LayerError, ...], tuple[OutputError, ...]]:
     """Every tensor that both models compute, and the models' outputs."""
     outputs = [value.name for value in before.graph.output]
@@ -243,8 +310,8 @@ def _compared(
     inner = {name: name + _DEQUANTISED for name in makers if name + _DEQUANTISED in dequantised}
     both = [(name, other) for name, other in inner.items() if name not in outputs]
     names = [*outputs, *(name for name, _ in both)]
-    exact = _session(before, names)
-    rough = _session(after, [*outputs, *(other for _, other in both)])
+    exact = _session(before, names, limit_seconds)
+    rough = _session(after, [*outputs, *(other for _, other in both)], limit_seconds)
     sums = {name: Sums() for name in names}
     for number, sample in enumerate(samples):
         report("comparing", number, len(samples))
@@ -255,7 +322,7 @@ def _compared(
     return layers, tuple(sums[name].output(name) for name in outputs)
 
 
-def _session(model: onnx.ModelProto, outputs: Sequence[str]) -> Any:
+def _session(model: onnx.ModelProto, outputs: Sequence[str], limit_seconds: float) -> _Session:
     """The model with just these outputs, unoptimised so that each tensor is computed as it says."""
     runtime = _module("onnxruntime")
     shown = onnx.ModelProto()
@@ -268,9 +335,10 @@ def _session(model: onnx.ModelProto, outputs: Sequence[str]) -> Any:
     options = runtime.SessionOptions()
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
-    return runtime.InferenceSession(
+    session = runtime.InferenceSession(
         shown.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
+    return _Session(session, limit_seconds)
 
 
 def as_json(result: Quantised, out: Path) -> Mapping[str, object]:

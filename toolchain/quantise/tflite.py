@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.device.patience import RUN_SECONDS
 from toolchain.errors import InputError
 from toolchain.files import write_file
 from toolchain.frontends import read_model_file
@@ -39,12 +40,13 @@ def quantise_tflite(
     per_channel: bool = True,
     scaling: Scaling = AS_STORED,
     report: Report = silent,
+    limit_seconds: float = RUN_SECONDS,
 ) -> Quantised:
     """Write `model` as int8 to `out`, calibrated on `data`, and compare the two on that data.
 
     Ranges are the least and greatest values seen. Raises InputError, naming the file, for a model
-    that LiteRT does not run, one that is quantised already, and data that does not fit;
-    MissingToolError without LiteRT.
+    that LiteRT does not run, one that is quantised already, and data that does not fit, and for an
+    inference that takes longer than `limit_seconds`; MissingToolError without LiteRT.
     """
     if os.path.realpath(out) == os.path.realpath(model):
         raise InputError(f"{out} is the float model itself: name another file to write")
@@ -58,13 +60,13 @@ def quantise_tflite(
     samples = [sample for file in data for sample in read_samples([file], ends, scaling)]
     if not samples:
         raise InputError("no data to calibrate with: give at least one file with --data")
-    ranges = tflite_model.ranges(wide, samples, report)
+    ranges = tflite_model.ranges(wide, samples, report, limit_seconds)
     report("writing int8")
     made = quantised(wide, ranges, per_channel=per_channel)
     written = tflite_model.with_archive_of(given, made.data)
     rough = tflite_model.interpreter(made.data)
     compared = samples[:MOST_COMPARED]
-    layers, outputs = _compared(machine, rough, compared, report)
+    layers, outputs = _compared(machine, rough, compared, report, limit_seconds)
     write_file(out, written)
     sizes = len(given), len(written)
     counts = len(samples), len(compared)
@@ -86,7 +88,11 @@ def _ends(model: Path, machine: Any) -> list[End]:
 
 
 def _compared(
-    exact: Any, rough: Any, samples: Sequence[tflite_model.Sample], report: Report
+    exact: Any,
+    rough: Any,
+    samples: Sequence[tflite_model.Sample],
+    report: Report,
+    limit_seconds: float,
 ) -> tuple[tuple[LayerError, ...], tuple[OutputError, ...]]:
     """Every tensor that both models compute, and the models' outputs."""
     details = {d["index"]: d for d in exact.get_tensor_details()}
@@ -104,8 +110,8 @@ def _compared(
     sums = {index: Sums() for index in (*theirs, *inner)}
     for number, sample in enumerate(samples):
         report("comparing", number, len(samples))
-        tflite_model.run(exact, sample)
-        tflite_model.run(rough, sample)
+        tflite_model.run(exact, sample, limit_seconds)
+        tflite_model.run(rough, sample, limit_seconds)
         for index, total in sums.items():
             other = rough.get_tensor((theirs | inner)[index]["index"])
             if index in inner:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.device.patience import RUN_SECONDS, bounded
 from toolchain.errors import InputError
 from toolchain.packages import VERIFY, lazy
 from toolchain.progress import Report, silent
@@ -111,11 +112,13 @@ def interpreter(data: bytes) -> Any:
     return made
 
 
-def run(machine: Any, sample: Sample) -> None:
-    """One inference. Inputs are float, by their tensors' names."""
+def run(machine: Any, sample: Sample, limit_seconds: float = RUN_SECONDS) -> None:
+    """One inference. Inputs are float, by their tensors' names. Raises InputError where it takes
+    longer than it may.
+    """
     for detail in machine.get_input_details():
         machine.set_tensor(detail["index"], sample[detail["name"]].astype(detail["dtype"]))
-    machine.invoke()
+    bounded("an inference of the model in LiteRT", limit_seconds, machine.invoke)
 
 
 def widened(data: bytes) -> bytes:
@@ -235,14 +238,22 @@ def _float_values(model: Any, graph: Any, index: int) -> Floats:
     return widened_values
 
 
-def ranges(data: bytes, samples: Sequence[Sample], report: Report = silent) -> dict[int, Range]:
-    """Least and greatest value of each float tensor over the samples, by its number."""
+def ranges(
+    data: bytes,
+    samples: Sequence[Sample],
+    report: Report = silent,
+    limit_seconds: float = RUN_SECONDS,
+) -> dict[int, Range]:
+    """Least and greatest value of each float tensor over the samples, by its number.
+
+    Raises InputError where a sample takes longer than `limit_seconds`.
+    """
     machine = interpreter(data)
     details = [d for d in machine.get_tensor_details() if d["dtype"] is np.float32]
     seen_by_tensor = {int(d["index"]): Range() for d in details}
     for number, sample in enumerate(samples):
         report("calibrating", number, len(samples))
-        run(machine, sample)
+        run(machine, sample, limit_seconds)
         for index, seen in seen_by_tensor.items():
             try:
                 seen.add(machine.get_tensor(index))

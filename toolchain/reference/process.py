@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from toolchain.device.patience import RUN_SECONDS, killed_after, too_slow
+from toolchain.device.patience import RUN_SECONDS, stopped_after, too_slow
 from toolchain.errors import InputError
 from toolchain.ops.spec import Array
 from toolchain.reference import child
@@ -73,7 +73,7 @@ class RuntimeProcess:
         """
         source, target = self._process.stdout, self._process.stdin
         assert source is not None and target is not None
-        with killed_after(self._process, self._limit_seconds) as expired:
+        with stopped_after(self._limit_seconds, self._process.kill) as expired:
             try:
                 child.write_message(target, message, parts)
                 reply, data = child.read_message(source)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toolchain.device.patience import RUN_SECONDS
 from toolchain.device.session import Session, open_board
 from toolchain.edgetpu.run import coral, interpreters
 from toolchain.edgetpu.run.folder import FIRMWARE, ModelStages, PipelineFolder, StageFile
-from toolchain.edgetpu.run.runner import Tensors
+from toolchain.edgetpu.run.runner import Limit, Tensors
 from toolchain.errors import InputError, MissingToolError
 from toolchain.ops.spec import Array
 from toolchain.packages import EDGETPU, lazy
@@ -150,7 +151,9 @@ class LiteRTStage:
         device: str,
         fast: bool = False,
         module: str = _LITERT,
+        limit_seconds: float = RUN_SECONDS,
     ) -> None:
+        """`limit_seconds`: of a frame that runs on the processor."""
         make = _interpreter_module(module).Interpreter
         options: dict[str, Any] = {"num_threads": 1}
         if delegates:
@@ -160,6 +163,7 @@ class LiteRTStage:
             options["experimental_op_resolver_type"] = resolver
         self.name = device
         self._device = device if delegates else ""
+        self.limit = Limit(coral.SILENCE_S, of_stick=True) if delegates else Limit(limit_seconds)
         self._parts: list[_Part] = []
         for model, path in models:
             try:
@@ -222,13 +226,17 @@ def prefix_of(model: ModelStages, models: int) -> str:
 class BoardStage:
     """The stage on a microcontroller, over its serial line. `ends`: its file's outputs."""
 
+    limit = None
+
     def __init__(self, stage: StageFile, session: Session, ends: Sequence[End]) -> None:
         self.name = stage.board
         self.inputs, self.outputs = stage.inputs, stage.outputs
         self._session, self._ends = session, ends
 
     def invoke(self, tensors: Tensors) -> tuple[dict[str, Array], float]:
-        """Run one frame. Raises LinkError if the board does not answer."""
+        """Run one frame. Raises LinkError if the board does not answer, InputError where an
+        emulated one does not within the session's limit.
+        """
         run = self._session.run([tensors[name] for name in self.inputs])
         values = zip(self.outputs, run.outputs.values(), self._ends, strict=True)
         return {name: value.reshape(shape) for name, value, (shape, _) in values}, 0.0
@@ -243,11 +251,13 @@ def open_stages(
     devices: Sequence[str],
     fast: bool = False,
     port: str | None = None,
+    limit_seconds: float = RUN_SECONDS,
 ) -> tuple[LiteRTStage | BoardStage, ...]:
     """The stages, loaded. Raises MissingToolError or InputError if that fails, LinkError where the
     board of a stage does not answer.
 
     Beside sticks, a stage on the host has LiteRT's optimised kernels, as its plan assumes.
+    `limit_seconds`: of a frame on the host or on the board.
     """
     result: list[LiteRTStage | BoardStage] = []
     on_sticks = choice.name == "delegate"
@@ -267,10 +277,12 @@ def open_stages(
         ]
         name = devices[stage] if delegates else files[0][1].name
         quick = fast or on_sticks
-        result.append(LiteRTStage(files, stage, delegates, name, quick, choice.module))
+        result.append(
+            LiteRTStage(files, stage, delegates, name, quick, choice.module, limit_seconds)
+        )
     if folder.mcu is not None:  # last, so that nothing that fails leaves its line open
         first = folder.models[0].stages[folder.mcu]
-        session = open_board(folder.path / FIRMWARE, port)
+        session = open_board(folder.path / FIRMWARE, port, limit_seconds=limit_seconds)
         result.insert(folder.mcu, BoardStage(first, session, ends_of(folder.path / first.file)[1]))
     return tuple(result)
 

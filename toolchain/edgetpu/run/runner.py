@@ -16,7 +16,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from toolchain.errors import ResultError
+from toolchain.device.patience import too_slow
+from toolchain.errors import InputError, ResultError, ThimbleError
 from toolchain.ops.spec import Array
 
 T = TypeVar("T")
@@ -31,6 +32,16 @@ class StageError(ResultError):
         self.stage = stage
 
 
+@dataclass(frozen=True)
+class Limit:
+    """The seconds that a stage may take for one frame. `of_stick`: it waits for a stick, which may
+    be gone; else this machine computes it.
+    """
+
+    seconds: float
+    of_stick: bool = False
+
+
 class StageRunner(Protocol):
     """Runs a stage. Only one thread calls `invoke`."""
 
@@ -42,6 +53,10 @@ class StageRunner(Protocol):
 
     @property
     def outputs(self) -> tuple[str, ...]: ...
+
+    @property
+    def limit(self) -> Limit | None:
+        """None where `invoke` itself ends in time."""
 
     def invoke(self, tensors: Tensors) -> tuple[dict[str, Array], float]:
         """Outputs by name, and the milliseconds that copying tensors in and out took."""
@@ -175,15 +190,14 @@ class _Work:
 class DeviceRunner:
     """`stages`: of each model; `devices`: the device of each; `outputs`: names, by model.
 
-    `capacity`: frames that a queue holds; None for any number. A device that works on one frame for
-    more than `patience_s` is considered hung, and abandoned. `word`: what errors call a frame.
+    `capacity`: frames that a queue holds; None for any number. A device whose stage is at one frame
+    beyond its limit is considered hung, and abandoned. `word`: what errors call a frame.
     """
 
     stages: Sequence[Sequence[StageRunner]]
     devices: Sequence[Sequence[int]]
     outputs: Sequence[Sequence[str]]
     capacity: int | None = None
-    patience_s: float | None = None
     word: str = "request"
     by_device: dict[int, StageTimes] = field(default_factory=dict)
     times: RunTimes = field(default_factory=lambda: RunTimes([]))
@@ -200,7 +214,8 @@ class DeviceRunner:
         """Answers as they come; requests are taken only as fast as there is room.
 
         Closing the iterator stops all threads and waits for them. Raises StageError naming the
-        stage that failed, and whatever `coming` raises.
+        stage that failed, InputError for one that this machine does not end within its limit, and
+        whatever `coming` raises.
         """
         self._begin()
         run = _Run(self)
@@ -217,7 +232,7 @@ class DeviceRunner:
             run.abort()
             for device, thread in zip((None, *self.by_device), threads, strict=True):
                 while thread.is_alive() and not run.hangs(device):
-                    thread.join(timeout=0.1 if self.patience_s else None)
+                    thread.join(timeout=0.1)
         if run.failures:
             raise run.failures[0]
 
@@ -232,7 +247,7 @@ class _Run:
         }
         self._done: Channel[tuple[_Work, Answer]] = Channel(runner.capacity)
         self._stopped = threading.Event()
-        self._begun: dict[int, tuple[float, _Work]] = {}
+        self._begun: dict[int, tuple[float, StageRunner, _Work]] = {}
         self._needed: list[list[frozenset[str]]] = []
         for stages, outputs in zip(runner.stages, runner.outputs, strict=True):
             later = [
@@ -254,8 +269,14 @@ class _Run:
     def hangs(self, device: int | None) -> bool:
         """Whether a device is at one frame for too long; the feed, None, never is."""
         begun = None if device is None else self._begun.get(device)
-        patience_s = self._runner.patience_s
-        return bool(begun and patience_s and time.perf_counter() - begun[0] > patience_s)
+        if begun is None:
+            return False
+        since, stage, _ = begun
+        return stage.limit is not None and time.perf_counter() - since > stage.limit.seconds
+
+    def _stage(self, work: _Work) -> StageRunner:
+        """The stage that a request is at."""
+        return self._runner.stages[work.request.model][work.stage]
 
     def feed(self, coming: Iterable[tuple[Request, Tensors]]) -> None:
         begin, count = time.perf_counter(), 0
@@ -278,12 +299,15 @@ class _Run:
         times = self._runner.by_device[device]
         while (work := self._queues[device].get()) is not None:
             model, number = work.request.model, work.stage
-            stage = self._runner.stages[model][number]
+            stage = self._stage(work)
             taken = time.perf_counter()
             times.queue_ms += 1e3 * (taken - work.queued)
-            self._begun[device] = taken, work
+            self._begun[device] = taken, stage, work
             try:
                 outputs, transfer_ms = stage.invoke(work.tensors)
+            except InputError as error:
+                self.abort(error)
+                return
             except BaseException as error:  # handed to the caller's thread
                 self.abort(self._failure(work, str(error) or type(error).__name__, error))
                 return
@@ -313,7 +337,7 @@ class _Run:
         return self._done.put((work, Answer(work.request, outputs, latency_ms)))
 
     def _failure(self, work: _Work, reason: str, cause: BaseException | None) -> StageError:
-        stage = self._runner.stages[work.request.model][work.stage]
+        stage = self._stage(work)
         told = f"{self._runner.word} {work.request.number}: {reason}" if cause else reason
         failure = StageError(work.stage, stage.name, told)
         failure.__cause__ = cause
@@ -333,15 +357,23 @@ class _Run:
             yield answer
 
     def _next(self) -> tuple[_Work, Answer] | None:
-        patience_s = self._runner.patience_s
+        limits = (stage.limit for stages in self._runner.stages for stage in stages)
+        shortest_s = min((limit.seconds for limit in limits if limit), default=None)
         while True:
             try:
-                return self._done.get(patience_s and patience_s / 10)
+                return self._done.get(shortest_s and shortest_s / 10)
             except TimeoutError:
-                for device, (_, work) in list(self._begun.items()):
-                    if self.hangs(device):
-                        reason = f"no answer for {patience_s:g} s; was it unplugged?"
-                        self.abort(self._failure(work, reason, None))
+                for device, (_, stage, work) in list(self._begun.items()):
+                    if stage.limit is not None and self.hangs(device):
+                        self.abort(self._silence(work, stage.name, stage.limit))
+
+    def _silence(self, work: _Work, name: str, limit: Limit) -> ThimbleError:
+        """The error of a stage that hangs."""
+        if limit.of_stick:
+            reason = f"no answer for {limit.seconds:g} s; was it unplugged?"
+            return self._failure(work, reason, None)
+        named = f"{self._runner.word} {work.request.number} in stage {work.stage} ({name})"
+        return too_slow(named, limit.seconds)
 
 
 class Pipeline:
@@ -352,13 +384,9 @@ class Pipeline:
         stages: Sequence[StageRunner],
         outputs: Sequence[str],
         capacity: int = 1,
-        patience_s: float | None = None,
     ) -> None:
-        """`patience_s` is as in `DeviceRunner`."""
         devices = range(len(stages))
-        self._runner = DeviceRunner(
-            [stages], [devices], [outputs], max(1, capacity), patience_s, "frame"
-        )
+        self._runner = DeviceRunner([stages], [devices], [outputs], max(1, capacity), "frame")
 
     @property
     def times(self) -> RunTimes:
