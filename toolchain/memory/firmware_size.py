@@ -11,24 +11,15 @@ from toolchain.errors import DoesNotFitError, Overflow
 from toolchain.ir import ArenaPart, Graph
 from toolchain.memory.bank_layout import SECTION_ALIGNMENT_BYTES, Layout, layout
 from toolchain.memory.plan import Plan
+from toolchain.ops.code_bytes import code_bytes
 
 STACK_BYTES = 2048
 """Reserved for the stack; the firmware paints it and reports how much was used."""
 
 _FIRMWARE_DATA_BYTES = 448
 _FIRMWARE_CODE_BYTES = 3400
-_BYTES_BY_FUNCTION = (
-    ("depthwise_3x3", 4700),
-    ("lanes", 1800),
-    ("convolve_s8", 9100),
-    ("depthwise", 2900),
-    ("convolve", 1700),
-    ("fully_connected_joined", 2400),
-    ("lstm", 2400),
-)
-"""Code that a kernel brings with all that it calls, by the first word that is in its name. These
-and the other figures here are fitted to linked firmware (docs/flash.md has the errors)."""
-_BYTES_PER_FUNCTION = 830
+"""This and the other figures here are fitted to linked firmware (docs/flash.md has the errors), as
+what functions declare (`ops.code_bytes`)."""
 _BYTES_PER_OPERATOR = 100
 _BYTES_PER_BLOCK = 10
 """A row of its operator's table (equal ones are kept once) and a step."""
@@ -38,12 +29,6 @@ _ARMV6M_LONGER = 1.25
 """Code of Armv6-M, which has most instructions for eight registers only, over that of Armv7-M."""
 
 
-def function_bytes(function: str) -> int:
-    """Estimated bytes of code of a kernel with all that it calls."""
-    sizes = (size for word, size in _BYTES_BY_FUNCTION if word in function)
-    return next(sizes, _BYTES_PER_FUNCTION)
-
-
 def code_estimate_bytes(*plans: Plan) -> int:
     """Estimated bytes of code of the firmware.
 
@@ -51,7 +36,7 @@ def code_estimate_bytes(*plans: Plan) -> int:
     blocks of operators that are split.
     """
     functions = {function for p in plans for op in p.operators for function in op.functions}
-    instructions = _FIRMWARE_CODE_BYTES + sum(map(function_bytes, functions))
+    instructions = _FIRMWARE_CODE_BYTES + sum(map(code_bytes, functions))
     if plans and find_board(plans[0].board).core.name in _ARMV6M:
         instructions = round(instructions * _ARMV6M_LONGER)
     return (

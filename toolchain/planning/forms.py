@@ -16,8 +16,8 @@ from toolchain.cost.basis import CYCLES
 from toolchain.cost.fitted import fit_of
 from toolchain.cost.predicted import constant_bytes
 from toolchain.ir.memory import peak_bytes
-from toolchain.memory.firmware_size import function_bytes
 from toolchain.memory.plan import Plan
+from toolchain.ops.code_bytes import code_bytes
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.lowering import Forms, Lowered, lower
 from toolchain.planning.options import PlanOptions
@@ -82,7 +82,7 @@ def within(items: Sequence[Sequence[Way]], spare: int) -> Packed:
     worth, optimal = (0, 0), True
     for count in range(1, len(functions) + 1):
         for allowed in combinations(functions, count):
-            code = sum(map(function_bytes, allowed))
+            code = sum(map(code_bytes, allowed))
             left = spare - code
             if left < 0:
                 continue

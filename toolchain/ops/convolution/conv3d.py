@@ -17,6 +17,8 @@ from toolchain.ops.readers.float32 import range_of, with_bias_and_activation
 
 Triple = tuple[int, int, int]
 
+_FUNCTION = "thimble_convolve_3d_f32"
+CODE_BYTES = {_FUNCTION: kit.CodeBytes.CONVOLUTION}
 _OPTIONS = ("strideD", "strideH", "strideW")
 _DILATIONS = ("dilationDFactor", "dilationHFactor", "dilationWFactor")
 
@@ -142,7 +144,7 @@ def _select(op: kit.Operator[Conv3D], core: kit.Core) -> kit.Kernel:
         },
     )
     call = kit.Call(
-        "thimble_convolve_3d_f32",
+        _FUNCTION,
         {
             "window": window,
             "input": kit.Input(kit.INPUT),

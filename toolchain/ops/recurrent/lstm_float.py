@@ -25,7 +25,12 @@ from toolchain.ops.recurrent.samples import in_float, with_attributes, with_int8
 from toolchain.ops.recurrent.sequence import Walk, lstm_cell, products, row_extents
 
 _FLOAT_BYTES = 4
-_WORDS = "thimble_sequence_lstm_hybrid_s8"
+_FLOAT = "thimble_sequence_lstm_f32"
+_WORDS, _VECTORS = "thimble_sequence_lstm_hybrid_s8", "thimble_sequence_lstm_hybrid_lanes_s8"
+CODE_BYTES = {
+    **dict.fromkeys((_FLOAT, _WORDS), kit.CodeBytes.CELL),
+    _VECTORS: kit.CodeBytes.LANES,
+}
 _MATRICES = {"weights": layer.INPUT_WEIGHTS, "recurrent": layer.RECURRENT_WEIGHTS}
 
 
@@ -113,7 +118,7 @@ def _float_kernel(op: kit.Operator[FloatLstm]) -> kit.Kernel:
         )
 
     return kit.Kernel(
-        (kit.Call("thimble_sequence_lstm_f32", arguments),),
+        (kit.Call(_FLOAT, arguments),),
         _float_extents,
         constants=tuple(constant(*one) for one in (*_MATRICES.items(), ("bias", layer.BIASES))),
         scratch_bytes=_gates_bytes(units),
@@ -167,7 +172,7 @@ def _hybrid_kernel(op: kit.Operator[FloatLstm], core: kit.Core) -> kit.Kernel:
         "stored": kit.Scratch(_gates_bytes(walk.units), element="int8_t"),
         "output": kit.Output(0),
     }
-    function = "thimble_sequence_lstm_hybrid_lanes_s8" if core.mve else _WORDS
+    function = _VECTORS if core.mve else _WORDS
     return kit.Kernel(
         (kit.Call(function, arguments),),
         _hybrid_extents,

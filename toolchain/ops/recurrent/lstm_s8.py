@@ -21,6 +21,9 @@ from toolchain.ops.recurrent import lstm_layer as layer
 from toolchain.ops.recurrent.lstm_layer import Lstm
 from toolchain.ops.recurrent.sequence import row_extents
 
+_PLAIN, _WRAPPED = "thimble_lstm_s8", "thimble_lstm_wrapped_s8"
+_WITHOUT_TANH = "thimble_lstm_without_tanh_s8"
+CODE_BYTES = dict.fromkeys((_PLAIN, _WRAPPED, _WITHOUT_TANH), kit.CodeBytes.CELL)
 _GATE_SCALE = 2.0**-12
 _NO_TANH = (
     "a cell state whose scale is not 2**-15 to 2**-9, where LiteRT leaves out its hyperbolic "
@@ -194,10 +197,10 @@ def _select(op: kit.Operator[IntegerLstm], core: kit.Core) -> kit.Kernel:
     }
     # CMSIS-NN's mask of a right shift by 31 overflows: our own function takes that, too.
     far = min(shift for gate in gates for _, shift in (gate.scale, gate.recurrent_scale)) <= -31
-    function = "thimble_lstm_wrapped_s8" if wraps or far else "thimble_lstm_s8"
+    function = _WRAPPED if wraps or far else _PLAIN
     without = bits not in _TANH_BITS
     if without:
-        function = "thimble_lstm_without_tanh_s8"
+        function = _WITHOUT_TANH
     return kit.Kernel(
         (kit.Call(function, arguments),),
         _extents,

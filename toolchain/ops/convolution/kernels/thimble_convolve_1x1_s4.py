@@ -9,6 +9,7 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import blocks, thimble_convolve_1x1_s8
 
 FUNCTION = "thimble_convolve_1x1_s4"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:

@@ -13,6 +13,7 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import blocks
 
 FUNCTION = "thimble_convolve_1x1_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:

@@ -6,6 +6,7 @@ from toolchain.ops import kit
 from toolchain.ops.convolution.kernels.float32 import float_kernel
 
 FUNCTION = "thimble_convolve_f32"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
 
 
 def kernel(window: kit.Struct, note: str = "") -> kit.Kernel:

@@ -16,6 +16,7 @@ from toolchain.ops.convolution.kernels import blocks, shapes
 from toolchain.ops.convolution.kernels.thimble_convolve_s8 import gathered_windows
 
 FUNCTION = "thimble_convolve_inside_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:

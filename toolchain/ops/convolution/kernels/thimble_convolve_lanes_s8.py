@@ -9,6 +9,7 @@ from toolchain.ops.convolution.common import Convolution, weight_zero_point
 from toolchain.ops.convolution.kernels import lanes, shapes
 
 FUNCTION = "thimble_convolve_lanes_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.LANES}
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window, filters: packing.Int8) -> kit.Kernel:

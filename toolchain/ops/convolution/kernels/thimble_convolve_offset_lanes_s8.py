@@ -10,6 +10,7 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.thimble_convolve_lanes_s8 import lanes_kernel
 
 FUNCTION = "thimble_convolve_offset_lanes_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.LANES}
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window, filters: packing.Int8) -> kit.Kernel:

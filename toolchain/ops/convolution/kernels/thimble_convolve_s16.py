@@ -8,6 +8,7 @@ from toolchain.ops import kit
 from toolchain.ops.convolution.kernels import int16
 
 FUNCTION = "thimble_convolve_s16"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
 
 
 def kernel(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:

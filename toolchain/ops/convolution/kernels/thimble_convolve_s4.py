@@ -10,6 +10,7 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import blocks, thimble_convolve_s8
 
 FUNCTION = "thimble_convolve_s4"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window, filters: packing.Int8) -> kit.Kernel:

@@ -14,6 +14,7 @@ from toolchain.ops.convolution.common import Convolution, weight_zero_point
 from toolchain.ops.convolution.kernels import blocks, shapes, windows
 
 FUNCTION = "thimble_convolve_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.MANY_COLUMNS}
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window, filters: packing.Int8) -> kit.Kernel:

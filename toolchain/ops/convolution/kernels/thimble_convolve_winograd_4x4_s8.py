@@ -9,6 +9,7 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.winograd import Form, winograd_kernel
 
 FUNCTION = "thimble_convolve_winograd_4x4_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
 _ORDER = (1, 2, 3, 4, 0, 5)
 FORM = Form(
     FUNCTION,

@@ -9,6 +9,7 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.winograd import Form, winograd_kernel
 
 FUNCTION = "thimble_convolve_winograd_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
 _BY_COLUMNS = tuple((row, column) for column in (1, 2, 0, 3) for row in (1, 2, 0))
 FORM = Form(
     FUNCTION,

@@ -9,6 +9,7 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import lines_3x3, walks, windows
 
 FUNCTION = "thimble_depthwise_3x3_band_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.DEPTHWISE_3X3}
 _HEADER = "source/convolution/thimble_depthwise_3x3_band.h"
 FOURS = kit.defined(_HEADER, "THIMBLE_FOURS")
 """Channels whose lines are made together."""

@@ -6,6 +6,7 @@ from toolchain.ops import kit
 from toolchain.ops.convolution.kernels.float32 import float_kernel
 
 FUNCTION = "thimble_depthwise_conv_f32"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.DEPTHWISE}
 
 
 def kernel(window: kit.Struct) -> kit.Kernel:

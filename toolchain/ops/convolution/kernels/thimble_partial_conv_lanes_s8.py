@@ -12,6 +12,7 @@ from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.kernels import lanes, partial_sums, shapes
 
 FUNCTION = "thimble_partial_conv_lanes_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.LANES}
 
 
 def kernel(op: kit.AnyOperator, window: kit.Window) -> kit.Kernel:

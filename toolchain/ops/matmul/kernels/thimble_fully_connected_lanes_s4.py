@@ -12,6 +12,7 @@ from toolchain.ops.arithmetic import packing
 from toolchain.ops.matmul.kernels import dense
 
 FUNCTION = "thimble_fully_connected_lanes_s4"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.LANES}
 _LAYOUT = dense.Layout(packing.VECTOR_BYTES, packing.VECTOR_BYTES // 2)
 
 

@@ -9,6 +9,7 @@ from toolchain.ops.arithmetic import packing
 from toolchain.ops.matmul.kernels import dense
 
 FUNCTION = "thimble_fully_connected_lanes_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.LANES}
 
 
 def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:

@@ -7,6 +7,7 @@ from toolchain.ops.arithmetic import packing
 from toolchain.ops.matmul.kernels import dense, unit_sums
 
 FUNCTION = "thimble_partial_fully_connected_lanes_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.LANES}
 
 
 def kernel(op: kit.AnyOperator) -> kit.Kernel:

@@ -7,6 +7,7 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.cmsis_nn.products import rows_kernel
 
 FUNCTION = "arm_convolve_1_x_n_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
 
 
 def takes(op: kit.AnyOperator, core: kit.Core, window: kit.Window) -> bool:

@@ -15,6 +15,7 @@ from toolchain.ops.convolution.kernels import int16
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 FUNCTION = "arm_convolve_fast_s16"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
 
 
 def takes(op: kit.AnyOperator, core: kit.Core, window: kit.Window) -> bool:

@@ -10,6 +10,7 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 FUNCTION = "arm_convolve_s16"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
 
 
 def kernel(op: kit.Operator[Convolution]) -> kit.Kernel:

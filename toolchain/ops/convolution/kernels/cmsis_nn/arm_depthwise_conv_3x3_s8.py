@@ -10,6 +10,7 @@ from toolchain.ops.convolution.kernels import windows
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 FUNCTION = "arm_depthwise_conv_3x3_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.DEPTHWISE}
 
 
 def takes_window(op: kit.AnyOperator, window: kit.Window) -> bool:

@@ -14,6 +14,7 @@ from toolchain.ops.convolution.kernels import int16
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 FUNCTION = "arm_depthwise_conv_fast_s16"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.DEPTHWISE}
 
 
 def takes(op: kit.AnyOperator, core: kit.Core, window: kit.Window) -> bool:

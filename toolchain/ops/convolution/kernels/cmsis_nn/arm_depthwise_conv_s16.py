@@ -7,6 +7,7 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 FUNCTION = "arm_depthwise_conv_s16"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.DEPTHWISE}
 
 
 def kernel(op: kit.Operator[Convolution]) -> kit.Kernel:

@@ -13,6 +13,7 @@ from toolchain.ops.convolution.kernels.cmsis_nn.arm_depthwise_conv_3x3_s8 import
 )
 
 FUNCTION = "arm_depthwise_conv_s8"
+CODE_BYTES = {FUNCTION: kit.CodeBytes.DEPTHWISE}
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
