@@ -1,6 +1,6 @@
 """Hooks of mkdocs (`mkdocs.yml`): pages that are made, and links that leave `docs/`.
 
-Overview, recipes and changes are the README and CHANGELOG. The command line comes from the
+Overview and changes are the README and CHANGELOG. The command line comes from the
 commands themselves, the Python interface from the public names of `thimble`. Nothing is written
 but the site.
 """
@@ -23,21 +23,16 @@ from toolchain.planning.option import options_of
 from toolchain.planning.options import PlanOptions
 
 ROOT = Path(__file__).resolve().parents[1]
-RECIPES = "## Three recipes"
-MOVED = {"README.md#three-recipes": "recipes.md", "README.md": "index.md"}
+MOVED = {"README.md": "index.md"}
 """Where the site has what lies outside `docs/`."""
-_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+://)([^)#\s]*)(#[^)\s]*)?\)")
+_LINK = re.compile(r"\[([^\]]*)\]\((?![a-z]+://)([^)#\s]*)(#[^)\s]*)?\)")
 _FENCED = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    before, start, rest = readme.partition(RECIPES)
-    recipes, end, after = rest.partition("\n## ")
     pages = {
-        "index.md": relinked(before + end.lstrip("\n") + after, folder=""),
-        "recipes.md": relinked("# " + start.removeprefix("## ") + recipes, folder=""),
+        "index.md": relinked((ROOT / "README.md").read_text(encoding="utf-8"), folder=""),
         "changes.md": relinked((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), folder=""),
         "commands.md": commands(),
         "python.md": names(),
@@ -72,9 +67,6 @@ def relinked(text: str, folder: str) -> str:
         if not target:
             return found[0]
         path = posixpath.normpath(posixpath.join(folder, target))
-        for place, page in MOVED.items():
-            if path + anchor == place:
-                return f"[{label}]({to(page)})"
         if path in MOVED:
             return f"[{label}]({to(MOVED[path])}{anchor})"
         if path.startswith("docs/"):
@@ -140,7 +132,7 @@ def names() -> str:
     classes = [name for name in public if not name.islower()]
     return (
         "# The Python interface\n\n"
-        "Everything here is imported from `thimble`; [the overview](index.md#from-python) has "
+        "Everything here is imported from `thimble`; [From Python](from-python.md) has "
         "an example. All of it has types.\n\n"
         + "\n".join(f"::: toolchain.{name}\n" for name in functions + classes)
         + "\n## Fields of PlanOptions\n\n| field | option | what it does |\n|---|---|---|\n"
