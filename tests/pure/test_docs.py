@@ -1,4 +1,5 @@
-"""docs/, README, CONTRIBUTING: every page is in the navigation, every link leads somewhere."""
+"""docs/, README, CONTRIBUTING: every page is in the navigation, every link leads somewhere, and a
+table's cells are short."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+LONGEST_CELL = 100
 LINK = re.compile(r"\[[^\]]*\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
@@ -37,3 +39,12 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
         file = page.parent / target if target else page
         assert file.exists(), f"{target} is not there"
         assert not anchor or anchor in anchors(file), f"{target} has no heading {anchor}"
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+def test_no_cell_of_a_table_is_long(page: Path) -> None:
+    """Without the targets of its links: what is long is a list, or a section."""
+    text = without_code(page.read_text(encoding="utf-8"))
+    rows = re.findall(r"^\|(.*)\|$", re.sub(r"\]\([^)]*\)", "]", text), re.MULTILINE)
+    cells = [cell.strip() for row in rows for cell in re.split(r"(?<!\\)\|", row)]
+    assert [cell for cell in cells if len(cell) > LONGEST_CELL] == []

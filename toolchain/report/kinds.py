@@ -23,7 +23,8 @@ CORES = (
 _SAMPLES = 12
 _ANY = frozenset(DType)
 
-HEADINGS = ("operator", "TFLite", "ONNX", "types", "kernels", "memory", "splits", "limits")
+HEADINGS = ("operator", "TFLite", "ONNX", "types", "kernels", "memory", "splits")
+_LONGEST_CELL = 100
 NOTES = (
     "*types*: of activations. *kernels*: whose function runs it; `own` ones lie in `runtime_c/`; "
     "`on request` is taken with `--kernels cmsis-nn`, and where it is `not exact` its bytes may "
@@ -52,9 +53,21 @@ class Kind:
     @property
     def cells(self) -> tuple[str, ...]:
         """The row as text, in the order of HEADINGS."""
-        lists = (self.tflite, self.onnx, self.types, self.kernels, self.memory)
-        texts = [", ".join(values) for values in lists]
-        return (self.name, *texts, self.splits, self.limits)
+        names = [
+            f"{each[0]} and {len(each) - 1} more, [below](#limits)"
+            if len(", ".join(each)) > _LONGEST_CELL
+            else ", ".join(each)
+            for each in (self.tflite, self.onnx)
+        ]
+        lists = [", ".join(each) for each in (self.types, self.kernels, self.memory)]
+        return (self.name, *names, *lists, self.splits)
+
+    @property
+    def limit(self) -> str:
+        """The item of the list of limits, with the names that a cell is too short for."""
+        names = [", ".join(each) for each in (self.tflite, self.onnx)]
+        long = [each for each in names if len(each) > _LONGEST_CELL]
+        return f"- **{self.name}**: {'; '.join([*long, self.limits])}"
 
 
 def kinds(wanted: Sequence[str] = ()) -> tuple[Kind, ...]:
@@ -98,17 +111,23 @@ def markdown(
         "| " + " | ".join(HEADINGS) + " |",
         "|" + "---|" * len(HEADINGS),
     ]
-    for kind in kinds():
+    described = kinds()
+    for kind in described:
         cells = (cell.replace("|", "\\|") or "-" for cell in kind.cells)
         lines.append("| " + " | ".join(cells) + " |")
-    lines += ["", "Computed, renamed or expanded while reading, so that no kernel is needed:", ""]
+    lines += ["", "## Limits", "", "What is read of each operator, and how it is computed:", ""]
+    lines += [kind.limit for kind in described]
+    lines += ["", "## Read without a kernel", ""]
+    lines += ["Computed, renamed or expanded while reading, so that no kernel is needed:", ""]
     lines += [f"- {form}: {', '.join(sorted(names))}" for form, names in read_away.items()]
     lines += ["", *_ONNX_NOTES]
     for form, about in unread.items():
         read = {name for spec in specs().values() for name in _names(spec)} | set(read_away[form])
         lines += [
             "",
-            f"Not read from {form}; those that are more common, as far as known, come first:",
+            f"## Not read from {form}",
+            "",
+            "The more common ones, as far as known, come first:",
             "",
         ]
         lines += about(read)

@@ -366,8 +366,7 @@ SOLVERS: tuple[Solver[Task, Assignment], ...] = (
         "objectives",
         "a list of `params`, `spill`, `comm`",
         "each objective, while the work suffices",
-        "the integer program knows slack, several models and any number of cuts; the few cuts of "
-        "one model are weighed before, so that it only checks the plan",
+        "the integer program knows slack, several models and any number of cuts",
         lambda task: task.lists,
         _by_objectives,
     ),
@@ -435,8 +434,7 @@ RATE_SOLVERS: tuple[Solver[RateTask, Bounded], ...] = (
         "local search",
         "`mean` or `worst`, with rates of requests",
         "nothing",
-        "each model in turn on the quickest path that the others leave, then small moves: near the "
-        "optimum in a second",
+        "models in turn on the quickest path that others leave, then small moves: a second",
         lambda task: True,
         lambda task, _: Bounded(local_search(task.search), (0.0, 0.0, 0.0), 0),
     ),
@@ -444,8 +442,7 @@ RATE_SOLVERS: tuple[Solver[RateTask, Bounded], ...] = (
         "branch and bound",
         "`mean` or `worst`, with rates of requests",
         "the optimum under the queueing model, while the work suffices",
-        "latency is no sum over stages, so no chain of cuts is the shortest; the bound of a plan "
-        "that has begun is the queueing model's own",
+        "latency is no sum over stages, so that no chain of cuts is the shortest",
         lambda task: True,
         lambda task, known: known and prove(task.search, known.plan, task.most_nodes),
     ),
