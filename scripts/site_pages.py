@@ -1,15 +1,19 @@
 """Hooks of mkdocs (`mkdocs.yml`): pages that are made, and links that leave `docs/`.
 
 Overview and changes are the README and CHANGELOG. The command line comes from the
-commands themselves, the Python interface from the public names of `thimble`. Nothing is written
-but the site.
+commands themselves, the Python interface from the public names of `thimble`, the tutorials from
+their scripts: docstring and comments are text, the rest is code. Nothing is written but the site.
 """
 
 from __future__ import annotations
 
+import ast
+import io
 import posixpath
 import re
+import tokenize
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,9 @@ ROOT = Path(__file__).resolve().parents[1]
 MOVED = {"README.md": "index.md"}
 """Where the site has what lies outside `docs/`."""
 _LINK = re.compile(r"\[([^\]]*)\]\((?![a-z]+://)([^)#\s]*)(#[^)\s]*)?\)")
+TUTORIALS = ROOT / "docs" / "tutorials"
+_LANGUAGES = {".c": "c", ".ld": "text"}
+"""Of the files that a tutorial has beside its script, by their endings."""
 _FENCED = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
@@ -36,7 +43,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "changes.md": relinked((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), folder=""),
         "commands.md": commands(),
         "python.md": names(),
-    }
+    } | {f"tutorials/{script.stem}.md": tutorial(script) for script in TUTORIALS.glob("*.py")}
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
@@ -69,6 +76,8 @@ def relinked(text: str, folder: str) -> str:
         path = posixpath.normpath(posixpath.join(folder, target))
         if path in MOVED:
             return f"[{label}]({to(MOVED[path])}{anchor})"
+        if re.fullmatch(r"docs/tutorials/\w+\.py", path):
+            path = path.removesuffix(".py") + ".md"
         if path.startswith("docs/"):
             return f"[{label}]({to(path.removeprefix('docs/'))}{anchor})"
         if not (ROOT / path).exists():
@@ -96,9 +105,9 @@ def _command(command: Any, name: str, level: int = 2) -> Iterator[str]:
         usage = " ".join(command.collect_usage_pieces(context))
         yield f"```\n{name} {usage}\n```\n"
     yield f"{_shown(command.help)}\n"
-    rows = [row for parameter in command.params for row in _parameter(parameter, context)]
-    if rows and not subcommands:
-        yield "| parameter | value | what it does |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+    items = [item for parameter in command.params for item in _parameter(parameter, context)]
+    if items and not subcommands:
+        yield "\n".join(items) + "\n"
     for each in subcommands.values():
         yield from _command(each, f"{name} {each.name}", level + 1)
 
@@ -111,12 +120,12 @@ def _parameter(parameter: Any, context: Any) -> Iterator[str]:
     named = ", ".join(f"`{each}`" for each in written)
     is_flag = getattr(parameter, "is_flag", False)
     shown = parameter.display_type(context)
-    value = "" if is_flag or not shown else f"`{shown}`".replace("|", r"\|")
-    text = _shown(parameter.help or "").replace("\n", " ").replace("|", r"\|")
+    value = "" if is_flag or not shown else f" `{shown}`"
+    text = _shown(parameter.help or "").replace("\n", " ")
     default = parameter.default
     if not is_flag and isinstance(default, str | int | float):
         text += f" Default: `{getattr(default, 'value', default)}`."
-    yield f"| {named} | {value} | {text} |"
+    yield f"- {named}{value}: {text}"
 
 
 def _shown(text: str) -> str:
@@ -135,12 +144,55 @@ def names() -> str:
         "Everything here is imported from `thimble`; [From Python](from-python.md) has "
         "an example. All of it has types.\n\n"
         + "\n".join(f"::: toolchain.{name}\n" for name in functions + classes)
-        + "\n## Fields of PlanOptions\n\n| field | option | what it does |\n|---|---|---|\n"
+        + "\n## Fields of PlanOptions\n\n"
         + "\n".join(_fields_of_options())
     )
 
 
 def _fields_of_options() -> Iterator[str]:
     for told in options_of(PlanOptions):
-        written = f"{told.option.name} {told.option.unit}".rstrip().replace("|", "\\|")
-        yield f"| `{told.field}` | `{written}` | {told.option.help.replace('<', '&lt;')} |"
+        written = f"{told.option.name} {told.option.unit}".rstrip()
+        yield f"- `{told.field}` (`{written}`): {told.option.help.replace('<', '&lt;')}"
+
+
+def tutorial(script: Path) -> str:
+    """The page of a script: its docstring and the comments between its statements are text, the
+    rest is code. Files of the script's name with another ending follow.
+    """
+    source = script.read_text(encoding="utf-8")
+    docstring = ast.parse(source).body[0]
+    head = (ast.get_docstring(ast.parse(source)) or "").split("\n\n")
+    title, _, about = head[0].replace("\n", " ").partition(": ")
+    parts = [f"# {title}", about[:1].upper() + about[1:]]
+    parts += [
+        f"```\n{re.sub('(?m)^ +', '', part)}\n```" if part.startswith("    ") else _linked(part)
+        for part in head[1:]
+    ]
+    parts.append(f"All of this page is [{script.name}]({script.name}), which CI runs.")
+    parts += _alternating(source, docstring.end_lineno or 0)
+    for beside in sorted(TUTORIALS.glob(f"{script.stem}.*")):
+        if beside.suffix in _LANGUAGES:
+            text = beside.read_text(encoding="utf-8").strip("\n")
+            parts += [f"## {beside.name}", f"```{_LANGUAGES[beside.suffix]}\n{text}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _alternating(source: str, start: int) -> Iterator[str]:
+    """The lines of a script behind line `start`: comments as text, the others as code."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = {
+        token.start[0] for token in tokens if token.type == tokenize.COMMENT and token.start[1] == 0
+    }
+    lines = enumerate(source.splitlines(), 1)
+    numbered = [(number in comments, line) for number, line in lines if number > start]
+    for is_comment, group in groupby(numbered, key=lambda pair: pair[0]):
+        text = "\n".join(line for _, line in group)
+        if is_comment:
+            yield _linked(re.sub("(?m)^# ?", "", text))
+        elif text.strip():
+            yield "```python\n" + text.strip("\n") + "\n```"
+
+
+def _linked(text: str) -> str:
+    """Names of pages become links from a folder below theirs."""
+    return re.sub(r"docs/([\w-]+)\.md", r"[\1](../\1.md)", text)

@@ -1,4 +1,4 @@
-"""`all`: every level to its end, and the table of `docs/trust.md` from what was found."""
+"""`all`: every level to its end, and the table of `docs/fuzzing.md` from what was found."""
 
 from __future__ import annotations
 

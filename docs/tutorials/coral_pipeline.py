@@ -4,7 +4,7 @@
     python coral_pipeline.py [MODEL.tflite [STAGES]]
 
 Without Edge TPUs the stages run on this computer's processor, and the timing is simulated. Nothing
-here has run on Edge TPUs yet (docs/edgetpu.md says what was checked instead).
+here has run on Edge TPUs yet (docs/edgetpu-known.md says what was checked).
 """
 
 import json

@@ -3,14 +3,22 @@ table's cells are short."""
 
 from __future__ import annotations
 
+import ast
+import importlib
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+DOCS = ROOT / "docs"
+PAGES = [*sorted(DOCS.glob("*.md")), DOCS / "tutorials" / "index.md"]
+TUTORIALS = sorted((DOCS / "tutorials").glob("*.py"))
+SECTIONS = ("Tutorials", "How to", "Reference", "How it works")
 LONGEST_CELL = 100
+GAP = "\0"
+"""In place of a name or a number in a message."""
 LINK = re.compile(r"\[[^\]]*\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
@@ -24,11 +32,36 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-") for text in headings}
 
 
-def test_every_page_is_in_the_navigation_once() -> None:
-    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
-    listed = re.findall(r": ([\w-]+\.md)$", navigation, re.MULTILINE)
-    made = {"index.md", "changes.md", "commands.md", "python.md"}
-    assert sorted(listed) == sorted({page.name for page in PAGES} | made)
+def test_every_page_is_in_one_section_of_the_navigation() -> None:
+    """A tutorial, a how-to, reference or an explanation; the overview alone is none of these."""
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    overview, *parts = re.split(r"^  - (.+):$", text, flags=re.MULTILINE)
+    assert tuple(parts[::2]) == SECTIONS
+    assert re.findall(r"([\w/-]+\.md)$", overview, re.MULTILINE) == ["index.md"]
+    listed = [
+        page
+        for part in parts[1::2]
+        for page in re.findall(r"^      - .+: ([\w/-]+\.md)$", part, re.MULTILINE)
+    ]
+    assert len(listed) == text.count(".md\n") - 1
+    written = {page.relative_to(DOCS).as_posix() for page in PAGES}
+    made = {"changes.md", "commands.md", "python.md"}
+    made |= {f"tutorials/{script.stem}.md" for script in TUTORIALS}
+    assert sorted(listed) == sorted(written | made)
+
+
+@pytest.mark.parametrize("script", TUTORIALS, ids=lambda script: script.stem)
+def test_the_page_of_a_tutorial_is_its_script(script: Path) -> None:
+    """Its blocks of code, with the comments between them as text, are the script's statements."""
+    pytest.importorskip("mkdocs")
+    page = importlib.import_module("scripts.site_pages").tutorial(script)
+    first, _, files_beside = page.partition("\n## ")
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", first, re.MULTILINE | re.DOTALL))
+    tree = ast.parse(script.read_text(encoding="utf-8"))
+    assert ast.dump(ast.parse(code)) == ast.dump(ast.Module(tree.body[1:], []))
+    assert not re.search("^# ", code, re.MULTILINE)
+    assert page.startswith("# ") and f"]({script.name})" in first
+    assert all(name.name in files_beside for name in script.parent.glob(f"{script.stem}.[!p]*"))
 
 
 @pytest.mark.parametrize(
@@ -48,3 +81,33 @@ def test_no_cell_of_a_table_is_long(page: Path) -> None:
     rows = re.findall(r"^\|(.*)\|$", re.sub(r"\]\([^)]*\)", "]", text), re.MULTILINE)
     cells = [cell.strip() for row in rows for cell in re.split(r"(?<!\\)\|", row)]
     assert [cell for cell in cells if len(cell) > LONGEST_CELL] == []
+
+
+def messages() -> list[str]:
+    """The messages that docs/errors.md lists, with a mark for each name and number."""
+    text = (DOCS / "errors.md").read_text(encoding="utf-8")
+    return [re.sub(r"<\w+>", GAP, told) for told in re.findall(r"^- `(.+)`$", text, re.MULTILINE)]
+
+
+@cache
+def sentences() -> str:
+    """Every text of the toolchain, with a mark for each value that is put into it."""
+    found = []
+    for file in sorted((ROOT / "toolchain").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = [
+                    part.value if isinstance(part, ast.Constant) else GAP for part in node.values
+                ]
+                found.append("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return "\n".join(found)
+
+
+def test_the_messages_of_the_page_on_errors_are_in_the_code() -> None:
+    """Each part between its `...` is in one text of the code."""
+    assert len(messages()) > 20
+    parts = [part for message in messages() for part in message.split("...")]
+    assert [part for part in parts if part not in sentences()] == []
+    assert f"{GAP} does not fit a {GAP}" not in sentences()

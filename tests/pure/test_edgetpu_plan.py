@@ -350,7 +350,7 @@ def test_sticks_that_pay_and_models_apart() -> None:
 
 
 def test_the_page_shows_the_table_of_solvers() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "edgetpu.md").read_text("utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "edgetpu-plans.md").read_text("utf-8")
     rows = [
         f"| {row.name} | {row.when} | {row.proves} | {row.why} |"
         for row in (*SOLVERS, *RATE_SOLVERS)

@@ -1,4 +1,4 @@
-"""The recipe of docs/boards.md for a board of the user's, command by command."""
+"""The recipe of docs/own-board.md for a board of the user's, command by command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PINS = {"tx": "PC10", "rx": "PC11", "function": "7"}
 
 def commands() -> list[list[str]]:
     """Those of the recipe, without the remarks behind them."""
-    text = (ROOT / "docs" / "boards.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "own-board.md").read_text(encoding="utf-8")
     _, _, rest = text.partition("A board of yours needs no place in this repository:\n\n```\n")
     lines = rest.partition("```")[0].splitlines()
     assert all(line.startswith("$ thimble ") for line in lines)

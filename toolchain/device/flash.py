@@ -4,7 +4,7 @@ Each tool first reads the chip's identity and is stopped if it is not the board'
 writes, and verifies what it has written. A chip that does not answer is asked once more under
 reset, because its firmware may sleep or have turned the debug port off. The messages of the tools
 when there is no probe, no chip or no permission come from their sources, and those of ST's tool
-from people's logs (docs/hardware.md lists them).
+from people's logs (docs/hardware-known.md lists them).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The rows of `SOLVERS` that apply are asked in their order, until one has proved its plan. The best
 plan of those asked is kept, with the highest bound. Where models have rates of requests, both rows
-of `RATE_SOLVERS` are asked. `docs/edgetpu.md` shows the table.
+of `RATE_SOLVERS` are asked. `docs/edgetpu-plans.md` shows the table.
 """
 
 from __future__ import annotations

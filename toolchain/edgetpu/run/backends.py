@@ -1,7 +1,7 @@
 """Backends that run the stages: Google's runner, libedgetpu's delegate, or LiteRT on the processor.
 
 Only the processor has been tried. The other two were checked against their sources
-(`docs/edgetpu.md`), and have not run on hardware.
+(`docs/edgetpu-known.md`), and have not run on hardware.
 """
 
 from __future__ import annotations

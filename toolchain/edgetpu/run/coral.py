@@ -1,7 +1,7 @@
 """Google's PipelinedModelRunner over compiled stages: pycoral 2.0's interface, and 1.0's.
 
-Checked against the sources of pycoral and libcoral (`docs/edgetpu.md` names commits and lines); not
-run on hardware.
+Checked against the sources of pycoral and libcoral (`docs/edgetpu-known.md` names commits and
+lines); not run on hardware.
 """
 
 from __future__ import annotations
