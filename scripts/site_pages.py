@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
@@ -33,6 +34,9 @@ _LINK = re.compile(r"\[([^\]]*)\]\((?![a-z]+://)([^)#\s]*)(#[^)\s]*)?\)")
 TUTORIALS = ROOT / "docs" / "tutorials"
 _LANGUAGES = {".c": "c", ".ld": "text"}
 """Of the files that a tutorial has beside its script, by their endings."""
+_LOADED = re.compile(
+    r"<(?:script|img|iframe|link rel=.?stylesheet.?)[^>]* (?:src|href)=.?(https?://[^\s\"'>]+)"
+)
 _FENCED = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
@@ -54,6 +58,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if page.file.generated_by is not None:
         return markdown
     return relinked(markdown, folder=posixpath.dirname(f"docs/{page.file.src_uri}"))
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Raises PluginError where a page would load something from a network."""
+    loaded = _LOADED.search(output)
+    if loaded:
+        raise PluginError(f"{page.file.src_uri} loads {loaded[1]}")
+    return output
 
 
 def relinked(text: str, folder: str) -> str:

@@ -8,6 +8,7 @@ import importlib
 import re
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -111,3 +112,13 @@ def test_the_messages_of_the_page_on_errors_are_in_the_code() -> None:
     parts = [part for message in messages() for part in message.split("...")]
     assert [part for part in parts if part not in sentences()] == []
     assert f"{GAP} does not fit a {GAP}" not in sentences()
+
+
+def test_a_page_that_loads_from_a_network_is_refused() -> None:
+    exceptions = pytest.importorskip("mkdocs.exceptions")
+    site = importlib.import_module("scripts.site_pages")
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="a.md"))
+    kept = '<script src="assets/iframe-worker.js"></script><a href="https://example.org">'
+    assert site.on_post_page(kept, page, None) == kept
+    with pytest.raises(exceptions.PluginError, match=r"a\.md loads https://example\.org/x\.js"):
+        site.on_post_page('<script src="https://example.org/x.js"></script>', page, None)
