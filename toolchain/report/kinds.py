@@ -86,8 +86,8 @@ _ONNX_NOTES = (
     "DequantizeLinear included. Other operators that ONNX defines as functions of these "
     "(GroupNormalization, MeanVarianceNormalization, RMSNormalization, Swish, ...) are written "
     "out, and so are If whose condition and Loop whose count is known. Operators of opsets 1 to 12 "
-    "are read in their old forms. What a quantised model leaves in float runs in float32, "
-    "between a `dequantize` and a `quantize`, as ONNX Runtime runs it.",
+    "are read in their old forms. Operators that a quantised model leaves in float run in float32, "
+    "between a `dequantize` and a `quantize`, as ONNX Runtime runs them.",
 )
 
 
@@ -115,7 +115,13 @@ def markdown(
     for kind in described:
         cells = (cell.replace("|", "\\|") or "-" for cell in kind.cells)
         lines.append("| " + " | ".join(cells) + " |")
-    lines += ["", "## Limits", "", "What is read of each operator, and how it is computed:", ""]
+    lines += [
+        "",
+        "## Limits",
+        "",
+        "The forms of each operator that are read, and how it is computed:",
+        "",
+    ]
     lines += [kind.limit for kind in described]
     lines += ["", "## Read without a kernel", ""]
     lines += ["Computed, renamed or expanded while reading, so that no kernel is needed:", ""]
