@@ -180,7 +180,7 @@ def tutorial(script: Path) -> str:
         f"```\n{re.sub('(?m)^ +', '', part)}\n```" if part.startswith("    ") else _linked(part)
         for part in head[1:]
     ]
-    parts.append(f"All of this page is [{script.name}]({script.name}), which CI runs.")
+    parts.append(f"All of this page is [{script.name}]({script.name}), which the tests run.")
     parts += _alternating(source, docstring.end_lineno or 0)
     for beside in sorted(TUTORIALS.glob(f"{script.stem}.*")):
         if beside.suffix in _LANGUAGES:
