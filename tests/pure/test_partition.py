@@ -29,7 +29,7 @@ from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.partition import CannotSplitError, Mode, Scheme, single_outputs, split
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
-from toolchain.planning.splitting import split_front
+from toolchain.planning.ways import search
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ def test_what_a_split_makes_is_numbered() -> None:
     """By the splitter: a model's own tensor may be called as a block would be."""
     rng = np.random.default_rng(13)
     numbered = 0
-    for _ in range(60):
+    for _ in range(80):
         graph = check(random_network(rng))
         own = {f"{name}@7": name for name in graph.tensors}
         graph = renamed(graph, {name: new for new, name in own.items()})
@@ -240,8 +240,9 @@ class PerRun:
 def test_the_search_weighs_by_the_costs_that_it_is_given() -> None:
     graph = check(random_network(np.random.default_rng(2)))
     plan = plan_graph(graph, board("netduinoplus2"), PlanOptions().unsplit)
-    assert split_front(plan, costs=PerRun()).total == len(plan.graph.ops)
-    assert split_front(plan).total > 100 * len(plan.graph.ops)
+    target, options = board(plan.board), PlanOptions()
+    assert search(plan, target, options, PerRun()).total == len(plan.graph.ops)
+    assert search(plan, target, options, predicted_model(target)).total > 100 * len(plan.graph.ops)
 
 
 def test_a_matrix_product_in_blocks_of_few_rows_is_dear() -> None:

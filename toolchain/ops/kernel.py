@@ -344,6 +344,7 @@ class Kernel:
     more_flash  forms whose constants take more flash, and which are quicker if time says so: one is
                 taken by a look at the whole network (`planning.flash`). Each may have forms with
                 more scratch.
+    rows        of an output image that it computes at a time: the height of a tile.
     packed_bytes  of its constants, where these are much more than the model's; 0 elsewhere.
     form        what tells it from forms that call the same functions at the same shape; '' for the
                 one with the least scratch.
@@ -368,6 +369,7 @@ class Kernel:
     find_terms: Callable[[], Terms] | None = None
     more_scratch: Callable[[], tuple[Kernel, ...]] = tuple
     more_flash: Callable[[], tuple[Kernel, ...]] = tuple
+    rows: int = 1
     packed_bytes: int = 0
     form: str = ""
     label: str = field(default="", repr=False)
@@ -422,6 +424,12 @@ class Kernel:
         return self.calls_with_gaps(input_line, output_line)
 
     @cached_property
+    def apart_bytes(self) -> int:
+        """Scratch, and how far its output must lie below its input."""
+        leads = (overlap.lead_bytes for overlap in self.overlaps)
+        return self.scratch_bytes + max(min(leads, default=0), 0)
+
+    @property
     def overlaps(self) -> tuple[SafeOverlap, ...]:
         return self.find_overlaps()
 

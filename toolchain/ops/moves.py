@@ -42,6 +42,14 @@ def _stays(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
     return bool(source == arena.offsets[op.outputs[0]])
 
 
+def may_move(op: Op, graph: Graph) -> bool:
+    """Whether `moves` is not None in some arena."""
+    spec = spec_of(op.kind)
+    return bool(
+        op.kind == "block_concat" or spec.aliases(op, graph) or spec.strided_views(op, graph)
+    )
+
+
 def covers(op: Op, graph: Graph, aliases: Sequence[Alias]) -> bool:
     """Whether the aliases give the source of every byte of every output."""
     views = {alias.view for alias in aliases}

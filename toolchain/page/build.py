@@ -330,7 +330,8 @@ def _notes(plan: Json) -> Iterator[str]:
     if whole and whole != plan["arena_bytes"]:
         yield (
             f"Operators are split into blocks: the arena is {size(plan['arena_bytes'])} instead of "
-            f"{size(whole)}, for {plan['slowdown_percent']:.2f}% more time, as predicted."
+            f"{size(whole)}, {plan['slowdown_percent']:.2f}% slower than the quickest plan, as "
+            "predicted."
         )
     spent = plan.get("flash_spent", {})
     if spent.get("operators"):

@@ -186,11 +186,12 @@ def split_lines(plan: Plan) -> tuple[str, ...]:
     if not plan.unsplit_bytes:
         return ()
     whole, arena = plan.unsplit_bytes, plan.arena.size_bytes
-    cost = f"for {plan.slowdown:.2%} more time" if plan.slowdown else "for no time"
+    slower = f"{plan.slowdown:.2%} slower than" if plan.slowdown else "as quick as"
+    cost = f"{slower} the quickest plan"
     limit = ", --max-slowdown sets another limit than 1%" if plan.slowdown <= NEARLY_FREE else ""
     return (
-        f"Split into blocks: arena {arena:,} B instead of {whole:,} B, {cost}, predicted "
-        f"(--no-split keeps operators whole{limit}).",
+        f"Split into blocks: arena {arena:,} B instead of {whole:,} B, {cost} as "
+        f"predicted (--no-split keeps operators whole{limit}).",
         f"Split: {_split_operators(plan)}.",
     )
 
