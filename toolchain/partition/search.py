@@ -41,6 +41,8 @@ _TRIES = 40
 """Spans around such an operator, at most, before the limit falls below what it needs."""
 _FAR = 120
 """No segment begins or ends so many steps from the bottleneck that it is for."""
+_NEVER = math.inf, math.inf
+"""Cost and peak of a chain that there is not."""
 
 
 def pareto_front(task: Task, watch: Watch) -> Front:
@@ -96,7 +98,7 @@ class _Search:
         a few around each step for which it takes a slower kernel.
         """
         if not chain:
-            yield from self._bridges(max(self.chains.reached(limit)), limit)
+            yield from self._bridges(self.chains.reached(limit), limit)
             return
         slower = [s for s in chain if s.scheme is None and s.extra > _LOST * self.all_of.total]
         for segment in sorted(slower, key=lambda s: (-s.extra, s.begin)):
@@ -175,12 +177,23 @@ def _counts(span: Span) -> list[int]:
 
 
 class _Chains:
-    """Segments by their end, and the shortest paths over them."""
+    """Segments by their end, and the shortest paths over them.
+
+    The costs of the last limit are kept: a new segment changes none before its end, and behind it
+    none of borders whose segments all begin behind the last change. What is charged for a path is
+    what all segments take, so that a search ends where it did without this.
+    """
 
     def __init__(self, steps: int, work: Work) -> None:
         self._work = work
         self._size = 0
         self._ending: list[list[Segment]] = [[] for _ in range(steps + 1)]
+        self._first = list(range(steps + 1))
+        """The first step of all segments that end at each border."""
+        self._limit = math.nan
+        self._costs: list[tuple[float, float]] = [(0, 0)] + [_NEVER] * steps
+        self._chosen: list[Segment | None] = [None] * (steps + 1)
+        self._changed: set[int] = set()
 
     def add(self, segment: Segment) -> None:
         """Keep it unless another one from and to the same steps is as small and as cheap."""
@@ -193,42 +206,51 @@ class _Chains:
             ):
                 return
         others.append(segment)
+        self._first[segment.end] = min(self._first[segment.end], segment.begin)
+        self._changed.add(segment.end)
         self._size += 1
 
-    def reached(self, limit: float) -> set[int]:
-        """The borders that a chain from the first one reaches below the limit."""
-        self._work.spend(_NS_A_SEGMENT * self._size)
-        borders = {0}
-        for at in range(1, len(self._ending)):
-            if any(s.begin in borders and s.peak_bytes < limit for s in self._ending[at]):
-                borders.add(at)
-        return borders
+    def reached(self, limit: float) -> int:
+        """The last border that a chain from the first one reaches below the limit."""
+        self._weigh(limit)
+        return max(at for at, cost in enumerate(self._costs) if cost < _NEVER)
 
     def chain(self, limit: float) -> list[Segment]:
         """The cheapest chain with every segment's peak below `limit`; empty where there is none."""
-        self._work.spend(_NS_A_SEGMENT * self._size)
-        costs: list[tuple[float, float]] = [(0, 0)]
-        chosen: list[Segment | None] = [None]
-        for ending in self._ending[1:]:
-            best = (math.inf, math.inf)
-            by: Segment | None = None
-            for segment in ending:
-                cost, peak = costs[segment.begin]
-                if segment.peak_bytes < limit and cost < math.inf:
-                    other = (cost + segment.extra, max(peak, segment.peak_bytes))
-                    if other < best:
-                        best, by = other, segment
-            costs.append(best)
-            chosen.append(by)
+        self._weigh(limit)
         segments: list[Segment] = []
         at = len(self._ending) - 1
         while at > 0:
-            taken = chosen[at]
+            taken = self._chosen[at]
             if taken is None:
                 return []
             segments.append(taken)
             at = taken.begin
         return segments[::-1]
+
+    def _weigh(self, limit: float) -> None:
+        """Cost and peak of the cheapest chain to each border, and its last segment."""
+        self._work.spend(_NS_A_SEGMENT * self._size)
+        changed = self._changed if limit == self._limit else set(range(1, len(self._ending)))
+        costs, last = self._costs, -1
+        for at in range(min(changed, default=len(costs)), len(costs)):
+            if at not in changed and self._first[at] > last:
+                continue
+            best, by = self._best(at, limit)
+            if best != costs[at]:
+                last = at
+            costs[at], self._chosen[at] = best, by
+        self._limit, self._changed = limit, set()
+
+    def _best(self, at: int, limit: float) -> tuple[tuple[float, float], Segment | None]:
+        best, by, costs = _NEVER, None, self._costs
+        for segment in self._ending[at]:
+            cost, peak = costs[segment.begin]
+            if segment.peak_bytes < limit and cost < math.inf:
+                other = (cost + segment.extra, max(peak, segment.peak_bytes))
+                if other < best:
+                    best, by = other, segment
+        return best, by
 
     def front(self, room: float = 0.0) -> list[list[Segment]]:
         """The cheapest chain for each of many limits on the peak, the highest first, `_CLEARLY`
