@@ -82,7 +82,7 @@ class BlockCosts:
         return tuple(min(one.count for one in each) for each in self.unsplit)
 
     @cached_property
-    def _like(self) -> tuple[int, ...]:
+    def like(self) -> tuple[int, ...]:
         """For each operator the first one that has the same kernels, whole, and differs in the
         values of constants and in scales alone. Which kernels apply to a block follows from these
         as it does for the whole.
@@ -135,7 +135,7 @@ class BlockCosts:
         along, op = split.axis if isinstance(split, Axis) else None, self.graph.ops[index]
         places = (*op.inputs, *op.outputs)
         by_place = tuple((places.index(name), axis, length) for name, axis, length in lengths)
-        key = (self._like[index], along, part, by_place)
+        key = (self.like[index], along, part, by_place)
         if key not in self._blocks:
             shapes = {name: (along, length) for name, along, length in lengths}
             if isinstance(split, Axis):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -35,6 +35,8 @@ from toolchain.partition.takeovers import (
     shared_bytes,
 )
 
+_Run = tuple[tuple[Reach | None, ...], bytes]
+"""How an operator reads its operands, and a digest of the indices that its blocks compute."""
 _THIN = 0.98
 """Of the kernels of a region's operators such choices are kept whose peaks are so far apart."""
 
@@ -69,8 +71,25 @@ class Way:
     claims: tuple[Claim, ...]
 
 
+@dataclass(frozen=True)
+class _Found:
+    """The estimates of one region, with the results that they rest on: runs by the place of their
+    operator, and copies by the number of their tensor.
+    """
+
+    estimates: tuple[tuple[Estimate, ...], ...]
+    runs: tuple[tuple[int, _Run], ...]
+    copies: tuple[tuple[int, int], ...]
+
+
 class Estimator:
-    """Estimates for regions of one graph."""
+    """Estimates for regions of one graph.
+
+    Regions that consist of operators that are alike (`BlockCosts.like`), joined alike, have the
+    same estimates: names of tensors and operators, values of constants and scales change none.
+    `runs`: what has been estimated, by operator, as if each had been estimated by itself: by these
+    and by `BlockCosts.known` a search counts its work.
+    """
 
     def __init__(
         self,
@@ -81,7 +100,9 @@ class Estimator:
         names: FormNames | None = NO_NAMES,
     ) -> None:
         self.costs = BlockCosts(graph, core, costs, preference, names)
-        self.known_runs: dict[tuple[int, tuple[Reach | None, ...], bytes], tuple[Way, ...]] = {}
+        self.runs: set[tuple[int, _Run]] = set()
+        self._ways: dict[tuple[int, int | None, _Run], tuple[int, tuple[Way, ...]]] = {}
+        self._found: dict[Hashable, _Found] = {}
 
     def estimates(
         self,
@@ -97,8 +118,65 @@ class Estimator:
         `dying`: tensors from outside that the region is the last to read. The rows of these that
         blocks have read for the last time are subtracted from `bytes_inside`.
         """
-        program = BlockProgram(region, counts, mode, grains=grains)
-        return _Walk(self, program).estimates(dying)
+        numbers: dict[str, int] = {}
+        pattern = self._pattern(region, dying, numbers)
+        key = pattern, tuple(counts), mode, tuple(grains)
+        found = self._found.get(key)
+        if pattern is None or found is None:
+            walk = _Walk(self, BlockProgram(region, counts, mode, grains=grains))
+            estimates = walk.estimates(dying)
+            if pattern is not None:
+                copies = tuple((numbers[name], size) for name, size in walk.copied)
+                self._found[key] = _Found(estimates, tuple(walk.runs), copies)
+            return estimates
+        self.runs.update((region.ops[at], run) for at, run in found.runs)
+        names = list(numbers)
+        for number, size_bytes in found.copies:
+            self.costs.copy(names[number], size_bytes)
+        return found.estimates
+
+    def _pattern(self, region: Region, dying: frozenset[str], numbers: dict[str, int]) -> Hashable:
+        """Equal for regions that differ in names, values and scales alone; None where sums are
+        requantised, which a scale may change. `numbers`: of the tensors, which it fills.
+        """
+        if region.reductions:
+            return None
+
+        def number(name: str) -> int:
+            return numbers.setdefault(name, len(numbers))
+
+        each = tuple(
+            (
+                self.costs.like[index],
+                region.axes[index].axis,
+                region.axes[index].reaches,
+                tuple(map(number, region.op(index).inputs)),
+                tuple(map(number, region.op(index).outputs)),
+            )
+            for index in region.ops
+        )
+        sliced = tuple((number(name), axis) for name, axis in region.sliced.items())
+        return each, sliced, tuple(map(number, region.joined)), tuple(map(number, sorted(dying)))
+
+    def ways(self, step: Step, program: BlockProgram, run: _Run) -> tuple[Way, ...]:
+        """The ways to compute the blocks of one operator, known of operators like it."""
+        region, op = program.region, step.op
+        split = region.split_of(op)
+        along = split.axis if isinstance(split, Axis) else None
+        key = self.costs.like[op], along, run
+        if key not in self._ways:
+            self._ways[key] = op, _Blocks(self, program).ways(step)
+        first, ways = self._ways[key]
+        if first == op:
+            return ways
+        renamed = dict(zip(region.op(first).inputs, region.op(op).inputs, strict=True))
+        return tuple(
+            replace(
+                way,
+                claims=tuple(one._replace(operand=renamed[one.operand]) for one in way.claims),
+            )
+            for way in ways
+        )
 
 
 class _Walk:
@@ -129,11 +207,14 @@ class _Walk:
         self.reads: dict[tuple[str, int], Read] = {}
         """Reads of runs of bytes, by the tensor and the place of its reader."""
         self.written: list[Written | None] = []
+        self.runs: list[tuple[int, _Run]] = []
+        self.copied: list[tuple[str, int]] = []
+        """What the estimates rest on: runs by the place of their operator, and copies."""
 
     def estimates(self, dying: frozenset[str]) -> tuple[tuple[Estimate, ...], ...]:
         starts, steps = self.program.starts, self.program.steps
         blocks = np.add.reduceat(np.sum([step.computed for step in steps], axis=0), starts)
-        self.ways = [self._ways_of(step) for step in steps]
+        self.ways = [self._ways_of(at, step) for at, step in enumerate(steps)]
         live, copied = self._bytes(dying)
         more = np.add.reduceat(copied, starts).astype(np.int64)
         more += self.estimator.costs.endings(self.region)
@@ -160,91 +241,17 @@ class _Walk:
             )
         return tuple(result)
 
-    def _ways_of(self, step: Step) -> tuple[Way, ...]:
-        counts, known = self.program.counts, self.estimator.known_runs
-        runs = hashlib.blake2b(counts.tobytes())
+    def _ways_of(self, at: int, step: Step) -> tuple[Way, ...]:
+        runs = hashlib.blake2b(self.program.counts.tobytes())
         runs.update(step.begin.tobytes() + step.end.tobytes())
-        key = (step.op, self.region.split_of(step.op).reaches, runs.digest())
-        if key not in known:
-            known[key] = self._costs_of(step)
-        return known[key]
+        run = self.region.split_of(step.op).reaches, runs.digest()
+        self.runs.append((at, run))
+        self.estimator.runs.add((step.op, run))
+        return self.estimator.ways(step, self.program, run)
 
     def _beside(self, at: int, way: Way) -> Ints:
         """Scratch of each block, without what it saves by writing over an operand."""
         return way.scratch - self._shared(at, way)
-
-    def _costs_of(self, step: Step) -> tuple[Way, ...]:
-        """The ways to compute the blocks of one operator."""
-        split, rows, op = self.region.split_of(step.op), step.end - step.begin, step.op
-        lengths: dict[str, tuple[int, Ints]] = {}
-        if isinstance(split, Axis):
-            lengths[step.output] = (split.axis, rows)
-        for reads in filter(None, step.reads):
-            lengths[reads.name] = (reads.axis, reads.end - reads.begin)
-        before, after = step.beyond
-        runs = np.flatnonzero(step.computed)
-        columns = np.stack([before, after, *(length for _, length in lengths.values())])[:, runs]
-        _, which, shape_of = np.unique(_codes(columns), return_index=True, return_inverse=True)
-        each = [
-            self._alternatives(op, split, lengths, columns[:, i].tolist(), int(step.begin[runs[i]]))
-            for i in which.tolist()
-        ]
-        titles = dict.fromkeys(one.title for found in each for one in found)
-        firsts = {found[0].title for found in each if found}
-        ways = []
-        for title in sorted(titles, key=lambda title: title not in firsts):
-            taken = [_taken(found, title) for found in each]
-            of_block, scratch = np.zeros((2, len(rows)), np.int64)
-            if runs.size:
-                of_block[runs] = np.asarray([one.count if one else 0 for one in taken])[shape_of]
-                scratch[runs] = np.asarray(
-                    [one.kernel.scratch_bytes if one else 0 for one in taken]
-                )[shape_of]
-            counts = np.add.reduceat(of_block, self.program.starts)
-            claims = self._claims(
-                op, [one.kernel if one else None for one in taken], shape_of, runs
-            )
-            ways.append(Way(title, counts, scratch, claims))
-        none = np.zeros(len(rows), np.int64)
-        return tuple(ways) or (Way("", none[: len(self.program.counts)], none, ()),)
-
-    def _claims(
-        self, op: int, each: Sequence[Kernel | None], shape_of: Ints, runs: Ints
-    ) -> tuple[Claim, ...]:
-        """The overlaps that blocks of each shape allow, spread over the blocks."""
-        claims, blocks = [], len(self.program.of)
-        overlaps = [kernel.overlaps if kernel else () for kernel in each]
-        for number, name in enumerate(self.region.op(op).inputs):
-            claimed = [next((o for o in of if o.input == number), None) for of in overlaps]
-            if any(claimed):
-                lead = np.full(blocks, FAR)
-                exact = np.zeros(blocks, np.bool_)
-                lead[runs] = np.asarray([o.lead_bytes if o else FAR for o in claimed])[shape_of]
-                exact[runs] = np.asarray([o is not None and o.exact for o in claimed])[shape_of]
-                claims.append(Claim(name, lead, exact))
-        return tuple(claims)
-
-    def _alternatives(
-        self,
-        op: int,
-        split: Axis | Reduction,
-        lengths: dict[str, tuple[int, Ints]],
-        shape: list[int],
-        begin: int,
-    ) -> tuple[Alternative, ...]:
-        """The kernels that may compute a block of this shape: indices before and after the operand,
-        then all lengths.
-
-        `begin`: the first index of one such block.
-        """
-        operands = tuple(
-            (name, along, length)
-            for (name, (along, _)), length in zip(lengths.items(), shape[2:], strict=True)
-        )
-        if any(length <= 0 for _, _, length in operands):
-            return ()  # of a scheme that is invalid
-        part = Part(shape[2] if operands else 0, shape[0], shape[1], begin)
-        return self.estimator.costs.block(op, split, part, operands)
 
     def _bytes(self, dying: frozenset[str]) -> tuple[Ints, NDArray[np.float64]]:
         """For each step and block what is live, without scratch and as if nothing were written over
@@ -460,8 +467,91 @@ class _Walk:
         if not size_bytes.any():
             return np.zeros(len(size_bytes))
         sizes, which = np.unique(size_bytes, return_inverse=True)
+        self.copied += [(name, int(size)) for size in sizes if size > 0]
         each = [self.estimator.costs.copy(name, int(s)) if s > 0 else 0 for s in sizes]
         return np.asarray(each, np.float64)[which]
+
+
+class _Blocks:
+    """The kernels of the blocks of one operator, in each number of them."""
+
+    def __init__(self, estimator: Estimator, program: BlockProgram) -> None:
+        self.costs = estimator.costs
+        self.program = program
+        self.region: Region = program.region
+
+    def ways(self, step: Step) -> tuple[Way, ...]:
+        """The ways to compute the blocks of one operator."""
+        split, rows, op = self.region.split_of(step.op), step.end - step.begin, step.op
+        lengths: dict[str, tuple[int, Ints]] = {}
+        if isinstance(split, Axis):
+            lengths[step.output] = (split.axis, rows)
+        for reads in filter(None, step.reads):
+            lengths[reads.name] = (reads.axis, reads.end - reads.begin)
+        before, after = step.beyond
+        runs = np.flatnonzero(step.computed)
+        columns = np.stack([before, after, *(length for _, length in lengths.values())])[:, runs]
+        _, which, shape_of = np.unique(_codes(columns), return_index=True, return_inverse=True)
+        each = [
+            self._alternatives(op, split, lengths, columns[:, i].tolist(), int(step.begin[runs[i]]))
+            for i in which.tolist()
+        ]
+        titles = dict.fromkeys(one.title for found in each for one in found)
+        firsts = {found[0].title for found in each if found}
+        ways = []
+        for title in sorted(titles, key=lambda title: title not in firsts):
+            taken = [_taken(found, title) for found in each]
+            of_block, scratch = np.zeros((2, len(rows)), np.int64)
+            if runs.size:
+                of_block[runs] = np.asarray([one.count if one else 0 for one in taken])[shape_of]
+                scratch[runs] = np.asarray(
+                    [one.kernel.scratch_bytes if one else 0 for one in taken]
+                )[shape_of]
+            counts = np.add.reduceat(of_block, self.program.starts)
+            claims = self._claims(
+                op, [one.kernel if one else None for one in taken], shape_of, runs
+            )
+            ways.append(Way(title, counts, scratch, claims))
+        none = np.zeros(len(rows), np.int64)
+        return tuple(ways) or (Way("", none[: len(self.program.counts)], none, ()),)
+
+    def _claims(
+        self, op: int, each: Sequence[Kernel | None], shape_of: Ints, runs: Ints
+    ) -> tuple[Claim, ...]:
+        """The overlaps that blocks of each shape allow, spread over the blocks."""
+        claims, blocks = [], len(self.program.of)
+        overlaps = [kernel.overlaps if kernel else () for kernel in each]
+        for number, name in enumerate(self.region.op(op).inputs):
+            claimed = [next((o for o in of if o.input == number), None) for of in overlaps]
+            if any(claimed):
+                lead = np.full(blocks, FAR)
+                exact = np.zeros(blocks, np.bool_)
+                lead[runs] = np.asarray([o.lead_bytes if o else FAR for o in claimed])[shape_of]
+                exact[runs] = np.asarray([o is not None and o.exact for o in claimed])[shape_of]
+                claims.append(Claim(name, lead, exact))
+        return tuple(claims)
+
+    def _alternatives(
+        self,
+        op: int,
+        split: Axis | Reduction,
+        lengths: dict[str, tuple[int, Ints]],
+        shape: list[int],
+        begin: int,
+    ) -> tuple[Alternative, ...]:
+        """The kernels that may compute a block of this shape: indices before and after the operand,
+        then all lengths.
+
+        `begin`: the first index of one such block.
+        """
+        operands = tuple(
+            (name, along, length)
+            for (name, (along, _)), length in zip(lengths.items(), shape[2:], strict=True)
+        )
+        if any(length <= 0 for _, _, length in operands):
+            return ()  # of a scheme that is invalid
+        part = Part(shape[2] if operands else 0, shape[0], shape[1], begin)
+        return self.costs.block(op, split, part, operands)
 
 
 def _taken(found: Sequence[Alternative], title: str) -> Alternative | None:

@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from toolchain.ir import DType, Graph
 from toolchain.ir.memory import footprint
 from toolchain.memory.problem import memory_problem
@@ -93,7 +95,8 @@ class Segments:
         self.work = work
         self._problem = task.problem
         self._order = tuple(task.order)
-        self._lifetimes = task.problem.lifetimes(task.order)
+        self._lifetimes = np.asarray(task.problem.lifetimes(task.order)).reshape(-1, 2)
+        self._held = [frozenset(m.tensor for m in b.members) for b in task.problem.buffers]
         self.graph: Graph = task.graph.with_ops([task.graph.ops[i] for i in task.order])
         self.step_bytes = footprint(task.problem, task.order)
         self._estimator = Estimator(self.graph, task.core, task.costs, task.preference, task.names)
@@ -134,7 +137,9 @@ class Segments:
 
     def _live_between(self) -> tuple[int, ...]:
         live = [0] * (len(self._order) + 1)
-        for buffer, (start, end) in zip(self._problem.buffers, self._lifetimes, strict=True):
+        for buffer, (start, end) in zip(
+            self._problem.buffers, self._lifetimes.tolist(), strict=True
+        ):
             for at in range(start + 1, end):
                 live[at] += buffer.size_bytes
             if buffer.from_start:
@@ -190,13 +195,16 @@ class Segments:
             floor = max(footprint(self._problem, order)[begin:begun])
         made = {self.graph.ops[i].outputs[0] for i in region.ops}
         outside, dying = 0, set()
-        lifetimes = self._problem.lifetimes(order) if first else self._lifetimes
-        for buffer, (start, stop) in zip(self._problem.buffers, lifetimes, strict=True):
-            held = {m.tensor for m in buffer.members}
-            if start >= end or stop <= begun or made & held:
+        lifetimes = self._lifetimes
+        if first:
+            lifetimes = np.asarray(self._problem.lifetimes(order)).reshape(-1, 2)
+        meanwhile = (lifetimes[:, 0] < end) & (lifetimes[:, 1] > begun)
+        for number in np.flatnonzero(meanwhile).tolist():
+            buffer, held = self._problem.buffers[number], self._held[number]
+            if made & held:
                 continue
             outside += buffer.size_bytes
-            if stop <= end and not buffer.to_end:
+            if lifetimes[number, 1] <= end and not buffer.to_end:
                 dying |= {name for name in held if self._fades(region, name, buffer.size_bytes)}
         costs = self._estimator.costs
         cost = sum(costs.least[step] for step in region.ops)
@@ -238,12 +246,12 @@ class Segments:
         region = span.region
         names = tuple(self.graph.ops[i].name for i in region.ops)
         estimator = self._estimator
-        shapes, runs = estimator.costs.known, len(estimator.known_runs)
+        shapes, runs = estimator.costs.known, len(estimator.runs)
         grains = self._grains(region) if mode in (Mode.LINES, Mode.LEADING) else ()
         guesses = estimator.estimates(region, counts, mode, span.dying, grains)
         self.work.spend(
             (estimator.costs.known - shapes) * _NS_A_SHAPE
-            + (len(estimator.known_runs) - runs) * _NS_A_RUN
+            + (len(estimator.runs) - runs) * _NS_A_RUN
             + len(region.ops) * (_NS_AN_OPERATOR + sum(counts) * _NS_A_BLOCK)
         )
         return [
