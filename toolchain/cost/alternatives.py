@@ -30,7 +30,7 @@ def timed_forms(kernel: Kernel, core: Core) -> tuple[Kernel, ...]:
     fit = fit_of(core)
     if fit.unit != CYCLES:
         return ()
-    return tuple(form for form in kernel.more_flash() if form.name in fit.kernels)
+    return tuple(form for form in kernel.flash_forms if form.name in fit.kernels)
 
 
 def kernels_of(
@@ -43,7 +43,7 @@ def kernels_of(
     for form in (kernel, *timed_forms(kernel, core)):
         if form is kernel or names is None or form.name in names:
             yield form
-            yield from reversed(form.more_scratch())
+            yield from reversed(form.scratch_forms)
 
 
 def alternatives(

@@ -400,8 +400,18 @@ class Kernel:
         scratch. All compute the same bytes with one library's functions; a plan takes a form when
         it knows the memory that is free. Which library's is asked before (`forms.Choice`).
         """
-        first = (self, *self.more_flash())
-        return tuple(one for form in first for one in (form, *form.more_scratch()))
+        first = (self, *self.flash_forms)
+        return tuple(one for form in first for one in (form, *form.scratch_forms))
+
+    @cached_property
+    def scratch_forms(self) -> tuple[Kernel, ...]:
+        """Those of `more_scratch`, made once."""
+        return self.more_scratch()
+
+    @cached_property
+    def flash_forms(self) -> tuple[Kernel, ...]:
+        """Those of `more_flash`, made once."""
+        return self.more_flash()
 
     @property
     def title(self) -> str:
@@ -429,7 +439,7 @@ class Kernel:
         leads = (overlap.lead_bytes for overlap in self.overlaps)
         return self.scratch_bytes + max(min(leads, default=0), 0)
 
-    @property
+    @cached_property
     def overlaps(self) -> tuple[SafeOverlap, ...]:
         return self.find_overlaps()
 

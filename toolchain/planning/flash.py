@@ -21,7 +21,7 @@ def flash_spent(plan: Plan, costs: CostModel, forms: Forms) -> FlashSpent:
     lean = forms.lean(plan.graph)
     kernels, taken_in = list(lean.kernels), []
     for number, (first, taken) in enumerate(zip(kernels, plan.lowered.kernels, strict=True)):
-        if taken.name in {form.name for form in first.more_flash()}:
+        if taken.name in {form.name for form in first.flash_forms}:
             taken_in.append(number)
         else:
             kernels[number] = taken

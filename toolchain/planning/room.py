@@ -286,7 +286,7 @@ def _with_more_scratch(
     plan: Plan, op: Op, kernel: Kernel, live: list[Span]
 ) -> tuple[Kernel, int] | None:
     """The form with most scratch that fits beside what is live, and where; None where none does."""
-    for roomier in kernel.more_scratch():
+    for roomier in kernel.scratch_forms:
         at = _gap(live, roomier.scratch_bytes)
         fits = at + roomier.scratch_bytes <= plan.arena.size_bytes
         if fits and _safe(plan, op, roomier.overlaps):
