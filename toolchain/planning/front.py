@@ -12,13 +12,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from heapq import heappop, heappush
 
 from toolchain.boards import Board, Content
 from toolchain.codegen import constant_bytes
 from toolchain.cost import CostModel
 from toolchain.cost.predicted import predicted_model
 from toolchain.errors import DoesNotFitError, Overflow
-from toolchain.ir import MemoryProblem
+from toolchain.ir import Graph, MemoryProblem
 from toolchain.memory.firmware_size import (
     estimated_need,
     firmware_data_bytes,
@@ -29,13 +30,14 @@ from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.lowering import Kernels
 from toolchain.partition.front import CTRL_C, Point
+from toolchain.partition.scheme import Scheme
 from toolchain.planning.copies import copy_banks, copy_constants
 from toolchain.planning.flash import check_flash, flash_spent
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.planning.ordering import choose_views
 from toolchain.planning.placing import over_banks
 from toolchain.planning.room import Forms, Room
-from toolchain.planning.ways import Built, Ways, built, search, way_plan, ways
+from toolchain.planning.ways import Built, Ways, built, finer, search, way_plan, ways
 from toolchain.progress import Report
 from toolchain.report.latency import predict_latency
 
@@ -70,6 +72,8 @@ class _Made:
 
     forms: Forms
     ways: Ways | None = None
+    graphs: dict[tuple[Scheme, ...], Graph] = field(default_factory=dict)
+    least: dict[tuple[tuple[Scheme, ...], bool], int] = field(default_factory=dict)
     built: dict[int, Built] = field(default_factory=dict)
     rooms: dict[int, Room] = field(default_factory=dict)
     lean: dict[int, Plan] = field(default_factory=dict)
@@ -137,20 +141,42 @@ class Candidates:
         pushed = self.whole.graph.pushed is not None
         return self.options.splits or pushed or not self.target.is_host
 
+    def _graph(self, way: int) -> Graph:
+        """The graph of a way, which ways by other kernels share."""
+        schemes, graphs = self.ways.points[way].schemes, self._made.graphs
+        if schemes not in graphs:
+            graphs[schemes] = finer(self.whole, schemes)
+        return graphs[schemes]
+
     def _way(self, way: int) -> Built:
         if way not in self._made.built:
-            self._made.built[way] = built(self.whole, self.ways.points[way], self._kernels)
+            point, graph = self.ways.points[way], self._graph(way)
+            self._made.built[way] = built(self.whole, graph, point, self._kernels)
         return self._made.built[way]
 
-    @cached_property
-    def _bounds(self) -> tuple[Choice, ...]:
-        """Of every way what it takes at least, in arena and in time: neither needs places."""
-        each, data = [], least_data_bytes()
-        for way in range(len(self.ways.points)):
-            found = self._way(way)
-            count, peak = self._made.forms.least(found.lowered.graph), found.found.peak_bytes
-            each.append(Choice(way, peak, peak + data, count))
-        return tuple(each)
+    def _least_count(self, way: int, *, flash: bool = True) -> int:
+        """No plan of a way takes less time: for this it needs neither an order nor places."""
+        flash = flash and self._flash
+        key, least = (self.ways.points[way].schemes, flash), self._made.least
+        if key not in least:
+            least[key] = self._made.forms.least(self._graph(way), flash=flash)
+        return least[key]
+
+    def _bound(self, way: int) -> Choice:
+        """The arena and the time that a way takes at least: neither needs places."""
+        peak = self._way(way).found.peak_bytes
+        return Choice(way, peak, peak + least_data_bytes(), self._least_count(way))
+
+    def _ways_within(self, most_count: float, *, split: bool) -> list[int]:
+        """The ways of which a plan may take at most so long, the quickest bound first. `split`: or
+        else those that split nothing.
+        """
+        each = [
+            (self._least_count(way), way)
+            for way, point in enumerate(self.ways.points)
+            if split or not point.schemes
+        ]
+        return [way for count, way in sorted(each) if count <= most_count]
 
     def room(self, way: int) -> Room:
         """A way, placed."""
@@ -246,16 +272,17 @@ class Candidates:
         """The quickest plan with an arena, data and stack of at most so many bytes, of equals the
         smallest; None where there is none. `split`: or else of those that split nothing.
         `ram_bytes`: of all RAM, with copies.
+
+        A way is left out if its bounds alone say that none of its plans can be chosen: the order in
+        which ways are tried changes no result.
         """
         best: Choice | None = None
-        for bound in sorted(self._bounds, key=_rank):
-            if best is not None and bound.count > best.count:
+        for way in self._ways_within(math.inf, split=split):
+            most_count = math.inf if best is None else best.count
+            if self._least_count(way) > most_count:
                 break
-            if bound.ram_bytes > most_bytes or (self._is_split(bound) and not split):
-                continue
-            if self._held(bound.way):
-                most_count = math.inf if best is None else best.count
-                found = self._quickest_of(bound.way, most_bytes, most_count, ram_bytes)
+            if self._bound(way).ram_bytes <= most_bytes and self._held(way):
+                found = self._quickest_of(way, most_bytes, most_count, ram_bytes)
                 if found and (best is None or _rank(found) < _rank(best)):
                     best = found
         return best
@@ -292,13 +319,15 @@ class Candidates:
     def smallest(self, most_count: float, *, split: bool = True) -> Choice | None:
         """The plan with the least RAM, copies apart, that takes at most so long, of equals the
         quickest; None where there is none. `split`: or else of those that split nothing.
+
+        The bound of the time comes first, because it needs no order: the peaks of ways that take
+        longer are not computed.
         """
         best: Choice | None = None
-        for bound in sorted(self._bounds, key=_size_rank):
+        bounds = map(self._bound, self._ways_within(most_count, split=split))
+        for bound in sorted(bounds, key=_size_rank):
             if best is not None and bound.ram_bytes > best.ram_bytes:
                 break
-            if bound.count > most_count or (self._is_split(bound) and not split):
-                continue
             if self._held(bound.way):
                 found = self._smallest_of(bound.way, most_count)
                 if found and (best is None or _size_rank(found) < _size_rank(best)):
@@ -322,16 +351,23 @@ class Candidates:
     def _each(self, *, flash: bool) -> Iterator[Choice]:
         """Every way in every arena in which it becomes quicker, but for those that take as much
         time, or more, as one with as small an arena.
+
+        A way waits at the bound of its RAM, and is placed if by then no choice is as quick as the
+        bound of its time. All that it could give comes behind that place, and takes at least so
+        long: none of it would be yielded.
         """
-        spots = [
-            (size + self._data_bytes(way), way, size)
-            for way in range(len(self.ways.points))
-            if self._held(way)
-            for size in self._steps(way, flash=flash)
-        ]
+        waiting: list[tuple[int, int, int]] = []
         best = math.inf
-        for _, way, size in sorted(spots):
-            if self.room(way).least(size, self.spare(way, flash=flash)) < best:
+        for way in range(len(self.ways.points)):
+            heappush(waiting, (self._bound(way).ram_bytes, way, -1))
+        while waiting:
+            _, way, size = heappop(waiting)
+            if size < 0:
+                if self._least_count(way, flash=flash) < best and self._held(way):
+                    data = self._data_bytes(way)
+                    for step in self._steps(way, flash=flash):
+                        heappush(waiting, (step + data, way, step))
+            elif self.room(way).least(size, self.spare(way, flash=flash)) < best:
                 found = self._choice(way, size, flash=flash)
                 best = min(best, found.count)
                 yield found

@@ -90,14 +90,17 @@ class Forms:
                 packed_bytes(other, index),
             )
 
-    def least(self, graph: Graph) -> int:
-        """No plan of these operators takes less time, whatever its arena, flash and copies."""
-        lean = self.lean(graph)
-        return sum(
-            min(form.least for form in self.of(lean, index))
-            for index, op in enumerate(lean.graph.ops)
-            if not may_move(op, lean.graph)
-        )
+    def least(self, graph: Graph, *, flash: bool = True) -> int:
+        """No plan of these operators takes less time, whatever its arena and copies. `flash`:
+        whether kernels may take more of it than they must: those call other functions.
+        """
+        lean, count = self.lean(graph), 0
+        for index, op in enumerate(lean.graph.ops):
+            if not may_move(op, lean.graph):
+                forms = self.of(lean, index)
+                allowed = (one for one in forms if flash or one.function == forms[0].function)
+                count += min(form.least for form in allowed)
+        return count
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ flash or time is asked for: whoever asks chooses from the same ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolchain import partition, schedule
 from toolchain.boards import Board
 from toolchain.cost import CostModel
 from toolchain.cost.alternatives import timed_forms
-from toolchain.ir import MemoryProblem, Schedule
+from toolchain.ir import Graph, MemoryProblem, Schedule
 from toolchain.ir.memory import peak_bytes
 from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
@@ -22,6 +22,7 @@ from toolchain.ops.check import check
 from toolchain.ops.lowering import Kernels, Lowered, lower
 from toolchain.partition import splitters
 from toolchain.partition.front import Front, Point
+from toolchain.partition.scheme import Scheme
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.planning.ordering import choose_views
 from toolchain.planning.placing import place
@@ -107,22 +108,26 @@ class Built:
     found: Schedule
 
 
-def built(whole: Plan, point: Point, known: Kernels) -> Built:
-    """A way to compute the graph of an unsplit plan."""
-    titles: Mapping[str, str] = dict(point.titles)
-    core, preference = known.core, known.preference
+def finer(whole: Plan, schemes: Sequence[Scheme]) -> Graph:
+    """The graph of an unsplit plan, split by these schemes."""
+    if not schemes:
+        return whole.graph
+    return check(
+        partition.split_all(partition.single_outputs(whole.graph, whole.schedule.order), schemes)
+    )
+
+
+def built(whole: Plan, graph: Graph, point: Point, known: Kernels) -> Built:
+    """A way to compute the graph of an unsplit plan; `graph`: split by the schemes of the way."""
+    lowered = lower(graph, known.core, known.preference, dict(point.titles), known)
     if not point.schemes:
-        lowered = lower(whole.graph, core, preference, titles, known)
         problem, order = choose_views(lowered), whole.schedule.order
         return Built(
             lowered, problem, replace(whole.schedule, peak_bytes=peak_bytes(problem, order))
         )
-    ordered = partition.single_outputs(whole.graph, whole.schedule.order)
-    finer = check(partition.split_all(ordered, point.schemes))
-    lowered = lower(finer, core, preference, titles, known)
     problem = memory_problem(lowered, progressive=True)
     found = schedule.scheduler("rpo").schedule(problem)
-    given = tuple(range(len(finer.ops)))
+    given = tuple(range(len(graph.ops)))
     peak = peak_bytes(problem, given)
     if peak <= found.peak_bytes:
         method = f"{whole.schedule.method}, split"
