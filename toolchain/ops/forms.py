@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -184,6 +185,14 @@ class OpSpec:
     def dtypes(self) -> frozenset[DType]:
         """Element types that activations of any form may have."""
         return frozenset().union(*(form.dtypes for form in self.forms))
+
+    @cached_property
+    def rearranges(self) -> bool:
+        """Whether a form has aliases or strided views, for some operator."""
+        return any(
+            form.aliases is not _no_aliases or form.strided_views is not _no_strided_views
+            for form in self.forms
+        )
 
     @property
     def limits(self) -> str:

@@ -189,6 +189,21 @@ class Call:
                 members = {}
         return argument
 
+    @cached_property
+    def references(self) -> tuple[Input | Packed, ...]:
+        """The inputs and the packed constants among the arguments and their parts, each once."""
+        waiting: list[Argument] = list(self.arguments.values())
+        found: dict[Input | Packed, None] = {}
+        while waiting:
+            value = waiting.pop(0)
+            if isinstance(value, Input | Packed):
+                found[value] = None
+            elif isinstance(value, Struct):
+                waiting += value.members.values()
+            elif isinstance(value, Row | Items):
+                waiting += value.values
+        return tuple(found)
+
     def params(self, *names: str) -> tuple[int, ...]:
         """The integers of these names in the struct `params`."""
         return tuple(self[f"params.{name}"] for name in names)
@@ -412,6 +427,13 @@ class Kernel:
     def flash_forms(self) -> tuple[Kernel, ...]:
         """Those of `more_flash`, made once."""
         return self.more_flash()
+
+    @cached_property
+    def checked(self) -> set[tuple[int, int]]:
+        """The lines, as `calls_at` takes them, with which its calls were seen to stay within the
+        operands that it was chosen for.
+        """
+        return set()
 
     @property
     def title(self) -> str:

@@ -45,9 +45,9 @@ def _stays(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
 def may_move(op: Op, graph: Graph) -> bool:
     """Whether `moves` is not None in some arena."""
     spec = spec_of(op.kind)
-    return bool(
-        op.kind == "block_concat" or spec.aliases(op, graph) or spec.strided_views(op, graph)
-    )
+    if op.kind == "block_concat":
+        return True
+    return spec.rearranges and bool(spec.aliases(op, graph) or spec.strided_views(op, graph))
 
 
 def covers(op: Op, graph: Graph, aliases: Sequence[Alias]) -> bool:
@@ -67,6 +67,8 @@ def moves(op: Op, graph: Graph, arena: ArenaPlan) -> tuple[Move, ...] | None:
     """
     if op.kind == "block_concat":
         return () if _stays(op, graph, arena) else None
+    if not spec_of(op.kind).rearranges:
+        return None
     if _in_place(op, graph, arena):
         return ()
     aliases = spec_of(op.kind).aliases(op, graph)
