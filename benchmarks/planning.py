@@ -5,7 +5,8 @@
 
 Without models: processor seconds of a default plan and memory at its most, of networks of growing
 size: chains of 3x3 convolutions, residual networks, and cells whose branches are concatenated. The
-exponent is that of the growth from the size before. `--profile` adds the functions that take most.
+exponent is that of the growth from the size before. `--profile` adds the seconds of each stage, of
+which some are parts of others, and the functions that take most; planning then takes twice as long.
 With models: arena, predicted time and seconds of each request, all from one set of plans.
 """
 
@@ -27,15 +28,33 @@ from rich.table import Table
 from benchmarks.zoo_network import Network
 from toolchain import passes
 from toolchain.boards import board as find_board
+from toolchain.codegen import constant_bytes
 from toolchain.errors import DoesNotFitError
 from toolchain.frontends import load_model
 from toolchain.ir import Graph
 from toolchain.planner import candidates, plan_graph
+from toolchain.planning import ways
+from toolchain.planning.copies import copy_constants
+from toolchain.planning.front import Candidates
 from toolchain.planning.options import Optimise, PlanOptions
+from toolchain.planning.room import Forms, Room
 from toolchain.report.latency import predict_latency
 
 SMALLEST = ("--sizes 4,8 --kinds chain", "{shared}/models/mlperf_tiny_ad_fcae_int8.tflite")
 SIDE, CHANNELS = 16, 16
+STAGES: dict[str, Callable[..., object]] = {
+    "unsplit plan": candidates,
+    "search of splits": ways.search,
+    "graphs of ways": ways.finer,
+    "kernels, and bounds of time": Forms.least,
+    "orders of ways": ways.built,
+    "places of ways": ways.way_plan,
+    "forms beside what is live": Room.__init__,
+    "time by arena and flash": Room.count,
+    "bytes of constants": constant_bytes,
+    "copies of constants": copy_constants,
+    "the plan that is asked for": Candidates.finished,
+}
 REQUESTS = {
     "default": PlanOptions(),
     "0%": PlanOptions(max_slowdown=0.0),
@@ -85,7 +104,7 @@ def measured(
     before: tuple[int, float] | None = None
     for size in sizes:
         graph = passes.prepare(KINDS[kind](size)).graph
-        profiler, begin = cProfile.Profile(), time.process_time()
+        profiler, begin = cProfile.Profile(time.process_time), time.process_time()
         if profile:
             profiler.enable()
         plan_graph(graph, find_board(board))
@@ -98,7 +117,20 @@ def measured(
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         yield kind, count, seconds, most, power
         if profile:
-            pstats.Stats(profiler, stream=sys.stderr).sort_stats("cumtime").print_stats(25)
+            stats = pstats.Stats(profiler, stream=sys.stderr)
+            print(*_stages(stats, seconds), sep="\n", file=sys.stderr)
+            stats.sort_stats("tottime").print_stats(25)
+
+
+def _stages(stats: pstats.Stats, seconds: float) -> Iterator[str]:
+    """A line for each stage: its seconds, and their share of all."""
+    spent: dict[tuple[str, int, str], float] = {
+        function: cumulated for function, (_, _, _, cumulated, _) in stats.stats.items()
+    }
+    for stage, function in STAGES.items():
+        code = function.__code__
+        took = spent.get((code.co_filename, code.co_firstlineno, code.co_name), 0.0)
+        yield f"{took:8.2f} s {took / seconds:6.1%}  {stage}"
 
 
 def requests(model: Path, board: str) -> Table:
