@@ -65,6 +65,7 @@ class _Search:
         self.chains = _Chains(self.steps, all_of.work)
         self._tried: set[tuple[int, int]] = set()
         self._around: dict[int, int] = {}
+        self._borders: dict[tuple[int, int], list[int]] = {}
         for segment in all_of.unsplit():
             self.chains.add(segment)
 
@@ -133,14 +134,19 @@ class _Search:
     def _bridges(self, step: int, limit: float) -> Iterator[tuple[int, int]]:
         """Untried spans over a step, the shortest first."""
         live = self.all_of.live
-        ends = _lows(live, step + 1, 1)
+        ends = self._lows(step + 1, 1)
         spans = [
             (b, e)
-            for b in _lows(live, step, -1)
+            for b in self._lows(step, -1)
             for e in ends
             if (b, e) not in self._tried and max(live[b], live[e]) < limit
         ]
         yield from sorted(spans, key=lambda s: (s[1] - s[0], s))
+
+    def _lows(self, start: int, step: int) -> list[int]:
+        if (start, step) not in self._borders:
+            self._borders[start, step] = _lows(self.all_of.live, start, step)
+        return self._borders[start, step]
 
     def _try(self, begin: int, end: int) -> None:
         self._tried.add((begin, end))
@@ -256,10 +262,10 @@ class _Chains:
         """The cheapest chain for each of many limits on the peak, the highest first, `_CLEARLY`
         apart. With `room`, of those that have the fewest segments within that share of the limit.
         """
-        peaks = [s.peak_bytes for ending in self._ending for s in ending]
-        if not peaks:
+        every = [s.peak_bytes for ending in self._ending for s in ending]
+        if not every:
             return []
-        high, low = max(peaks) + 1, max(min(peaks), 1)
+        high, low = max(every) + 1, max(min(every), 1)
         count = 1 + math.ceil(math.log(low / high) / math.log(_CLEARLY))
         limits = np.maximum(high * _CLEARLY ** np.arange(count + 1), low + 1)
         self._work.spend((_NS_A_SEGMENT + _NS_A_LIMIT * len(limits)) * self._size)
@@ -267,8 +273,9 @@ class _Chains:
         costs[0] = 0.0
         chosen = np.full(costs.shape, -1)
         for at, ending in enumerate(self._ending[1:], 1):
-            for number, segment in enumerate(ending):
-                below = int(np.searchsorted(-limits, -segment.peak_bytes, "left"))
+            peaks = np.asarray([segment.peak_bytes for segment in ending])
+            belows = np.searchsorted(-limits, -peaks, "left").tolist()
+            for number, (segment, below) in enumerate(zip(ending, belows, strict=True)):
                 cost = costs[segment.begin, :below] + segment.extra
                 if room:
                     near = limits[:below] * (1 - room) <= segment.peak_bytes

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -104,7 +105,7 @@ class Segments:
         self._axes: dict[int, Mapping[int, Axis]] = {}
         self.live = self._live_between()
 
-    @property
+    @cached_property
     def total(self) -> int:
         """The cost of the unsplit graph by its quickest kernels."""
         return sum(self._estimator.costs.least)
