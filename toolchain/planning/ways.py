@@ -109,22 +109,24 @@ class Built:
 
 
 def finer(whole: Plan, schemes: Sequence[Scheme]) -> Graph:
-    """The graph of an unsplit plan, split by these schemes."""
+    """The graph of an unsplit plan, split by these schemes; not checked."""
     if not schemes:
         return whole.graph
-    return check(
-        partition.split_all(partition.single_outputs(whole.graph, whole.schedule.order), schemes)
-    )
+    ordered = partition.single_outputs(whole.graph, whole.schedule.order)
+    return partition.split_all(ordered, schemes)
 
 
 def built(whole: Plan, graph: Graph, point: Point, known: Kernels) -> Built:
-    """A way to compute the graph of an unsplit plan; `graph`: split by the schemes of the way."""
+    """A way to compute the graph of an unsplit plan; `graph`: split by the schemes of the way,
+    which is checked here: many ways are left out before their graphs are used.
+    """
     lowered = lower(graph, known.core, known.preference, dict(point.titles), known)
     if not point.schemes:
         problem, order = choose_views(lowered), whole.schedule.order
         return Built(
             lowered, problem, replace(whole.schedule, peak_bytes=peak_bytes(problem, order))
         )
+    check(graph)
     problem = memory_problem(lowered, progressive=True)
     found = schedule.scheduler("rpo").schedule(problem)
     given = tuple(range(len(graph.ops)))
