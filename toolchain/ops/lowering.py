@@ -52,16 +52,17 @@ class Kernels:
         self._numbers: dict[OperatorIdentity, int] = {}
         self._known: dict[int, Kernel] = {}
         self._forms: dict[tuple[int, str], Kernel] = {}
-        self._last: tuple[Graph, list[int]] | None = None
+        self._graphs: dict[int, tuple[Graph, list[int]]] = {}
+        """The numbers of the operators of each graph, by its `id`, which it keeps."""
 
     def number(self, index: int, graph: Graph) -> int:
         """The same for all operators that are the same."""
-        if self._last is None or self._last[0] is not graph:
+        if id(graph) not in self._graphs:
             numbers, found = self._numbers, []
             for op in graph.ops:
                 found.append(numbers.setdefault(operator_identity(op, graph), len(numbers)))
-            self._last = graph, found
-        return self._last[1][index]
+            self._graphs[id(graph)] = graph, found
+        return self._graphs[id(graph)][1][index]
 
     def of(self, index: int, graph: Graph, title: str = "") -> Kernel:
         """The kernel, or the form so called. Raises UnsupportedError, which names the operator, if

@@ -29,9 +29,9 @@ def flash_spent(plan: Plan, costs: CostModel, forms: Forms) -> FlashSpent:
         return NOTHING_SPENT
     without = replace(plan, lowered=replace(lean, kernels=tuple(kernels)))
     more = plan.weight_bytes - constant_bytes(without)
-    roomy = Room(without, forms).plan(plan.arena.size_bytes, 0)
+    roomy = Room(without, forms, frozenset(taken_in)).lowered(plan.arena.size_bytes)
     saved = sum(
-        costs.cost(roomy.lowered, number).count - costs.cost(plan.lowered, number).count
+        costs.cost(roomy, number).count - costs.cost(plan.lowered, number).count
         for number in taken_in
     )
     named = {plan.graph.ops[number].part_of or plan.graph.ops[number].name for number in taken_in}

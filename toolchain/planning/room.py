@@ -144,16 +144,18 @@ class Room:
     stay. An arena that is spread over banks is left as it is.
     """
 
-    def __init__(self, plan: Plan, forms: Forms) -> None:
+    def __init__(self, plan: Plan, forms: Forms, operators: frozenset[int] | None = None) -> None:
+        """`operators`: those that may have other kernels, without which nothing is said of time."""
         self.whole = plan
         self._forms = forms
         self._lean = forms.lean(plan.graph)
         self._groups: dict[str, list[_Block]] = {}
         self._fixed = self._savable = 0
-        for step, index in enumerate(plan.schedule.order):
-            self._add(step, index)
+        for index, live in zip(plan.schedule.order, _live(plan), strict=True):
+            if operators is None or index in operators:
+                self._add(index, live)
 
-    def _add(self, step: int, index: int) -> None:
+    def _add(self, index: int, live: Sequence[Span]) -> None:
         plan = self.whole
         op, kernel = plan.graph.ops[index], plan.lowered.kernels[index]
         wanted = moves(op, plan.graph, plan.arena)
@@ -169,7 +171,7 @@ class Room:
             self._fixed += count
             self._savable += max(count - min(form.least for form in forms), 0)
             return
-        live, at = sorted(_live(plan, step)), plan.arena.scratch_offsets.get(op.name, 0)
+        at = plan.arena.scratch_offsets.get(op.name, 0)
         lean = forms[0].function
         now = next((form for form in forms if form.title == kernel.title), forms[0])
         there = _Spot(now, at, at + now.scratch_bytes if now.scratch_bytes else 0)
@@ -236,6 +238,17 @@ class Room:
         spots = [(block, block.best(functions, arena_bytes)) for block in blocks]
         return _Taken.of(self.whole, spots)
 
+    def _kernel(self, block: _Block, form: Form) -> Kernel:
+        every = kernels_of(self._lean.kernels[block.index], self._lean.core)
+        return next(one for number, one in enumerate(every) if number == form.number)
+
+    def lowered(self, arena_bytes: int) -> Lowered:
+        """The kernels that take no more flash than they must, in so many bytes of arena."""
+        kernels = list(self.whole.lowered.kernels)
+        for block, spot in self._chosen(arena_bytes, 0):
+            kernels[block.index] = self._kernel(block, spot.form)
+        return replace(self.whole.lowered, kernels=tuple(kernels))
+
     def plan(self, arena_bytes: int, spare: int) -> Plan:
         """The plan with these kernels. Its `weight_bytes` are those of the plan that was given."""
         plan = self.whole
@@ -243,10 +256,7 @@ class Room:
         named, end = {}, plan.arena.size_bytes
         for block, spot in self._chosen(arena_bytes, spare):
             op, form = plan.graph.ops[block.index], spot.form
-            every = kernels_of(self._lean.kernels[block.index], self._lean.core)
-            kernels[block.index] = next(
-                one for number, one in enumerate(every) if number == form.number
-            )
+            kernels[block.index] = self._kernel(block, form)
             scratch[op.name] = spot.at
             end = max(end, spot.arena_bytes)
             if not form.scratch_bytes:
@@ -275,9 +285,9 @@ def with_room(plan: Plan) -> Plan:
     run, none of those whose constants take more flash: nothing is packed.
     """
     kernels, scratch = list(plan.lowered.kernels), dict(plan.arena.scratch_offsets)
-    for step, index in enumerate(plan.schedule.order):
+    for index, live in zip(plan.schedule.order, _live(plan), strict=True):
         op = plan.graph.ops[index]
-        roomier = _with_more_scratch(plan, op, kernels[index], sorted(_live(plan, step)))
+        roomier = _with_more_scratch(plan, op, kernels[index], live)
         if roomier is not None:
             kernels[index], scratch[op.name] = roomier
     lowered = replace(plan.lowered, kernels=tuple(kernels))
@@ -286,7 +296,7 @@ def with_room(plan: Plan) -> Plan:
 
 
 def _with_more_scratch(
-    plan: Plan, op: Op, kernel: Kernel, live: list[Span]
+    plan: Plan, op: Op, kernel: Kernel, live: Sequence[Span]
 ) -> tuple[Kernel, int] | None:
     """The form with most scratch that fits beside what is live, and where; None where none does."""
     for roomier in kernel.scratch_forms:
@@ -387,11 +397,16 @@ def _span(plan: Plan, name: str) -> Span:
     return plan.arena.offsets[name], plan.arena.offsets[name] + size
 
 
-def _live(plan: Plan, step: int) -> Iterator[Span]:
-    """The bytes of all tensors that are live at a step."""
+def _live(plan: Plan) -> list[list[Span]]:
+    """The bytes of all tensors that are live at each step, in order."""
+    live: list[list[Span]] = [[] for _ in plan.schedule.order]
     for name, (start, end) in plan.arena.lifetimes.items():
-        if start <= step < end:
-            yield _span(plan, name)
+        span = _span(plan, name)
+        for step in range(start, min(end, len(live))):
+            live[step].append(span)
+    for spans in live:
+        spans.sort()
+    return live
 
 
 def _gap(live: Sequence[Span], size_bytes: int) -> int:
