@@ -420,12 +420,12 @@ class Kernel:
 
     @cached_property
     def scratch_forms(self) -> tuple[Kernel, ...]:
-        """Those of `more_scratch`, made once."""
+        """The forms of `more_scratch`, made once."""
         return self.more_scratch()
 
     @cached_property
     def flash_forms(self) -> tuple[Kernel, ...]:
-        """Those of `more_flash`, made once."""
+        """The forms of `more_flash`, made once."""
         return self.more_flash()
 
     @cached_property

@@ -209,7 +209,7 @@ class _Walk:
         self.written: list[Written | None] = []
         self.runs: list[tuple[int, _Run]] = []
         self.copied: list[tuple[str, int]] = []
-        """What the estimates rest on: runs by the place of their operator, and copies."""
+        """Results under the estimates: runs by the place of their operator, and copies."""
 
     def estimates(self, dying: frozenset[str]) -> tuple[tuple[Estimate, ...], ...]:
         starts, steps = self.program.starts, self.program.steps

@@ -186,8 +186,8 @@ class _Chains:
     """Segments by their end, and the shortest paths over them.
 
     The costs of the last limit are kept: a new segment changes none before its end, and behind it
-    none of borders whose segments all begin behind the last change. What is charged for a path is
-    what all segments take, so that a search ends where it did without this.
+    none of borders whose segments all begin behind the last change. A path is charged for all
+    segments, weighed again or not, so that a search ends where it did without this.
     """
 
     def __init__(self, steps: int, work: Work) -> None:
