@@ -17,6 +17,7 @@ from toolchain.planner import plan_choices, plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import silent
 from toolchain.report.latency import predict_latency
+from toolchain.report.plan import split_lines
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 BOARD = "nucleo-f446re"
@@ -39,6 +40,10 @@ def test_each_row_is_the_plan_that_its_number_takes() -> None:
         assert (row.ram_bytes, row.flash_bytes) == (need.ram_bytes, need.flash_bytes)
         assert row.latency.total == total
         assert row.slowdown == taken.slowdown == total / base - 1
+        assert row.lower_bound_bytes == taken.schedule.lower_bound_bytes <= row.peak_bytes
+        told = "".join(split_lines(taken)[1:])
+        assert all(f"into {split.blocks} block" in told for split in row.splits)
+        assert bool(row.splits) == bool(told)
         figures.append((need.ram_bytes, need.flash_bytes, total))
     for one in figures:
         assert not any(

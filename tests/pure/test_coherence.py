@@ -172,6 +172,18 @@ def test_other_wishes_are_as_coherent(optimise: Optimise) -> None:
     hold(asked(random_graph(1), "nucleo-l4r5zi", optimise=optimise))
 
 
+def test_what_is_asked_for_changes_no_way() -> None:
+    """Of a network whose order is changed so that its tensors lie closer."""
+    graph = random_graph(373)
+    of = asked(graph, PLAIN[0])
+    assert of.found.whole.schedule.order != tuple(range(len(graph.ops)))
+    for given in ({"max_slowdown": 0.05}, {"ram_bytes": ram_bytes(of.default)}):
+        alone = asked(graph, PLAIN[0], **given)
+        assert alone.found.whole.schedule.order == of.found.whole.schedule.order
+        assert alone.found.whole.arena == of.found.whole.arena
+        assert figures(of, alone.default) == figures(of, of.plan(**given))
+
+
 @pytest.mark.slow
 def test_a_model_and_the_commands_that_take_its_rows() -> None:
     of = asked(passes.prepare(load_model(DIGITS)).graph, "nucleo-f446re")

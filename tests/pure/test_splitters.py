@@ -168,11 +168,14 @@ def test_a_row_of_the_table_is_a_budget_and_the_plot_shows_every_point() -> None
     plot = ElementTree.fromstring(front_svg(rows, "RAM < slow & small"))
     tips = [tip.text for tip in plot.iter("{http://www.w3.org/2000/svg}title")]
     assert tips == [f"{row.peak_bytes:,} B at {row.slowdown:.2%}" for row in rows]
+    (line,) = plot.iter("{http://www.w3.org/2000/svg}polyline")
+    heights = [float(corner.split(",")[1]) for corner in line.attrib["points"].split()]
+    assert heights == sorted(heights), "a staircase goes down"
 
 
 def test_a_front_of_one_point_can_be_drawn() -> None:
     latency = predict_latency(inverted_bottlenecks())
-    row = FrontRow(1, 0, 0, 0, 0.0, latency, ())
+    row = FrontRow(1, 0, 0, 0, 0, 0.0, latency, ())
     ElementTree.fromstring(front_svg([row], "empty"))
 
 
@@ -183,6 +186,8 @@ def test_a_spreadsheet_has_every_point() -> None:
     for line, row in zip(lines, rows, strict=True):
         assert float(line["slowdown_percent"]) == pytest.approx(100 * row.slowdown, abs=1e-4)
         assert bool(line["splits"]) == bool(row.splits)
+        assert int(line["flash_bytes"]) == row.flash_bytes
+        assert int(line["total"]) == row.latency.total
 
 
 def test_an_ending_that_is_no_format_is_refused_before_any_work(

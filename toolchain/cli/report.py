@@ -21,7 +21,7 @@ from toolchain.planning.options import PlanOptions
 class PageOptions:
     """Options of the parts of a page besides the plan."""
 
-    pareto: bool = option(False, "Search ways to split operators, and show RAM, flash, time.")
+    pareto: bool = option(False, "Show the plans to choose from: RAM, flash and predicted time.")
     profile: bool = option(False, "Build the firmware, and time it where it is emulated.")
     read_as: str = option(
         "",

@@ -27,7 +27,7 @@ def command(
     boards: list[str] | None = option(
         None, "Board name; twice for one model on two boards.", "--board", "-b"
     ),
-    pareto: bool = option(False, "Search ways to split operators, too."),
+    pareto: bool = option(False, "Show the plans to choose from, too."),
     profile: bool = option(False, "Build the firmware and time it, too."),
     read_as: str = option(
         "", "Read the profile as of this board or chip.", "--as", unit="BOARD|CHIP"

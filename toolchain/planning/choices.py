@@ -6,7 +6,6 @@ that a choice is the same plan whenever it is asked for.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,8 +16,9 @@ from toolchain.ir.removed import RemovedChannels
 from toolchain.memory.firmware_size import estimated_need
 from toolchain.memory.plan import Plan
 from toolchain.planning.front import Candidates
-from toolchain.report.front import FrontRow, Split
+from toolchain.report.front import FrontRow
 from toolchain.report.latency import Latency, predict_latency
+from toolchain.report.splits import splits_of
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,12 @@ class Choices:
             FrontRow(
                 choice=number,
                 peak_bytes=plan.arena.size_bytes,
+                lower_bound_bytes=plan.schedule.lower_bound_bytes,
                 ram_bytes=estimated_need(plan).ram_bytes,
                 flash_bytes=estimated_need(plan).flash_bytes,
                 slowdown=plan.slowdown,
                 latency=latency,
-                splits=_splits_of(plan),
+                splits=splits_of(plan.graph),
             )
             for number, (plan, latency) in enumerate(self._timed, 1)
         )
@@ -81,12 +82,6 @@ class Choices:
 def _figures(plan: Plan, count: int) -> tuple[int, int, int]:
     need = estimated_need(plan)
     return count, need.ram_bytes, need.flash_bytes
-
-
-def _splits_of(plan: Plan) -> tuple[Split, ...]:
-    """What a plan splits; which operators are in blocks together is not known of it."""
-    blocks = Counter(op.part_of for op in plan.graph.ops if op.part_of)
-    return (Split(tuple(blocks), max(blocks.values()), ""),) if blocks else ()
 
 
 def undominated(figures: Sequence[tuple[int, ...]]) -> Iterator[int]:

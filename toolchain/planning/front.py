@@ -290,7 +290,10 @@ class Candidates:
     @cached_property
     def base(self) -> Choice:
         """The quickest plan that fits the board; where none does, the quickest."""
-        found = self.quickest(self.most_bytes) or self.quickest(math.inf)
+        return self._quickest()
+
+    def _quickest(self, *, split: bool = True) -> Choice:
+        found = self.quickest(self.most_bytes, split=split) or self.quickest(math.inf, split=split)
         assert found is not None, "the unsplit plan is one"
         return found
 
@@ -377,7 +380,8 @@ class Candidates:
         options = self.options
         if options.ram_bytes is not None:
             return self._quickest_in(options.ram_bytes)
-        if options.optimise is Optimise.SPEED:
+        speed = options.optimise is Optimise.SPEED
+        if speed and options.max_slowdown is None:
             return self.finished(self.base)
         share = NEARLY_FREE if options.max_slowdown is None else options.max_slowdown
         limit = (1 + share) * self.base.count
@@ -392,8 +396,9 @@ class Candidates:
     @cached_property
     def whole_bytes(self) -> int:
         """The arena of the plan without splits."""
-        quickest = self.quickest(math.inf, split=False)
-        assert quickest is not None, "the unsplit plan is one"
+        quickest = self._quickest(split=False)
+        if self.options.optimise is Optimise.SPEED:
+            return quickest.arena_bytes
         found = self.smallest((1 + NEARLY_FREE) * quickest.count, split=False)
         assert found is not None, "the quickest is one"
         return found.arena_bytes

@@ -164,9 +164,9 @@ class PlanOptions:
             "--optimise",
             "What flash and RAM are spent on. balanced: kernels that are quicker because their "
             "constants take more flash, in the least RAM within 1% of the quickest plan; constants "
-            "copied to three quarters of tightly coupled RAM. speed: the quickest plan without "
-            "splits, with up to the board's RAM and 15/16 of its flash, and copies of constants "
-            "and code in all RAM that is quicker than flash. size: none of these.",
+            "copied to three quarters of tightly coupled RAM. speed: the quickest plan, with up to "
+            "the board's RAM and 15/16 of its flash, and copies of constants and code in all RAM "
+            "that is quicker than flash. size: none of these.",
             unit="|".join(Optimise),
             values=tuple(Optimise),
         ),
@@ -198,8 +198,7 @@ class PlanOptions:
             "Keep every operator whole. Default: the smallest arena within 1% of the quickest "
             "plan's cycles, as predicted, with operators split into blocks where that saves at "
             "least 5% of the arena and 1 KiB, or costs nothing; --max-slowdown sets another limit. "
-            "Not done with --optimise speed, or a --scheduler or --allocator other than the "
-            "default.",
+            "Not done with a --scheduler or --allocator other than the default.",
             takes=bool,
             read=lambda whole, _: not whole,
         ),
@@ -424,10 +423,9 @@ class PlanOptions:
 
     @property
     def splits_nearly_free(self) -> bool:
-        """Whether splits are taken that are nearly free."""
+        """Whether splits are taken that nobody asked for: that are nearly free, or quicker."""
         named = (self.scheduler, self.allocator) != (schedule.DEFAULT, arena.DEFAULT)
-        wanted = self.nearly_free and self.optimise is not Optimise.SPEED
-        return wanted and not self.splits and not named
+        return self.nearly_free and not self.splits and not named
 
     @property
     def unsplit(self) -> PlanOptions:

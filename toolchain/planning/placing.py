@@ -32,7 +32,7 @@ def place(
     """The plan of one order, or, with `others`, of another order whose arena is smaller."""
     allocator = arena.allocator(options.allocator)
     made = arrangement.place(problem, schedule, allocator, options.time_limit_seconds)
-    unsplit = not (options.splits or problem.accesses)
+    unsplit = not problem.accesses
     if others and options.allocator == arena.DEFAULT and unsplit:
         made = arrangement.compact(problem, made, allocator)
     order = made.schedule.order

@@ -1,4 +1,4 @@
-"""RAM against predicted slowdown: the Pareto front as a table with bars, and as JSON."""
+"""The front of plans in RAM, flash and predicted time: as a table with bars, and as JSON."""
 
 from __future__ import annotations
 
@@ -10,19 +10,10 @@ from typing import Any
 from rich.table import Table
 
 from toolchain.report.latency import Latency
-from toolchain.report.text import size
+from toolchain.report.splits import Split
 
-_BAR_WIDTH = 30
+_BAR_WIDTH = 16
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-
-
-@dataclass(frozen=True)
-class Split:
-    """Operators by name, computed together in `blocks` blocks; `mode` is as in `partition.Mode`."""
-
-    operators: tuple[str, ...]
-    blocks: int
-    mode: str
 
 
 @dataclass(frozen=True)
@@ -30,11 +21,13 @@ class FrontRow:
     """A finished plan that no other is as good as in RAM, flash and time.
 
     `choice`: the number with which `--choice` takes it. `peak_bytes`: of its arena. `ram_bytes` and
-    `flash_bytes` are estimated before linking. `slowdown`: beside the quickest plan, as a fraction.
+    `flash_bytes` are estimated before linking. `lower_bound_bytes`: no order of the row's operators
+    needs a smaller arena. `slowdown`: beside the quickest plan, as a fraction.
     """
 
     choice: int
     peak_bytes: int
+    lower_bound_bytes: int
     ram_bytes: int
     flash_bytes: int
     slowdown: float
@@ -47,6 +40,7 @@ def front_json(rows: Sequence[FrontRow]) -> list[dict[str, Any]]:
     return [
         {
             "peak_bytes": row.peak_bytes,
+            "lower_bound_bytes": row.lower_bound_bytes,
             "choice": row.choice,
             "ram_bytes": row.ram_bytes,
             "flash_bytes": row.flash_bytes,
@@ -60,7 +54,7 @@ def front_json(rows: Sequence[FrontRow]) -> list[dict[str, Any]]:
 
 
 def front_table(rows: Sequence[FrontRow], title: str) -> Table:
-    """One row per point: its slowdown, a bar for its peak, and what is split."""
+    """One row per plan: its figures, a bar for its arena, and what is split."""
     table = Table(title=title, header_style="bold", title_style="")
     table.add_column("choice", justify="right")
     table.add_column("slowdown", justify="right")
@@ -70,18 +64,22 @@ def front_table(rows: Sequence[FrontRow], title: str) -> Table:
         table.add_column("ms", justify="right")
     table.add_column("flash", justify="right")
     table.add_column("RAM", justify="right")
+    table.add_column("arena", justify="right")
+    table.add_column("its bound", justify="right")
     table.add_column("")
     table.add_column("operators split, into blocks")
     most = max(row.peak_bytes for row in rows)
     for row in rows:
-        splits = (f"{len(s.operators)} in {s.blocks} {s.mode}" for s in row.splits)
+        splits = (f"{len(s.operators)} in {s.blocks}" for s in row.splits)
         table.add_row(
             str(row.choice),
             f"{math.ceil(row.slowdown * 1e4) / 100:.2f}%",  # upwards: as a budget it takes the row
             f"{row.latency.total:,}",
             *([f"{row.latency.milliseconds:.3f}"] if timed else []),
-            size(row.flash_bytes),
-            size(row.ram_bytes),
+            f"{row.flash_bytes:,}",
+            f"{row.ram_bytes:,}",
+            f"{row.peak_bytes:,}",
+            f"{row.lower_bound_bytes:,}",
             _bar(row.peak_bytes / most),
             ", ".join(splits) or "-",
         )
