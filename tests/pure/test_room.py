@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,27 +31,29 @@ def _check(plan: Plan) -> int:
         grown += 1
         used = np.zeros(plan.arena.size_bytes, np.bool_)
         for tensor, (start, end) in plan.arena.lifetimes.items():
-            if start <= step < end and _is_read(plan, tensor, step):
-                at = plan.arena.offsets[tensor]
-                used[at : at + plan.graph.tensors[tensor].size_bytes] = True
+            if start <= step < end:
+                for first, last in _still_read(plan, tensor, step):
+                    used[first:last] = True
         at = plan.arena.scratch_offsets[name]
         assert at % 4 == 0 and at + kernel.scratch_bytes <= plan.arena.size_bytes
         assert not used[at : at + kernel.scratch_bytes].any(), name
     return grown
 
 
-def _is_read(plan: Plan, tensor: str, step: int) -> bool:
-    """Whether it is read from here on as itself: of one that blocks read row by row, rows are live
-    as long as the slices that are their views.
+def _still_read(plan: Plan, tensor: str, step: int) -> Iterator[tuple[int, int]]:
+    """Places of what is read of it from here on: of one that blocks read row by row, the rows of
+    the slices that are its views.
     """
-    graph, order = plan.graph, plan.schedule.order
-    readers = [graph.ops[index] for index in graph.consumers[tensor]]
-    if tensor in graph.outputs or not readers:
-        return True
-    views = {plan.graph.ops[i].name for i, op in enumerate(plan.operators) if op.is_view}
-    if all(op.kind == "slice" and op.name in views for op in readers):
-        return False
-    return any(graph.ops[index] in readers for index in order[step:])
+    graph, offsets = plan.graph, plan.arena.offsets
+    readers, left = set(graph.consumers[tensor]), plan.schedule.order[step:]
+    later = [index for index in left if index in readers]
+    names = [tensor]
+    if tensor not in graph.outputs and readers:
+        names = [graph.ops[index].outputs[0] for index in later]
+        if any(graph.ops[i].kind != "slice" or not plan.operators[i].is_view for i in later):
+            names = [tensor]
+    for name in names:
+        yield offsets[name], offsets[name] + graph.tensors[name].size_bytes
 
 
 @pytest.mark.slow
