@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -67,15 +68,22 @@ class Asked:
         return [self.plan(ram_bytes=int(budget)) for budget in budgets]
 
     @cached_property
-    def by_flash(self) -> list[Plan]:
-        """With as little flash as can be, and with more."""
+    def by_flash(self) -> list[Plan | None]:
+        """With as little flash as can be, and with more; None where the blocks that the RAM needs
+        do not fit it.
+        """
         whole = estimated_need(self.found.whole).flash_bytes
         spent = estimated_need(self.by_slowdown[0]).flash_bytes
         most = int(1.1 * max(whole, spent))
-        return [
-            self.plan(flash_bytes=int(budget), ram_bytes=ram_bytes(self.by_slowdown[0]))
-            for budget in np.linspace(whole, most, 5)
-        ]
+        return [self.in_flash(int(budget)) for budget in np.linspace(whole, most, 5)]
+
+    def in_flash(self, budget: int) -> Plan | None:
+        """The plan in the RAM of the quickest one."""
+        try:
+            return self.plan(flash_bytes=budget, ram_bytes=ram_bytes(self.by_slowdown[0]))
+        except DoesNotFitError as error:
+            assert "a larger --flash" in error.remedies
+            return None
 
     @cached_property
     def rows(self) -> tuple[FrontRow, ...]:
@@ -92,7 +100,7 @@ class Asked:
         yield self.default
         yield from self.by_slowdown
         yield from self.by_ram
-        yield from self.by_flash
+        yield from filter(None, self.by_flash)
 
 
 def random_graph(seed: int) -> Graph:
@@ -116,9 +124,11 @@ def hold(of: Asked) -> None:
     assert arenas == sorted(arenas, reverse=True)
     assert of.default.slowdown <= NEARLY_FREE
     assert of.by_slowdown[2].arena.size_bytes <= of.default.arena.size_bytes
+    plans: Sequence[Plan | None]
     for plans in (of.by_ram, of.by_flash):
-        totals = [of.total(plan) for plan in plans]
+        totals = [math.inf if plan is None else of.total(plan) for plan in plans]
         assert totals == sorted(totals, reverse=True)
+        assert totals[-1] < math.inf
     assert of.total(of.by_ram[-1]) == base
     for plan in (of.default, *of.by_slowdown):
         same = of.plan(ram_bytes=ram_bytes(plan))
@@ -152,6 +162,13 @@ def test_plans_of_random_networks_are_of_one_front(seed: int, name: str) -> None
         same = of.plan(ram_bytes=row.ram_bytes, flash_bytes=max(row.flash_bytes, whole))
         assert of.total(same) <= row.latency.total
         assert figures(of, of.plan(ram_bytes=row.ram_bytes))[2] <= row.latency.total
+
+
+@pytest.mark.slow
+def test_blocks_may_need_more_flash_than_there_is() -> None:
+    of = asked(random_graph(13), "mps3-an547")
+    hold(of)
+    assert None in of.by_flash
 
 
 @pytest.mark.slow

@@ -436,6 +436,7 @@ class Candidates:
             remedies=[
                 f"--ram {-(-ram_bytes(best) // 1024)}K",
                 *(() if limit is None else ("a larger --max-slowdown",)),
+                *(() if options.flash_bytes is None else ("a larger --flash",)),
                 *(("more --split-seconds",) if stopped else ()),
                 "a smaller input",
             ],
