@@ -61,7 +61,7 @@ def plan_choices(
     report: Report = silent,
     costs: CostModel | None = None,
 ) -> Choices:
-    """What there is to choose from in RAM, flash and time. Raises as `plan_model`."""
+    """The plans to choose from in RAM, flash and time. Raises as `plan_model`."""
     report(f"reading {model}")
     rewrites = passes.DEFAULT if options.dead_channels else passes.KEEPING_CHANNELS
     prepared = passes.prepare(load_model(model, options.reading), rewrites)

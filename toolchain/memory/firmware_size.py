@@ -77,7 +77,7 @@ def firmware_data_bytes(plan: Plan) -> int:
 
 
 def least_data_bytes() -> int:
-    """The same of a firmware that counts no operator."""
+    """Data and stack of a firmware that counts no operator, in bytes."""
     return STACK_BYTES + _FIRMWARE_DATA_BYTES
 
 

@@ -36,7 +36,7 @@ class Lowered:
     forms: Forms = field(default_factory=lambda: NO_FORMS)
 
     def with_kernel(self, number: int, kernel: Kernel) -> Lowered:
-        """The same with another kernel for operator `number`."""
+        """This graph with another kernel for operator `number`."""
         kernels = (*self.kernels[:number], kernel, *self.kernels[number + 1 :])
         return replace(self, kernels=kernels)
 
@@ -56,7 +56,7 @@ class Kernels:
         """The numbers of the operators of each graph, by its `id`, which it keeps."""
 
     def number(self, index: int, graph: Graph) -> int:
-        """The same for all operators that are the same."""
+        """One number for all operators that are the same."""
         if id(graph) not in self._graphs:
             numbers, found = self._numbers, []
             for op in graph.ops:

@@ -30,8 +30,8 @@ lengths of operands by their places.
 
 
 FormNames = Mapping[str, frozenset[str]]
-"""Of operators, by name, the forms of their kernels that may be taken though their constants take
-more flash, as `cost.alternatives.kernels_of` takes them."""
+"""By the names of operators, the forms of their kernels that may be taken though their constants
+take more flash, as `cost.alternatives.kernels_of` takes them."""
 NO_NAMES: FormNames = MappingProxyType({})
 
 

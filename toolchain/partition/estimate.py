@@ -38,7 +38,7 @@ from toolchain.partition.takeovers import (
 _Run = tuple[tuple[Reach | None, ...], bytes]
 """How an operator reads its operands, and a digest of the indices that its blocks compute."""
 _THIN = 0.98
-"""Of the kernels of a region's operators such choices are kept whose peaks are so far apart."""
+"""Choices of kernels for a region's operators are kept whose peaks are so far apart."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from toolchain.report.latency import predict_latency
 
 
 def flash_spent(plan: Plan, costs: CostModel, forms: Forms) -> FlashSpent:
-    """What forms of kernels take and save that need more flash, beside those that need none and
+    """Flash and time that forms of kernels take and save, beside those that need no more flash and
     have the same room.
     """
     lean = forms.lean(plan.graph)

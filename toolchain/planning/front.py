@@ -42,7 +42,7 @@ from toolchain.progress import Report
 from toolchain.report.latency import predict_latency
 
 _LEAST_BYTES, _LEAST_SHARE = 1024, 0.05
-"""What a split that nobody asked for must save, in bytes and as a share of the arena: blocks take
+"""A split that nobody asked for must save so many bytes, and such a share of the arena: blocks take
 flash, and longer C."""
 
 
@@ -68,7 +68,7 @@ class Choice:
 
 @dataclass
 class _Made:
-    """What no request changes: the ways, each made when it is first asked for."""
+    """The part that no request changes: the ways, each made when it is first asked for."""
 
     forms: Forms
     ways: Ways | None = None
@@ -107,7 +107,7 @@ class Candidates:
         self._placed: dict[tuple[Choice, int | None], tuple[Plan, Plan]] = {}
 
     def asking(self, options: PlanOptions) -> Candidates:
-        """The same ways for a request that differs in RAM, slowdown and flash."""
+        """These ways for a request that differs in RAM, slowdown and flash."""
         return Candidates(self.whole, self.target, options, self.costs, self.report, self._made)
 
     @property
@@ -209,7 +209,7 @@ class Candidates:
 
     @cached_property
     def most_bytes(self) -> float:
-        """What the arena in one piece, data and stack may take."""
+        """Bytes that the arena in one piece, data and stack may take."""
         banks = [bank for bank in self.target.memories if Content.ARENA in bank.holds]
         if self.target.is_host:
             return ram_bytes(self.whole)
@@ -228,7 +228,7 @@ class Candidates:
         return [*sizes[:1], *fitting] if sizes[0] + data <= most_bytes else []
 
     def _steps(self, way: int, most_bytes: float = math.inf, *, flash: bool = True) -> list[int]:
-        """Those in which a way is quicker than in all smaller ones."""
+        """Sizes of the arena in which a way is quicker than in all smaller ones."""
         spare, found, least = self.spare(way, flash=flash), [], math.inf
         for size in self._sizes(way, most_bytes):
             if (count := self.room(way).count(size, spare)) < least:

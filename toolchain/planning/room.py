@@ -207,7 +207,7 @@ class Room:
         return self._fixed + sum(spot.form.cycles for _, spot in self._chosen(arena_bytes, spare))
 
     def least(self, arena_bytes: int, spare: int) -> int:
-        """The same less what copies into RAM may save at most."""
+        """This cost less what copies into RAM may save at most."""
         forms = [spot.form for _, spot in self._chosen(arena_bytes, spare)]
         return self._fixed - self._savable + sum(form.least for form in forms)
 

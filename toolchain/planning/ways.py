@@ -79,7 +79,7 @@ def search(
 
 
 def ways(front: Front) -> Ways:
-    """Those of a front that are made into plans."""
+    """The ways of a front that are made into plans."""
     kept = list(_apart(front.points))
     for points in front.others:
         split = [point for point in _apart(points) if point.schemes]
@@ -91,7 +91,7 @@ def ways(front: Front) -> Ways:
 
 
 def _apart(points: Sequence[Point]) -> Iterator[Point]:
-    """Those whose peak is clearly lower than that of the cheaper ones before; the last, too."""
+    """Points whose peak is clearly lower than that of the cheaper ones before; the last, too."""
     last = math.inf
     for point in sorted(points, key=lambda p: (p.extra, p.peak_bytes)):
         if point.peak_bytes <= _APART * last or (point is points[-1] and point.peak_bytes < last):
