@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from tests.support.graph_builder import Builder
 from tests.support.host import random_inputs, reference_outputs
 from tests.support.split_graphs import random_network, random_scheme
 from tests.support.split_oracle import Oracle
@@ -24,8 +25,10 @@ from toolchain.memory.problem import memory_problem
 from toolchain.ops import forms, spec_of
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.check import check
+from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.lowering import Lowered, lower
 from toolchain.ops.matmul.common import BatchMatMul
+from toolchain.ops.window import Padding
 from toolchain.partition import CannotSplitError, Mode, Scheme, single_outputs, split
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
@@ -161,6 +164,28 @@ def test_slices_give_what_a_split_gives() -> None:
         wanted, got = reference_outputs(graph, inputs), reference_outputs(finer, inputs)
         for want, have in zip(wanted, got, strict=True):
             np.testing.assert_array_equal(have, want)
+
+
+@pytest.mark.parametrize("mode", [Mode.LINES, Mode.LEADING])
+def test_a_sum_does_not_wait_with_two_operands(mode: Mode) -> None:
+    """Its operands take twice its bytes: of what a block makes of them, no row is left."""
+    builder = Builder()
+    same = Conv2D(padding=Padding(1, 1, 1, 1))
+    first = builder.conv(builder.input((1, 24, 8, 8)), 3, 8, same)
+    second = builder.conv(first, 3, 8, same)
+    total = builder.op("add", [first, second], spec_of("add").plain_attributes())
+    last = builder.conv(total, 3, 8, same)
+    graph = check(builder.graph([last]))
+    names = tuple(op.name for op in graph.ops)
+    finer = split(graph, Scheme(names, (last, 1), 12, mode, grains=(4, 4, 1, 1)))
+
+    def rows(op: str) -> list[int]:
+        made = {o.name: finer.output(o).shape[1] for o in finer.ops}
+        return [made.get(f"{op}@{block}", 0) for block in range(12)]
+
+    second_rows, total_rows, last_rows = map(rows, names[1:])
+    assert total_rows == second_rows
+    assert total_rows != last_rows and max(last_rows) == 2
 
 
 @pytest.mark.slow

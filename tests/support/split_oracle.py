@@ -277,7 +277,7 @@ def _lines(
 ) -> _Blocks | None:
     """What leaves goes forward evenly; each other operator is only as far as its readers will soon
     need, about as far in each block, by whole grains: from the start on, or, where it leads, from
-    what its first block must have.
+    what its first block must have. What is smaller than what it is made of is as far as it can be.
     """
     count, blocks = scheme.count, range(scheme.count)
     of = dict(zip(scheme.ops, scheme.grains, strict=False))
@@ -306,6 +306,18 @@ def _lines(
                     last = int(read[-1]) + 1 if len(read) else 0
                     last = length[other] if ends[i][k] == size else last
                     ends[other][k] = max(ends[other][k], last)
+    for i in sorted(length):
+        inner = [(seen, maker[n], n) for n, seen in rows[i].items() if n in maker]
+        name = graph.ops[i].outputs[0]
+        leaves = name in graph.outputs or set(graph.consumers[name]) - set(chosen)
+        held = sum(graph.tensors[n].size_bytes for _, _, n in inner)
+        alone = of.get(graph.ops[i].name, 1) == 1 and not leaves and chosen[i] != _SUMS
+        if alone and graph.tensors[name].size_bytes < held:
+            for k in blocks:
+                end = length[i]
+                while any(seen[:end, ends[j][k] :].any() for seen, j, _ in inner):
+                    end -= 1
+                ends[i][k] = max(ends[i][k], end)
     made = [{i: (([0, *end])[k], end[k]) for i, end in ends.items()} for k in blocks]
     return [{i: run for i, run in block.items() if run[0] < run[1]} for block in made]
 

@@ -36,11 +36,13 @@ class Mode(Enum):
     SLIDING computes every index once and keeps what later blocks read, all of what the indices that
     are there allow. LINES does, too, but an operator computes multiples of its grain, as late as
     its readers allow: with 4 rows at a time for Winograd's tiles of 4x4 every tile is full, and
-    earlier operators are up to 7 rows ahead. LEADING is LINES with as few rows ahead as there can
-    be: tiles of the first and the last block are not full. TILES keeps nothing and computes it
-    again. NARROW slides, but keeps what a wide tensor is made from instead of it: an index of it
-    that several blocks read is computed again from the same index of its operands, which are
-    narrower. Example: of the 1x1 expansion in front of a depthwise convolution nothing is kept.
+    earlier operators are up to 7 rows ahead. Operators that make less than they read, as sums of
+    two tensors do, are not late: their operands would wait in more bytes. LEADING is LINES with as
+    few rows ahead as there can be: tiles of the first and the last block are not full. TILES keeps
+    nothing and computes it again. NARROW slides, but keeps what a wide tensor is made from instead
+    of it: an index of it that several blocks read is computed again from the same index of its
+    operands, which are narrower. Example: of the 1x1 expansion in front of a depthwise convolution
+    nothing is kept.
     """
 
     SLIDING = "sliding"
@@ -261,7 +263,7 @@ class BlockProgram:
     def _lines(self, count: int) -> list[Ints]:
         """Up to where each operator has computed after each of `count` blocks: what leaves the
         region goes forward evenly, and all else is computed as late as its readers allow, about
-        as much in each block, in multiples of its grain.
+        as much in each block, in multiples of its grain; what narrows, as soon as it can be.
         """
         k = np.arange(count)
         ends = [np.zeros(count, np.int64) for _ in self.size]
@@ -289,7 +291,20 @@ class BlockProgram:
                 last = np.where(end > 0, np.minimum(reach.last(end), limit), 0)
                 last = np.where(end == size, limit, last)
                 ends[other] = np.maximum(ends[other], last)
+        for at in range(len(self.size)):
+            if at not in leaving and self.grains[at] == 1 and self._narrows(at):
+                size, soon = self.size[at], np.full(count, self.size[at], np.int64)
+                for operand, reach in self._inner[at]:
+                    there, all_of = ends[self.place[operand]], self.size[self.place[operand]]
+                    soon = np.minimum(soon, np.where(there < all_of, reach.possible(there), size))
+                ends[at] = np.maximum(ends[at], soon)
         return ends
+
+    def _narrows(self, at: int) -> bool:
+        """Whether an operator makes fewer bytes than what it reads of the region's tensors."""
+        tensors, op = self.region.graph.tensors, self.region.op(self.region.ops[at])
+        read = {name for name, _ in self._inner[at]}
+        return tensors[op.outputs[0]].size_bytes < sum(tensors[n].size_bytes for n in read)
 
     def _wide(self) -> frozenset[int]:
         """The places of operators that make wide indices out of narrow ones, each from the same
