@@ -28,7 +28,7 @@ from toolchain.planning.ordering import choose_views
 from toolchain.planning.placing import place
 from toolchain.progress import Report, silent
 
-_PLACING_SECONDS = 0.15
+_PLACING_SECONDS = 0.3
 """Work limit of placing the tensors of one way."""
 _APART = 0.985
 """Ways of one list are kept whose peaks are so far apart."""
