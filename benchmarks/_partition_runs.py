@@ -79,15 +79,16 @@ def measure_runs(
         ]
         report(f"{name}: running")
         whole, parts = (run(plan, board) for plan in plans)
+        predicted = [predict_latency(plan).total for plan in plans]
         yield {
             "network": name,
             "unsplit_arena_bytes": plans[0].arena.size_bytes,
             "split_arena_bytes": plans[1].arena.size_bytes,
             "unsplit_cycles": whole.cycles,
             "split_cycles": parts.cycles,
-            "predicted_cycles": [predict_latency(plan).total for plan in plans],
+            "predicted_cycles": predicted,
             "slowdown": round(parts.cycles / whole.cycles - 1, 5),
-            "predicted_slowdown": round(plans[1].slowdown, 5),
+            "predicted_slowdown": round(predicted[1] / predicted[0] - 1, 5),
             "copy_cycles": parts.copies,
             "code_bytes": [whole.code_bytes, parts.code_bytes],
             "equal": all(

@@ -31,16 +31,14 @@ from rich.console import Console
 
 from benchmarks import zoo
 from benchmarks._partition_flash import measure_flash, show_flash
-from benchmarks._partition_report import OURS, PUBLISHED, aims, show_networks
+from benchmarks._partition_report import PUBLISHED, aims, show_networks
 from benchmarks._partition_runs import measure_runs, measure_table_3, show_runs, show_table_3
 from toolchain import load_model, passes
 from toolchain.boards import board as find_board
 from toolchain.ir import Graph
-from toolchain.memory.plan import Plan
-from toolchain.partition import Point, SmallestArena, splitters
-from toolchain.planner import plan_graph
+from toolchain.partition import splitters
+from toolchain.planner import candidates, plan_graph
 from toolchain.planning.options import PlanOptions
-from toolchain.planning.splitting import split_front, split_plan
 from toolchain.progress import Report
 
 SMALLEST = (
@@ -98,48 +96,34 @@ def graph_of(name: str, models: Path) -> Graph | None:
 
 
 class Searched:
-    """The plan as it is, and the ways to split it that a splitter found."""
+    """The plans of a graph, with the ways to split it that a splitter found."""
 
-    def __init__(self, whole: Plan, options: PlanOptions) -> None:
-        self.whole = whole
-        self.tried = SmallestArena.most if options.splitter == OURS else 1
+    def __init__(self, graph: Graph, board: str, options: PlanOptions) -> None:
+        self.found = candidates(graph, find_board(board), options)
         wall, processor = time.perf_counter(), time.process_time()
-        self.front = split_front(whole, options)
+        ways = self.found.ways
         self.search = {
             "seconds": round(time.perf_counter() - wall, 1),
             "processor_seconds": round(time.process_time() - processor, 1),
-            "stopped": self.front.stopped,
-            "points": len(self.front.points),
+            "stopped": ways.stopped,
+            "points": len(ways.points),
         }
-        self._placed: dict[Point, tuple[Plan, float]] = {}
 
     def within(self, slowdown: float) -> Any:
-        """The smallest arena among the points that cost at most so much."""
-        best, seconds = self.whole, 0.0
-        choice = SmallestArena(self.front, slowdown)
-        for _ in range(self.tried):
-            if (point := choice.next()) is None:
-                break
-            made, took = self._place(point)
-            choice.learn(point, made.arena.size_bytes)
-            seconds += took
-            if made.arena.size_bytes < best.arena.size_bytes:
-                best = made
+        """The smallest arena among the plans that take at most so much more time than the
+        quickest.
+        """
+        begin = time.perf_counter()
+        choice = self.found.smallest((1 + slowdown) * self.found.base.count)
+        assert choice is not None, "the base is one"
+        best = self.found.finished(choice)
         return {
             "arena_bytes": best.arena.size_bytes,
             "peak_bytes": max(best.step_bytes),
             "slowdown": round(best.slowdown, 5),
             "calls": best.calls,
-            "seconds": round(seconds, 1),
+            "seconds": round(time.perf_counter() - begin, 1),
         }
-
-    def _place(self, point: Point) -> tuple[Plan, float]:
-        """The plan of a point, and the seconds that it took."""
-        if point not in self._placed:
-            begin = time.perf_counter()
-            plan = split_plan(self.whole, self.front, point)
-            self._placed[point] = plan, time.perf_counter() - begin
-        return self._placed[point]
 
 
 def network_row(
@@ -158,7 +142,8 @@ def network_row(
     row["split"] = {}
     for splitter in names:
         report(f"{name}: search, {splitter}")
-        found = Searched(plan, PlanOptions(split_seconds=seconds, splitter=splitter))
+        options = PlanOptions(split_seconds=seconds, splitter=splitter)
+        found = Searched(graph, board, options)
         within = []
         for budget in BUDGETS:
             report(f"{name}: {splitter} within {budget:.0%}")

@@ -15,31 +15,26 @@ from pathlib import Path
 from toolchain import passes, schedule
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
+from toolchain.codegen import constant_bytes
 from toolchain.cost import CostModel
 from toolchain.cost.predicted import predicted_model
 from toolchain.decode.append import with_boxes
-from toolchain.errors import DoesNotFitError
 from toolchain.frontends import load_model, model_labels, model_sha256
 from toolchain.ir import About, Graph
 from toolchain.ir.boundary import Boundary
 from toolchain.memory.firmware_size import check_possible
 from toolchain.memory.plan import Plan
-from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
 from toolchain.ops.lowering import lower
 from toolchain.passes.refuse_float import refuse_float
-from toolchain.planning.choices import Choices, find_choices
-from toolchain.planning.copies import copy_constants
-from toolchain.planning.flash import spend_flash
+from toolchain.planning.choices import Choices
+from toolchain.planning.front import Candidates
 from toolchain.planning.labels import labels_of, labels_of_boxes
-from toolchain.planning.nearly_free import nearly_free
 from toolchain.planning.nested import lay_out
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
-from toolchain.planning.placing import over_banks, place
+from toolchain.planning.placing import place
 from toolchain.planning.rows import stream_input
-from toolchain.planning.splitting import split
-from toolchain.planning.starts import Start, Starts
 from toolchain.progress import Report, silent
 
 
@@ -56,9 +51,17 @@ def plan_model(
     cannot be read or compiled. Whether the plan fits the board is checked separately, by
     `check_fit`.
     """
-    options = options or PlanOptions()
-    if options.choice is not None:
-        return plan_choices(model, board, options, report, costs).plan(options.choice)
+    return plan_choices(model, board, options or PlanOptions(), report, costs).asked
+
+
+def plan_choices(
+    model: str | Path,
+    board: str,
+    options: PlanOptions,
+    report: Report = silent,
+    costs: CostModel | None = None,
+) -> Choices:
+    """The plans to choose from in RAM, flash and time. Raises as `plan_model`."""
     report(f"reading {model}")
     rewrites = passes.DEFAULT if options.dead_channels else passes.KEEPING_CHANNELS
     prepared = passes.prepare(load_model(model, options.reading), rewrites)
@@ -70,24 +73,8 @@ def plan_model(
         graph = check(with_boxes(graph, prepared.boundaries, options.decode))
     labels = labels_of_boxes(graph, known, options.labels)
     labels = labels or labels_of(outputs, known, options.labels)
-    plan = plan_graph(graph, target, options, prepared.boundaries, report, costs)
-    return replace(plan, removed=prepared.removed, about=About(model_sha256(model), labels))
-
-
-def plan_choices(
-    model: str | Path,
-    board: str,
-    options: PlanOptions,
-    report: Report = silent,
-    costs: CostModel | None = None,
-) -> Choices:
-    """The choices that a model has in RAM, flash and time. Raises as `plan_model`."""
-    target = find_board(board)
-
-    def planned(asked: PlanOptions) -> Plan:
-        return plan_model(model, board, asked, report, costs)
-
-    return find_choices(planned, target, options, costs or predicted_model(target), report)
+    found = candidates(graph, target, options, prepared.boundaries, report, costs)
+    return Choices(found, prepared.removed, About(model_sha256(model), labels))
 
 
 def plan_graph(
@@ -103,6 +90,18 @@ def plan_graph(
     All results pass their checkers. Raises DoesNotFitError, with the RAM that is needed, if no way
     to split that was found meets `options.ram_bytes`.
     """
+    return candidates(graph, target, options, boundaries, report, costs).asked()
+
+
+def candidates(
+    graph: Graph,
+    target: Board,
+    options: PlanOptions | None = None,
+    boundaries: tuple[Boundary, ...] = (),
+    report: Report = silent,
+    costs: CostModel | None = None,
+) -> Candidates:
+    """The plans of a graph that is ready to compile, from which options choose."""
     options, costs = options or PlanOptions(), costs or predicted_model(target)
     if options.stream_input:
         graph = stream_input(graph, options.streamed_input)
@@ -117,27 +116,5 @@ def plan_graph(
     order = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)
     report("placing tensors")
     whole = replace(place(lowered, target, problem, order, options), boundaries=boundaries)
-
-    starts = Starts(whole, target, options, costs)
-    while (start := starts.next()) is not None:
-        try:
-            starts.learn(_finished(start, whole, target, costs, report))
-        except DoesNotFitError as error:
-            starts.fail(error)
-    return starts.best
-
-
-def _finished(start: Start, whole: Plan, target: Board, costs: CostModel, report: Report) -> Plan:
-    """Split, if nearly free or asked for, and with kernels for the room that is left."""
-    plan, asked = start.plan, start.options
-    if asked.splits and not asked.met_by(plan):
-        plan = split(plan, asked, report, costs)
-    elif asked.splits_nearly_free:
-        plan = nearly_free(plan, whole.arena.size_bytes, target, asked, report, costs)
-    if plan.graph is start.plan.graph:
-        problem = choose_views(plan.lowered)
-    else:
-        plan = replace(plan, unsplit_bytes=whole.arena.size_bytes)
-        problem = memory_problem(plan.lowered, progressive=True)
-    plan = over_banks(plan, target, problem, asked, report)
-    return copy_constants(spend_flash(plan, whole, target, asked, costs), target, asked)
+    whole = replace(whole, weight_bytes=constant_bytes(whole))
+    return Candidates(whole, target, options, costs, report)

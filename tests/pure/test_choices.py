@@ -17,6 +17,7 @@ from toolchain.planner import plan_choices, plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import silent
 from toolchain.report.latency import predict_latency
+from toolchain.report.plan import split_lines
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 BOARD = "nucleo-f446re"
@@ -26,26 +27,32 @@ OPTIONS = PlanOptions(split_seconds=0.2)
 @pytest.mark.slow
 def test_each_row_is_the_plan_that_its_number_takes() -> None:
     costs = predicted_model(board(BOARD))
-    planned = plan_model(DIGITS, BOARD, OPTIONS, costs=costs)
     choices = plan_choices(DIGITS, BOARD, OPTIONS, costs=costs)
-    rows, whole = choices.rows(planned)
-    assert len({row.choice for row in rows}) == len(rows) > 2
+    rows = choices.rows()
+    assert [row.choice for row in rows] == list(range(1, len(rows) + 1))
+    assert len(rows) > 2
     figures = []
+    base = rows[0].latency.total
     for row in rows:
-        taken = plan_model(
-            DIGITS, BOARD, PlanOptions(split_seconds=0.2, choice=row.choice or None), costs=costs
-        )
+        options = PlanOptions(split_seconds=0.2, choice=row.choice)
+        taken = plan_model(DIGITS, BOARD, options, costs=costs)
         need, total = estimated_need(taken), predict_latency(taken, costs).total
         assert (row.ram_bytes, row.flash_bytes) == (need.ram_bytes, need.flash_bytes)
-        assert round(whole.total * (1 + row.slowdown)) == total
+        assert row.latency.total == total
+        assert row.slowdown == taken.slowdown == total / base - 1
+        assert row.lower_bound_bytes == taken.schedule.lower_bound_bytes <= row.peak_bytes
+        told = "".join(split_lines(taken)[1:])
+        assert all(f"into {split.blocks} block" in told for split in row.splits)
+        assert bool(row.splits) == bool(told)
         figures.append((need.ram_bytes, need.flash_bytes, total))
     for one in figures:
         assert not any(
             other != one and all(a <= b for a, b in zip(other, one, strict=True))
             for other in figures
         )
-    with pytest.raises(InputError, match=rf"choices 1 to {len(choices.ways)}; --pareto lists them"):
-        choices.plan(len(choices.ways) + 1)
+    beyond = PlanOptions(split_seconds=0.2, choice=len(rows) + 1)
+    with pytest.raises(InputError, match=rf"choices 1 to {len(rows)}; --pareto lists them"):
+        plan_model(DIGITS, BOARD, beyond, costs=costs)
 
 
 @pytest.mark.slow

@@ -165,7 +165,7 @@ def test_one_stick_pays(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_split_is_named_with_its_blocks_and_cost() -> None:
     plan = plan_model(DIGITS, "netduinoplus2", PlanOptions(ram_bytes=4200))
     cost, split = split_lines(plan)
-    assert f"{plan.slowdown:.2%} more time" in cost
+    assert plan.slowdown > 0 and f"{plan.slowdown:.2%} slower than the quickest plan" in cost
     parts = {op.part_of for op in plan.graph.ops if op.part_of}
     named = set(re.findall(r"\w+_\d+", split))
     assert named and named <= parts

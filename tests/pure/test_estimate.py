@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.split_graphs import random_network
+from tests.support.split_graphs import random_grains, random_network
 from toolchain.boards import HOST, board
 from toolchain.cost.predicted import predicted_model
 from toolchain.ir.memory import peak_bytes
@@ -24,39 +24,34 @@ ALIGNMENT_BYTES = 64
 def test_no_split_graph_needs_more_than_its_estimate() -> None:
     """Rows of whole networks: windows, halos, branches, sums, and blocks over what they read.
 
-    The scratch of blocks is given. No views: where others read the same rows, their blocks are
-    copied at the end.
+    No views: where others read the same rows, their blocks are copied at the end.
     """
     rng = np.random.default_rng(7)
-    made = close = 0
+    made = close = lines = 0
     while made < MADE:
         graph = check(random_network(rng))
         if any(op.kind == "reshape" for op in graph.ops):
             continue
         seed = (graph.ops[int(rng.integers(len(graph.ops)))].outputs[0], 1)
-        mode = Mode.TILES if rng.random() < 0.3 else Mode.SLIDING
-        count = int(rng.integers(2, 9))
-        scheme = Scheme(tuple(op.name for op in graph.ops), seed, count, mode)
+        modes = (Mode.TILES, Mode.SLIDING, Mode.LINES, Mode.LEADING)
+        mode = modes[rng.choice(4, p=(0.3, 0.3, 0.2, 0.2))]
+        count, names = int(rng.integers(2, 9)), tuple(op.name for op in graph.ops)
+        grains = random_grains(names, rng) if mode in (Mode.LINES, Mode.LEADING) else ()
+        scheme = Scheme(names, seed, count, mode, grains=grains)
         try:
             fine = check(split(graph, scheme))
         except CannotSplitError:
             continue
         made += 1
+        lines += mode in (Mode.LINES, Mode.LEADING)
         whole = region(graph, range(len(graph.ops)), seed)
         problem = memory_problem(lower(fine, HOST), progressive=True)
-        scratch = tuple(
-            max(
-                needed
-                for part, needed in zip(fine.ops, problem.scratch_bytes, strict=True)
-                if op.name in (part.name, part.part_of)
-            )
-            for op in graph.ops
-        )
-        estimator = Estimator(graph, HOST, predicted_model(board("host")), scratch)
-        (found,) = estimator.estimates(whole, [count], mode, frozenset(whole.sliced))
-        assert found is not None
+        estimator = Estimator(graph, HOST, predicted_model(board("host")), names=None)
+        of = [grains[op] for op in whole.ops] if grains else ()
+        ((found,),) = estimator.estimates(whole, [count], mode, frozenset(whole.sliced), of)
         predicted = found.bytes_inside + sum(graph.tensors[n].size_bytes for n in graph.inputs)
         peak = peak_bytes(problem, range(len(fine.ops)))
         assert peak <= predicted + ALIGNMENT_BYTES, (graph.ops, mode, count)
         close += predicted <= 1.2 * peak
     assert close > MADE // 3
+    assert lines > MADE // 6

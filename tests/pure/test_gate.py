@@ -101,7 +101,7 @@ def test_the_exit_code(
     assert thimble(["plan", *given]) == code
     assert thimble(["plan", *given, "--json", str(tmp_path / "plan.json")]) == code
     if code != 2:
-        assert json.loads((tmp_path / "plan.json").read_text())["arena_bytes"] == 2368
+        assert json.loads((tmp_path / "plan.json").read_text())["arena_bytes"] == 2560
         out = ["--board", "host", "-o", str(tmp_path / "out")]
         assert thimble(["compile", *given, *out]) == code
         assert (tmp_path / "out" / "plan.json").exists()

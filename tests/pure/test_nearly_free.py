@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.pure.test_splitters import inverted_bottlenecks
 from tests.support.graphs import dense_chain, skip_network
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import Board, board
@@ -58,7 +59,7 @@ def test_a_plan_takes_them_and_says_what_they_save_and_cost() -> None:
     line, _ = split_lines(plan)
     for said in (
         f"{plan.arena.size_bytes:,} B instead of {whole().arena.size_bytes:,} B",
-        f"for {plan.slowdown:.2%} more time",
+        f"{plan.slowdown:.2%} slower than the quickest plan" if plan.slowdown else "as quick as",
         "--no-split",
         "--max-slowdown",
     ):
@@ -67,13 +68,30 @@ def test_a_plan_takes_them_and_says_what_they_save_and_cost() -> None:
 
 
 def test_splits_make_room_for_quicker_kernels() -> None:
-    """Where their scratch would make the arena larger than it is unsplit: the plan is smaller and
-    quicker than that one.
+    """Where their scratch would make the arena larger than it is unsplit: plans are smaller, and
+    one is at least as quick as any that is unsplit.
     """
     plan, without = planned(PlanOptions()), whole(PlanOptions())
     assert plan.unsplit_bytes == without.arena.size_bytes
     assert plan.arena.size_bytes < without.arena.size_bytes
+    base = predict_latency(planned(PlanOptions(max_slowdown=0.0))).total
+    assert base <= predict_latency(without).total
+    assert predict_latency(plan).total <= (1 + NEARLY_FREE) * base
+
+
+@pytest.mark.slow
+def test_for_speed_the_quickest_plan_is_taken_split_or_not() -> None:
+    """Blocks may be quicker, as they pad less. A limit on the cost counts from the same base."""
+    graph, target = inverted_bottlenecks().graph, board("mps2-an500")
+    speed = PlanOptions(optimise=Optimise.SPEED)
+    plan, without = plan_graph(graph, target, speed), plan_graph(graph, target, speed.unsplit)
+    assert plan.slowdown == 0
+    assert plan.unsplit_bytes == without.arena.size_bytes
     assert predict_latency(plan).total < predict_latency(without).total
+    base = plan_graph(graph, target, replace(speed, max_slowdown=0.0))
+    assert predict_latency(plan).total == predict_latency(base).total
+    smaller = plan_graph(graph, target, replace(speed, max_slowdown=0.2))
+    assert smaller.arena.size_bytes < plan.arena.size_bytes
 
 
 def test_the_network_computes_what_it_computed() -> None:
@@ -95,14 +113,13 @@ def test_the_network_computes_what_it_computed() -> None:
         replace(SIZE, ram_bytes=ram_bytes(whole())),
         PlanOptions(nearly_free=False),
         PlanOptions(scheduler="hmcos"),
-        PlanOptions(optimise=Optimise.SPEED),
     ],
-    ids=["refused", "scheduler", "allocator", "ram", "quick", "quick scheduler", "speed"],
+    ids=["refused", "scheduler", "allocator", "ram", "quick", "quick scheduler"],
 )
 def test_operators_stay_whole_where_refused_or_a_method_is_named(options: PlanOptions) -> None:
     plan = planned(options)
     assert is_whole(plan)
-    assert plan.slowdown == plan.unsplit_bytes == 0
+    assert plan.slowdown <= NEARLY_FREE and plan.unsplit_bytes == 0
 
 
 def test_a_limit_on_the_cost_is_what_is_asked_for() -> None:
@@ -111,13 +128,14 @@ def test_a_limit_on_the_cost_is_what_is_asked_for() -> None:
     assert asked.slowdown <= limit
     assert planned().arena.size_bytes < asked.arena.size_bytes <= whole().arena.size_bytes
     line, _ = split_lines(replace(planned(), slowdown=0.02))
-    assert "for 2.00% more time, predicted (--no-split keeps operators whole)." in line
+    said = "2.00% slower than the quickest plan as predicted (--no-split keeps operators whole)."
+    assert said in line
 
 
 def test_a_fast_plan_is_no_larger_than_the_unsplit_one() -> None:
     options = replace(SIZE, fast=True)
     assert options.time_limit_seconds == 0.2
-    assert options.for_nearly_free.search_seconds == 0.2
+    assert options.search_seconds(len(NETWORK.ops)) == 0.2
     plan = planned(options)
     assert planned().arena.size_bytes <= plan.arena.size_bytes < whole().arena.size_bytes
     no_work = planned(replace(SIZE, split_seconds=0))
@@ -133,7 +151,7 @@ def test_nothing_is_split_on_the_host() -> None:
 def test_nothing_is_split_for_a_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor looked for where the ends of the network alone take the arena."""
     assert not plan_graph(dense_chain("small", (96, 64, 80)), board(BOARD)).unsplit_bytes
-    least = "toolchain.planning.nearly_free._LEAST_BYTES"
+    least = "toolchain.planning.front._LEAST_BYTES"
     saved = whole().arena.size_bytes - planned().arena.size_bytes
     monkeypatch.setattr(least, saved)
     assert not is_whole(plan_graph(NETWORK, board(BOARD), SIZE))
@@ -153,12 +171,18 @@ def test_blocks_that_flash_does_not_hold_are_left_out() -> None:
 
     unsplit_flash, flash = (estimated_need(p).flash_bytes for p in (whole(), planned()))
     assert unsplit_flash < flash
-    assert is_whole(plan_graph(NETWORK, with_flash(flash - 1), SIZE))
-    assert is_whole(plan_graph(NETWORK, board(BOARD), replace(SIZE, flash_bytes=flash - 1)))
+    for less in (
+        plan_graph(NETWORK, with_flash(flash - 1), SIZE),
+        plan_graph(NETWORK, board(BOARD), replace(SIZE, flash_bytes=flash - 1)),
+    ):
+        assert estimated_need(less).flash_bytes < flash
+        assert less.arena.size_bytes > planned().arena.size_bytes
+    assert is_whole(plan_graph(NETWORK, with_flash(unsplit_flash), SIZE))
+    assert is_whole(plan_graph(NETWORK, board(BOARD), replace(SIZE, flash_bytes=unsplit_flash)))
     assert not is_whole(plan_graph(NETWORK, with_flash(flash), SIZE))
 
 
-@pytest.mark.parametrize("at", ["splitting operators", "placing tensors of operators"])
+@pytest.mark.parametrize("at", ["splitting operators"])
 def test_ctrl_c_ends_the_command_as_nobody_asked_for_the_search(at: str) -> None:
     def report(text: str, done: int = 0, total: int = 0, found: Found = ()) -> None:
         if text.startswith(at):

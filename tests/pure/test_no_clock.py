@@ -18,13 +18,14 @@ from tests.pure.test_splitters import inverted_bottlenecks
 from toolchain import arena, schedule
 from toolchain.boards import board
 from toolchain.cli import run
+from toolchain.cost.predicted import predicted_model
 from toolchain.ir import ArenaProblem, Block
 from toolchain.ir.printer import graph_text
 from toolchain.memory import arrangement
 from toolchain.partition import Front, splitters
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
-from toolchain.planning.splitting import split_front
+from toolchain.planning.ways import search
 from toolchain.search import Work, solve
 
 PACKAGE = Path(toolchain.__file__).parent
@@ -179,7 +180,8 @@ def test_ways_to_split(name: str) -> None:
     plan, options = inverted_bottlenecks(), PlanOptions(splitter=name, split_seconds=0.01)
 
     def front() -> tuple[Any, ...]:
-        found: Front = split_front(plan, options)
+        target = board(plan.board)
+        found: Front = search(plan, target, options, predicted_model(target))
         return found.points, found.others, found.total, found.stopped
 
     assert same(front)[-1], "the search is to be cut off"

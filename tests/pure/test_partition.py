@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from tests.support.graph_builder import Builder
 from tests.support.host import random_inputs, reference_outputs
 from tests.support.split_graphs import random_network, random_scheme
 from tests.support.split_oracle import Oracle
@@ -24,12 +25,14 @@ from toolchain.memory.problem import memory_problem
 from toolchain.ops import forms, spec_of
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.check import check
+from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.lowering import Lowered, lower
 from toolchain.ops.matmul.common import BatchMatMul
+from toolchain.ops.window import Padding
 from toolchain.partition import CannotSplitError, Mode, Scheme, single_outputs, split
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
-from toolchain.planning.splitting import split_front
+from toolchain.planning.ways import search
 
 
 @pytest.mark.slow
@@ -112,7 +115,7 @@ def test_what_a_split_makes_is_numbered() -> None:
     """By the splitter: a model's own tensor may be called as a block would be."""
     rng = np.random.default_rng(13)
     numbered = 0
-    for _ in range(60):
+    for _ in range(80):
         graph = check(random_network(rng))
         own = {f"{name}@7": name for name in graph.tensors}
         graph = renamed(graph, {name: new for new, name in own.items()})
@@ -161,6 +164,28 @@ def test_slices_give_what_a_split_gives() -> None:
         wanted, got = reference_outputs(graph, inputs), reference_outputs(finer, inputs)
         for want, have in zip(wanted, got, strict=True):
             np.testing.assert_array_equal(have, want)
+
+
+@pytest.mark.parametrize("mode", [Mode.LINES, Mode.LEADING])
+def test_a_sum_does_not_wait_with_two_operands(mode: Mode) -> None:
+    """Its operands take twice its bytes: of what a block makes of them, no row is left."""
+    builder = Builder()
+    same = Conv2D(padding=Padding(1, 1, 1, 1))
+    first = builder.conv(builder.input((1, 24, 8, 8)), 3, 8, same)
+    second = builder.conv(first, 3, 8, same)
+    total = builder.op("add", [first, second], spec_of("add").plain_attributes())
+    last = builder.conv(total, 3, 8, same)
+    graph = check(builder.graph([last]))
+    names = tuple(op.name for op in graph.ops)
+    finer = split(graph, Scheme(names, (last, 1), 12, mode, grains=(4, 4, 1, 1)))
+
+    def rows(op: str) -> list[int]:
+        made = {o.name: finer.output(o).shape[1] for o in finer.ops}
+        return [made.get(f"{op}@{block}", 0) for block in range(12)]
+
+    second_rows, total_rows, last_rows = map(rows, names[1:])
+    assert total_rows == second_rows
+    assert total_rows != last_rows and max(last_rows) == 2
 
 
 @pytest.mark.slow
@@ -240,8 +265,9 @@ class PerRun:
 def test_the_search_weighs_by_the_costs_that_it_is_given() -> None:
     graph = check(random_network(np.random.default_rng(2)))
     plan = plan_graph(graph, board("netduinoplus2"), PlanOptions().unsplit)
-    assert split_front(plan, costs=PerRun()).total == len(plan.graph.ops)
-    assert split_front(plan).total > 100 * len(plan.graph.ops)
+    target, options = board(plan.board), PlanOptions()
+    assert search(plan, target, options, PerRun()).total == len(plan.graph.ops)
+    assert search(plan, target, options, predicted_model(target)).total > 100 * len(plan.graph.ops)
 
 
 def test_a_matrix_product_in_blocks_of_few_rows_is_dear() -> None:

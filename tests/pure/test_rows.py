@@ -151,13 +151,13 @@ def test_the_plan_of_a_small_mobilenet_is_a_fraction_without_its_image() -> None
         plan_graph(
             graph,
             target,
-            PlanOptions(stream_input=rows, max_slowdown=0.04, optimise=Optimise.SIZE),
+            PlanOptions(stream_input=rows, max_slowdown=0.07, optimise=Optimise.SIZE),
         )
         for rows in (False, True)
     )
     assert whole.arena.size_bytes >= 96 * 96 * 3
     assert streamed.arena.size_bytes < 16_500
-    assert streamed.slowdown <= 0.04
+    assert streamed.slowdown <= 0.07
     assert pushed_bytes(streamed) == 96 * 96 * 3
 
 

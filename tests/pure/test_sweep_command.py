@@ -143,7 +143,7 @@ def test_gates_of_rows_and_of_the_whole(tmp_path: Path, capsys: pytest.CaptureFi
     assert thimble([*line, "-j", "1"]) == 0  # what does not fit is an answer
     assert thimble([*line, "--fail-on", "arena > 2K", "--junit", str(junit)]) == 3
     said = " ".join(capsys.readouterr().err.split())
-    assert "--board netduinoplus2: arena_bytes is 2,368 (--fail-on 'arena > 2K')" in said
+    assert "--board netduinoplus2: arena_bytes is 2,560 (--fail-on 'arena > 2K')" in said
     assert "--ram" not in said
     assert thimble([*line, "--fail-on", "arena > 3K", "--fail-on", "cached < 2"]) == 0
     assert thimble([*line, "--fail-on", "unfit > 0"]) == 3

@@ -34,7 +34,7 @@ def test_rows_of_verify_and_profile(tmp_path: Path, capsys: pytest.CaptureFixtur
     for row in (verified, profiled):
         assert row["ok"]
         assert not row["memory_estimated"]
-        assert row["arena_bytes"] == 2368
+        assert row["arena_bytes"] == 2560
         assert "differences" not in row
         assert "operators" not in row
 

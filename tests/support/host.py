@@ -11,7 +11,7 @@ import numpy as np
 
 from toolchain import arena, schedule
 from toolchain.boards import HOST, Core, board
-from toolchain.codegen import Costs, generate
+from toolchain.codegen import Costs, constant_bytes, generate
 from toolchain.codegen.bounds import call_extents
 from toolchain.cost.predicted import predicted_model
 from toolchain.device.host import HostModel, HostProgram, build
@@ -23,11 +23,11 @@ from toolchain.memory.plan import Plan, planned_ops
 from toolchain.memory.problem import memory_problem
 from toolchain.memory.views import View
 from toolchain.ops import spec_of
-from toolchain.ops.lowering import NO_FORMS, Forms, lower
+from toolchain.ops.lowering import NO_FORMS, Forms, Kernels, lower
 from toolchain.ops.moves import moves
 from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Array
-from toolchain.planning.room import spend_room
+from toolchain.planning import room
 from toolchain.report.latency import predict_latency
 
 GAP_BYTES = 32
@@ -66,7 +66,15 @@ def plan_of(
 def with_room(plan: Plan, more_bytes: int) -> Plan:
     """The plan in an arena of so many bytes more, with the kernels that take them for scratch."""
     arena = replace(plan.arena, size_bytes=plan.arena.size_bytes + more_bytes)
-    return spend_room(replace(plan, arena=arena), predicted_model(board(plan.board)), 0)
+    return spend_room(replace(plan, arena=arena))
+
+
+def spend_room(plan: Plan) -> Plan:
+    """The plan with quicker kernels whose scratch fits beside what is live while they run."""
+    costs = predicted_model(board(plan.board)).within(plan.graph)
+    known = Kernels(plan.lowered.core, plan.lowered.preference)
+    made = room.Room(plan, room.Forms(costs, known)).plan(plan.arena.size_bytes, 0)
+    return replace(made, weight_bytes=constant_bytes(made))
 
 
 def spread_out(blocks: ArenaProblem) -> Placement:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from tests.support import grids
@@ -237,6 +240,13 @@ def random_scheme(graph: Graph, rng: np.random.Generator) -> Scheme:
     seed = op.outputs[0] if rng.random() < 0.5 else op.inputs[0]
     axis = int(rng.integers(1, len(graph.tensors[seed].shape))) if rng.random() < 0.5 else 1
     names = tuple(op.name for op in graph.ops[begin:end])
-    mode = Mode.TILES if rng.random() < 0.4 else Mode.SLIDING
+    mode = (Mode.SLIDING, Mode.SLIDING, Mode.LINES, Mode.TILES, Mode.TILES)[rng.integers(5)]
     slack = int(rng.integers(1, 5)) if rng.random() < 0.4 else 1
-    return Scheme(names, (seed, axis), int(rng.integers(2, 9)), mode, slack)
+    grains = random_grains(names, rng) if mode is Mode.LINES else ()
+    scheme = Scheme(names, (seed, axis), int(rng.integers(2, 9)), mode, slack, grains)
+    return replace(scheme, mode=Mode.LEADING) if sum(grains) % 2 else scheme
+
+
+def random_grains(names: Sequence[str], rng: np.random.Generator) -> tuple[int, ...]:
+    """Indices that each operator computes at a time."""
+    return tuple(int(rng.choice((1, 1, 2, 4))) for _ in names)

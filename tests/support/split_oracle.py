@@ -118,6 +118,8 @@ class Oracle:
         maker = {graph.ops[i].outputs[0]: i for i in chosen}
         if scheme.mode is Mode.SLIDING:
             blocks = _slides(rows, length, maker, count)
+        elif scheme.mode in (Mode.LINES, Mode.LEADING):
+            blocks = _lines(graph, chosen, rows, length, maker, scheme)
         else:
             blocks = _tiles(graph, chosen, rows, length, maker, count)
         if blocks is None:
@@ -263,6 +265,61 @@ def _slides(
                 done[i] = end
         blocks.append(block)
     return blocks if done == dict(length) else None
+
+
+def _lines(
+    graph: Graph,
+    chosen: Mapping[int, int],
+    rows: Mapping[int, Mapping[str, Seen]],
+    length: Mapping[int, int],
+    maker: Mapping[str, int],
+    scheme: Scheme,
+) -> _Blocks | None:
+    """What leaves goes forward evenly; each other operator is only as far as its readers will soon
+    need, about as far in each block, by whole grains: from the start on, or, where it leads, from
+    what its first block must have. What is smaller than what it is made of is as far as it can be.
+    """
+    count, blocks = scheme.count, range(scheme.count)
+    of = dict(zip(scheme.ops, scheme.grains, strict=False))
+    if count > max(length.values()):
+        return None
+    ends = {i: [0] * count for i in length}
+    for i in sorted(length, reverse=True):
+        size, grain, name = length[i], of.get(graph.ops[i].name, 1), graph.ops[i].outputs[0]
+        need = list(ends[i])
+        leaves = name in graph.outputs or set(graph.consumers[name]) - set(chosen)
+        if leaves or chosen[i] == _SUMS:
+            shares = [_share(size, k, count)[1] for k in blocks]
+            need = [max(n, s // grain * grain) for n, s in zip(need, shares, strict=True)]
+        for k in reversed(blocks[:-1]):
+            need[k] = max(need[k], need[k + 1] - max(math.ceil(size / count), 1))
+        first = next((n for n in need if n > 0), 0)
+        leads = scheme.mode is Mode.LEADING and grain > 1 and first > grain
+        start = first if leads else 0
+        whole = [start + math.ceil((n - start) / grain) * grain if n > 0 else 0 for n in need]
+        ends[i] = [min(n, size) for n in whole[:-1]] + [size]
+        for operand, seen in rows[i].items():
+            if operand in maker:
+                other = maker[operand]
+                for k in blocks:
+                    read = np.flatnonzero(seen[: ends[i][k]].any(axis=0))
+                    last = int(read[-1]) + 1 if len(read) else 0
+                    last = length[other] if ends[i][k] == size else last
+                    ends[other][k] = max(ends[other][k], last)
+    for i in sorted(length):
+        inner = [(seen, maker[n], n) for n, seen in rows[i].items() if n in maker]
+        name = graph.ops[i].outputs[0]
+        leaves = name in graph.outputs or set(graph.consumers[name]) - set(chosen)
+        held = sum(graph.tensors[n].size_bytes for _, _, n in inner)
+        alone = of.get(graph.ops[i].name, 1) == 1 and not leaves and chosen[i] != _SUMS
+        if alone and graph.tensors[name].size_bytes < held:
+            for k in blocks:
+                end = length[i]
+                while any(seen[:end, ends[j][k] :].any() for seen, j, _ in inner):
+                    end -= 1
+                ends[i][k] = max(ends[i][k], end)
+    made = [{i: (([0, *end])[k], end[k]) for i, end in ends.items()} for k in blocks]
+    return [{i: run for i, run in block.items() if run[0] < run[1]} for block in made]
 
 
 def _tiles(

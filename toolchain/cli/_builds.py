@@ -25,10 +25,10 @@ from toolchain.errors import DoesNotFitError, InputError
 from toolchain.files import scratch_folder
 from toolchain.files.records import read_json
 from toolchain.memory.firmware_size import check_fit, estimated_need
-from toolchain.memory.plan import Plan
 from toolchain.page.build import Findings, build
 from toolchain.page.document import Build
-from toolchain.planner import plan_choices, plan_model
+from toolchain.planner import plan_choices
+from toolchain.planning.choices import Choices
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.progress import Report
 from toolchain.report.front import front_json
@@ -46,7 +46,7 @@ class PageOptions:
         "--board",
         "-b",
     )
-    pareto: bool = option(False, "Search ways to split operators, and show RAM, flash, time.")
+    pareto: bool = option(False, "Show the plans to choose from: RAM, flash and predicted time.")
     profile: bool = option(False, "Build the firmware, and time it where it is emulated.")
     read_as: str = option(
         "",
@@ -118,51 +118,48 @@ def _of_model(
 ) -> Iterator[Findings]:
     command = ["thimble", "compile", str(model), "--board", board]
     if not (asked.timed or asked.verify):
-        plan, latest = _planned(model, board, options, step)
-        yield latest
+        choices, found = _planned(model, board, options, step)
+        yield found
     else:
-        for made in _run(model, board, asked, options, step):
-            plan, latest = made
-            yield latest
+        choices = plan_choices(model, board, options, step, cost_model(board))
+        for found in _run(model, board, asked, options, step):
+            yield found
     if asked.pareto:
-        costs = cost_model(board)
-        rows, first = plan_choices(model, board, options, step, costs).rows(plan)
+        rows = choices.rows()
         yield replace(
-            latest,
-            plan={**latest.plan, "pareto": front_json(rows, first)},
+            found,
+            plan={**found.plan, "pareto": front_json(rows)},
             commands=tuple(
-                shlex.join([*command, *_choosing(options, row.choice).words]) for row in rows
+                shlex.join([*command, *replace(options, choice=row.choice).words]) for row in rows
             ),
         )
 
 
-def _choosing(options: PlanOptions, choice: int | None) -> PlanOptions:
-    return replace(options, choice=choice) if choice else options
-
-
 def _run(
     model: Path, board: str, asked: PageOptions, options: PlanOptions, step: Report
-) -> Iterator[tuple[Plan, Findings]]:
-    """The plan and its build: compiled, then timed, then compared."""
+) -> Iterator[Findings]:
+    """Compiled, then timed, then compared."""
     with scratch_folder() as scratch:
         folder = scratch / "build"
         compiled = compile_model(model, board, folder, options, report=step)
         warn_of_plan(compiled.plan)
-        shown = compiled_findings(compiled, model)
-        plan = compiled.plan
-        yield plan, shown
+        found = compiled_findings(compiled, model)
+        yield found
         if asked.timed:
             timed = profile_folder(folder, runs=DEFAULT_RUNS, report=step, read_as=asked.read_as)
-            shown = with_profile(shown, timed)
-            yield plan, shown
+            found = with_profile(found, timed)
+            yield found
         if asked.verify:
             judged = verify_model(model, board, asked.verify, options=options, report=step)
-            yield plan, replace(shown, verified=verification_json(judged))
+            yield replace(found, verified=verification_json(judged))
 
 
-def _planned(model: Path, board: str, options: PlanOptions, step: Report) -> tuple[Plan, Findings]:
+def _planned(
+    model: Path, board: str, options: PlanOptions, step: Report
+) -> tuple[Choices, Findings]:
     costs = cost_model(board)
-    plan = plan_model(model, board, options, step, costs)
+    choices = plan_choices(model, board, options, step, costs)
+    plan = choices.asked
     warn_of_plan(plan)
     problem = ""
     try:
@@ -170,4 +167,4 @@ def _planned(model: Path, board: str, options: PlanOptions, step: Report) -> tup
     except DoesNotFitError as error:
         problem = str(error)
     fields = plan_json(plan, estimated_need(plan), predict_latency(plan, costs))
-    return plan, Findings(plan=fields, problem=problem, facts=facts(model))
+    return choices, Findings(plan=fields, problem=problem, facts=facts(model))

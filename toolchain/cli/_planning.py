@@ -12,9 +12,8 @@ from toolchain.cli._output import Output, write_json, write_text
 from toolchain.deployment.measurements import cost_model
 from toolchain.memory.firmware_size import MemoryNeed, check_fit, estimated_need
 from toolchain.memory.plan import Plan
-from toolchain.planner import plan_choices, plan_model
+from toolchain.planner import plan_choices
 from toolchain.planning.options import PlanOptions
-from toolchain.planning.splitting import front_rows
 from toolchain.quantise.float_use import float_json
 from toolchain.report.front import front_json, front_table
 from toolchain.report.fronts import format_of
@@ -71,37 +70,35 @@ def show_plan(
     begin = time.perf_counter()
     with progress() as step:
         costs = cost_model(board)
-        plan = plan_model(model, board, options, step, costs)
+        choices = plan_choices(model, board, options, step, costs)
+        plan = choices.asked
         latency = predict_latency(plan, costs)
-        choices = None
-        if pareto or written:
-            choices = plan_choices(model, board, options, step, costs)
-            rows, first = choices.rows(plan) if pareto else ((), latency)
+        rows = choices.rows() if pareto or written else ()
         seconds = time.perf_counter() - begin
     need = estimated_need(plan)
     fields = plan_json(plan, need, latency)
     if output.json:
-        if choices and pareto:
+        if pareto:
             fields = {
                 **fields,
-                "pareto": front_json(rows, first),
-                "search_stopped": choices.front.stopped,
+                "pareto": front_json(rows),
+                "search_stopped": plan.search_stopped,
             }
         write_json(output.json, {**fields, **float_json(plan), "seconds": seconds})
     warn_of_plan(plan)
-    if choices and plot and written:
+    if plot and written:
         title = f"{plan.graph.name} on {board}: RAM against slowdown in {latency.unit}"
-        write_text(plot, written(front_rows(choices.front), title))
+        write_text(plot, written(rows, title))
     if output.has_tables and plot != "-":
         console = output_console()
         console.print(operator_table(plan, latency))
-        if choices and pareto:
+        if pareto:
             title = (
                 f"{plan.graph.name} on {board}: choices, {latency.unit} predicted; "
-                "--choice takes a row; -: this plan"
+                "--choice takes a row"
             )
-            console.print(front_table(rows, title, first))
-            if stopped := choices.front.stopped:
+            console.print(front_table(rows, title))
+            if stopped := plan.search_stopped:
                 console.print(f"The search was stopped {stopped}: these were found by then.")
         print_memory(plan, need, target, latency)
     check_fit(plan)

@@ -17,7 +17,7 @@ def command(
     board: BoardOption = DEFAULT_BOARD,
     *,
     options: Annotated[PlanOptions, without("labels", "preprocess")],
-    pareto: bool = option(False, "List ways to split operators: RAM against slowdown in cycles."),
+    pareto: bool = option(False, "List the plans to choose from: RAM, flash and predicted time."),
     plot: str | None = option(
         None,
         "Write that list to a file, too; its ending is the format: "

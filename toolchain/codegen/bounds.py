@@ -77,9 +77,12 @@ def call_extents(op: Op, graph: Graph, kernel: Kernel, pitches: Mapping[str, int
 
 def calls_at(op: Op, kernel: Kernel, pitches: Mapping[str, int]) -> tuple[Call, ...]:
     """The kernel's calls if the operands in `pitches` are strided views."""
-    return kernel.calls_at(
-        *(pitches.get(name, 0) for name in (next(iter(op.inputs), ""), op.outputs[0]))
-    )
+    return kernel.calls_at(*lines_of(op, pitches))
+
+
+def lines_of(op: Op, pitches: Mapping[str, int]) -> tuple[int, int]:
+    """Bytes from line to line of the first input and output, as `Kernel.calls_at` takes them."""
+    return pitches.get(next(iter(op.inputs), ""), 0), pitches.get(op.outputs[0], 0)
 
 
 def check_moves(op: Op, graph: Graph, wanted: Sequence[Move]) -> None:

@@ -209,7 +209,7 @@ def copied_bytes(plan: Plan) -> Mapping[str, int]:
 
 def _constants(plan: Plan) -> ConstantTable:
     writer = Writer(plan, "model")
-    writer.calls()
+    writer.gather()
     writer.resets()
     accessors(plan, writer)
     return writer.constants

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.codegen.arrays import c_float, c_type
-from toolchain.codegen.bounds import calls_at, check_call, check_moves
+from toolchain.codegen.bounds import calls_at, check_call, check_moves, lines_of
 from toolchain.codegen.calls import (
     NUMBER,
     OFFSET,
@@ -30,6 +30,7 @@ from toolchain.codegen.places import Places
 from toolchain.ir import DType, Op, Tensor
 from toolchain.memory.plan import Plan
 from toolchain.ops.kernel import Array, Constant, Input, Kernel, Output, Packed, Scratch
+from toolchain.ops.kernel import Call as KernelCall
 from toolchain.ops.movement.input_rows import rows_of
 from toolchain.ops.moves import Move, moves
 
@@ -138,13 +139,7 @@ class Writer:
         def packed(reference: Packed, role: str) -> Node:
             constant = constants[reference.key]
             data = self._reserved(constant)
-            symbol = self.constants.symbol(
-                data,
-                identifier(f"{owner}_{constant.key}"),
-                Use(constant.comment or constant.key, op.counted_as[0]),
-                kernel.constants_in,
-                (self._reader(op), constant.key, kernel.functions),
-            )
+            symbol = self._symbol(op, kernel, owner, constant)
             array_type = c_type(DType(data.dtype.name))
             element, role = reference.element or array_type, identifier(constant.key)
             steps = _steps(reference, role)
@@ -177,6 +172,16 @@ class Writer:
         printer = Printer(operand, packed, scratch, number, c_float)
         calls = calls_at(op, kernel, self.plan.arena.pitches)
         return tuple(printer.printed(call) for call in calls)
+
+    def _symbol(self, op: Op, kernel: Kernel, owner: str, constant: Constant) -> str:
+        """The symbol of a constant that a kernel packs."""
+        return self.constants.symbol(
+            self._reserved(constant),
+            identifier(f"{owner}_{constant.key}"),
+            Use(constant.comment or constant.key, op.counted_as[0]),
+            kernel.constants_in,
+            (self._reader(op), constant.key, kernel.functions),
+        )
 
     def _operand(
         self, name: str, reference: Input | Output, owner: str, role: str, bank: str
@@ -365,6 +370,36 @@ class Writer:
                 by_operator += [[]] if operator == len(by_operator) else []
                 by_operator[operator].append(self.call(number, f"op{operator}", wanted))
         return tuple(map(tuple, by_operator))
+
+    def gather(self) -> None:
+        """The constants that `calls` gathers, without the calls. A kernel is checked once.
+
+        Raises UnsupportedError if a call would touch bytes beyond its operands.
+        """
+        graph, arena = self.plan.graph, self.plan.arena
+        for number in self.plan.schedule.order:
+            op, kernel = graph.ops[number], self.plan.lowered.kernels[number]
+            wanted = moves(op, graph, arena)
+            if wanted is not None:
+                check_moves(op, graph, wanted)
+                self.copies(wanted, "")
+                continue
+            lines = lines_of(op, arena.pitches)
+            if lines not in kernel.checked:
+                check_call(op, graph, kernel, arena.pitches)
+                kernel.checked.add(lines)
+            if self._rows_taken(op) is None:
+                self._gather(op, kernel, kernel.calls_at(*lines))
+
+    def _gather(self, op: Op, kernel: Kernel, calls: Sequence[KernelCall]) -> None:
+        packed = {constant.key: constant for constant in kernel.constants}
+        for reference in (one for call in calls for one in call.references):
+            if isinstance(reference, Packed):
+                self._symbol(op, kernel, "", packed[reference.key])
+            elif reference.index < len(op.inputs) and (name := op.inputs[reference.index]):
+                tensor = self.plan.graph.tensors[name]
+                if tensor.is_constant:
+                    self.constants.symbol_of(tensor, "", kernel.constants_in, self._fetch_of)
 
     def resets(self) -> tuple[Reset, ...]:
         """The reset of each state to its initial value."""

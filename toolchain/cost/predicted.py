@@ -132,7 +132,8 @@ def constant_bytes(lowered: Lowered, number: int) -> int:
 
 def only_views(op: Op, graph: Graph) -> bool:
     """Whether every byte of every output can lie in place: a reshape, a split, a concat of rows."""
-    aliases = spec_of(op.kind).aliases(op, graph)
+    spec = spec_of(op.kind)
+    aliases = spec.aliases(op, graph) if spec.rearranges else ()
     views = {alias.view for alias in aliases}
     return bool(aliases) and all(
         name in views

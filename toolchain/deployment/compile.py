@@ -198,8 +198,8 @@ def plans_together(
     models: Sequence[str | Path], target: Board, options: PlanOptions, report: Report
 ) -> list[Plan]:
     """The plans of models that share an arena. A model stays unsplit if splitting it saves nothing
-    of the arena, because another model needs as much. If the flash has no room for the quicker
-    kernels of all models, none has any. Their constants stay in flash.
+    of the arena, because another model needs as much, unless time alone counts. If the flash has no
+    room for the quicker kernels of all models, none has any. Their constants stay in flash.
     """
     options = replace(options, copy_constants=False)
     costs = cost_model(target.name)
@@ -212,6 +212,7 @@ def plans_together(
     return [
         plan_model(model, target.name, options.unsplit, report, costs)
         if options.splits_nearly_free
+        and options.optimise is not Optimise.SPEED
         and 0 < plan.unsplit_bytes <= most_bytes
         and not (plan.graph.states or plan.arena.parts)
         else plan

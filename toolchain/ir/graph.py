@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,6 +163,13 @@ class Graph:
     def constant_bytes(self) -> int:
         """Bytes of all constants."""
         return sum(tensor.size_bytes for tensor in self.tensors.values() if tensor.is_constant)
+
+    @cached_property
+    def results(self) -> dict[tuple[str, str], tuple[Op, Any]]:
+        """Results that follow from an operator and this graph alone, by what they are and by its
+        name; with the operator. Who computes them keeps them here.
+        """
+        return {}
 
     @property
     def computes_in_float(self) -> bool:

@@ -56,9 +56,14 @@ def pushed_bytes(plan: Plan) -> int:
 
 def firmware_data_bytes(plan: Plan) -> int:
     """.data, .bss and stack of the firmware in bytes, without the arena."""
-    counter = find_board(plan.board).counter
-    count_bytes = counter.count_bytes if counter else 0
-    return STACK_BYTES + _FIRMWARE_DATA_BYTES + count_bytes * plan.counted
+    target = find_board(plan.board)
+    count_bytes = target.counter.count_bytes if target.counter else 0
+    return least_data_bytes() + count_bytes * plan.counted
+
+
+def least_data_bytes() -> int:
+    """Data and stack of a firmware that counts no operator, in bytes."""
+    return STACK_BYTES + _FIRMWARE_DATA_BYTES
 
 
 def firmware_layout(

@@ -87,8 +87,9 @@ class Plan:
     step_bytes    the stable footprint at each step, parallel to `schedule.order`.
     board         its name.
     weight_bytes  bytes of constants that the generated C holds.
-    slowdown      cost of splitting, as a fraction of the unsplit graph's predicted latency.
-    unsplit_bytes  the arena of the unsplit graph; 0 where nothing is split.
+    slowdown      predicted time beyond that of the quickest plan that the board holds, as a
+                  fraction of it.
+    unsplit_bytes  the arena of the plan without splits; 0 where nothing is split.
     search_stopped  why the search for ways to split ended early; empty where it did not.
     removed       channels of the model that no output depends on.
     spent         flash that quicker kernels take.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -185,6 +186,14 @@ class OpSpec:
         """Element types that activations of any form may have."""
         return frozenset().union(*(form.dtypes for form in self.forms))
 
+    @cached_property
+    def rearranges(self) -> bool:
+        """Whether a form has aliases or strided views, for some operator."""
+        return any(
+            form.aliases is not _no_aliases or form.strided_views is not _no_strided_views
+            for form in self.forms
+        )
+
     @property
     def limits(self) -> str:
         """The supported types and attributes of all forms, in a line."""
@@ -226,9 +235,17 @@ class OpSpec:
         return self.form(op, graph).macs(operator_of(op, graph))
 
     def aliases(self, op: Op, graph: Graph) -> tuple[Alias, ...]:
+        found: tuple[Alias, ...] = _once("aliases", op, graph, self._aliases)
+        return found
+
+    def _aliases(self, op: Op, graph: Graph) -> tuple[Alias, ...]:
         return self.form(op, graph).aliases(operator_of(op, graph))
 
     def strided_views(self, op: Op, graph: Graph) -> tuple[StridedView, ...]:
+        found: tuple[StridedView, ...] = _once("strided", op, graph, self._strided_views)
+        return found
+
+    def _strided_views(self, op: Op, graph: Graph) -> tuple[StridedView, ...]:
         return self.form(op, graph).strided_views(operator_of(op, graph))
 
     def reads(self, op: Op, graph: Graph) -> tuple[tuple[int, int], ...]:
@@ -239,3 +256,12 @@ class OpSpec:
 
     def reductions(self, op: Op, graph: Graph) -> tuple[Reduction, ...]:
         return self.form(op, graph).reductions(operator_of(op, graph))
+
+
+def _once(what: str, op: Op, graph: Graph, find: Callable[[Op, Graph], Any]) -> Any:
+    """The result for an operator of a graph, computed when it is first asked for."""
+    key = what, op.name
+    known = graph.results.get(key)
+    if known is None or known[0] is not op:
+        known = graph.results[key] = op, find(op, graph)
+    return known[1]

@@ -189,6 +189,21 @@ class Call:
                 members = {}
         return argument
 
+    @cached_property
+    def references(self) -> tuple[Input | Packed, ...]:
+        """The inputs and the packed constants among the arguments and their parts, each once."""
+        waiting: list[Argument] = list(self.arguments.values())
+        found: dict[Input | Packed, None] = {}
+        while waiting:
+            value = waiting.pop(0)
+            if isinstance(value, Input | Packed):
+                found[value] = None
+            elif isinstance(value, Struct):
+                waiting += value.members.values()
+            elif isinstance(value, Row | Items):
+                waiting += value.values
+        return tuple(found)
+
     def params(self, *names: str) -> tuple[int, ...]:
         """The integers of these names in the struct `params`."""
         return tuple(self[f"params.{name}"] for name in names)
@@ -344,6 +359,7 @@ class Kernel:
     more_flash  forms whose constants take more flash, and which are quicker if time says so: one is
                 taken by a look at the whole network (`planning.flash`). Each may have forms with
                 more scratch.
+    rows        of an output image that it computes at a time: the height of a tile.
     packed_bytes  of its constants, where these are much more than the model's; 0 elsewhere.
     form        what tells it from forms that call the same functions at the same shape; '' for the
                 one with the least scratch.
@@ -368,6 +384,7 @@ class Kernel:
     find_terms: Callable[[], Terms] | None = None
     more_scratch: Callable[[], tuple[Kernel, ...]] = tuple
     more_flash: Callable[[], tuple[Kernel, ...]] = tuple
+    rows: int = 1
     packed_bytes: int = 0
     form: str = ""
     label: str = field(default="", repr=False)
@@ -398,8 +415,25 @@ class Kernel:
         scratch. All compute the same bytes with one library's functions; a plan takes a form when
         it knows the memory that is free. Which library's is asked before (`forms.Choice`).
         """
-        first = (self, *self.more_flash())
-        return tuple(one for form in first for one in (form, *form.more_scratch()))
+        first = (self, *self.flash_forms)
+        return tuple(one for form in first for one in (form, *form.scratch_forms))
+
+    @cached_property
+    def scratch_forms(self) -> tuple[Kernel, ...]:
+        """The forms of `more_scratch`, made once."""
+        return self.more_scratch()
+
+    @cached_property
+    def flash_forms(self) -> tuple[Kernel, ...]:
+        """The forms of `more_flash`, made once."""
+        return self.more_flash()
+
+    @cached_property
+    def checked(self) -> set[tuple[int, int]]:
+        """The lines, as `calls_at` takes them, with which its calls were seen to stay within the
+        operands that it was chosen for.
+        """
+        return set()
 
     @property
     def title(self) -> str:
@@ -420,6 +454,12 @@ class Kernel:
         if self.calls_with_gaps is None or not (input_line or output_line):
             return self.calls
         return self.calls_with_gaps(input_line, output_line)
+
+    @cached_property
+    def apart_bytes(self) -> int:
+        """Scratch, and how far its output must lie below its input."""
+        leads = (overlap.lead_bytes for overlap in self.overlaps)
+        return self.scratch_bytes + max(min(leads, default=0), 0)
 
     @cached_property
     def overlaps(self) -> tuple[SafeOverlap, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph
+from toolchain.ir.identity import OperatorIdentity, operator_identity
 from toolchain.ops import kernel_of
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.preference import Preference
@@ -34,22 +35,70 @@ class Lowered:
     preference: Preference = Preference.AUTO
     forms: Forms = field(default_factory=lambda: NO_FORMS)
 
+    def with_kernel(self, number: int, kernel: Kernel) -> Lowered:
+        """This graph with another kernel for operator `number`."""
+        kernels = (*self.kernels[:number], kernel, *self.kernels[number + 1 :])
+        return replace(self, kernels=kernels)
+
+
+class Kernels:
+    """The kernels of operators on one core, each chosen once for all operators that are the same
+    (`ir.identity`): where many graphs are lowered that consist of blocks of one network.
+    """
+
+    def __init__(self, core: Core, preference: Preference = Preference.AUTO) -> None:
+        self.core = core
+        self.preference = preference
+        self._numbers: dict[OperatorIdentity, int] = {}
+        self._known: dict[int, Kernel] = {}
+        self._forms: dict[tuple[int, str], Kernel] = {}
+        self._graphs: dict[int, tuple[Graph, list[int]]] = {}
+        """The numbers of the operators of each graph, by its `id`, which it keeps."""
+
+    def number(self, index: int, graph: Graph) -> int:
+        """One number for all operators that are the same."""
+        if id(graph) not in self._graphs:
+            numbers, found = self._numbers, []
+            for op in graph.ops:
+                found.append(numbers.setdefault(operator_identity(op, graph), len(numbers)))
+            self._graphs[id(graph)] = graph, found
+        return self._graphs[id(graph)][1][index]
+
+    def of(self, index: int, graph: Graph, title: str = "") -> Kernel:
+        """The kernel, or the form so called. Raises UnsupportedError, which names the operator, if
+        there is none.
+        """
+        number = self.number(index, graph)
+        if number not in self._known:
+            op = graph.ops[index]
+            self._known[number] = kernel_of(op, graph, self.core, self.preference)
+        if not title:
+            return self._known[number]
+        if (number, title) not in self._forms:
+            self._forms[number, title] = _form_of(self._known[number], title)
+        return self._forms[number, title]
+
 
 def lower(
     graph: Graph,
     core: Core,
     preference: Preference = Preference.AUTO,
     forms: Forms = NO_FORMS,
+    known: Kernels | None = None,
 ) -> Lowered:
-    """Choose the kernel of every operator; where `forms` names one that applies, that.
+    """Choose the kernel of every operator; where `forms` names one that applies, that. `known`: of
+    this core and preference.
 
     Raises UnsupportedError, with a line for each operator that has no kernel on this core.
     """
     kernels, refused = [], []
-    for op in graph.ops:
+    for index, op in enumerate(graph.ops):
+        title = forms.get(op.part_of or op.name, "")
         try:
-            kernel = kernel_of(op, graph, core, preference)
-            kernels.append(_form_of(kernel, forms.get(op.part_of or op.name, "")))
+            if known:
+                kernels.append(known.of(index, graph, title))
+            else:
+                kernels.append(_form_of(kernel_of(op, graph, core, preference), title))
         except UnsupportedError as error:
             refused.append((op, str(error)))
         except (ArithmeticError, ValueError) as error:  # absurd scales, from a hostile file

@@ -42,6 +42,14 @@ def _stays(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
     return bool(source == arena.offsets[op.outputs[0]])
 
 
+def may_move(op: Op, graph: Graph) -> bool:
+    """Whether `moves` is not None in some arena."""
+    spec = spec_of(op.kind)
+    if op.kind == "block_concat":
+        return True
+    return spec.rearranges and bool(spec.aliases(op, graph) or spec.strided_views(op, graph))
+
+
 def covers(op: Op, graph: Graph, aliases: Sequence[Alias]) -> bool:
     """Whether the aliases give the source of every byte of every output."""
     views = {alias.view for alias in aliases}
@@ -59,6 +67,8 @@ def moves(op: Op, graph: Graph, arena: ArenaPlan) -> tuple[Move, ...] | None:
     """
     if op.kind == "block_concat":
         return () if _stays(op, graph, arena) else None
+    if not spec_of(op.kind).rearranges:
+        return None
     if _in_place(op, graph, arena):
         return ()
     aliases = spec_of(op.kind).aliases(op, graph)

@@ -326,12 +326,16 @@ def _verdict(found: Findings, board: Board, where: str) -> Verdict:
 
 def _notes(plan: Json) -> Iterator[str]:
     """Sentences about the changes that planning made to the network."""
-    whole = plan.get("unsplit_arena_bytes", 0)
-    if whole and whole != plan["arena_bytes"]:
+    whole, slower = plan.get("unsplit_arena_bytes", 0), plan.get("slowdown_percent", 0.0)
+    cost = f"{slower:.2f}% slower than" if slower else "as quick as"
+    arena = plan["arena_bytes"]
+    if whole and whole != arena:
         yield (
-            f"Operators are split into blocks: the arena is {size(plan['arena_bytes'])} instead of "
-            f"{size(whole)}, for {plan['slowdown_percent']:.2f}% more time, as predicted."
+            f"Split into blocks: arena {size(arena)} instead of {size(whole)}, {cost} the quickest "
+            "plan as predicted."
         )
+    elif slower:
+        yield f"Arena {size(arena)}, {cost} the quickest plan as predicted."
     spent = plan.get("flash_spent", {})
     if spent.get("operators"):
         yield (

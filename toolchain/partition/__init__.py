@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolchain.partition.choice import Choice, LeastSlowdown, SmallestArena
 from toolchain.partition.front import (
     CTRL_C,
     DEFAULT_SECONDS,
@@ -22,13 +21,10 @@ __all__ = [
     "DEFAULT_SECONDS",
     "MOST_CALLS",
     "CannotSplitError",
-    "Choice",
     "Front",
-    "LeastSlowdown",
     "Mode",
     "Point",
     "Scheme",
-    "SmallestArena",
     "Task",
     "Watch",
     "single_outputs",

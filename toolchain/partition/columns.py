@@ -45,7 +45,7 @@ def with_columns(task: Task, whole: Front, watch: Watch) -> Front:
             continue
         tried.add(schemes)
         graph = split_all(task.graph, schemes)
-        lowered = lower(graph, task.core, task.preference, task.forms)
+        lowered = lower(graph, task.core, task.preference)
         cut = replace(
             task,
             graph=graph,
@@ -120,7 +120,7 @@ def _after(schemes: tuple[Scheme, ...], front: Front, total: int) -> Front:
 
     def whole(points: tuple[Point, ...]) -> tuple[Point, ...]:
         return tuple(
-            Point(p.peak_bytes, max(p.extra + front.total - total, 0), (*schemes, *p.schemes))
+            Point(p.peak_bytes, p.extra + front.total - total, (*schemes, *p.schemes), p.titles)
             for p in points
         )
 

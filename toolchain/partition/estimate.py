@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.cost import CostModel
+from toolchain.cost.alternatives import Alternative
 from toolchain.ir import Graph
-from toolchain.ops.kernel import SafeOverlap
-from toolchain.ops.lowering import NO_FORMS, Forms
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Axis, Part, Reach, Reduction
-from toolchain.partition.block_costs import BlockCosts
+from toolchain.partition.block_costs import NO_NAMES, BlockCosts, FormNames
 from toolchain.partition.program import FAR, BlockProgram, Home, Ints, Mode, Step
 from toolchain.partition.region import Region
 from toolchain.partition.takeovers import (
@@ -34,38 +35,74 @@ from toolchain.partition.takeovers import (
     shared_bytes,
 )
 
+_Run = tuple[tuple[Reach | None, ...], bytes]
+"""How an operator reads its operands, and a digest of the indices that its blocks compute."""
+_THIN = 0.98
+"""Choices of kernels for a region's operators are kept whose peaks are so far apart."""
+
 
 @dataclass(frozen=True)
 class Estimate:
-    """The predicted peak and cost of a region for one number of blocks.
+    """The predicted peak and cost of a region for one number of blocks and one choice of kernels.
 
     `bytes_inside`: the most bytes that the region's own windows, results and scratch take at a
     step, without tensors from outside. `count`: instructions or cycles of all its blocks. `blocks`:
-    the number of blocks of all operators together.
+    the number of blocks of all operators together. `titles`: of the kernel of each of the region's
+    operators, in its order; '' for the one that is chosen first.
     """
 
     bytes_inside: int
     count: int
     blocks: int
+    titles: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """How all blocks of an operator may be computed: where the kernel `title` does not apply to a
+    block, it is one that calls the same function, else the one that is chosen first.
+
+    `counts`: cost of all blocks, for each number of blocks. `scratch`: bytes of each block.
+    """
+
+    title: str
+    counts: Ints
+    scratch: Ints
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The estimates of one region, with the results that they rest on: runs by the place of their
+    operator, and copies by the number of their tensor.
+    """
+
+    estimates: tuple[tuple[Estimate, ...], ...]
+    runs: tuple[tuple[int, _Run], ...]
+    copies: tuple[tuple[int, int], ...]
 
 
 class Estimator:
-    """Estimates for regions of one graph. `scratch_bytes`: those of each operator, unsplit."""
+    """Estimates for regions of one graph.
+
+    Regions that consist of operators that are alike (`BlockCosts.like`), joined alike, have the
+    same estimates: names of tensors and operators, values of constants and scales change none.
+    `runs`: what has been estimated, by operator, as if each had been estimated by itself: by these
+    and by `BlockCosts.known` a search counts its work.
+    """
 
     def __init__(
         self,
         graph: Graph,
         core: Core,
         costs: CostModel,
-        scratch_bytes: tuple[int, ...],
         preference: Preference = Preference.AUTO,
-        forms: Forms = NO_FORMS,
+        names: FormNames | None = NO_NAMES,
     ) -> None:
-        self.costs = BlockCosts(graph, core, costs, preference, forms)
-        self.scratch_bytes = scratch_bytes
-        self.known_runs: dict[
-            tuple[int, tuple[Reach | None, ...], bytes], tuple[Ints, tuple[Claim, ...]]
-        ] = {}
+        self.costs = BlockCosts(graph, core, costs, preference, names)
+        self.runs: set[tuple[int, _Run]] = set()
+        self._ways: dict[tuple[int, int | None, _Run], tuple[int, tuple[Way, ...]]] = {}
+        self._found: dict[Hashable, _Found] = {}
 
     def estimates(
         self,
@@ -73,13 +110,73 @@ class Estimator:
         counts: Sequence[int],
         mode: Mode,
         dying: frozenset[str] = frozenset(),
-    ) -> tuple[Estimate | None, ...]:
-        """One for each number of blocks; None if the region cannot be split into so many.
+        grains: Sequence[int] = (),
+    ) -> tuple[tuple[Estimate, ...], ...]:
+        """For each number of blocks, by falling peak and rising cost, what choices of kernels give;
+        none if the region cannot be split into so many.
 
         `dying`: tensors from outside that the region is the last to read. The rows of these that
         blocks have read for the last time are subtracted from `bytes_inside`.
         """
-        return _Walk(self, BlockProgram(region, counts, mode)).estimates(dying)
+        numbers: dict[str, int] = {}
+        pattern = self._pattern(region, dying, numbers)
+        key = pattern, tuple(counts), mode, tuple(grains)
+        found = self._found.get(key)
+        if pattern is None or found is None:
+            walk = _Walk(self, BlockProgram(region, counts, mode, grains=grains))
+            estimates = walk.estimates(dying)
+            if pattern is not None:
+                copies = tuple((numbers[name], size) for name, size in walk.copied)
+                self._found[key] = _Found(estimates, tuple(walk.runs), copies)
+            return estimates
+        self.runs.update((region.ops[at], run) for at, run in found.runs)
+        names = list(numbers)
+        for number, size_bytes in found.copies:
+            self.costs.copy(names[number], size_bytes)
+        return found.estimates
+
+    def _pattern(self, region: Region, dying: frozenset[str], numbers: dict[str, int]) -> Hashable:
+        """Equal for regions that differ in names, values and scales alone; None where sums are
+        requantised, which a scale may change. `numbers`: of the tensors, which it fills.
+        """
+        if region.reductions:
+            return None
+
+        def number(name: str) -> int:
+            return numbers.setdefault(name, len(numbers))
+
+        each = tuple(
+            (
+                self.costs.like[index],
+                region.axes[index].axis,
+                region.axes[index].reaches,
+                tuple(map(number, region.op(index).inputs)),
+                tuple(map(number, region.op(index).outputs)),
+            )
+            for index in region.ops
+        )
+        sliced = tuple((number(name), axis) for name, axis in region.sliced.items())
+        return each, sliced, tuple(map(number, region.joined)), tuple(map(number, sorted(dying)))
+
+    def ways(self, step: Step, program: BlockProgram, run: _Run) -> tuple[Way, ...]:
+        """The ways to compute the blocks of one operator, known of operators like it."""
+        region, op = program.region, step.op
+        split = region.split_of(op)
+        along = split.axis if isinstance(split, Axis) else None
+        key = self.costs.like[op], along, run
+        if key not in self._ways:
+            self._ways[key] = op, _Blocks(self, program).ways(step)
+        first, ways = self._ways[key]
+        if first == op:
+            return ways
+        renamed = dict(zip(region.op(first).inputs, region.op(op).inputs, strict=True))
+        return tuple(
+            replace(
+                way,
+                claims=tuple(one._replace(operand=renamed[one.operand]) for one in way.claims),
+            )
+            for way in ways
+        )
 
 
 class _Walk:
@@ -106,106 +203,60 @@ class _Walk:
             if program.windows[program.place[name]].home is Home.WHOLE
         }
         """Bytes by which each index lengthens what is there."""
-        self.claims: list[tuple[Claim, ...]] = []
+        self.ways: list[tuple[Way, ...]] = []
         self.reads: dict[tuple[str, int], Read] = {}
         """Reads of runs of bytes, by the tensor and the place of its reader."""
         self.written: list[Written | None] = []
+        self.runs: list[tuple[int, _Run]] = []
+        self.copied: list[tuple[str, int]] = []
+        """Results under the estimates: runs by the place of their operator, and copies."""
 
-    def estimates(self, dying: frozenset[str]) -> tuple[Estimate | None, ...]:
-        starts = self.program.starts
-        computed = [step.computed for step in self.program.steps]
-        costs = self._block_costs()
-        peaks, copied = self._bytes(dying)
-        endings = self.estimator.costs.endings(self.region)
+    def estimates(self, dying: frozenset[str]) -> tuple[tuple[Estimate, ...], ...]:
+        starts, steps = self.program.starts, self.program.steps
+        blocks = np.add.reduceat(np.sum([step.computed for step in steps], axis=0), starts)
+        self.ways = [self._ways_of(at, step) for at, step in enumerate(steps)]
+        live, copied = self._bytes(dying)
+        more = np.add.reduceat(copied, starts).astype(np.int64)
+        more += self.estimator.costs.endings(self.region)
         apart = self._apart_bytes(dying)
-        return tuple(
-            Estimate(max(int(peak), least), int(cost) + endings, int(blocks)) if valid else None
-            for valid, peak, least, cost, blocks in zip(
-                self.valid,
-                np.maximum.reduceat(peaks, starts),
-                apart,
-                costs + np.add.reduceat(copied, starts),
-                np.add.reduceat(np.sum(computed, axis=0), starts),
-                strict=True,
-            )
-        )
-
-    def _block_costs(self) -> Ints:
-        """The cost of all blocks, for each number of them."""
-        counts, known = self.program.counts, self.estimator.known_runs
-        total = np.zeros(len(counts), np.int64)
-        for step in self.program.steps:
-            runs = hashlib.blake2b(counts.tobytes())
-            runs.update(step.begin.tobytes() + step.end.tobytes())
-            key = (step.op, self.region.split_of(step.op).reaches, runs.digest())
-            if key not in known:
-                known[key] = self._costs_of(step)
-            costs, claims = known[key]
-            total += costs
-            self.claims.append(claims)
-        return total
-
-    def _costs_of(self, step: Step) -> tuple[Ints, tuple[Claim, ...]]:
-        """The cost of the blocks of one operator, for each number of them; and the operands that
-        each may lie over."""
-        split, rows, op = self.region.split_of(step.op), step.end - step.begin, step.op
-        lengths: dict[str, tuple[int, Ints]] = {}
-        if isinstance(split, Axis):
-            lengths[step.output] = (split.axis, rows)
-        for reads in filter(None, step.reads):
-            lengths[reads.name] = (reads.axis, reads.end - reads.begin)
-        before, after = step.beyond
-        runs = np.flatnonzero(step.computed)
-        columns = np.stack([before, after, *(length for _, length in lengths.values())])[:, runs]
-        _, which, shape_of = np.unique(_codes(columns), return_index=True, return_inverse=True)
-        each = [
-            self._block_cost(op, split, lengths, columns[:, i].tolist(), int(step.begin[runs[i]]))
-            for i in which.tolist()
+        peaks = [
+            [np.maximum.reduceat(live[at] + self._beside(at, way), starts) for way in ways]
+            for at, ways in enumerate(self.ways)
         ]
-        of_block = np.zeros(len(rows), np.int64)
-        of_block[runs] = np.asarray([cost for cost, _ in each], np.int64)[shape_of]
-        claims = self._claims(op, [overlaps for _, overlaps in each], shape_of, runs)
-        return np.add.reduceat(of_block, self.program.starts), claims
+        result = []
+        for number, valid in enumerate(self.valid.tolist()):
+            choices = [
+                [
+                    (int(peak[number]), int(way.counts[number]), way.title if rank else "")
+                    for rank, (peak, way) in enumerate(zip(each, ways, strict=True))
+                ]
+                for each, ways in zip(peaks, self.ways, strict=True)
+            ]
+            found = _trades(choices, apart[number]) if valid else ()
+            result.append(
+                tuple(
+                    Estimate(peak, count + int(more[number]), int(blocks[number]), titles)
+                    for peak, count, titles in found
+                )
+            )
+        return tuple(result)
 
-    def _claims(
-        self, op: int, each: Sequence[tuple[SafeOverlap, ...]], shape_of: Ints, runs: Ints
-    ) -> tuple[Claim, ...]:
-        """The overlaps that blocks of each shape allow, spread over the blocks."""
-        claims, blocks = [], len(self.program.of)
-        for number, name in enumerate(self.region.op(op).inputs):
-            claimed = [next((o for o in of if o.input == number), None) for of in each]
-            if any(claimed):
-                lead = np.full(blocks, FAR)
-                exact = np.zeros(blocks, np.bool_)
-                lead[runs] = np.asarray([o.lead_bytes if o else FAR for o in claimed])[shape_of]
-                exact[runs] = np.asarray([o is not None and o.exact for o in claimed])[shape_of]
-                claims.append(Claim(name, lead, exact))
-        return tuple(claims)
+    def _ways_of(self, at: int, step: Step) -> tuple[Way, ...]:
+        runs = hashlib.blake2b(self.program.counts.tobytes())
+        runs.update(step.begin.tobytes() + step.end.tobytes())
+        run = self.region.split_of(step.op).reaches, runs.digest()
+        self.runs.append((at, run))
+        self.estimator.runs.add((step.op, run))
+        return self.estimator.ways(step, self.program, run)
 
-    def _block_cost(
-        self,
-        op: int,
-        split: Axis | Reduction,
-        lengths: dict[str, tuple[int, Ints]],
-        shape: list[int],
-        begin: int,
-    ) -> tuple[int, tuple[SafeOverlap, ...]]:
-        """The cost of a block of this shape: indices before and after the operand, then all
-        lengths.
-
-        `begin`: the first index of one such block.
-        """
-        operands = tuple(
-            (name, along, length)
-            for (name, (along, _)), length in zip(lengths.items(), shape[2:], strict=True)
-        )
-        if any(length <= 0 for _, _, length in operands):
-            return 0, ()  # the scheme is invalid
-        part = Part(shape[2] if operands else 0, shape[0], shape[1], begin)
-        return self.estimator.costs.block(op, split, part, operands)
+    def _beside(self, at: int, way: Way) -> Ints:
+        """Scratch of each block, without what it saves by writing over an operand."""
+        return way.scratch - self._shared(at, way)
 
     def _bytes(self, dying: frozenset[str]) -> tuple[Ints, NDArray[np.float64]]:
-        """The most bytes that are live in each block, and the cost of copies."""
+        """For each step and block what is live, without scratch and as if nothing were written over
+        an operand; and what copies cost in each block.
+        """
         program, steps = self.program, self.program.steps
         blocks = len(program.of)
         copied = np.zeros(blocks)
@@ -260,10 +311,7 @@ class _Walk:
             part_bytes, cost = self._parts(step)
             copied += cost
             at_once[at] += part_bytes
-            at_once[at] += self.estimator.scratch_bytes[step.op]
-            at_once[at] -= self._shared(at)
-        live = base + np.cumsum(change[:-1], axis=0) + at_once
-        return live.max(axis=0), copied
+        return base + np.cumsum(change[:-1], axis=0) + at_once, copied
 
     def _runs(self, at: int) -> list[Ints]:
         """Bytes of the window at this place that live on after each reader. Notes the bytes that
@@ -376,7 +424,7 @@ class _Walk:
         assert written is not None
         apart = distances(Read(first, first, whole, rest, whole), written)
         claimed = late = written.top - first
-        for claim in self.claims[made]:
+        for claim in self.ways[made][0].claims:
             read = self.reads.get((fading, made))
             if claim.operand == fading and read is not None:
                 lead = np.where(claim.exact, late, lead_bytes(claim, read, written))
@@ -398,13 +446,13 @@ class _Walk:
         reader[none] = end
         return first, reader
 
-    def _shared(self, at: int) -> Ints:
+    def _shared(self, at: int, way: Way) -> Ints:
         """Bytes that an operator saves by writing its block over an operand: a window over another
         one, or an output over an input. A window over a tensor that is there for long would save
         bytes, too, but seldom can it lie there at all steps."""
         best = np.zeros(len(self.program.of), np.int64)
         written, long = self.written[at], self.program.steps[at].output in self.whole
-        for claim in self.claims[at]:
+        for claim in way.claims:
             read = self.reads.get((claim.operand, at))
             if (
                 read is not None
@@ -419,8 +467,131 @@ class _Walk:
         if not size_bytes.any():
             return np.zeros(len(size_bytes))
         sizes, which = np.unique(size_bytes, return_inverse=True)
+        self.copied += [(name, int(size)) for size in sizes if size > 0]
         each = [self.estimator.costs.copy(name, int(s)) if s > 0 else 0 for s in sizes]
         return np.asarray(each, np.float64)[which]
+
+
+class _Blocks:
+    """The kernels of the blocks of one operator, in each number of them."""
+
+    def __init__(self, estimator: Estimator, program: BlockProgram) -> None:
+        self.costs = estimator.costs
+        self.program = program
+        self.region: Region = program.region
+
+    def ways(self, step: Step) -> tuple[Way, ...]:
+        """The ways to compute the blocks of one operator."""
+        split, rows, op = self.region.split_of(step.op), step.end - step.begin, step.op
+        lengths: dict[str, tuple[int, Ints]] = {}
+        if isinstance(split, Axis):
+            lengths[step.output] = (split.axis, rows)
+        for reads in filter(None, step.reads):
+            lengths[reads.name] = (reads.axis, reads.end - reads.begin)
+        before, after = step.beyond
+        runs = np.flatnonzero(step.computed)
+        columns = np.stack([before, after, *(length for _, length in lengths.values())])[:, runs]
+        _, which, shape_of = np.unique(_codes(columns), return_index=True, return_inverse=True)
+        each = [
+            self._alternatives(op, split, lengths, columns[:, i].tolist(), int(step.begin[runs[i]]))
+            for i in which.tolist()
+        ]
+        titles = dict.fromkeys(one.title for found in each for one in found)
+        firsts = {found[0].title for found in each if found}
+        ways = []
+        for title in sorted(titles, key=lambda title: title not in firsts):
+            taken = [_taken(found, title) for found in each]
+            of_block, scratch = np.zeros((2, len(rows)), np.int64)
+            if runs.size:
+                of_block[runs] = np.asarray([one.count if one else 0 for one in taken])[shape_of]
+                scratch[runs] = np.asarray(
+                    [one.kernel.scratch_bytes if one else 0 for one in taken]
+                )[shape_of]
+            counts = np.add.reduceat(of_block, self.program.starts)
+            claims = self._claims(
+                op, [one.kernel if one else None for one in taken], shape_of, runs
+            )
+            ways.append(Way(title, counts, scratch, claims))
+        none = np.zeros(len(rows), np.int64)
+        return tuple(ways) or (Way("", none[: len(self.program.counts)], none, ()),)
+
+    def _claims(
+        self, op: int, each: Sequence[Kernel | None], shape_of: Ints, runs: Ints
+    ) -> tuple[Claim, ...]:
+        """The overlaps that blocks of each shape allow, spread over the blocks."""
+        claims, blocks = [], len(self.program.of)
+        overlaps = [kernel.overlaps if kernel else () for kernel in each]
+        for number, name in enumerate(self.region.op(op).inputs):
+            claimed = [next((o for o in of if o.input == number), None) for of in overlaps]
+            if any(claimed):
+                lead = np.full(blocks, FAR)
+                exact = np.zeros(blocks, np.bool_)
+                lead[runs] = np.asarray([o.lead_bytes if o else FAR for o in claimed])[shape_of]
+                exact[runs] = np.asarray([o is not None and o.exact for o in claimed])[shape_of]
+                claims.append(Claim(name, lead, exact))
+        return tuple(claims)
+
+    def _alternatives(
+        self,
+        op: int,
+        split: Axis | Reduction,
+        lengths: dict[str, tuple[int, Ints]],
+        shape: list[int],
+        begin: int,
+    ) -> tuple[Alternative, ...]:
+        """The kernels that may compute a block of this shape: indices before and after the operand,
+        then all lengths.
+
+        `begin`: the first index of one such block.
+        """
+        operands = tuple(
+            (name, along, length)
+            for (name, (along, _)), length in zip(lengths.items(), shape[2:], strict=True)
+        )
+        if any(length <= 0 for _, _, length in operands):
+            return ()  # of a scheme that is invalid
+        part = Part(shape[2] if operands else 0, shape[0], shape[1], begin)
+        return self.costs.block(op, split, part, operands)
+
+
+def _taken(found: Sequence[Alternative], title: str) -> Alternative | None:
+    """The kernel of that title, else the first that calls the same, else the first of all, as
+    `ops.lowering.lower` takes it; None of a block that is never computed.
+    """
+    function = title.partition(" ")[0]
+    alike = (one for one in found if one.kernel.name == function)
+    exact = (one for one in found if one.title == title)
+    return next(chain(exact, alike, found), None)
+
+
+def _trades(
+    choices: Sequence[Sequence[tuple[int, int, str]]], least_bytes: int
+) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """By falling peak, the cheapest choice of kernels below it: peak, cost and titles. `choices`:
+    for each step, the peak, cost and title of each kernel.
+    """
+    ranked = [sorted(each, key=lambda one: (one[1], one[0])) for each in choices]
+    ranks = [0] * len(ranked)
+    last = math.inf
+    before: tuple[int, int, tuple[str, ...]] | None = None
+    while True:
+        chosen = [each[rank] for each, rank in zip(ranked, ranks, strict=True)]
+        peak = max((least_bytes, *(one[0] for one in chosen)))
+        made = (peak, sum(one[1] for one in chosen), tuple(one[2] for one in chosen))
+        if peak <= _THIN * last:
+            last, before = peak, None
+            yield made
+        else:
+            before = made
+        for at, each in enumerate(ranked):
+            while ranks[at] < len(each) and each[ranks[at]][0] >= peak:
+                ranks[at] += 1
+        if peak <= least_bytes or any(
+            rank == len(each) for each, rank in zip(ranked, ranks, strict=True)
+        ):
+            break
+    if before is not None:
+        yield before
 
 
 def _codes(columns: Ints) -> Ints:

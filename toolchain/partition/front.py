@@ -10,8 +10,8 @@ from types import TracebackType
 from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import Graph, MemoryProblem
-from toolchain.ops.lowering import NO_FORMS, Forms
 from toolchain.ops.preference import Preference
+from toolchain.partition.block_costs import NO_NAMES, FormNames
 from toolchain.partition.scheme import Scheme
 from toolchain.progress import Found, Report, silent
 from toolchain.search import Stopwatch, Work
@@ -23,11 +23,11 @@ CTRL_C = "by Ctrl-C"
 
 @dataclass(frozen=True)
 class Task:
-    """A graph to split, its memory problem and order, and the request.
+    """A graph to split, its memory problem and order, and the kernels that may compute it.
 
-    `max_slowdown` (a fraction) and `peak_bytes` are set if they are requested. A search may ignore
-    slowdowns above the first, and may stop once it reaches the second. `preference`: whose kernels
-    the blocks are to be computed by; `forms`: which of their forms, by the name of an operator.
+    `preference`: whose kernels
+    the blocks are to be computed by; `names`: which of their forms may be taken that take more
+    flash; None: nor those with more scratch.
     `most_calls`: blocks of one region, of all its operators.
     """
 
@@ -36,28 +36,30 @@ class Task:
     order: Sequence[int]
     core: Core
     costs: CostModel
-    max_slowdown: float | None = None
-    peak_bytes: int | None = None
     preference: Preference = Preference.AUTO
-    forms: Forms = field(default_factory=lambda: NO_FORMS)
+    names: FormNames | None = field(default_factory=lambda: NO_NAMES)
     most_calls: int = MOST_CALLS
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the front: predicted peak in bytes, extra cost in the cost model's unit."""
+    """A point of the front: predicted peak in bytes, extra cost in the cost model's unit.
+
+    `titles`: of the kernels that operators have, by name, where it is not the first.
+    """
 
     peak_bytes: int
     extra: int
     schemes: tuple[Scheme, ...]
+    titles: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Front:
     """Points by decreasing peak and rising cost.
 
-    The first point is the unsplit graph, or a way to split it that costs nothing. `total` is the
-    cost of the unsplit graph. `stopped`: why the search ended early; empty where it did not.
+    `total` is the cost of the unsplit graph with the quickest kernel for every operator. `stopped`:
+    why the search ended early; empty where it did not.
     `others`: lists of points that are predicted to be no better than these, but whose arenas may be
     smaller because they consist of other schemes.
     """

@@ -33,13 +33,21 @@ FAR = np.int64(1) << 40
 class Mode(Enum):
     """How neighbouring blocks get indices that both need.
 
-    SLIDING computes every index once and keeps what later blocks read. TILES keeps nothing and
-    computes it again. NARROW slides, but keeps the narrower operands of a wide tensor instead of
-    it: an index of it that several blocks read is computed again from that index of its operands.
-    Example: of the 1x1 expansion in front of a depthwise convolution nothing is kept.
+    SLIDING computes every index once and keeps what later blocks read, all of what the indices that
+    are there allow. LINES does, too, but an operator computes multiples of its grain, as late as
+    its readers allow: with 4 rows at a time for Winograd's tiles of 4x4 every tile is full, and
+    earlier operators are up to 7 rows ahead. Operators that make less than they read, as sums of
+    two tensors do, are not late: their operands would wait in more bytes. LEADING is LINES with as
+    few rows ahead as there can be: tiles of the first and the last block are not full. TILES keeps
+    nothing and computes it again. NARROW slides, but keeps what a wide tensor is made from instead
+    of it: an index of it that several blocks read is computed again from the same index of its
+    operands, which are narrower. Example: of the 1x1 expansion in front of a depthwise convolution
+    nothing is kept.
     """
 
     SLIDING = "sliding"
+    LINES = "lines"
+    LEADING = "leading"
     TILES = "tiles"
     NARROW = "narrow"
 
@@ -133,8 +141,22 @@ class BlockProgram:
     blocks, whether the region can be split into so many; `refusal` gives the reason.
     """
 
-    def __init__(self, region: Region, counts: Sequence[int], mode: Mode, slack: int = 1) -> None:
+    def __init__(
+        self,
+        region: Region,
+        counts: Sequence[int],
+        mode: Mode,
+        slack: int = 1,
+        grains: Sequence[int] = (),
+    ) -> None:
         self.region, self.mode, self.slack = region, mode, slack
+        self.grains = tuple(grains) or (1,) * len(region.ops)
+        self.place = {region.op(op).outputs[0]: at for at, op in enumerate(region.ops)}
+        self.size = [region.length(op) for op in region.ops]
+        self._inner = [
+            [(name, reach) for name, reach in self._reaches(op) if name in self.place]
+            for op in region.ops
+        ]
         self.counts = np.asarray(counts, np.int64)
         self.starts = np.cumsum(self.counts) - self.counts
         self.of = np.repeat(self.counts, self.counts)
@@ -142,15 +164,15 @@ class BlockProgram:
         self.k = np.arange(len(self.of)) - np.repeat(self.starts, self.counts)
         self.valid = np.ones(len(self.counts), np.bool_)
         self._checks: list[tuple[Flags, str]] = []
-        self.place = {region.op(op).outputs[0]: at for at, op in enumerate(region.ops)}
-        self.size = [region.length(op) for op in region.ops]
-        self._inner = [
-            [(name, reach) for name, reach in self._reaches(op) if name in self.place]
-            for op in region.ops
-        ]
         self.remade = self._wide() if mode is Mode.NARROW else frozenset[int]()
-        tiles = mode is Mode.TILES
-        begins, ends = self._tiles() if tiles else self._slides()
+        if mode in (Mode.LINES, Mode.LEADING):
+            lines = [self._lines(count) for count in counts]
+            ends = [np.concatenate([of[at] for of in lines]) for at in range(len(self.size))]
+            begins = [self.previous(end) for end in ends]
+            few = "no operator has as many indices as there are blocks"
+            self._check(self.of > max(self.size), few)
+        else:
+            begins, ends = self._tiles() if mode is Mode.TILES else self._slides()
         theres = [self.previous(end) for end in ends]
         self.steps = tuple(map(self._step, region.ops, begins, ends, theres))
 
@@ -237,6 +259,52 @@ class BlockProgram:
         for at in sorted(self.remade, reverse=True):
             begins[at], ends[at] = self._read_of(at, begins, ends)
         return begins, ends
+
+    def _lines(self, count: int) -> list[Ints]:
+        """Up to where each operator has computed after each of `count` blocks: what leaves the
+        region goes forward evenly, and all else is computed as late as its readers allow, about
+        as much in each block, in multiples of its grain; what narrows, as soon as it can be.
+        """
+        k = np.arange(count)
+        ends = [np.zeros(count, np.int64) for _ in self.size]
+        leaving = {self.place[name] for name in (*self.region.joined, *self.region.reduced)}
+        for at in reversed(range(len(self.size))):
+            size, grain = self.size[at], self.grains[at]
+            needed = ends[at]
+            if at in leaving:
+                share = -(-size * (k + 1) // count)
+                needed = np.maximum(needed, share - share % grain)
+            each = max(-(-size // count), 1)
+            even = np.maximum.accumulate((needed - each * k)[::-1])[::-1] + each * k
+            even = np.clip(even, 0, size)
+            if grain > 1:
+                first = int(even[np.argmax(even > 0)]) if self.mode is Mode.LEADING else 0
+                first = first if first > grain else 0
+                more = -(-np.maximum(even - first, 0) // grain) * grain
+                even = np.where(even > 0, first + more, 0)
+            end = np.minimum(even, size)
+            end[-1] = size
+            ends[at] = end
+            for name, reach in self._inner[at]:
+                other = self.place[name]
+                limit = self.size[other]
+                last = np.where(end > 0, np.minimum(reach.last(end), limit), 0)
+                last = np.where(end == size, limit, last)
+                ends[other] = np.maximum(ends[other], last)
+        for at in range(len(self.size)):
+            if at not in leaving and self.grains[at] == 1 and self._narrows(at):
+                size, soon = self.size[at], np.full(count, self.size[at], np.int64)
+                for operand, reach in self._inner[at]:
+                    there, all_of = ends[self.place[operand]], self.size[self.place[operand]]
+                    soon = np.minimum(soon, np.where(there < all_of, reach.possible(there), size))
+                ends[at] = np.maximum(ends[at], soon)
+        return ends
+
+    def _narrows(self, at: int) -> bool:
+        """Whether an operator makes fewer bytes than what it reads of the region's tensors."""
+        tensors, op = self.region.graph.tensors, self.region.op(self.region.ops[at])
+        read = {name for name, _ in self._inner[at]}
+        return tensors[op.outputs[0]].size_bytes < sum(tensors[n].size_bytes for n in read)
 
     def _wide(self) -> frozenset[int]:
         """The places of operators that make wide indices out of narrow ones, each from the same
@@ -366,9 +434,11 @@ class BlockProgram:
         return Window(tight.home, begin, tight.kept, tight.reader, shift, rest)
 
 
-def block_program(region: Region, count: int, mode: Mode, slack: int = 1) -> BlockProgram:
+def block_program(
+    region: Region, count: int, mode: Mode, slack: int = 1, grains: Sequence[int] = ()
+) -> BlockProgram:
     """The program of `count` blocks. Raises CannotSplitError if there cannot be so many."""
-    program = BlockProgram(region, [count], mode, slack)
+    program = BlockProgram(region, [count], mode, slack, grains)
     if not program.valid[0]:
         raise CannotSplitError(program.refusal(0))
     return program

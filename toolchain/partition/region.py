@@ -228,7 +228,7 @@ def _check_convex(graph: Graph, ops: frozenset[int]) -> None:
     """Check that no path leaves the region and comes back: its blocks would wait for their own
     end."""
     after: set[int] = set()  # operators outside that depend on the region
-    for index in _topological(graph):
+    for index in range(min(ops), max(ops) + 1):  # in topological order, as the graph's operators
         before = graph.predecessors[index]
         if index in ops:
             if any(p in after for p in before):
@@ -237,8 +237,3 @@ def _check_convex(graph: Graph, ops: frozenset[int]) -> None:
                 )
         elif any(p in after or p in ops for p in before):
             after.add(index)
-
-
-def _topological(graph: Graph) -> range:
-    """The operators in topological order, which is the graph's."""
-    return range(len(graph.ops))

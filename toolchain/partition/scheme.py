@@ -27,7 +27,8 @@ class Scheme:
     The axes A, the slices V_I and the concats V_O follow from the axis connecting graph and from
     `seed`: a tensor that the operators make or read, and its axis to split. `slack`: how many
     blocks a sliding window advances in its buffer before its contents move back to the front; the
-    buffer has room for that many. Example: `Scheme(("conv1", "conv2"), ("y", 1), 4)` splits both
+    buffer has room for that many. `grains`: of `Mode.LINES`, of the indices of each operator, in
+    the order of `ops`. Example: `Scheme(("conv1", "conv2"), ("y", 1), 4)` splits both
     operators into four bands of rows of `y`.
     """
 
@@ -36,6 +37,7 @@ class Scheme:
     count: int
     mode: Mode = Mode.SLIDING
     slack: int = 1
+    grains: tuple[int, ...] = ()
 
 
 def program_of(graph: Graph, scheme: Scheme) -> BlockProgram:
@@ -43,7 +45,9 @@ def program_of(graph: Graph, scheme: Scheme) -> BlockProgram:
     wanted = set(scheme.ops)
     chosen = [index for index, op in enumerate(graph.ops) if op.name in wanted]
     whole = region(graph, chosen, scheme.seed)
-    return block_program(whole, scheme.count, scheme.mode, scheme.slack)
+    grains = dict(zip(scheme.ops, scheme.grains, strict=False))
+    each = [grains.get(whole.op(op).name, 1) for op in whole.ops]
+    return block_program(whole, scheme.count, scheme.mode, scheme.slack, each)
 
 
 def split(graph: Graph, scheme: Scheme) -> Graph:

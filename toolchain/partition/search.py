@@ -13,26 +13,36 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+import numpy as np
+
 from toolchain.partition.front import Front, Point, Task, Watch
 from toolchain.partition.segments import Segment, Segments, Span
 from toolchain.search import Work
 
-_NS_A_SEGMENT = 110
-"""To weigh a known segment for a chain."""
+_NS_A_SEGMENT, _NS_A_LIMIT = 110, 8
+"""To weigh a known segment for a chain; and for each of many limits at once."""
+_NEARLY_FULL = 1e15
+"""Cost of a segment that comes near to the limit, where as few as can be shall."""
 _MOST_BLOCKS = 128
 _APART = 1.1
 """Least ratio of two numbers of blocks that are tried."""
 _FALL = 0.98
 """From one limit on the peak to the next."""
-_CLEARLY = 0.998
+_CLEARLY = 0.996
 """From one point of the front to the next, at least."""
 _ROOM = 0.06, 0.12, 0.2
 """Shares of the peak that, in points made for it, as few steps as can be come near to: where little
 is free beside the worst steps alone, their tensors are easier to lay out."""
 _NEAR = 3
 """Borders so near to a bottleneck are tried however much is live there."""
+_LOST = 0.0005
+"""Share of all time that a slower kernel must take more, for its operator to be split instead."""
+_TRIES = 40
+"""Spans around such an operator, at most, before the limit falls below what it needs."""
 _FAR = 120
 """No segment begins or ends so many steps from the bottleneck that it is for."""
+_NEVER = math.inf, math.inf
+"""Cost and peak of a chain that there is not."""
 
 
 def pareto_front(task: Task, watch: Watch) -> Front:
@@ -43,9 +53,6 @@ def pareto_front(task: Task, watch: Watch) -> Front:
     chains = search.chains
     roomy = tuple(tuple(_front(chains, share)) for share in _ROOM)
     points, total = tuple(_front(chains)), search.all_of.total
-    unsplit = Point(max(search.all_of.step_bytes), 0, ())
-    if points and points[0].peak_bytes >= unsplit.peak_bytes:  # a split there saves nothing
-        points = (unsplit, *points[1:])
     return Front(points, total, watch.seconds, watch.stopped, roomy)
 
 
@@ -57,6 +64,8 @@ class _Search:
         self.steps = len(all_of.step_bytes)
         self.chains = _Chains(self.steps, all_of.work)
         self._tried: set[tuple[int, int]] = set()
+        self._around: dict[int, int] = {}
+        self._borders: dict[tuple[int, int], list[int]] = {}
         for segment in all_of.unsplit():
             self.chains.add(segment)
 
@@ -67,32 +76,46 @@ class _Search:
             pass
 
     def _fall(self, watch: Watch) -> None:
-        limit: float = max(self.all_of.step_bytes)
-        best = ""
-        figures: list[tuple[int, float]] = []
+        limit, best = math.inf, ""
+        found: list[tuple[int, float]] = []
         while not watch.over():
-            chain = self.chains.cheapest(limit)
-            if chain is not None:
-                limit = min(limit * _FALL, chain.peak_bytes)
-                figures.append((chain.peak_bytes, chain.extra / max(self.all_of.total, 1)))
-                best = f"{chain.peak_bytes:,} B at {figures[-1][1]:.1%}"
+            chain = self.chains.chain(limit)
+            span = next(self._spans(limit, chain), None)
+            if span is not None:
+                watch.tell(
+                    f"steps {span[0]} to {span[1]} of {self.steps}, best {best}", found=tuple(found)
+                )
+                self._try(*span)
                 continue
-            span = next(self._bridges(limit), None)
-            if span is None:
+            if not chain:
                 break
-            watch.tell(
-                f"steps {span[0]} to {span[1]} of {self.steps}, best {best}", found=tuple(figures)
-            )
-            self._try(*span)
+            point = point_of(chain)
+            limit = min(limit * _FALL, point.peak_bytes)
+            found.append((point.peak_bytes, point.extra / max(self.all_of.total, 1)))
+            best = f"{point.peak_bytes:,} B at {found[-1][1]:.1%}"
+
+    def _spans(self, limit: float, chain: Sequence[Segment]) -> Iterator[tuple[int, int]]:
+        """Untried spans: over the first steps that no chain passes below the limit; where one does,
+        a few around each step for which it takes a slower kernel.
+        """
+        if not chain:
+            yield from self._bridges(self.chains.reached(limit), limit)
+            return
+        slower = [s for s in chain if s.scheme is None and s.extra > _LOST * self.all_of.total]
+        for segment in sorted(slower, key=lambda s: (-s.extra, s.begin)):
+            around = self._around.setdefault(segment.begin, 0)
+            if around < _TRIES:
+                self._around[segment.begin] += 1
+                yield from self._bridges(segment.begin, limit)
 
     def _refine(self, watch: Watch) -> bool:
         """Try spans that differ a little from those of the chains on the front; whether any was
         new."""
         spans: dict[tuple[int, int], None] = {}
-        front = tuple(_front(self.chains))
-        figures = tuple((p.peak_bytes, p.extra / max(self.all_of.total, 1)) for p in front)
-        for point in front:
-            segments = self.chains.chain(point.peak_bytes + 1)
+        fronts = self.chains.front()
+        points = map(point_of, fronts)
+        figures = tuple((p.peak_bytes, p.extra / max(self.all_of.total, 1)) for p in points)
+        for segments in fronts:
             split = [s for s in segments if s.scheme is not None]
             ends = [(s.begin, s.end) for s in split]
             ends += [(a.begin, b.end) for a, b in pairwise(split) if b.end - a.begin <= _FAR]
@@ -108,20 +131,22 @@ class _Search:
             self._try(*span)
         return bool(spans)
 
-    def _bridges(self, limit: float) -> Iterator[tuple[int, int]]:
-        """Untried spans over the first steps that no chain passes below the limit."""
-        reached = self.chains.reached(limit)
-        gap = max(reached)
+    def _bridges(self, step: int, limit: float) -> Iterator[tuple[int, int]]:
+        """Untried spans over a step, the shortest first."""
         live = self.all_of.live
-        begins = [b for b in _lows(live, gap, -1) if b in reached]
-        ends = _lows(live, gap + 1, 1)
+        ends = self._lows(step + 1, 1)
         spans = [
             (b, e)
-            for b in begins
+            for b in self._lows(step, -1)
             for e in ends
             if (b, e) not in self._tried and max(live[b], live[e]) < limit
         ]
         yield from sorted(spans, key=lambda s: (s[1] - s[0], s))
+
+    def _lows(self, start: int, step: int) -> list[int]:
+        if (start, step) not in self._borders:
+            self._borders[start, step] = _lows(self.all_of.live, start, step)
+        return self._borders[start, step]
 
     def _try(self, begin: int, end: int) -> None:
         self._tried.add((begin, end))
@@ -158,12 +183,23 @@ def _counts(span: Span) -> list[int]:
 
 
 class _Chains:
-    """Segments by their end, and the shortest paths over them."""
+    """Segments by their end, and the shortest paths over them.
+
+    The costs of the last limit are kept: a new segment changes none before its end, and behind it
+    none of borders whose segments all begin behind the last change. A path is charged for all
+    segments, weighed again or not, so that a search ends where it did without this.
+    """
 
     def __init__(self, steps: int, work: Work) -> None:
         self._work = work
         self._size = 0
         self._ending: list[list[Segment]] = [[] for _ in range(steps + 1)]
+        self._first = list(range(steps + 1))
+        """The first step of all segments that end at each border."""
+        self._limit = math.nan
+        self._costs: list[tuple[float, float]] = [(0, 0)] + [_NEVER] * steps
+        self._chosen: list[Segment | None] = [None] * (steps + 1)
+        self._changed: set[int] = set()
 
     def add(self, segment: Segment) -> None:
         """Keep it unless another one from and to the same steps is as small and as cheap."""
@@ -176,76 +212,101 @@ class _Chains:
             ):
                 return
         others.append(segment)
+        self._first[segment.end] = min(self._first[segment.end], segment.begin)
+        self._changed.add(segment.end)
         self._size += 1
 
-    @property
-    def lowest(self) -> int:
-        """The lowest peak of a chain."""
-        peaks: list[float] = [0]
-        for ending in self._ending[1:]:
-            through = (max(peaks[s.begin], s.peak_bytes) for s in ending)
-            peaks.append(min(through, default=math.inf))
-        return int(peaks[-1])
+    def reached(self, limit: float) -> int:
+        """The last border that a chain from the first one reaches below the limit."""
+        self._weigh(limit)
+        return max(at for at, cost in enumerate(self._costs) if cost < _NEVER)
 
-    def reached(self, limit: float) -> set[int]:
-        """The borders that a chain from the first one reaches below the limit."""
-        self._work.spend(_NS_A_SEGMENT * self._size)
-        borders = {0}
-        for at in range(1, len(self._ending)):
-            if any(s.begin in borders and s.peak_bytes < limit for s in self._ending[at]):
-                borders.add(at)
-        return borders
-
-    def chain(self, limit: float, room: float = 0.0) -> list[Segment]:
-        """The cheapest chain with every segment's peak below `limit`, of those that have the fewest
-        segments within that share of it; empty where there is none."""
-        self._work.spend(_NS_A_SEGMENT * self._size)
-        near = limit * (1 - room) if room else math.inf
-        costs: list[tuple[float, float, float]] = [(0, 0, 0)]
-        chosen: list[Segment | None] = [None]
-        for ending in self._ending[1:]:
-            best = (math.inf, math.inf, math.inf)
-            by: Segment | None = None
-            for segment in ending:
-                before = costs[segment.begin]
-                if segment.peak_bytes < limit and before[0] < math.inf:
-                    cost = (
-                        before[0] + (segment.peak_bytes > near),
-                        before[1] + segment.extra,
-                        max(before[2], segment.peak_bytes),
-                    )
-                    if cost < best:
-                        best, by = cost, segment
-            costs.append(best)
-            chosen.append(by)
+    def chain(self, limit: float) -> list[Segment]:
+        """The cheapest chain with every segment's peak below `limit`; empty where there is none."""
+        self._weigh(limit)
         segments: list[Segment] = []
         at = len(self._ending) - 1
         while at > 0:
-            taken = chosen[at]
+            taken = self._chosen[at]
             if taken is None:
                 return []
             segments.append(taken)
             at = taken.begin
         return segments[::-1]
 
-    def cheapest(self, limit: float, room: float = 0.0) -> Point | None:
-        """`chain` as a point; None where there is none."""
-        segments = self.chain(limit, room)
-        if not segments:
-            return None
-        peak, extra = max(s.peak_bytes for s in segments), sum(s.extra for s in segments)
-        return Point(peak, extra, tuple(s.scheme for s in segments if s.scheme is not None))
+    def _weigh(self, limit: float) -> None:
+        """Cost and peak of the cheapest chain to each border, and its last segment."""
+        self._work.spend(_NS_A_SEGMENT * self._size)
+        changed = self._changed if limit == self._limit else set(range(1, len(self._ending)))
+        costs, last = self._costs, -1
+        for at in range(min(changed, default=len(costs)), len(costs)):
+            if at not in changed and self._first[at] > last:
+                continue
+            best, by = self._best(at, limit)
+            if best != costs[at]:
+                last = at
+            costs[at], self._chosen[at] = best, by
+        self._limit, self._changed = limit, set()
+
+    def _best(self, at: int, limit: float) -> tuple[tuple[float, float], Segment | None]:
+        best, by, costs = _NEVER, None, self._costs
+        for segment in self._ending[at]:
+            cost, peak = costs[segment.begin]
+            if segment.peak_bytes < limit and cost < math.inf:
+                other = (cost + segment.extra, max(peak, segment.peak_bytes))
+                if other < best:
+                    best, by = other, segment
+        return best, by
+
+    def front(self, room: float = 0.0) -> list[list[Segment]]:
+        """The cheapest chain for each of many limits on the peak, the highest first, `_CLEARLY`
+        apart. With `room`, of those that have the fewest segments within that share of the limit.
+        """
+        every = [s.peak_bytes for ending in self._ending for s in ending]
+        if not every:
+            return []
+        high, low = max(every) + 1, max(min(every), 1)
+        count = 1 + math.ceil(math.log(low / high) / math.log(_CLEARLY))
+        limits = np.maximum(high * _CLEARLY ** np.arange(count + 1), low + 1)
+        self._work.spend((_NS_A_SEGMENT + _NS_A_LIMIT * len(limits)) * self._size)
+        costs = np.full((len(self._ending), len(limits)), np.inf)
+        costs[0] = 0.0
+        chosen = np.full(costs.shape, -1)
+        for at, ending in enumerate(self._ending[1:], 1):
+            peaks = np.asarray([segment.peak_bytes for segment in ending])
+            belows = np.searchsorted(-limits, -peaks, "left").tolist()
+            for number, (segment, below) in enumerate(zip(ending, belows, strict=True)):
+                cost = costs[segment.begin, :below] + segment.extra
+                if room:
+                    near = limits[:below] * (1 - room) <= segment.peak_bytes
+                    cost = cost + np.where(near, _NEARLY_FULL, 0.0)
+                better = cost < costs[at, :below]
+                costs[at, :below] = np.where(better, cost, costs[at, :below])
+                chosen[at, :below] = np.where(better, number, chosen[at, :below])
+        found: list[list[Segment]] = []
+        for column in np.flatnonzero(np.isfinite(costs[-1])).tolist():
+            chain: list[Segment] = []
+            at = len(self._ending) - 1
+            while at > 0:
+                chain.append(self._ending[at][chosen[at, column]])
+                at = chain[-1].begin
+            if not found or chain[::-1] != found[-1]:
+                found.append(chain[::-1])
+        return found
+
+
+def point_of(chain: Sequence[Segment]) -> Point:
+    """A chain of segments as a point."""
+    schemes = tuple(s.scheme for s in chain if s.scheme is not None)
+    titles = tuple(pair for s in chain for pair in s.titles)
+    return Point(max(s.peak_bytes for s in chain), sum(s.extra for s in chain), schemes, titles)
 
 
 def _front(chains: _Chains, room: float = 0.0) -> Iterator[Point]:
-    """Shortest paths under falling limits on the peak, each clearly lower than the last one, down
-    to the lowest peak of all."""
-    best: Point | None = None
-    limit, lowest = math.inf, chains.lowest
-    while (point := chains.cheapest(limit, room)) is not None:
-        if best is not None and (point.extra > best.extra or room):
-            yield best
-        best = point
-        limit = min(max(point.peak_bytes * _CLEARLY, lowest + 1), point.peak_bytes)
-    if best is not None:
-        yield best
+    """The points of a front of chains, of which none is as small and as cheap as another."""
+    points = map(point_of, chains.front(room))
+    lowest = math.inf
+    for point in sorted(points, key=lambda p: (p.extra, p.peak_bytes)):
+        if point.peak_bytes < lowest:
+            lowest = point.peak_bytes
+            yield point

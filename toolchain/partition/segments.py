@@ -7,11 +7,15 @@ is the largest of theirs, its cost their sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
 
 from toolchain.ir import DType, Graph
 from toolchain.ir.memory import footprint
+from toolchain.memory.problem import memory_problem
 from toolchain.ops import spec_of
 from toolchain.ops.spec import Axis
 from toolchain.partition.estimate import Estimator
@@ -31,13 +35,18 @@ of the processor's time, their sum within 4%."""
 
 @dataclass(frozen=True)
 class Segment:
-    """Steps [begin, end) of the order; `scheme` is None where they stay unsplit."""
+    """Steps [begin, end) of the order; `scheme` is None where they stay unsplit.
+
+    `extra`: cost beyond that of these steps, unsplit, by their quickest kernels. `titles`: of the
+    kernels of operators, by name, that are not the first ones.
+    """
 
     begin: int
     end: int
     peak_bytes: int
     extra: int
     scheme: Scheme | None = None
+    titles: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,8 @@ class Span:
 
     `outside_bytes`: bytes of buffers that are live meanwhile and hold nothing that the span makes.
     `dying`: tensors among them that the span is the last to read, and reads index by index.
-    `floor_bytes`: the peak of the steps that run before the region. `cost`: of the region, unsplit.
+    `floor_bytes`: the peak of the steps that run before the region. `cost`: of the region, unsplit,
+    by the quickest kernels. `before`: what the first kernels of the steps before it take longer.
     """
 
     begin: int
@@ -56,6 +66,7 @@ class Span:
     dying: frozenset[str]
     floor_bytes: int
     cost: int
+    before: int
 
     @property
     def least_bytes(self) -> int:
@@ -85,25 +96,40 @@ class Segments:
         self.work = work
         self._problem = task.problem
         self._order = tuple(task.order)
-        self._lifetimes = task.problem.lifetimes(task.order)
+        self._lifetimes = np.asarray(task.problem.lifetimes(task.order)).reshape(-1, 2)
+        self._held = [frozenset(m.tensor for m in b.members) for b in task.problem.buffers]
         self.graph: Graph = task.graph.with_ops([task.graph.ops[i] for i in task.order])
         self.step_bytes = footprint(task.problem, task.order)
-        scratch = tuple(task.problem.scratch_bytes[i] for i in task.order)
-        self._estimator = Estimator(
-            self.graph, task.core, task.costs, scratch, task.preference, task.forms
-        )
+        self._estimator = Estimator(self.graph, task.core, task.costs, task.preference, task.names)
         self._most_calls = task.most_calls
         self._axes: dict[int, Mapping[int, Axis]] = {}
         self.live = self._live_between()
 
-    @property
+    @cached_property
     def total(self) -> int:
-        """The cost of the unsplit graph."""
-        return sum(self._estimator.costs.unsplit)
+        """The cost of the unsplit graph by its quickest kernels."""
+        return sum(self._estimator.costs.least)
 
-    def unsplit(self) -> list[Segment]:
-        """Each step as a segment."""
-        return [Segment(i, i + 1, peak, 0) for i, peak in enumerate(self.step_bytes)]
+    @property
+    def first(self) -> int:
+        """The cost of the unsplit graph by its first kernels."""
+        return sum(each[0].count for each in self._estimator.costs.unsplit)
+
+    def unsplit(self) -> Iterator[Segment]:
+        """Each step as a segment, by each kernel that may compute it."""
+        costs = self._estimator.costs
+        kernels = [[one.kernel for one in each] for each in costs.unsplit]
+        for rank in range(max(map(len, kernels), default=0)):
+            taken = tuple(each[min(rank, len(each) - 1)] for each in kernels)
+            lowered = replace(costs.lowered, kernels=taken)
+            peaks = (
+                footprint(memory_problem(lowered), range(len(taken))) if rank else self.step_bytes
+            )
+            for step, each in enumerate(costs.unsplit):
+                if rank < len(each):
+                    titles = ((self.graph.ops[step].name, each[rank].title),) if rank else ()
+                    extra = each[rank].count - costs.least[step]
+                    yield Segment(step, step + 1, peaks[step], extra, None, titles)
 
     def _axes_of(self, step: int) -> Mapping[int, Axis]:
         if step not in self._axes:
@@ -112,7 +138,9 @@ class Segments:
 
     def _live_between(self) -> tuple[int, ...]:
         live = [0] * (len(self._order) + 1)
-        for buffer, (start, end) in zip(self._problem.buffers, self._lifetimes, strict=True):
+        for buffer, (start, end) in zip(
+            self._problem.buffers, self._lifetimes.tolist(), strict=True
+        ):
             for at in range(start + 1, end):
                 live[at] += buffer.size_bytes
             if buffer.from_start:
@@ -168,16 +196,21 @@ class Segments:
             floor = max(footprint(self._problem, order)[begin:begun])
         made = {self.graph.ops[i].outputs[0] for i in region.ops}
         outside, dying = 0, set()
-        lifetimes = self._problem.lifetimes(order) if first else self._lifetimes
-        for buffer, (start, stop) in zip(self._problem.buffers, lifetimes, strict=True):
-            held = {m.tensor for m in buffer.members}
-            if start >= end or stop <= begun or made & held:
+        lifetimes = self._lifetimes
+        if first:
+            lifetimes = np.asarray(self._problem.lifetimes(order)).reshape(-1, 2)
+        meanwhile = (lifetimes[:, 0] < end) & (lifetimes[:, 1] > begun)
+        for number in np.flatnonzero(meanwhile).tolist():
+            buffer, held = self._problem.buffers[number], self._held[number]
+            if made & held:
                 continue
             outside += buffer.size_bytes
-            if stop <= end and not buffer.to_end:
+            if lifetimes[number, 1] <= end and not buffer.to_end:
                 dying |= {name for name in held if self._fades(region, name, buffer.size_bytes)}
-        cost = sum(self._estimator.costs.unsplit[step] for step in region.ops)
-        return Span(begin, end, region, outside, frozenset(dying), floor, cost)
+        costs = self._estimator.costs
+        cost = sum(costs.least[step] for step in region.ops)
+        before = sum(costs.unsplit[step][0].count - costs.least[step] for step in first)
+        return Span(begin, end, region, outside, frozenset(dying), floor, cost, before)
 
     def _fades(self, region: Region, name: str, size_bytes: int) -> bool:
         """Whether it is read index by index, each a run of bytes, and fills its buffer."""
@@ -191,9 +224,19 @@ class Segments:
     def modes(self, span: Span) -> list[Mode]:
         """The modes to try: NARROW where RAM is scarce enough for an input to arrive by rows."""
         modes_to_try = [Mode.SLIDING, Mode.TILES]
+        if max(self._grains(span.region)) > 1:
+            modes_to_try += [Mode.LINES, Mode.LEADING]
         if self.graph.pushed is not None and BlockProgram(span.region, [1], Mode.NARROW).remade:
             modes_to_try.append(Mode.NARROW)
         return modes_to_try
+
+    def _grains(self, region: Region) -> tuple[int, ...]:
+        """Rows that the kernels of its operators compute at a time at most."""
+        unsplit = self._estimator.costs.unsplit
+        return tuple(
+            max(one.kernel.rows for one in unsplit[op]) if op in region.axes else 1
+            for op in region.ops
+        )
 
     def split(self, span: Span, counts: Sequence[int], mode: Mode) -> list[Segment]:
         """The span split into each number of blocks, without those that are impossible or have too
@@ -204,11 +247,12 @@ class Segments:
         region = span.region
         names = tuple(self.graph.ops[i].name for i in region.ops)
         estimator = self._estimator
-        shapes, runs = estimator.costs.known, len(estimator.known_runs)
-        guesses = estimator.estimates(region, counts, mode, span.dying)
+        shapes, runs = estimator.costs.known, len(estimator.runs)
+        grains = self._grains(region) if mode in (Mode.LINES, Mode.LEADING) else ()
+        guesses = estimator.estimates(region, counts, mode, span.dying, grains)
         self.work.spend(
             (estimator.costs.known - shapes) * _NS_A_SHAPE
-            + (len(estimator.known_runs) - runs) * _NS_A_RUN
+            + (len(estimator.runs) - runs) * _NS_A_RUN
             + len(region.ops) * (_NS_AN_OPERATOR + sum(counts) * _NS_A_BLOCK)
         )
         return [
@@ -216,11 +260,13 @@ class Segments:
                 span.begin,
                 span.end,
                 max(span.outside_bytes + guess.bytes_inside, span.floor_bytes),
-                max(guess.count - span.cost, 0),
-                Scheme(names, region.seed, count, mode),
+                guess.count - span.cost + span.before,
+                Scheme(names, region.seed, count, mode, grains=grains),
+                tuple(pair for pair in zip(names, guess.titles, strict=True) if pair[1]),
             )
-            for count, guess in zip(counts, guesses, strict=True)
-            if guess is not None and guess.blocks <= self._most_calls
+            for count, found in zip(counts, guesses, strict=True)
+            for guess in found
+            if guess.blocks <= self._most_calls
         ]
 
     def _region(self, begin: int, end: int, seed: tuple[str, int]) -> Region | None:

@@ -67,9 +67,9 @@ def copy_constants(plan: Plan, target: Board, options: PlanOptions) -> Plan:
     may hold copies and are quicker than flash. `--ram` is a limit of both. A firmware that does not
     fit gets no copies.
     """
-    if options.optimise is Optimise.SIZE or not options.copy_constants:
-        return plan
     costs = predicted_model(target)
+    if not copy_banks(target, options, costs):
+        return plan
     rooms = _rooms(plan, target, options, costs)
     if not rooms:
         return plan
@@ -226,21 +226,30 @@ def _rooms(
     """Bytes that copies may take in each bank, the quickest first, of those the ones that suit code
     last; none where flash never waits.
     """
-    if costs.stalls is None:
+    speed = options.optimise is Optimise.SPEED
+    try:
+        rooms = {
+            bank.name: _free(bank, plan, target, speed=speed)
+            for bank in copy_banks(target, options, costs)
+        }
+    except DoesNotFitError:
         return {}
+    return {name: room for name, room in rooms.items() if room > 0}
+
+
+def copy_banks(
+    target: Board, options: PlanOptions, costs: PredictedCostModel
+) -> tuple[Memory, ...]:
+    """The banks that may hold copies, as `_rooms` orders them; none where `options` refuse any."""
+    if options.optimise is Optimise.SIZE or not options.copy_constants or costs.stalls is None:
+        return ()
     flash, reaches = costs.stalls.constants.fill_cycles, costs.stalls.copies
     speed = options.optimise is Optimise.SPEED
     waits = {name: reach.fill_cycles if reach else 0 for name, reach in reaches.items()}
     banks = [bank for bank in target.memories if waits.get(bank.name, flash) < flash]
     coupled = any(waits.values())
     allowed = [bank for bank in banks if speed or (coupled and not waits[bank.name])]
-    try:
-        rooms = {bank.name: _free(bank, plan, target, speed=speed) for bank in allowed}
-    except DoesNotFitError:
-        return {}
-    codes = {bank.name: bank.code_origin is not None for bank in banks}
-    order = sorted(rooms, key=lambda name: (waits[name], codes[name]))
-    return {name: rooms[name] for name in order if rooms[name] > 0}
+    return tuple(sorted(allowed, key=lambda bank: (waits[bank.name], bank.code_origin is not None)))
 
 
 def _free(bank: Memory, plan: Plan, target: Board, *, speed: bool) -> int:

@@ -4,66 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from toolchain.boards import Board
 from toolchain.codegen import constant_bytes
 from toolchain.cost import CostModel
 from toolchain.errors import DoesNotFitError, Overflow
-from toolchain.memory.firmware_size import estimated_need, firmware_data_bytes
+from toolchain.memory.firmware_size import estimated_need
 from toolchain.memory.plan import NOTHING_SPENT, FlashSpent, Plan
-from toolchain.ops.lowering import lower
-from toolchain.planning.options import Optimise, PlanOptions
-from toolchain.planning.room import spend_room
+from toolchain.planning.options import PlanOptions
+from toolchain.planning.room import Forms, Room
 from toolchain.report.latency import predict_latency
 
 
-def spend_flash(
-    plan: Plan, whole: Plan, target: Board, options: PlanOptions, costs: CostModel
-) -> Plan:
-    """The plan with quicker kernels in the room that the arena and the flash have left. `whole` is
-    the unsplit plan without any.
-
-    Raises DoesNotFitError where the flash that is asked for does not hold it.
+def flash_spent(plan: Plan, costs: CostModel, forms: Forms) -> FlashSpent:
+    """Flash and time that forms of kernels take and save, beside those that need no more flash and
+    have the same room.
     """
-    spare, most_bytes = spare_bytes(plan, target, options), 0
-    if options.optimise is not Optimise.SIZE and (
-        options.max_slowdown is None or options.ram_bytes
-    ):
-        most_bytes = most_arena_bytes(whole, target, options)
-    made = spend_room(plan, costs, spare, most_bytes)
-    while (
-        spare_bytes(made, target, options) < 0 < spare
-    ):  # constants that are larger than estimated
-        spare += spare_bytes(made, target, options)
-        made = spend_room(plan, costs, spare, most_bytes)
-    check_flash(made, options)
-    return replace(made, spent=flash_spent(made, costs))
-
-
-def spare_bytes(plan: Plan, target: Board, options: PlanOptions) -> int:
-    """Flash that is left for quicker kernels."""
-    if options.optimise is Optimise.SIZE:
-        return 0
-    return options.flash_of(target) - estimated_need(plan).flash_bytes
-
-
-def most_arena_bytes(whole: Plan, target: Board, options: PlanOptions) -> int:
-    """The most bytes that the arena may take with quicker kernels."""
-    data_bytes = firmware_data_bytes(whole)
-    if options.ram_bytes is not None:
-        return options.ram_bytes - data_bytes
-    if options.optimise is Optimise.SPEED:
-        return target.ram_bytes - data_bytes
-    return whole.arena.size_bytes
-
-
-def flash_spent(plan: Plan, costs: CostModel) -> FlashSpent:
-    """Flash and time of the kernels' forms that need more flash, against forms that need no more
-    and have equal room.
-    """
-    lean = lower(plan.graph, plan.lowered.core, plan.lowered.preference)
+    lean = forms.lean(plan.graph)
     kernels, taken_in = list(lean.kernels), []
     for number, (first, taken) in enumerate(zip(kernels, plan.lowered.kernels, strict=True)):
-        if taken.name in {form.name for form in first.more_flash()}:
+        if taken.name in {form.name for form in first.flash_forms}:
             taken_in.append(number)
         else:
             kernels[number] = taken
@@ -71,9 +29,9 @@ def flash_spent(plan: Plan, costs: CostModel) -> FlashSpent:
         return NOTHING_SPENT
     without = replace(plan, lowered=replace(lean, kernels=tuple(kernels)))
     more = plan.weight_bytes - constant_bytes(without)
-    roomy = spend_room(without, costs, 0)
+    roomy = Room(without, forms, frozenset(taken_in)).lowered(plan.arena.size_bytes)
     saved = sum(
-        costs.cost(roomy.lowered, number).count - costs.cost(plan.lowered, number).count
+        costs.cost(roomy, number).count - costs.cost(plan.lowered, number).count
         for number in taken_in
     )
     named = {plan.graph.ops[number].part_of or plan.graph.ops[number].name for number in taken_in}

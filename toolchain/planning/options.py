@@ -16,7 +16,7 @@ from toolchain.errors import InputError
 from toolchain.files.labels import read_labels
 from toolchain.frontends import Reading
 from toolchain.memory.firmware_size import ram_bytes
-from toolchain.memory.plan import NEARLY_FREE, Plan
+from toolchain.memory.plan import Plan
 from toolchain.ops.preference import Preference, preference
 from toolchain.partition import splitters
 from toolchain.planning.option import Option, amount, option, option_words, per_cent, read_options
@@ -24,8 +24,10 @@ from toolchain.preprocess.option import Preprocess
 from toolchain.preprocess.option import preprocess as read_preprocess
 
 DEFAULT_BOARD = "netduinoplus2"
-_SECONDS, _FAST_SECONDS = 1.0, 0.2
-"""Work limit of the search for these, and of placing them; in fast plans of each search."""
+_SECONDS, _SECONDS_AN_OPERATOR, _FAST_SECONDS = 1.0, 0.03, 0.2
+"""Work limit of the search for splits, with what each operator adds; in fast plans of each
+search.
+"""
 _SHARE, _SPEED_SHARE = 12, 15
 """Sixteenths of the flash. The size of code is an estimate, and firmware grows."""
 _FULL, _FAST = _EFFORTS = "full", "fast"
@@ -141,7 +143,7 @@ class PlanOptions:
         None,
         Option(
             "--ram",
-            "Split operators until all RAM (arena, data, stack) is at most this, e.g. 96K.",
+            "The quickest plan whose RAM (arena, data, stack, copies) is at most this, e.g. 96K.",
             unit="BYTES",
             read=amount,
         ),
@@ -160,11 +162,11 @@ class PlanOptions:
         Optimise.BALANCED,
         Option(
             "--optimise",
-            "Flash and RAM to spend on speed. balanced: kernels that are quicker because their "
-            "constants take more flash, in an arena no larger than the unsplit network has without "
-            "them; constants copied to three quarters of tightly coupled RAM. speed: these even if "
-            "the arena grows, up to the board's RAM and 15/16 of its flash, and copies of "
-            "constants and code in all RAM that is quicker than flash. size: none of these.",
+            "What flash and RAM are spent on. balanced: kernels that are quicker because their "
+            "constants take more flash, in the least RAM within 1% of the quickest plan; constants "
+            "copied to three quarters of tightly coupled RAM. speed: the quickest plan, with up to "
+            "the board's RAM and 15/16 of its flash, and copies of constants and code in all RAM "
+            "that is quicker than flash. size: none of these.",
             unit="|".join(Optimise),
             values=tuple(Optimise),
         ),
@@ -173,9 +175,9 @@ class PlanOptions:
         None,
         Option(
             "--max-slowdown",
-            "Split operators for the smallest arena, with at most this much more cycles "
-            "(predicted, where not measured or modelled from a trace): 5% or 5; below 1 with its "
-            "sign, 0.5%.",
+            "The plan with the smallest arena that takes at most this much more cycles than the "
+            "quickest (predicted, where not measured or modelled from a trace): 5% or 5; below 1 "
+            "with its sign, 0.5%.",
             unit="PERCENT",
             read=per_cent,
             write=lambda share: f"{100 * share:.10g}%",
@@ -193,10 +195,10 @@ class PlanOptions:
         True,
         Option(
             "--no-split",
-            "Keep every operator whole. Default: operators are split into blocks where that costs "
-            "at most 1% of the cycles, as predicted, and saves at least 5% of the arena and 1 KiB; "
-            "--max-slowdown sets another limit, or 0% for free splits. Not done beside --ram, "
-            "--optimise speed, or a --scheduler or --allocator other than the default.",
+            "Keep every operator whole. Default: the smallest arena within 1% of the quickest "
+            "plan's cycles, as predicted, with operators split into blocks where that saves at "
+            "least 5% of the arena and 1 KiB, or costs nothing; --max-slowdown sets another limit. "
+            "Not done with a --scheduler or --allocator other than the default.",
             takes=bool,
             read=lambda whole, _: not whole,
         ),
@@ -223,7 +225,7 @@ class PlanOptions:
         False,
         Option(
             "--plan",
-            "fast: limit each search (for an order, for places, for splits that are nearly free) "
+            "fast: limit each search (for an order, for places, for splits) "
             "to a fifth of a second's worth of work. The arena may be larger.",
             unit="|".join(_EFFORTS),
             read=_effort,
@@ -245,10 +247,10 @@ class PlanOptions:
         None,
         Option(
             "--split-seconds",
-            "Work limit of that search, in seconds that it takes on one core of a desktop "
-            "computer; by default 30, and 1 for splits that are nearly free. No clock is read: the "
-            "plan is the same on every machine. Ctrl-C ends a search that --ram, --max-slowdown or "
-            "--pareto asked for, and keeps the best result.",
+            "Work limit of the search for splits, in seconds that it takes on one core of a "
+            "desktop computer; by default 1, and 0.03 for each operator, at most 30. No clock is "
+            "read: the plan is the same on every machine. Ctrl-C ends a search that --ram or "
+            "--max-slowdown asked for, and keeps the best result.",
             takes=float,
             least=0.0,
         ),
@@ -421,30 +423,22 @@ class PlanOptions:
 
     @property
     def splits_nearly_free(self) -> bool:
-        """Whether splits are taken that are nearly free."""
+        """Whether splits are taken that nobody asked for: that are nearly free, or quicker."""
         named = (self.scheduler, self.allocator) != (schedule.DEFAULT, arena.DEFAULT)
-        wanted = self.nearly_free and self.optimise is not Optimise.SPEED
-        return wanted and not self.splits and not named
+        return self.nearly_free and not self.splits and not named
 
     @property
     def unsplit(self) -> PlanOptions:
         """These options, with every operator whole."""
         return replace(self, ram_bytes=None, max_slowdown=None, nearly_free=False, choice=None)
 
-    @property
-    def for_nearly_free(self) -> PlanOptions:
-        """These options as a request for splits that are nearly free."""
-        seconds = self.nearly_free_seconds if self.split_seconds is None else self.split_seconds
-        return replace(self, max_slowdown=NEARLY_FREE, split_seconds=seconds)
-
-    @property
-    def nearly_free_seconds(self) -> float:
-        return _FAST_SECONDS if self.fast else _SECONDS
-
-    @property
-    def search_seconds(self) -> float:
-        """Work limit of a search for ways to split."""
-        return partition.DEFAULT_SECONDS if self.split_seconds is None else self.split_seconds
+    def search_seconds(self, operators: int) -> float:
+        """Work limit of a search for ways to split a graph of so many operators."""
+        if self.split_seconds is not None:
+            return self.split_seconds
+        if self.fast:
+            return _FAST_SECONDS
+        return min(_SECONDS + _SECONDS_AN_OPERATOR * operators, partition.DEFAULT_SECONDS)
 
     def met_by(self, plan: Plan) -> bool:
         """Whether a plan needs no more RAM than `ram_bytes`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from toolchain import arena
@@ -31,12 +32,12 @@ def place(
     """The plan of one order, or, with `others`, of another order whose arena is smaller."""
     allocator = arena.allocator(options.allocator)
     made = arrangement.place(problem, schedule, allocator, options.time_limit_seconds)
-    unsplit = not (options.splits or problem.accesses)
+    unsplit = not problem.accesses
     if others and options.allocator == arena.DEFAULT and unsplit:
         made = arrangement.compact(problem, made, allocator)
     order = made.schedule.order
     placed = arena_plan(problem, order, made.placement, made.blocks)
-    plan = Plan(
+    return Plan(
         lowered=lowered,
         board=target.name,
         schedule=made.schedule,
@@ -44,11 +45,14 @@ def place(
         operators=planned_ops(lowered, placed),
         step_bytes=footprint(problem, order),
     )
-    return replace(plan, weight_bytes=constant_bytes(plan))
 
 
 def over_banks(
-    plan: Plan, target: Board, problem: MemoryProblem, options: PlanOptions, report: Report
+    plan: Plan,
+    target: Board,
+    problem: Callable[[], MemoryProblem],
+    options: PlanOptions,
+    report: Report,
 ) -> Plan:
     """The plan with its arena spread over banks, if none holds all of it, or only a slow one does.
 
@@ -65,7 +69,7 @@ def over_banks(
         )
     report("placing tensors in banks")
     allocator = arena.allocator(options.allocator)
-    spread = banks.spread_arena(plan, problem, target, allocator, options.time_limit_seconds)
+    spread = banks.spread_arena(plan, problem(), target, allocator, options.time_limit_seconds)
     if spread is None:
         return plan
     made = replace(plan, arena=spread, operators=planned_ops(plan.lowered, spread))

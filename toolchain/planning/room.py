@@ -5,135 +5,289 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 
+from toolchain.boards import Memory
 from toolchain.codegen import constant_bytes
 from toolchain.cost import CostModel
+from toolchain.cost.alternatives import kernels_of
 from toolchain.cost.predicted import constant_bytes as packed_bytes
-from toolchain.ir import Op
+from toolchain.ir import Graph, Op
 from toolchain.ir.arena import SCRATCH_ALIGNMENT_BYTES
-from toolchain.ir.identity import OperatorIdentity, operator_identity
 from toolchain.memory.plan import Plan, planned_ops
 from toolchain.ops.kernel import Kernel, SafeOverlap
-from toolchain.ops.lowering import Lowered, lower
-from toolchain.planning.forms import Way, by_scratch, known_forms, with_kernel, within
+from toolchain.ops.lowering import Kernels, Lowered, lower
+from toolchain.ops.moves import may_move, moves
+from toolchain.planning.forms import Way, within
 
 Span = tuple[int, int]
 _APART = 16
 
 
 @dataclass(frozen=True)
-class _Form:
-    """A form of an operator's kernel, as far as it is the same for all blocks of one shape."""
+class Form:
+    """A kernel that may compute an operator, as far as it is the same for all blocks of one shape.
 
+    `number`: its place in what `kernels_of` yields. `least`: cycles with its constants and its code
+    copied to the quickest RAM.
+    """
+
+    number: int
     title: str
     function: str
     scratch_bytes: int
     overlaps: tuple[SafeOverlap, ...]
     cycles: int
+    least: int
     constant_bytes: int
+
+
+class Forms:
+    """The forms of operators, kept for all that are the same (`ir.identity`), as most blocks of one
+    are: for one core, one preference and one cost model. `costs`: of the network that they are in.
+    `banks`: that may hold copies of constants and code.
+    """
+
+    def __init__(self, costs: CostModel, known: Kernels, banks: Sequence[Memory] = ()) -> None:
+        self.costs = costs
+        self.kernels = known
+        self._places = [
+            (data, code)
+            for data in ("", *(bank.name for bank in banks))
+            for code in ("", *(bank.name for bank in banks if bank.code_origin is not None))
+        ]
+        self._known: dict[int, tuple[Form, ...]] = {}
+
+    def lean(self, graph: Graph) -> Lowered:
+        """A graph with kernels that take no more flash and scratch than they must."""
+        known = self.kernels
+        return lower(graph, known.core, known.preference, known=known)
+
+    def of(self, lean: Lowered, index: int) -> tuple[Form, ...]:
+        """That which takes the least flash and scratch first. `lean`: as lowered without forms."""
+        key = self.kernels.number(index, lean.graph)
+        if key not in self._known:
+            self._known[key] = tuple(self._forms(lean, index))
+        return self._known[key]
+
+    def _forms(self, lean: Lowered, index: int) -> Iterator[Form]:
+        for number, kernel in enumerate(kernels_of(lean.kernels[index], lean.core)):
+            other = lean.with_kernel(index, kernel)
+            copied = (
+                lean.with_kernel(index, replace(kernel, constants_in=data, code_in=code))
+                for data, code in self._places
+            )
+            counts = [self.costs.cost(made, index).count for made in copied]
+            yield Form(
+                number,
+                kernel.title,
+                kernel.name,
+                kernel.scratch_bytes,
+                kernel.overlaps,
+                counts[0],
+                min(counts),
+                packed_bytes(other, index),
+            )
+
+    def least(self, graph: Graph, *, flash: bool = True) -> int:
+        """No plan of these operators takes less time, whatever its arena and copies. `flash`:
+        whether kernels may take more of it than they must: those call other functions.
+        """
+        lean, count = self.lean(graph), 0
+        for index, op in enumerate(lean.graph.ops):
+            if not may_move(op, lean.graph):
+                forms = self.of(lean, index)
+                allowed = (one for one in forms if flash or one.function == forms[0].function)
+                count += min(form.least for form in allowed)
+        return count
 
 
 @dataclass(frozen=True)
 class _Spot:
-    """A form, and where its scratch lies."""
+    """A form, where its scratch lies, and the bytes of the smallest arena in which it may."""
 
-    form: _Form
+    form: Form
     at: int
+    arena_bytes: int
 
 
 @dataclass(frozen=True)
 class _Block:
-    """An operator of the graph with forms, at a step: those that fit there, quickest first.
+    """An operator of the graph with forms: those that fit beside what is live, quickest first.
 
-    `now`: the one that the plan has. `lean`: the function that takes the least flash.
+    `lean`: the function that takes the least flash. `now`: the spot that the plan has, or, where
+    that takes more flash, the lean one in its place.
     """
 
-    step: int
     index: int
     spots: tuple[_Spot, ...]
     now: _Spot
     lean: str
 
-    def best(self, functions: frozenset[str]) -> _Spot:
-        """The quickest that calls one of the functions or the lean one; else the plan's."""
+    def best(self, functions: frozenset[str], arena_bytes: int) -> _Spot:
+        """The quickest that calls one of the functions or the lean one."""
         usable = functions | {self.lean}
-        return next((spot for spot in self.spots if spot.form.function in usable), self.now)
+        fitting = (
+            spot
+            for spot in self.spots
+            if spot.form.function in usable and spot.arena_bytes <= arena_bytes
+        )
+        return next(fitting, self.now)
 
 
-def spend_room(plan: Plan, costs: CostModel, spare: int, most_bytes: int = 0) -> Plan:
-    """The plan with quicker kernels whose scratch fits beside the bytes that are live while they
-    run: kernels with more scratch, and kernels whose constants take more flash, of which `spare`
-    bytes are left.
+class Room:
+    """A plan, and its time by the bytes that its arena and the flash may take.
 
-    The order and the place of every tensor stay, and so does the arena, but for `most_bytes` to
-    which the latter may make it grow. An arena that is spread over banks is left as it is.
+    Kernels that are quicker with more scratch, or whose constants take more flash, are taken where
+    their scratch fits beside what is live while they run. The order and the place of every tensor
+    stay. An arena that is spread over banks is left as it is.
     """
-    if plan.arena.parts:
-        return plan
-    lean = lower(plan.graph, plan.lowered.core, plan.lowered.preference)
-    kernels, scratch = list(plan.lowered.kernels), dict(plan.arena.scratch_offsets)
-    groups: dict[str, list[_Block]] = {}
-    known: dict[OperatorIdentity, tuple[_Form, ...]] = {}
-    for step, index in enumerate(plan.schedule.order):
-        op, kernel = plan.graph.ops[index], kernels[index]
-        live = sorted(_live(plan, step))
-        if known_forms(lean.kernels[index], lean):
-            forms = _forms(lean, index, costs, known)
-            (now,) = (
-                _Spot(form, scratch.get(op.name, 0)) for form in forms if form.title == kernel.title
+
+    def __init__(self, plan: Plan, forms: Forms, operators: frozenset[int] | None = None) -> None:
+        """`operators`: those that may have other kernels, without which nothing is said of time."""
+        self.whole = plan
+        self._forms = forms
+        self._lean = forms.lean(plan.graph)
+        self._groups: dict[str, list[_Block]] = {}
+        self._fixed = self._savable = 0
+        for index, live in zip(plan.schedule.order, _live(plan), strict=True):
+            if operators is None or index in operators:
+                self._add(index, live)
+
+    def _add(self, index: int, live: Sequence[Span]) -> None:
+        plan = self.whole
+        op, kernel = plan.graph.ops[index], plan.lowered.kernels[index]
+        wanted = moves(op, plan.graph, plan.arena)
+        if wanted is not None:
+            sizes = [move.size_bytes for move in wanted]
+            self._fixed += self._forms.costs.copies(sizes).count if sizes else 0
+            return
+        forms = self._forms.of(self._lean, index)
+        if len(forms) == 1 or plan.arena.parts:
+            count = forms[0].cycles
+            if kernel.title != forms[0].title:
+                count = self._forms.costs.cost(plan.lowered, index).count
+            self._fixed += count
+            self._savable += max(count - min(form.least for form in forms), 0)
+            return
+        at = plan.arena.scratch_offsets.get(op.name, 0)
+        lean = forms[0].function
+        now = next((form for form in forms if form.title == kernel.title), forms[0])
+        there = _Spot(now, at, at + now.scratch_bytes if now.scratch_bytes else 0)
+        spots = [*_spots(plan, op, live, forms), there]
+        spots.sort(key=lambda spot: (spot.form.cycles, -spot.form.number))
+        if now.function != lean:
+            at_least = _gap(live, forms[0].scratch_bytes)
+            there = _Spot(forms[0], at_least, at_least + forms[0].scratch_bytes)
+        block = _Block(index, tuple(spots), there, lean)
+        self._groups.setdefault(op.part_of or op.name, []).append(block)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Bytes of the arena at which a kernel begins to fit, from those that the plan takes."""
+        least = self.whole.arena.size_bytes
+        ends = {
+            spot.arena_bytes
+            for blocks in self._groups.values()
+            for block in blocks
+            for spot in block.spots
+        }
+        return (least, *sorted(end for end in ends if end > least))
+
+    @cached_property
+    def lean(self) -> Plan:
+        """The plan with kernels that take no more flash than they must."""
+        return self.plan(self.whole.arena.size_bytes, 0)
+
+    def count(self, arena_bytes: int, spare: int) -> int:
+        """Cost of one inference with at most so many bytes of arena, and so many of flash beyond
+        what kernels must take.
+        """
+        return self._fixed + sum(spot.form.cycles for _, spot in self._chosen(arena_bytes, spare))
+
+    def least(self, arena_bytes: int, spare: int) -> int:
+        """This cost less what copies into RAM may save at most."""
+        forms = [spot.form for _, spot in self._chosen(arena_bytes, spare)]
+        return self._fixed - self._savable + sum(form.least for form in forms)
+
+    def _chosen(self, arena_bytes: int, spare: int) -> Iterator[tuple[_Block, _Spot]]:
+        """The form of every block: of all blocks of one operator those of one function, or the lean
+        one where that is quicker.
+        """
+        items = []
+        for blocks in self._groups.values():
+            none = self._taken(blocks, frozenset(), arena_bytes)
+            names = sorted({spot.form.function for block in blocks for spot in block.spots})
+            items.append(
+                [
+                    _way(self._taken(blocks, frozenset({name}), arena_bytes), none)
+                    for name in names
+                    if name != blocks[0].lean
+                ]
             )
-            spots = [*_spots(plan, op, live, forms, most_bytes), now]
-            spots.sort(key=lambda spot: spot.form.cycles)
-            block = _Block(step, index, tuple(spots), now, lean.kernels[index].name)
-            groups.setdefault(op.part_of or op.name, []).append(block)
-            continue
-        roomier = _with_more_scratch(plan, op, kernel, live)
-        if roomier is not None:
-            kernels[index], scratch[op.name] = roomier
-    chosen = tuple(_chosen(plan, list(groups.values()), spare))
-    for block, spot in chosen:
-        each = lean.kernels[block.index].forms()
-        kernels[block.index] = next(one for one in each if one.title == spot.form.title)
-        scratch[plan.graph.ops[block.index].name] = spot.at
-    grown = {
-        index: kernels[index].scratch_bytes - plan.lowered.kernels[index].scratch_bytes
-        for index in plan.schedule.order
-    }
-    taken = (
-        (plan.graph.ops[block.index], spot.form.title)
-        for block, spot in chosen
-        if spot.form.function != block.lean
-    )
-    named = MappingProxyType({op.part_of or op.name: title for op, title in taken})
-    lowered = replace(plan.lowered, kernels=tuple(kernels), forms=named)
-    ends = (
-        scratch[op.name] + kernel.scratch_bytes
-        for op, kernel in zip(plan.graph.ops, kernels, strict=True)
-        if kernel.scratch_bytes
-    )
-    size_bytes = max((plan.arena.size_bytes, *ends))
-    places = MappingProxyType(scratch)
-    arena = replace(plan.arena, scratch_offsets=places, size_bytes=size_bytes)
-    steps = zip(plan.step_bytes, plan.schedule.order, strict=True)
-    made = replace(
-        plan,
-        lowered=lowered,
-        arena=arena,
-        operators=planned_ops(lowered, arena),
-        step_bytes=tuple(size + grown[index] for size, index in steps),
-    )
-    return replace(made, weight_bytes=constant_bytes(made))
+        choices = within(items, spare).choices
+        for blocks, ways, choice in zip(self._groups.values(), items, choices, strict=True):
+            functions = frozenset() if choice is None else ways[choice].functions
+            for block in blocks:
+                yield block, block.best(functions, arena_bytes)
+
+    def _taken(
+        self, blocks: Sequence[_Block], functions: frozenset[str], arena_bytes: int
+    ) -> _Taken:
+        spots = [(block, block.best(functions, arena_bytes)) for block in blocks]
+        return _Taken.of(self.whole, spots)
+
+    def _kernel(self, block: _Block, form: Form) -> Kernel:
+        every = kernels_of(self._lean.kernels[block.index], self._lean.core)
+        return next(one for number, one in enumerate(every) if number == form.number)
+
+    def lowered(self, arena_bytes: int) -> Lowered:
+        """The kernels that take no more flash than they must, in so many bytes of arena."""
+        kernels = list(self.whole.lowered.kernels)
+        for block, spot in self._chosen(arena_bytes, 0):
+            kernels[block.index] = self._kernel(block, spot.form)
+        return replace(self.whole.lowered, kernels=tuple(kernels))
+
+    def plan(self, arena_bytes: int, spare: int) -> Plan:
+        """The plan with these kernels. Its `weight_bytes` are those of the plan that was given."""
+        plan = self.whole
+        kernels, scratch = list(plan.lowered.kernels), dict(plan.arena.scratch_offsets)
+        named, end = {}, plan.arena.size_bytes
+        for block, spot in self._chosen(arena_bytes, spare):
+            op, form = plan.graph.ops[block.index], spot.form
+            kernels[block.index] = self._kernel(block, form)
+            scratch[op.name] = spot.at
+            end = max(end, spot.arena_bytes)
+            if not form.scratch_bytes:
+                scratch.pop(op.name, None)
+            if form.function != block.lean:
+                named[op.part_of or op.name] = form.title
+        grown = {
+            index: kernels[index].scratch_bytes - plan.lowered.kernels[index].scratch_bytes
+            for index in plan.schedule.order
+        }
+        forms = MappingProxyType(named)
+        lowered = replace(plan.lowered, kernels=tuple(kernels), forms=forms)
+        arena = replace(plan.arena, scratch_offsets=MappingProxyType(scratch), size_bytes=end)
+        steps = zip(plan.step_bytes, plan.schedule.order, strict=True)
+        return replace(
+            plan,
+            lowered=lowered,
+            arena=arena,
+            operators=planned_ops(lowered, arena),
+            step_bytes=tuple(size + grown[index] for size, index in steps),
+        )
 
 
 def with_room(plan: Plan) -> Plan:
-    """As `spend_room`, without kernels whose constants take more flash: the bytes of constants stay
-    as they are, and nothing is packed.
+    """The plan with kernels that take more scratch where that fits beside what is live while they
+    run, none of those whose constants take more flash: nothing is packed.
     """
     kernels, scratch = list(plan.lowered.kernels), dict(plan.arena.scratch_offsets)
-    for step, index in enumerate(plan.schedule.order):
+    for index, live in zip(plan.schedule.order, _live(plan), strict=True):
         op = plan.graph.ops[index]
-        roomier = _with_more_scratch(plan, op, kernels[index], sorted(_live(plan, step)))
+        roomier = _with_more_scratch(plan, op, kernels[index], live)
         if roomier is not None:
             kernels[index], scratch[op.name] = roomier
     lowered = replace(plan.lowered, kernels=tuple(kernels))
@@ -142,39 +296,15 @@ def with_room(plan: Plan) -> Plan:
 
 
 def _with_more_scratch(
-    plan: Plan, op: Op, kernel: Kernel, live: list[Span]
+    plan: Plan, op: Op, kernel: Kernel, live: Sequence[Span]
 ) -> tuple[Kernel, int] | None:
     """The form with most scratch that fits beside what is live, and where; None where none does."""
-    for form in kernel.more_scratch():
-        at = _gap(live, form.scratch_bytes, plan.arena.size_bytes)
-        if at is not None and _safe(plan, op, form.overlaps):
-            return form, at
+    for roomier in kernel.scratch_forms:
+        at = _gap(live, roomier.scratch_bytes)
+        fits = at + roomier.scratch_bytes <= plan.arena.size_bytes
+        if fits and _safe(plan, op, roomier.overlaps):
+            return roomier, at
     return None
-
-
-def _chosen(
-    plan: Plan, groups: Sequence[Sequence[_Block]], spare: int
-) -> Iterator[tuple[_Block, _Spot]]:
-    """The form of every block: of all blocks of one operator those of one function, or the lean one
-    where that is quicker.
-    """
-    items = []
-    for blocks in groups:
-        none = _taken(plan, blocks, frozenset())
-        names = sorted({spot.form.function for block in blocks for spot in block.spots})
-        ways = [
-            _way(_taken(plan, blocks, frozenset({name})), none)
-            for name in names
-            if name != blocks[0].lean
-        ]
-        now = _Taken.of(plan, [(block, block.now) for block in blocks])
-        spare += now.size_bytes - none.size_bytes
-        items.append(ways)
-    choices = within(items, spare).choices
-    for blocks, ways, choice in zip(groups, items, choices, strict=True):
-        functions = frozenset() if choice is None else ways[choice].functions
-        for block in blocks:
-            yield block, block.best(functions)
 
 
 @dataclass(frozen=True)
@@ -200,47 +330,16 @@ class _Taken:
         )
 
 
-def _taken(plan: Plan, blocks: Sequence[_Block], functions: frozenset[str]) -> _Taken:
-    return _Taken.of(plan, [(block, block.best(functions)) for block in blocks])
-
-
 def _way(taken: _Taken, none: _Taken) -> Way:
     more = taken.functions - none.functions
     return Way(more, taken.size_bytes - none.size_bytes, none.cycles - taken.cycles)
 
 
-def _forms(
-    lean: Lowered, index: int, costs: CostModel, known: dict[OperatorIdentity, tuple[_Form, ...]]
-) -> tuple[_Form, ...]:
-    """The forms of an operator, those with more scratch first; computed once for all operators that
-    are the same (`ir.identity`), as most blocks of one are. Core, preference and cost model are
-    those of a plan.
-    """
-    key = operator_identity(lean.graph.ops[index], lean.graph)
-    if key not in known:
-        first = lean.kernels[index]
-        forms = []
-        for kernel in (
-            one for form in (first, *known_forms(first, lean)) for one in by_scratch(form)
-        ):
-            other = with_kernel(lean, index, kernel)
-            cycles, size = costs.cost(other, index).count, packed_bytes(other, index)
-            title, scratch = kernel.title, kernel.scratch_bytes
-            forms.append(_Form(title, kernel.name, scratch, kernel.overlaps, cycles, size))
-        known[key] = tuple(forms)
-    return known[key]
-
-
-def _spots(
-    plan: Plan, op: Op, live: list[Span], forms: Sequence[_Form], most_bytes: int
-) -> Iterator[_Spot]:
+def _spots(plan: Plan, op: Op, live: Sequence[Span], forms: Sequence[Form]) -> Iterator[_Spot]:
     for form in forms:
-        arena_bytes = plan.arena.size_bytes
-        if form.function != forms[0].function:
-            arena_bytes = max(arena_bytes, most_bytes)
-        at = _gap(live, form.scratch_bytes, arena_bytes)
-        if at is not None and _safe(plan, op, form.overlaps):
-            yield _Spot(form, at)
+        if _safe(plan, op, form.overlaps):
+            at = _gap(live, form.scratch_bytes)
+            yield _Spot(form, at, at + form.scratch_bytes if form.scratch_bytes else 0)
 
 
 def lone_form(plan: Plan, title: str) -> Plan:
@@ -298,18 +397,23 @@ def _span(plan: Plan, name: str) -> Span:
     return plan.arena.offsets[name], plan.arena.offsets[name] + size
 
 
-def _live(plan: Plan, step: int) -> Iterator[Span]:
-    """The bytes of all tensors that are live at a step."""
+def _live(plan: Plan) -> list[list[Span]]:
+    """The bytes of all tensors that are live at each step, in order."""
+    live: list[list[Span]] = [[] for _ in plan.schedule.order]
     for name, (start, end) in plan.arena.lifetimes.items():
-        if start <= step < end:
-            yield _span(plan, name)
+        span = _span(plan, name)
+        for step in range(start, min(end, len(live))):
+            live[step].append(span)
+    for spans in live:
+        spans.sort()
+    return live
 
 
-def _gap(live: list[Span], size_bytes: int, arena_bytes: int) -> int | None:
+def _gap(live: Sequence[Span], size_bytes: int) -> int:
     """The lowest place for scratch among spans that are sorted."""
     at = 0
     for start, end in live:
         if start - at >= size_bytes:
             return at
         at = max(at, -(-end // SCRATCH_ALIGNMENT_BYTES) * SCRATCH_ALIGNMENT_BYTES)
-    return at if arena_bytes - at >= size_bytes else None
+    return at

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -21,6 +20,7 @@ from toolchain.report.buffers import planned_buffers
 from toolchain.report.ends import end_json
 from toolchain.report.latency import Latency, longest_call, per_turn
 from toolchain.report.planned import PlannedBank, PlannedOperator, PlannedTensor, PlannedTime
+from toolchain.report.splits import splits_of
 from toolchain.report.suspicions import warnings_json
 from toolchain.report.text import share, size
 from toolchain.report.time import microjoules
@@ -28,8 +28,6 @@ from toolchain.report.time import microjoules
 _NAMED = 3
 """Operators with one reason that are named."""
 
-_BETWEEN_BLOCKS = ("slice", "concat", "block_concat")
-"""Kinds of the operators that cut tensors into blocks and join them again."""
 _SPLIT_NAMED = 6
 """Operators of as many blocks that a line names."""
 
@@ -181,16 +179,18 @@ def kernel_lines(plan: Plan) -> tuple[str, ...]:
 
 
 def split_lines(plan: Plan) -> tuple[str, ...]:
-    """Lines on the RAM that splitting saves and the time that it costs; none where nothing is
-    split."""
-    if not plan.unsplit_bytes:
-        return ()
+    """Lines on the RAM that splitting saves, and on the time beyond that of the quickest plan; none
+    where nothing is split and no plan is quicker."""
     whole, arena = plan.unsplit_bytes, plan.arena.size_bytes
-    cost = f"for {plan.slowdown:.2%} more time" if plan.slowdown else "for no time"
+    slower = f"{plan.slowdown:.2%} slower than" if plan.slowdown else "as quick as"
+    cost = f"{slower} the quickest plan"
+    if not whole:
+        less = f"Arena {arena:,} B, {cost} as predicted (--max-slowdown 0% takes that one)."
+        return (less,) if plan.slowdown else ()
     limit = ", --max-slowdown sets another limit than 1%" if plan.slowdown <= NEARLY_FREE else ""
     return (
-        f"Split into blocks: arena {arena:,} B instead of {whole:,} B, {cost}, predicted "
-        f"(--no-split keeps operators whole{limit}).",
+        f"Split into blocks: arena {arena:,} B instead of {whole:,} B, {cost} as "
+        f"predicted (--no-split keeps operators whole{limit}).",
         f"Split: {_split_operators(plan)}.",
     )
 
@@ -238,17 +238,12 @@ def rows_json(plan: Plan) -> dict[str, Any] | None:
 
 def _split_operators(plan: Plan) -> str:
     """The operators that are split, those of as many blocks together; the first few by name."""
-    parts = Counter(
-        op.part_of for op in plan.graph.ops if op.part_of and op.kind not in _BETWEEN_BLOCKS
-    )
-    alike: dict[int, list[str]] = {}
-    for name, count in parts.items():
-        alike.setdefault(count, []).append(name)
     told = []
-    for count, names in alike.items():
-        more = len(names) - _SPLIT_NAMED
-        shown = ", ".join(names[:_SPLIT_NAMED]) + (f" and {more} more" if more > 0 else "")
-        told.append(f"{shown} into {count} {'block' if count == 1 else 'blocks'}")
+    for split in splits_of(plan.graph):
+        more = len(split.operators) - _SPLIT_NAMED
+        shown = ", ".join(split.operators[:_SPLIT_NAMED])
+        shown += f" and {more} more" if more > 0 else ""
+        told.append(f"{shown} into {split.blocks} {'block' if split.blocks == 1 else 'blocks'}")
     return "; ".join(told)
 
 

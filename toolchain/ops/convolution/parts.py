@@ -122,6 +122,7 @@ def image_kernel(
     extents: Callable[[kit.Touched], kit.Extents],
     overlaps: Callable[[], tuple[kit.SafeOverlap, ...]],
     terms: Callable[[], kit.Terms],
+    rows: int = 1,
     form: str = "",
 ) -> kit.Kernel:
     """The kernel of a call whose images may be strided views: `call` gives it for the bytes from
@@ -136,6 +137,7 @@ def image_kernel(
         calls_with_gaps=lambda *lines: (call((lines[0], lines[1])),),
         find_overlaps=overlaps,
         find_terms=terms,
+        rows=rows,
         form=form,
     )
 

@@ -14,26 +14,23 @@ from toolchain.partition.front import Front, Task, Watch
 from toolchain.partition.search import pareto_front
 from toolchain.partition.splitters.motes import SPLITTER as MOTES
 
-_COLUMNS_COST = 0.05
-"""Below this limit on the slowdown no columns are tried."""
-
 
 class _Auto:
     name = "auto"
 
     def front(self, task: Task, watch: Watch) -> Front:
         chains = pareto_front(task, watch)
-        worth = task.max_slowdown is None or task.max_slowdown >= _COLUMNS_COST
-        if task.graph.pushed is not None and worth and not watch.over():
+        if task.graph.pushed is not None and not watch.over():
             chains = with_columns(task, chains, watch)
         if watch.over():
             return chains
         motes = MOTES.front(task, watch)
+        others = tuple(replace(p, extra=p.extra + motes.total - chains.total) for p in motes.points)
         return replace(
             chains,
             seconds=watch.seconds,
             stopped=watch.stopped,
-            others=(*chains.others, motes.points),
+            others=(*chains.others, others),
         )
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from toolchain.partition.front import Front, Point, Task, Watch
@@ -39,7 +39,7 @@ _NARROW = 0.5
 _BORDERS = 5
 _MOST_BLOCKS = 256
 _LADDER = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, math.inf)
-"""Latency budgets, as fractions, of which each is searched for where none is given."""
+"""Latency budgets, as fractions, of which each is searched for."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,8 @@ class _Motes:
 
     def front(self, task: Task, watch: Watch) -> Front:
         search = _Search(task, watch)
-        budgets = _LADDER if task.max_slowdown is None else (task.max_slowdown,)
         with watch:
-            for budget in budgets:
+            for budget in _LADDER:
                 search.run(budget)
         return Front(search.points(), search.segments.total, watch.seconds, watch.stopped)
 
@@ -79,7 +78,7 @@ class _Search:
     """Beam searches under several budgets, which share what they tried."""
 
     def __init__(self, task: Task, watch: Watch) -> None:
-        self.segments = Segments(task, watch.work)
+        self.segments = Segments(replace(task, names=None), watch.work)
         self._watch = watch
         self._schemes: dict[tuple[int, int], list[Segment]] = {}
         self._whole = self._state(())

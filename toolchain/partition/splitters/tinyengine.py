@@ -23,7 +23,7 @@ class _TinyEngine:
     name = "tinyengine"
 
     def front(self, task: Task, watch: Watch) -> Front:
-        segments = Segments(task, watch.work)
+        segments = Segments(replace(task, names=None), watch.work)
         steps = segments.step_bytes
         last = len(steps)
         stages: list[Segment] = []

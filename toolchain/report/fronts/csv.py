@@ -1,4 +1,4 @@
-"""The Pareto front as CSV, for a spreadsheet: one line a row, from the unsplit graph on."""
+"""The front of plans as CSV, for a spreadsheet: one line a row, the quickest first."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ import csv
 import io
 from collections.abc import Sequence
 
-from toolchain.report.front import FrontRow
+from toolchain.report.front import FrontRow, front_json
+from toolchain.report.splits import Split
 
 
 def front_csv(rows: Sequence[FrontRow], title: str) -> str:
-    """Peak in bytes, slowdown in percent, what is split: `conv2d_0 add_1 in 4 rows`; no title."""
+    """The columns of `--json` by its names; what is split as `conv2d_0 add_1 in 4`; no title."""
     text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(("peak_bytes", "slowdown_percent", "splits"))
-    for row in rows:
-        splits = (f"{' '.join(s.operators)} in {s.blocks} {s.mode}" for s in row.splits)
-        lines.writerow((row.peak_bytes, round(100 * row.slowdown, 4), "; ".join(splits)))
+    joined = ("; ".join(map(_split, row.splits)) for row in rows)
+    each = [
+        {**entry, "splits": splits} for entry, splits in zip(front_json(rows), joined, strict=True)
+    ]
+    lines = csv.DictWriter(text, list(each[0]), lineterminator="\n")
+    lines.writeheader()
+    lines.writerows(each)
     return text.getvalue()
+
+
+def _split(split: Split) -> str:
+    return f"{' '.join(split.operators)} in {split.blocks}"
 
 
 FORMAT = front_csv

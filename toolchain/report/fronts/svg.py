@@ -1,10 +1,9 @@
-"""The Pareto front as SVG text: RAM against predicted slowdown, without a plotting library."""
+"""The front of plans as SVG text: arena against predicted slowdown, without a plotting library."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from toolchain.files.printable import printable
@@ -16,7 +15,8 @@ _TICKS = 6
 
 
 def front_svg(rows: Sequence[FrontRow], title: str) -> str:
-    """A staircase: between two rows, a RAM budget buys the cheaper one.
+    """A staircase: between two rows, a RAM budget buys the cheaper one. Rows above it take less
+    flash.
 
     Each point's tooltip has its figures.
     """
@@ -40,14 +40,15 @@ def front_svg(rows: Sequence[FrontRow], title: str) -> str:
         *_axes([(y_of(i * y_step), f"{i * y_step:g}") for i in range(y_ticks + 1)], across=False),
         _text(_WIDTH / 2, _HEIGHT - 12, "predicted slowdown"),
         f'<g transform="rotate(-90 18 {_HEIGHT / 2:.0f})">',
-        _text(18, _HEIGHT / 2, "peak in KiB"),
+        _text(18, _HEIGHT / 2, "arena in KiB"),
         "</g>",
     ]
     points = [(x_of(100 * row.slowdown), y_of(row.peak_bytes / 1024)) for row in rows]
     corners = [points[0]]
-    for before, after in pairwise(points):
-        corners += [(after[0], before[1]), after]
-    corners.append((x_of(x_ticks * x_step), points[-1][1]))
+    for x, y in points:
+        if y > corners[-1][1]:  # downwards
+            corners += [(x, corners[-1][1]), (x, y)]
+    corners.append((x_of(x_ticks * x_step), corners[-1][1]))
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
     parts.append(f'<polyline points="{path}" fill="none" stroke="{_LINE}"/>')
     for row, (x, y) in zip(rows, points, strict=True):

@@ -134,6 +134,7 @@ def winograd_kernel(form: Form, op: kit.Operator[Convolution], most: int) -> kit
         call,
         parts.parameters(op, form.function, packed, "transformed filters"),
         scratch_bytes=form.scratch_bytes(depth, y.shape, most),
+        rows=form.tile,
         extents=lambda touched: _extents(form, touched),
         overlaps=lambda: _overlaps(form, op, most),
         terms=lambda: _terms(form, op, most, narrow),

@@ -1,0 +1,83 @@
+"""Results that planning keeps are those that it would find again."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from benchmarks.planning import KINDS
+from toolchain import passes
+from toolchain.boards import board
+from toolchain.codegen import constant_bytes
+from toolchain.codegen.writer import Writer
+from toolchain.cost.predicted import predicted_model
+from toolchain.ir import Graph
+from toolchain.partition import Mode
+from toolchain.partition.estimate import Estimator
+from toolchain.partition.region import CannotSplitError, region
+from toolchain.partition.search import _Chains
+from toolchain.partition.segments import Segment
+from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
+from toolchain.search import Work
+
+BOARD = board("nucleo-l4r5zi")
+STEPS = 12
+
+
+def _graph(kind: str, operators: int) -> Graph:
+    return passes.prepare(KINDS[kind](operators)).graph
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_chains_are_those_of_a_search_without_memory(seed: int) -> None:
+    rng, chains, known = random.Random(seed), _Chains(STEPS, Work()), []
+    for _ in range(60):
+        for _ in range(rng.randint(0, 4)):
+            begin = rng.randrange(STEPS)
+            end = min(begin + rng.randint(1, 4), STEPS)
+            known.append(Segment(begin, end, rng.randint(1, 9), rng.randint(0, 9)))
+            chains.add(known[-1])
+        limit = rng.choice((3, 6, 9, 12))
+        fresh = _Chains(STEPS, Work())
+        for segment in known:
+            fresh.add(segment)
+        assert chains.reached(limit) == fresh.reached(limit)
+        assert chains.chain(limit) == fresh.chain(limit)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["chain", "residual"])
+def test_regions_that_are_alike_have_the_estimates_that_each_has_alone(kind: str) -> None:
+    graph, costs = _graph(kind, 6), predicted_model(BOARD)
+
+    def estimator() -> Estimator:
+        return Estimator(graph, BOARD.core, costs)
+
+    kept, counted, several = estimator(), 0, [2, 3, 5, 16]
+    for length in (1, 2, 3):
+        for begin in range(len(graph.ops) - length + 1):
+            seed = graph.ops[begin + length - 1].outputs[0], 1
+            try:
+                part = region(graph, range(begin, begin + length), seed)
+            except CannotSplitError:
+                continue
+            for mode in (Mode.SLIDING, Mode.TILES):
+                for dying in (frozenset[str](), frozenset(part.sliced)):
+                    alone = estimator()
+                    found = kept.estimates(part, several, mode, dying)
+                    assert found == alone.estimates(part, several, mode, dying)
+                    assert alone.runs <= kept.runs
+                    counted += 1
+    assert counted > len(kept._found) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_constants_are_counted_as_the_c_holds_them(kind: str) -> None:
+    for options in (PlanOptions(), PlanOptions(max_slowdown=0.3)):
+        plan = plan_graph(_graph(kind, 6), BOARD, options)
+        writer = Writer(plan, "model")
+        writer.calls()
+        assert constant_bytes(plan) == writer.constants.size_bytes == plan.weight_bytes > 0

@@ -1,0 +1,495 @@
+"""The front of finished plans in RAM, flash and time, and the one that is asked for.
+
+Every way to compute the graph (`planning.ways`) is placed once; beyond what its tensors take, more
+arena and more flash let quicker kernels in (`planning.room`). All requests choose among these
+plans, so that more RAM is never slower, and more slowdown never takes more RAM. The base of
+every slowdown is the quickest of them that the board and its flash hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from heapq import heappop, heappush
+
+from toolchain.boards import Board, Content
+from toolchain.codegen import constant_bytes
+from toolchain.cost import CostModel
+from toolchain.cost.predicted import predicted_model
+from toolchain.errors import DoesNotFitError, Overflow
+from toolchain.ir import Graph, MemoryProblem
+from toolchain.memory.firmware_size import (
+    estimated_need,
+    firmware_data_bytes,
+    least_data_bytes,
+    ram_bytes,
+)
+from toolchain.memory.plan import NEARLY_FREE, Plan
+from toolchain.memory.problem import memory_problem
+from toolchain.ops.lowering import Kernels
+from toolchain.partition.front import CTRL_C, Point
+from toolchain.partition.scheme import Scheme
+from toolchain.planning.copies import copy_banks, copy_constants
+from toolchain.planning.flash import check_flash, flash_spent
+from toolchain.planning.options import Optimise, PlanOptions
+from toolchain.planning.ordering import choose_views
+from toolchain.planning.placing import over_banks
+from toolchain.planning.room import Forms, Room
+from toolchain.planning.ways import Built, Ways, built, finer, search, way_plan, ways
+from toolchain.progress import Report
+from toolchain.report.latency import predict_latency
+
+_LEAST_BYTES, _LEAST_SHARE = 1024, 0.05
+"""A split that nobody asked for must save so many bytes, and such a share of the arena: blocks take
+flash, and longer C."""
+
+
+_APART = 0.99
+"""Rows of the front are shown whose arenas are so far apart."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A finished plan before it is told: a way, and the bytes of arena that it may take.
+
+    `ram_bytes`: of the arena, data and stack, without copies of constants. `count`: its cost, in
+    the unit of the cost model, with all copies. `flash`: whether it may take kernels whose
+    constants take more of it.
+    """
+
+    way: int
+    arena_bytes: int
+    ram_bytes: int
+    count: int
+    flash: bool = True
+
+
+@dataclass
+class _Made:
+    """The part that no request changes: the ways, each made when it is first asked for."""
+
+    forms: Forms
+    ways: Ways | None = None
+    graphs: dict[tuple[Scheme, ...], Graph] = field(default_factory=dict)
+    least: dict[tuple[tuple[Scheme, ...], bool], int] = field(default_factory=dict)
+    built: dict[int, Built] = field(default_factory=dict)
+    rooms: dict[int, Room] = field(default_factory=dict)
+    lean: dict[int, Plan] = field(default_factory=dict)
+
+
+class Candidates:
+    """The plans of one graph on one board, each made when it is first asked for."""
+
+    def __init__(
+        self,
+        whole: Plan,
+        target: Board,
+        options: PlanOptions,
+        costs: CostModel,
+        report: Report,
+        made: _Made | None = None,
+    ) -> None:
+        """`made`: of the same graph, board, kernels and other options of planning."""
+        check_flash(whole, options)
+        self.whole = whole
+        self.target = target
+        self.options = options
+        self.costs = costs
+        self.report = report
+        self._kernels = Kernels(target.core, options.kernels)
+        banks = copy_banks(target, options, predicted_model(target))
+        self._copies = bool(banks)
+        self._made = made or _Made(Forms(costs.within(whole.graph), self._kernels, banks))
+        self._flash_bytes = options.flash_of(target)
+        self._flash = options.optimise is not Optimise.SIZE and not target.is_host
+        self._placed: dict[tuple[Choice, int | None], tuple[Plan, Plan]] = {}
+
+    def asking(self, options: PlanOptions) -> Candidates:
+        """These ways for a request that differs in RAM, slowdown and flash."""
+        return Candidates(self.whole, self.target, options, self.costs, self.report, self._made)
+
+    @property
+    def ways(self) -> Ways:
+        """The ways to compute the graph; the first is the unsplit plan."""
+        if self._made.ways is None:
+            self._made.ways = self._ways()
+        return self._made.ways
+
+    def _ways(self) -> Ways:
+        first = Point(self.whole.schedule.peak_bytes, 0, ())
+        if not self._searched:
+            return Ways((first,), "")
+        front = search(self.whole, self.target, self.options, self.costs, self.report)
+        if front.stopped == CTRL_C and not self.options.splits:
+            raise KeyboardInterrupt  # of a search that nobody asked for, nothing is kept
+        found = ways(front)
+        points = [point for point in found.points if point.schemes or point.titles]
+        if not self._split:
+            points = [point for point in points if not point.schemes]
+        return replace(found, points=(first, *points))
+
+    @property
+    def _split(self) -> bool:
+        options = self.options
+        return options.splits or options.splits_nearly_free
+
+    @property
+    def _searched(self) -> bool:
+        """Memory is not scarce on the host, but for an input that arrives by rows."""
+        pushed = self.whole.graph.pushed is not None
+        return self.options.splits or pushed or not self.target.is_host
+
+    def _graph(self, way: int) -> Graph:
+        """The graph of a way, which ways by other kernels share."""
+        schemes, graphs = self.ways.points[way].schemes, self._made.graphs
+        if schemes not in graphs:
+            graphs[schemes] = finer(self.whole, schemes)
+        return graphs[schemes]
+
+    def _way(self, way: int) -> Built:
+        if way not in self._made.built:
+            point, graph = self.ways.points[way], self._graph(way)
+            self._made.built[way] = built(self.whole, graph, point, self._kernels)
+        return self._made.built[way]
+
+    def _least_count(self, way: int, *, flash: bool = True) -> int:
+        """No plan of a way takes less time: for this it needs neither an order nor places."""
+        flash = flash and self._flash
+        key, least = (self.ways.points[way].schemes, flash), self._made.least
+        if key not in least:
+            least[key] = self._made.forms.least(self._graph(way), flash=flash)
+        return least[key]
+
+    def _bound(self, way: int) -> Choice:
+        """The arena and the time that a way takes at least: neither needs places."""
+        peak = self._way(way).found.peak_bytes
+        return Choice(way, peak, peak + least_data_bytes(), self._least_count(way))
+
+    def _ways_within(self, most_count: float, *, split: bool) -> list[int]:
+        """The ways of which a plan may take at most so long, the quickest bound first. `split`: or
+        else those that split nothing.
+        """
+        each = [
+            (self._least_count(way), way)
+            for way, point in enumerate(self.ways.points)
+            if split or not point.schemes
+        ]
+        return [way for count, way in sorted(each) if count <= most_count]
+
+    def room(self, way: int) -> Room:
+        """A way, placed."""
+        if way not in self._made.rooms:
+            plan = self.whole
+            if way:
+                plan = way_plan(self._way(way), plan, self.target, self.options)
+            self._made.rooms[way] = Room(plan, self._made.forms)
+        return self._made.rooms[way]
+
+    def _lean(self, way: int) -> Plan:
+        """A way by kernels that take no more flash than they must."""
+        if way not in self._made.lean:
+            self._made.lean[way] = _weighed(self.room(way).lean)
+        return self._made.lean[way]
+
+    def _held(self, way: int) -> bool:
+        """Whether the flash holds a way, if it does hold the unsplit plan."""
+        if self.target.is_host or not self.ways.points[way].schemes:
+            return True
+        most = self.options.flash_bytes or self.target.chip_flash_bytes
+        whole, need = (estimated_need(self._lean(at)).flash_bytes for at in (0, way))
+        return need <= most or whole > most
+
+    def spare(self, way: int, *, flash: bool = True) -> int:
+        """Bytes of flash beyond what a way must take."""
+        if not (self._flash and flash):
+            return 0
+        return max(self._flash_bytes - estimated_need(self._lean(way)).flash_bytes, 0)
+
+    @cached_property
+    def most_bytes(self) -> float:
+        """Bytes that the arena in one piece, data and stack may take."""
+        banks = [bank for bank in self.target.memories if Content.ARENA in bank.holds]
+        if self.target.is_host:
+            return ram_bytes(self.whole)
+        return max(bank.size_bytes for bank in banks)
+
+    def _data_bytes(self, way: int) -> int:
+        return firmware_data_bytes(self.room(way).whole)
+
+    def _sizes(self, way: int, most_bytes: float = math.inf) -> list[int]:
+        """Sizes of the arena in which a way may have other kernels; it takes the first at least.
+        `most_bytes`: with data and stack.
+        """
+        sizes, data = self.room(way).sizes, self._data_bytes(way)
+        most = min(most_bytes, self.most_bytes) - data
+        fitting = (size for size in sizes[1:] if size <= most)
+        return [*sizes[:1], *fitting] if sizes[0] + data <= most_bytes else []
+
+    def _steps(self, way: int, most_bytes: float = math.inf, *, flash: bool = True) -> list[int]:
+        """Sizes of the arena in which a way is quicker than in all smaller ones."""
+        spare, found, least = self.spare(way, flash=flash), [], math.inf
+        for size in self._sizes(way, most_bytes):
+            if (count := self.room(way).count(size, spare)) < least:
+                least = count
+                found.append(size)
+        return found
+
+    def _choice(
+        self, way: int, arena_bytes: int, ram_bytes: int | None = None, *, flash: bool = True
+    ) -> Choice:
+        """A way in an arena; with copies, of which RAM of so many bytes is a limit."""
+        count = self.room(way).count(arena_bytes, self.spare(way, flash=flash))
+        found = Choice(way, arena_bytes, arena_bytes + self._data_bytes(way), count, flash)
+        if not self._copies:
+            return found
+        _, plan = self._plans(found, ram_bytes)
+        return replace(found, count=predict_latency(plan, self.costs).total)
+
+    def _quickest_of(
+        self, way: int, most_bytes: float, most_count: float, ram_bytes: int | None
+    ) -> Choice | None:
+        """The quickest plan of a way; None where none takes at most so long."""
+        spare = self.spare(way)
+        if not self._copies:
+            sizes = self._sizes(way, most_bytes)
+            if not sizes:
+                return None
+            count = self.room(way).count(sizes[-1], spare)
+            return self._smallest_of(way, count)
+        best = None
+        for size in reversed(self._steps(way, most_bytes)):
+            if self.room(way).least(size, spare) <= most_count:
+                found = self._choice(way, size, ram_bytes)
+                if best is None or _rank(found) < _rank(best):
+                    best, most_count = found, min(most_count, found.count)
+        return best
+
+    def quickest(
+        self, most_bytes: float, *, split: bool = True, ram_bytes: int | None = None
+    ) -> Choice | None:
+        """The quickest plan with an arena, data and stack of at most so many bytes, of equals the
+        smallest; None where there is none. `split`: or else of those that split nothing.
+        `ram_bytes`: of all RAM, with copies.
+
+        A way is left out if its bounds alone say that none of its plans can be chosen: the order in
+        which ways are tried changes no result.
+        """
+        best: Choice | None = None
+        for way in self._ways_within(math.inf, split=split):
+            most_count = math.inf if best is None else best.count
+            if self._least_count(way) > most_count:
+                break
+            if self._bound(way).ram_bytes <= most_bytes and self._held(way):
+                found = self._quickest_of(way, most_bytes, most_count, ram_bytes)
+                if found and (best is None or _rank(found) < _rank(best)):
+                    best = found
+        return best
+
+    @cached_property
+    def base(self) -> Choice:
+        """The quickest plan that fits the board; where none does, the quickest."""
+        return self._quickest()
+
+    def _quickest(self, *, split: bool = True) -> Choice:
+        found = self.quickest(self.most_bytes, split=split) or self.quickest(math.inf, split=split)
+        assert found is not None, "the unsplit plan is one"
+        return found
+
+    def _smallest_of(self, way: int, most_count: float) -> Choice | None:
+        """The smallest plan of a way that takes at most so long; None where none does."""
+        room, spare, sizes = self.room(way), self.spare(way), self._sizes(way)
+        if room.least(sizes[-1], spare) > most_count:
+            return None
+        if self._copies:
+            for size in self._steps(way):
+                if room.least(size, spare) <= most_count:
+                    found = self._choice(way, size)
+                    if found.count <= most_count:
+                        return found
+            return None
+        low, high = 0, len(sizes) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if room.count(sizes[middle], spare) <= most_count:
+                high = middle
+            else:
+                low = middle + 1
+        found = self._choice(way, sizes[low])
+        return found if found.count <= most_count else None
+
+    def smallest(self, most_count: float, *, split: bool = True) -> Choice | None:
+        """The plan with the least RAM, copies apart, that takes at most so long, of equals the
+        quickest; None where there is none. `split`: or else of those that split nothing.
+
+        The bound of the time comes first, because it needs no order: the peaks of ways that take
+        longer are not computed.
+        """
+        best: Choice | None = None
+        bounds = map(self._bound, self._ways_within(most_count, split=split))
+        for bound in sorted(bounds, key=_size_rank):
+            if best is not None and bound.ram_bytes > best.ram_bytes:
+                break
+            if self._held(bound.way):
+                found = self._smallest_of(bound.way, most_count)
+                if found and (best is None or _size_rank(found) < _size_rank(best)):
+                    best = found
+        return best
+
+    def front(self) -> list[Choice]:
+        """The choices that no other is as good as in arena and time, the quickest first, each with
+        clearly less arena than the one before it; with quicker kernels and, behind them, without.
+        """
+        found: list[Choice] = []
+        for share in (True, False) if self._flash else (True,):
+            each = sorted(self._each(flash=share), key=_rank)
+            last, least = math.inf, math.inf
+            for choice in each:
+                if choice.arena_bytes <= _APART * last and choice.ram_bytes < least:
+                    last, least = choice.arena_bytes, choice.ram_bytes
+                    found.append(choice)
+        return found
+
+    def _each(self, *, flash: bool) -> Iterator[Choice]:
+        """Every way in every arena in which it becomes quicker, but for those that take as much
+        time, or more, as one with as small an arena.
+
+        A way waits at the bound of its RAM, and is placed if by then no choice is as quick as the
+        bound of its time. All that it could give comes behind that place, and takes at least so
+        long: none of it would be yielded.
+        """
+        waiting: list[tuple[int, int, int]] = []
+        best = math.inf
+        for way in range(len(self.ways.points)):
+            heappush(waiting, (self._bound(way).ram_bytes, way, -1))
+        while waiting:
+            _, way, size = heappop(waiting)
+            if size < 0:
+                if self._least_count(way, flash=flash) < best and self._held(way):
+                    data = self._data_bytes(way)
+                    for step in self._steps(way, flash=flash):
+                        heappush(waiting, (step + data, way, step))
+            elif self.room(way).least(size, self.spare(way, flash=flash)) < best:
+                found = self._choice(way, size, flash=flash)
+                best = min(best, found.count)
+                yield found
+
+    def asked(self) -> Plan:
+        """The plan that the options ask for. Raises DoesNotFitError where there is none."""
+        options = self.options
+        if options.ram_bytes is not None:
+            return self._quickest_in(options.ram_bytes)
+        speed = options.optimise is Optimise.SPEED
+        if speed and options.max_slowdown is None:
+            return self.finished(self.base)
+        share = NEARLY_FREE if options.max_slowdown is None else options.max_slowdown
+        limit = (1 + share) * self.base.count
+        best = self.smallest(limit)
+        assert best is not None, "the base is one"
+        if options.max_slowdown is None and self._is_split(best):
+            whole = self.smallest(limit, split=False)
+            if whole is not None and not self._worth(best, whole):
+                best = whole
+        return self.finished(best)
+
+    @cached_property
+    def whole_bytes(self) -> int:
+        """The arena of the plan without splits."""
+        quickest = self._quickest(split=False)
+        if self.options.optimise is Optimise.SPEED:
+            return quickest.arena_bytes
+        found = self.smallest((1 + NEARLY_FREE) * quickest.count, split=False)
+        assert found is not None, "the quickest is one"
+        return found.arena_bytes
+
+    def _is_split(self, choice: Choice) -> bool:
+        return bool(self.ways.points[choice.way].schemes)
+
+    def _worth(self, split: Choice, whole: Choice) -> bool:
+        """Whether a split saves enough, or costs nothing."""
+        saved = whole.arena_bytes - split.arena_bytes
+        enough = max(_LEAST_BYTES, _LEAST_SHARE * whole.arena_bytes)
+        return saved >= enough or (saved > 0 and split.count <= whole.count)
+
+    def _quickest_in(self, most_ram_bytes: int) -> Plan:
+        """Raises DoesNotFitError, with the RAM that is needed, if no way fits."""
+        slowdown = self.options.max_slowdown
+        limit = math.inf if slowdown is None else (1 + slowdown) * self.base.count
+        best = self.quickest(most_ram_bytes, ram_bytes=most_ram_bytes)
+        if best is not None and best.count <= limit:
+            return self.finished(best, most_ram_bytes)
+        least = self.smallest(limit)
+        assert least is not None, "the base is one"
+        raise self._too_large(self.finished(least), most_ram_bytes)
+
+    def _too_large(self, best: Plan, most_bytes: int) -> DoesNotFitError:
+        options, stopped = self.options, self.ways.stopped
+        limit = options.max_slowdown
+        slower = "" if limit is None else f" at a slowdown of at most {limit:.1%}"
+        until = f" until the search was stopped {stopped}" if stopped else ""
+        return DoesNotFitError(
+            f"{self.whole.graph.name} does not fit {most_bytes:,} bytes of RAM on "
+            f"{self.whole.board}{slower}: the least that was found{until} is "
+            f"{ram_bytes(best):,} bytes (arena {best.arena.size_bytes:,}, slowdown "
+            f"{best.slowdown:.1%}).",
+            remedies=[
+                f"--ram {-(-ram_bytes(best) // 1024)}K",
+                *(() if limit is None else ("a larger --max-slowdown",)),
+                *(() if options.flash_bytes is None else ("a larger --flash",)),
+                *(("more --split-seconds",) if stopped else ()),
+                "a smaller input",
+            ],
+            overflows=[Overflow("RAM", ram_bytes(best), most_bytes, is_flash=False)],
+        )
+
+    def _plans(self, choice: Choice, ram_bytes: int | None) -> tuple[Plan, Plan]:
+        """The plan of a choice with its arena in banks, and then with copies of constants and code
+        in RAM, of which there are so many bytes.
+        """
+        key = replace(choice, count=0), ram_bytes
+        if key not in self._placed:
+            self._placed[key] = self._banked(choice, ram_bytes)
+        return self._placed[key]
+
+    def _banked(self, choice: Choice, ram_bytes: int | None) -> tuple[Plan, Plan]:
+        room, spare = self.room(choice.way), self.spare(choice.way, flash=choice.flash)
+        options = replace(self.options, ram_bytes=ram_bytes)
+        plan = _weighed(room.plan(choice.arena_bytes, spare))
+        while spare and estimated_need(plan).flash_bytes > self._flash_bytes:
+            spare = max(spare - (estimated_need(plan).flash_bytes - self._flash_bytes), 0)
+            plan = _weighed(room.plan(choice.arena_bytes, spare))
+        split, lowered = self._is_split(choice), plan.lowered
+
+        def problem() -> MemoryProblem:
+            return memory_problem(lowered, progressive=True) if split else choose_views(lowered)
+
+        plan = over_banks(plan, self.target, problem, options, self.report)
+        return plan, copy_constants(plan, self.target, options)
+
+    def finished(self, choice: Choice, ram_bytes: int | None = None) -> Plan:
+        """The plan of a choice, with all that is said of it. `ram_bytes`: of all RAM, copies
+        included.
+        """
+        before, plan = self._plans(choice, ram_bytes)
+        check_flash(plan, self.options)
+        slowdown = predict_latency(plan, self.costs).total / max(self.base.count, 1) - 1
+        return replace(
+            plan,
+            unsplit_bytes=self.whole_bytes if self._is_split(choice) else 0,
+            spent=flash_spent(before, self.costs, self._made.forms),
+            search_stopped=self.ways.stopped,
+            slowdown=max(slowdown, 0.0),
+        )
+
+
+def _weighed(plan: Plan) -> Plan:
+    return replace(plan, weight_bytes=constant_bytes(plan))
+
+
+def _rank(choice: Choice) -> tuple[int, int, int]:
+    return choice.count, choice.ram_bytes, choice.way
+
+
+def _size_rank(choice: Choice) -> tuple[int, int, int]:
+    return choice.ram_bytes, choice.count, choice.way
