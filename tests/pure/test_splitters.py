@@ -81,7 +81,8 @@ def test_points_are_smaller_and_dearer_and_come_true(name: str) -> None:
     assert not front.stopped
     first, *others = front.points
     assert first.extra == 0 or (first.extra < 0 and first.schemes)  # blocks that pad less
-    assert first.schemes == () or first.peak_bytes < plan.schedule.peak_bytes
+    smaller = first.peak_bytes < plan.schedule.peak_bytes
+    assert first.schemes == () or first.extra < 0 or smaller  # the quickest may take more RAM
     assert others[-1].peak_bytes < plan.schedule.peak_bytes * 0.6
     for one, two in zip(front.points, others, strict=False):
         assert one.peak_bytes > two.peak_bytes
