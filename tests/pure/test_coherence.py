@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.zoo_mobile import mobilenet_v2
 from tests.support import random_networks, split_graphs
 from toolchain import passes
 from toolchain.boards import board
@@ -133,6 +134,10 @@ def hold(of: Asked) -> None:
     for plan in (of.default, *of.by_slowdown):
         same = of.plan(ram_bytes=ram_bytes(plan))
         assert ram_bytes(same) <= ram_bytes(plan) and of.total(same) <= of.total(plan)
+        if not plan.copied.size_bytes:
+            flash = max(estimated_need(one).flash_bytes for one in (plan, of.found.whole))
+            same = of.plan(ram_bytes=ram_bytes(plan), flash_bytes=flash)
+            assert of.total(same) <= of.total(plan)
 
 
 def figures(of: Asked, plan: Plan) -> tuple[int, int, int]:
@@ -162,6 +167,17 @@ def test_plans_of_random_networks_are_of_one_front(seed: int, name: str) -> None
         same = of.plan(ram_bytes=row.ram_bytes, flash_bytes=max(row.flash_bytes, whole))
         assert of.total(same) <= row.latency.total
         assert figures(of, of.plan(ram_bytes=row.ram_bytes))[2] <= row.latency.total
+
+
+@pytest.mark.slow
+def test_functions_that_nothing_calls_any_more_take_no_flash() -> None:
+    """The quickest plan of this network has less code than that of the lean kernels."""
+    of = asked(check(mobilenet_v2("small", 0.35, 64, 4)), "nucleo-l4r5zi", nearly_free=False)
+    quickest = of.found.finished(of.found.base)
+    whole, base = (estimated_need(plan).flash_bytes for plan in (of.found.whole, quickest))
+    assert base < whole
+    tight = of.found.asking(replace(of.found.options, flash_bytes=whole))
+    assert tight.base.count == of.found.base.count
 
 
 @pytest.mark.slow

@@ -3,7 +3,8 @@ flash for their constants, too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -12,17 +13,20 @@ from toolchain.boards import Memory
 from toolchain.codegen import constant_bytes
 from toolchain.cost import CostModel
 from toolchain.cost.alternatives import kernels_of
-from toolchain.cost.predicted import constant_bytes as packed_bytes
-from toolchain.ir import Graph, Op
+from toolchain.ir import Graph, Op, Tensor
 from toolchain.ir.arena import SCRATCH_ALIGNMENT_BYTES
 from toolchain.memory.plan import Plan, planned_ops
+from toolchain.ops.code_bytes import code_bytes
 from toolchain.ops.kernel import Kernel, SafeOverlap
 from toolchain.ops.lowering import Kernels, Lowered, lower
 from toolchain.ops.moves import may_move, moves
 from toolchain.planning.forms import Way, within
 
 Span = tuple[int, int]
+Choices = Sequence[int | None]
 _APART = 16
+_NO_OTHERS = -1
+"""Spare flash with which no kernel but the lean ones is taken."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class Forms:
             for code in ("", *(bank.name for bank in banks if bank.code_origin is not None))
         ]
         self._known: dict[int, tuple[Form, ...]] = {}
+        self._packed: dict[tuple[str, tuple[Tensor, ...]], int] = {}
 
     def lean(self, graph: Graph) -> Lowered:
         """A graph with kernels that take no more flash and scratch than they must."""
@@ -72,8 +77,9 @@ class Forms:
         return self._known[key]
 
     def _forms(self, lean: Lowered, index: int) -> Iterator[Form]:
-        for number, kernel in enumerate(kernels_of(lean.kernels[index], lean.core)):
-            other = lean.with_kernel(index, kernel)
+        kernels = tuple(kernels_of(lean.kernels[index], lean.core))
+        several = len(kernels) > 1
+        for number, kernel in enumerate(kernels):
             copied = (
                 lean.with_kernel(index, replace(kernel, constants_in=data, code_in=code))
                 for data, code in self._places
@@ -87,7 +93,7 @@ class Forms:
                 kernel.overlaps,
                 counts[0],
                 min(counts),
-                packed_bytes(other, index),
+                self._constant_bytes(kernel, lean, index) if several else 0,
             )
 
     def least(self, graph: Graph, *, flash: bool = True) -> int:
@@ -101,6 +107,16 @@ class Forms:
                 allowed = (one for one in forms if flash or one.function == forms[0].function)
                 count += min(form.least for form in allowed)
         return count
+
+    def _constant_bytes(self, kernel: Kernel, lean: Lowered, index: int) -> int:
+        """Bytes of a kernel's constants. Blocks that read the same tensors pack as many."""
+        if kernel.packed_bytes:
+            return kernel.packed_bytes
+        read = (lean.graph.tensors[name] for name in lean.graph.ops[index].present_inputs())
+        key = kernel.name, tuple(tensor for tensor in read if tensor.is_constant)
+        if key not in self._packed:
+            self._packed[key] = kernel.constant_bytes
+        return self._packed[key]
 
 
 @dataclass(frozen=True)
@@ -151,6 +167,7 @@ class Room:
         self._lean = forms.lean(plan.graph)
         self._groups: dict[str, list[_Block]] = {}
         self._fixed = self._savable = 0
+        self._fixed_functions: set[str] = set()
         for index, live in zip(plan.schedule.order, _live(plan), strict=True):
             if operators is None or index in operators:
                 self._add(index, live)
@@ -170,6 +187,7 @@ class Room:
                 count = self._forms.costs.cost(plan.lowered, index).count
             self._fixed += count
             self._savable += max(count - min(form.least for form in forms), 0)
+            self._fixed_functions.update(kernel.functions)
             return
         at = plan.arena.scratch_offsets.get(op.name, 0)
         lean = forms[0].function
@@ -197,12 +215,12 @@ class Room:
 
     @cached_property
     def lean(self) -> Plan:
-        """The plan with kernels that take no more flash than they must."""
-        return self.plan(self.whole.arena.size_bytes, 0)
+        """The plan with the kernels of which each alone takes the least flash."""
+        return self.plan(self.whole.arena.size_bytes, _NO_OTHERS)
 
     def count(self, arena_bytes: int, spare: int) -> int:
         """Cost of one inference with at most so many bytes of arena, and so many of flash beyond
-        what kernels must take.
+        that of `lean`.
         """
         return self._fixed + sum(spot.form.cycles for _, spot in self._chosen(arena_bytes, spare))
 
@@ -215,22 +233,52 @@ class Room:
         """The form of every block: of all blocks of one operator those of one function, or the lean
         one where that is quicker.
         """
-        items = []
+        items, called = [], []
         for blocks in self._groups.values():
             none = self._taken(blocks, frozenset(), arena_bytes)
             names = sorted({spot.form.function for block in blocks for spot in block.spots})
-            items.append(
-                [
-                    _way(self._taken(blocks, frozenset({name}), arena_bytes), none)
-                    for name in names
-                    if name != blocks[0].lean
-                ]
-            )
-        choices = within(items, spare).choices
+            taken = [
+                self._taken(blocks, frozenset({name}), arena_bytes)
+                for name in names
+                if name != blocks[0].lean
+            ]
+            items.append([_way(one, none) for one in taken])
+            called.append([*(one.functions for one in taken), none.functions])
+        choices = self._best(items, called, spare)
         for blocks, ways, choice in zip(self._groups.values(), items, choices, strict=True):
             functions = frozenset() if choice is None else ways[choice].functions
             for block in blocks:
                 yield block, block.best(functions, arena_bytes)
+
+    def _best(
+        self, items: Sequence[Sequence[Way]], called: Sequence[Sequence[frozenset[str]]], spare: int
+    ) -> Choices:
+        """The way of each item, or None: the quickest within so much more flash. `called`: by the
+        ways of each item, and last by None.
+
+        The knapsack counts the code that ways add, not that of functions which nothing calls any
+        more. So the quickest of all ways, and of those without more constants, are tried, too: as
+        these do not depend on `spare`, more of it is never slower.
+        """
+        before = self._code_bytes(each[-1] for each in called)
+
+        def figures(choices: Choices) -> tuple[int, int]:
+            ways = [each[at] for each, at in zip(items, choices, strict=True) if at is not None]
+            after = self._code_bytes(
+                each[-1 if at is None else at] for each, at in zip(called, choices, strict=True)
+            )
+            more_bytes = sum(way.more_bytes for way in ways) + after - before
+            return -sum(way.saved for way in ways), more_bytes
+
+        packed = within(items, spare).choices
+        if spare < 0:
+            return packed
+        others = [tuple(_quickest(ways, most) for ways in items) for most in (math.inf, 0)]
+        fitting = [choices for choices in others if figures(choices)[1] <= spare]
+        return min((packed, *fitting), key=lambda choices: figures(choices)[0])
+
+    def _code_bytes(self, called: Iterable[frozenset[str]]) -> int:
+        return sum(map(code_bytes, self._fixed_functions.union(*called)))
 
     def _taken(
         self, blocks: Sequence[_Block], functions: frozenset[str], arena_bytes: int
@@ -328,6 +376,12 @@ class _Taken:
             sum(size for *_, size in sizes),
             frozenset(spot.form.function for _, spot in spots),
         )
+
+
+def _quickest(ways: Sequence[Way], most_bytes: float) -> int | None:
+    """The place of that which saves most, of those with no more constants than that."""
+    usable = [at for at, way in enumerate(ways) if way.saved > 0 and way.more_bytes <= most_bytes]
+    return max(usable, key=lambda at: (ways[at].saved, -ways[at].more_bytes), default=None)
 
 
 def _way(taken: _Taken, none: _Taken) -> Way:
