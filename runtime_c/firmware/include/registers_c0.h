@@ -8,6 +8,7 @@
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)
 #define FLASH_ACR_ICRST (1u << 11)
+#define FLASH_ACR_DBG_SWEN (1u << 18)
 
 #define RCC_CR 0x40021000u
 #define RCC_CR_HSION (1u << 8)

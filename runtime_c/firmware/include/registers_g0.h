@@ -8,6 +8,7 @@
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)
 #define FLASH_ACR_ICRST (1u << 11)
+#define FLASH_ACR_DBG_SWEN (1u << 18)
 
 #define PWR_CR1 0x40007000u
 #define PWR_CR1_VOS (3u << 9)

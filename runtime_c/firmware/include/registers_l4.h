@@ -14,6 +14,9 @@
 #define FLASH_ACR_DCEN (1u << 10)
 #define FLASH_ACR_ICRST (1u << 11)
 #define FLASH_ACR_DCRST (1u << 12)
+#ifdef THIMBLE_NO_PLLSAI /* the G4 */
+#define FLASH_ACR_DBG_SWEN (1u << 18)
+#endif
 
 #define PWR_CR1 0x40007000u
 #define PWR_CR1_VOS (3u << 9)

@@ -27,11 +27,11 @@ static void power_up(void)
     thimble_wait_clear(PWR_SR2, PWR_SR2_VOSF);
 }
 
-/* The cache may be emptied only while it is off. Another bit of the register lets a probe in. */
+/* The cache may be emptied only while it is off. Without DBG_SWEN no probe gets in. */
 static void flash_up(void)
 {
     thimble_replace(FLASH_ACR, FLASH_ACR_LATENCY | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN,
-                    THIMBLE_FLASH_WAIT_STATES);
+                    THIMBLE_FLASH_WAIT_STATES | FLASH_ACR_DBG_SWEN);
     THIMBLE_REGISTER(FLASH_ACR) |= FLASH_ACR_ICRST;
     thimble_replace(FLASH_ACR, FLASH_ACR_ICRST, FLASH_ACR_PRFTEN | FLASH_ACR_ICEN);
     thimble_wait_for(FLASH_ACR, FLASH_ACR_LATENCY, THIMBLE_FLASH_WAIT_STATES);
