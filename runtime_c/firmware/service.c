@@ -3,6 +3,10 @@
 #include "thimble_board.h"
 #include "thimble_firmware.h"
 
+#ifdef THIMBLE_ID_REGISTER
+#include "thimble_cortex_m.h"
+#endif
+
 #include <string.h>
 
 #define PROTOCOL_VERSION 2u
@@ -126,6 +130,17 @@ static void choose_model(uint32_t index)
     }
 }
 
+/* The clock that was set, and which chip this is: 0 where no register says it. */
+static void put_chip(void)
+{
+    put_u32(thimble_board_clock_hz());
+#ifdef THIMBLE_ID_REGISTER
+    put_u32(THIMBLE_REGISTER(THIMBLE_ID_REGISTER));
+#else
+    put_u32(0);
+#endif
+}
+
 /* Payload: nothing, or the model that the requests to come are about. */
 static void serve_hello(uint32_t payload_bytes)
 {
@@ -155,6 +170,7 @@ static void serve_hello(uint32_t payload_bytes)
     put_name(model->board);
     put_name(model->name);
     put_u8(thimble_model_count);
+    put_chip();
 }
 
 /* The tensor that a request names by direction (0 input, 1 output) and index; NULL if there is none. */

@@ -255,6 +255,7 @@ def test_the_clocks_are_those_of_the_board_file(name: str, folder: Path) -> None
     found = dict(families()[target.chip.family].clocks(started, target))
     assert found.pop("usart") == number(target, "USART_CLOCK_HZ")
     assert found == target.clocks_hz and found["core"] == target.clock_hz
+    assert started.clock_hz == pytest.approx(target.clock_hz, rel=1e-6)
 
 
 @pytest.mark.parametrize(("device_id", "prefetch"), [(0x413, 1), (0x411, 0)])
@@ -374,6 +375,7 @@ def test_older_h743s_are_slower(revision: int, core_mhz: int, folder: Path) -> N
     started = start(target, folder, {"DBGMCU_IDCODE": revision << 16 | 0x450})
     found = families()["stm32h7"].clocks(started, target)
     assert found["core"] == core_mhz * MHZ and found["axi"] == core_mhz * MHZ / 2
+    assert started.clock_hz == core_mhz * MHZ
     assert started.field("SYSCFG_PWRCR_ODEN") == (core_mhz == 480)
     assert started.register("GPV_AXI_TARG7_FN_MOD") == (revision < 0x2000)
 
@@ -386,7 +388,7 @@ def test_an_h723_is_as_fast_as_its_option_byte_allows(
     target = board("nucleo-h723zg")
     started = start(target, folder, {"SYSCFG_UR18": boost})
     found = families()["stm32h7"].clocks(started, target)
-    assert found["core"] == core_mhz * MHZ
+    assert found["core"] == core_mhz * MHZ == started.clock_hz
 
 
 @pytest.mark.parametrize(

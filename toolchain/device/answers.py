@@ -53,6 +53,7 @@ def check_hello(hello: Hello, firmware: Firmware) -> None:
             f"the board says that a frame carries {hello.data_bytes} bytes of data; "
             f"{LEAST_DATA_BYTES} are the least: flash {firmware.folder} again"
         )
+    _check_chip(hello, firmware)
     counter = firmware.board.counter
     if counter is not None and hello.unit != counter.unit:
         raise LinkError(
@@ -61,8 +62,26 @@ def check_hello(hello: Hello, firmware: Firmware) -> None:
         )
 
 
-def check_ticks(ticks: int, seconds: float, board: Board) -> None:
-    """Check the ticks of a run that took `seconds` by this computer's clock.
+def _check_chip(hello: Hello, firmware: Firmware) -> None:
+    """Check what the board's registers say of its clock and of its chip. Raises LinkError."""
+    board, identity = firmware.board, firmware.board.chip.identity
+    if hello.clock_hz > board.clock_hz:
+        raise LinkError(
+            f"the board says that its core runs at {hello.clock_hz:,} Hz, and {board.name} at "
+            f"{board.clock_hz:,} at most: flash {firmware.folder} again"
+        )
+    known = () if identity is None else (identity.device_id, *identity.other_ids)
+    if hello.identity and known and hello.device_id not in known:
+        raise LinkError(
+            f"this is no {board.name}: its chip says device 0x{hello.device_id:03x}, revision "
+            f"0x{hello.revision_id:04x}, not device 0x{known[0]:03x}: compile for the board that "
+            "it is"
+        )
+
+
+def check_ticks(ticks: int, seconds: float, board: Board, clock_hz: int = 0) -> None:
+    """Check the ticks of a run that took `seconds` by this computer's clock. `clock_hz`: that the
+    board says; 0 for that of its file.
 
     Raises LinkError for a count that no counter reaches in this time, or that lacks cycles.
     """
@@ -76,7 +95,7 @@ def check_ticks(ticks: int, seconds: float, board: Board) -> None:
             "reach: reset the board, and flash it again if that does not help"
         )
     if clocked:
-        check_wraps(ticks, seconds, board.clock_hz)
+        check_wraps(ticks, seconds, clock_hz or board.clock_hz)
 
 
 def check_wraps(ticks: int, seconds: float, clock_hz: int) -> None:

@@ -94,6 +94,8 @@ def firmware_defines(board: Board, options: BuildOptions) -> list[str]:
         "THIMBLE_CLOCK_HZ": f"{board.clock_hz}u",
         "THIMBLE_GUARD_LOG2": f"{GUARD_BYTES.bit_length() - 1}u",
     }
+    if board.chip.identity is not None and board.emulator is None:
+        values["THIMBLE_ID_REGISTER"] = f"0x{board.chip.identity.id_register:X}u"
     switches = {
         "THIMBLE_CORTEX_M7": board.core.name == "cortex-m7",
         "THIMBLE_CACHES": _CACHES in board.firmware_sources,

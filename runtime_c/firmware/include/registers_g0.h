@@ -34,6 +34,9 @@
 #define RCC_PLLCFGR 0x4002100Cu
 #define RCC_PLLCFGR_PLLSRC_HSI 2u
 #define RCC_PLLCFGR_PLLM_Pos 4u
+#define RCC_PLLCFGR_PLLM (7u << 4)
+#define RCC_PLLCFGR_PLLN (0x7Fu << 8)
+#define RCC_PLLCFGR_PLLR (7u << 29)
 #define RCC_PLLCFGR_PLLN_Pos 8u
 #define RCC_PLLCFGR_PLLR_Pos 29u
 #define RCC_PLLCFGR_PLLREN (1u << 28)

@@ -54,7 +54,9 @@
 #define RCC_CFGR_SWS_HSI (1u << 2)
 #define RCC_CFGR_SWS_PLL (3u << 2)
 #define RCC_CFGR_PLLMUL_Pos 18u
+#define RCC_CFGR_PLLMUL (0xFu << 18)
 #define RCC_CFGR_PLLDIV_Pos 22u
+#define RCC_CFGR_PLLDIV (3u << 22)
 #define RCC_APB1ENR_PWREN (1u << 28)
 
 #endif

@@ -59,6 +59,13 @@
 #define RCC_CFGR_HPRE_DIV2 (8u << 4)
 #define RCC_PLLCFGR 0x4002100Cu
 #define RCC_PLLCFGR_PLLSRC_HSI 2u
+#ifdef THIMBLE_BOOST_MODE
+#define RCC_PLLCFGR_PLLM (0xFu << 4)
+#else
+#define RCC_PLLCFGR_PLLM (7u << 4)
+#endif
+#define RCC_PLLCFGR_PLLN (0x7Fu << 8)
+#define RCC_PLLCFGR_PLLR (3u << 25)
 #define RCC_PLLCFGR_PLLM_Pos 4u
 #define RCC_PLLCFGR_PLLN_Pos 8u
 #define RCC_PLLCFGR_PLLR_Pos 25u

@@ -36,6 +36,12 @@ static inline void thimble_replace(uint32_t address, uint32_t mask, uint32_t val
     THIMBLE_REGISTER(address) = (THIMBLE_REGISTER(address) & ~mask) | value;
 }
 
+/* The number in the field `mask` of the register at `address`. */
+static inline uint32_t thimble_field(uint32_t address, uint32_t mask)
+{
+    return (THIMBLE_REGISTER(address) & mask) / (mask & (0u - mask));
+}
+
 /* Sets bits of a clock enable register and waits the two bus cycles that it takes. */
 static inline void thimble_clock_enable(uint32_t address, uint32_t mask)
 {

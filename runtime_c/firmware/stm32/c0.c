@@ -35,3 +35,8 @@ void thimble_board_init(void)
     flash_up();
     THIMBLE_REGISTER(RCC_CR) &= ~RCC_CR_HSIDIV;
 }
+
+uint32_t thimble_board_clock_hz(void)
+{
+    return 48000000u >> thimble_field(RCC_CR, RCC_CR_HSIDIV);
+}

@@ -81,3 +81,13 @@ void thimble_board_init(void)
                     RCC_CCIPR_USART1SEL_1 | RCC_CCIPR_USART2SEL_1);
 #endif
 }
+
+uint32_t thimble_board_clock_hz(void)
+{
+    const uint32_t code = thimble_field(RCC_CFGR, RCC_CFGR_PLLMUL); /* 3, 4, 6, 8, 12, ... 48 */
+    if (thimble_field(RCC_CFGR, RCC_CFGR_SWS) != RCC_CFGR_SW_PLL) {
+        return 16000000u;
+    }
+    return 16000000u * (((code & 1u) == 0 ? 3u : 4u) << (code / 2u)) /
+           (thimble_field(RCC_CFGR, RCC_CFGR_PLLDIV) + 1u);
+}

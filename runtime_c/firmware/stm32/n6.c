@@ -82,3 +82,15 @@ void thimble_board_init(void)
     thimble_replace(RCC_CCIPR13, RCC_CCIPR13_USART1SEL, RCC_CCIPR13_USART1SEL_2 | RCC_CCIPR13_USART1SEL_1);
     thimble_caches_enable();
 }
+
+uint32_t thimble_board_clock_hz(void)
+{
+    if ((THIMBLE_REGISTER(RCC_CFGR1) & RCC_CFGR1_CPUSWS) != RCC_CFGR1_CPUSWS) {
+        return 64000000u;
+    }
+    return 64000000u / thimble_field(RCC_PLL1CFGR1, RCC_PLL1CFGR1_PLL1DIVM) *
+           thimble_field(RCC_PLL1CFGR1, RCC_PLL1CFGR1_PLL1DIVN) /
+           thimble_field(RCC_PLL1CFGR3, RCC_PLL1CFGR3_PLL1PDIV1) /
+           thimble_field(RCC_PLL1CFGR3, RCC_PLL1CFGR3_PLL1PDIV2) /
+           (thimble_field(RCC_IC1CFGR, RCC_IC1CFGR_IC1INT) + 1u);
+}

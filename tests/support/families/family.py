@@ -31,6 +31,12 @@ class Started:
     def final(self) -> Mapping[int, int]:
         return {**self.first, **dict(self.writes)}
 
+    @property
+    def clock_hz(self) -> int:
+        """The core's clock as the firmware reads it back from the registers, for HELLO."""
+        (line,) = (line for line in self.lines if line.startswith("# clock "))
+        return int(line.split()[2])
+
     def register(self, name: str) -> int:
         return self.final.get(self.chip.addresses[name], 0)
 

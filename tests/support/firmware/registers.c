@@ -133,6 +133,7 @@ int main(int count, char **arguments)
     thimble_cache_clean();
 #endif
     print_writes();
+    printf("# clock %u\n", (unsigned)thimble_board_clock_hz());
     printf("# took %d\n", (int)taken);
     return 0;
 }
