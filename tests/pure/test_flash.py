@@ -75,7 +75,7 @@ def test_command_lines(tmp_path: Path, probe: str) -> None:
             [*dfu, "-a", "0", "-s", "0x08000000:8:leave", "-U", back],
         ],
     }
-    assert [runner.name for runner in runners(firmware.board)] == list(NAMES)
+    assert [runner.name for runner in runners(firmware.board)] == [*NAMES, "drive"]
     for name, lines in expected.items():
         runner = choose(firmware.board, name, probe=probe, installed=False)
         assert list(runner.commands(firmware, tmp_path)) == lines, name

@@ -13,6 +13,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from toolchain.boards import Board
+from toolchain.device.drive import drives
 from toolchain.device.firmware import Firmware
+from toolchain.device.tool_versions import lacks
 from toolchain.errors import InputError, LinkError, MissingToolError
 from toolchain.files import scratch_folder
 from toolchain.packages import lazy
@@ -298,6 +301,10 @@ class StLink(Runner):
     complaints = (
         (r"Could not open USB device .*access error", _NO_ACCESS),
         (r"Couldn't find (any|matched) ST-Link|Found 0 stlink programmers", _NO_PROBE),
+        (
+            r"unknown chip id! 0x0*[1-9a-f]",
+            "this st-flash does not know the chip: install a newer one, or use another tool",
+        ),
         (r"unknown chip id|chipid:\s*0x0+\s*$", _NO_CHIP),
         (r"Failed to (connect to target|enter SWD mode|halt the core)", _NO_CHIP),
     )
@@ -443,8 +450,52 @@ class Dfu(Runner):
         return scratch / "read-back.bin"
 
 
+class Drive(Runner):
+    """The drive of the board's ST-LINK: `firmware.bin` is copied to it (`drive.py`). `part`: what
+    the drive's label has of the board's name, as H743ZI of NODE_H743ZI. Nothing else tells the
+    board, and nothing is read back: the ST-LINK says only when it has failed.
+    """
+
+    name = "drive"
+    needs = ("part",)
+    program = "the drive of the ST-LINK"
+    install = "mount the drive of the ST-LINK, whose label has {part} in it"
+    verified = "the ST-LINK programmed it"
+
+    def available(self) -> bool:
+        return any(self.options["part"] in label for label in drives())
+
+    def _module(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "toolchain.device.drive", *words]
+
+    def _label(self) -> str:
+        """That of the only drive of such a board, or its part where there is none."""
+        labels = [label for label in drives() if self.options["part"] in label]
+        if len(labels) > 1:
+            raise InputError(f"several such boards are plugged in: unplug all but one of {labels}")
+        return labels[0] if labels else self.options["part"]
+
+    def identify(self, board: Board) -> list[str]:
+        return self._module("find")
+
+    def check(self, board: Board, said: str) -> None:
+        labels = re.findall(r"^drive (\S+) at", said, re.MULTILINE)
+        if any(self.options["part"] in label for label in labels):
+            return
+        if labels:
+            raise IdentityError(
+                f"this is no {board.name}: the drive's label is {', '.join(labels)}; nothing was "
+                "written"
+            )
+        raise UnreadError("no drive of an ST-LINK is mounted", said, hopeless=True)
+
+    def write(self, firmware: Firmware) -> list[str]:
+        return self._module("copy", str(firmware.bin), self._label())
+
+
 _CLASSES = {
-    c.name: c for c in (OpenOcd, PyOcd, StLink, Stm32CubeProgrammer, Stm32CubeProgrammerRam, Dfu)
+    c.name: c
+    for c in (OpenOcd, PyOcd, StLink, Stm32CubeProgrammer, Stm32CubeProgrammerRam, Dfu, Drive)
 }
 
 
@@ -497,9 +548,21 @@ def choose(
             known = ", ".join(name for name, o in tools if not beside or _BESIDE in o)
             target = f"{board.name}'s {beside}" if beside else board.name
             raise InputError(f"{target} cannot be flashed with {wanted!r}, only with {known}")
+    identity, unknown = board.chip.identity, []
     for runner in able:
-        if not installed or runner.available():
+        if not installed:
             return runner
+        if runner.available():
+            why = lacks(runner.name, runner.program, identity.device_id) if identity else ""
+            if not why:
+                return runner
+            unknown.append(f"  {why}")
+    if unknown:
+        others = [r.name for r in able if not r.available()]
+        instead = f"; or use {', '.join(others)}" if others else ""
+        raise MissingToolError(
+            "\n".join([f"no tool here flashes {board.name}:", *unknown]) + instead
+        )
     lines = [f"  {r.name}: {r.install.format_map(dict(r.options))}" for r in able]
     raise MissingToolError("\n".join([f"no tool to flash {board.name}; install one:", *lines]))
 
