@@ -75,6 +75,28 @@ static void settle_mode(void)
 }
 #endif
 
+#ifdef THIMBLE_EXTERNAL
+#define external_init thimble_external_init
+
+static int32_t is_beside(const uint8_t *from)
+{
+    return (uint32_t)from >> THIMBLE_EXTERNAL_SIZE_LOG2 ==
+           THIMBLE_EXTERNAL_ORIGIN >> THIMBLE_EXTERNAL_SIZE_LOG2;
+}
+#else
+static int32_t external_init(uint32_t *identity)
+{
+    (void)identity;
+    return 0;
+}
+
+static int32_t is_beside(const uint8_t *from)
+{
+    (void)from;
+    return 0;
+}
+#endif
+
 void thimble_reset(void)
 {
     /* A ROM boot loader starts the firmware without a reset: nothing is taken as a reset leaves it. */
@@ -96,24 +118,36 @@ void thimble_reset(void)
     /* The stack begins at the bottom of its bank. Some buses ignore what is written below. */
     thimble_mpu_guard((uint32_t)thimble_stack_low - (1u << THIMBLE_GUARD_LOG2), THIMBLE_GUARD_LOG2);
 #endif
-    thimble_board_init();
-#ifdef THIMBLE_EXTERNAL
-    thimble_external_init();
+#ifdef THIMBLE_START_RECORD
+    thimble_start_mark(THIMBLE_START_BEGUN);
 #endif
+    thimble_board_init();
+    uint32_t identity = 0;
+    const int32_t beside = external_init(&identity);
     for (const thimble_copy *copy = thimble_copies; copy != thimble_copies_end; copy++) {
-        (void)memcpy(copy->to, copy->from, copy->size_bytes);
+        if (beside == 0 || is_beside(copy->from) == 0) {
+            (void)memcpy(copy->to, copy->from, copy->size_bytes);
+        }
     }
     thimble_barrier(); /* what was copied may be code */
     /* cppcheck-suppress [comparePointers]: both are ends of one section. */
     (void)memset(thimble_bss_start, 0, (size_t)(thimble_bss_end - thimble_bss_start));
+#ifdef THIMBLE_BESIDE
+    thimble_beside_check(beside, identity);
+#endif
     thimble_memory_paint();
     for (uint32_t i = 0; i < thimble_model_count; i++) {
-        if (thimble_models[i].prepare != NULL) {
+        if (beside == 0 && thimble_models[i].prepare != NULL) {
             (void)thimble_models[i].prepare(); /* a run says what was wrong */
         }
         thimble_state_reset(&thimble_models[i]);
     }
     thimble_uart_init();
+#ifdef THIMBLE_START_RECORD
+    if (beside == 0) {
+        thimble_start_mark(THIMBLE_START_DONE);
+    }
+#endif
     thimble_serve();
 }
 

@@ -120,6 +120,7 @@ def test_every_lie_ends_in_right_numbers_or_in_one_message(
         ("HELLO flags 1", "counts cycles, and netduinoplus2 counts instructions"),
         ("HELLO arena 0", "has 0 bytes of arena"),
         ("HELLO models 255", "has 255 models"),
+        ("HELLO beside -1", "the memory beside the chip failed (status -1)"),
         ("HELLO name 4 b'\\x00'", "a name of 5000 bytes"),
         ("RUN ticks 18446744073709551615", "which its counter cannot reach"),
         ("RUN status 1", "(operator 'first')"),
@@ -198,7 +199,8 @@ def on_silicon(clock_hz: int, identity: int) -> Lie:
     def lie(frame: Frame) -> list[Frame]:
         chip = clock_hz.to_bytes(4, "little") + identity.to_bytes(4, "little")
         flags = bytes((frame.payload[0] | protocol.Flags.CYCLES,))
-        return [replace(frame, payload=flags + frame.payload[1:-8] + chip)]
+        payload = flags + frame.payload[1:-16] + chip + frame.payload[-8:]
+        return [replace(frame, payload=payload)]
 
     return lambda frame: lie(frame) if frame.type == Type.HELLO | protocol.REPLY else [frame]
 
@@ -244,7 +246,7 @@ def test_another_chip_or_clock_is_refused(
 def test_a_hello_of_an_older_firmware_tells_no_clock(
     library: ctypes.CDLL, firmware: Firmware
 ) -> None:
-    lying = Liar(honest(library), liar.other_length(Type.HELLO, -8))
+    lying = Liar(honest(library), liar.other_length(Type.HELLO, -16))
     lying.line.power_on()
     session = Session(firmware, lying, None, Link(lying, clock=lying.line.clock))
     assert session.hello.clock_hz == 0 and session.hello.models == 1

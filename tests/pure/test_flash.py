@@ -15,16 +15,8 @@ import pytest
 
 from toolchain.boards import MemoryKind, board, boards
 from toolchain.device.firmware import Firmware, FirmwareModel, Sizes
-from toolchain.device.flash import (
-    IdentityError,
-    OpenOcd,
-    Runner,
-    UnreadError,
-    _pyocd_word,
-    choose,
-    flash,
-    runners,
-)
+from toolchain.device.flash import IdentityError, UnreadError, choose, flash, runners
+from toolchain.device.runners import OpenOcd, Runner, _pyocd_word
 from toolchain.errors import InputError, LinkError, MissingToolError
 
 REAL = [name for name, b in boards().items() if b.flash_runners]

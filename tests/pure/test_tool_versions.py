@@ -14,7 +14,7 @@ import pytest
 
 from tests.pure.test_flash import SAID, firmware_for
 from toolchain.boards import board, boards
-from toolchain.device import drive, flash
+from toolchain.device import drive, flash, runners
 from toolchain.device.flash import IdentityError, UnreadError, choose
 from toolchain.device.tool_versions import KNOWN
 from toolchain.errors import LinkError, MissingToolError
@@ -32,7 +32,7 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch, **versions: str) -> N
         file.write_text(f'#!/bin/sh\necho "{version}" 1>&2\n')
         file.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
-    monkeypatch.setattr(flash, "drives", dict)
+    monkeypatch.setattr(runners, "drives", dict)
 
 
 def of_debian_12(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def test_firmware_is_copied_to_the_drive_of_the_right_board(
     table = mounted(tmp_path, "NODE_H743ZI")
     found = drive.drives(table)
     assert found == {"NODE_H743ZI": tmp_path / "NODE_H743ZI"}
-    monkeypatch.setattr(flash, "drives", lambda: found)
+    monkeypatch.setattr(runners, "drives", lambda: found)
     firmware = firmware_for("nucleo-h743zi", tmp_path)
     runner = choose(firmware.board, "drive")
     runner.check(firmware.board, "drive NODE_H743ZI at /media/NODE_H743ZI")
@@ -168,7 +168,7 @@ def test_a_drive_that_complains_fails_the_flashing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     firmware = firmware_for("nucleo-f446re", tmp_path)
-    monkeypatch.setattr(flash, "drives", lambda: {"NODE_F446RE": tmp_path})
+    monkeypatch.setattr(runners, "drives", lambda: {"NODE_F446RE": tmp_path})
     answers = {"find": "drive NODE_F446RE at /media/NODE_F446RE", "copy": "programming failed"}
     monkeypatch.setattr(flash, "_run", lambda runner, board, line, **_: answers[line[3]])
     with pytest.raises(LinkError, match="programming failed"):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from toolchain.boards import Board
 from toolchain.device.firmware import Firmware
-from toolchain.device.protocol import Hello
+from toolchain.device.protocol import BESIDE, Hello
 from toolchain.errors import LinkError
 
 LEAST_DATA_BYTES = 8
@@ -54,6 +54,7 @@ def check_hello(hello: Hello, firmware: Firmware) -> None:
             f"{LEAST_DATA_BYTES} are the least: flash {firmware.folder} again"
         )
     _check_chip(hello, firmware)
+    _check_beside(hello, firmware)
     counter = firmware.board.counter
     if counter is not None and hello.unit != counter.unit:
         raise LinkError(
@@ -77,6 +78,21 @@ def _check_chip(hello: Hello, firmware: Firmware) -> None:
             f"0x{hello.revision_id:04x}, not device 0x{known[0]:03x}: compile for the board that "
             "it is"
         )
+
+
+def _check_beside(hello: Hello, firmware: Firmware) -> None:
+    """Check what the board says of the memory beside its chip. Raises LinkError."""
+    if hello.beside == 0:
+        return
+    external = firmware.board.external
+    name = f" ({external.bank})" if external is not None else ""
+    read = hello.beside_identity.to_bytes(4, "little")[:3].hex(" ")
+    identity = f"; its JEDEC identity is {read}" if hello.beside_identity else ""
+    raise LinkError(
+        f"the memory beside the chip{name} {BESIDE.get(hello.beside, 'failed')} (status "
+        f"{hello.beside}){identity}: flash {firmware.folder} with a tool that writes it, or keep "
+        "the weights in the chip's flash"
+    )
 
 
 def check_ticks(ticks: int, seconds: float, board: Board, clock_hz: int = 0) -> None:

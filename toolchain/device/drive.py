@@ -1,8 +1,9 @@
 """The drive of an ST-LINK, to which `firmware.bin` is copied: `python -m toolchain.device.drive`.
 
-An ST-LINK/V2-1 or V3 shows a drive with DETAILS.TXT and MBED.HTM. What is copied there it programs;
-then the drive goes and comes back, with a FAIL.TXT where programming failed (ST's UM1724, "USB
-programming"; not tried here). It does not read back, and its label is all that tells the board.
+An ST-LINK/V2-1 or V3 shows a drive with DETAILS.TXT and MBED.HTM. It programs a file that is copied
+there; then the drive goes and comes back, with a FAIL.TXT where programming failed (ST's UM1724,
+"USB programming"; not tried here). It does not read back, and its label is all that tells the
+board.
 
 `find` prints the drives with their labels, `copy FILE LABEL` copies and waits for the drive.
 """

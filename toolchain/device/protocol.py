@@ -208,12 +208,21 @@ class Decoder:
             yield self._frames.popleft()
 
 
+BESIDE = {
+    -40: "does not answer: is it there, and has it a supply?",
+    -41: "is none that the firmware knows",
+    -42: "does not hold the weights of this firmware",
+}
+"""Faults of the memory beside the chip, by the status that HELLO and RUN tell."""
+
+
 @dataclass(frozen=True)
 class Hello:
     """The reply to HELLO. `data_bytes`: the most tensor data that one frame carries.
 
     `clock_hz`: the core's clock as the board's registers have it, `identity`: its DBGMCU_IDCODE; 0
-    where the board does not say.
+    where the board does not say. `beside`: what is wrong with the memory beside the chip
+    (`BESIDE`), and `beside_identity` its JEDEC identity, the manufacturer in the lowest byte.
     """
 
     flags: Flags
@@ -229,6 +238,8 @@ class Hello:
     models: int = 1
     clock_hz: int = 0
     identity: int = 0
+    beside: int = 0
+    beside_identity: int = 0
 
     @property
     def device_id(self) -> int:
@@ -255,7 +266,7 @@ class TensorInfo:
 
 
 _HELLO = struct.Struct("<BHHHHII16s")
-_CHIP = struct.Struct("<II")
+_CHIP = struct.Struct("<IIiI")
 _DESCRIBE = struct.Struct("<IB")
 _DTYPES = {code: dtype for dtype, code in TYPE_CODES.items()}
 
@@ -279,7 +290,8 @@ def parse_hello(payload: bytes) -> Hello:
     (board, model), rest = _names(payload[_HELLO.size :], 2)
     if len(rest) not in (1, 1 + _CHIP.size):
         raise LinkError("the board's hello does not end with how many models it has, or its chip")
-    clock_hz, identity = _CHIP.unpack(rest[1:]) if rest[1:] else (0, 0)  # an older firmware: none
+    chip = _CHIP.unpack(rest[1:]) if rest[1:] else (0, 0, 0, 0)  # an older firmware: none
+    clock_hz, identity, beside, beside_identity = chip
     return Hello(
         flags=Flags(flags),
         data_bytes=data,
@@ -294,6 +306,8 @@ def parse_hello(payload: bytes) -> Hello:
         models=rest[0],
         clock_hz=clock_hz,
         identity=identity,
+        beside=beside,
+        beside_identity=beside_identity,
     )
 
 

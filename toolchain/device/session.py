@@ -365,6 +365,8 @@ class Session:
         """The operator that failed, for a message: generated code returns its number, from 1."""
         if meaning_of(status):
             return f" ({meaning_of(status)})"
+        if status in protocol.BESIDE:
+            return f" (the memory beside the chip {protocol.BESIDE[status]})"
         operators = self.firmware.model.operators
         return f" (operator {operators[status - 1].name!r})" if 0 < status <= len(operators) else ""
 

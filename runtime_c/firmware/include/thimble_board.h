@@ -12,8 +12,9 @@ void thimble_board_init(void);
 uint32_t thimble_board_clock_hz(void);
 
 #ifdef THIMBLE_EXTERNAL
-/* Makes the memory beside the chip readable, like other memory. Runs after thimble_board_init: no statics. */
-void thimble_external_init(void);
+/* Makes the memory beside the chip readable, like other memory; leaves its JEDEC identity, the manufacturer
+ * in the lowest byte, in `identity`. Runs after thimble_board_init: no statics. Returns 0, or why not. */
+int32_t thimble_external_init(uint32_t *identity);
 #endif
 
 void thimble_uart_init(void);
