@@ -151,13 +151,45 @@ void thimble_reset(void)
     thimble_serve();
 }
 
+#ifdef THIMBLE_LOADED
+#define RESET_NOW() start_again()
+
+/* A reset of the chip would lose the image, which a debug probe has loaded into RAM. The start-up takes
+ * nothing as a reset leaves it: it runs again. From a fault the way to thread mode is a return from the
+ * exception, on a frame of r0-r3, r12, lr, pc, psr, to Secure code on the main stack (Arm DDI 0553 B3.21,
+ * EXC_RETURN). */
+__attribute__((naked, noreturn)) static void start_again(void)
+{
+    __asm volatile(".syntax unified\n\t"
+                   "cpsid i\n\t"
+                   "ldr r0, =thimble_stack_high\n\t"
+                   "ldr r1, =thimble_reset\n\t"
+                   "mrs r2, ipsr\n\t"
+                   "msr msp, r0\n\t"
+                   "cbnz r2, 1f\n\t"
+                   "bx r1\n"
+                   "1:\n\t"
+                   "sub sp, #32\n\t"
+                   "bic r1, r1, #1\n\t"
+                   "mov r2, #0x01000000\n\t" /* Thumb */
+                   "str r1, [sp, #24]\n\t"
+                   "str r2, [sp, #28]\n\t"
+                   "mvn r0, #6\n\t" /* 0xFFFFFFF9 */
+                   "bx r0\n\t"
+                   ".ltorg");
+}
+#else
+#define RESET_NOW()                                                                                          \
+    (THIMBLE_REGISTER(SCB_AIRCR) = (0x5FAu << SCB_AIRCR_VECTKEY_Pos) | SCB_AIRCR_SYSRESETREQ_Msk)
+#endif
+
 void thimble_system_reset(void)
 {
 #ifdef THIMBLE_CACHES
     thimble_cache_clean();
 #endif
     thimble_barrier();
-    THIMBLE_REGISTER(SCB_AIRCR) = (0x5FAu << SCB_AIRCR_VECTKEY_Pos) | SCB_AIRCR_SYSRESETREQ_Msk;
+    RESET_NOW();
     for (;;) {
         thimble_barrier();
     }
