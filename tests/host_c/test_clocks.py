@@ -271,6 +271,46 @@ def test_the_clocks_are_those_of_the_board_file(name: str, folder: Path) -> None
     assert started.clock_hz == pytest.approx(target.clock_hz, rel=1e-6)
 
 
+def test_an_l0_that_sleeps_can_be_reached(folder: Path) -> None:
+    """It sleeps between requests, and DBG_SLEEP needs the clock of DBGMCU (stm32l073xx.h:1513 and
+    :4481 in hal_stm32 at fe7d2e2b)."""
+    target = board("nucleo-l073rz")
+    assert "THIMBLE_NEVER_SLEEPS" not in target.defines
+    started = start(target, folder)
+    assert started.when_set("RCC_APB2ENR_DBGEN") < started.when_set("DBGMCU_CR_DBG_SLEEP")
+
+
+@pytest.mark.parametrize(
+    ("name", "enable"),
+    [
+        ("nucleo-g071rb", "RCC_APBENR1_DBGEN"),
+        ("nucleo-c031c6", "RCC_APBENR1_DBGEN"),
+        ("nucleo-n657x0-q", "RCC_MISCENR_DBGEN"),
+    ],
+)
+def test_the_identity_that_hello_tells_has_its_clock(name: str, enable: str, folder: Path) -> None:
+    assert start(board(name), folder).field(enable) == 1
+
+
+def test_an_n657_is_all_secure_before_its_clock_rises(folder: Path) -> None:
+    """ST's SystemInit clears eight regions first (system_stm32n6xx_fsbl.c, "Clear SAU regions")."""
+    left = {"SAU_RNR": 7, "SAU_RBAR": 0x3000_0000, "SAU_RLAR": 0x3FFF_FFE1}
+    started = start(board("nucleo-n657x0-q"), folder, left)
+    assert started.values("SAU_RNR") == list(range(8))
+    assert started.register("SAU_RBAR") == started.register("SAU_RLAR") == 0
+    last = max(
+        i for i, (at, _) in enumerate(started.writes) if at == started.chip.addresses["SAU_RNR"]
+    )
+    assert last < started.when_set("RCC_CSR_PLL1ONS")
+
+
+def test_the_wide_vco_gets_more_than_its_least(folder: Path) -> None:
+    """2 MHz is the least that it takes (RM0477 8.7), and the oscillator may be 1 % below."""
+    started = start(board("nucleo-h7s3l8"), folder)
+    assert 64 * MHZ / started.field("RCC_PLLCKSELR_DIVM1") > 2.02 * MHZ
+    assert started.clock_hz == pytest.approx(600 * MHZ, rel=1e-6)
+
+
 @pytest.mark.parametrize(("device_id", "prefetch"), [(0x413, 1), (0x411, 0)])
 def test_f407_of_revision_a_has_no_prefetch(device_id: int, prefetch: int, folder: Path) -> None:
     """ST ES0182: it says that it is an F2."""

@@ -20,6 +20,8 @@
 #define RCC_CFGR 0x40021008u
 #define RCC_CFGR_SWS (7u << 3)
 #define RCC_CIER 0x40021018u
+#define RCC_APBENR1 0x4002103Cu
+#define RCC_APBENR1_DBGEN (1u << 27)
 #define RCC_CCIPR 0x40021054u
 #define RCC_CCIPR_USART1SEL 3u
 

@@ -31,6 +31,7 @@ static void flash_up(void)
 
 void thimble_board_init(void)
 {
+    thimble_clock_enable(RCC_APBENR1, RCC_APBENR1_DBGEN); /* of DBG_IDCODE, which HELLO tells */
     settle_clocks();
     flash_up();
     THIMBLE_REGISTER(RCC_CR) &= ~RCC_CR_HSIDIV;

@@ -39,6 +39,7 @@ static void flash_up(void)
 
 void thimble_board_init(void)
 {
+    thimble_clock_enable(RCC_APBENR1, RCC_APBENR1_DBGEN); /* of DBG_IDCODE, which HELLO tells */
     settle_clocks();
     power_up();
     /* 16 MHz / M into the VCO, x N, / R for the core. */

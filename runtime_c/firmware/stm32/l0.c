@@ -65,9 +65,10 @@ static void settle_clocks(void)
 
 void thimble_board_init(void)
 {
-#ifdef THIMBLE_STM32L1
-    THIMBLE_REGISTER(DBGMCU_CR) |= DBGMCU_CR_DBG_SLEEP; /* as a probe would: see THIMBLE_NEVER_SLEEPS */
+#ifndef THIMBLE_STM32L1
+    thimble_clock_enable(RCC_APB2ENR, RCC_APB2ENR_DBGEN); /* an L0 sleeps, and a probe is to reach it */
 #endif
+    THIMBLE_REGISTER(DBGMCU_CR) |= DBGMCU_CR_DBG_SLEEP; /* as a probe would: see THIMBLE_NEVER_SLEEPS */
     power_up();
     settle_clocks();
     /* 16 MHz x N, / P for the core. */
