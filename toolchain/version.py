@@ -1,3 +1,5 @@
 """The version of Thimble: `pyproject.toml` reads it here."""
 
 __version__ = "0.1.0"
+DATE = "2026-11-28"
+"""The date of this version, for packages that tell one: files depend on no clock."""

@@ -70,6 +70,11 @@ static void settle_units(void)
 #else
 static void settle_units(void)
 {
+#ifdef THIMBLE_LOADED
+    /* Started again from a fault: registers that the exception was to save, and has not, are no longer
+     * wanted. */
+    THIMBLE_REGISTER(FPU_FPCCR) &= ~FPU_FPCCR_LSPACT_Msk;
+#endif
     THIMBLE_REGISTER(MPU_CTRL) = 0;
 }
 #endif

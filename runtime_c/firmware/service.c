@@ -3,6 +3,10 @@
 #include "thimble_board.h"
 #include "thimble_firmware.h"
 
+#ifdef THIMBLE_ID_REGISTER
+#include "thimble_cortex_m.h"
+#endif
+
 #include <string.h>
 
 #define PROTOCOL_VERSION 2u
@@ -126,6 +130,23 @@ static void choose_model(uint32_t index)
     }
 }
 
+/* The clock that was set, and which chip this is: 0 where no register says it. Then the memory beside it. */
+static void put_chip(void)
+{
+    put_u32(thimble_board_clock_hz());
+#ifdef THIMBLE_ID_REGISTER
+    put_u32(THIMBLE_REGISTER(THIMBLE_ID_REGISTER));
+#else
+    put_u32(0);
+#endif
+#ifdef THIMBLE_BESIDE
+    put_u32((uint32_t)thimble_beside.status);
+    put_u32(thimble_beside.identity);
+#else
+    put_u64(0);
+#endif
+}
+
 /* Payload: nothing, or the model that the requests to come are about. */
 static void serve_hello(uint32_t payload_bytes)
 {
@@ -155,6 +176,7 @@ static void serve_hello(uint32_t payload_bytes)
     put_name(model->board);
     put_name(model->name);
     put_u8(thimble_model_count);
+    put_chip();
 }
 
 /* The tensor that a request names by direction (0 input, 1 output) and index; NULL if there is none. */
@@ -237,12 +259,24 @@ static void put_outcome(uint32_t type)
     put_u8(thimble_model_index);
 }
 
+/* Not on weights that are not those of the model. */
+static int32_t run_once(void)
+{
+#ifdef THIMBLE_BESIDE
+    if (thimble_beside.status != 0) {
+        last.total = 0;
+        return thimble_beside.status;
+    }
+#endif
+    return thimble_measured_run(&last.total);
+}
+
 static void serve_run(void)
 {
     const uint32_t sequence = get_u32(AT_SEQUENCE);
     if (last.sequence != sequence) {
         last.sequence = 0;
-        last.status = thimble_measured_run(&last.total);
+        last.status = run_once();
         last.sequence = sequence;
     }
     put_outcome(TYPE_RUN);

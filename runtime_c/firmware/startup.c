@@ -75,6 +75,28 @@ static void settle_mode(void)
 }
 #endif
 
+#ifdef THIMBLE_EXTERNAL
+#define external_init thimble_external_init
+
+static int32_t is_beside(const uint8_t *from)
+{
+    return (uint32_t)from >> THIMBLE_EXTERNAL_SIZE_LOG2 ==
+           THIMBLE_EXTERNAL_ORIGIN >> THIMBLE_EXTERNAL_SIZE_LOG2;
+}
+#else
+static int32_t external_init(uint32_t *identity)
+{
+    (void)identity;
+    return 0;
+}
+
+static int32_t is_beside(const uint8_t *from)
+{
+    (void)from;
+    return 0;
+}
+#endif
+
 void thimble_reset(void)
 {
     /* A ROM boot loader starts the firmware without a reset: nothing is taken as a reset leaves it. */
@@ -96,26 +118,70 @@ void thimble_reset(void)
     /* The stack begins at the bottom of its bank. Some buses ignore what is written below. */
     thimble_mpu_guard((uint32_t)thimble_stack_low - (1u << THIMBLE_GUARD_LOG2), THIMBLE_GUARD_LOG2);
 #endif
-    thimble_board_init();
-#ifdef THIMBLE_EXTERNAL
-    thimble_external_init();
+#ifdef THIMBLE_START_RECORD
+    thimble_start_mark(THIMBLE_START_BEGUN);
 #endif
+    thimble_board_init();
+    uint32_t identity = 0;
+    const int32_t beside = external_init(&identity);
     for (const thimble_copy *copy = thimble_copies; copy != thimble_copies_end; copy++) {
-        (void)memcpy(copy->to, copy->from, copy->size_bytes);
+        if (beside == 0 || is_beside(copy->from) == 0) {
+            (void)memcpy(copy->to, copy->from, copy->size_bytes);
+        }
     }
     thimble_barrier(); /* what was copied may be code */
     /* cppcheck-suppress [comparePointers]: both are ends of one section. */
     (void)memset(thimble_bss_start, 0, (size_t)(thimble_bss_end - thimble_bss_start));
+#ifdef THIMBLE_BESIDE
+    thimble_beside_check(beside, identity);
+#endif
     thimble_memory_paint();
     for (uint32_t i = 0; i < thimble_model_count; i++) {
-        if (thimble_models[i].prepare != NULL) {
+        if (beside == 0 && thimble_models[i].prepare != NULL) {
             (void)thimble_models[i].prepare(); /* a run says what was wrong */
         }
         thimble_state_reset(&thimble_models[i]);
     }
     thimble_uart_init();
+#ifdef THIMBLE_START_RECORD
+    if (beside == 0) {
+        thimble_start_mark(THIMBLE_START_DONE);
+    }
+#endif
     thimble_serve();
 }
+
+#ifdef THIMBLE_LOADED
+#define RESET_NOW() start_again()
+
+/* A reset of the chip would lose the image, which a debug probe has loaded into RAM. The start-up takes
+ * nothing as a reset leaves it: it runs again. From a fault the way to thread mode is a return from the
+ * exception, on a frame of r0-r3, r12, lr, pc, psr, to Secure code on the main stack (Arm DDI 0553 B3.21,
+ * EXC_RETURN). */
+__attribute__((naked, noreturn)) static void start_again(void)
+{
+    __asm volatile(".syntax unified\n\t"
+                   "cpsid i\n\t"
+                   "ldr r0, =thimble_stack_high\n\t"
+                   "ldr r1, =thimble_reset\n\t"
+                   "mrs r2, ipsr\n\t"
+                   "msr msp, r0\n\t"
+                   "cbnz r2, 1f\n\t"
+                   "bx r1\n"
+                   "1:\n\t"
+                   "sub sp, #32\n\t"
+                   "bic r1, r1, #1\n\t"
+                   "mov r2, #0x01000000\n\t" /* Thumb */
+                   "str r1, [sp, #24]\n\t"
+                   "str r2, [sp, #28]\n\t"
+                   "mvn r0, #6\n\t" /* 0xFFFFFFF9 */
+                   "bx r0\n\t"
+                   ".ltorg");
+}
+#else
+#define RESET_NOW()                                                                                          \
+    (THIMBLE_REGISTER(SCB_AIRCR) = (0x5FAu << SCB_AIRCR_VECTKEY_Pos) | SCB_AIRCR_SYSRESETREQ_Msk)
+#endif
 
 void thimble_system_reset(void)
 {
@@ -123,7 +189,7 @@ void thimble_system_reset(void)
     thimble_cache_clean();
 #endif
     thimble_barrier();
-    THIMBLE_REGISTER(SCB_AIRCR) = (0x5FAu << SCB_AIRCR_VECTKEY_Pos) | SCB_AIRCR_SYSRESETREQ_Msk;
+    RESET_NOW();
     for (;;) {
         thimble_barrier();
     }

@@ -10,6 +10,8 @@
 
 #include "tensorflow/lite/c/c_api.h"
 #ifdef THIMBLE_PIPELINE_EDGETPU
+#include <pthread.h>
+
 #include "edgetpu_c.h"
 #endif
 
@@ -23,14 +25,66 @@ struct runtime {
     int32_t *inputs, *outputs; /* of the interpreter, for each of the stage's: edgetpu_compiler may reorder */
 };
 
-uint32_t runtime_sticks(void)
+#ifdef THIMBLE_PIPELINE_EDGETPU
+#define WITHOUT_FIRMWARE "1a6e" /* the vendor of a stick until it has its firmware */
+
+/* The sticks as they were listed when all had their firmware. libedgetpu lists those without firmware first,
+ * and opening one loads it (beagle_usb_driver_provider.cc:209, edgetpu_manager_direct.cc:446): listed anew
+ * for each stage, two stages may get one stick. */
+static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
+static struct edgetpu_device *sticks;
+static size_t stick_count;
+static uint32_t open_count; /* stages on sticks: the list stays while there are any */
+
+/* Only Linux tells. A stick that has its firmware may be in use, and opening it would reset it. */
+static bool asleep(const struct edgetpu_device *device)
+{
+    char path[4096], vendor[sizeof WITHOUT_FIRMWARE] = "";
+    const int length = snprintf(path, sizeof path, "%s/idVendor", device->path);
+    if (device->type != EDGETPU_APEX_USB || length < 0 || (size_t)length >= sizeof path) {
+        return false;
+    }
+    FILE *file = fopen(path, "r");
+    if (file != NULL) {
+        (void)fgets(vendor, sizeof vendor, file);
+        (void)fclose(file);
+    }
+    return strcmp(vendor, WITHOUT_FIRMWARE) == 0;
+}
+
+static void wake_all(void)
 {
     size_t count = 0;
-#ifdef THIMBLE_PIPELINE_EDGETPU
-    edgetpu_free_devices(edgetpu_list_devices(&count));
-#endif
-    return (uint32_t)count;
+    struct edgetpu_device *found = edgetpu_list_devices(&count);
+    for (size_t k = 0; k < count; k++) {
+        if (asleep(&found[k])) {
+            TfLiteDelegate *delegate = edgetpu_create_delegate(found[k].type, found[k].path, NULL, 0);
+            if (delegate != NULL) {
+                edgetpu_free_delegate(delegate);
+            }
+        }
+    }
+    edgetpu_free_devices(found);
 }
+
+uint32_t runtime_sticks(void)
+{
+    (void)pthread_mutex_lock(&listing);
+    if (open_count == 0) {
+        wake_all();
+        edgetpu_free_devices(sticks);
+        sticks = edgetpu_list_devices(&stick_count);
+    }
+    const uint32_t count = (uint32_t)stick_count;
+    (void)pthread_mutex_unlock(&listing);
+    return count;
+}
+#else
+uint32_t runtime_sticks(void)
+{
+    return 0;
+}
+#endif
 
 static bool fail(char *why, size_t size, const char *what, const char *name)
 {
@@ -41,12 +95,12 @@ static bool fail(char *why, size_t size, const char *what, const char *name)
 static bool add_stick(struct runtime *runtime, int device, char *why, size_t why_size)
 {
 #ifdef THIMBLE_PIPELINE_EDGETPU
-    size_t count = 0;
-    struct edgetpu_device *devices = edgetpu_list_devices(&count);
-    if (device < (int)count) {
-        runtime->delegate = edgetpu_create_delegate(devices[device].type, devices[device].path, NULL, 0);
+    (void)pthread_mutex_lock(&listing);
+    if ((size_t)device < stick_count) {
+        runtime->delegate = edgetpu_create_delegate(sticks[device].type, sticks[device].path, NULL, 0);
+        open_count += runtime->delegate != NULL;
     }
-    edgetpu_free_devices(devices);
+    (void)pthread_mutex_unlock(&listing);
     if (runtime->delegate == NULL) {
         return fail(why, why_size, "the stick does not open (in use, or pulled)", "");
     }
@@ -178,6 +232,9 @@ void runtime_close(struct runtime *runtime)
 #ifdef THIMBLE_PIPELINE_EDGETPU
     if (runtime->delegate != NULL) {
         edgetpu_free_delegate(runtime->delegate);
+        (void)pthread_mutex_lock(&listing);
+        open_count--;
+        (void)pthread_mutex_unlock(&listing);
     }
 #endif
     free(runtime->inputs);

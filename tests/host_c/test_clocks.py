@@ -19,7 +19,7 @@ import pytest
 
 from tests.support import external, probe
 from tests.support.families import families
-from tests.support.families.family import MHZ, Started
+from tests.support.families.family import MHZ, Follows, Started
 from tests.support.registers import Registers, registers
 from toolchain.boards import GUARD_BYTES, Board, board, boards
 from toolchain.device.build import BuildOptions, firmware_defines
@@ -27,6 +27,10 @@ from toolchain.resources import RUNTIME_C
 
 FOLDER = probe.SOURCE.parent
 FORGET = "# forget the fault record"
+SHORT = ("-DTHIMBLE_WAIT_TURNS=50u",)
+STOPPED = 6
+START_WAITS = 0x57A27002
+SILENT, UNKNOWN = -40, -41
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 REAL = {b.name: b for b in boards().values() if b.flash_runners}
@@ -75,13 +79,19 @@ def run(
     first: Mapping[str, int] | None = None,
     defines: Sequence[str] = (),
     chip: Registers | None = None,
+    *,
+    follows: Follows | None = None,
+    flags: Sequence[str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     chip = chip or registers(target.name)
     program = program_of(target, folder, defines)
     family = families()[target.chip.family]
-    rules = [chip.rule(cause, flag) for cause, flag in family.follows(target)]
-    rules += chip.switch_rules(*family.switch)
-    rules += [chip.rule("", flag) for flag in external.FLAGS.get(target.name, ())]
+    made = family.follows(target) if follows is None else follows
+    rules = [chip.rule(cause, flag) for cause, flag in made]
+    if follows is None:
+        rules += chip.switch_rules(*family.switch)
+    beside = external.FLAGS.get(target.name, ()) if flags is None else flags
+    rules += [chip.rule("", flag) for flag in beside]
     values = [f"{chip.addresses[name]:x}={value:x}" for name, value in (first or {}).items()]
     table = "".join(f"{at:x} {chip.bits[name]:x}\n" for name, at in chip.addresses.items())
     return subprocess.run(
@@ -94,6 +104,9 @@ def start(target: Board, folder: Path, first: Mapping[str, int] | None = None) -
     begin = {**families()[target.chip.family].first(target), **(first or {})}
     if "THIMBLE_NO_MPU" not in target.defines:
         begin["MPU_TYPE"] = 0x800
+    if target.external is not None:
+        register, identity = external.IDENTITIES[target.name]
+        begin.setdefault(register, identity)
     if target.core.name in CACHED:
         begin |= CACHE_FIRST
     done = run(target, folder, begin)
@@ -255,6 +268,47 @@ def test_the_clocks_are_those_of_the_board_file(name: str, folder: Path) -> None
     found = dict(families()[target.chip.family].clocks(started, target))
     assert found.pop("usart") == number(target, "USART_CLOCK_HZ")
     assert found == target.clocks_hz and found["core"] == target.clock_hz
+    assert started.clock_hz == pytest.approx(target.clock_hz, rel=1e-6)
+
+
+def test_an_l0_that_sleeps_can_be_reached(folder: Path) -> None:
+    """It sleeps between requests, and DBG_SLEEP needs the clock of DBGMCU (stm32l073xx.h:1513 and
+    :4481 in hal_stm32 at fe7d2e2b)."""
+    target = board("nucleo-l073rz")
+    assert "THIMBLE_NEVER_SLEEPS" not in target.defines
+    started = start(target, folder)
+    assert started.when_set("RCC_APB2ENR_DBGEN") < started.when_set("DBGMCU_CR_DBG_SLEEP")
+
+
+@pytest.mark.parametrize(
+    ("name", "enable"),
+    [
+        ("nucleo-g071rb", "RCC_APBENR1_DBGEN"),
+        ("nucleo-c031c6", "RCC_APBENR1_DBGEN"),
+        ("nucleo-n657x0-q", "RCC_MISCENR_DBGEN"),
+    ],
+)
+def test_the_identity_that_hello_tells_has_its_clock(name: str, enable: str, folder: Path) -> None:
+    assert start(board(name), folder).field(enable) == 1
+
+
+def test_an_n657_is_all_secure_before_its_clock_rises(folder: Path) -> None:
+    """ST's SystemInit clears eight regions first (system_stm32n6xx_fsbl.c, "Clear SAU regions")."""
+    left = {"SAU_RNR": 7, "SAU_RBAR": 0x3000_0000, "SAU_RLAR": 0x3FFF_FFE1}
+    started = start(board("nucleo-n657x0-q"), folder, left)
+    assert started.values("SAU_RNR") == list(range(8))
+    assert started.register("SAU_RBAR") == started.register("SAU_RLAR") == 0
+    last = max(
+        i for i, (at, _) in enumerate(started.writes) if at == started.chip.addresses["SAU_RNR"]
+    )
+    assert last < started.when_set("RCC_CSR_PLL1ONS")
+
+
+def test_the_wide_vco_gets_more_than_its_least(folder: Path) -> None:
+    """2 MHz is the least that it takes (RM0477 8.7), and the oscillator may be 1 % below."""
+    started = start(board("nucleo-h7s3l8"), folder)
+    assert 64 * MHZ / started.field("RCC_PLLCKSELR_DIVM1") > 2.02 * MHZ
+    assert started.clock_hz == pytest.approx(600 * MHZ, rel=1e-6)
 
 
 @pytest.mark.parametrize(("device_id", "prefetch"), [(0x413, 1), (0x411, 0)])
@@ -374,6 +428,7 @@ def test_older_h743s_are_slower(revision: int, core_mhz: int, folder: Path) -> N
     started = start(target, folder, {"DBGMCU_IDCODE": revision << 16 | 0x450})
     found = families()["stm32h7"].clocks(started, target)
     assert found["core"] == core_mhz * MHZ and found["axi"] == core_mhz * MHZ / 2
+    assert started.clock_hz == core_mhz * MHZ
     assert started.field("SYSCFG_PWRCR_ODEN") == (core_mhz == 480)
     assert started.register("GPV_AXI_TARG7_FN_MOD") == (revision < 0x2000)
 
@@ -386,7 +441,7 @@ def test_an_h723_is_as_fast_as_its_option_byte_allows(
     target = board("nucleo-h723zg")
     started = start(target, folder, {"SYSCFG_UR18": boost})
     found = families()["stm32h7"].clocks(started, target)
-    assert found["core"] == core_mhz * MHZ
+    assert found["core"] == core_mhz * MHZ == started.clock_hz
 
 
 @pytest.mark.parametrize(
@@ -420,6 +475,7 @@ def test_memory_beside_the_chip_is_made_readable(name: str, folder: Path) -> Non
         assert len(enables) == 1 and started.field(enables[0])
     (bank,) = [m for m in target.memories if m.name == target.external.bank]
     found = external.mapped(started, target)
+    assert started.beside == 0 and started.identity == external.IDENTITIES[name][1]
     assert found.size_bytes == bank.size_bytes and found.origin == bank.origin
     assert bank.timing is not None
     one = bank.timing.width_bytes * 8 // found.data_lines
@@ -436,6 +492,66 @@ def test_memory_beside_the_chip_is_made_readable(name: str, folder: Path) -> Non
         assert base == bank.origin and 2 << (access >> 1 & 31) == bank.size_bytes
         assert access >> 24 & 7 == 6 and access >> 28 & 1 and access >> 16 & 0x3F == 2
         assert access & 1 and access >> 8 & 0xFF == 0
+
+
+def test_the_winbond_flash_of_revision_c_03_is_told_by_its_identity(folder: Path) -> None:
+    """An STM32F746G-DISCO from revision C-03 on has a W25Q128J: six clocks of wait in 0xEB, and no
+    volatile configuration register (stm32746g_discovery_qspi.c:94, :129, :149 and :193 of ST's
+    32f746gdiscovery-bsp at b639a332)."""
+    target = board("f746g-disco")
+    started = start(target, folder, {"QUADSPI_DR": external.WINBOND})
+    found = external.mapped(started, target)
+    assert started.beside == 0 and started.identity == external.WINBOND
+    assert found.command_clocks == 8 + 6 + 6 and found.data_lines == 4
+    assert found.clock_hz == 108 * MHZ
+
+
+@pytest.mark.parametrize("name", [b.name for b in REAL.values() if b.external])
+def test_a_macronix_flash_gets_its_time_after_a_reset(name: str, folder: Path) -> None:
+    """ST's driver waits 100 ms (b_u585i_iot02a_ospi.c:1634 of b-u585i-iot02a-bsp at 3e2b36a): one
+    that was erasing says that it is ready before."""
+    started = start(board(name), folder)
+    pauses = [i for i, line in enumerate(started.lines) if line == "# paused 100"]
+    assert len(pauses) == (name != "f746g-disco")
+    for at in pauses:
+        command = f"{started.chip.addresses[external.IDENTITIES[name][0][:-2] + 'IR']:x}"
+        sent = [line for line in started.lines[:at] if line.split()[0] == command]
+        assert int(sent[-1].split()[1], 16) == 0x9966  # the last reset, before any status
+
+
+@pytest.mark.parametrize("name", [b.name for b in REAL.values() if b.external])
+def test_another_memory_beside_the_chip_is_not_read(name: str, folder: Path) -> None:
+    """Nothing is mapped for a memory whose commands are not known: a false one reads bytes."""
+    register, _ = external.IDENTITIES[name]
+    started = start(board(name), folder, {register: 0x123456})
+    assert (started.beside, started.identity) == (UNKNOWN, 0x123456)
+    function = "QUADSPI_CCR_FMODE" if register.startswith("QUAD") else register[:-2] + "CR_FMODE"
+    assert started.field(function) != 3
+
+
+@pytest.mark.parametrize("name", [b.name for b in REAL.values() if b.external])
+def test_a_memory_beside_the_chip_that_is_silent_ends_in_a_status(name: str, folder: Path) -> None:
+    """No transfer ends: the start-up goes on, and tells which flag did not come."""
+    target = board(name)
+    done = run(target, folder, CACHE_FIRST if target.core.name in CACHED else {}, SHORT, flags=())
+    assert done.returncode == 0, done.stderr
+    started = Started(registers(name), tuple(done.stdout.splitlines()), {})
+    controller = external.IDENTITIES[name][0].partition("_")[0]
+    at, mask = started.chip.fields[f"{controller}_SR_TCF"]
+    assert started.beside == SILENT
+    assert started.waits_for[:4] == (START_WAITS, at, mask, mask)
+
+
+@pytest.mark.parametrize("name", SILICON)
+def test_a_flag_that_never_comes_is_left_for_a_debug_probe(name: str, folder: Path) -> None:
+    """The oscillator or its switch does not answer: no wait is endless, and RAM tells which."""
+    target = board(name)
+    done = run(target, folder, {}, SHORT, follows=())
+    assert done.returncode == STOPPED, done.stderr
+    started = Started(registers(name), tuple(done.stdout.splitlines()), {})
+    magic, address, mask, value, held = started.waits_for
+    assert magic == START_WAITS and held & mask != value
+    assert address in started.chip.addresses.values()
 
 
 @pytest.mark.parametrize("name", SILICON)

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from toolchain.boards import boards
 from toolchain.cli import run as thimble
 from toolchain.errors import InputError
 from toolchain.export import exporter, exporters
+from toolchain.export.exporter import URL
 from toolchain.export.exporting import Exported
 from toolchain.ops import forms
 from toolchain.resources import RUNTIME_C
@@ -336,3 +338,32 @@ def test_what_cannot_be_exported(
 
 def test_an_exporter_is_found_by_its_file() -> None:
     assert exporter("cmake") is exporters()["cmake"]
+
+
+def test_registries_find_what_they_ask_for(export: Export) -> None:
+    """packchk warns of a pack without <url> and release date (M304 and M395 of
+    tools/packchk/README.md in Open-CMSIS-Pack/devtools); PlatformIO's registry wants a licence, a
+    repository and authors."""
+    pack = export("cmsis-pack")
+    (file,) = (pack.folder / path for path in pack.files if path.endswith(".pdsc"))
+    described = ElementTree.parse(file).getroot()
+    assert described.findtext("url") == URL
+    (release,) = described.iter("release")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", release.attrib["date"])
+    manifest = json.loads((export("platformio").folder / "library.json").read_text())
+    assert manifest["license"] == "Apache-2.0" and manifest["authors"][0]["name"]
+    assert manifest["repository"]["url"].startswith(URL)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "architectures"),
+    [("nucleo-f446re", {"stm32", "nrf52"}), ("nucleo-h743zi", {"stm32", "mbed_portenta"})],
+)
+def test_arduino_names_the_architectures_whose_core_the_code_takes(
+    chosen: str, architectures: set[str], export: Export
+) -> None:
+    """`architectures=*` offered it for an AVR, whose compiler stops at the code's #error."""
+    lines = (export("arduino", chosen).folder / "library.properties").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith("architectures="))
+    named = set(line.partition("=")[2].split(","))
+    assert architectures <= named and not named & {"*", "avr", "esp32"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from tests.support import liar
 from tests.support.liar import ANSWERS, FIELDS, TEXTS, Liar, Lie
 from tests.support.line import TENSOR_BYTES, FaultyLine, compile_line, line_output
 from toolchain.boards import board
+from toolchain.cost.basis import Basis
+from toolchain.deployment.run import counted_time
 from toolchain.device import protocol
 from toolchain.device.answers import check_counts, check_ticks
 from toolchain.device.firmware import Firmware, Sizes
@@ -117,6 +120,7 @@ def test_every_lie_ends_in_right_numbers_or_in_one_message(
         ("HELLO flags 1", "counts cycles, and netduinoplus2 counts instructions"),
         ("HELLO arena 0", "has 0 bytes of arena"),
         ("HELLO models 255", "has 255 models"),
+        ("HELLO beside -1", "the memory beside the chip failed (status -1)"),
         ("HELLO name 4 b'\\x00'", "a name of 5000 bytes"),
         ("RUN ticks 18446744073709551615", "which its counter cannot reach"),
         ("RUN status 1", "(operator 'first')"),
@@ -187,3 +191,62 @@ def test_a_delimiter_ends_noise() -> None:
     list(decoder.feed(b"\x07" * (1 << 19)))
     (_, found) = decoder.feed(DELIMITER.join((b"\x07", protocol.encode(frame))))
     assert protocol.decode(found) == frame
+
+
+def on_silicon(clock_hz: int, identity: int) -> Lie:
+    """The HELLO of a board that counts cycles."""
+
+    def lie(frame: Frame) -> list[Frame]:
+        chip = clock_hz.to_bytes(4, "little") + identity.to_bytes(4, "little")
+        flags = bytes((frame.payload[0] | protocol.Flags.CYCLES,))
+        payload = flags + frame.payload[1:-16] + chip + frame.payload[-8:]
+        return [replace(frame, payload=payload)]
+
+    return lambda frame: lie(frame) if frame.type == Type.HELLO | protocol.REPLY else [frame]
+
+
+@pytest.mark.parametrize(
+    ("name", "clock_hz", "identity"),
+    [("nucleo-h743zi", 400_000_000, 0x1003_0450), ("nucleo-h723zg", 520_000_000, 0x1001_0483)],
+)
+def test_milliseconds_are_at_the_clock_that_the_board_has_set(
+    library: ctypes.CDLL, firmware: Firmware, name: str, clock_hz: int, identity: int
+) -> None:
+    """Start-up limits an H743 before revision V and an H723 without CPUFREQ_BOOST
+    (`pll_multiplier` of stm32/h7.c; stm32h7xx_hal_pwr_ex.c:431 at 6f5e35e), and the host divided by
+    the 480 and 550 MHz of the board's file."""
+    target = board(name)
+    lying = Liar(honest(library), on_silicon(clock_hz, identity))
+    lying.line.power_on()
+    of_silicon = replace(firmware, board=target)
+    session = Session(of_silicon, lying, None, Link(lying, clock=lying.line.clock))
+    assert session.hello.device_id == identity & 0xFFF == target.chip.identity.device_id  # type: ignore[union-attr]
+    assert session.hello.revision_id == identity >> 16
+    done = session.run({"in": np.arange(TENSOR_BYTES).astype(np.int8)})
+    assert done.unit == "cycles" and done.clock_hz == clock_hz
+    time = counted_time(done.clock_hz, clock_hz, done.unit)
+    assert time.milliseconds == 1000 and time.basis is Basis.MEASURED
+
+
+@pytest.mark.parametrize(
+    ("clock_hz", "identity", "message"),
+    [
+        (480_000_000, 0x1000_0451, "this is no nucleo-h743zi: its chip says device 0x451"),
+        (500_000_000, 0x2003_0450, "says that its core runs at 500,000,000 Hz"),
+    ],
+)
+def test_another_chip_or_clock_is_refused(
+    library: ctypes.CDLL, firmware: Firmware, clock_hz: int, identity: int, message: str
+) -> None:
+    of_silicon = replace(firmware, board=board("nucleo-h743zi"))
+    lying = Liar(honest(library), on_silicon(clock_hz, identity))
+    assert message in use(library, of_silicon, lying)
+
+
+def test_a_hello_of_an_older_firmware_tells_no_clock(
+    library: ctypes.CDLL, firmware: Firmware
+) -> None:
+    lying = Liar(honest(library), liar.other_length(Type.HELLO, -16))
+    lying.line.power_on()
+    session = Session(firmware, lying, None, Link(lying, clock=lying.line.clock))
+    assert session.hello.clock_hz == 0 and session.hello.models == 1

@@ -21,9 +21,12 @@ import numpy as np
 import pytest
 
 from toolchain.cli import run
+from toolchain.resources import RUNTIME_C
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 RUNTIME = Path(__file__).resolve().parents[1] / "support" / "pipeline" / "runtime_test.c"
+FRESH = Path(__file__).resolve().parents[1] / "support" / "sticks" / "fresh.c"
+PIPELINE = RUNTIME_C / "pipeline"
 STAGES, FRAME_BYTES = 3, 64
 STOPS, PIPE_BYTES = 8, 4096
 FLAGS = ("-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Wconversion", "-Wshadow")
@@ -310,3 +313,26 @@ def test_tensorflow_lites_interface_is_as_its_headers_have_it(
         )
         command += ["-DTHIMBLE_PIPELINE_EDGETPU", "-isystem", str(edgetpu / "tflite" / "public")]
     subprocess.run([*command, str(folder / "c" / "runtime_tflite.c")], check=True)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_sticks_fresh_from_power_on_get_a_stage_each(count: int, tmp_path: Path) -> None:
+    """libedgetpu lists sticks without firmware first, and opening one loads it and moves it behind
+    the others (beagle_usb_driver_provider.cc:209-231, edgetpu_manager_direct.cc:446-451 at
+    e35aed1): listed anew for each stage, two stages shared a stick."""
+    sticks = FRESH.parent
+    program = tmp_path / "fresh"
+    command = ["gcc", *FLAGS, "-Werror", "-D_DEFAULT_SOURCE", "-DTHIMBLE_PIPELINE_EDGETPU"]
+    command += [f"-I{PIPELINE}", f"-I{sticks / 'include'}", str(FRESH)]
+    sources = [str(PIPELINE / "runtime_tflite.c"), "-pthread", "-o", str(program)]
+    subprocess.run([*command, *sources], check=True)
+    for _ in range(2):  # the second time with firmware in all
+        places = [tmp_path / f"{bus}-1" for bus in range(count)]
+        for place in places:
+            place.mkdir(exist_ok=True)
+            if not (place / "idVendor").exists():
+                (place / "idVendor").write_text("1a6e\n")
+        done = subprocess.run(
+            [program, *map(str, places)], capture_output=True, text=True, check=True, timeout=60
+        )
+        assert sorted(done.stdout.split()) == [place.name for place in places]

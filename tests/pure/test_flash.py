@@ -15,16 +15,8 @@ import pytest
 
 from toolchain.boards import MemoryKind, board, boards
 from toolchain.device.firmware import Firmware, FirmwareModel, Sizes
-from toolchain.device.flash import (
-    IdentityError,
-    OpenOcd,
-    Runner,
-    UnreadError,
-    _pyocd_word,
-    choose,
-    flash,
-    runners,
-)
+from toolchain.device.flash import IdentityError, UnreadError, choose, flash, runners
+from toolchain.device.runners import OpenOcd, Runner, _pyocd_word
 from toolchain.errors import InputError, LinkError, MissingToolError
 
 REAL = [name for name, b in boards().items() if b.flash_runners]
@@ -75,7 +67,7 @@ def test_command_lines(tmp_path: Path, probe: str) -> None:
             [*dfu, "-a", "0", "-s", "0x08000000:8:leave", "-U", back],
         ],
     }
-    assert [runner.name for runner in runners(firmware.board)] == list(NAMES)
+    assert [runner.name for runner in runners(firmware.board)] == [*NAMES, "drive"]
     for name, lines in expected.items():
         runner = choose(firmware.board, name, probe=probe, installed=False)
         assert list(runner.commands(firmware, tmp_path)) == lines, name

@@ -15,6 +15,16 @@ FLAGS = {
 }
 """What the hardware sets, sooner or later: every transfer ends, and every status comes."""
 
+IDENTITIES = {
+    "b-u585i-iot02a": ("OCTOSPI2_DR", 0x3A85C2),
+    "f746g-disco": ("QUADSPI_DR", 0x18BA20),
+    "nucleo-h7s3l8": ("XSPI2_DR", 0x3984C2),
+    "nucleo-n657x0-q": ("XSPI2_DR", 0x3A80C2),
+}
+"""The register that the flash's JEDEC identity is read from, and the identity."""
+WINBOND = 0x1840EF
+"""W25Q128JV: src/flash/nor/spi.c:99 of openocd v0.12.0."""
+
 
 @dataclass(frozen=True)
 class Mapped:
@@ -51,18 +61,26 @@ def _quadspi(started: Started, target: Board) -> Mapped:
     """RM0385 14.5; commands of the N25Q128A's data sheet."""
     lines = (0, 1, 2, 4)
     commands = [value & 0xFF for value in started.values("QUADSPI_CCR")]
-    assert commands == [0x66, 0x99, 0x05, 0x06, 0x05, 0x81, 0x05, 0xEB]
     functions = [value >> 26 & 3 for value in started.values("QUADSPI_CCR")]
-    assert functions == [0, 0, 2, 0, 2, 0, 2, 3]
-    assert started.values("QUADSPI_DR") == [0xAB]  # ten dummy cycles, no XIP, no wrapping
-    assert started.values("QUADSPI_PSMKR") == [1, 2, 1] and started.values("QUADSPI_PSMAR") == [
-        2,
-        0,
-    ]
+    if started.identity == WINBOND:
+        assert commands == [0x66, 0x99, 0x05, 0x9F, 0xEB] and functions == [0, 0, 2, 1, 3]
+        assert started.values("QUADSPI_DR") == []  # it has no volatile configuration
+        assert started.field("QUADSPI_CCR_ABMODE") == 3 and started.register("QUADSPI_ABR") == 0xFF
+        mode = 2  # clocks of the byte that keeps the command, on four lines
+        assert started.field("QUADSPI_CCR_DCYC") + mode == 6
+    else:
+        mode = 0
+        assert commands == [0x66, 0x99, 0x05, 0x9F, 0x06, 0x05, 0x81, 0x05, 0xEB]
+        assert functions == [0, 0, 2, 1, 0, 2, 0, 2, 3]
+        written = [value & 0xFF for value in started.values("QUADSPI_DR")]
+        assert written == [0xAB]  # ten dummy cycles, no XIP, no wrapping
+        assert started.values("QUADSPI_PSMKR") == [1, 2, 1]
+        assert started.values("QUADSPI_PSMAR") == [2, 0]
+        assert started.field("QUADSPI_CCR_ABMODE") == 0
+        assert started.field("QUADSPI_CCR_DCYC") == 10
     assert started.field("RCC_AHB3ENR_QSPIEN")
     assert started.when_set("RCC_AHB3RSTR_QSPIRST") < started.when_set("QUADSPI_CR_EN")
     assert started.field("RCC_AHB3RSTR_QSPIRST") == 0
-    assert started.field("QUADSPI_CCR_DCYC") == 10
     address = 8 * (started.field("QUADSPI_CCR_ADSIZE") + 1)
     command = 8 // lines[started.field("QUADSPI_CCR_IMODE")]
     address //= lines[started.field("QUADSPI_CCR_ADMODE")]
@@ -70,7 +88,7 @@ def _quadspi(started: Started, target: Board) -> Mapped:
         origin=0x9000_0000,
         size_bytes=2 << started.field("QUADSPI_DCR_FSIZE"),
         clock_hz=target.clock_hz / (started.field("QUADSPI_CR_PRESCALER") + 1),
-        command_clocks=command + address + started.field("QUADSPI_CCR_DCYC"),
+        command_clocks=command + address + mode + started.field("QUADSPI_CCR_DCYC"),
         data_lines=lines[started.field("QUADSPI_CCR_DMODE")],
     )
 
@@ -80,9 +98,10 @@ def _octal(started: Started, name: str, kernel_hz: float) -> Mapped:
     lines = (0, 1, 2, 4, 8)
     reset = [0x66, 0x99, 0x6699, 0x9966, 0x6699, 0x9966, 0x05]
     configured = [0x06, 0x05, 0x72]
-    commands = [*reset, *configured, *configured, 0x05FA, 0xEC13]
+    commands = [*reset, 0x9F, *configured, *configured, 0x05FA, 0xEC13]
     assert started.values(f"{name}_IR") == commands
-    assert started.values(f"{name}_DR") == [7, 1]  # six dummy cycles; eight lines, once a clock
+    written = [value & 0xFF for value in started.values(f"{name}_DR")]
+    assert written == [7, 1]  # six dummy cycles; eight lines, once a clock
     assert started.values(f"{name}_AR") == [0x300, 0]  # the same address of the next is no change
     assert started.values(f"{name}_PSMKR") == [1, 2, 1]
     assert started.field(f"{name}_CR_FMODE") == 3 and started.field(f"{name}_CR_EN")

@@ -23,7 +23,11 @@ FIELDS: tuple[Field, ...] = (
     (Type.HELLO, "arena", 9, "I"),
     (Type.HELLO, "stack", 13, "I"),
     (Type.HELLO, "build", 17, "Q"),
-    (Type.HELLO, "models", -1, "B"),
+    (Type.HELLO, "models", -17, "B"),
+    (Type.HELLO, "clock", -16, "I"),
+    (Type.HELLO, "identity", -12, "I"),
+    (Type.HELLO, "beside", -8, "i"),
+    (Type.HELLO, "beside identity", -4, "I"),
     (Type.DESCRIBE, "size", 0, "I"),
     (Type.DESCRIBE, "type", 4, "B"),
     (Type.RUN, "status", 0, "i"),
@@ -71,7 +75,7 @@ def other_names(kind: Type, text: bytes, end: bytes = b"\0") -> Lie:
     """Of HELLO both names, of DESCRIBE its one; `end` terminates them, or does not."""
 
     def lie(frame: Frame) -> list[Frame]:
-        fixed, after = (33, frame.payload[-1:]) if kind is Type.HELLO else (5, b"")
+        fixed, after = (33, frame.payload[-17:]) if kind is Type.HELLO else (5, b"")
         names = (text + end) * (2 if kind is Type.HELLO else 1)
         return [replace(frame, payload=frame.payload[:fixed] + names + after)]
 

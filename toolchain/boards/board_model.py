@@ -65,7 +65,7 @@ class Board:
 
     `memories` are those of the chip and those beside it, with their stalls at `clock_hz`, and
     `caches` those before them. `firmware_sources` are below `runtime_c/firmware`. `flash_runners`
-    name classes of `device/flash.py`, preferred first, with the options each one needs. `usb_ids`
+    name classes of `device/runners.py`, preferred first, with the options each one needs. `usb_ids`
     are those of the USB serial port on the board, as `vendor:product` in lower case. `clocks_hz`:
     the core's and the buses' where the chip's clock tree is known. `external`: None where all
     memory can be read as it is.

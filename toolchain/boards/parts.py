@@ -57,12 +57,24 @@ def as_part(chip: Chip, part: str) -> Chip:
     if match is None or part.lower() == chip.name or first is None:
         return chip
     size_bytes = FLASH_KIB.get(match["flash"], 0) * 1024
-    if first.memory.kind is not MemoryKind.FLASH or size_bytes in (0, first.memory.size_bytes):
+    whole = _flash_bytes(chip)
+    if first.memory.kind is not MemoryKind.FLASH or size_bytes in (0, whole):
         return chip
-    if size_bytes > first.memory.size_bytes:
+    if size_bytes > whole:
         raise InputError(
             f"{part} has {size_bytes // 1024} KiB of flash by its letter, and the file of "
-            f"{chip.name} {first.memory.size_bytes // 1024} KiB"
+            f"{chip.name} {whole // 1024} KiB"
         )
+    if size_bytes > first.memory.size_bytes:  # more than is left of the chip's for firmware
+        return chip
     smaller = replace(first, memory=replace(first.memory, size_bytes=size_bytes))
     return replace(chip, banks=(smaller, *chip.banks[1:]))
+
+
+def _flash_bytes(chip: Chip) -> int:
+    """The flash from the chip's first bank on, with banks that touch and are not for firmware."""
+    end = start = chip.banks[0].memory.origin
+    for bank in chip.banks:
+        if bank.memory.kind is MemoryKind.FLASH and bank.memory.origin == end:
+            end = bank.memory.end
+    return end - start

@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
             "Write models as a package for another build system, with everything that it needs."
         ),
         "flash": (
-            "Flash a compiled firmware with openocd, pyocd, stlink, STM32CubeProgrammer or dfu."
+            "Flash a compiled firmware with openocd, pyocd, stlink, ST's programmer, dfu or drive."
         ),
         "ops": "List the operators: names in TFLite and ONNX, types, kernels, limits.",
         "plan": (

@@ -153,6 +153,8 @@ def _print_plan(
     for line in report.proof_lines(planned):
         console.print(line)
     console.print(report.totals_line(planned), soft_wrap=True)
+    for line in report.idle_lines(planned):
+        console.print(line, soft_wrap=True)
     if free is not None:
         console.print(report.children_line(planned, free), soft_wrap=True)
     if without_host is not None:
@@ -205,6 +207,7 @@ def split_command(
 
         program: list[str] = []
         firmware: list[str] = []
+        rejected: list[str] = []
 
         def compile_stages(fresh: PipelineFolder) -> None:
             if emit is not None:
@@ -218,7 +221,9 @@ def split_command(
                 except ResultError as error:
                     refusals.append(error)
 
-        folder = pipeline.split(models, planned, out, force=force, finish=compile_stages)
+        folder = pipeline.split(
+            models, planned, out, force=force, finish=compile_stages, tell=rejected.append
+        )
     if json:
         files = [stage.file for model in folder.models for stage in model.stages] + program
         compiled = documents.compiled_json(folder, reports) if reports else None
@@ -227,6 +232,8 @@ def split_command(
     if json != "-":
         console.print(report.plan_table(planned))
         console.print(report.totals_line(planned), soft_wrap=True)
+        for line in (*report.idle_lines(planned), *rejected):
+            console.print(line, soft_wrap=True)
         console.print(
             f"{planned.stages} stages and pipeline.json written to {out}.", soft_wrap=True
         )

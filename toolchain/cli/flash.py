@@ -23,7 +23,7 @@ def command(
     dry_run: bool = option(False, "Print the command lines and run nothing."),
     json: JsonOption = None,
 ) -> None:
-    """Flash a compiled firmware with openocd, pyocd, stlink, STM32CubeProgrammer or dfu.
+    """Flash a compiled firmware with openocd, pyocd, stlink, ST's programmer, dfu or drive.
 
     Reads the chip's identity first (again under reset if the chip does not answer), writes nothing
     if it is another chip, and verifies afterwards. Prints each command line. An emulated board

@@ -100,11 +100,13 @@ def profile_deployment(
 
 @dataclass(frozen=True)
 class Counted:
-    """Counts of some runs by a board's own counter: the whole, and each operator, in `unit`."""
+    """Counts of some runs by a board's own counter: the whole, and each operator, in `unit`, at the
+    clock that the board has set."""
 
     unit: str
     totals: tuple[int, ...]
     operators: tuple[tuple[OperatorCount, ...], ...]
+    clock_hz: int
 
 
 def count_runs(
@@ -120,7 +122,7 @@ def count_runs(
         if not operators[-1]:
             raise InputError(f"the firmware in {folder} was built without counters: compile again")
     unit = board.counter.unit if board.counter else CYCLES
-    return Counted(unit, tuple(totals), tuple(operators))
+    return Counted(unit, tuple(totals), tuple(operators), deployment.clock_hz)
 
 
 def counted_profile(folder: Path, board: Board, counted: Counted, no_cycles: str = "") -> Profile:
@@ -135,7 +137,7 @@ def counted_profile(folder: Path, board: Board, counted: Counted, no_cycles: str
         ran_on=board.name,
         unit=counted.unit,
         basis=Basis.TRACE if emulated else Basis.MEASURED,
-        clock_hz=board.clock_hz,
+        clock_hz=counted.clock_hz,
         totals=counted.totals,
         operators=_parts(planned["operators"], counted, counts),
         instructions=median_low(counted.totals) if emulated else None,

@@ -12,7 +12,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Board
 from toolchain.cost.basis import CYCLES, Basis, milliseconds
 from toolchain.cycles.trace import Trace
 from toolchain.deployment.folder import (
@@ -67,11 +66,11 @@ class RunTime:
         return milliseconds(self.total, self.unit, self.clock_hz)
 
 
-def counted_time(board: Board, count: int, unit: str) -> RunTime:
-    """The time of an inference by a board's own counter."""
+def counted_time(clock_hz: int, count: int, unit: str) -> RunTime:
+    """The time of an inference by a board's own counter, at the clock that the board said."""
     if unit == CYCLES:
-        return RunTime(count, unit, Basis.MEASURED, board.clock_hz)
-    return RunTime(count, unit, Basis.TRACE, board.clock_hz, instructions=count)
+        return RunTime(count, unit, Basis.MEASURED, clock_hz)
+    return RunTime(count, unit, Basis.TRACE, clock_hz, instructions=count)
 
 
 class Runner(Protocol):
@@ -126,6 +125,13 @@ class Deployment:
         self.inputs = compiled.inputs
         self.outputs = compiled.outputs
         self.stateful = compiled.stateful
+
+    @property
+    def clock_hz(self) -> int:
+        """The clock at which counts are cycles: as the board has set it, or that of its file where
+        the board does not say."""
+        told = self.session.hello.clock_hz if isinstance(self.session, Session) else 0
+        return told or self.board.clock_hz
 
     def run(self, inputs: Mapping[str, Array]) -> Inference:
         """One inference. `inputs` are by name, in the model's own shape and type.
@@ -230,7 +236,7 @@ class Deployment:
         """The time of `done`, which is the longest of the runs so far, and of its operators."""
         if self.reader is None:
             operators = tuple(op.count for op in self.operator_counts())
-            return replace(counted_time(self.board, done.count, done.unit), operators=operators)
+            return replace(counted_time(self.clock_hz, done.count, done.unit), operators=operators)
         modelled = self.reader.read_longest(self.trace())
         (run,) = modelled.runs
         return RunTime(run.total, CYCLES, Basis.TRACE, modelled.clock_hz, run.operators, done.count)

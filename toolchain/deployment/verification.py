@@ -159,6 +159,7 @@ class Verification:
     max_difference: float
     count: int
     unit: str
+    clock_hz: int
     memory: MemoryUse | None
     compiled: Compiled
     outputs: tuple[OutputDifference, ...] = ()
@@ -284,6 +285,7 @@ def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
                     elif operators is not None:
                         operators = operators.with_run(one)
             memory = None if find_board(board).is_host else deployment.memory_use()
+            clock_hz = deployment.clock_hz
     return Verification(
         model=compiled.plan.graph.name,
         board=board,
@@ -297,6 +299,7 @@ def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
         max_difference=worst,
         count=count,
         unit=unit,
+        clock_hz=clock_hz,
         memory=memory,
         compiled=compiled,
         outputs=tuple(seen.values()),
@@ -418,7 +421,7 @@ def counted_latency(result: Verification) -> RunTime:
     """The longest run, by the board's own counter: a trace of every run would take longer than
     the comparison.
     """
-    return counted_time(find_board(result.board), result.count, result.unit)
+    return counted_time(result.clock_hz, result.count, result.unit)
 
 
 def verification_json(result: Verification) -> dict[str, object]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from toolchain.boards import Board
 from toolchain.device.firmware import Firmware
-from toolchain.device.protocol import Hello
+from toolchain.device.protocol import BESIDE, Hello
 from toolchain.errors import LinkError
 
 LEAST_DATA_BYTES = 8
@@ -53,6 +53,8 @@ def check_hello(hello: Hello, firmware: Firmware) -> None:
             f"the board says that a frame carries {hello.data_bytes} bytes of data; "
             f"{LEAST_DATA_BYTES} are the least: flash {firmware.folder} again"
         )
+    _check_chip(hello, firmware)
+    _check_beside(hello, firmware)
     counter = firmware.board.counter
     if counter is not None and hello.unit != counter.unit:
         raise LinkError(
@@ -61,8 +63,41 @@ def check_hello(hello: Hello, firmware: Firmware) -> None:
         )
 
 
-def check_ticks(ticks: int, seconds: float, board: Board) -> None:
-    """Check the ticks of a run that took `seconds` by this computer's clock.
+def _check_chip(hello: Hello, firmware: Firmware) -> None:
+    """Check what the board's registers say of its clock and of its chip. Raises LinkError."""
+    board, identity = firmware.board, firmware.board.chip.identity
+    if hello.clock_hz > board.clock_hz:
+        raise LinkError(
+            f"the board says that its core runs at {hello.clock_hz:,} Hz, and {board.name} at "
+            f"{board.clock_hz:,} at most: flash {firmware.folder} again"
+        )
+    known = () if identity is None else (identity.device_id, *identity.other_ids)
+    if hello.identity and known and hello.device_id not in known:
+        raise LinkError(
+            f"this is no {board.name}: its chip says device 0x{hello.device_id:03x}, revision "
+            f"0x{hello.revision_id:04x}, not device 0x{known[0]:03x}: compile for the board that "
+            "it is"
+        )
+
+
+def _check_beside(hello: Hello, firmware: Firmware) -> None:
+    """Check what the board says of the memory beside its chip. Raises LinkError."""
+    if hello.beside == 0:
+        return
+    external = firmware.board.external
+    name = f" ({external.bank})" if external is not None else ""
+    read = hello.beside_identity.to_bytes(4, "little")[:3].hex(" ")
+    identity = f"; its JEDEC identity is {read}" if hello.beside_identity else ""
+    raise LinkError(
+        f"the memory beside the chip{name} {BESIDE.get(hello.beside, 'failed')} (status "
+        f"{hello.beside}){identity}: flash {firmware.folder} with a tool that writes it, or keep "
+        "the weights in the chip's flash"
+    )
+
+
+def check_ticks(ticks: int, seconds: float, board: Board, clock_hz: int = 0) -> None:
+    """Check the ticks of a run that took `seconds` by this computer's clock. `clock_hz`: that the
+    board says; 0 for that of its file.
 
     Raises LinkError for a count that no counter reaches in this time, or that lacks cycles.
     """
@@ -76,7 +111,7 @@ def check_ticks(ticks: int, seconds: float, board: Board) -> None:
             "reach: reset the board, and flash it again if that does not help"
         )
     if clocked:
-        check_wraps(ticks, seconds, board.clock_hz)
+        check_wraps(ticks, seconds, clock_hz or board.clock_hz)
 
 
 def check_wraps(ticks: int, seconds: float, clock_hz: int) -> None:

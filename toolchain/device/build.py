@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,8 +49,11 @@ _FIRMWARE_SOURCES = (
 _HOOKS = "thimble_hooks.h"
 _CACHES = "cortex_m/caches.c"
 """A source of the firmware for chips whose core has caches."""
+_WAITS = "stm32/waits.c"
+"""A source of the firmware for chips whose start-up waits for flags."""
 _WORD_BYTES = 4
 _MODEL_SUFFIX, _KERNEL_SUFFIX = ".model.o", ".kernel.o"
+_CHECKSUM = "-Wl,--defsym=thimble_beside_crc="
 _COPIED, _CODE_COPY = ".copied_", ".code_copy"
 
 
@@ -58,12 +62,14 @@ class BuildOptions:
     """`profile`: count every operator (4 bytes of RAM each, about 10 instructions per call).
 
     `kernels`: the firmware times the kernels of its model one by one; needs `profile`.
-    `external`: it makes the memory beside the chip readable, for something in it.
+    `external`: it makes the memory beside the chip readable, for something in it. `beside`: it
+    checks at its start what lies there.
     """
 
     profile: bool = True
     kernels: bool = False
     external: bool = False
+    beside: bool = False
     stack_bytes: int = STACK_BYTES
     kernel_optimisation: str = "-O2"
     model_optimisation: str = "-Os"
@@ -94,6 +100,8 @@ def firmware_defines(board: Board, options: BuildOptions) -> list[str]:
         "THIMBLE_CLOCK_HZ": f"{board.clock_hz}u",
         "THIMBLE_GUARD_LOG2": f"{GUARD_BYTES.bit_length() - 1}u",
     }
+    if board.chip.identity is not None and board.emulator is None:
+        values["THIMBLE_ID_REGISTER"] = f"0x{board.chip.identity.id_register:X}u"
     switches = {
         "THIMBLE_CORTEX_M7": board.core.name == "cortex-m7",
         "THIMBLE_CACHES": _CACHES in board.firmware_sources,
@@ -104,6 +112,8 @@ def firmware_defines(board: Board, options: BuildOptions) -> list[str]:
         "THIMBLE_PROFILE": options.profile,
         "THIMBLE_KERNELS": options.kernels,
         "THIMBLE_EXTERNAL": options.external,
+        "THIMBLE_BESIDE": options.beside,
+        "THIMBLE_START_RECORD": _WAITS in board.firmware_sources,
     }
     flags = [f"-D{name}={value}" for name, value in sorted(values.items())]
     return flags + [f"-D{name}" for name, wanted in switches.items() if wanted]
@@ -147,6 +157,8 @@ def _units(
     if options.external:
         assert board.external is not None
         sources.extend(board.external.sources)
+    if options.beside:
+        sources.append("beside.c")
     if board.emulator is not None:
         sources.append("emulator/exit.c")
     return _Units(
@@ -205,6 +217,8 @@ def build_files(
     addresses = [m.weights.address for m in models if m.weights and m.weights.address is not None]
     if _reaches_beside(board, chosen, addresses):
         chosen_options = replace(chosen_options, external=True)
+    beside = chosen.weights.beside or chosen_options.external
+    chosen_options = replace(chosen_options, beside=beside)
     script = _render(
         "linker.ld.j2",
         folder / "firmware.ld",
@@ -217,6 +231,7 @@ def build_files(
         model_objects=f"*{_MODEL_SUFFIX}",
         kernel_objects=f"*{_KERNEL_SUFFIX}",
         code_copy=_CODE_COPY,
+        beside=beside,
     )
     context = {
         "models": models,
@@ -233,13 +248,35 @@ def build_files(
     _render("firmware_model.c.j2", glue, build_id=build_id, **context)
     objects = compiler.compile_units(units.all, report)
     elf = folder / "firmware.elf"
-    compiler.link(objects, board.compiler_flags, script, elf)
+    first = (f"{_CHECKSUM}0",) if beside else ()
+    compiler.link(objects, (*board.compiler_flags, *first), script, elf)
+    if checked := _beside(chosen):
+        checksum = f"{_CHECKSUM}{_checksum(elf, checked):#x}"
+        compiler.link(objects, (*board.compiler_flags, checksum), script, elf)
     compiler.convert(elf, "ihex", elf.with_suffix(".hex"))
     if _span_bytes(elf) <= _BIN_LIMIT_BYTES:
         compiler.convert(elf, "binary", elf.with_suffix(".bin"))
     built = Firmware(folder, board, tuple(models), measure(elf, models), build_id.hex())
     built.save()
     return built
+
+
+def _beside(banks: Layout) -> list[str]:
+    """The sections that the start-up checks, in the order of the linker script."""
+    if not banks.weights.beside:
+        return []
+    return [".weights", *(_copied_section(name) for name, _ in banks.copies)]
+
+
+def _checksum(elf: Path, sections: Sequence[str]) -> int:
+    """The CRC-32 of the sections' bytes, one after another. They do not depend on it."""
+    checksum = 0
+    with elf.open("rb") as file:
+        linked = elffile.ELFFile(file)
+        for name in sections:
+            section = linked.get_section_by_name(name)
+            checksum = zlib.crc32(section.data() if section is not None else b"", checksum)
+    return checksum
 
 
 def _reaches_beside(board: Board, banks: Layout, addresses: Sequence[int]) -> bool:

@@ -388,7 +388,8 @@ class Link:
             if left <= 0:
                 raise LinkError(
                     f"the board does not answer ({why}) in {patience_seconds:g} s; "
-                    "check the port, the speed, and that Thimble's firmware is on the board"
+                    "check the port, the speed, and that Thimble's firmware is on the board "
+                    "(`thimble flash` reads by the probe what a silent board waits for)"
                 )
 
     def _await(self, kind: Type, deadline: float) -> tuple[bytes | None, str]:

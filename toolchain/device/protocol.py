@@ -208,9 +208,22 @@ class Decoder:
             yield self._frames.popleft()
 
 
+BESIDE = {
+    -40: "does not answer: is it there, and has it a supply?",
+    -41: "is none that the firmware knows",
+    -42: "does not hold the weights of this firmware",
+}
+"""Faults of the memory beside the chip, by the status that HELLO and RUN tell."""
+
+
 @dataclass(frozen=True)
 class Hello:
-    """The reply to HELLO. `data_bytes`: the most tensor data that one frame carries."""
+    """The reply to HELLO. `data_bytes`: the most tensor data that one frame carries.
+
+    `clock_hz`: the core's clock as the board's registers have it, `identity`: its DBGMCU_IDCODE; 0
+    where the board does not say. `beside`: what is wrong with the memory beside the chip
+    (`BESIDE`), and `beside_identity` its JEDEC identity, the manufacturer in the lowest byte.
+    """
 
     flags: Flags
     data_bytes: int
@@ -223,6 +236,20 @@ class Hello:
     board: str
     model: str
     models: int = 1
+    clock_hz: int = 0
+    identity: int = 0
+    beside: int = 0
+    beside_identity: int = 0
+
+    @property
+    def device_id(self) -> int:
+        """DEV_ID, the low bits of DBGMCU_IDCODE."""
+        return self.identity & 0xFFF
+
+    @property
+    def revision_id(self) -> int:
+        """REV_ID, the high bits of DBGMCU_IDCODE."""
+        return self.identity >> 16
 
     @property
     def unit(self) -> str:
@@ -239,6 +266,7 @@ class TensorInfo:
 
 
 _HELLO = struct.Struct("<BHHHHII16s")
+_CHIP = struct.Struct("<IIiI")
 _DESCRIBE = struct.Struct("<IB")
 _DTYPES = {code: dtype for dtype, code in TYPE_CODES.items()}
 
@@ -260,8 +288,10 @@ def parse_hello(payload: bytes) -> Hello:
         raise LinkError("the board's hello is too short: is this Thimble's firmware?")
     flags, data, inputs, outputs, operators, arena, stack, build_id = _HELLO.unpack_from(payload)
     (board, model), rest = _names(payload[_HELLO.size :], 2)
-    if len(rest) != 1:
-        raise LinkError("the board's hello does not end with how many models it has")
+    if len(rest) not in (1, 1 + _CHIP.size):
+        raise LinkError("the board's hello does not end with how many models it has, or its chip")
+    chip = _CHIP.unpack(rest[1:]) if rest[1:] else (0, 0, 0, 0)  # an older firmware: none
+    clock_hz, identity, beside, beside_identity = chip
     return Hello(
         flags=Flags(flags),
         data_bytes=data,
@@ -274,6 +304,10 @@ def parse_hello(payload: bytes) -> Hello:
         board=board,
         model=model,
         models=rest[0],
+        clock_hz=clock_hz,
+        identity=identity,
+        beside=beside,
+        beside_identity=beside_identity,
     )
 
 

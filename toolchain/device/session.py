@@ -54,11 +54,13 @@ class OperatorCount:
 
 @dataclass(frozen=True)
 class Run:
-    """One inference. Counts are in `unit`, 'instructions' (QEMU) or 'cycles' (silicon)."""
+    """One inference. Counts are in `unit`, 'instructions' (QEMU) or 'cycles' (silicon), of
+    `clock_hz` where the board said at what clock it runs (else 0)."""
 
     outputs: Mapping[str, Array]
     count: int
     unit: str
+    clock_hz: int = 0
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,8 @@ class Session:
             port.name: _from_bytes(port, self.read_output(index, port.size_bytes))
             for index, port in enumerate(self.firmware.model.outputs)
         }
-        return Run(outputs, self._counted(done.ticks), self.hello.unit)
+        count = self._counted(done.ticks)
+        return Run(outputs, count, self.hello.unit, self.hello.clock_hz)
 
     def operator_counts(self) -> tuple[OperatorCount, ...]:
         """The count of each operator in the last run; () without counters. Raises LinkError for
@@ -351,7 +354,7 @@ class Session:
         identity = bytes.fromhex(self.firmware.build_id)[:4] + bytes((self.firmware.index,))
         if done.identity != identity:
             raise BoardResetError
-        check_ticks(done.ticks, self.link.answer_seconds, self.firmware.board)
+        check_ticks(done.ticks, self.link.answer_seconds, self.firmware.board, self.hello.clock_hz)
         return done
 
     def _counted(self, ticks: int) -> int:
@@ -362,6 +365,8 @@ class Session:
         """The operator that failed, for a message: generated code returns its number, from 1."""
         if meaning_of(status):
             return f" ({meaning_of(status)})"
+        if status in protocol.BESIDE:
+            return f" (the memory beside the chip {protocol.BESIDE[status]})"
         operators = self.firmware.model.operators
         return f" (operator {operators[status - 1].name!r})" if 0 < status <= len(operators) else ""
 

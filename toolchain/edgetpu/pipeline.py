@@ -57,15 +57,21 @@ def split(
     *,
     force: bool = False,
     finish: Callable[[PipelineFolder], None] = lambda folder: None,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> PipelineFolder:
     """Write the stages of every model of a plan, and `pipeline.json`.
 
     `finish` may add files before the folder, which until then is beside `out`, takes its place.
-    `force` is as in `replaced_folder`. Raises InputError for a summary, which has no model, for a
-    plan that cannot run, and for a folder that may not or cannot be written.
+    `tell` gets a line for each operator that edgetpu_compiler is known to reject. `force` is as in
+    `replaced_folder`. Raises InputError for a summary, which has no model, for a plan that cannot
+    run, and for a folder that may not or cannot be written.
     """
     segments = _segments(paths, plan, "; use another --objective")
     with written_folder(out, plan, segments, force=force, inputs=paths) as fresh:
+        for model, parts in zip(fresh.models, segments, strict=True):
+            for stage, part in zip(model.stages, parts, strict=True):
+                for why in part.rejected if stage.on_stick else ():
+                    tell(f"{stage.file}: {why}")
         finish(fresh)
     return replace(fresh, path=out)
 

@@ -9,6 +9,9 @@ from toolchain.codegen.environment import environment
 from toolchain.export.carried import Carried
 from toolchain.planning.options import DEFAULT_BOARD
 
+URL = "https://thimble.invalid/"
+"""Stands where a registry asks for an address, which only the publisher of a package knows: a name
+that leads nowhere (RFC 2606)."""
 Files = Mapping[str, str | bytes]
 """Contents by path below the folder, with slashes."""
 

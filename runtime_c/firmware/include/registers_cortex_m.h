@@ -28,6 +28,13 @@
 #define SCB_SCR_SLEEPDEEP_Msk (1u << 2)
 #define SCB_CCR 0xE000ED14u
 #define SCB_CCR_UNALIGN_TRP_Msk (1u << 3)
+#ifdef THIMBLE_LOADED
+#define FPU_FPCCR 0xE000EF34u
+#define FPU_FPCCR_LSPACT_Msk (1u << 0)
+#define SAU_RNR 0xE000EDD8u
+#define SAU_RBAR 0xE000EDDCu
+#define SAU_RLAR 0xE000EDE0u
+#endif
 #ifndef __ARM_ARCH_6M__ /* which has one kind of fault, no DWT that code can reach, and no FPU */
 #define SCB_CFSR 0xE000ED28u
 #define SCB_CFSR_MSTKERR_Msk (1u << 4)

@@ -25,6 +25,7 @@
 #define RCC_CFGR_PPRE1_Pos 8u
 #define RCC_CFGR_PPRE2_Pos 11u
 #define RCC_CFGR_PLLMULL_Pos 18u
+#define RCC_CFGR_PLLMULL (0xFu << 18)
 #define RCC_CIR 0x40021008u
 
 #define DBGMCU_CR 0xE0042004u

@@ -24,8 +24,10 @@
 #define RCC_CFGR_PPRE2_Pos 11u
 #define RCC_CFGR_PLLSRC_HSI_PREDIV (1u << 15)
 #define RCC_CFGR_PLLMUL_Pos 18u
+#define RCC_CFGR_PLLMUL (0xFu << 18)
 #define RCC_CIR 0x40021008u
 #define RCC_CFGR2 0x4002102Cu
+#define RCC_CFGR2_PREDIV 0xFu
 #define RCC_CFGR3 0x40021030u
 
 #define DBGMCU_CR 0xE0042004u

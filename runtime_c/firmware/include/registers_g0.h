@@ -8,6 +8,7 @@
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)
 #define FLASH_ACR_ICRST (1u << 11)
+#define FLASH_ACR_DBG_SWEN (1u << 18)
 
 #define PWR_CR1 0x40007000u
 #define PWR_CR1_VOS (3u << 9)
@@ -33,11 +34,15 @@
 #define RCC_PLLCFGR 0x4002100Cu
 #define RCC_PLLCFGR_PLLSRC_HSI 2u
 #define RCC_PLLCFGR_PLLM_Pos 4u
+#define RCC_PLLCFGR_PLLM (7u << 4)
+#define RCC_PLLCFGR_PLLN (0x7Fu << 8)
+#define RCC_PLLCFGR_PLLR (7u << 29)
 #define RCC_PLLCFGR_PLLN_Pos 8u
 #define RCC_PLLCFGR_PLLR_Pos 29u
 #define RCC_PLLCFGR_PLLREN (1u << 28)
 #define RCC_CIER 0x40021018u
 #define RCC_APBENR1 0x4002103Cu
+#define RCC_APBENR1_DBGEN (1u << 27)
 #define RCC_APBENR1_PWREN (1u << 28)
 #define RCC_CCIPR 0x40021054u
 #define RCC_CCIPR_USART1SEL 3u

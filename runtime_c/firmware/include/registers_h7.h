@@ -52,6 +52,8 @@
 #define RCC_PLLCFGR_DIVR1EN (1u << 18)
 #define RCC_PLL1DIVR 0x58024430u
 #define RCC_PLL1DIVR_N1_Pos 0u
+#define RCC_PLL1DIVR_N1 0x1FFu
+#define RCC_PLL1DIVR_P1 (0x7Fu << 9)
 #define RCC_PLL1DIVR_P1_Pos 9u
 #define RCC_PLL1DIVR_Q1_Pos 16u
 #define RCC_PLL1DIVR_R1_Pos 24u

@@ -26,12 +26,17 @@
 #define RCC_ICSCR 0x40021004u
 #define RCC_CFGR 0x4002100Cu
 #define RCC_CIER 0x40021010u
+#define RCC_APB2ENR 0x40021034u
+#define RCC_APB2ENR_DBGEN (1u << 22)
 #define RCC_APB1ENR 0x40021038u
 #define RCC_CCIPR 0x4002104Cu
 #define RCC_CCIPR_USART1SEL 3u
 #define RCC_CCIPR_USART1SEL_1 2u
 #define RCC_CCIPR_USART2SEL (3u << 2)
 #define RCC_CCIPR_USART2SEL_1 (2u << 2)
+
+#define DBGMCU_CR 0x40015804u
+#define DBGMCU_CR_DBG_SLEEP (1u << 0)
 #endif
 
 #define FLASH_ACR_LATENCY 1u
@@ -54,7 +59,9 @@
 #define RCC_CFGR_SWS_HSI (1u << 2)
 #define RCC_CFGR_SWS_PLL (3u << 2)
 #define RCC_CFGR_PLLMUL_Pos 18u
+#define RCC_CFGR_PLLMUL (0xFu << 18)
 #define RCC_CFGR_PLLDIV_Pos 22u
+#define RCC_CFGR_PLLDIV (3u << 22)
 #define RCC_APB1ENR_PWREN (1u << 28)
 
 #endif

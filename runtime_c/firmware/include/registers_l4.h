@@ -14,6 +14,9 @@
 #define FLASH_ACR_DCEN (1u << 10)
 #define FLASH_ACR_ICRST (1u << 11)
 #define FLASH_ACR_DCRST (1u << 12)
+#ifdef THIMBLE_NO_PLLSAI /* the G4 */
+#define FLASH_ACR_DBG_SWEN (1u << 18)
+#endif
 
 #define PWR_CR1 0x40007000u
 #define PWR_CR1_VOS (3u << 9)
@@ -56,6 +59,13 @@
 #define RCC_CFGR_HPRE_DIV2 (8u << 4)
 #define RCC_PLLCFGR 0x4002100Cu
 #define RCC_PLLCFGR_PLLSRC_HSI 2u
+#ifdef THIMBLE_BOOST_MODE
+#define RCC_PLLCFGR_PLLM (0xFu << 4)
+#else
+#define RCC_PLLCFGR_PLLM (7u << 4)
+#endif
+#define RCC_PLLCFGR_PLLN (0x7Fu << 8)
+#define RCC_PLLCFGR_PLLR (3u << 25)
 #define RCC_PLLCFGR_PLLM_Pos 4u
 #define RCC_PLLCFGR_PLLN_Pos 8u
 #define RCC_PLLCFGR_PLLR_Pos 25u

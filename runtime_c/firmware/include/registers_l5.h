@@ -34,6 +34,9 @@
 #define RCC_PLLCFGR 0x4002100Cu
 #define RCC_PLLCFGR_PLLSRC_1 (2u << 0)
 #define RCC_PLLCFGR_PLLM_Pos 4u
+#define RCC_PLLCFGR_PLLM (0xFu << 4)
+#define RCC_PLLCFGR_PLLN (0x7Fu << 8)
+#define RCC_PLLCFGR_PLLR (3u << 25)
 #define RCC_PLLCFGR_PLLN_Pos 8u
 #define RCC_PLLCFGR_PLLREN (1u << 24)
 #define RCC_PLLCFGR_PLLR_Pos 25u

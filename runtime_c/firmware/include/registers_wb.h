@@ -36,6 +36,9 @@
 #define RCC_PLLCFGR 0x5800000Cu
 #define RCC_PLLCFGR_PLLSRC_1 (2u << 0)
 #define RCC_PLLCFGR_PLLM_Pos 4u
+#define RCC_PLLCFGR_PLLM (7u << 4)
+#define RCC_PLLCFGR_PLLN (0x7Fu << 8)
+#define RCC_PLLCFGR_PLLR (7u << 29)
 #define RCC_PLLCFGR_PLLN_Pos 8u
 #define RCC_PLLCFGR_PLLREN (1u << 28)
 #define RCC_PLLCFGR_PLLR_Pos 29u

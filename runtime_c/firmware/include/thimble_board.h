@@ -8,9 +8,13 @@
 /* Clocks, flash wait states, caches, pins. Runs before .data and .bss are set up: no statics. */
 void thimble_board_init(void);
 
+/* The core's clock as the registers have it, which may be less than THIMBLE_CLOCK_HZ; 0 where none says. */
+uint32_t thimble_board_clock_hz(void);
+
 #ifdef THIMBLE_EXTERNAL
-/* Makes the memory beside the chip readable, like other memory. Runs after thimble_board_init: no statics. */
-void thimble_external_init(void);
+/* Makes the memory beside the chip readable, like other memory; leaves its JEDEC identity, the manufacturer
+ * in the lowest byte, in `identity`. Runs after thimble_board_init: no statics. Returns 0, or why not. */
+int32_t thimble_external_init(uint32_t *identity);
 #endif
 
 void thimble_uart_init(void);

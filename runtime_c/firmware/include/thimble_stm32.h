@@ -11,12 +11,12 @@
 #define THIMBLE_APB_CODE(divider)                                                                            \
     ((divider) == 1u ? 0u : (divider) == 2u ? 4u : (divider) == 4u ? 5u : (divider) == 8u ? 6u : 7u)
 
-/* Waits until the bits of `mask` in the register at `address` are `value`. */
-static inline void thimble_wait_for(uint32_t address, uint32_t mask, uint32_t value)
-{
-    while ((THIMBLE_REGISTER(address) & mask) != value) {
-    }
-}
+/* Waits until the bits of `mask` in the register at `address` are `value`, for seconds at most. Returns
+ * whether they are; if not, thimble_start tells what was waited for. */
+int32_t thimble_answers(uint32_t address, uint32_t mask, uint32_t value);
+
+/* Likewise for what the firmware cannot do without: it stops here where that does not come. */
+void thimble_wait_for(uint32_t address, uint32_t mask, uint32_t value);
 
 /* Waits until all bits of `mask` are set in the register at `address`. */
 static inline void thimble_wait_set(uint32_t address, uint32_t mask)
@@ -34,6 +34,12 @@ static inline void thimble_wait_clear(uint32_t address, uint32_t mask)
 static inline void thimble_replace(uint32_t address, uint32_t mask, uint32_t value)
 {
     THIMBLE_REGISTER(address) = (THIMBLE_REGISTER(address) & ~mask) | value;
+}
+
+/* The number in the field `mask` of the register at `address`. */
+static inline uint32_t thimble_field(uint32_t address, uint32_t mask)
+{
+    return (THIMBLE_REGISTER(address) & mask) / (mask & (0u - mask));
 }
 
 /* Sets bits of a clock enable register and waits the two bus cycles that it takes. */

@@ -19,11 +19,11 @@ static void settle_clocks(void)
     THIMBLE_REGISTER(RCC_CCIPR) &= ~RCC_CCIPR_USART1SEL; /* the bus's clock */
 }
 
-/* The cache may be emptied only while it is off. Another bit of the register lets a probe in. */
+/* The cache may be emptied only while it is off. Without DBG_SWEN no probe gets in. */
 static void flash_up(void)
 {
     thimble_replace(FLASH_ACR, FLASH_ACR_LATENCY | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN,
-                    THIMBLE_FLASH_WAIT_STATES);
+                    THIMBLE_FLASH_WAIT_STATES | FLASH_ACR_DBG_SWEN);
     THIMBLE_REGISTER(FLASH_ACR) |= FLASH_ACR_ICRST;
     thimble_replace(FLASH_ACR, FLASH_ACR_ICRST, FLASH_ACR_PRFTEN | FLASH_ACR_ICEN);
     thimble_wait_for(FLASH_ACR, FLASH_ACR_LATENCY, THIMBLE_FLASH_WAIT_STATES);
@@ -31,7 +31,13 @@ static void flash_up(void)
 
 void thimble_board_init(void)
 {
+    thimble_clock_enable(RCC_APBENR1, RCC_APBENR1_DBGEN); /* of DBG_IDCODE, which HELLO tells */
     settle_clocks();
     flash_up();
     THIMBLE_REGISTER(RCC_CR) &= ~RCC_CR_HSIDIV;
+}
+
+uint32_t thimble_board_clock_hz(void)
+{
+    return 48000000u >> thimble_field(RCC_CR, RCC_CR_HSIDIV);
 }

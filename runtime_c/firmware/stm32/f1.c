@@ -47,3 +47,9 @@ void thimble_board_init(void)
     THIMBLE_REGISTER(RCC_CFGR) = FACTORS | RCC_CFGR_SW_PLL;
     thimble_wait_for(RCC_CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_PLL);
 }
+
+uint32_t thimble_board_clock_hz(void)
+{
+    const uint32_t by = thimble_field(RCC_CFGR, RCC_CFGR_PLLMULL) + 2u;
+    return thimble_field(RCC_CFGR, RCC_CFGR_SWS) == RCC_CFGR_SW_PLL ? 4000000u * by : 8000000u;
+}

@@ -45,3 +45,11 @@ void thimble_board_init(void)
     thimble_wait_for(RCC_CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_PLL);
     THIMBLE_REGISTER(RCC_CFGR3) = 0; /* UARTs count bits with their bus: 8 MHz / 69 is 0.6% off */
 }
+
+uint32_t thimble_board_clock_hz(void)
+{
+    const uint32_t into = 8000000u / (thimble_field(RCC_CFGR2, RCC_CFGR2_PREDIV) + 1u);
+    return thimble_field(RCC_CFGR, RCC_CFGR_SWS) == RCC_CFGR_SW_PLL
+               ? into * (thimble_field(RCC_CFGR, RCC_CFGR_PLLMUL) + 2u)
+               : 8000000u;
+}

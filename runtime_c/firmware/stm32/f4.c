@@ -105,3 +105,13 @@ void thimble_board_init(void)
     THIMBLE_REGISTER(RCC_CFGR) = BUSES | RCC_CFGR_SW_PLL;
     thimble_wait_for(RCC_CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_PLL);
 }
+
+uint32_t thimble_board_clock_hz(void)
+{
+    if (thimble_field(RCC_CFGR, RCC_CFGR_SWS) != RCC_CFGR_SW_PLL) {
+        return 16000000u;
+    }
+    return 16000000u / thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLM) *
+           thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLN) /
+           (2u * thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLP) + 2u);
+}

@@ -27,11 +27,11 @@ static void power_up(void)
     thimble_wait_clear(PWR_SR2, PWR_SR2_VOSF);
 }
 
-/* The cache may be emptied only while it is off. Another bit of the register lets a probe in. */
+/* The cache may be emptied only while it is off. Without DBG_SWEN no probe gets in. */
 static void flash_up(void)
 {
     thimble_replace(FLASH_ACR, FLASH_ACR_LATENCY | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN,
-                    THIMBLE_FLASH_WAIT_STATES);
+                    THIMBLE_FLASH_WAIT_STATES | FLASH_ACR_DBG_SWEN);
     THIMBLE_REGISTER(FLASH_ACR) |= FLASH_ACR_ICRST;
     thimble_replace(FLASH_ACR, FLASH_ACR_ICRST, FLASH_ACR_PRFTEN | FLASH_ACR_ICEN);
     thimble_wait_for(FLASH_ACR, FLASH_ACR_LATENCY, THIMBLE_FLASH_WAIT_STATES);
@@ -39,6 +39,7 @@ static void flash_up(void)
 
 void thimble_board_init(void)
 {
+    thimble_clock_enable(RCC_APBENR1, RCC_APBENR1_DBGEN); /* of DBG_IDCODE, which HELLO tells */
     settle_clocks();
     power_up();
     /* 16 MHz / M into the VCO, x N, / R for the core. */
@@ -52,4 +53,13 @@ void thimble_board_init(void)
     thimble_wait_for(RCC_CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_PLLRCLK);
     thimble_replace(RCC_CCIPR, RCC_CCIPR_USART1SEL | RCC_CCIPR_USART2SEL,
                     RCC_CCIPR_USART1SEL_1 | RCC_CCIPR_USART2SEL_1);
+}
+
+uint32_t thimble_board_clock_hz(void)
+{
+    if (thimble_field(RCC_CFGR, RCC_CFGR_SWS) != RCC_CFGR_SW_PLLRCLK) {
+        return 16000000u;
+    }
+    return 16000000u / (thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLM) + 1u) *
+           thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLN) / (thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLR) + 1u);
 }

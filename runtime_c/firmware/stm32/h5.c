@@ -56,3 +56,13 @@ void thimble_board_init(void)
     thimble_replace(RCC_CCIPR1, RCC_CCIPR1_USART3SEL, RCC_CCIPR1_USART3SEL_0 | RCC_CCIPR1_USART3SEL_1);
     thimble_stm32_icache_enable();
 }
+
+uint32_t thimble_board_clock_hz(void)
+{
+    if (thimble_field(RCC_CFGR1, RCC_CFGR1_SWS) != RCC_CFGR1_SW) {
+        return 64000000u;
+    }
+    return 64000000u / thimble_field(RCC_PLL1CFGR, RCC_PLL1CFGR_PLL1M) *
+           (thimble_field(RCC_PLL1DIVR, RCC_PLL1DIVR_PLL1N) + 1u) /
+           (thimble_field(RCC_PLL1DIVR, RCC_PLL1DIVR_PLL1P) + 1u);
+}

@@ -183,3 +183,13 @@ void thimble_board_init(void)
     thimble_mpu_refuse_external();
     thimble_caches_enable();
 }
+
+uint32_t thimble_board_clock_hz(void)
+{
+    if (thimble_field(RCC_CFGR, RCC_CFGR_SWS) != RCC_CFGR_SW_PLL1) {
+        return 64000000u;
+    }
+    return 64000000u / thimble_field(RCC_PLLCKSELR, RCC_PLLCKSELR_DIVM1) *
+           (thimble_field(RCC_PLL1DIVR, RCC_PLL1DIVR_N1) + 1u) /
+           (thimble_field(RCC_PLL1DIVR, RCC_PLL1DIVR_P1) + 1u);
+}

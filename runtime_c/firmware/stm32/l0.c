@@ -65,9 +65,10 @@ static void settle_clocks(void)
 
 void thimble_board_init(void)
 {
-#ifdef THIMBLE_STM32L1
-    THIMBLE_REGISTER(DBGMCU_CR) |= DBGMCU_CR_DBG_SLEEP; /* as a probe would: see THIMBLE_NEVER_SLEEPS */
+#ifndef THIMBLE_STM32L1
+    thimble_clock_enable(RCC_APB2ENR, RCC_APB2ENR_DBGEN); /* an L0 sleeps, and a probe is to reach it */
 #endif
+    THIMBLE_REGISTER(DBGMCU_CR) |= DBGMCU_CR_DBG_SLEEP; /* as a probe would: see THIMBLE_NEVER_SLEEPS */
     power_up();
     settle_clocks();
     /* 16 MHz x N, / P for the core. */
@@ -80,4 +81,14 @@ void thimble_board_init(void)
     thimble_replace(RCC_CCIPR, RCC_CCIPR_USART1SEL | RCC_CCIPR_USART2SEL,
                     RCC_CCIPR_USART1SEL_1 | RCC_CCIPR_USART2SEL_1);
 #endif
+}
+
+uint32_t thimble_board_clock_hz(void)
+{
+    const uint32_t code = thimble_field(RCC_CFGR, RCC_CFGR_PLLMUL); /* 3, 4, 6, 8, 12, ... 48 */
+    if (thimble_field(RCC_CFGR, RCC_CFGR_SWS) != RCC_CFGR_SW_PLL) {
+        return 16000000u;
+    }
+    return 16000000u * (((code & 1u) == 0 ? 3u : 4u) << (code / 2u)) /
+           (thimble_field(RCC_CFGR, RCC_CFGR_PLLDIV) + 1u);
 }

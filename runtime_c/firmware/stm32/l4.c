@@ -41,13 +41,18 @@ static void power_up(void)
 #endif
 }
 
+#ifdef FLASH_ACR_DBG_SWEN
+#define ACCESS (THIMBLE_FLASH_WAIT_STATES | FLASH_ACR_DBG_SWEN) /* without it no probe gets in */
+#else
+#define ACCESS THIMBLE_FLASH_WAIT_STATES
+#endif
+
 /* The flash's small caches may be emptied only while they are off. */
 static void flash_up(void)
 {
-    THIMBLE_REGISTER(FLASH_ACR) = THIMBLE_FLASH_WAIT_STATES;
-    THIMBLE_REGISTER(FLASH_ACR) = THIMBLE_FLASH_WAIT_STATES | FLASH_ACR_ICRST | FLASH_ACR_DCRST;
-    THIMBLE_REGISTER(FLASH_ACR) =
-        THIMBLE_FLASH_WAIT_STATES | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN | FLASH_ACR_DCEN;
+    THIMBLE_REGISTER(FLASH_ACR) = ACCESS;
+    THIMBLE_REGISTER(FLASH_ACR) = ACCESS | FLASH_ACR_ICRST | FLASH_ACR_DCRST;
+    THIMBLE_REGISTER(FLASH_ACR) = ACCESS | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN | FLASH_ACR_DCEN;
     thimble_wait_for(FLASH_ACR, FLASH_ACR_LATENCY, THIMBLE_FLASH_WAIT_STATES);
 }
 
@@ -71,4 +76,14 @@ void thimble_board_init(void)
     THIMBLE_REGISTER(RCC_CFGR) = RCC_CFGR_SW_PLL;
     thimble_replace(RCC_CCIPR, RCC_CCIPR_USART2SEL | RCC_CCIPR_LPUART1SEL,
                     RCC_CCIPR_USART2SEL_1 | RCC_CCIPR_LPUART1SEL_1);
+}
+
+uint32_t thimble_board_clock_hz(void)
+{
+    if (thimble_field(RCC_CFGR, RCC_CFGR_SWS) != RCC_CFGR_SW_PLL) {
+        return 16000000u;
+    }
+    return 16000000u / (thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLM) + 1u) *
+           thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLN) /
+           (2u * thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLR) + 2u);
 }

@@ -57,3 +57,13 @@ void thimble_board_init(void)
     thimble_replace(RCC_CCIPR1, RCC_CCIPR1_LPUART1SEL, RCC_CCIPR1_LPUART1SEL_1);
     thimble_stm32_icache_enable();
 }
+
+uint32_t thimble_board_clock_hz(void)
+{
+    if (thimble_field(RCC_CFGR, RCC_CFGR_SWS) != RCC_CFGR_SW) {
+        return 16000000u;
+    }
+    return 16000000u / (thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLM) + 1u) *
+           thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLN) /
+           (2u * thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLR) + 2u);
+}

@@ -5,6 +5,7 @@
  * drivers (mx25lm51245g.c, mx25uw25645g.c). */
 #include "registers_octospi.h"
 #include "thimble_board.h"
+#include "thimble_firmware.h"
 #include "thimble_stm32.h"
 
 #ifdef THIMBLE_XSPI
@@ -18,6 +19,7 @@
 /* With one line; with eight, the second byte is the first's complement. */
 #define RESET_ENABLE 0x66u
 #define RESET_MEMORY 0x99u
+#define READ_IDENTITY 0x9Fu
 #define READ_STATUS 0x05u
 #define WRITE_ENABLE 0x06u
 #define WRITE_CONFIGURATION_2 0x72u
@@ -37,7 +39,10 @@
 #define DUMMY_CYCLES 6u
 #define STATUS_DUMMY_CYCLES 4u
 
+#define OF_MACRONIX 0xC2u /* the first byte of the JEDEC identity */
+
 #define WRITE 0u
+#define READ (1u << BITS(CR_FMODE_Pos))
 #define POLL (2u << BITS(CR_FMODE_Pos))
 #define MAP (3u << BITS(CR_FMODE_Pos))
 
@@ -51,6 +56,7 @@
 
 #define SELECT_HIGH_CYCLES 2u
 #define POLLING_CLOCKS 16u
+#define RESET_MILLISECONDS 100u
 
 #ifdef THIMBLE_XSPI
 #if THIMBLE_XSPI == 2
@@ -113,11 +119,13 @@ static void cache_up(void)
 }
 #endif
 
-static void finish(uint32_t flag, uint32_t clear)
+static int32_t finish(uint32_t flag, uint32_t clear)
 {
-    thimble_wait_set(AT(SR), flag);
+    if (thimble_answers(AT(SR), flag, flag) == 0) {
+        return 0;
+    }
     THIMBLE_REGISTER(AT(FCR)) = clear;
-    thimble_wait_clear(AT(SR), BITS(SR_BUSY));
+    return thimble_answers(AT(SR), BITS(SR_BUSY), 0);
 }
 
 /* Sets the controller's next function, and the phases of the command. */
@@ -128,15 +136,15 @@ static void begin(uint32_t function, uint32_t phases, uint32_t dummy_cycles)
     THIMBLE_REGISTER(AT(TCR)) = dummy_cycles;
 }
 
-static void command(uint32_t code, uint32_t phases)
+static int32_t command(uint32_t code, uint32_t phases)
 {
     begin(WRITE, phases, 0);
     THIMBLE_REGISTER(AT(IR)) = code;
-    finish(BITS(SR_TCF), BITS(FCR_CTCF));
+    return finish(BITS(SR_TCF), BITS(FCR_CTCF));
 }
 
 /* Until the bits of `mask` in the flash's status are `value`: the controller reads it again and again. */
-static void poll(uint32_t code, uint32_t phases, uint32_t dummy_cycles, uint32_t mask, uint32_t value)
+static int32_t poll(uint32_t code, uint32_t phases, uint32_t dummy_cycles, uint32_t mask, uint32_t value)
 {
     THIMBLE_REGISTER(AT(PSMKR)) = mask;
     THIMBLE_REGISTER(AT(PSMAR)) = value;
@@ -147,57 +155,92 @@ static void poll(uint32_t code, uint32_t phases, uint32_t dummy_cycles, uint32_t
     if (dummy_cycles != 0) {
         THIMBLE_REGISTER(AT(AR)) = 0;
     }
-    finish(BITS(SR_SMF), BITS(FCR_CSMF));
+    return finish(BITS(SR_SMF), BITS(FCR_CSMF));
 }
 
-static void wait_for_status(uint32_t mask, uint32_t value)
+static int32_t wait_for_status(uint32_t mask, uint32_t value)
 {
-    poll(READ_STATUS, INSTRUCTION_1 | DATA_1, 0, mask, value);
+    return poll(READ_STATUS, INSTRUCTION_1 | DATA_1, 0, mask, value);
 }
 
-static void write_configuration(uint32_t address, uint32_t value)
+static int32_t read_identity(uint32_t *identity)
 {
-    command(WRITE_ENABLE, INSTRUCTION_1);
-    wait_for_status(STATUS_WRITE_ENABLED, STATUS_WRITE_ENABLED);
+    THIMBLE_REGISTER(AT(DLR)) = 3u; /* a word, of which three bytes are the identity */
+    begin(READ, INSTRUCTION_1 | DATA_1, 0);
+    THIMBLE_REGISTER(AT(IR)) = READ_IDENTITY;
+    if (finish(BITS(SR_TCF), BITS(FCR_CTCF)) == 0) {
+        return 0;
+    }
+    *identity = THIMBLE_REGISTER(AT(DR)) & 0xFFFFFFu;
+    return 1;
+}
+
+static int32_t write_configuration(uint32_t address, uint32_t value)
+{
+    if (command(WRITE_ENABLE, INSTRUCTION_1) == 0 ||
+        wait_for_status(STATUS_WRITE_ENABLED, STATUS_WRITE_ENABLED) == 0) {
+        return 0;
+    }
     THIMBLE_REGISTER(AT(DLR)) = 0;
     begin(WRITE, INSTRUCTION_1 | ADDRESS_1 | DATA_1, 0);
     THIMBLE_REGISTER(AT(IR)) = WRITE_CONFIGURATION_2;
     THIMBLE_REGISTER(AT(AR)) = address;
     THIMBLE_REGISTER_BYTE(AT(DR)) = (uint8_t)value;
-    finish(BITS(SR_TCF), BITS(FCR_CTCF));
+    return finish(BITS(SR_TCF), BITS(FCR_CTCF));
 }
 
-static void controller_up(void)
+static int32_t controller_up(void)
 {
     clocks_up();
     thimble_stm32_external_pins();
     THIMBLE_REGISTER(AT(DCR1)) = SAMPLING | ((THIMBLE_EXTERNAL_SIZE_LOG2 - 1u) << BITS(DCR1_DEVSIZE_Pos)) |
                                  ((SELECT_HIGH_CYCLES - 1u) << BITS(DCR1_CSHT_Pos));
     THIMBLE_REGISTER(AT(DCR2)) = THIMBLE_EXTERNAL_DIVIDER - 1u;
-    thimble_wait_clear(AT(SR), BITS(SR_BUSY)); /* an XSPI calibrates itself */
+    return thimble_answers(AT(SR), BITS(SR_BUSY), 0); /* an XSPI calibrates itself */
 }
 
-/* Whatever it was used to by who ran before: one line, or eight, once or twice a clock. */
-static void reset_memory(void)
+#ifndef THIMBLE_PAUSE
+#define THIMBLE_PAUSE(milliseconds) pause(milliseconds)
+
+/* At least `milliseconds` at the core's highest clock: a turn of the loop takes three cycles or more. */
+static void pause(uint32_t milliseconds)
 {
-    command(RESET_ENABLE, INSTRUCTION_1);
-    command(RESET_MEMORY, INSTRUCTION_1);
-    command(OCTAL_RESET_ENABLE, INSTRUCTION_8);
-    command(OCTAL_RESET_MEMORY, INSTRUCTION_8);
-    command(OCTAL_RESET_ENABLE, INSTRUCTION_8 | BITS(CCR_IDTR));
-    command(OCTAL_RESET_MEMORY, INSTRUCTION_8 | BITS(CCR_IDTR));
-    wait_for_status(STATUS_WRITING, 0);
+    for (volatile uint32_t turn = THIMBLE_CLOCK_HZ / 3000u * milliseconds; turn != 0; turn--) {
+    }
+}
+#endif
+
+/* Whatever it was used to by who ran before: one line, or eight, once or twice a clock. A flash that was
+ * erasing takes 100 ms to be ready, and its status is not to be believed until then: ST's driver waits as
+ * long (b_u585i_iot02a_ospi.c:1634 of b-u585i-iot02a-bsp). */
+static int32_t reset_memory(void)
+{
+    const int32_t done =
+        command(RESET_ENABLE, INSTRUCTION_1) != 0 && command(RESET_MEMORY, INSTRUCTION_1) != 0 &&
+        command(OCTAL_RESET_ENABLE, INSTRUCTION_8) != 0 && command(OCTAL_RESET_MEMORY, INSTRUCTION_8) != 0 &&
+        command(OCTAL_RESET_ENABLE, INSTRUCTION_8 | BITS(CCR_IDTR)) != 0 &&
+        command(OCTAL_RESET_MEMORY, INSTRUCTION_8 | BITS(CCR_IDTR)) != 0;
+    THIMBLE_PAUSE(RESET_MILLISECONDS);
+    return done != 0 && wait_for_status(STATUS_WRITING, 0) != 0;
 }
 
-void thimble_external_init(void)
+int32_t thimble_external_init(uint32_t *identity)
 {
-    controller_up();
-    reset_memory();
-    write_configuration(DUMMY_AT, DUMMY_IS_SIX);
-    write_configuration(LINES_AT, EIGHT_LINES_ONCE_A_CLOCK);
-    poll(OCTAL_READ_STATUS, INSTRUCTION_8 | ADDRESS_8 | DATA_8, STATUS_DUMMY_CYCLES, STATUS_WRITING, 0);
+    if (controller_up() == 0 || reset_memory() == 0 || read_identity(identity) == 0) {
+        return THIMBLE_BESIDE_SILENT;
+    }
+    if ((*identity & 0xFFu) != OF_MACRONIX) {
+        return THIMBLE_BESIDE_UNKNOWN;
+    }
+    if (write_configuration(DUMMY_AT, DUMMY_IS_SIX) == 0 ||
+        write_configuration(LINES_AT, EIGHT_LINES_ONCE_A_CLOCK) == 0 ||
+        poll(OCTAL_READ_STATUS, INSTRUCTION_8 | ADDRESS_8 | DATA_8, STATUS_DUMMY_CYCLES, STATUS_WRITING, 0) ==
+            0) {
+        return THIMBLE_BESIDE_SILENT;
+    }
     begin(WRITE, INSTRUCTION_8 | ADDRESS_8 | DATA_8, DUMMY_CYCLES); /* an address would start it */
     THIMBLE_REGISTER(AT(IR)) = OCTAL_READ;
     THIMBLE_REGISTER(AT(CR)) = MAP | BITS(CR_EN);
     cache_up();
+    return 0;
 }

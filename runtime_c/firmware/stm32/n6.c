@@ -7,6 +7,8 @@
 #include "thimble_firmware.h"
 #include "thimble_stm32.h"
 
+#define SAU_REGIONS 8u
+
 #define PLLS_READY (RCC_SR_PLL1RDY | RCC_SR_PLL2RDY | RCC_SR_PLL3RDY | RCC_SR_PLL4RDY)
 
 /* IC1 for the core; IC2 for the buses, IC6 for the NPU and IC11 for its memories, which are switched at once.
@@ -69,11 +71,28 @@ static void forget_after_power_on(void)
     THIMBLE_REGISTER(RCC_RSR) |= RCC_RSR_RMVF;
 }
 
+/* As ST's SystemInit does before all (system_stm32n6xx_fsbl.c:132 of hal_stm32): the boot ROM may leave
+ * regions that are not Secure. */
+static void all_secure(void)
+{
+    for (uint32_t region = 0; region < SAU_REGIONS; region++) {
+        THIMBLE_REGISTER(SAU_RNR) = region;
+        THIMBLE_REGISTER(SAU_RBAR) = 0;
+        THIMBLE_REGISTER(SAU_RLAR) = 0;
+    }
+    thimble_barrier();
+}
+
 void thimble_board_init(void)
 {
+    all_secure();
+    thimble_clock_enable(RCC_MISCENR, RCC_MISCENR_DBGEN);
     THIMBLE_REGISTER(DBGMCU_CR) |= DBGMCU_CR_DBG_SLEEP; /* a probe reaches the core in its sleep */
     forget_after_power_on();
     settle_clocks();
+    /* What feeds the core may be told once after power-on and is not known: it stays as it is, and is ready.
+     */
+    thimble_wait_set(PWR_VOSCR, PWR_VOSCR_ACTVOSRDY);
     pll_up();
     divide();
     THIMBLE_REGISTER(RCC_CFGR1) = ON_IC;
@@ -81,4 +100,16 @@ void thimble_board_init(void)
     thimble_clock_enable(RCC_MEMENR, RCC_MEMENR_AXISRAM1EN);
     thimble_replace(RCC_CCIPR13, RCC_CCIPR13_USART1SEL, RCC_CCIPR13_USART1SEL_2 | RCC_CCIPR13_USART1SEL_1);
     thimble_caches_enable();
+}
+
+uint32_t thimble_board_clock_hz(void)
+{
+    if ((THIMBLE_REGISTER(RCC_CFGR1) & RCC_CFGR1_CPUSWS) != RCC_CFGR1_CPUSWS) {
+        return 64000000u;
+    }
+    return 64000000u / thimble_field(RCC_PLL1CFGR1, RCC_PLL1CFGR1_PLL1DIVM) *
+           thimble_field(RCC_PLL1CFGR1, RCC_PLL1CFGR1_PLL1DIVN) /
+           thimble_field(RCC_PLL1CFGR3, RCC_PLL1CFGR3_PLL1PDIV1) /
+           thimble_field(RCC_PLL1CFGR3, RCC_PLL1CFGR3_PLL1PDIV2) /
+           (thimble_field(RCC_IC1CFGR, RCC_IC1CFGR_IC1INT) + 1u);
 }

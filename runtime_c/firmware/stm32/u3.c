@@ -66,3 +66,11 @@ void thimble_board_init(void)
     THIMBLE_REGISTER(RCC_CCIPR1) |= RCC_CCIPR1_USART1SEL;
     thimble_stm32_icache_enable();
 }
+
+uint32_t thimble_board_clock_hz(void)
+{
+    if (thimble_field(RCC_CFGR1, RCC_CFGR1_SWS) != 0) {
+        return 16000000u;
+    }
+    return 96000000u >> thimble_field(RCC_ICSCR1, RCC_ICSCR1_MSISDIV);
+}

@@ -61,3 +61,12 @@ void thimble_board_init(void)
     thimble_replace(RCC_CCIPR, RCC_CCIPR_USART1SEL | RCC_CCIPR_LPUART1SEL,
                     RCC_CCIPR_USART1SEL_1 | RCC_CCIPR_LPUART1SEL_1);
 }
+
+uint32_t thimble_board_clock_hz(void)
+{
+    if (thimble_field(RCC_CFGR, RCC_CFGR_SWS) != RCC_CFGR_SW) {
+        return 16000000u;
+    }
+    return 16000000u / (thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLM) + 1u) *
+           thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLN) / (thimble_field(RCC_PLLCFGR, RCC_PLLCFGR_PLLR) + 1u);
+}

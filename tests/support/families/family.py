@@ -31,6 +31,30 @@ class Started:
     def final(self) -> Mapping[int, int]:
         return {**self.first, **dict(self.writes)}
 
+    @property
+    def clock_hz(self) -> int:
+        """The core's clock as the firmware reads it back from the registers, for HELLO."""
+        return int(self._told("clock")[0])
+
+    @property
+    def beside(self) -> int:
+        """What the start-up says of the memory beside the chip; 0: it can be read."""
+        return int(self._told("beside")[0])
+
+    @property
+    def identity(self) -> int:
+        """The JEDEC identity of the memory beside the chip."""
+        return int(self._told("beside")[1], 16)
+
+    @property
+    def waits_for(self) -> tuple[int, ...]:
+        """Of the record for a debug probe: magic, address, mask, value, and what was held."""
+        return tuple(int(word, 16) for word in self._told("start"))
+
+    def _told(self, what: str) -> list[str]:
+        (line,) = (line for line in self.lines if line.startswith(f"# {what} "))
+        return line.split()[2:]
+
     def register(self, name: str) -> int:
         return self.final.get(self.chip.addresses[name], 0)
 

@@ -13,6 +13,7 @@ def follows(target: Board) -> Follows:
         ("RCC_CSR_HSIONS", "RCC_SR_HSIRDY"),
         ("RCC_CSR_PLL1ONS", "RCC_SR_PLL1RDY"),
         ("RCC_CFGR1_SYSSW", "RCC_CFGR1_SYSSWS"),
+        ("", "PWR_VOSCR_ACTVOSRDY"),
     )
 
 

@@ -101,6 +101,11 @@ void thimble_system_reset(void)
     }
 }
 
+uint32_t thimble_board_clock_hz(void)
+{
+    return 0;
+}
+
 void thimble_emulator_exit(void)
 {
     thimble_system_reset();

@@ -9,6 +9,7 @@
 
 #include "thimble_board.h"
 #include "thimble_cortex_m.h"
+#include "thimble_firmware.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +94,24 @@ volatile uint32_t *simulated(uint32_t address)
     return &find(address)->value;
 }
 
+static void print_start(void)
+{
+    printf("# start %x %x %x %x %x\n", (unsigned)thimble_start.magic, (unsigned)thimble_start.address,
+           (unsigned)thimble_start.mask, (unsigned)thimble_start.value, (unsigned)thimble_start.held);
+}
+
+void stopped(void)
+{
+    print_start();
+    exit(6);
+}
+
+void paused(uint32_t milliseconds)
+{
+    print_writes();
+    printf("# paused %u\n", (unsigned)milliseconds);
+}
+
 void thimble_uart_listen(void)
 {
     thimble_interrupt_enable(THIMBLE_UART_IRQ);
@@ -124,7 +143,11 @@ int main(int count, char **arguments)
 #endif
     thimble_board_init();
 #ifdef THIMBLE_EXTERNAL
-    thimble_external_init();
+    uint32_t identity = 0;
+    const int32_t beside = thimble_external_init(&identity);
+    print_writes();
+    printf("# beside %d %x\n", (int)beside, (unsigned)identity);
+    print_start();
 #endif
     thimble_uart_init();
     thimble_counter_init();
@@ -133,6 +156,7 @@ int main(int count, char **arguments)
     thimble_cache_clean();
 #endif
     print_writes();
+    printf("# clock %u\n", (unsigned)thimble_board_clock_hz());
     printf("# took %d\n", (int)taken);
     return 0;
 }

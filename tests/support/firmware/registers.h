@@ -7,6 +7,14 @@
 
 volatile uint32_t *simulated(uint32_t address);
 
+/* Prints what the start-up waits for, and ends the program. */
+void stopped(void);
+
+/* Prints it, in place of waiting. */
+void paused(uint32_t milliseconds);
+
+#define THIMBLE_STOPPED() stopped()
+#define THIMBLE_PAUSE(milliseconds) paused(milliseconds)
 #define THIMBLE_REGISTER(address) (*simulated(address))
 /* The computer is little-endian. */
 #define THIMBLE_REGISTER_BYTE(address) (*(volatile uint8_t *)simulated(address))

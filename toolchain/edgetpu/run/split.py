@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toolchain.edgetpu.model.graph import PipelineGraph
+from toolchain.edgetpu.run.versions import FEATURES, version_for
 from toolchain.errors import InputError
 from toolchain.frontends.tflite.outside import take_in
 from toolchain.packages import EDGETPU, lazy
@@ -33,11 +34,13 @@ _CONTROL_EDGES = "model_control_dependencies"
 
 @dataclass(frozen=True)
 class Segment:
-    """One stage as a file. `inputs` and `outputs` are the names of its tensors."""
+    """One stage as a file. `inputs` and `outputs` are the names of its tensors. `rejected`: why
+    edgetpu_compiler takes operators of it by no version that the file could have."""
 
     data: bytes
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    rejected: tuple[str, ...] = ()
 
 
 class _Buffer:
@@ -163,7 +166,7 @@ def _segment(
     target = schema.ModelT()
     target.version = source.version
     target.description = source.description
-    codes: dict[int, int] = {}
+    codes = _Codes(source)
     part = schema.SubGraphT()
     part.name = main.name
     part.tensors = [
@@ -172,9 +175,9 @@ def _segment(
     ]
     part.inputs = [place[tensor] for tensor in inputs]
     part.outputs = [place[tensor] for tensor in outputs]
-    part.operators = [_operator(op, place, codes) for op in members]
+    part.operators = [_operator(op, place, codes, main.tensors) for op in members]
     target.subgraphs = [part, *_initialisers(source, part.operators, buffers, codes)]
-    target.operatorCodes = [source.operatorCodes[number] for number in codes]
+    target.operatorCodes = codes.target
     target.metadata = [
         _metadata(entry, buffers)
         for entry in source.metadata or ()
@@ -194,6 +197,7 @@ def _segment(
         bytes(builder.Output()),
         tuple(_text(names[t]) for t in inputs),
         tuple(_text(names[t]) for t in outputs),
+        tuple(codes.rejected),
     )
 
 
@@ -215,7 +219,7 @@ def _members(source: Any, stage_of: Sequence[int], stage: int) -> list[Any]:
 
 
 def _initialisers(
-    source: Any, operators: Sequence[Any], buffers: _Buffers, codes: dict[int, int]
+    source: Any, operators: Sequence[Any], buffers: _Buffers, codes: _Codes
 ) -> list[Any]:
     """The subgraphs that the CALL_ONCE among a stage's `operators` call, which then name them."""
     parts: list[Any] = []
@@ -231,7 +235,9 @@ def _initialisers(
             for index, tensor in enumerate(subgraph.tensors)
         ]
         part.inputs, part.outputs = _list(subgraph.inputs), _list(subgraph.outputs)
-        part.operators = [_operator(inner, place, codes) for inner in subgraph.operators]
+        part.operators = [
+            _operator(inner, place, codes, subgraph.tensors) for inner in subgraph.operators
+        ]
         parts.append(part)
         op.builtinOptions = schema.CallOnceOptionsT()
         op.builtinOptions.initSubgraphIndex = len(parts)
@@ -263,6 +269,35 @@ class _Buffers:
         return self._place[index]
 
 
+class _Codes:
+    """The operator codes of a stage, with versions that edgetpu_compiler takes where the features
+    used allow it."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source.operatorCodes
+        self._place: dict[tuple[int, int], int] = {}
+        self.target: list[Any] = []
+        self.rejected: dict[str, None] = {}
+
+    def place(self, op: Any, tensors: Any) -> int:
+        """Where the code of an operator of the whole file stands in this one."""
+        code = self._source[op.opcodeIndex]
+        kind = next(
+            (k for k in FEATURES if code.builtinCode == getattr(schema.BuiltinOperator, k)), ""
+        )
+        version, why = version_for(kind, code.version, op, tensors)
+        if why:
+            self.rejected[why] = None
+        key = op.opcodeIndex, version
+        if key not in self._place:
+            self._place[key] = len(self.target)
+            made = schema.OperatorCodeT()
+            vars(made).update(vars(code))
+            made.version = version
+            self.target.append(made)
+        return self._place[key]
+
+
 def _tensor(
     entry: Any, tensor: int, names: dict[int, bytes], buffers: _Buffers, constant: bool
 ) -> Any:
@@ -273,10 +308,10 @@ def _tensor(
     return made
 
 
-def _operator(entry: Any, place: dict[int, int], codes: dict[int, int]) -> Any:
+def _operator(entry: Any, place: dict[int, int], codes: _Codes, tensors: Any) -> Any:
     made = schema.OperatorT()
     vars(made).update(vars(entry))
-    made.opcodeIndex = codes.setdefault(entry.opcodeIndex, len(codes))
+    made.opcodeIndex = codes.place(entry, tensors)
     made.inputs = [place[tensor] for tensor in _list(entry.inputs)]
     made.outputs = [place[tensor] for tensor in _list(entry.outputs)]
     if entry.intermediates is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+from toolchain.edgetpu.model.supported import ON_TPU
 from toolchain.edgetpu.plan.devices import Place, Setting, Sharing, objective_ms
 from toolchain.edgetpu.plan.planner import Apart, PipelinePlan
 from toolchain.edgetpu.plan.rates import Baseline, RatePlan, Routes, highest_factor
@@ -129,6 +130,39 @@ def totals_line(plan: PipelinePlan) -> str:
         f"predicted period {totals.period_ms:.2f} ms ({1e3 / totals.period_ms:.1f} results/s), "
         f"planned in {plan.seconds:.2f} s"
     )
+
+
+def idle_lines(plan: PipelinePlan) -> list[str]:
+    """Stages on sticks in which a TPU has nothing to multiply, operators that stay on the
+    processor, and fewer stages where that would spare a stick.
+    """
+    lines, idle = [], set(range(plan.stages))
+    for graph, figures in zip(plan.graphs, plan.figures, strict=True):
+        whose = f"{graph.name}: " if len(plan.graphs) > 1 else ""
+        for number, stage in enumerate(figures):
+            if number in (plan.host, plan.mcu):
+                idle.discard(number)
+                continue
+            kinds = [graph.ops[index].kind for index in stage.operators]
+            left = sorted({kind for kind in kinds if kind not in ON_TPU})
+            on_tpu = [kind for kind in kinds if kind in ON_TPU]
+            if stage.macs and on_tpu:
+                idle.discard(number)
+            else:
+                lines.append(
+                    f"{whose}stage {number} has {stage.param_bytes:,} B of parameters and nothing "
+                    f"to multiply ({', '.join(dict.fromkeys(kinds)) or 'no operator'}): a TPU "
+                    "gains nothing there."
+                )
+            if left:
+                lines.append(
+                    f"{whose}stage {number}: {', '.join(left)} stay on the processor, with all "
+                    "that follows: Coral's list of operators for the TPU has them not."
+                )
+    busy = plan.stages - len(idle)
+    if idle and busy:
+        lines.append(f"{busy} stage{'s' if busy > 1 else ''} would do as much: --stages {busy}.")
+    return lines
 
 
 def children_line(plan: PipelinePlan, free: PipelinePlan) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from toolchain.errors import InputError
 from toolchain.export.carried import Carried
-from toolchain.export.exporter import Exporter, Files, optimised, rendered
+from toolchain.export.exporter import URL, Exporter, Files, optimised, rendered
+from toolchain.version import DATE
 
 _VENDOR, _VERSION = "Thimble", "1.0.0"
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
@@ -38,6 +39,7 @@ def _files(carried: Carried) -> Files:
         f"choose the component Machine Learning, {_VENDOR}, {carried.name}.",
         f"`example/{carried.name}.csolution.yml` is for Arm's generic {_DEVICES[carried.core]}: "
         "`cbuild` it, or put your device in its place. Its printf goes where your project says.",
+        f"Before you publish it, put its address in place of {URL} in the .pdsc.",
         "A pack cannot say how it is compiled: a pragma in every file makes GCC take -O2; with Arm "
         "Compiler choose the component's optimisation.",
     )
@@ -48,6 +50,8 @@ def _files(carried: Carried) -> Files:
             carried,
             vendor=_VENDOR,
             version=_VERSION,
+            url=URL,
+            date=DATE,
             device=_DEVICES[carried.core],
             files=tuple(tree),
         )

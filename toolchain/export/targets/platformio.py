@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 from toolchain.export.carried import Carried
-from toolchain.export.exporter import Exporter, Files, rendered
+from toolchain.export.exporter import URL, Exporter, Files, rendered
 
 _LINES = (
     "Put this folder into `lib/` of your project, or name it in `lib_deps`; its headers are found.",
+    f"Before you publish it, put your addresses in place of {URL} in library.json.",
     "`pio pkg pack` makes an archive of it; `examples/` has a program for frameworks with stdio.",
 )
 
@@ -21,6 +22,10 @@ def _files(carried: Carried) -> Files:
         "version": "1.0.0",
         "description": f"{names}: exported by Thimble, for a {carried.core}",
         "keywords": ["neural network", "int8", carried.core],
+        "authors": [{"name": "exported by Thimble", "maintainer": True}],
+        "license": "Apache-2.0",
+        "homepage": URL,
+        "repository": {"type": "git", "url": f"{URL}{carried.name}.git"},
         "headers": [f"{model.name}.h" for model in carried.models],
         "frameworks": "*",
         "platforms": "*",
