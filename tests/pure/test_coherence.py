@@ -218,6 +218,11 @@ def test_what_is_asked_for_changes_no_way() -> None:
 
 
 @pytest.mark.slow
+def test_a_larger_arena_may_gain_less_from_copies() -> None:
+    hold(asked(random_graph(65), "nucleo-f446re", optimise=Optimise.SPEED))
+
+
+@pytest.mark.slow
 def test_a_model_and_the_commands_that_take_its_rows() -> None:
     of = asked(passes.prepare(load_model(DIGITS)).graph, "nucleo-f446re")
     hold(of)

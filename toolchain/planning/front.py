@@ -300,14 +300,14 @@ class Candidates:
     def _smallest_of(self, way: int, most_count: float) -> Choice | None:
         """The smallest plan of a way that takes at most so long; None where none does."""
         room, spare, sizes = self.room(way), self.spare(way), self._sizes(way)
-        if room.least(sizes[-1], spare) > most_count:
-            return None
-        if self._copies:
+        if self._copies:  # forms for a larger arena may gain less from copies
             for size in self._steps(way):
                 if room.least(size, spare) <= most_count:
                     found = self._choice(way, size)
                     if found.count <= most_count:
                         return found
+            return None
+        if room.count(sizes[-1], spare) > most_count:
             return None
         low, high = 0, len(sizes) - 1
         while low < high:
