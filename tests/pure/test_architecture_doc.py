@@ -131,7 +131,7 @@ def test_the_files_and_names_that_it_mentions_exist(page: str) -> None:
 
 
 def test_a_name_that_does_not_exist_is_told() -> None:
-    for name in ("model/reading.py", "planning.starts.Starts", "arena/", "boards/chips"):
+    for name in ("model/reading.py", "planning.front.Candidates", "arena/", "boards/chips"):
         assert is_there(name)
     for name in (
         "model/unread.py",
