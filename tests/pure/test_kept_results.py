@@ -16,7 +16,7 @@ from toolchain.ir import Graph
 from toolchain.partition import Mode
 from toolchain.partition.estimate import Estimator
 from toolchain.partition.region import CannotSplitError, region
-from toolchain.partition.search import _Chains
+from toolchain.partition.search import Chains
 from toolchain.partition.segments import Segment
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
@@ -32,7 +32,7 @@ def _graph(kind: str, operators: int) -> Graph:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_chains_are_those_of_a_search_without_memory(seed: int) -> None:
-    rng, chains, known = random.Random(seed), _Chains(STEPS, Work()), []
+    rng, chains, known = random.Random(seed), Chains(STEPS, Work()), []
     for _ in range(60):
         for _ in range(rng.randint(0, 4)):
             begin = rng.randrange(STEPS)
@@ -40,7 +40,7 @@ def test_chains_are_those_of_a_search_without_memory(seed: int) -> None:
             known.append(Segment(begin, end, rng.randint(1, 9), rng.randint(0, 9)))
             chains.add(known[-1])
         limit = rng.choice((3, 6, 9, 12))
-        fresh = _Chains(STEPS, Work())
+        fresh = Chains(STEPS, Work())
         for segment in known:
             fresh.add(segment)
         assert chains.reached(limit) == fresh.reached(limit)

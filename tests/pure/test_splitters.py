@@ -26,6 +26,8 @@ from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.lowering import lower
 from toolchain.partition import Front, Point, Task, Watch, split_all, splitters
+from toolchain.partition.search import Chains
+from toolchain.partition.segments import Segment
 from toolchain.planner import candidates, plan_graph
 from toolchain.planning.choices import Choices
 from toolchain.planning.options import PlanOptions
@@ -35,6 +37,7 @@ from toolchain.report.front import FrontRow, front_json, front_table
 from toolchain.report.fronts.csv import front_csv
 from toolchain.report.fronts.svg import front_svg
 from toolchain.report.latency import predict_latency
+from toolchain.search import Work
 
 
 @cache
@@ -196,3 +199,14 @@ def test_an_ending_that_is_no_format_is_refused_before_any_work(
 ) -> None:
     assert run(["plan", str(tmp_path / "absent.tflite"), "--plot", "front.bmp"]) == 2
     assert "no format is called 'bmp'; endings are .csv, .svg" in capsys.readouterr().err
+
+
+def test_where_one_step_holds_the_peak_others_stay_clear_of_it() -> None:
+    """The first step takes 1,000 bytes in any case. The second is cheapest with 990, which leaves
+    no room beside either where their tensors cannot lie as closely as they should."""
+    chains = Chains(2, Work(1.0))
+    first, large = Segment(0, 1, 1000, 0), Segment(1, 2, 2000, 0)
+    for segment in (first, large, Segment(1, 2, 990, 1), Segment(1, 2, 900, 5)):
+        chains.add(segment)
+    assert [[s.extra for s in chain] for chain in chains.front()] == [[0, 0], [0, 1]]
+    assert [[s.extra for s in chain] for chain in chains.front(room=0.06)] == [[0, 5]]

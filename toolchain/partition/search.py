@@ -30,7 +30,7 @@ _FALL = 0.98
 """From one limit on the peak to the next."""
 _CLEARLY = 0.996
 """From one point of the front to the next, at least."""
-_ROOM = 0.06, 0.12, 0.2
+_ROOM = 0.06, 0.2
 """Shares of the peak that, in points made for it, as few steps as can be come near to: where little
 is free beside the worst steps alone, their tensors are easier to lay out."""
 _NEAR = 3
@@ -62,7 +62,7 @@ class _Search:
     def __init__(self, all_of: Segments) -> None:
         self.all_of = all_of
         self.steps = len(all_of.step_bytes)
-        self.chains = _Chains(self.steps, all_of.work)
+        self.chains = Chains(self.steps, all_of.work)
         self._tried: set[tuple[int, int]] = set()
         self._around: dict[int, int] = {}
         self._borders: dict[tuple[int, int], list[int]] = {}
@@ -182,7 +182,7 @@ def _counts(span: Span) -> list[int]:
     return kept
 
 
-class _Chains:
+class Chains:
     """Segments by their end, and the shortest paths over them.
 
     The costs of the last limit are kept: a new segment changes none before its end, and behind it
@@ -260,7 +260,8 @@ class _Chains:
 
     def front(self, room: float = 0.0) -> list[list[Segment]]:
         """The cheapest chain for each of many limits on the peak, the highest first, `_CLEARLY`
-        apart. With `room`, of those that have the fewest segments within that share of the limit.
+        apart. With `room`, of those that have the fewest segments within that share of the limit,
+        each where the limit is near to its own peak.
         """
         every = [s.peak_bytes for ending in self._ending for s in ending]
         if not every:
@@ -290,6 +291,9 @@ class _Chains:
             while at > 0:
                 chain.append(self._ending[at][chosen[at, column]])
                 at = chain[-1].begin
+            below = limits[column + 1 : column + 2]
+            if room and (max(s.peak_bytes for s in chain) < below).any():
+                continue
             if not found or chain[::-1] != found[-1]:
                 found.append(chain[::-1])
         return found
@@ -302,7 +306,7 @@ def point_of(chain: Sequence[Segment]) -> Point:
     return Point(max(s.peak_bytes for s in chain), sum(s.extra for s in chain), schemes, titles)
 
 
-def _front(chains: _Chains, room: float = 0.0) -> Iterator[Point]:
+def _front(chains: Chains, room: float = 0.0) -> Iterator[Point]:
     """The points of a front of chains, of which none is as small and as cheap as another."""
     points = map(point_of, chains.front(room))
     lowest = math.inf

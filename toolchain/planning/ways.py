@@ -32,7 +32,7 @@ _PLACING_SECONDS = 0.3
 """Work limit of placing the tensors of one way."""
 _APART = 0.985
 """Ways of one list are kept whose peaks are so far apart."""
-_OTHERS = 6
+_OTHERS = 4
 """Ways of each list of others, at most."""
 
 
