@@ -73,10 +73,10 @@ class _Made:
     forms: Forms
     ways: Ways | None = None
     graphs: dict[tuple[Scheme, ...], Graph] = field(default_factory=dict)
-    least: dict[tuple[tuple[Scheme, ...], bool], int] = field(default_factory=dict)
+    least: dict[tuple[Scheme, ...], int] = field(default_factory=dict)
     built: dict[int, Built] = field(default_factory=dict)
     rooms: dict[int, Room] = field(default_factory=dict)
-    lean: dict[int, Plan] = field(default_factory=dict)
+    lean_bytes: dict[int, int] = field(default_factory=dict)
 
 
 class Candidates:
@@ -92,7 +92,6 @@ class Candidates:
         made: _Made | None = None,
     ) -> None:
         """`made`: of the same graph, board, kernels and other options of planning."""
-        check_flash(whole, options)
         self.whole = whole
         self.target = target
         self.options = options
@@ -154,13 +153,12 @@ class Candidates:
             self._made.built[way] = built(self.whole, graph, point, self._kernels)
         return self._made.built[way]
 
-    def _least_count(self, way: int, *, flash: bool = True) -> int:
+    def _least_count(self, way: int) -> int:
         """No plan of a way takes less time: for this it needs neither an order nor places."""
-        flash = flash and self._flash
-        key, least = (self.ways.points[way].schemes, flash), self._made.least
-        if key not in least:
-            least[key] = self._made.forms.least(self._graph(way), flash=flash)
-        return least[key]
+        schemes, least = self.ways.points[way].schemes, self._made.least
+        if schemes not in least:
+            least[schemes] = self._made.forms.least(self._graph(way))
+        return least[schemes]
 
     def _bound(self, way: int) -> Choice:
         """The arena and the time that a way takes at least: neither needs places."""
@@ -187,25 +185,30 @@ class Candidates:
             self._made.rooms[way] = Room(plan, self._made.forms)
         return self._made.rooms[way]
 
-    def _lean(self, way: int) -> Plan:
-        """A way by kernels that take no more flash than they must."""
-        if way not in self._made.lean:
-            self._made.lean[way] = _weighed(self.room(way).lean)
-        return self._made.lean[way]
+    def _lean_bytes(self, way: int) -> int:
+        """The flash that a way takes by kernels each of which alone takes the least."""
+        if way not in self._made.lean_bytes:
+            lean = _weighed(self.room(way).lean)
+            self._made.lean_bytes[way] = estimated_need(lean).flash_bytes
+        return self._made.lean_bytes[way]
 
     def _held(self, way: int) -> bool:
-        """Whether the flash holds a way, if it does hold the unsplit plan."""
+        """Whether the flash of the board holds a way, if it does hold the unsplit plan."""
         if self.target.is_host or not self.ways.points[way].schemes:
             return True
-        most = self.options.flash_bytes or self.target.chip_flash_bytes
-        whole, need = (estimated_need(self._lean(at)).flash_bytes for at in (0, way))
-        return need <= most or whole > most
+        most = self.target.chip_flash_bytes
+        return self._lean_bytes(way) <= most or self._lean_bytes(0) > most
 
     def spare(self, way: int, *, flash: bool = True) -> int:
-        """Bytes of flash beyond what a way must take."""
-        if not (self._flash and flash):
+        """Bytes of flash beyond what a way takes by its lean kernels; less than 0 where `--flash`
+        does not hold these.
+        """
+        if self.options.flash_bytes is None and not (self._flash and flash):
             return 0
-        return max(self._flash_bytes - estimated_need(self._lean(way)).flash_bytes, 0)
+        more = self._flash_bytes - self._lean_bytes(way)
+        if self.options.flash_bytes is None:
+            return max(more, 0)
+        return more if self._flash and flash else min(more, 0)
 
     @cached_property
     def most_bytes(self) -> float:
@@ -219,13 +222,16 @@ class Candidates:
         return firmware_data_bytes(self.room(way).whole)
 
     def _sizes(self, way: int, most_bytes: float = math.inf) -> list[int]:
-        """Sizes of the arena in which a way may have other kernels; it takes the first at least.
-        `most_bytes`: with data and stack.
+        """Sizes of the arena in which a way may have other kernels; the first is what it takes at
+        least. None where `--flash` holds no kernels for it. `most_bytes`: with data and stack.
         """
         sizes, data = self.room(way).sizes, self._data_bytes(way)
         most = min(most_bytes, self.most_bytes) - data
-        fitting = (size for size in sizes[1:] if size <= most)
-        return [*sizes[:1], *fitting] if sizes[0] + data <= most_bytes else []
+        if sizes[0] + data > most_bytes:
+            return []
+        fitting = [*sizes[:1], *(size for size in sizes[1:] if size <= most)]
+        spare = self.spare(way)
+        return [size for size in fitting if spare >= 0 or self.room(way).holds(size, spare)]
 
     def _steps(self, way: int, most_bytes: float = math.inf, *, flash: bool = True) -> list[int]:
         """Sizes of the arena in which a way is quicker than in all smaller ones."""
@@ -294,7 +300,13 @@ class Candidates:
 
     def _quickest(self, *, split: bool = True) -> Choice:
         found = self.quickest(self.most_bytes, split=split) or self.quickest(math.inf, split=split)
-        assert found is not None, "the unsplit plan is one"
+        if found is None:  # the unsplit plan is one, but for --flash
+            found = self.quickest(math.inf)
+        if found is None:
+            ways = range(len(self.ways.points))
+            least = min(ways, key=lambda way: (self.room(way).least_flash_bytes, way))
+            check_flash(_weighed(self.room(least).smallest), self.options)
+        assert found is not None, "a plan that --flash holds is one"
         return found
 
     def _smallest_of(self, way: int, most_count: float) -> Choice | None:
@@ -307,7 +319,7 @@ class Candidates:
                     if found.count <= most_count:
                         return found
             return None
-        if room.count(sizes[-1], spare) > most_count:
+        if not sizes or room.count(sizes[-1], spare) > most_count:
             return None
         low, high = 0, len(sizes) - 1
         while low < high:
@@ -366,7 +378,7 @@ class Candidates:
         while waiting:
             _, way, size = heappop(waiting)
             if size < 0:
-                if self._least_count(way, flash=flash) < best and self._held(way):
+                if self._least_count(way) < best and self._held(way):
                     data = self._data_bytes(way)
                     for step in self._steps(way, flash=flash):
                         heappush(waiting, (step + data, way, step))
@@ -400,8 +412,7 @@ class Candidates:
         if self.options.optimise is Optimise.SPEED:
             return quickest.arena_bytes
         found = self.smallest((1 + NEARLY_FREE) * quickest.count, split=False)
-        assert found is not None, "the quickest is one"
-        return found.arena_bytes
+        return (found or quickest).arena_bytes
 
     def _is_split(self, choice: Choice) -> bool:
         return bool(self.ways.points[choice.way].schemes)
@@ -456,7 +467,7 @@ class Candidates:
         room, spare = self.room(choice.way), self.spare(choice.way, flash=choice.flash)
         options = replace(self.options, ram_bytes=ram_bytes)
         plan = _weighed(room.plan(choice.arena_bytes, spare))
-        while spare and estimated_need(plan).flash_bytes > self._flash_bytes:
+        while spare > 0 and estimated_need(plan).flash_bytes > self._flash_bytes:
             spare = max(spare - (estimated_need(plan).flash_bytes - self._flash_bytes), 0)
             plan = _weighed(room.plan(choice.arena_bytes, spare))
         split, lowered = self._is_split(choice), plan.lowered

@@ -4,6 +4,7 @@ flash for their constants, too."""
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,8 +26,6 @@ from toolchain.planning.forms import Way, within
 Span = tuple[int, int]
 Choices = Sequence[int | None]
 _APART = 16
-_NO_OTHERS = -1
-"""Spare flash with which no kernel but the lean ones is taken."""
 
 
 @dataclass(frozen=True)
@@ -96,17 +95,14 @@ class Forms:
                 self._constant_bytes(kernel, lean, index) if several else 0,
             )
 
-    def least(self, graph: Graph, *, flash: bool = True) -> int:
-        """No plan of these operators takes less time, whatever its arena and copies. `flash`:
-        whether kernels may take more of it than they must: those call other functions.
-        """
-        lean, count = self.lean(graph), 0
-        for index, op in enumerate(lean.graph.ops):
-            if not may_move(op, lean.graph):
-                forms = self.of(lean, index)
-                allowed = (one for one in forms if flash or one.function == forms[0].function)
-                count += min(form.least for form in allowed)
-        return count
+    def least(self, graph: Graph) -> int:
+        """No plan of these operators takes less time, whatever its arena, flash and copies."""
+        lean = self.lean(graph)
+        return sum(
+            min(form.least for form in self.of(lean, index))
+            for index, op in enumerate(lean.graph.ops)
+            if not may_move(op, lean.graph)
+        )
 
     def _constant_bytes(self, kernel: Kernel, lean: Lowered, index: int) -> int:
         """Bytes of a kernel's constants. Blocks that read the same tensors pack as many."""
@@ -216,11 +212,27 @@ class Room:
     @cached_property
     def lean(self) -> Plan:
         """The plan with the kernels of which each alone takes the least flash."""
-        return self.plan(self.whole.arena.size_bytes, _NO_OTHERS)
+        return self.plan(self.whole.arena.size_bytes, None)
+
+    @cached_property
+    def smallest(self) -> Plan:
+        """The plan with the least flash that is known, of any arena."""
+        return self.plan(self._smallest[0], -sys.maxsize)
+
+    @property
+    def least_flash_bytes(self) -> int:
+        """Its flash beside that of `lean`; less than 0 where fewer functions are called."""
+        return self._smallest[1]
+
+    def holds(self, arena_bytes: int, spare: int) -> bool:
+        """Whether so many bytes of flash beyond that of `lean` suffice in an arena."""
+        items, called = self._items(arena_bytes)
+        every = (self._figures(items, called, choices)[1] for choices in _fixed_choices(items))
+        return min(every) <= spare
 
     def count(self, arena_bytes: int, spare: int) -> int:
         """Cost of one inference with at most so many bytes of arena, and so many of flash beyond
-        that of `lean`.
+        that of `lean`. A negative number: less than that, where the plan `holds`.
         """
         return self._fixed + sum(spot.form.cycles for _, spot in self._chosen(arena_bytes, spare))
 
@@ -229,9 +241,20 @@ class Room:
         forms = [spot.form for _, spot in self._chosen(arena_bytes, spare)]
         return self._fixed - self._savable + sum(form.least for form in forms)
 
-    def _chosen(self, arena_bytes: int, spare: int) -> Iterator[tuple[_Block, _Spot]]:
+    def _chosen(self, arena_bytes: int, spare: int | None) -> Iterator[tuple[_Block, _Spot]]:
         """The form of every block: of all blocks of one operator those of one function, or the lean
-        one where that is quicker.
+        one where that is quicker. `spare`: None for the lean ones.
+        """
+        items, called = self._items(arena_bytes)
+        choices = self._best(items, called, spare)
+        for blocks, ways, choice in zip(self._groups.values(), items, choices, strict=True):
+            functions = frozenset() if choice is None else ways[choice].functions
+            for block in blocks:
+                yield block, block.best(functions, arena_bytes)
+
+    def _items(self, arena_bytes: int) -> tuple[list[list[Way]], list[list[frozenset[str]]]]:
+        """The ways of each operator, in one order for every arena; and the functions that they
+        call, with those of no way last.
         """
         items, called = [], []
         for blocks in self._groups.values():
@@ -244,38 +267,56 @@ class Room:
             ]
             items.append([_way(one, none) for one in taken])
             called.append([*(one.functions for one in taken), none.functions])
-        choices = self._best(items, called, spare)
-        for blocks, ways, choice in zip(self._groups.values(), items, choices, strict=True):
-            functions = frozenset() if choice is None else ways[choice].functions
-            for block in blocks:
-                yield block, block.best(functions, arena_bytes)
+        return items, called
 
     def _best(
-        self, items: Sequence[Sequence[Way]], called: Sequence[Sequence[frozenset[str]]], spare: int
+        self,
+        items: Sequence[Sequence[Way]],
+        called: Sequence[Sequence[frozenset[str]]],
+        spare: int | None,
     ) -> Choices:
-        """The way of each item, or None: the quickest within so much more flash. `called`: by the
-        ways of each item, and last by None.
+        """The way of each item, or None: the quickest within so much more flash.
 
         The knapsack counts the code that ways add, not that of functions which nothing calls any
         more. So the quickest of all ways, and of those without more constants, are tried, too: as
         these do not depend on `spare`, more of it is never slower.
         """
+        if spare is None:
+            return (None,) * len(items)
+        others = _fixed_choices(items)
+        if spare >= 0:
+            others.append(within(items, spare).choices)
+        figures = [self._figures(items, called, choices) for choices in others]
+        fitting = [at for at, (_, more) in enumerate(figures) if more <= spare]
+        least = min(range(len(others)), key=lambda at: figures[at][1])
+        return others[max(fitting, key=lambda at: figures[at][0], default=least)]
+
+    @cached_property
+    def _smallest(self) -> tuple[int, int]:
+        """An arena in which the least flash is taken, and the flash beside that of `lean`."""
+        least = []
+        for size in self.sizes:
+            items, called = self._items(size)
+            every = _fixed_choices(items)
+            more = min(self._figures(items, called, choices)[1] for choices in every)
+            least.append((more, size))
+        more, size = min(least)
+        return size, more
+
+    def _figures(
+        self,
+        items: Sequence[Sequence[Way]],
+        called: Sequence[Sequence[frozenset[str]]],
+        choices: Choices,
+    ) -> tuple[int, int]:
+        """Time that ways save, and bytes of flash that they take, beside no ways."""
         before = self._code_bytes(each[-1] for each in called)
-
-        def figures(choices: Choices) -> tuple[int, int]:
-            ways = [each[at] for each, at in zip(items, choices, strict=True) if at is not None]
-            after = self._code_bytes(
-                each[-1 if at is None else at] for each, at in zip(called, choices, strict=True)
-            )
-            more_bytes = sum(way.more_bytes for way in ways) + after - before
-            return -sum(way.saved for way in ways), more_bytes
-
-        packed = within(items, spare).choices
-        if spare < 0:
-            return packed
-        others = [tuple(_quickest(ways, most) for ways in items) for most in (math.inf, 0)]
-        fitting = [choices for choices in others if figures(choices)[1] <= spare]
-        return min((packed, *fitting), key=lambda choices: figures(choices)[0])
+        ways = [each[at] for each, at in zip(items, choices, strict=True) if at is not None]
+        after = self._code_bytes(
+            each[-1 if at is None else at] for each, at in zip(called, choices, strict=True)
+        )
+        more_bytes = sum(way.more_bytes for way in ways) + after - before
+        return sum(way.saved for way in ways), more_bytes
 
     def _code_bytes(self, called: Iterable[frozenset[str]]) -> int:
         return sum(map(code_bytes, self._fixed_functions.union(*called)))
@@ -297,7 +338,7 @@ class Room:
             kernels[block.index] = self._kernel(block, spot.form)
         return replace(self.whole.lowered, kernels=tuple(kernels))
 
-    def plan(self, arena_bytes: int, spare: int) -> Plan:
+    def plan(self, arena_bytes: int, spare: int | None) -> Plan:
         """The plan with these kernels. Its `weight_bytes` are those of the plan that was given."""
         plan = self.whole
         kernels, scratch = list(plan.lowered.kernels), dict(plan.arena.scratch_offsets)
@@ -376,6 +417,14 @@ class _Taken:
             sum(size for *_, size in sizes),
             frozenset(spot.form.function for _, spot in spots),
         )
+
+
+def _fixed_choices(items: Sequence[Sequence[Way]]) -> list[Choices]:
+    """No way of any item; the quickest way of each; and of those without more constants."""
+    return [
+        (None,) * len(items),
+        *(tuple(_quickest(ways, most) for ways in items) for most in (math.inf, 0)),
+    ]
 
 
 def _quickest(ways: Sequence[Way], most_bytes: float) -> int | None:
