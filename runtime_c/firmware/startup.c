@@ -118,9 +118,6 @@ void thimble_reset(void)
     /* The stack begins at the bottom of its bank. Some buses ignore what is written below. */
     thimble_mpu_guard((uint32_t)thimble_stack_low - (1u << THIMBLE_GUARD_LOG2), THIMBLE_GUARD_LOG2);
 #endif
-#ifdef THIMBLE_START_RECORD
-    thimble_start_mark(THIMBLE_START_BEGUN);
-#endif
     thimble_board_init();
     uint32_t identity = 0;
     const int32_t beside = external_init(&identity);
@@ -143,9 +140,9 @@ void thimble_reset(void)
         thimble_state_reset(&thimble_models[i]);
     }
     thimble_uart_init();
-#ifdef THIMBLE_START_RECORD
-    if (beside == 0) {
-        thimble_start_mark(THIMBLE_START_DONE);
+#ifdef THIMBLE_WAITS_END
+    if (beside == 0 && thimble_fault.magic == THIMBLE_START_WAITS) {
+        thimble_fault_mark(0); /* of an earlier start */
     }
 #endif
     thimble_serve();

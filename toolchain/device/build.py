@@ -113,7 +113,7 @@ def firmware_defines(board: Board, options: BuildOptions) -> list[str]:
         "THIMBLE_KERNELS": options.kernels,
         "THIMBLE_EXTERNAL": options.external,
         "THIMBLE_BESIDE": options.beside,
-        "THIMBLE_START_RECORD": _WAITS in board.firmware_sources,
+        "THIMBLE_WAITS_END": _WAITS in board.firmware_sources,
     }
     flags = [f"-D{name}={value}" for name, value in sorted(values.items())]
     return flags + [f"-D{name}" for name, wanted in switches.items() if wanted]

@@ -1,4 +1,4 @@
-"""The words that a start-up left in RAM for a debug probe: `thimble_start` of runtime_c/firmware.
+"""The words that a start-up left in RAM for a debug probe: `thimble_fault` of runtime_c/firmware.
 
 No wait of the start-up is endless. A flag that does not come leaves its register, its bits and what
 was read; the board then stays silent, and only a probe tells why.
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 else:
     elffile, sections = lazy("elftools.elf.elffile"), lazy("elftools.elf.sections")
 
-SYMBOL = "thimble_start"
+SYMBOL = "thimble_fault"
 WORDS = 5
-_BEGUN, _WAITS = 0x57A27001, 0x57A27002
+_WAITS = 0x57A27002
 _FOLDER = RUNTIME_C / "firmware"
 _INCLUDED = re.compile(r'#include "(registers_\w+\.h)"')
 _ADDRESS = re.compile(r"^#define (\w+) (0x[0-9A-Fa-f]{8})u$", re.MULTILINE)
@@ -71,14 +71,9 @@ def record_address(elf: Path) -> int | None:
 def complaint(words: Sequence[int], board: Board) -> str:
     """The fault of a board whose record holds `words`, as a sentence; '' where it started, or
     where the words are none of a record."""
-    if len(words) < WORDS or words[0] not in (_BEGUN, _WAITS):
+    if len(words) < WORDS or words[0] != _WAITS:
         return ""
     record = StartRecord(*words[:WORDS])
-    if record.magic == _BEGUN:
-        return (
-            "the start-up has begun and not ended: the core stands in a fault or in a loop before "
-            "it reaches the serial port"
-        )
     name = waited_for(record, board)
     why = next((text for words_of, text in _REMEDIES if re.search(words_of, name)), "")
     held = f"held 0x{record.held:08x}, and bits 0x{record.mask:x} were to be 0x{record.value:x}"

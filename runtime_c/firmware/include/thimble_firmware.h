@@ -11,13 +11,15 @@
 #define THIMBLE_STACK_PAINT 0xC5C5C5C5u
 #define THIMBLE_ARENA_PAINT 0xA7u
 #define THIMBLE_FAULT_MAGIC 0xFA17FA17u
+#define THIMBLE_START_WAITS 0x57A27002u /* a start-up waits in vain (waits.c) */
 #define THIMBLE_NO_OPERATOR 0xFFFFFFFFu
 
 /* Bounds of the stack, from the linker script; it grows down from `high` to `low`. */
 extern uint32_t thimble_stack_low[];
 extern uint32_t thimble_stack_high[];
 
-/* Survives a reset. `words`: in the order of docs/protocol.md, "Fault record". `past` lies in another word of
+/* Survives a reset. `words`: in the order of docs/protocol.md, "Fault record"; with THIMBLE_START_WAITS the
+ * address of a register, bits, what they were to be, what the register held. `past` lies in another word of
  * 64 bits than `magic`. */
 typedef struct {
     uint32_t magic;
@@ -33,30 +35,11 @@ void thimble_fault_mark(uint32_t magic);
 /* Empties the record without reading it: after power-on, RAM with ECC holds no valid words. */
 void thimble_fault_forget(void);
 
-#define THIMBLE_START_BEGUN 0x57A27001u /* the start-up has begun, and not ended */
-#define THIMBLE_START_WAITS 0x57A27002u /* it waits for ever for a flag */
-#define THIMBLE_START_DONE 0x57A27003u
-
-/* How far the start-up of a chip came, for a debug probe. `past`: as in the fault record. */
-typedef struct {
-    uint32_t magic;
-    uint32_t address;
-    uint32_t mask;
-    uint32_t value;
-    uint32_t held;
-    uint32_t past;
-} thimble_start_record;
-
-extern thimble_start_record thimble_start;
-
-void thimble_start_mark(uint32_t magic);
-
 /* What is wrong with the memory beside the chip (protocol.md), besides 0. */
 #define THIMBLE_BESIDE_SILENT (-40)  /* it does not answer */
 #define THIMBLE_BESIDE_UNKNOWN (-41) /* it is none that the firmware knows */
 #define THIMBLE_BESIDE_DAMAGED (-42) /* it does not hold what was built */
 
-#ifdef THIMBLE_BESIDE
 /* The memory beside the chip: what is wrong with it, and its JEDEC identity (0: not read). */
 typedef struct {
     int32_t status;
@@ -67,7 +50,6 @@ extern thimble_beside_state thimble_beside;
 
 /* Takes note of what thimble_external_init said; if it is readable, compares its bytes with those built. */
 void thimble_beside_check(int32_t status, uint32_t identity);
-#endif
 
 /* Answers requests for ever. */
 void thimble_serve(void) __attribute__((noreturn));

@@ -12,23 +12,17 @@
     ((divider) == 1u ? 0u : (divider) == 2u ? 4u : (divider) == 4u ? 5u : (divider) == 8u ? 6u : 7u)
 
 /* Waits until the bits of `mask` in the register at `address` are `value`, for seconds at most. Returns
- * whether they are; if not, thimble_start tells what was waited for. */
+ * whether they are; if not, the fault record tells what was waited for. */
 int32_t thimble_answers(uint32_t address, uint32_t mask, uint32_t value);
 
 /* Likewise for what the firmware cannot do without: it stops here where that does not come. */
 void thimble_wait_for(uint32_t address, uint32_t mask, uint32_t value);
 
 /* Waits until all bits of `mask` are set in the register at `address`. */
-static inline void thimble_wait_set(uint32_t address, uint32_t mask)
-{
-    thimble_wait_for(address, mask, mask);
-}
+void thimble_wait_set(uint32_t address, uint32_t mask);
 
 /* Waits until all bits of `mask` are clear in the register at `address`. */
-static inline void thimble_wait_clear(uint32_t address, uint32_t mask)
-{
-    thimble_wait_for(address, mask, 0);
-}
+void thimble_wait_clear(uint32_t address, uint32_t mask);
 
 /* Replaces the bits of `mask` by `value` in the register at `address`. */
 static inline void thimble_replace(uint32_t address, uint32_t mask, uint32_t value)

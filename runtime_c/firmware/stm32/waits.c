@@ -14,16 +14,6 @@
 #define THIMBLE_STOPPED() thimble_barrier()
 #endif
 
-thimble_start_record thimble_start __attribute__((section(".noinit"), aligned(8)));
-
-void thimble_start_mark(uint32_t magic)
-{
-    *(volatile uint32_t *)&thimble_start.magic = magic;
-    thimble_barrier();
-    *(volatile uint32_t *)&thimble_start.past = 0;
-    thimble_barrier();
-}
-
 int32_t thimble_answers(uint32_t address, uint32_t mask, uint32_t value)
 {
     uint32_t held = 0;
@@ -33,11 +23,12 @@ int32_t thimble_answers(uint32_t address, uint32_t mask, uint32_t value)
             return 1;
         }
     }
-    *(volatile uint32_t *)&thimble_start.address = address;
-    *(volatile uint32_t *)&thimble_start.mask = mask;
-    *(volatile uint32_t *)&thimble_start.value = value;
-    *(volatile uint32_t *)&thimble_start.held = held;
-    thimble_start_mark(THIMBLE_START_WAITS);
+    volatile uint32_t *words = thimble_fault.words;
+    words[0] = address;
+    words[1] = mask;
+    words[2] = value;
+    words[3] = held;
+    thimble_fault_mark(THIMBLE_START_WAITS);
     return 0;
 }
 
@@ -48,4 +39,14 @@ void thimble_wait_for(uint32_t address, uint32_t mask, uint32_t value)
             THIMBLE_STOPPED();
         }
     }
+}
+
+void thimble_wait_set(uint32_t address, uint32_t mask)
+{
+    thimble_wait_for(address, mask, mask);
+}
+
+void thimble_wait_clear(uint32_t address, uint32_t mask)
+{
+    thimble_wait_for(address, mask, 0);
 }

@@ -94,10 +94,18 @@ volatile uint32_t *simulated(uint32_t address)
     return &find(address)->value;
 }
 
+thimble_fault_record thimble_fault;
+
+void thimble_fault_mark(uint32_t magic)
+{
+    thimble_fault.magic = magic;
+}
+
 static void print_start(void)
 {
-    printf("# start %x %x %x %x %x\n", (unsigned)thimble_start.magic, (unsigned)thimble_start.address,
-           (unsigned)thimble_start.mask, (unsigned)thimble_start.value, (unsigned)thimble_start.held);
+    const uint32_t *words = thimble_fault.words;
+    printf("# start %x %x %x %x %x\n", (unsigned)thimble_fault.magic, (unsigned)words[0], (unsigned)words[1],
+           (unsigned)words[2], (unsigned)words[3]);
 }
 
 void stopped(void)
