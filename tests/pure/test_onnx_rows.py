@@ -28,6 +28,7 @@ LIST = re.compile(r'"(\w+(?: \w+)+) ?"')
 """A string that may be several operators."""
 ALLOWED = {
     "Identity": "a function of the kind `lookup`, too",
+    "LSTM": "an operator of TFLite, too, in Coral's list of those that a TPU runs",
     "Max": "half of the name of TFLite's ArgMaxOptions",
     "Min": "half of the name of TFLite's ArgMinOptions",
 }

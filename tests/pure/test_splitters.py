@@ -91,7 +91,9 @@ def test_points_are_smaller_and_dearer_and_come_true(name: str) -> None:
         assert one.peak_bytes > two.peak_bytes
         assert one.extra < two.extra or not one.schemes
     for point in front.points:
-        assert peak_of(plan, point) <= point.peak_bytes + 64  # alignment is not predicted
+        # Alignment is not predicted, nor what bands of sliding windows hold beside their scratch.
+        # Of finished plans the peak is computed anew.
+        assert peak_of(plan, point) <= 1.025 * point.peak_bytes + 64
 
 
 @pytest.mark.slow

@@ -193,22 +193,23 @@ class Candidates:
         return self._made.lean_bytes[way]
 
     def _held(self, way: int) -> bool:
-        """Whether the flash of the board holds a way, if it does hold the unsplit plan."""
+        """Whether the flash holds a way by lean kernels, if it does hold the unsplit plan. Where
+        others may be taken, what `--flash` holds depends on the arena, too (`_sizes`).
+        """
         if self.target.is_host or not self.ways.points[way].schemes:
             return True
-        most = self.target.chip_flash_bytes
+        asked = None if self._flash else self.options.flash_bytes
+        most = asked or self.target.chip_flash_bytes
         return self._lean_bytes(way) <= most or self._lean_bytes(0) > most
 
-    def spare(self, way: int, *, flash: bool = True) -> int:
+    def spare(self, way: int, *, flash: bool = True) -> int | None:
         """Bytes of flash beyond what a way takes by its lean kernels; less than 0 where `--flash`
-        does not hold these.
+        does not hold these. None where no kernel may have more constants.
         """
-        if self.options.flash_bytes is None and not (self._flash and flash):
-            return 0
+        if not (self._flash and flash):
+            return None
         more = self._flash_bytes - self._lean_bytes(way)
-        if self.options.flash_bytes is None:
-            return max(more, 0)
-        return more if self._flash and flash else min(more, 0)
+        return more if self.options.flash_bytes is not None else max(more, 0)
 
     @cached_property
     def most_bytes(self) -> float:
@@ -231,7 +232,9 @@ class Candidates:
             return []
         fitting = [*sizes[:1], *(size for size in sizes[1:] if size <= most)]
         spare = self.spare(way)
-        return [size for size in fitting if spare >= 0 or self.room(way).holds(size, spare)]
+        if spare is None or spare >= 0:
+            return fitting
+        return [size for size in fitting if self.room(way).holds(size, spare)]
 
     def _steps(self, way: int, most_bytes: float = math.inf, *, flash: bool = True) -> list[int]:
         """Sizes of the arena in which a way is quicker than in all smaller ones."""
@@ -467,7 +470,7 @@ class Candidates:
         room, spare = self.room(choice.way), self.spare(choice.way, flash=choice.flash)
         options = replace(self.options, ram_bytes=ram_bytes)
         plan = _weighed(room.plan(choice.arena_bytes, spare))
-        while spare > 0 and estimated_need(plan).flash_bytes > self._flash_bytes:
+        while spare and spare > 0 and estimated_need(plan).flash_bytes > self._flash_bytes:
             spare = max(spare - (estimated_need(plan).flash_bytes - self._flash_bytes), 0)
             plan = _weighed(room.plan(choice.arena_bytes, spare))
         split, lowered = self._is_split(choice), plan.lowered

@@ -198,7 +198,8 @@ class PlanOptions:
             "Keep every operator whole. Default: the smallest arena within 1% of the quickest "
             "plan's cycles, as predicted, with operators split into blocks where that saves at "
             "least 5% of the arena and 1 KiB, or costs nothing; --max-slowdown sets another limit. "
-            "Not done with a --scheduler or --allocator other than the default.",
+            "Not done with --kernels cmsis-nn, nor a --scheduler or --allocator other than the "
+            "default.",
             takes=bool,
             read=lambda whole, _: not whole,
         ),
@@ -423,8 +424,11 @@ class PlanOptions:
 
     @property
     def splits_nearly_free(self) -> bool:
-        """Whether splits are taken that nobody asked for: that are nearly free, or quicker."""
+        """Whether splits are taken that nobody asked for: that are nearly free, or quicker. Parts
+        of an operator may have a kernel of ours where the whole has one of CMSIS-NN's.
+        """
         named = (self.scheduler, self.allocator) != (schedule.DEFAULT, arena.DEFAULT)
+        named |= self.kernels is Preference.CMSIS_NN
         return self.nearly_free and not self.splits and not named
 
     @property

@@ -212,7 +212,7 @@ class Room:
     @cached_property
     def lean(self) -> Plan:
         """The plan with the kernels of which each alone takes the least flash."""
-        return self.plan(self.whole.arena.size_bytes, None)
+        return self._with(self._chosen(self.whole.arena.size_bytes, None, lean=True))
 
     @cached_property
     def smallest(self) -> Plan:
@@ -230,23 +230,26 @@ class Room:
         every = (self._figures(items, called, choices)[1] for choices in _fixed_choices(items))
         return min(every) <= spare
 
-    def count(self, arena_bytes: int, spare: int) -> int:
+    def count(self, arena_bytes: int, spare: int | None) -> int:
         """Cost of one inference with at most so many bytes of arena, and so many of flash beyond
-        that of `lean`. A negative number: less than that, where the plan `holds`.
+        that of `lean`. A negative number: less than that, where the plan `holds`. None: no kernel
+        has more constants than the lean one.
         """
         return self._fixed + sum(spot.form.cycles for _, spot in self._chosen(arena_bytes, spare))
 
-    def least(self, arena_bytes: int, spare: int) -> int:
+    def least(self, arena_bytes: int, spare: int | None) -> int:
         """This cost less what copies into RAM may save at most."""
         forms = [spot.form for _, spot in self._chosen(arena_bytes, spare)]
         return self._fixed - self._savable + sum(form.least for form in forms)
 
-    def _chosen(self, arena_bytes: int, spare: int | None) -> Iterator[tuple[_Block, _Spot]]:
+    def _chosen(
+        self, arena_bytes: int, spare: int | None, *, lean: bool = False
+    ) -> Iterator[tuple[_Block, _Spot]]:
         """The form of every block: of all blocks of one operator those of one function, or the lean
-        one where that is quicker. `spare`: None for the lean ones.
+        one where that is quicker. `lean`: the lean ones alone.
         """
         items, called = self._items(arena_bytes)
-        choices = self._best(items, called, spare)
+        choices = (None,) * len(items) if lean else self._best(items, called, spare)
         for blocks, ways, choice in zip(self._groups.values(), items, choices, strict=True):
             functions = frozenset() if choice is None else ways[choice].functions
             for block in blocks:
@@ -281,11 +284,13 @@ class Room:
         more. So the quickest of all ways, and of those without more constants, are tried, too: as
         these do not depend on `spare`, more of it is never slower.
         """
+        none, quickest, plain = _fixed_choices(items)
         if spare is None:
-            return (None,) * len(items)
-        others = _fixed_choices(items)
-        if spare >= 0:
-            others.append(within(items, spare).choices)
+            others, spare = [none, plain], 0
+        else:
+            others = [none, quickest, plain]
+            if spare >= 0:
+                others.append(within(items, spare).choices)
         figures = [self._figures(items, called, choices) for choices in others]
         fitting = [at for at, (_, more) in enumerate(figures) if more <= spare]
         least = min(range(len(others)), key=lambda at: figures[at][1])
@@ -334,16 +339,19 @@ class Room:
     def lowered(self, arena_bytes: int) -> Lowered:
         """The kernels that take no more flash than they must, in so many bytes of arena."""
         kernels = list(self.whole.lowered.kernels)
-        for block, spot in self._chosen(arena_bytes, 0):
+        for block, spot in self._chosen(arena_bytes, None):
             kernels[block.index] = self._kernel(block, spot.form)
         return replace(self.whole.lowered, kernels=tuple(kernels))
 
     def plan(self, arena_bytes: int, spare: int | None) -> Plan:
         """The plan with these kernels. Its `weight_bytes` are those of the plan that was given."""
+        return self._with(self._chosen(arena_bytes, spare))
+
+    def _with(self, chosen: Iterable[tuple[_Block, _Spot]]) -> Plan:
         plan = self.whole
         kernels, scratch = list(plan.lowered.kernels), dict(plan.arena.scratch_offsets)
         named, end = {}, plan.arena.size_bytes
-        for block, spot in self._chosen(arena_bytes, spare):
+        for block, spot in chosen:
             op, form = plan.graph.ops[block.index], spot.form
             kernels[block.index] = self._kernel(block, form)
             scratch[op.name] = spot.at
@@ -419,12 +427,10 @@ class _Taken:
         )
 
 
-def _fixed_choices(items: Sequence[Sequence[Way]]) -> list[Choices]:
+def _fixed_choices(items: Sequence[Sequence[Way]]) -> tuple[Choices, Choices, Choices]:
     """No way of any item; the quickest way of each; and of those without more constants."""
-    return [
-        (None,) * len(items),
-        *(tuple(_quickest(ways, most) for ways in items) for most in (math.inf, 0)),
-    ]
+    quickest, plain = (tuple(_quickest(ways, most) for ways in items) for most in (math.inf, 0))
+    return (None,) * len(items), quickest, plain
 
 
 def _quickest(ways: Sequence[Way], most_bytes: float) -> int | None:
