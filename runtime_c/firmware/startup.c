@@ -76,7 +76,10 @@ static void settle_mode(void)
 #endif
 
 #ifdef THIMBLE_EXTERNAL
-#define external_init thimble_external_init
+static int32_t external_init(uint32_t *identity)
+{
+    return thimble_external_init(identity);
+}
 
 static int32_t is_beside(const uint8_t *from)
 {
