@@ -2,10 +2,10 @@
 
 A converter numbers an operator by the newest feature that it may use, and later converters number
 higher. Version 16.0, of 2021, ends with "Didn't find op for builtin opcode" (google-coral/edgetpu
-issues 631, 845, 879; libedgetpu#71). TensorFlow's tensorflow/lite/tools/versioning/op_version.cc
-tells what makes a version: CONV_2D 6 is grouped, TRANSPOSE_CONV 4 has a fused
-activation, QUANTIZE 3 has a scale for each channel, EXP 2 is of integers. Not run with the real
-program.
+issues 631, 845, 879; libedgetpu#71). `GetBuiltinOperatorVersion` tells what makes a version
+(tensorflow/compiler/mlir/lite/tools/versioning/op_version.cc, TensorFlow 03f49db): CONV_2D 6 is
+grouped, TRANSPOSE_CONV 4 has a fused activation, QUANTIZE 3 has a scale for each channel, EXP 2 is
+of integers. Not run with the real program.
 """
 
 from __future__ import annotations
