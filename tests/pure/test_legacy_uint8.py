@@ -125,3 +125,26 @@ def test_concatenation_rescales_as_litert(litert_runs: int) -> None:
         np.testing.assert_array_equal(have, want, err_msg=f"run {run}")
         differing += any(op.kind == "quantize" and op.attributes.in_float for op in read.ops)
     assert differing > litert_runs // 3
+
+
+@pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d", "concat", "add"])
+def test_ends_that_are_left_out_are_refused(kind: str) -> None:
+    """The records are rewritten before an operator's reader counts its inputs and outputs."""
+    data = tflite_bytes(legacy_sample(kind, np.random.default_rng(2)))
+    op = unpacked(data).subgraphs[0].operators[-1]
+    inputs, outputs = list(op.inputs), list(op.outputs)
+    absent = [[*inputs[:at], -1, *inputs[at + 1 :]] for at in range(min(2, len(inputs)))]
+    cases = [
+        (inputs, []),
+        ([], outputs),
+        (inputs[:1], outputs),
+        *((some, outputs) for some in absent),
+    ]
+    for some, others in cases:
+        model = unpacked(data)
+        damaged = model.subgraphs[0].operators[-1]
+        damaged.inputs, damaged.outputs = np.array(some, np.int32), np.array(others, np.int32)
+        if kind == "concat" and some == inputs[:1]:
+            continue
+        with pytest.raises(InputError):
+            FRONT_END.read(packed(model), Path("legacy.tflite"))

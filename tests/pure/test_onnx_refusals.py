@@ -49,6 +49,30 @@ def conv_model() -> onnx.ModelProto:
     return model_of([node], {"x": (1, 3, 8, 8)}, ["y"], {"w": weights})
 
 
+@pytest.mark.parametrize("inside", [False, True], ids=["model", "body"])
+def test_names_that_are_no_text_are_refused(inside: bool) -> None:
+    """Protobuf gives bytes for what is not UTF-8; a QLinear operator's attribute reached Python's
+    keywords."""
+    axis = helper.make_node("QLinearSoftmax", ["NAME", "in"], ["out"], "call", NAME=1)
+    model = model_of([axis], {"x": (1, 4)}, ["y"], {"const": np.zeros(1, np.float32)})
+    if inside:
+        then = helper.make_graph(
+            [axis],
+            "then",
+            [],
+            [helper.make_tensor_value_info("NAME", 1, [1])],
+            model.graph.initializer,
+        )
+        nodes = [helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=then)]
+        model = model_of(nodes, {"x": (1, 4)}, ["y"], {"c": np.array(True)})
+    data = model.SerializeToString()
+    names = (b"NAME", b"const", b"QLinearSoftmax", b"call", b"out", *(() if inside else (b"y",)))
+    for name in names:
+        assert name in data
+        with pytest.raises(InputError, match="has a name that is no text"):
+            read(data.replace(name, b"\xff" + name[1:]), PATH)
+
+
 def test_float_model_is_told_how_to_quantise() -> None:
     graph = read(conv_model().SerializeToString(), PATH)
     with pytest.raises(UnsupportedError, match=r"float model.*thimble quantize.*--float"):

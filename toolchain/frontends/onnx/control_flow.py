@@ -14,7 +14,7 @@ import numpy as np
 
 from toolchain.errors import InputError
 from toolchain.frontends.onnx.evaluation import evaluate
-from toolchain.frontends.onnx.file import read_node, tensor_data
+from toolchain.frontends.onnx.file import check_names, read_node, tensor_data
 from toolchain.frontends.onnx.model import Array, FileModel, Node, is_graph
 from toolchain.frontends.onnx.operators import Trait, operator
 from toolchain.frontends.onnx.operators.unread import IF, LOOP
@@ -96,6 +96,7 @@ def _unrolled(copies: _Copies, count: int, condition: Array) -> Body | None:
 
 
 def _read(node: Node, graph: onnx.GraphProto, opset: int) -> _Graph:
+    check_names(graph, f"the graph of {node}")
     constants_of_graph = {
         t.name: tensor_data(t, f"a constant of {node}") for t in graph.initializer
     }

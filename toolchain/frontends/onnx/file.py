@@ -30,6 +30,7 @@ def read_file(data: bytes) -> FileModel:
     graph = model.graph
     if not graph.node:
         raise InputError("the model has no operators")
+    check_names(graph, "the model")
     constants = _initialisers(graph)
     inputs = tuple(_end(value) for value in graph.input if value.name not in constants)
     outputs = tuple(_end(value) for value in graph.output)
@@ -75,6 +76,18 @@ def _initialisers(graph: onnx.GraphProto) -> dict[str, Array]:
             raise InputError(f"two initialisers are named {tensor.name!r}")
         constants[tensor.name] = tensor_data(tensor, f"initialiser {tensor.name!r}")
     return constants
+
+
+def check_names(graph: onnx.GraphProto, owner: str) -> None:
+    """Raise InputError for an input, output or initialiser of `owner` whose name is not UTF-8."""
+    ends = (*graph.input, *graph.output, *graph.initializer)
+    _check_text(owner, (end.name for end in ends))
+
+
+def _check_text(owner: str, names: Iterable[object]) -> None:
+    """Raise InputError for a name of `owner` that is not UTF-8: protobuf leaves it as bytes."""
+    if any(isinstance(name, bytes) for name in names):
+        raise InputError(f"{owner} has a name that is no text (not UTF-8)")
 
 
 def tensor_data(tensor: onnx.TensorProto, what: str) -> Array:
@@ -187,9 +200,9 @@ def _items(value: Any) -> Sequence[Any]:
 
 def read_node(index: int, node: onnx.NodeProto) -> Node:
     """An operator with its attributes as plain values. Raises InputError."""
-    texts = (node.op_type, node.domain, node.name, *node.input, *node.output)
-    if any(isinstance(text, bytes) for text in texts):
-        raise InputError(f"operator {index} has a name that is no text (not UTF-8)")
+    attribute_names = (attribute.name for attribute in node.attribute)
+    names = (node.op_type, node.domain, node.name, *node.input, *node.output, *attribute_names)
+    _check_text(f"operator {index}", names)
     if not node.op_type:
         raise InputError(f"operator {index} has no type")
     operator = node.op_type

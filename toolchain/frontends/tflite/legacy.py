@@ -222,6 +222,8 @@ class _Rewriter:
 
         None where the operator's tensors are not what its kernel takes: its reader says so.
         """
+        if op.inputs[1] == -1 or len(op.outputs) != 1:
+            return None
         ends = [self._tensors[i].tensor for i in (op.inputs[0], op.inputs[1], op.outputs[0])]
         x, weights, y = ends
         if op.options is None or x is None or weights is None or y is None:
