@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from toolchain.boards.chip_model import Chip
 from toolchain.boards.clock import clocks, fastest
 from toolchain.boards.reading import chip as find_chip
 from toolchain.boards.reading import chips
 from toolchain.errors import InputError
-from toolchain.packages import lazy
-from toolchain.resources import TEMPLATES
-
-if TYPE_CHECKING:
-    import jinja2
-else:
-    jinja2 = lazy("jinja2")
+from toolchain.files.templates import rendered
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _PREFERRED = ("USART2", "USART1", "USART3", "LPUART1")
@@ -36,13 +29,8 @@ def starting_board(name: str, chip: str) -> str:
     assert on.clock is not None
     factors = fastest(on.clock, on.most_clock_hz, on.name)
     uart = next((uart for uart in _PREFERRED if uart in on.uarts), next(iter(on.uarts)))
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES / "boards"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("board.toml.j2").render(
+    return rendered(
+        "boards/board.toml.j2",
         name=name,
         part=chip.lower(),
         chip=on,

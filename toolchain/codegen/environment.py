@@ -1,4 +1,4 @@
-"""The Jinja2 environment. A missing value is an error, and lines are printed as they stand."""
+"""The Jinja2 environment of generated C: filters for its numbers, arrays and types."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from toolchain.codegen.arrays import c_float, c_type, rows
-from toolchain.files import texts
+from toolchain.files import templates
 from toolchain.ir import Tensor
-from toolchain.packages import lazy
-from toolchain.resources import TEMPLATES
 
 if TYPE_CHECKING:
     import jinja2
-else:
-    jinja2 = lazy("jinja2")
 
 
 def _shape(tensor: Tensor) -> str:
@@ -33,15 +29,8 @@ def _hex_bytes(digits: str) -> str:
 
 @cache
 def environment() -> jinja2.Environment:
-    """Makes the environment. Templates are named by their path below `templates/`."""
-    env = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    env.filters.update(texts.FILTERS)
+    """`files.templates.environment` with the filters of C."""
+    env = templates.environment()
     env.filters["c_float"] = c_float
     env.filters["c_hex"] = _hex_bytes
     env.filters["c_rows"] = rows

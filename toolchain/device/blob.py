@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from toolchain.device.templates import rendered
+from toolchain.files.templates import rendered
 from toolchain.ir import Sources
 
 

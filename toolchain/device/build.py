@@ -14,8 +14,8 @@ from toolchain.device import compiler
 from toolchain.device.blob import write_blob
 from toolchain.device.compiler import Unit
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, Sizes, firmware_model
-from toolchain.device.templates import rendered
 from toolchain.errors import DoesNotFitError, InputError
+from toolchain.files.templates import rendered
 from toolchain.ir import Sources, Status
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.memory.bank_layout import Layout

@@ -28,8 +28,8 @@ from toolchain.device.compiler import (
     link_program,
 )
 from toolchain.device.patience import RUN_SECONDS, stopped_after, too_slow
-from toolchain.device.templates import rendered
 from toolchain.errors import LinkError
+from toolchain.files.templates import rendered
 from toolchain.ir import Graph, Sources, meaning_of
 from toolchain.kernels import runtime_c
 from toolchain.kernels.cmsis_nn import tree

@@ -1,4 +1,8 @@
-"""The templates of firmware and of the host's programs. Each is read once in a process."""
+"""The Jinja2 environment of texts that are generated: C, linker scripts, boards, makefiles.
+
+A missing value is an error, and lines are printed as they stand. `page/render.py` has its own,
+which escapes HTML.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ else:
     jinja2 = lazy("jinja2")
 
 
-@cache
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """A new environment. Templates are named by their path below `templates/`."""
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,
@@ -28,6 +32,12 @@ def _environment() -> jinja2.Environment:
     return env
 
 
+@cache
+def _shared() -> jinja2.Environment:
+    """In which each template is read once in a process."""
+    return environment()
+
+
 def rendered(template: str, **context: object) -> str:
     """The text of a template, which is named by its path below `templates/`."""
-    return _environment().get_template(template).render(**context)
+    return _shared().get_template(template).render(**context)
