@@ -27,7 +27,7 @@ from toolchain.report.annotate import annotated_json
 
 _DISTRIBUTION = "thimble-nn"
 MOST_BUILDS = 2
-"""That a page shows side by side."""
+"""Builds that a page shows side by side."""
 _LOOPS = 12
 """Hot loops that a page holds."""
 

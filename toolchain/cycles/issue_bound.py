@@ -10,7 +10,7 @@ from toolchain.cycles.reading import Line
 _MULTIPLY = ("smla", "smua", "smul", "smml", "smmu", "mla", "mul", "vmla", "vmul", "vfma")
 _DUAL_ISSUE = ("cortex-m7", "cortex-m55", "cortex-m85")
 _WORDS_AT_ONCE = 2
-"""That a core with two issues loads in a cycle."""
+"""Words that a core with two issues loads in a cycle."""
 _VECTOR_CYCLES = 2
 """Cycles of a Helium instruction: four beats, two a cycle (Arm DDI 0553, "Beats and ticks")."""
 

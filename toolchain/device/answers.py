@@ -15,7 +15,7 @@ from toolchain.device.protocol import BESIDE, Hello
 from toolchain.errors import LinkError
 
 LEAST_DATA_BYTES = 8
-"""That a frame must carry: one operator's count."""
+"""Data bytes that a frame must carry: one operator's count."""
 _COUNTER_CYCLES = 1 << 32
 _MOST_TICKS = 1 << 60
 """More than a century at 300 MHz: a difference of counters that ran backwards."""

@@ -510,7 +510,7 @@ class Drive(Runner):
         return [sys.executable, "-m", "toolchain.device.drive", *words]
 
     def _label(self) -> str:
-        """That of the only drive of such a board, or its part where there is none."""
+        """The label of the only drive of such a board, or its part where there is none."""
         labels = [label for label in drives() if self.options["part"] in label]
         if len(labels) > 1:
             raise InputError(f"several such boards are plugged in: unplug all but one of {labels}")

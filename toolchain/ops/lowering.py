@@ -110,8 +110,8 @@ def lower(
 
 
 def _form_of(kernel: Kernel, title: str) -> Kernel:
-    """That form; else the one with the least scratch that calls the same functions; else the kernel
-    itself, as for blocks to which the form does not apply.
+    """The form of `kernel` with this title; else the one with the least scratch that calls the
+    same functions; else the kernel itself, as for blocks to which the form does not apply.
     """
     if not title:
         return kernel

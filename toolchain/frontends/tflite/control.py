@@ -31,7 +31,7 @@ _CALLS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Operators that call subgraphs, and the options that name these."""
 OPERATORS = ("CALL", "IF", "STABLEHLO_COMPOSITE", "WHILE")
 MOST_OPERATORS = 10_000
-"""That loops may unroll to."""
+"""Operators that loops may unroll to."""
 
 
 def called_by(op: FileOp) -> tuple[int, ...]:
