@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from tests.support.hybrid import hybrid_network
 from tests.support.tflite_writer import tflite_bytes
+from toolchain.boards import board as find_board
 from toolchain.cli import run
 from toolchain.deployment.verification import verify_model
 from toolchain.errors import UnsupportedError
@@ -19,9 +21,12 @@ from toolchain.frontends import load_model
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import forms
 from toolchain.ops.arithmetic.dynamic_range import Range, quantised
+from toolchain.ops.check import check
+from toolchain.ops.hybrid.dense import HybridDense
 from toolchain.ops.hybrid.product import HybridMatMul
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
+from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
 
 
@@ -36,6 +41,29 @@ def test_a_network_equals_litert(model: Path) -> None:
     result = verify_model(model, board="host", runs=12, options=PlanOptions(allow_float=True))
     assert result.reference.startswith("LiteRT's reference kernels")
     assert (result.elements, result.max_difference) == (12 * 7, 0)
+
+
+@pytest.mark.parametrize("shape", [(33, 3), (3, 66), (1, 11, 9)])
+def test_a_dense_layer_reads_rows_across_the_axes_of_its_input(
+    shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    """Its filters are one group, however long the last axis is."""
+    rng = np.random.default_rng(4)
+    rows = math.prod(shape) // 33
+    weights = rng.integers(-127, 128, (11, 33)).astype(np.int8)
+    tensors = [
+        Tensor("x", shape, DType.FLOAT32),
+        Tensor("w", (11, 33), DType.INT8, Quantisation((0.01,), (0,)), weights),
+        Tensor("y", (rows, 11), DType.FLOAT32),
+    ]
+    op = Op("fully_connected", "dense", ("x", "w"), ("y",), HybridDense())
+    graph = Graph.build("dense", tensors, [op], ["x"], ["y"])
+    path = tmp_path / "dense.tflite"
+    path.write_bytes(tflite_bytes(graph))
+    result = verify_model(path, board="host", runs=3, options=PlanOptions(allow_float=True))
+    assert (result.elements, result.max_difference) == (3 * 11 * rows, 0)
+    for name in ("netduinoplus2", "mps3-an547"):
+        plan_graph(check(graph), find_board(name))  # which holds packed constants against extents
 
 
 def test_svdf_equals_litert_over_time() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.graph_builder import QUANTISATION, Builder
 from toolchain.frontends import load_model
-from toolchain.ir import DType, Graph, Quantisation
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.boundary import End
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.check import check
@@ -137,6 +137,21 @@ def test_constant_operators_are_folded_and_dead_ones_removed() -> None:
     result = prepared_equal(build.graph([y]))
     assert kinds(result.graph) == {"add": 1}
     assert result.graph.tensors[weights].is_constant
+
+
+def test_what_constants_make_infinite_is_computed_at_run_time() -> None:
+    """No constant holds NaN or infinity. LiteRT computes them, and so does the operator."""
+    large = Tensor("c", (2,), DType.FLOAT32, None, np.array([100.0, 1.0], np.float32))
+    others = [Tensor(name, (2,), DType.FLOAT32) for name in ("x", "grown", "y")]
+    ops = [
+        Op("exp", "grow", ("c",), ("grown",), Attributes()),
+        Op("add", "last", ("x", "grown"), ("y",), Sum()),
+    ]
+    graph = Graph.build("large", [large, *others], ops, ["x"], ["y"])
+    prepared = prepare(graph).graph
+    assert [op.name for op in prepared.ops] == ["grow", "last"]
+    x = [np.array([1.0, 2.0], np.float32)]
+    np.testing.assert_array_equal(interpret(prepared, x)[0], interpret(graph, x)[0])
 
 
 def test_identities_are_removed() -> None:

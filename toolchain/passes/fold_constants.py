@@ -15,8 +15,8 @@ LARGEST_RESULT_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class FoldConstants:
-    """Results above 16 MiB stay operators, because no board could hold them, and so do loops and
-    branches: a loop may never end.
+    """Operators stay whose results are above 16 MiB, which no board could hold, or hold NaN or
+    infinity, which no constant may; so do loops and branches: a loop may never end.
     """
 
     def run(self, prepared: Prepared) -> Prepared:
@@ -28,7 +28,11 @@ class FoldConstants:
             if not all(tensor.is_constant for tensor in inputs) or _must_stay(op, graph):
                 kept.append(op)
                 continue
-            for name, value in zip(op.outputs, _results(op, graph, tensors), strict=True):
+            results = _results(op, graph, tensors)
+            if not all(value.dtype.kind != "f" or np.isfinite(value).all() for value in results):
+                kept.append(op)
+                continue
+            for name, value in zip(op.outputs, results, strict=True):
                 value.setflags(write=False)
                 tensors[name] = replace(tensors[name], constant=value)
         return prepared.with_graph(graph.with_ops(kept, tensors.values()))
@@ -45,4 +49,5 @@ def _results(
 ) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.generic]], ...]:
     known = [tensors[name].constant if name else None for name in op.inputs]
     given = [np.zeros(0) if value is None else value for value in known]
-    return tuple(np.array(value) for value in evaluate(op, graph, given))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return tuple(np.array(value) for value in evaluate(op, graph, given))

@@ -89,10 +89,10 @@ def _reference(op: kit.Operator[HybridConvolution], inputs: kit.Inputs) -> kit.A
 
 
 def _select(op: kit.Operator[HybridConvolution], core: kit.Core) -> kit.Kernel:
-    a, depth = op.attributes, op.input(kit.WEIGHTS).shape[3]
-    shapes = op.input(kit.INPUT).shape, op.y.shape
-    window = window_f32(*shapes, window_of(op), a.activation, depth)
-    return convolution_kernel(op, core, window, a.range, in_turn=_in_turn(op))
+    a, x, depth = op.attributes, op.input(kit.INPUT), op.input(kit.WEIGHTS).shape[3]
+    window = window_f32(x.shape, op.y.shape, window_of(op), a.activation, depth)
+    groups = x.shape[3] // depth
+    return convolution_kernel(op, core, window, a.range, in_turn=_in_turn(op), groups=groups)
 
 
 def _axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:

@@ -28,9 +28,16 @@ _TAPS = MappingProxyType(
 
 
 def convolution_kernel(
-    op: kit.AnyOperator, core: kit.Core, window: kit.Struct, chosen: Range, *, in_turn: bool
+    op: kit.AnyOperator,
+    core: kit.Core,
+    window: kit.Struct,
+    chosen: Range,
+    *,
+    in_turn: bool,
+    groups: int = 1,
 ) -> kit.Kernel:
     """A convolution of `window`. On Helium filters lie in the order in which vectors are loaded.
+    `groups`: of channels; each filter reads the channels of one.
 
     Raises UnsupportedError as `check_sums` does.
     """
@@ -40,7 +47,6 @@ def convolution_kernel(
     pointwise = sizes == {"kernel_h": 1, "kernel_w": 1, "pad_top": 0, "pad_left": 0}
     whole_depth = window.members["depth"] == window.members["input_c"]
     gathered = not (pointwise and whole_depth)
-    groups = op.input(kit.INPUT).shape[-1] // weights.shape[-1]
     arguments: dict[str, kit.Argument] = {
         "window": window,
         "params": _params(weights, chosen, in_turn=in_turn, gathered=gathered),
