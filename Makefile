@@ -11,6 +11,8 @@ export PYTHONDONTWRITEBYTECODE :=
 SIDE_BY_SIDE := $(MAKE) --no-print-directory --jobs 3
 # Of their own: a makefile that a test runs is no part of this make.
 PYTEST := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(PYTHON) -m pytest
+# One more than there are processors: tests wait for cables, emulators and processes that end.
+WORKERS := $(shell expr $$(nproc) + 1)
 C_FILES := $(shell git ls-files '*.c' '*.h' ':!tests/goldens' 2>/dev/null)
 
 .PHONY: help setup demo test test-long quick tests quick-tests lint docs format clean
@@ -43,7 +45,7 @@ test:
 	@$(PYTEST) -q --numprocesses auto hil --bench hil/bench-qemu.toml
 
 tests: setup
-	@$(PYTEST) --numprocesses auto --dist worksteal -m "not long"
+	@$(PYTEST) --numprocesses $(WORKERS) --dist worksteal -m "not long"
 
 test-long: setup
 	@$(PYTEST) --numprocesses auto --dist worksteal -m long

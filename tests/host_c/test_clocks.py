@@ -8,6 +8,7 @@ simulated chip has no others.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -41,10 +42,16 @@ CACHED = ("cortex-m7", M55)
 CACHE_FIRST = {"SCB_CCSIDR": 0xF00FE019}  # 16 KB: 128 sets, four ways of 32 bytes
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(shared_folder: Path) -> Path:
     """Where each board's program is kept, made once."""
-    return tmp_path_factory.mktemp("start")
+    folder = shared_folder / "start"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def folder(shared_folder: Path) -> Path:
+    return programs(shared_folder)
 
 
 def program_of(target: Board, folder: Path, defines: Sequence[str]) -> Path:
@@ -69,8 +76,9 @@ def program_of(target: Board, folder: Path, defines: Sequence[str]) -> Path:
     includes = [f"-I{firmware / 'include'}"]
     command = ["gcc", *flags, *includes, *firmware_defines(target, options), *defines]
     command += [str(firmware / name) for name in sources]
-    subprocess.run([*command, str(FOLDER / "registers.c"), "-o", str(program)], check=True)
-    return program
+    made = program.with_name(f"{program.name}-{os.getpid()}")
+    subprocess.run([*command, str(FOLDER / "registers.c"), "-o", str(made)], check=True)
+    return made.rename(program)
 
 
 def run(

@@ -43,8 +43,8 @@ def found(tally: Tally) -> str:
 @pytest.mark.parametrize(
     ("level", "cases", "kind"),
     [
-        ("read", 1000, ACCEPTED),
-        ("plan", 80, PLANNED),
+        ("read", 400, ACCEPTED),
+        ("plan", 40, PLANNED),
         ("c", 30, EQUAL),
         ("split", 5, EQUAL),
         pytest.param("read", 30_000, ACCEPTED, marks=pytest.mark.long),

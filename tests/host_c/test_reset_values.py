@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.host_c.test_clocks import start
+from tests.host_c.test_clocks import programs, start
 from tests.support import written_whole
 from tests.support.registers import registers
 from tests.support.written_whole import assigned, silicon
@@ -29,9 +29,9 @@ OF_THE_CORE = ("SysTick_", "SCB_", "SAU_")
 ROWS = written_whole.rows()
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("reset")
+@pytest.fixture(scope="session")
+def folder(shared_folder: Path) -> Path:
+    return programs(shared_folder)
 
 
 def test_every_register_that_is_written_whole_is_listed() -> None:

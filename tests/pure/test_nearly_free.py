@@ -23,7 +23,7 @@ from toolchain.memory.firmware_size import estimated_need, ram_bytes
 from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
-from toolchain.planner import plan_graph
+from toolchain.planner import candidates, plan_graph
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.progress import Found
 from toolchain.report.latency import predict_latency
@@ -84,13 +84,14 @@ def test_for_speed_the_quickest_plan_is_taken_split_or_not() -> None:
     """Blocks may be quicker, as they pad less. A limit on the cost counts from the same base."""
     graph, target = inverted_bottlenecks().graph, board("mps2-an500")
     speed = PlanOptions(optimise=Optimise.SPEED)
-    plan, without = plan_graph(graph, target, speed), plan_graph(graph, target, speed.unsplit)
+    found, without = candidates(graph, target, speed), plan_graph(graph, target, speed.unsplit)
+    plan = found.asked()
     assert plan.slowdown == 0
     assert plan.unsplit_bytes == without.arena.size_bytes
     assert predict_latency(plan).total < predict_latency(without).total
-    base = plan_graph(graph, target, replace(speed, max_slowdown=0.0))
+    base = found.asking(replace(speed, max_slowdown=0.0)).asked()
     assert predict_latency(plan).total == predict_latency(base).total
-    smaller = plan_graph(graph, target, replace(speed, max_slowdown=0.2))
+    smaller = found.asking(replace(speed, max_slowdown=0.2)).asked()
     assert smaller.arena.size_bytes < plan.arena.size_bytes
 
 
