@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 
+import ai_edge_litert.schema_py_generated as schema
 import numpy as np
 import pytest
 
+from tests.support.mutations import packed, unpacked
 from tests.support.tflite_writer import tflite_bytes
+from toolchain.frontends import load_model
 from toolchain.frontends.tflite.file import read_file
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops import forms
@@ -98,6 +102,37 @@ def test_nobody_judges_a_detector_without_its_count_in_a_file_that_runs_whole(
     assert not open_reference(path).not_independent
     path.write_bytes(tflite_bytes(_detector(("boxes",))))
     assert "does not return what tells which places" in open_reference(path).not_independent
+
+
+def _called(data: bytes) -> bytes:
+    """The file's only graph, called by one that does nothing else."""
+    model = unpacked(data)
+    (body,) = model.subgraphs
+    code, call, main = schema.OperatorCodeT(), schema.OperatorT(), copy.deepcopy(body)
+    code.builtinCode = schema.BuiltinOperator.CALL
+    code.deprecatedBuiltinCode = schema.BuiltinOperator.CALL
+    call.opcodeIndex, call.inputs, call.outputs = (
+        len(model.operatorCodes),
+        body.inputs,
+        body.outputs,
+    )
+    call.builtinOptionsType, call.builtinOptions = (
+        schema.BuiltinOptions.CallOptions,
+        schema.CallOptionsT(),
+    )
+    call.builtinOptions.subgraph = 1
+    main.operators = [call]
+    model.operatorCodes.append(code)
+    model.subgraphs = [main, body]
+    return packed(model)
+
+
+def test_nobody_judges_places_that_a_called_graph_leaves_unwritten(tmp_path: Path) -> None:
+    graph = forms()["signal_energy"].sample(np.random.default_rng(1))
+    path = tmp_path / "called.tflite"
+    path.write_bytes(_called(tflite_bytes(graph)))
+    assert [op.kind for op in load_model(path).ops][:1] == ["signal_energy"]
+    assert "leaves places as they were, which other" in open_reference(path).not_independent
 
 
 @pytest.mark.parametrize("kind", ["signal_framer", "signal_stacker", "detection_postprocess"])

@@ -138,6 +138,11 @@ class _Choosing:
                 f"{hidden} leaves places as they were, and the file, which is only run whole, does "
                 "not return what tells which places these are"
             )
+        if unsettled := self._unsettled():
+            raise _NoJudgeError(
+                f"{unsettled} leaves places as they were, which other operators read, and the file "
+                "is only run whole"
+            )
         every = [rule.judges for rule in self.rules]
         said = []
         for judge in every[0]:
@@ -200,6 +205,14 @@ class _Choosing:
         """An operator that leaves places unwritten, and tells which only inside the file."""
         ops = (self.model.ops[place] for place in part.ops)
         return next((op for op in ops if not set(telling(op)) <= set(self.model.outputs)), None)
+
+    def _unsettled(self) -> FileOp | None:
+        """An operator of a graph that is called, or one whose outputs another reads, that leaves
+        places unwritten: what a runtime makes of these is not to be had."""
+        read = {i for op in self.model.ops for i in op.inputs}
+        own = (op for op in self.model.ops if read.intersection(op.outputs))
+        called = (op for other in self.model.others for op in other.ops)
+        return next(filter(leaves_places, (*own, *called)), None)
 
     def _refused(self, place: int, error: RefusedError) -> None:
         judge = self.judge(place)
