@@ -19,7 +19,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "arena": (
             "Place buffers in the smallest arena, and say whether it is proved to be the smallest."
         ),
-        "boards": "List the boards, and which hold a model; make and check boards of your own.",
+        "boards": "List the boards, or those that hold a model; make and check your own boards.",
         "compile": "Generate C for a model and build firmware for a board.",
         "cost": (
             "Known latencies of kernels, in cycles: list, export, import, check. `thimble profile` "
@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
             "Write models as a package for another build system, with everything that it needs."
         ),
         "flash": (
-            "Flash a compiled firmware with openocd, pyocd, stlink, ST's programmer, dfu or drive."
+            "Flash compiled firmware with openocd, pyocd, stlink, ST's programmer, dfu or drive."
         ),
         "ops": "List the operators: names in TFLite and ONNX, types, kernels, limits.",
         "plan": (
@@ -58,7 +58,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         ),
         "verify": "Compile, run on the board, and compare every output byte with the reference.",
         "view": "Serve the page of `thimble report` on this machine, and follow the work live.",
-        "weights": "Make a blob of a model's weights for code that is there, or check one.",
+        "weights": "Make a blob of a model's weights for existing code, or check a blob.",
     }
 )
 """Each file of this folder, and the first line of its help."""

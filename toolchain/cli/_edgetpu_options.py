@@ -81,7 +81,7 @@ class PipelineOptions:
     )
     slack: str = option(
         "0%",
-        "How much each objective may worsen for the next: 5% or 5; below 1 with its sign, 0.5%.",
+        "How much each objective may worsen for the next: 5% or 5; 0.5% needs its sign.",
         unit="PERCENT",
     )
     same_stage_children: bool = option(

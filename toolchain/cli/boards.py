@@ -37,8 +37,8 @@ ForOption = Annotated[
     typer.Option(
         "--for",
         metavar="MODEL",
-        help="List which boards hold this model, with RAM, flash and milliseconds, those with the "
-        "cheapest core first; and why the others do not.",
+        help="List the boards that hold this model, with RAM, flash and milliseconds, the cheapest "
+        "core first; and why the others do not hold it.",
         autocompletion=completion.models,
     ),
 ]
@@ -47,14 +47,13 @@ ForOption = Annotated[
 @group.callback()
 @grouped
 def listing(context: typer.Context, json: JsonOption = None, model: ForOption = None) -> None:
-    """List the boards, and which hold a model; make and check boards of your own.
+    """List the boards, or those that hold a model; make and check your own boards.
 
-    The list says core, clock, banks of RAM and flash, where each has run, and which of ST's headers
-    its chip's numbers were found equal to. A board is a folder with a
-    `board.toml`, which names its chip. Boards of yours are found by their path (`--board
-    path/to/board.toml`), or by name in the folders of `$THIMBLE_BOARDS` and in
-    `~/.config/thimble/boards`. `thimble boards new` writes one to begin with, and `thimble
-    boards check` says what its clocks are.
+    The list has core, clock, banks of RAM and flash, where each board has run, and the header of
+    ST's with which its chip's numbers were compared. A board is a folder with a `board.toml`, which
+    names its chip. Your own boards are found by their path (`--board path/to/board.toml`), or by
+    name in the folders of `$THIMBLE_BOARDS` and in `~/.config/thimble/boards`. `thimble boards new`
+    writes a file to begin with; `thimble boards check` prints its clocks.
     """
     if context.invoked_subcommand is not None:
         if json or model:

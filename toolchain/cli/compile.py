@@ -51,7 +51,7 @@ class FormOptions:
     share_arena: bool = option(
         False,
         "Put models that run one at a time into one firmware with one arena. "
-        "Each gets a folder in DIR.",
+        "Each model gets a folder in DIR.",
     )
     name: str = option(
         "",
@@ -76,8 +76,8 @@ def command(
     form: FormOptions,
     tune: bool = option(
         False,
-        "First get the missing latencies from the board, until the plan settles: cycles, "
-        "measured, or modelled from a trace where it is emulated.",
+        "First get the missing latencies from the board, until the plan does not change: cycles, "
+        "measured, or modelled from a trace if the board is emulated.",
     ),
     port: PortOption = None,
     options: PlanOptions,
@@ -87,13 +87,13 @@ def command(
     """Generate C for a model and build firmware for a board.
 
     DIR gets the sources, `plan.json`, and `firmware.elf`, `.bin`, `.hex`, `.map`. Exits 1 if the
-    model does not fit the board. With --tune, kernels of which no latency is known are first timed
-    on the board at --port, or in QEMU and modelled from a trace there, and the plan is made again
-    with the results.
+    model does not fit the board. With --tune, kernels without a known latency are first timed: on
+    the board at --port, or in QEMU, modelled from a trace. The plan is then made again with the
+    results.
 
-    DIR also gets `.thimble.json`, the list of its files. By that list a later run knows what it may
-    replace. It refuses a folder that it did not write, or in which files were added or changed
-    since; --force replaces the listed files and keeps the rest.
+    DIR also gets `.thimble.json`, the list of its files. A later run replaces only listed files. It
+    refuses a folder that it did not write, or in which files were added or changed; --force
+    replaces the listed files and keeps the rest.
 
     Example: `thimble compile model.tflite --board nucleo-f446re -o out`; with
     `thimble compile wake.tflite words.tflite --share-arena -o out`, `thimble run out/words`.

@@ -35,9 +35,9 @@ _BoardFilter = Annotated[
 def list_(board: _BoardFilter = "", json: JsonOption = None) -> None:
     """List the latencies that `thimble plan` uses instead of predictions, and what each rests on.
 
-    *measured*: counted by the chip. *trace*: modelled from what an emulated board executed; used
-    where nothing was measured, and until the timing models change.
-    They are in one SQLite file, $THIMBLE_MEASUREMENTS or in the user's cache.
+    *measured*: counted by the chip. *trace*: modelled from the instructions that an emulated board
+    executed; used if nothing was measured, and until the timing models change.
+    The latencies are in one SQLite file, $THIMBLE_MEASUREMENTS or in the user's cache.
     """
     if board:
         find_board(board)

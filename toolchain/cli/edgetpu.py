@@ -85,8 +85,8 @@ def plan_command(
 ) -> None:
     """Assign operators to stages, one stick each, and say what is proved about the result.
 
-    With --rate, models with requests and deadlines: the plan of the least latency, and a simulation
-    of it. The exit code is 1 where the rates or deadlines cannot be met.
+    With --rate, models have requests and deadlines: the result is the plan of the least latency,
+    and a simulation of it. Exits 1 if the rates or deadlines cannot be met.
 
     Example: `thimble edgetpu plan model.tflite --stages 4 --objective params,spill,comm`; or
     `thimble edgetpu plan a.tflite b.tflite --devices 3 --rate a=15,b=30 --deadline a=100ms,b=50ms`
@@ -180,10 +180,10 @@ def split_command(
 ) -> None:
     """Write a .tflite file for each stage, and pipeline.json; compile them where possible.
 
-    With --rate, the stages of the plan of the least latency, and rates.json.
+    With --rate, it writes the stages of the plan of the least latency, and rates.json.
 
-    DIR is written completely or not at all, with a list of its files. An earlier split there is
-    replaced; files that were added or changed since are never lost: see --force.
+    DIR is written completely or not at all, with a list of its files. An earlier split in DIR is
+    replaced. Files that were added or changed are never lost: see --force.
 
     Example: `thimble edgetpu split model.tflite --stages 3 -o stages`
     """

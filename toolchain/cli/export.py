@@ -63,9 +63,9 @@ def command(
 ) -> None:
     """Write models as a package for another build system, with everything that it needs.
 
-    DIR gets the C, every kernel once, a working example, a README and the licences; nothing is
-    fetched when it is built. The board's core decides which kernels are in it, so name the board
-    or part that you have. One export takes all models of a project: two would both bring the
+    DIR gets the C, every kernel once, a working example, a README and the licences. Its build
+    fetches nothing. The board's core decides which kernels it holds, so name the board or part that
+    you have. Put all models of a project into one export: two exports would both define the
     kernels.
 
     Example: `thimble export wake.tflite words.tflite --for cmake --chip STM32U575ZI -o models`.

@@ -17,17 +17,17 @@ from toolchain.device.flash import bank_beside, choose, flash
 def command(
     folder: Path = argument("DIR", "Folder of `thimble compile`."),
     runner: str | None = option(
-        None, "Tool to use; default: the first installed one of the board's file."
+        None, "Tool to use. Default: the first tool of the board's file that is installed."
     ),
     probe: str = option("", "Serial number of the debug probe, if several are plugged in."),
     dry_run: bool = option(False, "Print the command lines and run nothing."),
     json: JsonOption = None,
 ) -> None:
-    """Flash a compiled firmware with openocd, pyocd, stlink, ST's programmer, dfu or drive.
+    """Flash compiled firmware with openocd, pyocd, stlink, ST's programmer, dfu or drive.
 
-    Reads the chip's identity first (again under reset if the chip does not answer), writes nothing
-    if it is another chip, and verifies afterwards. Prints each command line. An emulated board
-    needs no flashing: `thimble run` starts it. Not tried on hardware here.
+    The tool reads the chip's identity first (again under reset if the chip does not answer). It
+    writes nothing to another chip, and verifies what it has written. Each command line is printed.
+    An emulated board needs no flashing: `thimble run` starts it. Not tried on hardware.
 
     Example: `thimble flash out --runner openocd`
     """

@@ -40,10 +40,10 @@ def command(
 ) -> None:
     """List the operators: names in TFLite and ONNX, types, kernels, limits.
 
-    "in place" operators may write over an input. "diagonal" ones may begin some bytes below an
-    input that they still read. Views own no memory where the data need not move. "splits" are the
-    axes along which the operator can be computed block by block when the network does not fit;
-    "sums", also axes that it sums over.
+    "in place": the operator may write over an input. "diagonal": its output may begin some bytes
+    below an input that it still reads. "view": it owns no memory where the data need not move.
+    "splits": the axes along which the operator can be computed block by block when the network does
+    not fit. "sums": it can also be split along axes that it sums over.
 
     Example: `thimble ops conv pool`
     """

@@ -28,10 +28,10 @@ def command(
 ) -> None:
     """Show whether a model fits, its memory, its peak, and an operator table. Generates no files.
 
-    Code size is an estimate here. Latency is in cycles, and milliseconds at the board's clock:
-    predicted by formula for operators of which `thimble cost` has neither a measurement nor one
-    modelled from a trace. `--pareto` adds a list of choices, by splitting operators and by spending
-    flash; `compile --choice` takes a row of it. Exits 1 if the model does not fit the board.
+    Code size is an estimate. Latency is in cycles, and in milliseconds at the board's clock. It is
+    predicted by formula, except for operators whose time `thimble cost` has, measured or modelled
+    from a trace. `--pareto` adds a list of choices of RAM, flash and time; `compile --choice` takes
+    a row of it. Exits 1 if the model does not fit the board.
 
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """

@@ -56,7 +56,7 @@ def command(
     separate: KernelOptions,
     read_as: list[str] | None = option(
         None,
-        "Read what an emulated board executes as this one would: its core, clock, "
+        "Model the trace of an emulated board as this board or chip: its core, clock, "
         "memories and caches. May be repeated.",
         "--as",
         unit="BOARD|CHIP",
@@ -73,15 +73,15 @@ def command(
 ) -> None:
     """Time each operator and function of a compiled model, in several runs on its board.
 
-    On silicon the cycles are measured. On an emulated board they are modelled from a trace of what
-    QEMU executed, by the timing model of the core and the waits of its memories; exact instructions
-    stand beside them (alone where nothing can be traced: a line says why). The cycles are stored
-    for the planner, those read with --as BOARD for that board.
+    On silicon the cycles are measured. On an emulated board they are modelled from a trace of the
+    instructions that QEMU executed, by the timing of the core and the wait states of its memories.
+    The exact number of instructions stands beside them (alone if nothing can be traced; a line says
+    why). The cycles are stored for the planner, those of --as BOARD for that board.
 
     With --kernels, one small firmware holds every kernel of a model and times each on request. Each
     figure goes to the database of `thimble cost` at once, so that a pulled cable loses nothing.
-    `thimble profile --kernels model.tflite -b mps2-an500 --as nucleo-h743zi` finds those of a
-    board that is not there.
+    `thimble profile --kernels model.tflite -b mps2-an500 --as nucleo-h743zi` gives the times of a
+    board that you do not have.
 
     Example: `thimble profile out --as nucleo-h743zi --annotate 3`
     """

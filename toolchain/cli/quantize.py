@@ -48,14 +48,14 @@ def command(
 ) -> None:
     """Quantise a float ONNX or TFLite model to int8, and report the loss.
 
-    ONNX becomes QDQ by onnxruntime. TFLite may be float, float16 or dynamic-range (int8 weights
-    beside float activations); what has no int8 kernel stays float, and is named. Inputs and outputs
-    stay float in the file; the firmware takes int8 (`compile`).
+    onnxruntime turns ONNX files into QDQ files. TFLite files may be float, float16 or dynamic-range
+    (int8 weights beside float activations); operators without an int8 kernel stay float, and are
+    named. Inputs and outputs stay float in the file; the firmware takes int8 (`compile`).
 
     Weights become symmetric int8 per channel, activations int8 with a zero point, in every
     operator. 50 to 500 samples of realistic data are enough. The report compares the int8 model
-    with the float one on up to 32 of the samples: for each tensor signal over noise in dB (below 10
-    something is lost), and how often the largest output is the same.
+    with the float one on up to 32 of the samples. It gives signal over noise in dB for each tensor
+    (below 10, accuracy is lost), and how often the largest output is the same.
 
     Example: `thimble quantize model.onnx --data samples/*.npy -o model_int8.onnx`; or with
     photographs `--data photos/ --resize --range 0..1 --mean 0.485,0.456,0.406 --std

@@ -32,9 +32,9 @@ def command(
     """Write a page that shows a build: one HTML file that opens in any browser, without a network.
 
     It has a verdict, the arena byte by byte and step by step, the network, a table and charts of
-    the operators, and where they were asked for the choices of RAM, flash and time, the profile
-    with its hot loops, and the comparison with the reference. Two subjects, or one model and two
-    boards, are shown side by side, with what changed. A model that does not fit gets its page, too.
+    the operators. On request it also has the choices of RAM, flash and time, the profile with its
+    hot loops, and the comparison with the reference. Two subjects, or one model and two boards, are
+    shown side by side, with their differences. A model that does not fit gets a page, too.
 
     The charts need the extra `[report]`: `pip install 'thimble-nn[report]'`.
 

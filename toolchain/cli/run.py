@@ -52,15 +52,14 @@ def command(
 ) -> None:
     """Run one inference on the board (or in QEMU, or on this machine) and print the outputs.
 
-    Inputs and outputs are in the model file's own types; a float model's data may be float. If the
-    data are for several inferences, they run one after another and the model keeps its state
-    between them. The outputs then have one more dimension, first, and the time is that of the
-    longest run. It is measured in cycles on silicon, and modelled in cycles from a trace of what
-    QEMU executed.
+    Inputs and outputs have the types of the model file; a float model's data may be float. Data for
+    several inferences run one after another, and the model keeps its state between them. The
+    outputs then have one more dimension, first, and the time is that of the longest run. Cycles are
+    measured on silicon; for QEMU they are modelled from a trace of the executed instructions.
 
-    An image, a sound or a table becomes the input that it means: `--range` says what its stored
-    numbers were in training, and an int8 input is quantised from that. An output that is one row of
-    classes is printed as the five best, with their names where they are known.
+    For an image, a sound or a table, `--range` says which values the stored numbers had in
+    training; an int8 input is quantised from these. If an output is one row of classes, the five
+    largest are printed, with their names where they are known.
 
     Example: `thimble run out --input sample.npy --operators`; or
     `thimble run out --input cat.jpg --resize --range 0..1 --labels labels.txt`

@@ -78,8 +78,8 @@ class AskedOptions:
     kernels: str | None = option(None, "As of plan.", unit="WHOSE,...")
     options: list[str] | None = option(
         None,
-        f"Any of {', '.join(_OPTIONS)}, as of plan; true or false of those without a "
-        "value. May be repeated.",
+        f"Any of {', '.join(_OPTIONS)}, as of plan; true or false for options without "
+        "a value. May be repeated.",
         "--option",
         unit="NAME=VALUE,...",
     )
@@ -138,13 +138,13 @@ def command(
 ) -> None:
     """Plan, compile, verify or profile every combination of models, boards and options.
 
-    Rows go to the file of --out as they come. Rows that are there already are not computed again: a
-    sweep that was killed goes on, and one with a new model, board or version of Thimble computes
-    what that changes. A worker that dies costs its task alone, which begins again on another.
+    Each row goes to the file of --out when its task is done. Rows of the file are not computed
+    again: a sweep that was killed continues, and a sweep with a new model, board or version of
+    Thimble computes only the changed rows. If a worker dies, its task begins again on another.
 
-    A model that does not fit is an answer. Exits 1 if a row failed otherwise: outputs differ, a
-    model is not supported, a board is at fault. --fail-on takes a field of a row (the command's own
-    --json), or done, failed, unfit, cached of the whole.
+    A model that does not fit is no failure. Exits 1 if a row failed: outputs differ, a model is not
+    supported, a board is at fault. --fail-on takes a field of a row (of the command's own --json),
+    or the counts done, failed, unfit, cached.
 
     Example: `thimble sweep models/*.tflite --boards nucleo-u575zi-q,nucleo-h743zi --ram 64K,128K`
     """

@@ -64,22 +64,28 @@ def command(
 ) -> None:
     """Compile, run on the board, and compare every output byte with the reference.
 
-    The reference is LiteRT's reference kernels for TFLite files (no element may differ), another
-    runtime for operators that these compute wrongly or not at all, and ONNX Runtime for ONNX files
-    (each element within 1). Where an output of an ONNX file is further off than that, because
-    differences of 1 grew on their way, the run is compared operator by operator: each is fed what
-    ONNX Runtime feeds it, and each must be within 1; what is printed, and the JSON, say which of
-    the two was held and the largest difference of each. The verdict says which runtime judged. If
-    no independent runtime takes the model, it is compared with Thimble's own arithmetic, which
-    proves little: the exit code is then 2. If operators compute in float32, integers may differ by
-    1 and floats by 2^-16 of their tensor's largest element, because the last bits of exp, tanh and
-    similar functions differ from those of this machine's C library. A model that keeps state is
-    compared frame by frame, in sequences with a reset between. With --decode that runtime judges
-    the model's own outputs, the heads; the boxes must be exactly those that Thimble's NumPy
-    reference makes of the heads that the board computed. Exits 1 if the outputs do not match,
-    and lists every differing element (all of them in the JSON).
+    TFLite files are compared with LiteRT's reference kernels, and no element may differ. Operators
+    that these compute wrongly or not at all are compared with another runtime. The verdict names
+    the runtimes.
 
-    The latency printed is that of the longest run by the board's counter: cycles on silicon,
+    ONNX files are compared with ONNX Runtime, and each element may differ by 1. Such differences
+    may grow in later operators. If an output differs by more, the run is compared operator by
+    operator: each gets the inputs that ONNX Runtime gives it, and may differ by 1. The text and the
+    JSON say which comparison was made, with the largest difference.
+
+    Operators in float32: integers may differ by 1, and floats by 2^-16 of their tensor's largest
+    element, because the last bits of exp, tanh and similar functions differ from those of this
+    machine's C library.
+
+    A model that keeps state is compared frame by frame, in sequences with a reset between. With
+    --decode, the runtime judges the raw heads; the boxes must equal those that Thimble's NumPy
+    reference makes from the board's heads.
+
+    Exits 1 if the outputs do not match, and lists differing elements (all of them in the JSON).
+    Exits 2 if no independent runtime takes the model: it is then compared with Thimble's own
+    arithmetic, which proves little.
+
+    The printed latency is that of the longest run by the board's counter: cycles on silicon,
     instructions in QEMU (`thimble profile` models cycles from a trace).
 
     Example: `thimble verify model.tflite --board mps2-an500 --runs 100`

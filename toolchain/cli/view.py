@@ -42,9 +42,9 @@ def command(
 ) -> None:
     """Serve the page of `thimble report` on this machine, and follow the work live.
 
-    The page shows the plan at once, then the profile, the comparison and the choices as each is
-    done; at its top stand the work under way, and a chart of the ways to split found so far. Only
-    browsers of this machine are answered. Needs the extra `[report]`.
+    The page shows the plan first, then the profile, the comparison and the choices, as each is
+    done. Its top shows the work under way, and a chart of the splits found so far. Only browsers of
+    this machine are answered. Needs the extra `[report]`.
 
     Example: `thimble view model.tflite --board nucleo-f446re --pareto`
     """

@@ -28,12 +28,12 @@ def command(
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
-    """Make a blob of a model's weights for code that is there, or check one.
+    """Make a blob of a model's weights for existing code, or check a blob.
 
-    The code in DIR takes the weights of a model of the same architecture, whatever its weights and
-    scales: no new firmware is needed. The model is planned with the options that DIR was compiled
-    with. Where the code cannot take them (other shapes, another quantisation of an input or
-    output), nothing is written, and what differs is named.
+    The code in DIR takes the weights of any model of the same architecture, with other weights and
+    scales, without new firmware. The model is planned with the options that DIR was compiled with.
+    If the code cannot take the weights (other shapes, another quantisation of an input or output),
+    nothing is written, and the differences are listed.
 
     Example: `thimble weights retrained.tflite --for out -o new.bin`; `thimble weights new.bin
     --for out` checks it.

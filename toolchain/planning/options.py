@@ -38,9 +38,9 @@ _SPLITTING = {"ram": "--ram", "max_slowdown": "--max-slowdown"}
 class Optimise(StrEnum):
     """The values of `--optimise`.
 
-    BALANCED  quicker kernels whose constants the flash holds with room to spare, in an arena that
-              is no larger than that of the unsplit network without them.
-    SPEED     the quickest kernels that flash and RAM hold; nothing is split that need not be.
+    BALANCED  the least RAM within 1% of the quickest plan, with kernels that take up to three
+              quarters of the flash.
+    SPEED     the quickest plan that flash and RAM hold, split where blocks are quicker.
     SIZE      the kernels with the least flash and scratch.
     """
 
@@ -113,8 +113,8 @@ class PlanOptions:
         (),
         Option(
             "--labels",
-            "Names of the classes, one a line, for the outputs that have so many. Default: those "
-            "in the model file (TFLite metadata, ONNX `names`), if there are any.",
+            "Names of the classes, one per line. They belong to the outputs with as many classes. "
+            "Default: the names in the model file (TFLite metadata, ONNX `names`), if any.",
             unit="FILE",
             takes=Path,
             read=lambda file, _: read_labels(file),
@@ -152,7 +152,7 @@ class PlanOptions:
         None,
         Option(
             "--flash",
-            "The most flash for code and constants, e.g. 256K; quicker kernels take what is left "
+            "The most flash for code and constants, e.g. 256K; quicker kernels use the spare part "
             "of it. Default: three quarters of the board's.",
             unit="BYTES",
             read=amount,
@@ -162,11 +162,11 @@ class PlanOptions:
         Optimise.BALANCED,
         Option(
             "--optimise",
-            "What flash and RAM are spent on. balanced: kernels that are quicker because their "
-            "constants take more flash, in the least RAM within 1% of the quickest plan; constants "
-            "copied to three quarters of tightly coupled RAM. speed: the quickest plan, with up to "
-            "the board's RAM and 15/16 of its flash, and copies of constants and code in all RAM "
-            "that is quicker than flash. size: none of these.",
+            "How flash and RAM are used. balanced: the least RAM within 1% of the quickest plan; "
+            "kernels that save cycles with more flash; copies of constants in up to three quarters "
+            "of tightly coupled RAM. speed: the quickest plan; up to all RAM and 15/16 of the "
+            "flash; copies of constants and code in all RAM that is quicker than flash. size: the "
+            "smallest kernels, and no copies.",
             unit="|".join(Optimise),
             values=tuple(Optimise),
         ),
@@ -175,9 +175,9 @@ class PlanOptions:
         None,
         Option(
             "--max-slowdown",
-            "The plan with the smallest arena that takes at most this much more cycles than the "
-            "quickest (predicted, where not measured or modelled from a trace): 5% or 5; below 1 "
-            "with its sign, 0.5%.",
+            "The smallest arena for at most this many per cent more cycles than the quickest plan. "
+            "Cycles are predicted, unless measured or modelled from a trace. Write 5% or 5; a "
+            "number below 1 needs its sign: 0.5%.",
             unit="PERCENT",
             read=per_cent,
             write=lambda share: f"{100 * share:.10g}%",
@@ -187,7 +187,7 @@ class PlanOptions:
         splitters.DEFAULT,
         Option(
             "--splitter",
-            f"Search for ways to split: {', '.join(splitters.names())}.",
+            f"Method that searches for splits: {', '.join(splitters.names())}.",
             read=_known(splitters.splitter),
         ),
     )
@@ -196,10 +196,10 @@ class PlanOptions:
         Option(
             "--no-split",
             "Keep every operator whole. Default: the smallest arena within 1% of the quickest "
-            "plan's cycles, as predicted, with operators split into blocks where that saves at "
-            "least 5% of the arena and 1 KiB, or costs nothing; --max-slowdown sets another limit. "
-            "Not done with --kernels cmsis-nn, nor a --scheduler or --allocator other than the "
-            "default.",
+            "plan's predicted cycles. Operators are split into blocks if that saves at least 5% of "
+            "the arena and 1 KiB, or costs nothing. --max-slowdown sets another limit. Operators "
+            "also stay whole with --kernels cmsis-nn, or with a --scheduler or --allocator other "
+            "than the default.",
             takes=bool,
             read=lambda whole, _: not whole,
         ),
@@ -208,9 +208,9 @@ class PlanOptions:
         False,
         Option(
             "--stream-input",
-            "The input arrives by rows (of an image, of a spectrogram) and is in RAM only as far "
-            "as rows are still needed: the C has <name>_push_rows(arena, rows, n) in place of "
-            "<name>_run, and computes what the rows allow as they come.",
+            "The input arrives by rows (of an image, of a spectrogram), and RAM holds only the "
+            "rows that are still needed. The C has <name>_push_rows(arena, rows, n) in place of "
+            "<name>_run, and computes while the rows arrive.",
             takes=bool,
         ),
     )
@@ -218,7 +218,7 @@ class PlanOptions:
         "",
         Option(
             "--streamed-input",
-            "The input that arrives by rows, where several have rows.",
+            "The input that arrives by rows, if several inputs have rows.",
             unit="NAME",
         ),
     )
@@ -226,7 +226,7 @@ class PlanOptions:
         False,
         Option(
             "--plan",
-            "fast: limit each search (for an order, for places, for splits) "
+            "fast: limit each search (for the order, the offsets, the splits) "
             "to a fifth of a second's worth of work. The arena may be larger.",
             unit="|".join(_EFFORTS),
             read=_effort,
@@ -237,8 +237,8 @@ class PlanOptions:
         None,
         Option(
             "--choice",
-            "Take this row of those that --pareto lists, exactly: the same search, then its plan. "
-            "Needs the other options that the list was made with.",
+            "Make exactly the plan of this row of the list of --pareto. The search is repeated, so "
+            "give all other options that the list was made with.",
             unit="NUMBER",
             takes=int,
             least=1,
@@ -248,10 +248,10 @@ class PlanOptions:
         None,
         Option(
             "--split-seconds",
-            "Work limit of the search for splits, in seconds that it takes on one core of a "
-            "desktop computer; by default 1, and 0.03 for each operator, at most 30. No clock is "
-            "read: the plan is the same on every machine. Ctrl-C ends a search that --ram or "
-            "--max-slowdown asked for, and keeps the best result.",
+            "Work limit of the search for splits, in seconds that the work takes on one core of a "
+            "desktop computer. Default: 1, and 0.03 for each operator, at most 30. No clock is "
+            "read, so the plan is the same on every machine. With --ram or --max-slowdown, Ctrl-C "
+            "ends the search and keeps the best result.",
             takes=float,
             least=0.0,
         ),
@@ -260,8 +260,8 @@ class PlanOptions:
         False,
         Option(
             "--one-bank",
-            "Keep the arena in one piece. Default: spread it over RAM banks if none holds all "
-            "of it, or a faster one can hold a part.",
+            "Keep the arena in one piece. Default: spread it over several RAM banks if no bank "
+            "holds all of it, or if a faster bank can hold a part.",
             takes=bool,
         ),
     )
@@ -290,29 +290,28 @@ class PlanOptions:
         None,
         Option(
             "--decode",
-            "Also compute the boxes that a detector leaves to the host: four more outputs, for "
-            "boxes, classes, scores and their number, behind the model's own, which must be the "
-            "raw heads. As in ssd:anchors=anchors.npy,scores=sigmoid, or yolo (v8, v11), or "
-            "yolo:anchors.toml (v3, v5, v7).",
+            "Compute boxes from the raw heads of a detector. Four more outputs follow the model's "
+            "own: boxes, classes, scores, and their number. Examples: yolo (v8, v11); "
+            "yolo:anchors.toml (v3, v5, v7); ssd:anchors=anchors.npy,scores=sigmoid.",
             unit="ssd|yolo[:FILE.toml][,NAME=VALUE,...]",
             read=lambda text, _, **thresholds: decoding(text, **thresholds),
             parts=(
                 Option(
                     "--score-threshold",
-                    "With --decode: boxes of a lower score are dropped. Default: 0.25, of ssd 0.3.",
+                    "With --decode: boxes with a lower score are dropped. Default: 0.25; ssd 0.3.",
                     unit="SCORE",
                     takes=float,
                 ),
                 Option(
                     "--iou-threshold",
-                    "With --decode: a box that shares more than this with a better one is dropped. "
-                    "Default: 0.45, of ssd 0.6.",
+                    "With --decode: a box that overlaps a better one by more than this (IoU) is "
+                    "dropped. Default: 0.45; ssd 0.6.",
                     unit="SHARE",
                     takes=float,
                 ),
                 Option(
                     "--max-detections",
-                    "With --decode: boxes to report at most. Default: 20.",
+                    "With --decode: the most boxes to report. Default: 20.",
                     unit="BOXES",
                     takes=int,
                 ),
@@ -324,9 +323,9 @@ class PlanOptions:
         Option(
             "--kernels",
             "Whose kernels to use. auto: the quicker one for each operator. cmsis-nn: CMSIS-NN's "
-            "function wherever it takes the operator, Thimble's for the rest. thimble: Thimble's "
-            "wherever there is one. The report lists operators that got another than asked for, "
-            "with the reason, and those whose bytes may differ from the reference's: CMSIS-NN "
+            "function wherever it takes the operator, else Thimble's. thimble: Thimble's wherever "
+            "there is one. The report lists operators that got another kernel, with the reason. It "
+            "also lists operators whose bytes may differ from the reference's, because CMSIS-NN "
             "rounds fully connected layers otherwise than LiteRT.",
             unit="|".join(Preference),
             values=tuple(Preference),
@@ -336,9 +335,8 @@ class PlanOptions:
         True,
         Option(
             "--keep-dead-channels",
-            "Compute channels that cannot change an output, too. Default: a channel whose weights "
-            "are all zero is folded into the biases that read it, and removed; outputs stay the "
-            "same.",
+            "Keep channels that cannot change an output. Default: a channel whose weights are all "
+            "zero is folded into the biases of its readers and removed, which changes no output.",
             takes=bool,
             read=lambda kept, _: not kept,
         ),
@@ -347,10 +345,10 @@ class PlanOptions:
         None,
         Option(
             "--preprocess",
-            "Also write C that makes the model's input. audio: samples of sound to the features "
-            "of TensorFlow Lite Micro's micro front end (*_audio.h), as in "
-            "audio:step_ms=20,stride=2. image: a camera's frame, cut, resized, converted and "
-            "quantised (*_image.h), as in image:width=320,height=240,format=rgb565be.",
+            "Also write C that makes the model's input. audio: from samples of sound, the features "
+            "of TensorFlow Lite Micro's micro front end (*_audio.h); example: "
+            "audio:step_ms=20,stride=2. image: from a camera's frame, cropped, resized, converted "
+            "and quantised (*_image.h); example: image:width=320,height=240,format=rgb565be.",
             unit="KIND[:NAME=VALUE,...]",
             write=None,
         ),
