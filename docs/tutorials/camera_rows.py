@@ -1,10 +1,10 @@
-"""A camera whose rows are pushed: the network runs while the image arrives, and no image is in RAM.
+"""A camera by rows: the network runs while the image arrives, and RAM never holds a whole image.
 
     python camera_rows.py [MODEL.tflite]
 
-It needs cmake and a C compiler. The "camera" of the C program below is an array that it reads two
-lines at a time, as a DMA would deliver them; on your board the rest stays as it is. The model is
-the bundled one, which reads digits of 8 x 8 pixels.
+You need cmake and a C compiler. The "camera" of the C program below is an array, which it reads two
+lines at a time, as a DMA would deliver them. The rest of the program works on your board, too. The
+model is the bundled one, which reads digits of 8 x 8 pixels.
 """
 
 import re
@@ -33,11 +33,11 @@ def tool(*words: str) -> None:
     subprocess.run([sys.executable, "-m", "toolchain.cli", *words], check=True)
 
 
-# What it needs. 64 bytes of input are kept whole: images of 96 x 96 and more are what this is for
+# Show the RAM. This input of 64 bytes stays whole; rows pay for images of 96 x 96 and more
 # (docs/stream.md has figures).
 tool("plan", model, "--board", "nucleo-f446re", "--stream-input", "--quiet")
 
-# A package for CMake, made for this computer; for your board: --chip STM32F446RE.
+# Export a package for CMake and this computer. For your board, use --chip STM32F446RE.
 tool("export", model, "--for", "cmake", "--board", "host", "--stream-input", "--name", "vision")
 package = Path("build/export")
 header = (package / "include" / "vision.h").read_text()
@@ -47,7 +47,8 @@ rows, row_elements = (
 )
 output = re.search(r"vision_output_(\w+)\(", header)[1]
 
-# A frame as the camera sees it: the first held-out digit, quantised to the input's int8.
+# Make the camera's frame from the first held-out digit, quantised to the int8 of the input, and
+# write the C program.
 images = np.load(FOLDER / "samples.npz")["images"]
 frame = np.round(images[0].reshape(rows, row_elements) / 16 * 255 - 128).astype(np.int8)
 np.save("frame.npy", frame.reshape(1, 8, 8, 1))
@@ -91,7 +92,7 @@ command("cmake", "-S", ".", "-B", "build/camera")
 command("cmake", "--build", "build/camera")
 pushed = [int(word) for word in command("build/camera/camera").split()]
 
-# The same image at once, through the ordinary firmware of this computer.
+# Run the whole image at once, in the ordinary program for this computer, and compare.
 tool("compile", model, "--board", "host", "-o", "build/whole", "--force", "--quiet")
 with thimble.deployed("build/whole") as deployment:
     (end,) = deployment.inputs

@@ -1,10 +1,10 @@
-"""A Coral pipeline: a model cut into stages, one Edge TPU each, run frame by frame.
+"""A Coral pipeline: cut a model into stages, one for each Edge TPU, and run frames through it.
 
     pip install 'thimble-nn[edgetpu]'
     python coral_pipeline.py [MODEL.tflite [STAGES]]
 
 Without Edge TPUs the stages run on this computer's processor, and the timing is simulated. Nothing
-here has run on Edge TPUs yet (docs/edgetpu-known.md says what was checked).
+here has run on Edge TPUs (docs/edgetpu-known.md says what was checked).
 """
 
 import json
@@ -25,21 +25,23 @@ def thimble(*words: str) -> None:
     subprocess.run([sys.executable, "-m", "toolchain.cli", *words], check=True)
 
 
-# Plan: which operators each stage has, what it caches, the time between results, what is proved.
+# Plan. The plan has the operators and cached weights of each stage, the time between results, and
+# whether it is proved optimal.
 thimble("edgetpu", "plan", model, "--stages", stages, "--json", "plan.json")
 plan = json.loads(Path("plan.json").read_text())
 print(f"predicted: a result every {plan['period_ms']:.2f} ms; proved: {plan['proved_optimal']}")
 
-# Split: a .tflite file for each stage, and pipeline.json; compiled if Google's compiler is there.
+# Split. This writes a .tflite file for each stage, and pipeline.json, and compiles the stages if
+# Google's compiler is installed.
 thimble("edgetpu", "split", model, "--stages", stages, "-o", "stages", "--force")
 
-# Simulate: frames on devices, event by event.
+# Simulate frames on devices, event by event.
 thimble("edgetpu", "simulate", "stages")
 
-# Run frames in order: on Edge TPUs if there are any, otherwise on the processor.
+# Run frames in order, on Edge TPUs if there are any, otherwise on the processor.
 thimble("edgetpu", "run", "stages", "--frames", "16", "--out", "piped.npz")
 
-# The whole model as one stage gives the same bytes.
+# Run the whole model as one stage, and compare the bytes.
 thimble("edgetpu", "split", model, "--stages", "1", "-o", "whole", "--force")
 thimble("edgetpu", "run", "whole", "--frames", "16", "--out", "alone.npz")
 piped, alone = np.load("piped.npz"), np.load("alone.npz")

@@ -1,9 +1,9 @@
-"""Keras to a Nucleo: train a small network, make firmware of it, and run that.
+"""Keras to a Nucleo: train a small network, build firmware from it, and run it.
 
     pip install 'thimble-nn[keras,verify]' scikit-learn
     python keras_to_nucleo.py [BOARD]
 
-The board is an STM32F405 that QEMU emulates unless you name yours, as nucleo-f446re.
+The default board is an STM32F405, which QEMU emulates. Name your own as BOARD: nucleo-f446re.
 """
 
 import sys
@@ -14,12 +14,12 @@ from sklearn.datasets import load_digits
 
 import thimble
 
-# The task: handwritten digits of 8 x 8 pixels. Keras has the channels last.
+# The task is to read handwritten digits of 8 x 8 pixels. In Keras, channels come last.
 digits = load_digits()
 images = (digits.images[..., None] / 16).astype(np.float32)
 training, held_out = slice(0, 1400), slice(1400, None)
 
-# A network like those that fit microcontrollers, for a batch of 1 and more.
+# A network that is small enough for a microcontroller, for a batch of 1 and more.
 keras.utils.set_random_seed(0)
 model = keras.Sequential(
     [
@@ -34,7 +34,8 @@ model = keras.Sequential(
 model.compile(optimizer=keras.optimizers.Adam(3e-3), loss="sparse_categorical_crossentropy")
 model.fit(images[training], digits.target[training], epochs=8, verbose=0)
 
-# To int8, to C, to firmware. The samples calibrate the ranges; int8 is compared with float on them.
+# Quantise the network to int8, generate C, and build firmware. The samples calibrate the ranges of
+# int8, and the int8 network is compared with the float network on them.
 board = sys.argv[1] if len(sys.argv) > 1 else "netduinoplus2"
 built = thimble.compile_keras(
     model,
@@ -46,7 +47,7 @@ built = thimble.compile_keras(
 )
 print(built)
 
-# The firmware (in QEMU, or on the board that is plugged in) against the network itself.
+# Compare the firmware (in QEMU, or on the board that is plugged in) with the network.
 agree = 0
 for image in images[held_out][:5]:
     (scores,) = built.run(image[None]).values()

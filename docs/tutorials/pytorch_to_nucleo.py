@@ -1,9 +1,9 @@
-"""PyTorch to a Nucleo: train a small network, make firmware of it, and run that.
+"""PyTorch to a Nucleo: train a small network, build firmware from it, and run it.
 
     pip install 'thimble-nn[torch]' scikit-learn
     python pytorch_to_nucleo.py [BOARD]
 
-The board is an STM32F405 that QEMU emulates unless you name yours, as nucleo-f446re.
+The default board is an STM32F405, which QEMU emulates. Name your own as BOARD: nucleo-f446re.
 """
 
 import sys
@@ -15,13 +15,13 @@ from torch import nn
 
 import thimble
 
-# The task: handwritten digits of 8 x 8 pixels. PyTorch has the channels first.
+# The task is to read handwritten digits of 8 x 8 pixels. In PyTorch, channels come first.
 digits = load_digits()
 images = torch.tensor(digits.images[:, None] / 16, dtype=torch.float32)
 labels = torch.tensor(digits.target)
 training, held_out = slice(0, 1400), slice(1400, None)
 
-# A network like those that fit microcontrollers.
+# A network that is small enough for a microcontroller.
 torch.manual_seed(0)
 model = nn.Sequential(
     nn.Conv2d(1, 8, 3, padding=1),
@@ -38,7 +38,8 @@ for _ in range(60):
     loss.backward()
     optimizer.step()
 
-# To int8, to C, to firmware. The samples calibrate the ranges; int8 is compared with float on them.
+# Quantise the network to int8, generate C, and build firmware. The samples calibrate the ranges of
+# int8, and the int8 network is compared with the float network on them.
 board = sys.argv[1] if len(sys.argv) > 1 else "netduinoplus2"
 built = thimble.compile_torch(
     model,
@@ -50,7 +51,7 @@ built = thimble.compile_torch(
 )
 print(built)
 
-# The firmware (in QEMU, or on the board that is plugged in) against the network itself.
+# Compare the firmware (in QEMU, or on the board that is plugged in) with the network.
 agree = 0
 model.eval()
 for image in images[held_out][:5]:

@@ -1,11 +1,11 @@
-"""A microphone's wake word: train it, push samples into it, hear a WAV in an emulated STM32F405.
+"""A wake word: train a model, and recognise the word in a WAV file on an emulated STM32F405.
 
     pip install 'thimble-nn[onnx,quantize]' scikit-learn
     python wake_word.py
 
 The word is a whistle that rises and falls. `wake_word.c` beside this script is the whole firmware:
-it reads the WAV through QEMU, where yours would get samples from a microphone's DMA. It needs
-arm-none-eabi-gcc and qemu-system-arm (`thimble doctor`).
+it reads the WAV file through QEMU; your firmware would get samples from a microphone's DMA. You
+need arm-none-eabi-gcc and qemu-system-arm (`thimble doctor`).
 """
 
 import subprocess
@@ -54,7 +54,7 @@ def windows(samples: np.ndarray) -> np.ndarray:
 
 
 # Sound k of a clip ends with frame 50 (k + 1). A window that ends within 10 frames of the end
-# of the word is positive; those a little earlier or later are left out.
+# of the word is positive; windows that end a little earlier or later are left out.
 found, labels = [], []
 for _ in range(60):
     kinds = list(rng.choice(["wake", "rise", "tone", "quiet"], 3, p=[0.4, 0.3, 0.2, 0.1]))
@@ -67,7 +67,7 @@ for _ in range(60):
             labels.append(int(word and after <= 10))
 network = MLPClassifier((16,), alpha=0.01, max_iter=80, random_state=0).fit(np.array(found), labels)
 
-# The same as float ONNX, then int8.
+# Write the network as a float ONNX file, then quantise it to int8.
 (w1, w2), (b1, b2) = network.coefs_, network.intercepts_
 tensors = {"w1": w1, "b1": b1, "w2": w2, "b2": b2}
 weights = [numpy_helper.from_array(t.astype(np.float32), name) for name, t in tensors.items()]
@@ -87,13 +87,14 @@ onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), out / "fl
 samples = [{"sound": window[None]} for window in found[:: len(found) // 200]]
 quantise_samples(out / "float.onnx", samples, out / "wake.onnx")
 
-# A library that takes samples: features 20 ms apart, and the model at every fifth of them.
+# Generate a library that takes samples. It computes features every 20 ms, and runs the model at
+# every fifth of them.
 options = thimble.PlanOptions(preprocess="audio:step_ms=20,stride=5")
 built = thimble.compile_library(
     out / "wake.onnx", "netduinoplus2", out / "library", options, name="wake", force=True
 )
 
-# A WAV with two wake words among other sounds, and firmware that hears it.
+# Write a WAV file with two wake words among other sounds, build the firmware, and run it.
 heard = clip(["rise", "wake", "tone", "wake", "rise"])
 with wave.open(str(out / "heard.wav"), "wb") as file:
     file.setnchannels(1)
@@ -114,6 +115,6 @@ run = subprocess.run(machine, cwd=out, capture_output=True, text=True, check=Tru
 times = [float(line.split()[2]) / 1000 for line in (run.stdout + run.stderr).splitlines()]
 print(f"arena {built.plan.arena.size_bytes} B; the word was heard after {times} s")
 
-# It ends 2 and 4 s into the WAV, and is heard right after.
+# The word ends 2 s and 4 s after the start of the WAV file, and must be heard within 0.4 s.
 if len(times) != 2 or not all(0 <= t - end < 0.4 for t, end in zip(times, (2, 4), strict=True)):
     sys.exit("It heard something else.")
