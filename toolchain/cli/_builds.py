@@ -54,7 +54,7 @@ class PageOptions:
         "--as",
         unit="BOARD|CHIP",
     )
-    verify: int = option(0, "Compare so many runs with the reference.", unit="RUNS", least=0)
+    verify: int = option(0, "Number of runs to compare with the reference.", unit="RUNS", least=0)
     quantised: Path | None = option(
         None,
         "The JSON of `thimble quantize --json FILE`: show the loss of each layer.",

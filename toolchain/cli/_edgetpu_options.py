@@ -42,8 +42,8 @@ ArrivalsOption = Annotated[
     Arrivals,
     typer.Option(
         "--arrivals",
-        help="With rates, in a simulation or a run: requests at random (`poisson`), or one every "
-        "period.",
+        help="With rates, in a simulation or a run: requests at random (`poisson`), or at equal "
+        "intervals.",
     ),
 ]
 
@@ -85,7 +85,7 @@ class PipelineOptions:
         unit="PERCENT",
     )
     same_stage_children: bool = option(
-        False, "Keep the readers of a tensor in one stage; costs balance."
+        False, "Keep the readers of a tensor in one stage; stages are less even."
     )
     cache_mib: float = option(
         _CACHE_MIB, "Parameter cache of a stick, MiB.", least=0.0, most=1024.0
@@ -101,15 +101,14 @@ class PipelineOptions:
     )
     host: str | None = option(
         None,
-        "Let the processor beside the sticks run one stage, where that is faster: its "
-        "speed, 10^9 products a second on one core, or a profile that `profile --backend cpu "
-        "--fast` measured.",
+        "Let the host's processor run one stage, if that is faster. Give the speed of one core "
+        "in 10^9 products per second, or a profile from `profile --backend cpu --fast`.",
         unit="GMACS|FILE",
     )
     mcu: str | None = option(
         None,
-        "Let a microcontroller run the first or the last stage, where that shortens the "
-        "period, with firmware of its own; -n is then a number of sticks, or 0.",
+        "Let a microcontroller run the first or the last stage, if that shortens the "
+        "period. `split` builds its firmware. -n is then the number of sticks, or 0.",
         unit="BOARD",
         complete=completion.boards,
     )
@@ -120,11 +119,11 @@ class PipelineOptions:
         unit="SPEED",
     )
     mcu_stage: Place | None = option(
-        None, "The microcontroller has this stage, even where the period gets longer."
+        None, "Give the microcontroller this stage, even if the period gets longer."
     )
     rate: str | None = option(
         None,
-        "Requests a second of each model, by name: a=15,b=30 (one number: of every "
+        "Requests per second for each model, by name: a=15,b=30 (one number: for every "
         "model). The plan then minimises latency under a queueing model; --objective is "
         "`mean` (default) or `worst`.",
         unit="LIST",
@@ -249,7 +248,7 @@ class RequestOptions:
     """The requests that `simulate` makes of a plan for rates."""
 
     arrivals: Arrivals = option(
-        Arrivals.POISSON, "For FILE: requests at random, or one every period."
+        Arrivals.POISSON, "For FILE: requests at random, or at equal intervals."
     )
     requests: int = option(100_000, "For FILE: requests to simulate.", least=100, most=1_000_000)
     seed: int = option(1, "For FILE: seed of the arrivals.")

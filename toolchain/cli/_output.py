@@ -36,10 +36,10 @@ class Output:
 
     fail_on: list[str] | None = option(
         None,
-        "Exit with 3 if this holds of the result: a field of --json, or arena, ram, "
-        "flash, weights, ms, cycles, slowdown, differing, agreement, noise; then > >= < <= == "
-        'or !=; then a number, in the field\'s unit (K, M, %, ms, dB). As "arena > 20K". May '
-        "be repeated.",
+        "Exit with code 3 if this condition holds: a field of --json, or arena, ram, flash, "
+        "weights, ms, cycles, slowdown, differing, agreement, noise; then > >= < <= == or !=; "
+        'then a number in the field\'s unit (K, M, %, ms, dB). Example: "arena > 20K". May be '
+        "repeated.",
         unit="CONDITION",
     )
     json: JsonOption = None

@@ -40,14 +40,14 @@ class SampleOptions:
 
     bounds: str | None = option(
         None,
-        "The model's values for the least and the greatest pixel or sound sample, as it "
-        "was trained: 0..1, -1..1 or 0..255.",
+        "The values of the least and the greatest pixel or sound sample in training: 0..1, "
+        "-1..1 or 0..255.",
         "--range",
         unit="LOW..HIGH",
     )
     mean: str | None = option(
         None,
-        "Numbers to subtract after --range (without it, from stored 0 to 255): one, or "
+        "Numbers to subtract after --range (without it, from the stored 0 to 255): one, or "
         "one for each channel (0.485,0.456,0.406).",
         unit="NUMBERS",
     )
@@ -55,7 +55,7 @@ class SampleOptions:
         None, "Divisors after --mean: one, or one for each channel.", unit="NUMBERS"
     )
     real: bool = option(
-        False, "The numbers of arrays and tables are real values: quantise them as the input says."
+        False, "Arrays and tables hold real values: quantise them with the input's scale."
     )
     resize: bool = option(False, "Scale images to the input's size (bilinear).")
 

@@ -326,7 +326,7 @@ def simulate_command(
     frames: int = option(200, "Frames to simulate.", least=2, most=100_000),
     queue: int = option(1, "Frames that an inner queue holds.", least=1),
     arrival_ms: float = option(
-        0.0, "Time between frames; 0: as fast as they are taken.", least=0.0
+        0.0, "Time between frames; 0: as fast as the pipeline takes them.", least=0.0
     ),
     of_file: opts.RequestOptions,
     picture: Path | None = option(None, "Draw the timeline.", unit="FILE.svg"),

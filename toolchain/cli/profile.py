@@ -52,7 +52,7 @@ def command(
     ),
     *,
     line: LineOptions,
-    runs: int = option(DEFAULT_RUNS, "Runs; median and spread are shown.", least=1),
+    runs: int = option(DEFAULT_RUNS, "Number of runs; median and spread are shown.", least=1),
     separate: KernelOptions,
     read_as: list[str] | None = option(
         None,

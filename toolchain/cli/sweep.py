@@ -69,17 +69,17 @@ class AskedOptions:
     """Axes on the command line, in place of those of a sweep.toml."""
 
     boards: str | None = option(
-        None, "Boards, as --board of plan.", "--boards", "--board", "-b", unit="NAME,..."
+        None, "Boards, as in `thimble plan`.", "--boards", "--board", "-b", unit="NAME,..."
     )
-    do: str | None = option(None, "Works to do. Default: plan.", unit="plan,compile,verify,profile")
-    ram: str | None = option(None, "As of plan; none: no limit.", unit="BYTES,...")
-    flash: str | None = option(None, "As of plan.", unit="BYTES,...")
-    optimise: str | None = option(None, "As of plan.", unit="GOAL,...")
-    kernels: str | None = option(None, "As of plan.", unit="WHOSE,...")
+    do: str | None = option(None, "Commands. Default: plan.", unit="plan,compile,verify,profile")
+    ram: str | None = option(None, "As in `thimble plan`; none: no limit.", unit="BYTES,...")
+    flash: str | None = option(None, "As in `thimble plan`.", unit="BYTES,...")
+    optimise: str | None = option(None, "As in `thimble plan`.", unit="GOAL,...")
+    kernels: str | None = option(None, "As in `thimble plan`.", unit="WHOSE,...")
     options: list[str] | None = option(
         None,
-        f"Any of {', '.join(_OPTIONS)}, as of plan; true or false for options without "
-        "a value. May be repeated.",
+        f"Any of {', '.join(_OPTIONS)}, as in `thimble plan`; true or false for options "
+        "without a value. May be repeated.",
         "--option",
         unit="NAME=VALUE,...",
     )
@@ -90,7 +90,7 @@ class AskedOptions:
 class WorkerOptions:
     """Options of the workers."""
 
-    jobs: int | None = option(None, "Worker processes here. Default: one a core.", "-j", least=1)
+    jobs: int | None = option(None, "Worker processes. Default: one per core.", "-j", least=1)
     dask: str | None = option(
         None,
         "Use the workers of this Dask cluster instead. Needs the extra [dask].",
@@ -98,8 +98,8 @@ class WorkerOptions:
     )
     bench: Path | None = option(
         None,
-        "bench.toml with real boards: each runs one task at a time; labgrid's places are "
-        "reserved meanwhile.",
+        "A bench.toml with real boards. Each board runs one task at a time; labgrid's places are "
+        "reserved during the sweep.",
         unit="FILE",
     )
 
@@ -110,8 +110,8 @@ class SweepOutput(Output):
 
     html: str | None = option(
         None,
-        "Write a page: a table with filters, the Pareto front, what changed. Needs the "
-        "extra [report].",
+        "Write a page: a table with filters, the Pareto front, and changes. Needs the extra "
+        "[report].",
         unit="FILE|-",
     )
     junit: str | None = option(None, "Write JUnit's XML for a CI server.", unit="FILE|-")
@@ -125,7 +125,7 @@ class SweepOutput(Output):
 def command(
     models: list[str] = argument(
         "MODEL|SWEEP.toml",
-        "Model files or patterns of them ('models/*.tflite'), or one file that has the "
+        "Model files or patterns of them ('models/*.tflite'), or one file that describes the "
         "whole sweep.",
         complete=completion.models,
     ),
@@ -133,7 +133,7 @@ def command(
     asked: AskedOptions,
     workers: WorkerOptions,
     out: Path = option(Path("sweep.sqlite"), "The SQLite file of all rows.", "-o", unit="FILE"),
-    again: bool = option(False, "Compute everything, also what FILE has."),
+    again: bool = option(False, "Compute all rows, also those that FILE has."),
     output: SweepOutput,
 ) -> None:
     """Plan, compile, verify or profile every combination of models, boards and options.

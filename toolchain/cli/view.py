@@ -38,7 +38,7 @@ def command(
         ),
     ],
     port: int = option(0, "Port to listen on; 0: a free one.", least=0, most=65535),
-    once: bool = option(False, "End when all is known, and not at Ctrl-C."),
+    once: bool = option(False, "End when the page is complete, not at Ctrl-C."),
 ) -> None:
     """Serve the page of `thimble report` on this machine, and follow the work live.
 
