@@ -9,11 +9,11 @@ file -> Graph -> rewritten -> one Kernel per operator -> order -> a place for ev
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolchain import passes, schedule
-from toolchain.boards import Board
+from toolchain.boards import Board, Core
 from toolchain.boards import board as find_board
 from toolchain.codegen import constant_bytes
 from toolchain.cost import CostModel
@@ -22,13 +22,15 @@ from toolchain.decode.append import with_boxes
 from toolchain.frontends import load_model, model_labels, model_sha256
 from toolchain.ir import About, Graph
 from toolchain.ir.boundary import Boundary
+from toolchain.ir.removed import RemovedChannels
 from toolchain.memory.firmware_size import check_possible
 from toolchain.memory.plan import Plan
 from toolchain.ops.check import check
-from toolchain.ops.lowering import lower
+from toolchain.ops.lowering import Kernels, lower
 from toolchain.passes.refuse_float import refuse_float
 from toolchain.planning.choices import Choices
 from toolchain.planning.front import Candidates
+from toolchain.planning.known import Known
 from toolchain.planning.labels import labels_of, labels_of_boxes
 from toolchain.planning.nested import lay_out
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
@@ -62,19 +64,35 @@ def plan_choices(
     costs: CostModel | None = None,
 ) -> Choices:
     """The plans to choose from in RAM, flash and time. Raises as `plan_model`."""
+    network = read_network(model, options, report)
+    found = candidates(network.graph, find_board(board), options, network.boundaries, report, costs)
+    return Choices(found, network.removed, network.about)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A model file that is ready to plan. `boundaries`, `removed`, `about`: as plans have them."""
+
+    graph: Graph
+    boundaries: tuple[Boundary, ...]
+    removed: RemovedChannels
+    about: About
+
+
+def read_network(model: str | Path, options: PlanOptions, report: Report = silent) -> Network:
+    """Read a model file. Raises InputError, and UnsupportedError, for one that cannot be read."""
     report(f"reading {model}")
     rewrites = passes.DEFAULT if options.dead_channels else passes.KEEPING_CHANNELS
     prepared = passes.prepare(load_model(model, options.reading), rewrites)
     refuse_float(prepared.graph, allowed=options.allow_float)
-    target = find_board(board)
     outputs = [prepared.graph.tensors[name] for name in prepared.graph.outputs]
     graph, known = prepared.graph, model_labels(model)
     if options.decode is not None:
         graph = check(with_boxes(graph, prepared.boundaries, options.decode))
     labels = labels_of_boxes(graph, known, options.labels)
     labels = labels or labels_of(outputs, known, options.labels)
-    found = candidates(graph, target, options, prepared.boundaries, report, costs)
-    return Choices(found, prepared.removed, About(model_sha256(model), labels))
+    about = About(model_sha256(model), labels)
+    return Network(graph, prepared.boundaries, prepared.removed, about)
 
 
 def plan_graph(
@@ -102,19 +120,49 @@ def candidates(
     costs: CostModel | None = None,
 ) -> Candidates:
     """The plans of a graph that is ready to compile, from which options choose."""
-    options, costs = options or PlanOptions(), costs or predicted_model(target)
-    if options.stream_input:
-        graph = stream_input(graph, options.streamed_input)
-    if options.ram_bytes is not None:
-        check_possible(graph, options.ram_bytes)
-    graph = lay_out(graph, target.core, options)
-    if options.rewrite:
-        graph = rewrite_identities(graph, target.core, options.scheduler, options.kernels)
-    lowered = lower(graph, target.core, options.kernels)
-    problem = choose_views(lowered)
-    report("ordering operators")
-    order = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)
-    report("placing tensors")
-    whole = replace(place(lowered, target, problem, order, options), boundaries=boundaries)
-    whole = replace(whole, weight_bytes=constant_bytes(whole))
-    return Candidates(whole, target, options, costs, report)
+    options = options or PlanOptions()
+    return Planner(graph, options, boundaries).candidates(target, options, report, costs)
+
+
+class Planner:
+    """Plans of one graph for many boards; what those of one core have in common is computed once
+    (`planning.known`).
+    """
+
+    def __init__(
+        self, graph: Graph, options: PlanOptions, boundaries: tuple[Boundary, ...] = ()
+    ) -> None:
+        """`options`: but for RAM, slowdown, flash, choice and goal those of every request."""
+        self.graph = stream_input(graph, options.streamed_input) if options.stream_input else graph
+        self._boundaries = boundaries
+        self._known: dict[Core, Known] = {}
+
+    def candidates(
+        self,
+        target: Board,
+        options: PlanOptions,
+        report: Report = silent,
+        costs: CostModel | None = None,
+    ) -> Candidates:
+        """The plans for a board. Boards whose costs are alike should come one after the other."""
+        if options.ram_bytes is not None:
+            check_possible(self.graph, options.ram_bytes)
+        if target.core not in self._known:
+            self._known[target.core] = self._unsplit(target, options, report)
+        known, costs = self._known[target.core], costs or predicted_model(target)
+        return Candidates(known, target, options, costs, report)
+
+    def _unsplit(self, target: Board, options: PlanOptions, report: Report) -> Known:
+        graph = lay_out(self.graph, target.core, options)
+        if options.rewrite:
+            graph = rewrite_identities(graph, target.core, options.scheduler, options.kernels)
+        lowered = lower(graph, target.core, options.kernels)
+        problem = choose_views(lowered)
+        report("ordering operators")
+        order = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)
+        report("placing tensors")
+        whole = replace(
+            place(lowered, target, problem, order, options), boundaries=self._boundaries
+        )
+        whole = replace(whole, weight_bytes=constant_bytes(whole))
+        return Known(whole, Kernels(target.core, options.kernels))

@@ -13,8 +13,10 @@ from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
 from toolchain.ops.lowering import lower
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
+from toolchain.partition.block_costs import BlockKernels
 from toolchain.partition.estimate import Estimator
 from toolchain.partition.region import region
+from toolchain.partition.walk import Walks
 
 MADE = 60
 ALIGNMENT_BYTES = 64
@@ -46,7 +48,8 @@ def test_no_split_graph_needs_more_than_its_estimate() -> None:
         lines += mode in (Mode.LINES, Mode.LEADING)
         whole = region(graph, range(len(graph.ops)), seed)
         problem = memory_problem(lower(fine, HOST), progressive=True)
-        estimator = Estimator(graph, HOST, predicted_model(board("host")), names=None)
+        walks = Walks(BlockKernels(graph, HOST))
+        estimator = Estimator(walks, predicted_model(board("host")), names=None)
         of = [grains[op] for op in whole.ops] if grains else ()
         ((found,),) = estimator.estimates(whole, [count], mode, frozenset(whole.sliced), of)
         predicted = found.bytes_inside + sum(graph.tensors[n].size_bytes for n in graph.inputs)

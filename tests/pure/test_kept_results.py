@@ -14,15 +14,17 @@ from toolchain.codegen.writer import Writer
 from toolchain.cost.predicted import predicted_model
 from toolchain.ir import Graph
 from toolchain.partition import Mode
+from toolchain.partition.block_costs import BlockKernels
 from toolchain.partition.estimate import Estimator
 from toolchain.partition.region import CannotSplitError, region
 from toolchain.partition.search import Chains
 from toolchain.partition.segments import Segment
+from toolchain.partition.walk import Walks
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
 from toolchain.search import Work
 
-BOARD = board("nucleo-l4r5zi")
+BOARD, OTHER = board("nucleo-l4r5zi"), board("nucleo-f303re")
 STEPS = 12
 
 
@@ -50,10 +52,13 @@ def test_chains_are_those_of_a_search_without_memory(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["chain", "residual"])
 def test_regions_that_are_alike_have_the_estimates_that_each_has_alone(kind: str) -> None:
+    """Alone, and where another cost model has walked them before."""
     graph, costs = _graph(kind, 6), predicted_model(BOARD)
+    walks = Walks(BlockKernels(graph, BOARD.core))
+    first, after = Estimator(walks, predicted_model(OTHER)), Estimator(walks, costs)
 
     def estimator() -> Estimator:
-        return Estimator(graph, BOARD.core, costs)
+        return Estimator(Walks(BlockKernels(graph, BOARD.core)), costs)
 
     kept, counted, several = estimator(), 0, [2, 3, 5, 16]
     for length in (1, 2, 3):
@@ -69,8 +74,11 @@ def test_regions_that_are_alike_have_the_estimates_that_each_has_alone(kind: str
                     found = kept.estimates(part, several, mode, dying)
                     assert found == alone.estimates(part, several, mode, dying)
                     assert alone.runs <= kept.runs
+                    first.estimates(part, several, mode, dying)
+                    assert found == after.estimates(part, several, mode, dying)
                     counted += 1
     assert counted > len(kept._found) > 0
+    assert (after.runs, after.costs.known) == (kept.runs, kept.costs.known)
 
 
 @pytest.mark.slow

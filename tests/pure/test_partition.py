@@ -251,6 +251,7 @@ class PerRun:
     """Every kernel and every copy costs one."""
 
     unit = "instructions"
+    identity = "one each"
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
         return Cost(1, Basis.MEASURED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,6 +29,10 @@ class CostModel(Protocol):
     @property
     def unit(self) -> str:
         """'cycles', or 'instructions' where the core has no model of its time."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Equal for two models only if both give every kernel of every graph the same cost."""
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
         """The cost of operator `number` of the graph, which runs as a kernel."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -26,6 +26,11 @@ class MeasuredCostModel:
     unit: str
     fallback: CostModel
     scale: float = 1.0
+
+    @property
+    def identity(self) -> Hashable:
+        """Equal where every known cost, the unit, the scale, and the fallback's identity are."""
+        return frozenset(self.known.items()), self.unit, self.scale, self.fallback.identity
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
         """The known cost of this kernel on this shape; otherwise the estimate. Estimated are also

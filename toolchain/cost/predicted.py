@@ -6,7 +6,7 @@ the cost of a call, of a multiply-accumulate and of an element stand in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -43,6 +43,13 @@ class PredictedCostModel:
     @property
     def unit(self) -> str:
         return self._fit.unit
+
+    @property
+    def identity(self) -> Hashable:
+        """Equal where the core, in every field, the stalls (`Stalls.identity`), and the constants
+        of the network are.
+        """
+        return self.core, None if self.stalls is None else self.stalls.identity, self.of_bytes
 
     @cached_property
     def _fit(self) -> Fit:

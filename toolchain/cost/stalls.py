@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
 from types import MappingProxyType
@@ -62,6 +62,16 @@ class Events:
             self.sequential_cycles / code,
         )
 
+    @property
+    def identity(self) -> Hashable:
+        """Every field."""
+        terms = self.jump, self.sequential, self.constants
+        return (
+            *(frozenset(each.items()) for each in terms),
+            self.jump_cycles,
+            self.sequential_cycles,
+        )
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -82,6 +92,14 @@ class Reach:
         """
         words = self.cache.filled_bytes // 4
         return self.fill_cycles + (1 if self.region.timing.prefetch else words)
+
+    @property
+    def identity(self) -> Hashable:
+        """All that `Stalls.cycles` reads: the cycles of a first read, of a line, and of a line of
+        instructions; and the cache but for its name, the banks behind it, and its stores.
+        """
+        cache = replace(self.cache, name="", memories=(), write_back=False)
+        return self.region.timing.read_cycles, self.fill_cycles, self.busy_cycles, cache
 
 
 @dataclass(frozen=True)
@@ -121,6 +139,20 @@ class Stalls:
             return stall
         apart = constant_terms(terms, size_bytes, of_bytes, reach.cache)
         return stall + reach.fill_cycles * _sum(events.constants, apart)
+
+    @property
+    def identity(self) -> Hashable:
+        """All that `cycles` reads: how each bank is read (`Reach.identity`), the names of those for
+        copies, the bytes that banks for constants hold before others, and the lines that
+        each kernel lacks. Where banks lie, and the sizes and names of the rest, do not count.
+        """
+        reads = [self.code, self.constants, *(reach for _, reach in self.beyond)]
+        return (
+            tuple(reach.identity for reach in reads),
+            tuple(held_bytes for held_bytes, _ in self.beyond),
+            frozenset((name, reach and reach.identity) for name, reach in self.copies.items()),
+            frozenset((name, events.identity) for name, events in self.kernels.items()),
+        )
 
     def _home_of(self, of_bytes: int) -> Reach:
         """The bank that holds all constants of a network: the first that is large enough."""

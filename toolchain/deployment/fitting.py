@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolchain.boards import Board
+from toolchain.boards import Board, Core
+from toolchain.cost import CostModel
 from toolchain.deployment.measurements import cost_model
 from toolchain.errors import DoesNotFitError, UnsupportedError
-from toolchain.memory.firmware_size import MemoryNeed, check_fit, estimated_need
-from toolchain.planner import plan_model
+from toolchain.ir import Graph
+from toolchain.memory.firmware_size import (
+    MemoryNeed,
+    check_fit,
+    check_flash_possible,
+    check_possible,
+    estimated_need,
+    least_weight_bytes,
+)
+from toolchain.memory.plan import Plan
+from toolchain.planner import Network, Planner, read_network
+from toolchain.planning.choices import Choices
+from toolchain.planning.known import planned_alike
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.report.latency import predict_latency
@@ -43,14 +55,47 @@ def fits(
 ) -> tuple[Fit, ...]:
     """One for each board: those that it fits first, by core, then by RAM and flash of the board.
 
-    Where it does not fit whole, operators are split for the RAM that the board has. Raises
-    InputError if the file is not a model that can be read.
+    Where it does not fit whole, operators are split for the RAM that the board has. Boards that are
+    alike (`planned_alike`) are planned once; those whose RAM or flash holds no plan by a lower
+    bound, not at all. Raises InputError if the file is not a model that can be read.
     """
-    results = []
-    for number, board in enumerate(boards):
-        report(f"planning for {board.name}", number, len(boards))
-        results.append(_fit(model, board, options))
+    try:
+        network = read_network(model, options, report)
+    except UnsupportedError as error:
+        return tuple(sorted((Fit(board, why_not=_told(error)) for board in boards), key=_rank))
+    results, possible = [], []
+    planner = Planner(network.graph, options, network.boundaries)
+    weight_bytes = least_weight_bytes(planner.graph)
+    for board in boards:
+        try:
+            _check_possible(planner.graph, board, options, weight_bytes)
+        except DoesNotFitError as error:
+            results.append(Fit(board, why_not=_told(error)))
+        else:
+            possible.append(board)
+    for group in _alike(possible):
+        plans: dict[int | None, Plan] = {}
+        for board, costs in group:
+            report(f"planning for {board.name}", len(results), len(boards))
+            results.append(_fit(planner, network, board, costs, options, plans))
     return tuple(sorted(results, key=_rank))
+
+
+_Group = list[tuple[Board, CostModel]]
+
+
+def _alike(boards: Sequence[Board]) -> Iterator[_Group]:
+    """Boards that are planned alike, each with its costs. Boards of one core come behind each
+    other, and among them boards of equal costs.
+    """
+    cores: dict[Core, dict[Hashable, dict[Hashable, _Group]]] = {}
+    for board in boards:
+        costs = cost_model(board.name)
+        alike = cores.setdefault(board.core, {}).setdefault(costs.identity, {})
+        alike.setdefault(planned_alike(board, costs.identity), []).append((board, costs))
+    for of_core in cores.values():
+        for of_costs in of_core.values():
+            yield from of_costs.values()
 
 
 def _rank(fit: Fit) -> tuple[bool, int, int, int, str]:
@@ -59,16 +104,27 @@ def _rank(fit: Fit) -> tuple[bool, int, int, int, str]:
     return bool(fit.why_not), core, board.ram_bytes, board.flash_bytes, board.name
 
 
-def _fit(model: str | Path, board: Board, options: PlanOptions) -> Fit:
+def _fit(
+    planner: Planner,
+    network: Network,
+    board: Board,
+    costs: CostModel,
+    options: PlanOptions,
+    plans: dict[int | None, Plan],
+) -> Fit:
+    """`plans`: those that were made for boards like this one, by the limit of RAM."""
     why_not = ""
     for asked in _ways(board, options):
         try:
-            plan = plan_model(model, board.name, asked, costs=cost_model(board.name))
+            if asked.ram_bytes not in plans:
+                found = planner.candidates(board, asked, costs=costs)
+                plans[asked.ram_bytes] = Choices(found, network.removed, network.about).asked
+            plan = replace(plans[asked.ram_bytes], board=board.name)
             check_fit(plan)
         except (DoesNotFitError, UnsupportedError) as error:
-            why_not = str(error).splitlines()[0]
+            why_not = _told(error)
             continue
-        latency = predict_latency(plan, cost_model(board.name))
+        latency = predict_latency(plan, costs)
         return Fit(
             board,
             estimated_need(plan),
@@ -77,6 +133,18 @@ def _fit(model: str | Path, board: Board, options: PlanOptions) -> Fit:
             split=plan.unsplit_bytes > 0,
         )
     return Fit(board, why_not=why_not)
+
+
+def _told(error: DoesNotFitError | UnsupportedError) -> str:
+    return str(error).splitlines()[0]
+
+
+def _check_possible(graph: Graph, board: Board, options: PlanOptions, weight_bytes: int) -> None:
+    """Raise DoesNotFitError, before anything is planned, where no plan can fit the board."""
+    for asked in _ways(board, options):
+        if asked.ram_bytes is not None:
+            check_possible(graph, asked.ram_bytes)
+    check_flash_possible(graph, board, weight_bytes)
 
 
 def _ways(board: Board, options: PlanOptions) -> Iterator[PlanOptions]:

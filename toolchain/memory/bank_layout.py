@@ -205,11 +205,13 @@ def _lack(board: Board, content: str, parts: Sequence[Part]) -> _Lack:
     return content, Overflow(bank.name, need, bank.size_bytes, is_flash)
 
 
-def _does_not_fit(board: Board, lacks: Sequence[_Lack]) -> DoesNotFitError:
+def _does_not_fit(board: Board, lacks: Sequence[_Lack], *, at_least: bool) -> DoesNotFitError:
+    least = "at least " if at_least else ""
+    needs = ((content, f"{least}{lack.need_bytes:,}", lack) for content, lack in lacks)
     told = "; ".join(
-        f"{content} need {lack.need_bytes:,} bytes: {lack.excess_bytes:,} more than the "
+        f"{content} need {need} bytes: {lack.excess_bytes:,} more than the "
         f"{lack.room_bytes:,} bytes of {lack.memory} on {board.name}"
-        for content, lack in lacks
+        for content, need, lack in needs
     )
     return DoesNotFitError(told, overflows=[lack for _, lack in lacks])
 
@@ -224,13 +226,15 @@ def layout(
     arena_banks: Sequence[tuple[str, int]] = (),
     copied: Sequence[tuple[str, int]] = (),
     code_copy: tuple[str, int] = ("", 0),
+    at_least: bool = False,
 ) -> Layout:
     """The layout that gives each part the first bank, in the board's order, that has room.
 
     `data_bytes` includes the stack. The arena is in one piece, or has so many bytes in each of the
     named `arena_banks`; `copied` constants take so many in each of theirs, and a copy of code in
-    its own, the whole of it where the core fetches by another address. Raises DoesNotFitError, with
-    every memory that overflows and the bytes that are missing there.
+    its own, the whole of it where the core fetches by another address. `at_least`: these are lower
+    bounds. Raises DoesNotFitError, with every memory that overflows and the bytes that are missing
+    there.
     """
     flash = [Part(Content.CODE, code_bytes), Part(Content.WEIGHTS, weight_bytes)]
     arenas = [Part(Content.ARENA, size, name) for name, size in arena_banks or (("", arena_bytes),)]
@@ -245,7 +249,8 @@ def layout(
     if chosen is None:
         kinds = (("code and weights", flash), ("arena, data and stack", ram))
         alone = [kind for kind in kinds if next(_placements(board, kind[1], []), None) is None]
-        raise _does_not_fit(board, [_lack(board, *kind) for kind in alone or kinds[1:]])
+        lacks = [_lack(board, *kind) for kind in alone or kinds[1:]]
+        raise _does_not_fit(board, lacks, at_least=at_least)
     code, weights, data, *others = chosen
     banks = others[len(arenas) :]
     named = tuple((part.bank, bank) for part, bank in zip(copies, banks, strict=False))

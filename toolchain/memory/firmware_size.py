@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.boards import Board, Content
 from toolchain.boards import board as find_board
 from toolchain.errors import DoesNotFitError, Overflow
 from toolchain.ir import ArenaPart, Graph
+from toolchain.ir.values import identity_of
 from toolchain.memory.bank_layout import SECTION_ALIGNMENT_BYTES, Layout, layout
 from toolchain.memory.plan import Plan
+from toolchain.ops import spec_of
 from toolchain.ops.code_bytes import code_bytes
 
 STACK_BYTES = 2048
@@ -36,14 +41,18 @@ def code_estimate_bytes(*plans: Plan) -> int:
     blocks of operators that are split.
     """
     functions = {function for p in plans for op in p.operators for function in op.functions}
-    instructions = _FIRMWARE_CODE_BYTES + sum(map(code_bytes, functions))
-    if plans and find_board(plans[0].board).core.name in _ARMV6M:
-        instructions = round(instructions * _ARMV6M_LONGER)
+    of_functions = sum(map(code_bytes, functions))
     return (
-        instructions
+        _instructions(find_board(plans[0].board) if plans else None, of_functions)
         + _BYTES_PER_OPERATOR * sum(plan.counted for plan in plans)
         + _BYTES_PER_BLOCK * sum(plan.calls for plan in plans if plan.calls > plan.counted)
     )
+
+
+def _instructions(board: Board | None, functions_bytes: int) -> int:
+    """Bytes of the firmware's own code and of functions; `functions_bytes`: as for Armv7-M."""
+    longer = _ARMV6M_LONGER if board is not None and board.core.name in _ARMV6M else 1
+    return round((_FIRMWARE_CODE_BYTES + functions_bytes) * longer)
 
 
 def pushed_bytes(plan: Plan) -> int:
@@ -189,7 +198,7 @@ def check_fit(plan: Plan) -> Layout | None:
     try:
         return firmware_layout(target, [plan])
     except DoesNotFitError as error:
-        lines = [f"{plan.graph.name} does not fit {plan.board}: {error.message}."]
+        lines = [_does_not_fit(plan.graph, target, error)]
         remedies: list[str] = []
         operator = ""
         flash = next((lack for lack in error.overflows if lack.is_flash), None)
@@ -211,6 +220,10 @@ def check_fit(plan: Plan) -> Layout | None:
         raise DoesNotFitError(
             "\n".join(lines), operator=operator, remedies=remedies, overflows=error.overflows
         ) from error
+
+
+def _does_not_fit(graph: Graph, board: Board, error: DoesNotFitError) -> str:
+    return f"{graph.name} does not fit {board.name}: {error.message}."
 
 
 def _ram_remedies(plan: Plan, lack: Overflow) -> Iterator[str]:
@@ -262,3 +275,51 @@ def check_possible(graph: Graph, ram_bytes: int) -> None:
         remedies=[f"--ram of more than {least:,} bytes", "a smaller input"],
         overflows=[Overflow("RAM", least, ram_bytes, is_flash=False)],
     )
+
+
+def least_weight_bytes(graph: Graph) -> int:
+    """A lower bound on the constants of a firmware, on every core and however operators are split.
+
+    It counts the largest constant that each operator multiplies by. Two values of it may share a
+    byte where all fit four bits. Arrays that are equal count once, those of blocks, too: along
+    whichever axis an operator is split, its blocks together hold every part of one index that
+    differs.
+    """
+    least: dict[Hashable, int] = {}
+    for op in graph.ops:
+        held = [graph.tensors[name] for name in op.present_inputs()]
+        arrays = [each.constant for each in held if each.constant is not None and each.shape]
+        if arrays and spec_of(op.kind).macs(op, graph):
+            weights = max(arrays, key=lambda array: array.nbytes)
+            least[identity_of(weights.ravel())] = _distinct_bytes(weights)
+    return sum(least.values())
+
+
+def _distinct_bytes(array: NDArray[np.generic]) -> int:
+    """The fewest bytes of the parts of one index, along any axis: equal ones count once."""
+    parts = (
+        len(np.unique(array, axis=axis)) * (array.nbytes // size)
+        for axis, size in enumerate(array.shape)
+    )
+    fits_nibbles = array.dtype.kind == "i" and array.min() >= -8 and array.max() <= 7
+    return int(min(parts)) // (2 if fits_nibbles else 1)
+
+
+def check_flash_possible(graph: Graph, board: Board, weight_bytes: int) -> None:
+    """Raise DoesNotFitError if the board's flash holds no firmware of `graph`, however it is
+    planned: its code and weights take more than that. `weight_bytes`: `least_weight_bytes`.
+    """
+    if board.is_host:
+        return
+    try:
+        layout(
+            board,
+            code_bytes=_instructions(board, 0),
+            weight_bytes=weight_bytes,
+            data_bytes=least_data_bytes(),
+            at_least=True,
+        )
+    except DoesNotFitError as error:
+        raise DoesNotFitError(
+            _does_not_fit(graph, board, error), overflows=error.overflows
+        ) from error

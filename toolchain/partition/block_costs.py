@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
@@ -35,36 +35,25 @@ take more flash, as `cost.alternatives.kernels_of` takes them."""
 NO_NAMES: FormNames = MappingProxyType({})
 
 
-class BlockCosts:
-    """Costs of the operators of one graph and of blocks of them, by each kernel that may compute
-    them; each is computed once. `names`: None where only the kernel that is chosen first may.
+class BlockKernels:
+    """The kernels of the operators of one graph, of blocks of them, and of copies, on one core:
+    each chosen once, whatever it costs on a board with that core.
+
+    Two graphs have one only if they are one object, and two cores only if they agree in every field
+    (`Core`). Blocks of one operator, or of operators that are alike (`outlines`), have the same
+    kernels where they are cut along one axis, into operands of the same lengths, with the same
+    padding, wherever they begin.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        core: Core,
-        costs: CostModel,
-        preference: Preference = Preference.AUTO,
-        names: FormNames | None = NO_NAMES,
-    ) -> None:
+    def __init__(self, graph: Graph, core: Core, preference: Preference = Preference.AUTO) -> None:
         self.graph = graph
-        self._core = core
-        self._preference = preference
-        self._names = names
-        self._costs = costs.within(graph)
-        self._blocks: dict[_Block, tuple[Alternative, ...]] = {}
-        self._copies: dict[tuple[str, int], int] = {}
+        self.core = core
+        self.preference = preference
+        self._blocks: dict[_Block, Lowered] = {}
+        self._copies: dict[tuple[str, int], Lowered] = {}
 
     def _lowered(self, graph: Graph) -> Lowered:
-        return lower(graph, self._core, self._preference)
-
-    def _alternatives(self, lowered: Lowered, index: int) -> tuple[Alternative, ...]:
-        if self._names is None:
-            return (Alternative(lowered.kernels[index], self._costs.cost(lowered, index).count),)
-        op = lowered.graph.ops[index]
-        names = self._names.get(op.part_of or op.name, frozenset())
-        return alternatives(lowered, index, self._costs, names)
+        return lower(graph, self.core, self.preference)
 
     @cached_property
     def lowered(self) -> Lowered:
@@ -72,25 +61,12 @@ class BlockCosts:
         return self._lowered(self.graph)
 
     @cached_property
-    def unsplit(self) -> tuple[tuple[Alternative, ...], ...]:
-        """The kernels of every operator, unsplit, and their costs."""
-        return tuple(self._alternatives(self.lowered, i) for i in range(len(self.graph.ops)))
-
-    @cached_property
-    def least(self) -> tuple[int, ...]:
-        """The cost of every operator, unsplit, by its quickest kernel."""
-        return tuple(min(one.count for one in each) for each in self.unsplit)
-
-    @cached_property
-    def like(self) -> tuple[int, ...]:
-        """For each operator the first one that has the same kernels, whole, and differs in the
-        values of constants and in scales alone. Which kernels apply to a block follows from these
-        as it does for the whole.
+    def outlines(self) -> tuple[Hashable, ...]:
+        """For each operator what it has in common with those that have the same kernels, whole, and
+        differ in the values of constants and in scales alone. Which kernels apply to a block
+        follows from these as it does for the whole.
         """
-        first: dict[Hashable, int] = {}
-        return tuple(
-            first.setdefault(self._outline(index), index) for index in range(len(self.graph.ops))
-        )
+        return tuple(self._outline(index) for index in range(len(self.graph.ops)))
 
     def _outline(self, index: int) -> Hashable:
         op, graph = self.graph.ops[index], self.graph
@@ -101,9 +77,99 @@ class BlockCosts:
             for tensor in tensors
         )
         titles = tuple(kernel.title for kernel in self.lowered.kernels[index].forms())
-        allowed = None if self._names is None else self._names.get(op.part_of or op.name)
         same = tuple(map(names.index, names))
-        return op.kind, identity_of(op.attributes), operands, same, titles, allowed
+        return op.kind, identity_of(op.attributes), operands, same, titles
+
+    @cached_property
+    def like(self) -> tuple[int, ...]:
+        """For each operator the first one that has its outline."""
+        return first_like(self.outlines)
+
+    def copy(self, name: str, size_bytes: int) -> Lowered:
+        """The copy of so many bytes of an activation, alone in a graph."""
+        key = (name, size_bytes)
+        if key not in self._copies:
+            tensor = self.graph.tensors[name]
+            length = size_bytes // tensor.dtype.size_bytes
+            x = replace(tensor, name="x", shape=(length,))
+            y = replace(tensor, name="y", shape=(length,))
+            op = Op("block_concat", "copy", ("x",), ("y",), BlockConcat(0, ((0, length),)))
+            graph = Graph.build("copy", [x, y], [op], ["x"], ["y"])
+            self._copies[key] = self._lowered(graph)
+        return self._copies[key]
+
+    def block(self, index: int, split: Axis | Reduction, part: Part, lengths: Lengths) -> Lowered:
+        """A block, alone in a graph."""
+        along, op = split.axis if isinstance(split, Axis) else None, self.graph.ops[index]
+        key = self.like[index], along, part, by_place(op, lengths)
+        if key not in self._blocks:
+            shapes = {name: (along, length) for name, along, length in lengths}
+            if isinstance(split, Axis):
+                block = replace(op, attributes=split.of_block(op, part))
+                graph = _resized(self.graph, block, shapes)
+            else:
+                block, graph = _sum_block(self.graph, op, split, shapes)
+            self._blocks[key] = self._lowered(graph)
+        return self._blocks[key]
+
+    def ending(self, op: Op, reduction: Reduction) -> Lowered:
+        """The requantisation of an operator's int32 sums, alone in a graph."""
+        y = self.graph.output(op)
+        sums = Tensor(f"{y.name}.sums", y.shape, DType.INT32)
+        ending = Op("requantise_sums", op.name, (sums.name,), (y.name,), reduction.ending())
+        return self._lowered(Graph.build("ending", [sums, y], [ending], [sums.name], [y.name]))
+
+
+class BlockCosts:
+    """Costs of the operators of one graph and of blocks of them, by each kernel that may compute
+    them; each is computed once. `names`: None where only the kernel that is chosen first may.
+    """
+
+    def __init__(
+        self, kernels: BlockKernels, costs: CostModel, names: FormNames | None = NO_NAMES
+    ) -> None:
+        self._kernels = kernels
+        self._names = names
+        self._costs = costs.within(kernels.graph)
+        self._blocks: dict[_Block, tuple[Alternative, ...]] = {}
+        self._copies: dict[tuple[str, int], int] = {}
+
+    def _allowed(self, index: int) -> frozenset[str] | None:
+        op = self._kernels.graph.ops[index]
+        return None if self._names is None else self._names.get(op.part_of or op.name, frozenset())
+
+    def _alternatives(
+        self, lowered: Lowered, index: int, names: frozenset[str] | None
+    ) -> tuple[Alternative, ...]:
+        if names is None:
+            return (Alternative(lowered.kernels[index], self._costs.cost(lowered, index).count),)
+        return alternatives(lowered, index, self._costs, names)
+
+    @property
+    def lowered(self) -> Lowered:
+        """The graph, unsplit."""
+        return self._kernels.lowered
+
+    @cached_property
+    def unsplit(self) -> tuple[tuple[Alternative, ...], ...]:
+        """The kernels of every operator, unsplit, and their costs."""
+        return tuple(
+            self._alternatives(self.lowered, i, self._allowed(i))
+            for i in range(len(self.lowered.graph.ops))
+        )
+
+    @cached_property
+    def least(self) -> tuple[int, ...]:
+        """The cost of every operator, unsplit, by its quickest kernel."""
+        return tuple(min(one.count for one in each) for each in self.unsplit)
+
+    @cached_property
+    def like(self) -> tuple[int, ...]:
+        """For each operator the first one that is alike (`BlockKernels.outlines`), and may have the
+        same kernels.
+        """
+        outlines = self._kernels.outlines
+        return first_like((each, self._allowed(index)) for index, each in enumerate(outlines))
 
     @property
     def known(self) -> int:
@@ -114,49 +180,38 @@ class BlockCosts:
         """The cost of copying so many bytes of an activation."""
         key = (name, size_bytes)
         if key not in self._copies:
-            tensor = self.graph.tensors[name]
-            length = size_bytes // tensor.dtype.size_bytes
-            x = replace(tensor, name="x", shape=(length,))
-            y = replace(tensor, name="y", shape=(length,))
-            op = Op("block_concat", "copy", ("x",), ("y",), BlockConcat(0, ((0, length),)))
-            graph = Graph.build("copy", [x, y], [op], ["x"], ["y"])
-            self._copies[key] = self._costs.cost(self._lowered(graph), 0).count
+            self._copies[key] = self._costs.cost(self._kernels.copy(name, size_bytes), 0).count
         return self._copies[key]
 
     def block(
         self, index: int, split: Axis | Reduction, part: Part, lengths: Lengths
     ) -> tuple[Alternative, ...]:
-        """The kernels that may compute a block, and their costs.
-
-        They are the same for all blocks of one operator of this graph, or of operators like it,
-        that are cut along one axis, into operands of the same lengths, with the same padding,
-        wherever they begin.
+        """The kernels that may compute a block, and their costs: the same for all blocks that have
+        the same kernels (`BlockKernels`).
         """
-        along, op = split.axis if isinstance(split, Axis) else None, self.graph.ops[index]
-        places = (*op.inputs, *op.outputs)
-        by_place = tuple((places.index(name), axis, length) for name, axis, length in lengths)
-        key = (self.like[index], along, part, by_place)
+        along, op = split.axis if isinstance(split, Axis) else None, self._kernels.graph.ops[index]
+        key = (self.like[index], along, part, by_place(op, lengths))
         if key not in self._blocks:
-            shapes = {name: (along, length) for name, along, length in lengths}
-            if isinstance(split, Axis):
-                block = replace(op, attributes=split.of_block(op, part))
-                graph = _resized(self.graph, block, shapes)
-            else:
-                block, graph = _sum_block(self.graph, op, split, shapes)
-            self._blocks[key] = self._alternatives(self._lowered(graph), 0)
+            block = self._kernels.block(index, split, part, lengths)
+            self._blocks[key] = self._alternatives(block, 0, self._allowed(index))
         return self._blocks[key]
 
     def endings(self, region: Region) -> int:
         """The cost of requantising all int32 sums of a region."""
-        count = 0
-        for index, reduction in region.reductions.items():
-            op = region.op(index)
-            y = self.graph.output(op)
-            sums = Tensor(f"{y.name}.sums", y.shape, DType.INT32)
-            ending = Op("requantise_sums", op.name, (sums.name,), (y.name,), reduction.ending())
-            graph = Graph.build("ending", [sums, y], [ending], [sums.name], [y.name])
-            count += self._costs.cost(self._lowered(graph), 0).count
-        return count
+        made = (self._kernels.ending(region.op(i), each) for i, each in region.reductions.items())
+        return sum(self._costs.cost(ending, 0).count for ending in made)
+
+
+def first_like(outlines: Iterable[Hashable]) -> tuple[int, ...]:
+    """For each value the place of the first one that equals it."""
+    first: dict[Hashable, int] = {}
+    return tuple(first.setdefault(each, index) for index, each in enumerate(outlines))
+
+
+def by_place(op: Op, lengths: Lengths) -> tuple[tuple[int, int, int], ...]:
+    """Lengths with the operand's place, and not its name."""
+    places = (*op.inputs, *op.outputs)
+    return tuple((places.index(name), axis, length) for name, axis, length in lengths)
 
 
 def _zero_points(tensor: Tensor) -> tuple[int, ...]:

@@ -51,6 +51,7 @@ def with_columns(task: Task, whole: Front, watch: Watch) -> Front:
             graph=graph,
             problem=memory_problem(lowered),
             order=tuple(range(len(graph.ops))),
+            walks=None,
         )
         fronts.append(_after(schemes, pareto_front(cut, watch), whole.total))
     points = _best([point for front in fronts for point in front.points])

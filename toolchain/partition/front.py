@@ -11,8 +11,9 @@ from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import Graph, MemoryProblem
 from toolchain.ops.preference import Preference
-from toolchain.partition.block_costs import NO_NAMES, FormNames
+from toolchain.partition.block_costs import NO_NAMES, BlockKernels, FormNames
 from toolchain.partition.scheme import Scheme
+from toolchain.partition.walk import Walks
 from toolchain.progress import Found, Report, silent
 from toolchain.search import Stopwatch, Work
 
@@ -29,6 +30,7 @@ class Task:
     the blocks are to be computed by; `names`: which of their forms may be taken that take more
     flash; None: nor those with more scratch.
     `most_calls`: blocks of one region, of all its operators.
+    `walks`: of `walks_of`, if these are known.
     """
 
     graph: Graph
@@ -39,6 +41,13 @@ class Task:
     preference: Preference = Preference.AUTO
     names: FormNames | None = field(default_factory=lambda: NO_NAMES)
     most_calls: int = MOST_CALLS
+    walks: Walks | None = None
+
+
+def walks_of(task: Task) -> Walks:
+    """The walks of regions of the task's graph, its operators in the task's order."""
+    ordered = task.graph.with_ops([task.graph.ops[i] for i in task.order])
+    return Walks(BlockKernels(ordered, task.core, task.preference))
 
 
 @dataclass(frozen=True)

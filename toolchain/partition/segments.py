@@ -19,7 +19,7 @@ from toolchain.memory.problem import memory_problem
 from toolchain.ops import spec_of
 from toolchain.ops.spec import Axis
 from toolchain.partition.estimate import Estimator
-from toolchain.partition.front import Task
+from toolchain.partition.front import Task, walks_of
 from toolchain.partition.program import BlockProgram, Mode
 from toolchain.partition.region import CannotSplitError, Region, axes_of, region
 from toolchain.partition.scheme import Scheme
@@ -98,9 +98,10 @@ class Segments:
         self._order = tuple(task.order)
         self._lifetimes = np.asarray(task.problem.lifetimes(task.order)).reshape(-1, 2)
         self._held = [frozenset(m.tensor for m in b.members) for b in task.problem.buffers]
-        self.graph: Graph = task.graph.with_ops([task.graph.ops[i] for i in task.order])
+        walks = task.walks or walks_of(task)
+        self.graph: Graph = walks.kernels.graph
         self.step_bytes = footprint(task.problem, task.order)
-        self._estimator = Estimator(self.graph, task.core, task.costs, task.preference, task.names)
+        self._estimator = Estimator(walks, task.costs, task.names)
         self._most_calls = task.most_calls
         self._axes: dict[int, Mapping[int, Axis]] = {}
         self.live = self._live_between()

@@ -9,12 +9,12 @@ every slowdown is the quickest of them that the board and its flash hold.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import heappop, heappush
 
-from toolchain.boards import Board, Content
+from toolchain.boards import Board, Content, Memory
 from toolchain.codegen import constant_bytes
 from toolchain.cost import CostModel
 from toolchain.cost.predicted import predicted_model
@@ -28,11 +28,10 @@ from toolchain.memory.firmware_size import (
 )
 from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.memory.problem import memory_problem
-from toolchain.ops.lowering import Kernels
 from toolchain.partition.front import CTRL_C, Point
-from toolchain.partition.scheme import Scheme
 from toolchain.planning.copies import copy_banks, copy_constants
 from toolchain.planning.flash import check_flash, flash_spent
+from toolchain.planning.known import Known, Timed, timed_alike
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.planning.ordering import choose_views
 from toolchain.planning.placing import over_banks
@@ -66,61 +65,59 @@ class Choice:
     flash: bool = True
 
 
-@dataclass
-class _Made:
-    """The part that no request changes: the ways, each made when it is first asked for."""
-
-    forms: Forms
-    ways: Ways | None = None
-    graphs: dict[tuple[Scheme, ...], Graph] = field(default_factory=dict)
-    least: dict[tuple[Scheme, ...], int] = field(default_factory=dict)
-    built: dict[int, Built] = field(default_factory=dict)
-    rooms: dict[int, Room] = field(default_factory=dict)
-    lean_bytes: dict[int, int] = field(default_factory=dict)
-
-
 class Candidates:
     """The plans of one graph on one board, each made when it is first asked for."""
 
     def __init__(
         self,
-        whole: Plan,
+        known: Known,
         target: Board,
         options: PlanOptions,
         costs: CostModel,
         report: Report,
-        made: _Made | None = None,
     ) -> None:
-        """`made`: of the same graph, board, kernels and other options of planning."""
-        self.whole = whole
+        """`known`: of this graph, the board's core, and these options."""
+        self.whole = replace(known.whole, board=target.name)
         self.target = target
         self.options = options
         self.costs = costs
         self.report = report
-        self._kernels = Kernels(target.core, options.kernels)
         banks = copy_banks(target, options, predicted_model(target))
         self._copies = bool(banks)
-        self._made = made or _Made(Forms(costs.within(whole.graph), self._kernels, banks))
+        self._known = known
+        self._timed = self._timed_by(banks)
         self._flash_bytes = options.flash_of(target)
         self._flash = options.optimise is not Optimise.SIZE and not target.is_host
         self._placed: dict[tuple[Choice, int | None], tuple[Plan, Plan]] = {}
 
     def asking(self, options: PlanOptions) -> Candidates:
         """These ways for a request that differs in RAM, slowdown and flash."""
-        return Candidates(self.whole, self.target, options, self.costs, self.report, self._made)
+        return Candidates(self._known, self.target, options, self.costs, self.report)
+
+    def _timed_by(self, banks: Sequence[Memory]) -> Timed:
+        """The results for this board's costs: those that are known, or else none yet."""
+        named = tuple((bank.name, bank.code_origin is not None) for bank in banks)
+        key = timed_alike(self.target, self.costs.identity, self.options, named)
+        timed = self._known.timed
+        if timed is None or timed.key != key:
+            costs = self.costs.within(self.whole.graph)
+            timed = Timed(key, Forms(costs, self._known.kernels, banks))
+            self._known.timed = timed
+        return timed
 
     @property
     def ways(self) -> Ways:
         """The ways to compute the graph; the first is the unsplit plan."""
-        if self._made.ways is None:
-            self._made.ways = self._ways()
-        return self._made.ways
+        if self._timed.ways is None:
+            self._timed.ways = self._ways()
+        return self._timed.ways
 
     def _ways(self) -> Ways:
         first = Point(self.whole.schedule.peak_bytes, 0, ())
         if not self._searched:
             return Ways((first,), "")
-        front = search(self.whole, self.target, self.options, self.costs, self.report)
+        walks = self._known.walks
+        front = search(self.whole, self.target, self.options, self.costs, self.report, walks=walks)
         if front.stopped == CTRL_C and not self.options.splits:
             raise KeyboardInterrupt  # of a search that nobody asked for, nothing is kept
         found = ways(front)
@@ -142,22 +139,33 @@ class Candidates:
 
     def _graph(self, way: int) -> Graph:
         """The graph of a way, which ways by other kernels share."""
-        schemes, graphs = self.ways.points[way].schemes, self._made.graphs
+        schemes, graphs = self.ways.points[way].schemes, self._known.graphs
         if schemes not in graphs:
             graphs[schemes] = finer(self.whole, schemes)
         return graphs[schemes]
 
     def _way(self, way: int) -> Built:
-        if way not in self._made.built:
-            point, graph = self.ways.points[way], self._graph(way)
-            self._made.built[way] = built(self.whole, graph, point, self._kernels)
-        return self._made.built[way]
+        known, point = self._known, self.ways.points[way]
+        key = point.schemes, point.titles
+        if key not in known.built:
+            known.built[key] = built(self.whole, self._graph(way), point, known.kernels)
+        return known.built[key]
+
+    def _plan(self, way: int) -> Plan:
+        """The plan of a way, with the kernels of its titles."""
+        if not way:
+            return self.whole
+        point, plans = self.ways.points[way], self._known.plans
+        key = point.schemes, point.titles
+        if key not in plans:
+            plans[key] = way_plan(self._way(way), self.whole, self.target, self.options)
+        return plans[key]
 
     def _least_count(self, way: int) -> int:
         """No plan of a way takes less time: for this it needs neither an order nor places."""
-        schemes, least = self.ways.points[way].schemes, self._made.least
+        schemes, least = self.ways.points[way].schemes, self._timed.least
         if schemes not in least:
-            least[schemes] = self._made.forms.least(self._graph(way))
+            least[schemes] = self._timed.forms.least(self._graph(way))
         return least[schemes]
 
     def _bound(self, way: int) -> Choice:
@@ -178,19 +186,17 @@ class Candidates:
 
     def room(self, way: int) -> Room:
         """A way, placed."""
-        if way not in self._made.rooms:
-            plan = self.whole
-            if way:
-                plan = way_plan(self._way(way), plan, self.target, self.options)
-            self._made.rooms[way] = Room(plan, self._made.forms)
-        return self._made.rooms[way]
+        rooms = self._timed.rooms
+        if way not in rooms:
+            rooms[way] = Room(self._plan(way), self._timed.forms)
+        return rooms[way]
 
     def _lean_bytes(self, way: int) -> int:
         """The flash that a way takes by kernels each of which alone takes the least."""
-        if way not in self._made.lean_bytes:
-            lean = _weighed(self.room(way).lean)
-            self._made.lean_bytes[way] = estimated_need(lean).flash_bytes
-        return self._made.lean_bytes[way]
+        lean_bytes = self._timed.lean_bytes
+        if way not in lean_bytes:
+            lean_bytes[way] = estimated_need(_weighed(self.room(way).lean)).flash_bytes
+        return lean_bytes[way]
 
     def _held(self, way: int) -> bool:
         """Whether the flash holds a way by lean kernels, if it does hold the unsplit plan. Where
@@ -308,7 +314,8 @@ class Candidates:
         if found is None:
             ways = range(len(self.ways.points))
             least = min(ways, key=lambda way: (self.room(way).least_flash_bytes, way))
-            check_flash(_weighed(self.room(least).smallest), self.options)
+            smallest = replace(self.room(least).smallest, board=self.target.name)
+            check_flash(_weighed(smallest), self.options)
         assert found is not None, "a plan that --flash holds is one"
         return found
 
@@ -470,9 +477,11 @@ class Candidates:
         room, spare = self.room(choice.way), self.spare(choice.way, flash=choice.flash)
         options = replace(self.options, ram_bytes=ram_bytes)
         plan = _weighed(room.plan(choice.arena_bytes, spare))
+        plan = replace(plan, board=self.target.name)
         while spare and spare > 0 and estimated_need(plan).flash_bytes > self._flash_bytes:
             spare = max(spare - (estimated_need(plan).flash_bytes - self._flash_bytes), 0)
             plan = _weighed(room.plan(choice.arena_bytes, spare))
+            plan = replace(plan, board=self.target.name)
         split, lowered = self._is_split(choice), plan.lowered
 
         def problem() -> MemoryProblem:
@@ -491,7 +500,7 @@ class Candidates:
         return replace(
             plan,
             unsplit_bytes=self.whole_bytes if self._is_split(choice) else 0,
-            spent=flash_spent(before, self.costs, self._made.forms),
+            spent=flash_spent(before, self.costs, self._timed.forms),
             search_stopped=self.ways.stopped,
             slowdown=max(slowdown, 0.0),
         )

@@ -21,8 +21,10 @@ from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
 from toolchain.ops.lowering import Kernels, Lowered, lower
 from toolchain.partition import splitters
+from toolchain.partition.block_costs import BlockKernels
 from toolchain.partition.front import Front, Point
 from toolchain.partition.scheme import Scheme
+from toolchain.partition.walk import Walks
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.planning.ordering import choose_views
 from toolchain.planning.placing import place
@@ -53,13 +55,14 @@ def search(
     costs: CostModel,
     report: Report = silent,
     most_calls: int = partition.MOST_CALLS,
+    walks: Walks | None = None,
 ) -> Front:
     """Ways to split the operators of an unsplit plan: peak against predicted slowdown.
 
-    `most_calls`: blocks of one region at most.
+    `most_calls`: blocks of one region at most. `walks`: of `ordered_walks`, if these are known.
     """
-    graph = partition.single_outputs(plan.graph, plan.schedule.order)
-    lowered = lower(graph, target.core, plan.lowered.preference)
+    walks = walks or ordered_walks(plan)
+    graph, lowered = walks.kernels.graph, walks.kernels.lowered
     names: dict[str, frozenset[str]] = {}
     if options.optimise is not Optimise.SIZE:
         for op, kernel in zip(graph.ops, lowered.kernels, strict=True):
@@ -73,9 +76,16 @@ def search(
         preference=plan.lowered.preference,
         names=names,
         most_calls=most_calls,
+        walks=walks,
     )
     watch = partition.Watch(options.search_seconds(len(graph.ops)), report)
     return splitters.splitter(options.splitter).front(task, watch)
+
+
+def ordered_walks(plan: Plan) -> Walks:
+    """The walks of regions of an unsplit plan's operators, in its order."""
+    graph = partition.single_outputs(plan.graph, plan.schedule.order)
+    return Walks(BlockKernels(graph, plan.lowered.core, plan.lowered.preference))
 
 
 def ways(front: Front) -> Ways:
