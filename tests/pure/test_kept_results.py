@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -20,7 +21,7 @@ from toolchain.partition.region import CannotSplitError, region
 from toolchain.partition.search import Chains
 from toolchain.partition.segments import Segment
 from toolchain.partition.walk import Walks
-from toolchain.planner import plan_graph
+from toolchain.planner import Planner, plan_graph
 from toolchain.planning.options import PlanOptions
 from toolchain.search import Work
 
@@ -79,6 +80,28 @@ def test_regions_that_are_alike_have_the_estimates_that_each_has_alone(kind: str
                     counted += 1
     assert counted > len(kept._found) > 0
     assert (after.runs, after.costs.known) == (kept.runs, kept.costs.known)
+
+
+@pytest.mark.slow
+def test_no_plan_is_quicker_than_the_bound_of_its_way() -> None:
+    """In the largest arena, with flash for no, some and all kernels with more constants; and what
+    is asked for is what it would be without bounds. One planner keeps the ways for all boards.
+    """
+    graph, options = _graph("residual", 3), PlanOptions()
+    planner, nearer, counts = Planner(graph, options), 0, set()
+    for kib in (40, 64, 256):
+        flash, *others = BOARD.memories
+        target = replace(BOARD, memories=(replace(flash, size_bytes=kib << 10), *others))
+        found = planner.candidates(target, options)
+        for way in range(min(len(found.ways.points), 6)):
+            room, least = found.room(way), found._least_count(way)
+            assert least <= room.least(room.sizes[-1], found.spare(way))
+            nearer += least > found._timed.forms.least(found._graph(way))
+        without = planner.candidates(target, options)
+        without.__dict__["_most_constants"] = None
+        assert without.base == found.base
+        counts.add(found.base.count)
+    assert nearer and len(counts) > 2
 
 
 @pytest.mark.slow

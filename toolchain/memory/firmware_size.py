@@ -295,6 +295,13 @@ def least_weight_bytes(graph: Graph) -> int:
     return sum(least.values())
 
 
+def least_flash_bytes(graph: Graph) -> int:
+    """A lower bound on the flash of a firmware, as `estimated_need` has it, without the code of
+    kernels.
+    """
+    return _FIRMWARE_CODE_BYTES + least_weight_bytes(graph)
+
+
 def _distinct_bytes(array: NDArray[np.generic]) -> int:
     """The fewest bytes of the parts of one index, along any axis: equal ones count once."""
     parts = (

@@ -163,10 +163,19 @@ class Candidates:
 
     def _least_count(self, way: int) -> int:
         """No plan of a way takes less time: for this it needs neither an order nor places."""
-        schemes, least = self.ways.points[way].schemes, self._timed.least
-        if schemes not in least:
-            least[schemes] = self._timed.forms.least(self._graph(way))
-        return least[schemes]
+        key, least = (self.ways.points[way].schemes, self._most_constants), self._timed.least
+        if key not in least:
+            least[key] = self._timed.forms.least(self._graph(way), self._most_constants)
+        return least[key]
+
+    @cached_property
+    def _most_constants(self) -> int | None:
+        """Bytes of constants, at most, for which a plan may have room beyond those of its lean
+        kernels; None where that is not known.
+        """
+        if self.options.flash_bytes is not None or not self._flash:
+            return None
+        return self._flash_bytes - self._known.least_flash_bytes
 
     def _bound(self, way: int) -> Choice:
         """The arena and the time that a way takes at least: neither needs places."""

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from toolchain.boards import Board
 from toolchain.ir import Graph
+from toolchain.memory.firmware_size import least_flash_bytes
 from toolchain.memory.plan import Plan
 from toolchain.ops.lowering import Kernels
 from toolchain.partition.scheme import Scheme
@@ -43,7 +44,7 @@ class Timed:
     key: Hashable
     forms: Forms
     ways: Ways | None = None
-    least: dict[tuple[Scheme, ...], int] = field(default_factory=dict)
+    least: dict[tuple[tuple[Scheme, ...], int | None], int] = field(default_factory=dict)
     rooms: dict[int, Room] = field(default_factory=dict)
     lean_bytes: dict[int, int] = field(default_factory=dict)
 
@@ -65,6 +66,11 @@ class Known:
     built: dict[tuple[tuple[Scheme, ...], Names], Built] = field(default_factory=dict)
     plans: dict[tuple[tuple[Scheme, ...], Names], Plan] = field(default_factory=dict)
     timed: Timed | None = None
+
+    @cached_property
+    def least_flash_bytes(self) -> int:
+        """No firmware of the graph takes less flash, however it is split."""
+        return least_flash_bytes(self.whole.graph)
 
     @cached_property
     def walks(self) -> Walks:

@@ -22,6 +22,7 @@ from toolchain.ops.kernel import Kernel, SafeOverlap
 from toolchain.ops.lowering import Kernels, Lowered, lower
 from toolchain.ops.moves import may_move, moves
 from toolchain.planning.forms import Way, within
+from toolchain.search.knapsack import pack
 
 Span = tuple[int, int]
 Choices = Sequence[int | None]
@@ -95,14 +96,34 @@ class Forms:
                 self._constant_bytes(kernel, lean, index) if several else 0,
             )
 
-    def least(self, graph: Graph) -> int:
-        """No plan of these operators takes less time, whatever its arena, flash and copies."""
+    def least(self, graph: Graph, most_bytes: int | None = None) -> int:
+        """No plan of these operators takes less time, whatever its arena and copies.
+
+        `most_bytes`: bytes of constants beyond those of lean kernels, for which the flash has room,
+        at most; None: any number. The code of lean functions may give way to as many, in any case.
+        """
         lean = self.lean(graph)
-        return sum(
-            min(form.least for form in self.of(lean, index))
-            for index, op in enumerate(lean.graph.ops)
-            if not may_move(op, lean.graph)
-        )
+        blocks: dict[tuple[str, tuple[str, ...]], list[tuple[Form, ...]]] = {}
+        for index, op in enumerate(lean.graph.ops):
+            if not may_move(op, lean.graph):
+                known = blocks.setdefault((op.part_of or op.name, op.inputs[1:]), [])
+                known.append(self.of(lean, index))
+        least = sum(min(form.least for form in forms) for each in blocks.values() for forms in each)
+        if most_bytes is None:
+            return least
+        called = {function for kernel in lean.kernels for function in kernel.functions}
+        room, none, items = max(most_bytes, sum(map(code_bytes, called))), 0, []
+        for each in blocks.values():
+            count, given_back, ways = _bounds(each)
+            room, none = room + given_back, none + count
+            items.append(ways)
+        if sum(max((size for size, _ in ways), default=0) for ways in items) <= room:
+            return least
+        packed = pack(items, room)
+        if not packed.optimal:
+            return least
+        chosen = zip(items, packed.choices, strict=True)
+        return none - sum(ways[at][1] for ways, at in chosen if at is not None)
 
     def _constant_bytes(self, kernel: Kernel, lean: Lowered, index: int) -> int:
         """Bytes of a kernel's constants. Blocks that read the same tensors pack as many."""
@@ -113,6 +134,29 @@ class Forms:
         if key not in self._packed:
             self._packed[key] = kernel.constant_bytes
         return self._packed[key]
+
+
+def _bounds(blocks: Sequence[Sequence[Form]]) -> tuple[int, int, list[tuple[int, int]]]:
+    """Blocks that read the same constants: the least time of their lean functions; the bytes that
+    another may give back; and for each of the others the least bytes more, and the most time saved.
+    """
+    lean = [[form for form in forms if form.function == forms[0].function] for forms in blocks]
+    held = {(form.function, form.constant_bytes) for forms in lean for form in forms}
+    held_bytes = sum(size for _, size in held)
+    none = sum(min(form.least for form in forms) for forms in lean)
+    given_back, ways = 0, []
+    for function in {form.function for forms in blocks for form in forms}:
+        usable = [
+            [form for form in forms if form.function in (function, forms[0].function)]
+            for forms in blocks
+        ]
+        saved = none - sum(min(form.least for form in forms) for forms in usable)
+        sizes = [f.constant_bytes for forms in blocks for f in forms if f.function == function]
+        more = min(sizes) - held_bytes
+        given_back = max(given_back, -more)
+        if saved > 0:
+            ways.append((max(more, 0), saved))
+    return none, given_back, ways
 
 
 @dataclass(frozen=True)
