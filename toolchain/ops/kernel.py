@@ -23,7 +23,7 @@ function. No value here contains C text except names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
@@ -404,6 +404,19 @@ class Kernel:
     @property
     def name(self) -> str:
         return self.label or "+".join(self.functions)
+
+    def moved(self, constants_in: str, code_in: str) -> Kernel:
+        """The kernel with its constants and its code in these banks: its loops are the same, and
+        are not counted again.
+        """
+        if (constants_in, code_in) == (self.constants_in, self.code_in):
+            return self
+        terms = None if self.find_terms is None else self._terms
+        return replace(self, constants_in=constants_in, code_in=code_in, find_terms=terms)
+
+    def _terms(self) -> Terms:
+        assert self.terms is not None, "a kernel that is moved has a count of its loops"
+        return self.terms
 
     @property
     def copied(self) -> bool:

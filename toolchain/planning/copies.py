@@ -113,7 +113,7 @@ def _with_code(
         shared = bank.name in held or any(at.covers(bank) for at in used.arenas)
         if bank.code_origin is None or size > room or (bank.code_origin != bank.origin and shared):
             continue
-        kernels = tuple(replace(kernel, code_in=bank.name) for kernel in plan.lowered.kernels)
+        kernels = tuple(each.moved(each.constants_in, bank.name) for each in plan.lowered.kernels)
         made = replace(plan, lowered=replace(plan.lowered, kernels=kernels))
         saved = before - predict_latency(made, costs).total
         if saved < max(1, 0 if options.optimise is Optimise.SPEED else _WORTH * before):
@@ -136,7 +136,7 @@ def with_linked_code(plan: Plan, code_bytes: int) -> Plan:
     copied = plan.copied
     if code_bytes or not copied.code_in:
         return replace(plan, copied=replace(copied, code_bytes=code_bytes))
-    kernels = tuple(replace(kernel, code_in="") for kernel in plan.lowered.kernels)
+    kernels = tuple(each.moved(each.constants_in, "") for each in plan.lowered.kernels)
     made = replace(plan, lowered=replace(plan.lowered, kernels=kernels))
     lost = predict_latency(made).total - predict_latency(plan).total
     left = replace(copied, code_in="", code_bytes=0, saved=copied.saved - lost)
@@ -276,25 +276,21 @@ def _items(plan: Plan, costs: PredictedCostModel, banks: Sequence[str]) -> list[
     owners = [op.part_of or op.name for op in plan.graph.ops]
     lowered = plan.lowered
     tagged = _placed(lowered, {name: name for name in owners})
-    items = []
-    numbers: dict[str, list[int]] = {}
-    for number, owner in enumerate(owners):
-        numbers.setdefault(owner, []).append(number)
-    for owner, size_bytes in copied_bytes(replace(plan, lowered=tagged)).items():
-        saved = {}
-        for bank in banks:
-            there = _placed(lowered, {owner: bank})
-            saved[bank] = sum(
-                costs.cost(lowered, i).count - costs.cost(there, i).count for i in numbers[owner]
-            )
-        items.append(Item(owner, size_bytes, saved))
-    return items
+    sizes = copied_bytes(replace(plan, lowered=tagged))
+    numbers = [number for number, owner in enumerate(owners) if owner in sizes]
+    saved = {owner: dict.fromkeys(banks, 0) for owner in sizes}
+    before = {number: costs.cost(lowered, number).count for number in numbers}
+    for bank in banks:
+        there = _placed(lowered, dict.fromkeys(owners, bank))
+        for number in numbers:
+            saved[owners[number]][bank] += before[number] - costs.cost(there, number).count
+    return [Item(owner, size_bytes, saved[owner]) for owner, size_bytes in sizes.items()]
 
 
 def _placed(lowered: Lowered, chosen: Mapping[str, str]) -> Lowered:
     """The kernels with their constants in the banks that are named for their operators."""
     kernels = (
-        replace(kernel, constants_in=chosen.get(op.part_of or op.name, ""))
+        kernel.moved(chosen.get(op.part_of or op.name, ""), kernel.code_in)
         for op, kernel in zip(lowered.graph.ops, lowered.kernels, strict=True)
     )
     return replace(lowered, kernels=tuple(kernels))

@@ -81,8 +81,7 @@ class Forms:
         several = len(kernels) > 1
         for number, kernel in enumerate(kernels):
             copied = (
-                lean.with_kernel(index, replace(kernel, constants_in=data, code_in=code))
-                for data, code in self._places
+                lean.with_kernel(index, kernel.moved(data, code)) for data, code in self._places
             )
             counts = [self.costs.cost(made, index).count for made in copied]
             yield Form(
@@ -208,6 +207,7 @@ class Room:
         self._groups: dict[str, list[_Block]] = {}
         self._fixed = self._savable = 0
         self._fixed_functions: set[str] = set()
+        self._kept: dict[tuple[int, int | None, bool], Sequence[tuple[_Block, _Spot]]] = {}
         for index, live in zip(plan.schedule.order, _live(plan), strict=True):
             if operators is None or index in operators:
                 self._add(index, live)
@@ -288,10 +288,18 @@ class Room:
 
     def _chosen(
         self, arena_bytes: int, spare: int | None, *, lean: bool = False
-    ) -> Iterator[tuple[_Block, _Spot]]:
+    ) -> Sequence[tuple[_Block, _Spot]]:
         """The form of every block: of all blocks of one operator those of one function, or the lean
         one where that is quicker. `lean`: the lean ones alone.
         """
+        key = arena_bytes, spare, lean
+        if key not in self._kept:
+            self._kept[key] = tuple(self._choose(arena_bytes, spare, lean=lean))
+        return self._kept[key]
+
+    def _choose(
+        self, arena_bytes: int, spare: int | None, *, lean: bool
+    ) -> Iterator[tuple[_Block, _Spot]]:
         items, called = self._items(arena_bytes)
         choices = (None,) * len(items) if lean else self._best(items, called, spare)
         for blocks, ways, choice in zip(self._groups.values(), items, choices, strict=True):
