@@ -2,12 +2,15 @@
 
     python -m benchmarks.planning [--sizes LIST] [--kinds LIST] [--profile]
     python -m benchmarks.planning MODEL... [--boards LIST]
+    python -m benchmarks.planning MODEL... --fits
 
 Without models: processor seconds of a default plan and memory at its most, of networks of growing
 size: chains of 3x3 convolutions, residual networks, and cells whose branches are concatenated. The
 exponent is that of the growth from the size before. `--profile` adds the seconds of each stage, of
 which some are parts of others, and the functions that take most; planning then takes twice as long.
 With models: arena, predicted time and seconds of each request, all from one set of plans.
+`--fits`: instead, how many boards hold each model (`thimble boards --for`), and the processor
+seconds and the memory, at its most of all models so far, that finding out took.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import pstats
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -28,7 +31,9 @@ from rich.table import Table
 from benchmarks.zoo_network import Network
 from toolchain import passes
 from toolchain.boards import board as find_board
+from toolchain.boards import boards
 from toolchain.codegen import constant_bytes
+from toolchain.deployment.fitting import fits
 from toolchain.errors import DoesNotFitError
 from toolchain.frontends import load_model
 from toolchain.ir import Graph
@@ -161,6 +166,21 @@ def requests(model: Path, board: str) -> Table:
     return table
 
 
+def fitting(models: Sequence[Path]) -> Table:
+    table = Table(title="boards --for")
+    for title in ("model", "boards", "hold it", "seconds", "MB"):
+        table.add_column(title, justify="left" if title == "model" else "right")
+    targets = [board for board in boards().values() if not board.is_host]
+    for model in models:
+        begin = time.process_time()
+        held = [fit for fit in fits(model, targets, PlanOptions()) if not fit.why_not]
+        seconds = time.process_time() - begin
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        counts = f"{len(targets)}", f"{len(held)}"
+        table.add_row(model.stem, *counts, f"{seconds:.1f}", f"{most:.0f}")
+    return table
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -170,19 +190,23 @@ def main() -> int:
     parser.add_argument("--sizes", default="10,30,100", help="operators, by comma")
     parser.add_argument("--kinds", default=",".join(KINDS), help="by comma")
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--fits", action="store_true", help="which boards hold each model")
     given = parser.parse_args()
-    console, boards = Console(width=120), given.boards.split(",")
+    console, names = Console(width=120), given.boards.split(",")
+    if given.fits:
+        console.print(fitting(given.models))
+        return 0
     for model in given.models:
-        for board in boards:
+        for board in names:
             console.print(requests(model, board))
     if given.models:
         return 0
-    table = Table(title=f"Planning for {boards[0]}")
+    table = Table(title=f"Planning for {names[0]}")
     for title in ("network", "operators", "seconds", "MB", "exponent"):
         table.add_column(title, justify="left" if title == "network" else "right")
     sizes = [int(size) for size in given.sizes.split(",")]
     for kind in given.kinds.split(","):
-        for name, count, seconds, most, power in measured(kind, sizes, boards[0], given.profile):
+        for name, count, seconds, most, power in measured(kind, sizes, names[0], given.profile):
             growth = "-" if math.isnan(power) else f"{power:.2f}"
             table.add_row(name, f"{count:,}", f"{seconds:.1f}", f"{most:.0f}", growth)
     console.print(table)
