@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -15,8 +16,10 @@ from toolchain.boards import (
     board_files,
     boards,
     energy_of,
+    stand_in,
 )
 from toolchain.errors import InputError
+from toolchain.memory.bank_layout import BankNames, layout
 
 PAIRS = [
     *(("mps2-an500", chip) for chip in ("stm32f746", "stm32f767", "stm32h743", "nucleo-h7a3zi-q")),
@@ -66,3 +69,37 @@ def test_a_stand_in_is_read_from_both_files_and_is_in_no_list() -> None:
     assert "mps2-an500:nucleo-h743zi" not in boards()
     assert energy_of("mps2-an386:nucleo-l4r5zi") == energy_of("nucleo-l4r5zi") is not None
     assert all(m.kind in MemoryKind for m in board("mps2-an500:stm32h743").memories)
+
+
+def test_every_core_that_qemu_has_stands_for_its_boards() -> None:
+    chosen = {name: stand_in(made) for name, made in boards().items()}
+    for name, one in chosen.items():
+        if boards()[name].emulator or name in ("host", "nucleo-n657x0-q"):  # 64 MiB of flash
+            assert one is None
+        else:
+            assert one is not None
+            assert one.name == f"{one.name.partition(':')[0]}:{name}"
+            assert one.clock_hz == boards()[name].clock_hz
+    for name, machine in (
+        ("nucleo-f446re", "mps2-an386"),
+        ("nucleo-h743zi", "mps2-an500"),
+        ("f746g-disco@QSPI", "mps2-an500"),
+        ("nucleo-c031c6", "mps2-an385-v6m"),
+    ):
+        found = stand_in(board(name))
+        assert found is not None
+        assert found.name == f"{machine}:{name}"
+
+
+@pytest.mark.parametrize("name", ["nucleo-h743zi", "f746g-disco@QSPI", "nucleo-l4r5zi"])
+def test_a_layout_is_the_same_by_its_names(name: str) -> None:
+    target = board(name)
+    other = stand_in(target)
+    assert other is not None
+    made = layout(target, code_bytes=9000, weight_bytes=9000, data_bytes=5000, arena_bytes=300_000)
+    moved = BankNames.of(made).on(other)
+    assert BankNames.of(made).on(target) == made
+    assert [bank.name for bank in moved.banks] == [bank.name for bank in made.banks]
+    assert [bank.size_bytes for bank in moved.arenas] == [b.size_bytes for b in made.arenas]
+    with pytest.raises(InputError, match="has no bank NONE for weights"):
+        replace(BankNames.of(made), weights="NONE").on(target)

@@ -135,15 +135,6 @@ def test_a_chip_that_would_run_other_code_is_refused(
     assert said in " ".join(capsys.readouterr().err.split())
 
 
-def test_only_an_emulated_board_is_read_as_another(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["compile", str(MODEL), "-b", "nucleo-f446re", "-o", str(tmp_path / "real")]) == 0
-    assert run(["profile", str(tmp_path / "real"), "--as", "nucleo-l476rg"]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert "nucleo-f446re is no emulated board: compile for mps2-an386 or netduinoplus2" in said
-
-
 @pytest.mark.parametrize("given", [["--annotate"], ["--annotate", "1"]])
 def test_the_hottest_loops_are_annotated(
     given: list[str],

@@ -34,3 +34,4 @@ from toolchain.boards.target import as_target as as_target
 from toolchain.boards.target import board as board
 from toolchain.boards.target import board_files as board_files
 from toolchain.boards.target import energy_of as energy_of
+from toolchain.boards.target import stand_in as stand_in

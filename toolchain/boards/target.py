@@ -7,6 +7,7 @@ target, and runs in QEMU.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -139,6 +140,21 @@ def _standing_for(machine: str, target: str) -> Board:
         caches=meant.caches,
         emulator=replace(emulated.emulator, stands_for=""),
     )
+
+
+def stand_in(target: Board) -> Board | None:
+    """The emulated board that stands for one that is not emulated, with its core, memories and
+    clock; None where no machine has its core and room for its memories, and for the host.
+
+    The machine with the most RAM goes first.
+    """
+    if target.emulator is not None or target.is_host:
+        return None
+    alike = (b for b in boards().values() if b.emulator and b.core.name == target.core.name)
+    for machine in sorted(alike, key=lambda one: (-one.ram_bytes, one.name)):
+        with contextlib.suppress(InputError):
+            return _standing_for(machine.name, target.name)
+    return None
 
 
 def _moved(banks: Sequence[Memory], into: Sequence[Memory], where: str) -> tuple[Memory, ...]:

@@ -70,6 +70,16 @@ def note(text: str) -> None:
         error_console().say(text)
 
 
+def note_stand_in(board: str, ran_on: str) -> None:
+    """A line that says what ran in place of a board that is not here; none where it ran itself."""
+    if ran_on != board:
+        machine = ran_on.partition(":")[0]
+        note(
+            f"{board} is not plugged in: its C ran in QEMU on {machine}, with the clock and "
+            f"memories of {board} ({ran_on}). --port names a board."
+        )
+
+
 def warn_of_plan(plan: Plan) -> None:
     """Print one line if the plan has operators that compute in float32, and one for each suspicion
     about its quantisation.

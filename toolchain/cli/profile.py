@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from toolchain.cli import _completion as completion
-from toolchain.cli._console import output_console, progress
+from toolchain.cli._console import note_stand_in, output_console, progress
 from toolchain.cli._groups import argument, grouped, option, without
 from toolchain.cli._options import BoardOption, CmsisNnOption, LineOptions
 from toolchain.cli._output import Output, tell_json, write_json
@@ -17,6 +17,7 @@ from toolchain.cli._page import profiled_findings, write_page
 from toolchain.cli._profiles import print_comparison, print_profile
 from toolchain.cost.basis import CYCLES
 from toolchain.cycles.reading import hot_loops
+from toolchain.deployment.folder import compiled_board
 from toolchain.deployment.profile import profile_json
 from toolchain.deployment.profiling import DEFAULT_RUNS, profile_readings, record
 from toolchain.device.session import open_board
@@ -76,7 +77,9 @@ def command(
     On silicon the cycles are measured. On an emulated board they are modelled from a trace of the
     instructions that QEMU executed, by the timing of the core and the wait states of its memories.
     The exact number of instructions stands beside them (alone if nothing can be traced; a line says
-    why). The cycles are stored for the planner, those of --as BOARD for that board.
+    why). A real board that is not here is replaced by an emulated one with its core, clock and
+    memories: a line says so. The cycles are stored for the planner, those of --as BOARD for that
+    board.
 
     With --kernels, one small firmware holds every kernel of a model and times each on request. Each
     figure goes to the database of `thimble cost` at once, so that a pulled cable loses nothing.
@@ -97,6 +100,7 @@ def command(
         profiles = profile_readings(folder, read_as or [""], line.port, runs, step, line.timeout)
         for profile in profiles:
             record(profile, folder)
+    note_stand_in(compiled_board(folder).name, profiles[0].ran_on)
     names = {i: part.name for i, part in enumerate(profiles[0].operators)}
     loops = [hot_loops(p.reading, annotate) if p.reading and annotate else () for p in profiles]
     if annotate and not any(p.reading for p in profiles):

@@ -10,15 +10,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolchain.cli._boxes import box_table, boxes_in
-from toolchain.cli._console import output_console, progress
+from toolchain.cli._console import note_stand_in, output_console, progress
 from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._options import LineOptions
 from toolchain.cli._output import JsonOption, tell_json
 from toolchain.cli._samples import FORMATS, LabelsOption, SampleOptions, labels_for, top_classes
 from toolchain.deployment.folder import compiled_model
-from toolchain.deployment.modelled_time import NoReader, Reader, find_reader
+from toolchain.deployment.modelled_time import NoReader, find_reader
 from toolchain.deployment.run import Deployment, deployed
-from toolchain.device.firmware import load_firmware
+from toolchain.deployment.stand_in import firmware_here
 from toolchain.files.arrays import Array
 from toolchain.preprocess.samples import read_samples
 from toolchain.report.text import shape, share
@@ -55,7 +55,9 @@ def command(
     Inputs and outputs have the types of the model file; a float model's data may be float. Data for
     several inferences run one after another, and the model keeps its state between them. The
     outputs then have one more dimension, first, and the time is that of the longest run. Cycles are
-    measured on silicon; for QEMU they are modelled from a trace of the executed instructions.
+    measured on silicon; for QEMU they are modelled from a trace of the executed instructions. If
+    the board of DIR is not here, its C runs in QEMU on an emulated board with its core, clock and
+    memories, and a line says so.
 
     For an image, a sound or a table, `--range` says which values the stored numbers had in
     training; an int8 input is quantised from these. If an output is one row of classes, the five
@@ -67,16 +69,19 @@ def command(
     asked = samples.scaling()
     with progress() as step:
         step("starting")
-        reader = _reader(folder, line.port)
-        traced = None if isinstance(reader, NoReader) else reader
-        with deployed(folder, line.port, traced, weights, line.timeout) as deployment:
-            step("running")
-            given = read_samples(inputs, deployment.inputs, asked) if inputs else None
-            frames = given or [_random(deployment, seed)]
-            done = deployment.run_sequence(frames, step)
-            time = deployment.run_time(done)
-            counts = deployment.operator_counts() if operators else ()
+        with firmware_here(folder, line.port, step) as firmware:
+            reader = NoReader() if firmware is None else find_reader(firmware, line.port)
+            traced = None if isinstance(reader, NoReader) else reader
+            with deployed(folder, line.port, traced, weights, line.timeout, firmware) as deployment:
+                step("running")
+                given = read_samples(inputs, deployment.inputs, asked) if inputs else None
+                frames = given or [_random(deployment, seed)]
+                done = deployment.run_sequence(frames, step)
+                time = deployment.run_time(done)
+                counts = deployment.operator_counts() if operators else ()
+                ran_on = deployment.ran_on
     model = compiled_model(folder)
+    note_stand_in(model.board.name, ran_on)
     box_outputs = model.boxes or {}
     names = labels_for(
         labels, dict(model.labels), deployment.outputs, box_outputs.get("classes", "")
@@ -92,6 +97,8 @@ def command(
         if end.name not in box_outputs.values()
     }
     fields = {
+        "board": model.board.name,
+        "ran_on": ran_on,
         "top": {name: [[asdict(c) for c in row] for row in rows] for name, rows in top.items()},
         "boxes": [asdict(box) for box in boxes] if box_outputs else None,
         "outputs": {
@@ -144,13 +151,6 @@ def command(
         console.say(f"{text}{traced_from}")
     if isinstance(reader, NoReader) and reader.reason:
         console.say(f"No cycles: {reader.reason}.")
-
-
-def _reader(folder: Path, port: str | None) -> Reader | NoReader:
-    """How to read the folder's traces; this machine has none."""
-    if compiled_model(folder).board.is_host:
-        return NoReader()
-    return find_reader(load_firmware(folder), port)
 
 
 def _random(deployment: Deployment, seed: int) -> dict[str, Array]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from toolchain.cli._console import output_console, progress, warn_of_plan
+from toolchain.cli._console import note_stand_in, output_console, progress, warn_of_plan
 from toolchain.cli._groups import grouped, option, without
 from toolchain.cli._options import BoardOption, CodeOptions, LineOptions, ModelArgument
 from toolchain.cli._output import Output, write_json
@@ -85,6 +85,10 @@ def command(
     Exits 2 if no independent runtime takes the model: it is then compared with Thimble's own
     arithmetic, which proves little.
 
+    A real board that is not here is replaced by an emulated one with its core, clock and memories,
+    which runs the same C: a line says so, and `ran_on` of the JSON. Firmware for a board at a port
+    must be on it: keep the build with -o, flash it, and verify again.
+
     The printed latency is that of the longest run by the board's counter: cycles on silicon,
     instructions in QEMU (`thimble profile` models cycles from a trace).
 
@@ -110,6 +114,7 @@ def command(
             report=step,
             limit_seconds=line.timeout,
         )
+    note_stand_in(result.compiled.plan.board, result.ran_on)
     warn_of_plan(result.compiled.plan)
     if output.json:
         write_json(output.json, verification_json(result))

@@ -15,12 +15,13 @@ from toolchain.cost.basis import CYCLES, INSTRUCTIONS, Basis
 from toolchain.cost.database import Database
 from toolchain.cost.key import Build, Key
 from toolchain.cycles.trace import Trace
-from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE, compiled_model
+from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE, compiled_board
 from toolchain.deployment.measurements import taken
-from toolchain.deployment.modelled_time import ModelledTime, NoReader, find_reader
+from toolchain.deployment.modelled_time import ModelledTime, NoReader, Reader, find_reader
 from toolchain.deployment.profile import Part, Profile
 from toolchain.deployment.run import Deployment, deployed
-from toolchain.device.firmware import load_firmware
+from toolchain.deployment.stand_in import firmware_here
+from toolchain.device.firmware import Firmware
 from toolchain.device.patience import RUN_SECONDS
 from toolchain.device.session import OperatorCount
 from toolchain.errors import InputError
@@ -62,28 +63,56 @@ def profile_readings(
     """
     if runs < 1:
         raise InputError(f"{runs} runs measure nothing")
-    path, board = Path(folder), compiled_model(folder).board
-    if board.is_host:
-        raise InputError("nothing is counted on this machine: compile for a board, or one in QEMU")
-    firmware = load_firmware(path)
-    readers = [find_reader(firmware, port, name) for name in names]
+    with firmware_here(folder, port, report) as firmware:
+        if firmware is None:
+            raise InputError(
+                "nothing is counted on this machine: compile for a board, or one in QEMU"
+            )
+        return _readings(Path(folder), firmware, names, port, runs, report, limit_seconds)
+
+
+def _readings(
+    path: Path,
+    firmware: Firmware,
+    names: Sequence[str],
+    port: str | None,
+    runs: int,
+    report: Report,
+    limit_seconds: float,
+) -> tuple[Profile, ...]:
+    """Profiles of a firmware of the folder `path`: its own, or one that stands for it."""
+    board, compiled_for = firmware.board, compiled_board(path).name
+    readers = [_reader(firmware, port, name, compiled_for) for name in names]
     traced: dict[tuple[str, ...], tuple[Counted, Trace]] = {}
     profiles = []
     for reader in readers:
         report("starting")
         if isinstance(reader, NoReader):
-            with deployed(folder, port, limit_seconds=limit_seconds) as deployment:
+            with deployed(path, port, None, None, limit_seconds, firmware) as deployment:
                 counted = count_runs(deployment, path, board, runs, report)
             profiles.append(counted_profile(path, board, counted, reader.reason))
             continue
         wanted = reader.memory.plugin_arguments()
         if wanted not in traced:
-            with deployed(folder, port, reader, None, limit_seconds) as deployment:
+            with deployed(path, port, reader, None, limit_seconds, firmware) as deployment:
                 counted = count_runs(deployment, path, board, runs, report)
                 traced[wanted] = counted, deployment.trace()
         counted, trace = traced[wanted]
         profiles.append(modelled_profile(path, board, counted, reader.read(trace)))
     return tuple(profiles)
+
+
+def _reader(
+    firmware: Firmware, port: str | None, read_as: str, compiled_for: str
+) -> Reader | NoReader:
+    """As `find_reader`. A board in place of `compiled_for` has its memories, bank by bank, and is
+    read as that board."""
+    if firmware.board.name == compiled_for or read_as not in ("", compiled_for):
+        return find_reader(firmware, port, read_as)
+    reader = find_reader(firmware, port)
+    if isinstance(reader, NoReader):
+        return reader
+    return replace(reader, target=replace(reader.target, name=compiled_for))
 
 
 def profile_deployment(

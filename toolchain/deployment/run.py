@@ -22,7 +22,7 @@ from toolchain.deployment.folder import (
 )
 from toolchain.deployment.modelled_time import ModelledTime, Reader
 from toolchain.device import host
-from toolchain.device.firmware import load_firmware
+from toolchain.device.firmware import Firmware, load_firmware
 from toolchain.device.patience import RUN_SECONDS
 from toolchain.device.session import (
     MemoryUse,
@@ -125,6 +125,12 @@ class Deployment:
         self.inputs = compiled.inputs
         self.outputs = compiled.outputs
         self.stateful = compiled.stateful
+
+    @property
+    def ran_on(self) -> str:
+        """The name of the board that runs it: the compiled one, or one that stands for it."""
+        session = self.session
+        return session.firmware.board.name if isinstance(session, Session) else self.board.name
 
     @property
     def clock_hz(self) -> int:
@@ -249,17 +255,20 @@ def deployed(
     reader: Reader | None = None,
     weights: Path | None = None,
     limit_seconds: float = RUN_SECONDS,
+    firmware: Firmware | None = None,
 ) -> Iterator[Deployment]:
     """The model compiled into `folder`, running on its board (see `open_board`).
 
     `reader` (of `find_reader`): trace it, so that `Deployment.modelled_time` knows cycles.
     `weights`: another blob, which an emulated board is started with at the address of its own.
     `limit_seconds`: of one inference; one that takes longer is stopped, with an InputError.
+    `firmware`: the folder's, or one of its C for another board (`firmware_here`).
     """
     path = Path(folder)
     before = check_result(path)
     compiled = compiled_model(path)
-    if weights is not None and (port or not compiled.board.emulator):
+    board = compiled.board if firmware is None else firmware.board
+    if weights is not None and (port or not board.emulator):
         raise InputError("only an emulated board is started with other weights: write them to it")
     if compiled.board.is_host:
         tensors = {end.name: end.tensor for end in (*compiled.inputs, *compiled.outputs)}.values()
@@ -275,7 +284,7 @@ def deployed(
             check_unchanged(path, before)
             yield Deployment(_HostSession(program, ends), compiled)
     else:
-        firmware = load_firmware(path)
+        firmware = firmware or load_firmware(path)
         if weights is not None:
             firmware = firmware.with_weights(weights)
         trace = reader.memory if reader else None

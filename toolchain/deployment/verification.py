@@ -17,6 +17,7 @@ from toolchain.boards import board as find_board
 from toolchain.deployment.compile import Compiled, compile_model
 from toolchain.deployment.decoded import Decoder, Decoding
 from toolchain.deployment.run import Deployment, Inference, RunTime, counted_time, deployed
+from toolchain.deployment.stand_in import firmware_here
 from toolchain.device.patience import RUN_SECONDS
 from toolchain.device.session import MemoryUse
 from toolchain.errors import LinkError, ResultError
@@ -138,6 +139,7 @@ class Verification:
     """The result of a comparison. `max_difference` is in units of the output's last place
     (`unit_of`).
 
+    ran_on       the board that ran, or the emulated one that stood for it.
     outputs      the same of each output.
     beyond       the runs of which an output is further off than the tolerance.
     judges       which runtime ran which operators of the model, and why.
@@ -149,6 +151,7 @@ class Verification:
 
     model: str
     board: str
+    ran_on: str
     runs: int
     reference: str
     judges: tuple[Judge, ...]
@@ -213,7 +216,8 @@ def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
     `given` makes inputs by name once the model's inputs are known, as sequences of runs: the state
     of a model is reset before each sequence. Random inputs come from `seed`, with one generator per
     run; a model with state gets them as two sequences. `limit_seconds`: of one inference, on the
-    board and in the reference. `out` keeps the build. `force`, `external`
+    board and in the reference. A board that is not here is replaced by an emulated one, which
+    `ran_on` names (`firmware_here`). `out` keeps the build. `force`, `external`
     and the errors raised are those of `compile_model`; LinkError where the board fails.
     """
     with scratch_folder() as scratch:
@@ -236,7 +240,10 @@ def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
         seen: dict[str, OutputDifference] = {}
         decoder = Decoder.of(compiled.plan.graph)
         decoding = None if decoder is None else Decoding()
-        with deployed(folder, port, limit_seconds=limit_seconds) as deployment:
+        with (
+            firmware_here(folder, port, report) as firmware,
+            deployed(folder, port, None, None, limit_seconds, firmware) as deployment,
+        ):
             for run in range(len(cases) + runs):
                 report(f"running on {board}", run, len(cases) + runs)
                 if deployment.stateful and run in begins:
@@ -285,10 +292,11 @@ def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
                     elif operators is not None:
                         operators = operators.with_run(one)
             memory = None if find_board(board).is_host else deployment.memory_use()
-            clock_hz = deployment.clock_hz
+            clock_hz, ran_on = deployment.clock_hz, deployment.ran_on
     return Verification(
         model=compiled.plan.graph.name,
         board=board,
+        ran_on=ran_on,
         runs=len(cases) + runs,
         reference=reference.name,
         judges=reference.judges,
@@ -430,6 +438,7 @@ def verification_json(result: Verification) -> dict[str, object]:
     return {
         "model": result.model,
         "board": result.board,
+        "ran_on": result.ran_on,
         "runs": result.runs,
         "reference": result.reference,
         "elements": result.elements,

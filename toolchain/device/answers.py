@@ -33,7 +33,7 @@ def check_hello(hello: Hello, firmware: Firmware) -> None:
         raise LinkError(
             f"the board runs another firmware ({hello.model} for {hello.board}, "
             f"build {hello.build_id[:12]}, not {firmware.build_id[:12]}): "
-            f"flash {firmware.folder}"
+            f"{firmware.to_flash}"
         )
     model = firmware.model
     for field, said, known in (
@@ -46,12 +46,12 @@ def check_hello(hello: Hello, firmware: Firmware) -> None:
         if said not in known:
             raise LinkError(
                 f"the board says that it has {said:,} {field}, and its firmware has "
-                f"{' or '.join(f'{one:,}' for one in known)}: flash {firmware.folder} again"
+                f"{' or '.join(f'{one:,}' for one in known)}: {firmware.to_flash} again"
             )
     if hello.data_bytes < LEAST_DATA_BYTES:
         raise LinkError(
             f"the board says that a frame carries {hello.data_bytes} bytes of data; "
-            f"{LEAST_DATA_BYTES} are the least: flash {firmware.folder} again"
+            f"{LEAST_DATA_BYTES} are the least: {firmware.to_flash} again"
         )
     _check_chip(hello, firmware)
     _check_beside(hello, firmware)
@@ -59,7 +59,7 @@ def check_hello(hello: Hello, firmware: Firmware) -> None:
     if counter is not None and hello.unit != counter.unit:
         raise LinkError(
             f"the board says that it counts {hello.unit}, and {firmware.board.name} counts "
-            f"{counter.unit}: flash {firmware.folder} again"
+            f"{counter.unit}: {firmware.to_flash} again"
         )
 
 
@@ -69,7 +69,7 @@ def _check_chip(hello: Hello, firmware: Firmware) -> None:
     if hello.clock_hz > board.clock_hz:
         raise LinkError(
             f"the board says that its core runs at {hello.clock_hz:,} Hz, and {board.name} at "
-            f"{board.clock_hz:,} at most: flash {firmware.folder} again"
+            f"{board.clock_hz:,} at most: {firmware.to_flash} again"
         )
     known = () if identity is None else (identity.device_id, *identity.other_ids)
     if hello.identity and known and hello.device_id not in known:
@@ -90,7 +90,7 @@ def _check_beside(hello: Hello, firmware: Firmware) -> None:
     identity = f"; its JEDEC identity is {read}" if hello.beside_identity else ""
     raise LinkError(
         f"the memory beside the chip{name} {BESIDE.get(hello.beside, 'failed')} (status "
-        f"{hello.beside}){identity}: flash {firmware.folder} with a tool that writes it, or keep "
+        f"{hello.beside}){identity}: {firmware.to_flash} with a tool that writes it, or keep "
         "the weights in the chip's flash"
     )
 

@@ -13,12 +13,19 @@ from toolchain.boards import GUARD_BYTES, Board
 from toolchain.device import compiler
 from toolchain.device.blob import write_blob
 from toolchain.device.compiler import Unit
-from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, Sizes, firmware_model
+from toolchain.device.firmware import (
+    Firmware,
+    FirmwareModel,
+    FirmwarePart,
+    Linked,
+    Sizes,
+    firmware_model,
+)
 from toolchain.errors import DoesNotFitError, InputError
 from toolchain.files.templates import rendered
 from toolchain.ir import Sources, Status
 from toolchain.kernels import cmsis_nn, runtime_c
-from toolchain.memory.bank_layout import Layout
+from toolchain.memory.bank_layout import BankNames, Layout
 from toolchain.memory.firmware_size import (
     STACK_BYTES,
     code_estimate_bytes,
@@ -211,8 +218,73 @@ def build_files(
     if board.is_host:
         raise InputError("the host runs the generated C as a process; it has no firmware")
     board.check_firmware()
-    chosen_options = options or BuildOptions()
     folder.mkdir(parents=True, exist_ok=True)
+    job = _job(board, models, files, folder, banks, options or BuildOptions())
+    objects = compiler.compile_units(job.units.all, report)
+    elf = folder / "firmware.elf"
+    first = (f"{_CHECKSUM}0",) if job.beside else ()
+    compiler.link(objects, (*board.compiler_flags, *first), job.script, elf)
+    if checked := _beside(job.banks):
+        checksum = f"{_CHECKSUM}{_checksum(elf, checked):#x}"
+        compiler.link(objects, (*board.compiler_flags, checksum), job.script, elf)
+    compiler.convert(elf, "ihex", elf.with_suffix(".hex"))
+    if _span_bytes(elf) <= _BIN_LIMIT_BYTES:
+        compiler.convert(elf, "binary", elf.with_suffix(".bin"))
+    built = Firmware(
+        folder,
+        board,
+        tuple(models),
+        measure(elf, models),
+        job.build_id.hex(),
+        linked=_linked(files, folder, banks),
+    )
+    built.save()
+    return built
+
+
+def identity(
+    board: Board,
+    models: Sequence[FirmwareModel],
+    files: ModelFiles,
+    folder: Path,
+    banks: Layout,
+) -> str:
+    """The `build_id` that `build_files` would give; writes linker script and glue to `folder`."""
+    return _job(board, models, files, folder, banks, BuildOptions()).build_id.hex()
+
+
+def _linked(files: ModelFiles, folder: Path, banks: Layout) -> Linked | None:
+    """How a firmware was linked; None where files lie where another build would not find them."""
+    tree = files.cmsis_nn_include.parent if files.cmsis_nn_include else Path()
+    sides = ((files.generated, folder), (files.kernels, RUNTIME_C), (files.cmsis_nn, tree))
+    if not all(path.is_relative_to(base) for paths, base in sides for path in paths):
+        return None
+    generated, kernels, arm = (
+        tuple(path.relative_to(base).as_posix() for path in paths) for paths, base in sides
+    )
+    return Linked(generated, kernels, arm, BankNames.of(banks))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Compilations and a linker script. `beside`: the firmware checks memory beside the chip."""
+
+    units: _Units
+    script: Path
+    banks: Layout
+    beside: bool
+    build_id: bytes
+
+
+def _job(
+    board: Board,
+    models: Sequence[FirmwareModel],
+    files: ModelFiles,
+    folder: Path,
+    banks: Layout,
+    chosen_options: BuildOptions,
+) -> _Job:
+    """The units and the script of a build; writes linker script and glue to `folder`."""
     chosen, arrays = banks.merged(), arena_arrays(models)
     addresses = [m.weights.address for m in models if m.weights and m.weights.address is not None]
     if _reaches_beside(board, chosen, addresses):
@@ -246,19 +318,7 @@ def build_files(
     units = _units(board, files, glue, chosen_options, [name for name, _ in chosen.copies])
     build_id = _identity(units.all, script)
     _render("firmware_model.c.j2", glue, build_id=build_id, **context)
-    objects = compiler.compile_units(units.all, report)
-    elf = folder / "firmware.elf"
-    first = (f"{_CHECKSUM}0",) if beside else ()
-    compiler.link(objects, (*board.compiler_flags, *first), script, elf)
-    if checked := _beside(chosen):
-        checksum = f"{_CHECKSUM}{_checksum(elf, checked):#x}"
-        compiler.link(objects, (*board.compiler_flags, checksum), script, elf)
-    compiler.convert(elf, "ihex", elf.with_suffix(".hex"))
-    if _span_bytes(elf) <= _BIN_LIMIT_BYTES:
-        compiler.convert(elf, "binary", elf.with_suffix(".bin"))
-    built = Firmware(folder, board, tuple(models), measure(elf, models), build_id.hex())
-    built.save()
-    return built
+    return _Job(units, script, chosen, beside, build_id)
 
 
 def _beside(banks: Layout) -> list[str]:

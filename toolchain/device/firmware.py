@@ -6,14 +6,16 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from toolchain.boards import Board, board
 from toolchain.device.protocol import TYPE_CODES
 from toolchain.errors import InputError
+from toolchain.files import is_scratch
 from toolchain.files.records import read_json, record
 from toolchain.ir import DType, Sources
+from toolchain.memory.bank_layout import BankNames
 from toolchain.memory.plan import Plan
 from toolchain.ops.movement.input_rows import rows_of
 
@@ -205,10 +207,32 @@ class Sizes:
 
 
 @dataclass(frozen=True)
+class Linked:
+    """The C files and banks that a firmware was linked of.
+
+    `generated`: files in its folder; `kernels`: below `runtime_c`; `cmsis_nn`: below CMSIS-NN's
+    folder.
+    """
+
+    generated: tuple[str, ...]
+    kernels: tuple[str, ...]
+    cmsis_nn: tuple[str, ...]
+    banks: BankNames
+
+    def check(self, where: str) -> None:
+        """Check the files. Raises InputError for one outside of its folder."""
+        for name in (*self.generated, *self.kernels, *self.cmsis_nn):
+            path = PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts:
+                raise InputError(f"{where}: {name} is not in its folder")
+
+
+@dataclass(frozen=True)
 class Firmware:
     """A linked firmware in `folder`. `build_id` is also inside it, and the board reports it.
 
-    Its models share one arena and run one at a time; `index` is that of the current one.
+    Its models share one arena and run one at a time; `index` is that of the current one. `linked`:
+    None where its C lies elsewhere.
     """
 
     folder: Path
@@ -217,6 +241,14 @@ class Firmware:
     sizes: Sizes
     build_id: str
     index: int = 0
+    linked: Linked | None = None
+
+    @property
+    def to_flash(self) -> str:
+        """Words that say how the board gets this firmware."""
+        if is_scratch(self.folder):
+            return "keep the build (-o DIR) and flash that"
+        return f"flash it (thimble flash {self.folder})"
 
     @property
     def model(self) -> FirmwareModel:
@@ -272,6 +304,7 @@ class Firmware:
             "build_id": self.build_id,
             "sizes": asdict(self.sizes),
             "models": models,
+            "linked": None if self.linked is None else asdict(self.linked),
         }
         _write(self.folder, data)
 
@@ -293,6 +326,7 @@ class _Whole:
     build_id: str
     sizes: Sizes
     models: tuple[FirmwareModel, ...]
+    linked: Linked | None = None
 
 
 @dataclass(frozen=True)
@@ -327,9 +361,18 @@ def _load_whole(file: Path, index: int) -> Firmware:
     whole = record(_Whole, read_json(file), str(file))
     if not 0 <= index < len(whole.models):
         raise InputError(f"{file}: there is no model {index}")
+    if whole.linked is not None:
+        whole.linked.check(f"{file}: linked")
     for place, model in enumerate(whole.models):
         _check_ports(model, f"{file}: models[{place}]")
-    return Firmware(file.parent, board(whole.board), whole.models, whole.sizes, whole.build_id)
+    return Firmware(
+        file.parent,
+        board(whole.board),
+        whole.models,
+        whole.sizes,
+        whole.build_id,
+        linked=whole.linked,
+    )
 
 
 def _check_ports(model: FirmwareModel, where: str) -> None:

@@ -23,7 +23,8 @@ _POLL_SECONDS = 0.1
 
 
 class NoPortError(InputError, LinkError):
-    """No port has the USB identity of the board: it is not plugged in, or is just coming back."""
+    """No port is known to be the board's: it is not plugged in, is just coming back, or has no
+    serial port of its own."""
 
     exit_code = InputError.exit_code
 
@@ -94,7 +95,7 @@ def find_port(
         try:
             return _fitting(board, probe, attached())
         except NoPortError:
-            if time.monotonic() >= deadline:
+            if not board.usb_ids or time.monotonic() >= deadline:
                 raise
             time.sleep(_POLL_SECONDS)
 
@@ -117,5 +118,5 @@ def _fitting(board: Board, probe: str, ports: tuple[SerialPort, ...]) -> str:
         why = f"no port has the USB identity {' or '.join(board.usb_ids)}{number} of {board.name}"
     lines = [f"  {port}" for port in fitting or usb]
     name = "name one with --port (or THIMBLE_PORT)"
-    kind = NoPortError if board.usb_ids and not fitting else InputError
+    kind = InputError if fitting else NoPortError
     raise kind("\n".join([f"{why}; {name}" + (":" if lines else ""), *lines]))

@@ -13,6 +13,7 @@ from types import MappingProxyType, TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.boards import Board
 from toolchain.cycles.memory_system import MemorySystem
 from toolchain.cycles.trace import Trace, TraceFile
 from toolchain.device import protocol, trace_plugin
@@ -27,7 +28,7 @@ from toolchain.device.link import (
     open_transport,
 )
 from toolchain.device.patience import RUN_SECONDS, too_slow
-from toolchain.device.ports import find_port
+from toolchain.device.ports import NoPortError, find_port
 from toolchain.device.protocol import Hello, Type
 from toolchain.device.qemu import Machine, TraceRequest
 from toolchain.errors import InputError, LinkError
@@ -444,13 +445,26 @@ def open_board(
     return session
 
 
+def is_here(board: Board, port: str | None = None) -> bool:
+    """Whether `open_board` has a board to talk to: an emulated one, or one at a port that is named
+    or found. Raises InputError where several ports could be the board's.
+    """
+    if port or board.emulator or os.environ.get("THIMBLE_PORT"):
+        return True
+    try:
+        find_port(board, patience_seconds=_PLUG_SECONDS)
+    except NoPortError:
+        return False
+    return True
+
+
 def _port(firmware: Firmware) -> str:
     try:
         return find_port(firmware.board, patience_seconds=_PLUG_SECONDS)
     except InputError as error:
-        name, folder = firmware.board.name, firmware.folder
+        name = firmware.board.name
         raise type(error)(
-            f"{name} is not emulated: flash it (thimble flash {folder}) and plug it in; {error}"
+            f"{name} is not emulated: {firmware.to_flash}, and plug it in; {error}"
         ) from error
 
 

@@ -39,6 +39,12 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
         os.close(lock)
 
 
+def is_scratch(folder: Path) -> bool:
+    """Whether a folder is, or lies in, one of `scratch_folder`, and so is removed soon."""
+    holders = (folder, *folder.parents)
+    return any(one.name.startswith(_PREFIX) and (one / _LOCK).exists() for one in holders)
+
+
 def _locked(base: Path) -> tuple[Path, int]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))

@@ -91,6 +91,48 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class BankNames:
+    """A layout by the names of its banks, as another board with the same banks can have it."""
+
+    code: str
+    weights: str
+    data: str
+    arenas: tuple[str, ...]
+    copies: tuple[str, ...] = ()
+    code_copy: str = ""
+
+    @classmethod
+    def of(cls, banks: Layout) -> BankNames:
+        """The names of a layout that is not `merged`."""
+        return cls(
+            banks.code.name,
+            banks.weights.name,
+            banks.data.name,
+            tuple(bank.name for bank in banks.arenas),
+            tuple(name for name, _ in banks.copies),
+            "" if banks.code_copy is None else banks.code_copy.name,
+        )
+
+    def on(self, board: Board) -> Layout:
+        """The layout on a board. Raises InputError where it has no such bank."""
+
+        def bank(name: str, content: Content) -> Memory:
+            known = {bank.name: bank for bank in _candidates(board, content)}
+            if name not in known:
+                raise InputError(f"{board.name} has no bank {name} for {content.value}")
+            return known[name]
+
+        return Layout(
+            bank(self.code, Content.CODE),
+            bank(self.weights, Content.WEIGHTS),
+            bank(self.data, Content.DATA),
+            tuple(bank(name, Content.ARENA) for name in self.arenas),
+            tuple((name, bank(name, Content.COPIES)) for name in self.copies),
+            bank(self.code_copy, Content.COPIES) if self.code_copy else None,
+        )
+
+
+@dataclass(frozen=True)
 class Part:
     """Bytes that need a place. `bank`: the only bank allowed, if set."""
 
