@@ -47,7 +47,7 @@ def cases(test: str) -> tuple[Case, ...]:
         Case("thimble --version", (*THIMBLE, "--version")),
         Case("thimble --help", (*THIMBLE, "--help")),
         Case("thimble plan --help", (*THIMBLE, "plan", "--help")),
-        Case("thimble plan digits_int8.tflite", (*THIMBLE, "plan", DIGITS)),
+        Case("thimble plan digits_int8.tflite", (*THIMBLE, "plan", DIGITS, "-b", "netduinoplus2")),
         Case("pytest with our plugin, beside pytest", (*pytest, "-p", PLUGIN), pytest),
     )
 

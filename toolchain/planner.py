@@ -33,7 +33,7 @@ from toolchain.planning.front import Candidates
 from toolchain.planning.known import Known
 from toolchain.planning.labels import labels_of, labels_of_boxes
 from toolchain.planning.nested import lay_out
-from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
+from toolchain.planning.options import PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
 from toolchain.planning.placing import place
 from toolchain.planning.rows import stream_input
@@ -42,7 +42,7 @@ from toolchain.progress import Report, silent
 
 def plan_model(
     model: str | Path,
-    board: str = DEFAULT_BOARD,
+    board: str,
     options: PlanOptions | None = None,
     report: Report = silent,
     costs: CostModel | None = None,

@@ -1,4 +1,4 @@
-"""`make demo`: the bundled model compiled for the default board and run there on real samples.
+"""`make demo`: the bundled model compiled for an STM32F405 and run there on real samples.
 
 python examples/digits/demo.py [--board NAME] [--port PORT] [--images N]
 """
@@ -19,7 +19,6 @@ from toolchain import compile_model, deployed, profile_folder
 from toolchain.boards import board as find_board
 from toolchain.deployment.compile import compiled_need
 from toolchain.errors import ThimbleError
-from toolchain.planning.options import DEFAULT_BOARD
 from toolchain.report.plan import memory_table, proof_line
 from toolchain.report.text import share
 from toolchain.report.time import time_text
@@ -107,7 +106,7 @@ def run(board: str, port: str | None, count: int, console: Console) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--board", default=DEFAULT_BOARD)
+    parser.add_argument("--board", default="netduinoplus2")
     parser.add_argument("--port", help="serial port of a real board")
     parser.add_argument("--images", type=int, default=450, help="how many of the 450")
     arguments = parser.parse_args()

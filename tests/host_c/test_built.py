@@ -44,4 +44,4 @@ def test_a_prompt_shows_figures_not_a_dump(built: Built) -> None:
 def test_samples_without_batches_are_refused_before_anything_is_done() -> None:
     """A map-style Dataset of PyTorch: it has elements, but gives none by itself."""
     with pytest.raises(InputError, match=r"samples: object is no array .* a loader of batches"):
-        compile_torch(None, object())
+        compile_torch(None, object(), "host")

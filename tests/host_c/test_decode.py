@@ -136,13 +136,13 @@ def test_a_run_lists_the_boxes_by_the_names_of_their_classes(ssd: Path, tmp_path
         sides = [box[side] for side in ("ymin", "xmin", "ymax", "xmax")]
         assert sides == outputs["detection_boxes"][0, i].tolist()
     names.write_text("cat\ndog\n")
-    assert run(["plan", str(ssd), *decode, *labels]) == 2
+    assert run(["plan", str(ssd), "-b", "netduinoplus2", *decode, *labels]) == 2
 
 
 def test_a_command_says_what_is_wrong(ssd: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["plan", str(ssd), "--decode", "ssd"]) == 2
+    assert run(["plan", str(ssd), "-b", "netduinoplus2", "--decode", "ssd"]) == 2
     assert "it needs anchors" in capsys.readouterr().err
-    assert run(["plan", str(ssd), "--score-threshold", "0.3"]) == 2
+    assert run(["plan", str(ssd), "-b", "netduinoplus2", "--score-threshold", "0.3"]) == 2
     assert "--score-threshold is for --decode" in capsys.readouterr().err
-    assert run(["plan", str(ssd), "--decode", "yolo"]) == 2
+    assert run(["plan", str(ssd), "-b", "netduinoplus2", "--decode", "yolo"]) == 2
     assert "v8 is one output, [1, 4 + classes, boxes]" in capsys.readouterr().err

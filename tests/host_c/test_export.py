@@ -315,11 +315,16 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert thimble(["export", str(DIGITS), *options, "--json", "-"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["target"], told["models"]) == ("cmake", ["reader"])
+    assert told["board"] == "stm32u575zi"
+    assert told["cores"] == "Cortex-M4 and M7, and M33 with the DSP extension"
     assert sorted(told["files"]) == sorted(
         p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file() and p.name[0] != "."
     )
     assert "-mcpu=cortex-m33" in (out / "toolchain.cmake").read_text()
-    assert thimble(["export", str(DIGITS), *options]) == 0  # replaces what it wrote
+    boardless = [word for word in options if word not in ("--chip", "STM32U575ZI")]
+    assert thimble(["export", str(DIGITS), *boardless]) == 0  # replaces what it wrote
+    said = " ".join(capsys.readouterr().err.split())
+    assert "No --board: planned for netduinoplus2. The package serves Cortex-M4 and M7" in said
     (out / "mine.c").write_text("")
     assert thimble(["export", str(DIGITS), *options]) == 2
     capsys.readouterr()

@@ -34,7 +34,7 @@ COMMANDS = {
     "compile": compiling,
     "library": lambda out, *more: compiling(out, *LIBRARY, *more, board="netduinoplus2"),
     "shared": lambda out, *more: [
-        *("compile", str(DIGITS), str(DIGITS), "--share-arena", *LIBRARY),
+        *("compile", str(DIGITS), str(DIGITS), "-b", "netduinoplus2", "--share-arena", *LIBRARY),
         *("-o", str(out), *more),
     ],
     "verify": lambda out, *more: [

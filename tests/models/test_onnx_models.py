@@ -59,7 +59,7 @@ def test_float_model_is_told_how_to_quantise_and_runs_with_leave() -> None:
     name = "st_mobilenet_v2_128_0.5_float.onnx"
     content(name)
     with pytest.raises(UnsupportedError, match=r"thimble quantize.*--float"):
-        plan_model(MODELS / name)
+        plan_model(MODELS / name, "host")
     result = verify_model(
         MODELS / name, board="host", runs=1, options=PlanOptions(allow_float=True)
     )

@@ -118,9 +118,9 @@ def test_a_float_onnx_model_with_a_batch_normalisation() -> None:
 
 def test_what_is_no_model_or_has_no_kernel_is_refused() -> None:
     with pytest.raises(InputError, match="dict is no model that can be estimated"):
-        evaluate({})
+        evaluate({}, BOARD)
     with pytest.raises(InputError, match="give proved=True, too"):
-        evaluate(DIGITS, options=PlanOptions())
+        evaluate(DIGITS, BOARD, options=PlanOptions())
     with pytest.raises(InputError, match="nowhere"):
         evaluate(DIGITS, "nowhere")
     graph = passes.prepare(load_model(DIGITS)).graph

@@ -84,7 +84,9 @@ def test_a_command_names_the_extra_that_it_lacks(
 @pytest.mark.slow
 def test_a_plan_is_the_same_without_extras() -> None:
     found = [
-        json.loads(plain("plan", DIGITS, "--json", "-", lacking=lacking).stdout)
+        json.loads(
+            plain("plan", DIGITS, "-b", "netduinoplus2", "--json", "-", lacking=lacking).stdout
+        )
         for lacking in (OF_EXTRAS, [])
     ]
     for each in found:

@@ -29,8 +29,8 @@ def written(graph: Graph, folder: Path) -> Path:
 def test_a_float_model_needs_the_option(tmp_path: Path) -> None:
     model = written(network(), tmp_path)
     with pytest.raises(UnsupportedError, match=r"float model \(8 of 10.*thimble quantize.*--float"):
-        plan_model(model)
-    plan = plan_model(model, options=PlanOptions(allow_float=True))
+        plan_model(model, "netduinoplus2")
+    plan = plan_model(model, "netduinoplus2", options=PlanOptions(allow_float=True))
     use = float_use(plan)
     assert use is not None
     assert (use.operators, use.weight_bytes) == (8, 4 * (162 + 6 + 54 + 6 + 192))
@@ -40,7 +40,7 @@ def test_a_float_model_needs_the_option(tmp_path: Path) -> None:
 
 
 def test_a_mixed_model_needs_no_option(tmp_path: Path) -> None:
-    plan = plan_model(written(mixed(), tmp_path))
+    plan = plan_model(written(mixed(), tmp_path), "netduinoplus2")
     use = float_use(plan)
     assert use is not None
     assert use.operators == 5
@@ -48,7 +48,9 @@ def test_a_mixed_model_needs_no_option(tmp_path: Path) -> None:
 
 
 def test_float_arenas_are_four_bytes_an_element(tmp_path: Path) -> None:
-    plan = plan_model(written(network(), tmp_path), options=PlanOptions(allow_float=True))
+    plan = plan_model(
+        written(network(), tmp_path), "netduinoplus2", options=PlanOptions(allow_float=True)
+    )
     assert plan.graph.tensors["stem"].size_bytes == 4 * 150
     assert plan.arena.size_bytes >= 4 * (150 + 150)
 

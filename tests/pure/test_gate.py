@@ -97,7 +97,7 @@ def test_all_that_hold_are_told() -> None:
 def test_the_exit_code(
     condition: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = [str(DIGITS), "--fail-on", condition]
+    given = [str(DIGITS), "-b", "netduinoplus2", "--fail-on", condition]
     assert thimble(["plan", *given]) == code
     assert thimble(["plan", *given, "--json", str(tmp_path / "plan.json")]) == code
     if code != 2:

@@ -36,7 +36,7 @@ def _said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int
         (["plan", DIGITS, "--board", "nosuch"], 2, "input", "nosuch"),
         (["plan", DIGITS, "--nosuch"], 2, "usage", "--nosuch"),
         (["plan"], 2, "usage", "MODEL"),
-        (["plan", DIGITS, "--ram", "64"], 1, "does-not-fit", "64 bytes"),
+        (["plan", DIGITS, "-b", "netduinoplus2", "--ram", "64"], 1, "does-not-fit", "64 bytes"),
         (["plan", DIGITS, "--max-slowdown", "0.05"], 2, "input", "percent sign"),
         (["cost", "import", "nosuch.json"], 2, "input", "nosuch.json"),
     ],
@@ -53,7 +53,7 @@ def test_errors(
 
 
 def test_remedies_and_memories_are_fields(capsys: pytest.CaptureFixture[str]) -> None:
-    _, result, said = _said(["plan", DIGITS, "--ram", "64"], capsys)
+    _, result, said = _said(["plan", DIGITS, "-b", "netduinoplus2", "--ram", "64"], capsys)
     error = result["error"]
     assert all(remedy in said for remedy in error["remedies"])
     assert error["remedies"]

@@ -94,7 +94,8 @@ def test_tflite_metadata_name_a_file_in_the_archive(tmp_path: Path, kind: int) -
 def test_the_compiled_model_has_them(tmp_path: Path) -> None:
     data = with_files({"labels.txt": TEXT}, metadata([("labels.txt", AXIS_LABELS)]))
     (tmp_path / "m.tflite").write_bytes(data)
-    assert run(["compile", str(tmp_path / "m.tflite"), "--library", "-o", str(tmp_path / "o")]) == 0
+    words = ["compile", str(tmp_path / "m.tflite"), "-b", "netduinoplus2", "--library"]
+    assert run([*words, "-o", str(tmp_path / "o")]) == 0
     text = (tmp_path / "o" / "m_info.c").read_text()
     assert [line.strip() for line in text.splitlines() if line.strip() == '"seven",']
     assert f".label_count = {len(WORDS)}u" in text
@@ -213,7 +214,8 @@ def test_a_wrong_number_of_labels_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "labels.txt").write_text("a\nb\n")
-    asked = ["--library", "-o", str(tmp_path / "o"), "--labels", str(tmp_path / "labels.txt")]
+    asked = ["-b", "netduinoplus2", "--library", "-o", str(tmp_path / "o")]
+    asked += ["--labels", str(tmp_path / "labels.txt")]
     assert run(["compile", str(DIGITS), *asked]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "there are 2 labels, but output" in said and "has 10 classes" in said

@@ -34,7 +34,7 @@ from toolchain.page.render import page
 
 
 def _fields(max_slowdown: float | None = None) -> dict[str, Any]:
-    plan = plan_model(DIGITS, options=PlanOptions(max_slowdown=max_slowdown))
+    plan = plan_model(DIGITS, "netduinoplus2", PlanOptions(max_slowdown=max_slowdown))
     return plan_json(plan, estimated_need(plan), predict_latency(plan))
 
 
@@ -232,7 +232,7 @@ def test_an_edge_may_go_upwards() -> None:
 
 def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "page.html"
-    assert run(["report", str(DIGITS), "-o", str(out), "--json", "-"]) == 0
+    assert run(["report", str(DIGITS), "-b", "netduinoplus2", "-o", str(out), "--json", "-"]) == 0
     written = json.loads(capsys.readouterr().out)
     assert written == {"file": str(out), "bytes": out.stat().st_size}
 
@@ -278,5 +278,5 @@ def test_the_server_answers_only_who_names_it() -> None:
 
 
 def test_view_says_where_the_page_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["view", str(DIGITS), "--once"]) == 0
+    assert run(["view", str(DIGITS), "-b", "netduinoplus2", "--once"]) == 0
     assert re.search(r"The page is at http://127\.0\.0\.1:\d+/", capsys.readouterr().out)

@@ -43,7 +43,7 @@ def opened(request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def built() -> Build:
     """The digits model, split, with names that are HTML."""
-    plan = plan_model(DIGITS, options=PlanOptions(max_slowdown=0.5))
+    plan = plan_model(DIGITS, "netduinoplus2", PlanOptions(max_slowdown=0.5))
     fields = plan_json(plan, estimated_need(plan), predict_latency(plan))
     return build(Findings(hostile_plan(fields)))
 
@@ -249,7 +249,18 @@ def test_the_rows_of_a_sweep_filter_and_sort(opened: Any, tmp_path: Path) -> Non
     model = tmp_path / "<img src=x>.tflite"
     shutil.copy(DIGITS, model)
     file = tmp_path / "sweep.html"
-    line = ["sweep", str(model), "--ram", "none,4K,1K", "--html", str(file), "-j", "1"]
+    line = [
+        "sweep",
+        str(model),
+        "-b",
+        "netduinoplus2",
+        "--ram",
+        "none,4K,1K",
+        "--html",
+        str(file),
+        "-j",
+        "1",
+    ]
     assert run([*line, "-b", "netduinoplus2,mps2-an500", "-o", str(tmp_path / "r.sqlite")]) == 0
     _open(opened, file)
     assert opened.get_log("browser") == []

@@ -87,7 +87,17 @@ def test_a_terminal_gets_no_escape_codes_with_no_color(no_color: str) -> None:
 @pytest.mark.slow
 def test_a_pipe_gets_no_escape_codes() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "toolchain.cli", "plan", str(DIGITS), "--plan", "fast"],
+        [
+            sys.executable,
+            "-m",
+            "toolchain.cli",
+            "plan",
+            str(DIGITS),
+            "-b",
+            "netduinoplus2",
+            "--plan",
+            "fast",
+        ],
         env=dict(os.environ, PYTHONPATH=str(ROOT)),
         capture_output=True,
         check=True,
@@ -100,7 +110,7 @@ def test_quiet_leaves_out_notes_and_keeps_results_and_errors(
 ) -> None:
     use = SimpleNamespace(text="an operator computes in float32")
     monkeypatch.setattr("toolchain.quantise.float_use.float_use", lambda plan: use)
-    words = ["plan", str(DIGITS), "--plan", "fast", "--no-split"]
+    words = ["plan", str(DIGITS), "-b", "netduinoplus2", "--plan", "fast", "--no-split"]
     assert run(words) == 0
     loud = capsys.readouterr()
     assert use.text in loud.err
@@ -123,7 +133,7 @@ def test_a_name_that_c_does_not_take_is_refused_with_one_that_it_does(name: str)
 
 
 def test_the_name_is_that_of_functions_and_files(tmp_path: Path) -> None:
-    words = ["compile", str(DIGITS), "--library", "--name", "wake_word"]
+    words = ["compile", str(DIGITS), "-b", "netduinoplus2", "--library", "--name", "wake_word"]
     assert run([*words, "-o", str(tmp_path / "out"), "-q"]) == 0
     header = (tmp_path / "out" / "wake_word.h").read_text()
     assert "wake_word_run(" in header
@@ -133,8 +143,17 @@ def test_the_name_is_that_of_functions_and_files(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_weights_are_one_number_in_plan_header_and_compile(tmp_path: Path) -> None:
     planned, compiled = tmp_path / "plan.json", tmp_path / "compile.json"
-    assert run(["plan", str(DIGITS), "--json", str(planned)]) == 0
-    words = ["compile", str(DIGITS), "--name", "digits", "-o", str(tmp_path / "out")]
+    assert run(["plan", str(DIGITS), "-b", "netduinoplus2", "--json", str(planned)]) == 0
+    words = [
+        "compile",
+        str(DIGITS),
+        "-b",
+        "netduinoplus2",
+        "--name",
+        "digits",
+        "-o",
+        str(tmp_path / "out"),
+    ]
     assert run([*words, "--json", str(compiled)]) == 0
     before, after = json.loads(planned.read_text()), json.loads(compiled.read_text())
     assert before["weight_bytes"] == after["weight_bytes"] > 0

@@ -52,6 +52,7 @@ def test_it_is_for_one_model(
 
 
 def test_a_model_that_takes_no_sound_is_refused(model: Path, tmp_path: Path) -> None:
-    words = ["compile", str(model), "--library", "--preprocess", "audio:channels=7"]
+    words = ["compile", str(model), "-b", "netduinoplus2", "--library"]
+    words += ["--preprocess", "audio:channels=7"]
     assert run([*words, "-o", str(tmp_path / "out")]) == 2
     assert not (tmp_path / "out").exists()

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from toolchain.deployment.verification import Verification
     from toolchain.memory.plan import Plan
 
-    assert_type(thimble.plan_model("model.tflite"), Plan)
-    assert_type(toolchain.plan_model("model.tflite"), Plan)
-    assert_type(thimble.verify_model("model.tflite"), Verification)
+    assert_type(thimble.plan_model("model.tflite", "host"), Plan)
+    assert_type(toolchain.plan_model("model.tflite", "host"), Plan)
+    assert_type(thimble.verify_model("model.tflite", "host"), Verification)
     thimble.plan_modle()  # type: ignore[attr-defined]
     toolchain.plan_modle()  # type: ignore[attr-defined]
 

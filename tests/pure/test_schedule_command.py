@@ -43,7 +43,7 @@ def test_every_scheduler_answers_with_the_ids_of_the_file(
 
 
 def test_a_model_is_ordered_with_its_scratch(capsys: pytest.CaptureFixture[str]) -> None:
-    result = answer(capsys, MODEL, "--on-chip", 100)
+    result = answer(capsys, MODEL, "--on-chip", 100, "-b", "netduinoplus2")
     assert result["proved_optimal"] is True
     assert len(result["order"]) == result["operators"]
     assert result["traffic"]["total_bytes"] > 0

@@ -199,7 +199,7 @@ def test_a_spreadsheet_has_every_point() -> None:
 def test_an_ending_that_is_no_format_is_refused_before_any_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["plan", str(tmp_path / "absent.tflite"), "--plot", "front.bmp"]) == 2
+    assert run(["plan", str(tmp_path / "absent.tflite"), "-b", "host", "--plot", "front.bmp"]) == 2
     assert "no format is called 'bmp'; endings are .csv, .svg" in capsys.readouterr().err
 
 

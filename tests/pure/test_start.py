@@ -72,7 +72,7 @@ def test_help_is_light(option: str) -> None:
 
 @pytest.mark.slow
 def test_a_plan_is_light() -> None:
-    packages, ours = loaded(RUN.format(["plan", str(DIGITS)]))
+    packages, ours = loaded(RUN.format(["plan", str(DIGITS), "-b", "netduinoplus2"]))
     assert packages <= OF_COMMANDS | OF_TABLES | OF_OPTIONS | OF_NUMBERS
     assert "toolchain.planner" in ours
     assert not [name for name in ours if name.startswith(("toolchain.edgetpu", "toolchain.cli.co"))]

@@ -115,10 +115,15 @@ def test_a_changed_model_is_computed_again_and_told(
     model, other, file = tmp_path / "m.tflite", tmp_path / "o.tflite", tmp_path / "r.sqlite"
     shutil.copy(DIGITS, model)
     shutil.copy(DIGITS, other)
-    assert swept(capsys, model, other, "-o", file, "-j", "1")["changes"]["changes"] == []
+    assert (
+        swept(capsys, model, other, "-b", "netduinoplus2", "-o", file, "-j", "1")["changes"][
+            "changes"
+        ]
+        == []
+    )
     model.write_bytes(model.read_bytes()[:-300])
     junit = tmp_path / "junit.xml"
-    line = ["sweep", str(model), str(other), "-o", str(file), "-j", "1"]
+    line = ["sweep", str(model), str(other), "-b", "netduinoplus2", "-o", str(file), "-j", "1"]
     assert thimble([*line, "--json", str(tmp_path / "out.json"), "--junit", str(junit)]) == 1
     found = json.loads((tmp_path / "out.json").read_text())
     assert [row["cached"] for row in found["rows"]] == [False, True]
@@ -139,7 +144,16 @@ def test_a_changed_model_is_computed_again_and_told(
 @pytest.mark.slow
 def test_gates_of_rows_and_of_the_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     junit = tmp_path / "junit.xml"
-    line = ["sweep", str(DIGITS), "--ram", "none,4K,1K", "-o", str(tmp_path / "r.sqlite")]
+    line = [
+        "sweep",
+        str(DIGITS),
+        "-b",
+        "netduinoplus2",
+        "--ram",
+        "none,4K,1K",
+        "-o",
+        str(tmp_path / "r.sqlite"),
+    ]
     assert thimble([*line, "-j", "1"]) == 0  # what does not fit is an answer
     assert thimble([*line, "--fail-on", "arena > 2K", "--junit", str(junit)]) == 3
     said = " ".join(capsys.readouterr().err.split())
@@ -178,7 +192,7 @@ def test_what_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert thimble(["sweep", str(DIGITS), *map(str, arguments)]) == 2
+    assert thimble(["sweep", str(DIGITS), "-b", "netduinoplus2", *map(str, arguments)]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
 
 
@@ -194,7 +208,7 @@ def test_a_file_of_something_else_is_left_alone(
     text.write_text("mine\n" * 100)
     for file in (other, text):
         before = file.read_bytes()
-        assert thimble(["sweep", str(DIGITS), "-o", str(file)]) == 2
+        assert thimble(["sweep", str(DIGITS), "-b", "netduinoplus2", "-o", str(file)]) == 2
         assert file.read_bytes() == before
     assert "holds no results of" in " ".join(capsys.readouterr().err.split())
 
@@ -229,7 +243,17 @@ def gate(folder: Path) -> Iterator[tuple[Path, Callable[[int], object]]]:
 
 
 def started(file: Path, *arguments: str, gate: Path | None = None) -> subprocess.Popen[str]:
-    line = ["sweep", str(DIGITS), "--ram", BUDGETS, "-o", str(file), *arguments]
+    line = [
+        "sweep",
+        str(DIGITS),
+        "-b",
+        "netduinoplus2",
+        "--ram",
+        BUDGETS,
+        "-o",
+        str(file),
+        *arguments,
+    ]
     path = [str(ROOT)] if gate is None else [str(gate.parent), str(ROOT)]
     return subprocess.Popen(
         [sys.executable, "-m", "toolchain.cli", *line],
@@ -270,7 +294,8 @@ def workers_of(process: subprocess.Popen[str]) -> list[int]:
 def test_a_worker_and_then_the_sweep_are_killed_and_the_rows_are_those_of_one_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    alone = swept(capsys, DIGITS, "--ram", BUDGETS, "-j", "1", "-o", tmp_path / "alone.sqlite")
+    given = (DIGITS, "-b", "netduinoplus2", "--ram", BUDGETS)
+    alone = swept(capsys, *given, "-j", "1", "-o", tmp_path / "alone.sqlite")
     file = tmp_path / "killed.sqlite"
     with gate(tmp_path) as (pipe, let_through):
         first = started(file, "-j", "2", gate=pipe)
@@ -298,7 +323,18 @@ def test_a_worker_and_then_the_sweep_are_killed_and_the_rows_are_those_of_one_pr
 def test_the_page_has_the_rows(tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     page = tmp_path / "page.html"
-    line = ["sweep", str(DIGITS), "--ram", "none,4K", "-j", "1", "--html", str(page)]
+    line = [
+        "sweep",
+        str(DIGITS),
+        "-b",
+        "netduinoplus2",
+        "--ram",
+        "none,4K",
+        "-j",
+        "1",
+        "--html",
+        str(page),
+    ]
     assert thimble([*line, "-o", str(tmp_path / "r.sqlite")]) == 0
     text = page.read_text(encoding="utf-8")
     (held,) = re.findall(

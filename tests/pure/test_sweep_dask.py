@@ -167,7 +167,17 @@ def test_a_sweep_on_a_cluster_has_the_rows_of_one_here(
     with scheduler(port), worker(f"tcp://127.0.0.1:{port}"):
         for name, more in (("here", ["-j", "1"]), ("dask", ["--dask", f"tcp://127.0.0.1:{port}"])):
             file = tmp_path / f"{name}.sqlite"
-            line = ["sweep", str(model), "--ram", "none,4K,1K", "-o", str(file), *more]
+            line = [
+                "sweep",
+                str(model),
+                "-b",
+                "netduinoplus2",
+                "--ram",
+                "none,4K,1K",
+                "-o",
+                str(file),
+                *more,
+            ]
             assert thimble([*line, "--json", "-"]) == 0
             rows = json.loads(capsys.readouterr().out)["rows"]
             found[name] = [{k: v for k, v in row.items() if k != "seconds"} for row in rows]

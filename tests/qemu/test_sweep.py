@@ -66,7 +66,8 @@ def test_a_board_of_a_bench_runs_one_task_at_a_time(
     )
     try:
         until_heard(port, board)
-        line = ["sweep", str(DIGITS), "--bench", str(bench), "--do", "verify,profile", "-j", "2"]
+        line = ["sweep", str(DIGITS), "-b", "netduinoplus2", "--bench", str(bench)]
+        line += ["--do", "verify,profile", "-j", "2"]
         assert run([*line, "--runs", "2", "-o", str(tmp_path / "r.sqlite"), "--json", "-"]) == 0
     finally:
         board.kill()

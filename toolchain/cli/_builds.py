@@ -9,6 +9,7 @@ from pathlib import Path
 
 from toolchain.cli._console import warn_of_plan
 from toolchain.cli._groups import option
+from toolchain.cli._options import named_board
 from toolchain.cli._page import (
     MOST_BUILDS,
     compiled_findings,
@@ -29,7 +30,7 @@ from toolchain.page.build import Findings, build
 from toolchain.page.document import Build
 from toolchain.planner import plan_choices
 from toolchain.planning.choices import Choices
-from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
+from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report
 from toolchain.report.front import front_json
 from toolchain.report.latency import predict_latency
@@ -69,7 +70,7 @@ class PageOptions:
 
 def subject_pairs(subjects: list[Path], boards: list[str]) -> list[tuple[Path, str]]:
     """Each subject with its board; '' for a folder, which has its own."""
-    given = boards or [DEFAULT_BOARD]
+    given = boards or [""]
     if len(subjects) == 1:
         subjects = subjects * len(given)
     elif len(given) == 1:
@@ -81,6 +82,8 @@ def subject_pairs(subjects: list[Path], boards: list[str]) -> list[tuple[Path, s
         )
     if boards and any(path.is_dir() for path in subjects):
         raise InputError("a compiled folder has its board: leave out --board")
+    if not boards and not all(path.is_dir() for path in subjects):
+        named_board("")
     return list(zip(subjects, given, strict=True))
 
 

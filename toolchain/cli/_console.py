@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -78,6 +79,12 @@ def note_stand_in(board: str, ran_on: str) -> None:
             f"{board} is not plugged in: its C ran in QEMU on {machine}, with the clock and "
             f"memories of {board} ({ran_on}). --port names a board."
         )
+
+
+def note_replaced(folder: Path, before: str, now: str) -> None:
+    """A line where a build replaced one for another board. `before`: '' for none."""
+    if before not in ("", now):
+        note(f"{folder} held a build for {before}; it now holds one for {now}.")
 
 
 def warn_of_plan(plan: Plan) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from toolchain.cli import _completion as completion
+from toolchain.cli._console import note
 from toolchain.cli._groups import option
 from toolchain.device.patience import RUN_SECONDS
 from toolchain.errors import InputError
@@ -36,6 +37,28 @@ BoardOption = Annotated[
         autocompletion=completion.targets,
     ),
 ]
+
+
+def named_board(board: str, folder: Path | None = None) -> str:
+    """The board that a command needs: the one that is named, else that of the last build in
+    `folder`, which a line says. Raises InputError where there is neither.
+    """
+    from toolchain.deployment.folder import last_board  # --help needs no builds
+
+    if not board and folder is not None and (board := last_board(folder)):
+        note(f"For {board}, as the last build in {folder}; --board names another.")
+    if not board:
+        raise InputError(
+            "name a board: none is taken by default",
+            remedies=[
+                "--board NAME (`thimble boards` lists them) or --chip PART",
+                "`thimble plan MODEL` for a few boards side by side",
+                "`thimble boards --for MODEL` for all",
+            ],
+        )
+    return board
+
+
 CmsisNnOption = Annotated[
     Path | None,
     typer.Option(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_plan
+from toolchain.cli._fits import fits_json, print_fits
 from toolchain.cli._output import Output, write_json, write_text
+from toolchain.deployment.fitting import FEW, fits
 from toolchain.deployment.measurements import cost_model
+from toolchain.errors import DoesNotFitError, InputError, UnsupportedError
 from toolchain.memory.firmware_size import MemoryNeed, check_fit, estimated_need
 from toolchain.memory.plan import Plan
 from toolchain.planner import plan_choices
@@ -65,6 +69,18 @@ def show_plan(
     output: Output,
 ) -> None:
     """Plan, and write what was asked for. Raises DoesNotFitError and GateError after that."""
+    if not board:
+        wanted = {
+            "--pareto": pareto,
+            "--plot": plot,
+            "--choice": options.choice,
+            "--fail-on": output.fail_on,
+        }
+        for name, value in wanted.items():
+            if value:
+                raise InputError(f"{name} is of one board: name it with --board")
+        _show_few(model, options, output.json)
+        return
     conditions, target = gates(output.fail_on), find_board(board)
     written = format_of(plot) if plot else None
     begin = time.perf_counter()
@@ -103,3 +119,33 @@ def show_plan(
         print_memory(plan, need, target, latency)
     check_fit(plan)
     check(conditions, fields)
+
+
+def _show_few(model: Path, options: PlanOptions, json: str | None) -> None:
+    """Plan for a few boards, side by side. Raises DoesNotFitError where none holds the model."""
+    begin = time.perf_counter()
+    with progress() as step:
+        results = fits(model, [find_board(name) for name in FEW], options, step)
+    first = results[0]
+    if isinstance(first.error, UnsupportedError):
+        raise first.error
+    if first.plan is not None:
+        warn_of_plan(first.plan)
+    if json:
+        fields: dict[str, Any] = {"model": model.stem}
+        if first.plan is not None and first.need is not None and first.latency is not None:
+            fields = plan_json(first.plan, first.need, first.latency) | float_json(first.plan)
+        seconds = time.perf_counter() - begin
+        write_json(json, {**fields, "boards": fits_json(results), "seconds": seconds})
+    if json != "-":
+        print_fits(results, model.name)
+        output_console().say(
+            "--board NAME plans for one in detail; `thimble boards --for MODEL` shows all."
+        )
+    if first.error is not None:
+        names = ", ".join(fit.board.name for fit in results)
+        raise DoesNotFitError(
+            f"{model.name} fits none of {names}",
+            remedies=[f"a larger board (`thimble boards --for {model}`)", "a smaller model"],
+            overflows=first.error.overflows,
+        )

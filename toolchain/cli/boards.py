@@ -11,7 +11,6 @@ from rich.table import Table
 
 from toolchain.boards import (
     Board,
-    MemoryKind,
     board_files_by_name,
     boards,
     checked,
@@ -23,6 +22,7 @@ from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
 from toolchain.cli._command import Command
 from toolchain.cli._console import note, output_console, progress
+from toolchain.cli._fits import described, fits_json, print_fits, table_of
 from toolchain.cli._groups import REQUIRED, argument, grouped, option
 from toolchain.cli._output import JsonOption, tell_json
 from toolchain.errors import InputError
@@ -64,10 +64,10 @@ def listing(context: typer.Context, json: JsonOption = None, model: ForOption = 
         return
     if not tell_json(json, {"boards": [_as_json(board) for board in boards().values()]}):
         return
-    table = _table("board", "chip", "core", "clock", "RAM", "flash", "runs", "checked against")
+    table = table_of("board", "chip", "core", "clock", "RAM", "flash", "runs", "checked against")
     for board in boards().values():
         header = header_of(board.chip) or "-"
-        table.add_row(*_described(board), _where_run(board), header)
+        table.add_row(*described(board), _where_run(board), header)
     output_console().print(table)
     last = checked()
     compared = " and ".join(
@@ -78,33 +78,6 @@ def listing(context: typer.Context, json: JsonOption = None, model: ForOption = 
         note(f"warning: board {name} is left out: {wrong}")
 
 
-def _described(board: Board) -> tuple[str, ...]:
-    return (
-        escape(board.name),
-        escape(board.chip.title),
-        board.core.name,
-        f"{board.clock_hz // 10**6} MHz" if board.clock_hz else "-",
-        _sizes(board, MemoryKind.RAM),
-        _sizes(board, MemoryKind.FLASH),
-    )
-
-
-def _sizes(board: Board, kind: MemoryKind) -> str:
-    """Sizes of the banks of a kind that may be used."""
-    sizes = [m.size_bytes for m in board.memories if m.kind is kind and m.holds]
-    mebi = all(size % (1 << 20) == 0 for size in sizes)
-    listed = " + ".join(f"{size >> (20 if mebi else 10)}" for size in sizes)
-    return f"{listed} {'MiB' if mebi else 'KiB'}" if sizes else "-"
-
-
-def _table(*headings: str) -> Table:
-    table = Table(header_style="bold")
-    numbers = {"clock", "RAM", "flash", "RAM needed", "flash needed", "time"}
-    for heading in headings:
-        table.add_column(heading, justify="right" if heading in numbers else "left")
-    return table
-
-
 def _list_for(model: Path, json: str | None) -> None:
     from toolchain.deployment.fitting import fits
     from toolchain.planning.options import PlanOptions
@@ -112,37 +85,8 @@ def _list_for(model: Path, json: str | None) -> None:
     targets = [board for board in boards().values() if not board.is_host]
     with progress() as step:
         results = fits(model, targets, PlanOptions(), step)
-    rows = [
-        {
-            "name": fit.board.name,
-            "core": fit.board.core.name,
-            "fits": not fit.why_not,
-            "why_not": fit.why_not or None,
-            "ram_bytes": fit.need.ram_bytes if fit.need else None,
-            "flash_bytes": fit.need.flash_bytes if fit.need else None,
-            "cycles": fit.cycles if fit.need else None,
-            "milliseconds": fit.milliseconds if fit.need else None,
-            "split": fit.split,
-        }
-        for fit in results
-    ]
-    if not tell_json(json, {"model": str(model), "boards": rows}):
-        return
-    table = _table("board", "core", "clock", "RAM", "flash", "RAM needed", "flash needed", "time")
-    for fit in results:
-        name, _, *described = _described(fit.board)
-        if fit.need is not None:
-            needs = [f"{n / 1024:,.1f} KiB" for n in (fit.need.ram_bytes, fit.need.flash_bytes)]
-            table.add_row(name, *described, *needs, f"{fit.milliseconds:,.2f} ms")
-    output_console().print(table)
-    refused = [fit for fit in results if fit.why_not]
-    output_console().print(
-        f"{len(results) - len(refused)} of {len(results)} boards hold {model.name}; RAM, flash and "
-        "time are estimated, as `thimble plan` does.",
-        highlight=False,
-    )
-    for fit in refused:
-        output_console().print(f"{fit.board.name}: {escape(fit.why_not)}", highlight=False)
+    if tell_json(json, {"model": str(model), "boards": fits_json(results)}):
+        print_fits(results, model.name)
 
 
 @group.command(cls=Command)

@@ -14,9 +14,9 @@ from rich.table import Table
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
-from toolchain.cli._console import output_console, progress, warn_of_plan
+from toolchain.cli._console import note_replaced, output_console, progress, warn_of_plan
 from toolchain.cli._groups import argument, grouped, option
-from toolchain.cli._options import BoardOption, CodeOptions, PortOption
+from toolchain.cli._options import BoardOption, CodeOptions, PortOption, named_board
 from toolchain.cli._output import Output, tell_json, write_json
 from toolchain.cli._page import compiled_findings, write_findings
 from toolchain.cli._planning import print_memory
@@ -30,8 +30,9 @@ from toolchain.deployment.compile import (
     compiled_need,
     known_latency,
 )
+from toolchain.deployment.folder import last_board
 from toolchain.errors import InputError
-from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
+from toolchain.planning.options import PlanOptions
 from toolchain.report.gates import check, gates
 from toolchain.report.plan import split_lines
 from toolchain.report.text import boundary_line
@@ -68,7 +69,7 @@ def command(
         "An int8 .tflite file, or a QDQ or QLinear .onnx; several with --share-arena.",
         complete=completion.models,
     ),
-    board: BoardOption = DEFAULT_BOARD,
+    board: BoardOption = "",
     *,
     out: Path = option(
         Path("build/model"), "Folder to write, completely or not at all.", "-o", unit="DIR"
@@ -86,6 +87,9 @@ def command(
 ) -> None:
     """Generate C for a model and build firmware for a board.
 
+    Without --board, that of the last build in DIR is taken, and a line says so; another line says
+    where a build for another board was replaced.
+
     DIR gets the sources, `plan.json`, and `firmware.elf`, `.bin`, `.hex`, `.map`. Exits 1 if the
     model does not fit the board. With --tune, kernels without a known latency are first timed: on
     the board at --port, or in QEMU, modelled from a trace. The plan is then made again with the
@@ -96,7 +100,8 @@ def command(
     replaces the listed files and keeps the rest.
 
     Example: `thimble compile model.tflite --board nucleo-f446re -o out`; with
-    `thimble compile wake.tflite words.tflite --share-arena -o out`, `thimble run out/words`.
+    `thimble compile wake.tflite words.tflite -b nucleo-f446re --share-arena -o out`,
+    `thimble run out/words`.
     """
     if len(models) > 1 and not form.share_arena:
         raise InputError(f"{len(models)} models: --share-arena puts them into one firmware")
@@ -111,6 +116,8 @@ def command(
         raise InputError("--labels names the classes of one model: leave out --share-arena")
     conditions = gates(output.fail_on)
     output.check_apart(out)
+    before = last_board(out)
+    board = named_board(board, out)
     target = find_board(board)
     begin = time.perf_counter()
     tuning = None
@@ -132,6 +139,7 @@ def command(
             )
         for made in shared.models:
             warn_of_plan(made.plan)
+        note_replaced(out, before, target.name)
         check(conditions, _report_shared(shared, board, output.json, time.perf_counter() - begin))
         return
     (model,) = models
@@ -151,6 +159,7 @@ def command(
             external=external,
         )
     warn_of_plan(compiled.plan)
+    note_replaced(out, before, target.name)
     fields = compiled_json(compiled.plan, compiled.sizes)
     if output.json:
         tuned = {"tuning": asdict(tuning)} if tuning else {}

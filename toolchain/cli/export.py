@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolchain.cli import _completion as completion
-from toolchain.cli._console import output_console, progress, warn_of_plan
+from toolchain.cli._console import note, output_console, progress, warn_of_plan
 from toolchain.cli._groups import argument, grouped, option, without
 from toolchain.cli._options import BoardOption, CodeOptions
 from toolchain.cli._output import JsonOption, check_apart, tell_json
@@ -65,7 +65,7 @@ def command(
 
     DIR gets the C, every kernel once, a working example, a README and the licences. Its build
     fetches nothing. The board's core decides which kernels it holds, so name the board or part that
-    you have. Put all models of a project into one export: two exports would both define the
+    you have; without --board a line says which cores the package serves. Put all models of a project into one export: two exports would both define the
     kernels.
 
     Example: `thimble export wake.tflite words.tflite --for cmake --chip STM32U575ZI -o models`.
@@ -96,11 +96,18 @@ def command(
         )
     for model in made.models:
         warn_of_plan(model.plan)
+    if not board:
+        note(
+            f"No --board: planned for {made.board.name}. The package serves "
+            f"{made.board.core.served}; another core is refused by the first generated file."
+        )
     fields = {
         "target": made.target,
         "folder": str(made.folder),
         "files": list(made.files),
         "models": [model.name for model in made.models],
+        "board": made.board.name,
+        "cores": made.board.core.served,
     }
     if not tell_json(json, fields):
         return

@@ -7,14 +7,14 @@ from typing import Annotated
 from toolchain.cli._groups import grouped, option, without
 from toolchain.cli._options import BoardOption, ModelArgument
 from toolchain.cli._output import Output
-from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
+from toolchain.planning.options import PlanOptions
 from toolchain.report.fronts import names as format_names
 
 
 @grouped
 def command(
     model: ModelArgument,
-    board: BoardOption = DEFAULT_BOARD,
+    board: BoardOption = "",
     *,
     options: Annotated[PlanOptions, without("labels", "preprocess")],
     pareto: bool = option(False, "List the plans to choose from: RAM, flash and predicted time."),
@@ -32,6 +32,9 @@ def command(
     predicted by formula, except for operators whose time `thimble cost` has, measured or modelled
     from a trace. `--pareto` adds a list of choices of RAM, flash and time; `compile --choice` takes
     a row of it. Exits 1 if the model does not fit the board.
+
+    Without --board, five usual boards are shown side by side, from Cortex-M0+ to Cortex-M55; the
+    JSON is that of the first that holds the model, with a row for each under `boards`.
 
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """

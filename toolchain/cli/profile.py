@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import note_stand_in, output_console, progress
 from toolchain.cli._groups import argument, grouped, option, without
-from toolchain.cli._options import BoardOption, CmsisNnOption, LineOptions
+from toolchain.cli._options import BoardOption, CmsisNnOption, LineOptions, named_board
 from toolchain.cli._output import Output, tell_json, write_json
 from toolchain.cli._page import profiled_findings, write_page
 from toolchain.cli._profiles import print_comparison, print_profile
@@ -23,7 +23,6 @@ from toolchain.deployment.profiling import DEFAULT_RUNS, profile_readings, recor
 from toolchain.device.session import open_board
 from toolchain.errors import InputError
 from toolchain.page.build import build
-from toolchain.planning.options import DEFAULT_BOARD
 from toolchain.report.annotate import annotated, annotated_json
 from toolchain.timing.kernel_timing import Timing, Wire, read_kernels, time_kernels
 
@@ -39,7 +38,7 @@ class KernelOptions:
         "DIR is a MODEL or a JSON file of SHAPES: time each of its kernels separately on "
         "--board, and store the measurements for the planner.",
     )
-    board: BoardOption = DEFAULT_BOARD
+    board: BoardOption = ""
     again: bool = option(False, "With --kernels: measure everything again.")
     flash: bool = option(
         True, "With --kernels on a real board: flash the kernels' firmware.", "--flash/--no-flash"
@@ -135,12 +134,13 @@ def _kernels(
     cmsis_nn: Path | None,
     json: str | None,
 ) -> None:
+    board = named_board(asked.board)
     with progress() as step:
-        kernels_to_time = read_kernels(source, read_as or asked.board)
+        kernels_to_time = read_kernels(source, read_as or board)
         opener = partial(open_board, limit_seconds=line.timeout)
         timing = time_kernels(
             kernels_to_time,
-            asked.board,
+            board,
             read_as=read_as,
             wire=Wire(line.port, asked.flash, opener),
             runs=runs,

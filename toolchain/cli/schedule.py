@@ -13,7 +13,7 @@ from toolchain import passes, schedule
 from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._groups import argument, grouped, only, option
-from toolchain.cli._options import BoardOption
+from toolchain.cli._options import BoardOption, named_board
 from toolchain.cli._output import JsonOption, tell_json
 from toolchain.errors import InputError, ResultError
 from toolchain.frontends import load_model
@@ -21,7 +21,7 @@ from toolchain.frontends.neutral import is_neutral, read_neutral
 from toolchain.ir import MemoryProblem
 from toolchain.memory.off_chip import off_chip_traffic
 from toolchain.ops.lowering import lower
-from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
+from toolchain.planning.options import PlanOptions
 from toolchain.planning.ordering import choose_views
 
 
@@ -45,12 +45,12 @@ def command(
     on_chip: int | None = option(
         None, "Also report off-chip traffic with this much on-chip memory (Belady).", unit="BYTES"
     ),
-    board: BoardOption = DEFAULT_BOARD,
+    board: BoardOption = "",
     json: JsonOption = None,
 ) -> None:
     """Find the order of operators that needs the least memory, and say whether that is proved.
 
-    For a model, the scratch memory of its operators is that of the board's kernels. In a neutral
+    For a model, the scratch memory of its operators is that of the kernels of --board. In a neutral
     graph only tensors count.
 
     Example: `thimble schedule graph.json --scheduler auto --time-limit 10`
@@ -100,7 +100,7 @@ def _problem(path: Path, board: str) -> tuple[str, MemoryProblem, list[int | str
         graph = read_neutral(path)
         return graph.name, graph.memory_problem(), [node.id for node in graph.nodes]
     model = passes.prepare(load_model(path)).graph
-    problem = choose_views(lower(model, find_board(board).core))
+    problem = choose_views(lower(model, find_board(named_board(board)).core))
     return model.name, problem, list(problem.ops)
 
 

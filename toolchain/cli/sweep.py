@@ -14,12 +14,13 @@ from toolchain.bench.bench_file import Bench, read_bench
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import Steps, note, output_console, progress
 from toolchain.cli._groups import argument, grouped, option
+from toolchain.cli._options import named_board
 from toolchain.cli._output import Output, write_json, write_text
 from toolchain.cli._page import command_line
 from toolchain.errors import InputError, ResultError
 from toolchain.files.records import read_toml, record
 from toolchain.planning.option import options_of
-from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
+from toolchain.planning.options import PlanOptions
 from toolchain.report.gates import broken, check_rows, gates
 from toolchain.report.sweep import SweepRow, junit, sweep_table
 from toolchain.sweep.changes import figures, pareto
@@ -57,7 +58,7 @@ class SweepFile:
     """
 
     models: tuple[str, ...]
-    boards: tuple[str, ...] = (DEFAULT_BOARD,)
+    boards: tuple[str, ...] = ()
     do: tuple[str, ...] = ("plan",)
     options: Mapping[str, Any] = field(default_factory=dict)
     runs: int | None = None
@@ -295,9 +296,12 @@ def _request(models: Sequence[str], asked: AskedOptions) -> Request:
             raise InputError(f"a sweep has no option {name!r}; there are {', '.join(_OPTIONS)}")
         if not values_of:
             raise InputError(f"the option {name!r} of a sweep has no values")
+    boards = file.boards if asked.boards is None else _values(asked.boards)
+    if not boards:
+        named_board("")
     return Request(
         files=tuple(dict.fromkeys(path for name in file.models for path in _files(folder, name))),
-        boards=file.boards if asked.boards is None else _values(asked.boards),
+        boards=boards,
         works=file.do if asked.do is None else _values(asked.do),
         options=tuple(combined(axes, _plan_options)),
         runs=file.runs if asked.runs is None else asked.runs,

@@ -7,14 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from toolchain.cli._console import note_stand_in, output_console, progress, warn_of_plan
+from toolchain.cli._console import (
+    note_replaced,
+    note_stand_in,
+    output_console,
+    progress,
+    warn_of_plan,
+)
 from toolchain.cli._groups import grouped, option, without
-from toolchain.cli._options import BoardOption, CodeOptions, LineOptions, ModelArgument
+from toolchain.cli._options import BoardOption, CodeOptions, LineOptions, ModelArgument, named_board
 from toolchain.cli._output import Output, write_json
 from toolchain.cli._page import compiled_findings, write_findings
 from toolchain.cli._samples import FORMATS, SampleOptions
 from toolchain.cost.basis import INSTRUCTIONS
 from toolchain.deployment.decoded import Decoding
+from toolchain.deployment.folder import last_board
 from toolchain.deployment.verification import (
     Verification,
     counted_latency,
@@ -22,7 +29,7 @@ from toolchain.deployment.verification import (
     verify_model,
 )
 from toolchain.errors import NotJudgedError, ResultError
-from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
+from toolchain.planning.options import PlanOptions
 from toolchain.preprocess.samples import files_of, read_samples
 from toolchain.report.gates import check, gates
 from toolchain.report.plan import copied_lines, kernel_lines, spent_lines, split_lines
@@ -52,7 +59,7 @@ class RunOptions:
 @grouped
 def command(
     model: ModelArgument,
-    board: BoardOption = DEFAULT_BOARD,
+    board: BoardOption = "",
     *,
     asked: RunOptions,
     samples: SampleOptions,
@@ -95,6 +102,8 @@ def command(
     Example: `thimble verify model.tflite --board mps2-an500 --runs 100`
     """
     conditions = gates(output.fail_on)
+    before = "" if out is None else last_board(out)
+    board = named_board(board, out)
     scaling, files = samples.scaling(), files_of(asked.inputs or ())
     if out is not None:
         output.check_apart(out)
@@ -114,6 +123,8 @@ def command(
             report=step,
             limit_seconds=line.timeout,
         )
+    if out is not None:
+        note_replaced(out, before, result.compiled.plan.board)
     note_stand_in(result.compiled.plan.board, result.ran_on)
     warn_of_plan(result.compiled.plan)
     if output.json:

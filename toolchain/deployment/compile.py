@@ -42,7 +42,7 @@ from toolchain.memory.firmware_size import (
 from toolchain.memory.plan import Plan
 from toolchain.planner import plan_model
 from toolchain.planning.copies import with_linked_code
-from toolchain.planning.options import DEFAULT_BOARD, Optimise, PlanOptions
+from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_json
 from toolchain.report.latency import Latency, kernel_keys, predict_latency
@@ -61,7 +61,7 @@ class Compiled:
 
 def compile_model(
     model: str | Path,
-    board: str = DEFAULT_BOARD,
+    board: str,
     out: str | Path = "build",
     options: PlanOptions | None = None,
     cmsis_nn_folder: Path | None = None,
@@ -134,7 +134,7 @@ class SharedCompiled:
 
 def compile_shared(
     models: Sequence[str | Path],
-    board: str = DEFAULT_BOARD,
+    board: str,
     out: str | Path = "build",
     options: PlanOptions | None = None,
     cmsis_nn_folder: Path | None = None,
@@ -239,7 +239,7 @@ def check_fit_together(target: Board, plans: Sequence[Plan]) -> None:
 
 def compile_library(
     model: str | Path,
-    board: str = DEFAULT_BOARD,
+    board: str,
     out: str | Path = "build",
     options: PlanOptions | None = None,
     cmsis_nn_folder: Path | None = None,

@@ -25,7 +25,7 @@ from toolchain.planning.choices import Choices
 from toolchain.planning.known import planned_alike
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
-from toolchain.report.latency import predict_latency
+from toolchain.report.latency import Latency, predict_latency
 
 CORES = (
     *("cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m33"),
@@ -34,20 +34,45 @@ CORES = (
 """From the cheapest chips' to the dearest's."""
 
 
+FEW = ("nucleo-g071rb", "nucleo-f446re", "nucleo-u575zi-q", "nucleo-h743zi", "nucleo-n657x0-q")
+"""The boards that `thimble plan` shows side by side where none is named: a usual one of each core
+that is sold most (M0+, M4, M33, M7, M55)."""
+
+
 @dataclass(frozen=True)
 class Fit:
-    """The fit of a model on a board; `why_not` is empty where it fits.
+    """The fit of a model on a board: a plan with its latency, or the error where it does not fit.
 
-    `split`: it fits because operators were split into blocks. `cycles`, `milliseconds`: predicted
-    or measured, 0 where it does not fit.
+    `split`: it fits because operators were split into blocks.
     """
 
     board: Board
-    need: MemoryNeed | None = None
-    cycles: float = 0.0
-    milliseconds: float = 0.0
-    split: bool = False
-    why_not: str = ""
+    plan: Plan | None = None
+    latency: Latency | None = None
+    error: DoesNotFitError | UnsupportedError | None = None
+
+    @property
+    def need(self) -> MemoryNeed | None:
+        return None if self.plan is None else estimated_need(self.plan)
+
+    @property
+    def split(self) -> bool:
+        return self.plan is not None and self.plan.unsplit_bytes > 0
+
+    @property
+    def cycles(self) -> float:
+        """Predicted or measured; 0 where it does not fit."""
+        return 0.0 if self.latency is None else self.latency.total
+
+    @property
+    def milliseconds(self) -> float:
+        """At the board's clock; 0 where it does not fit."""
+        return 1e3 * self.cycles / self.board.clock_hz if self.board.clock_hz else 0.0
+
+    @property
+    def why_not(self) -> str:
+        """The first line of the error; '' where it fits."""
+        return "" if self.error is None else str(self.error).splitlines()[0]
 
 
 def fits(
@@ -62,7 +87,7 @@ def fits(
     try:
         network = read_network(model, options, report)
     except UnsupportedError as error:
-        return tuple(sorted((Fit(board, why_not=_told(error)) for board in boards), key=_rank))
+        return tuple(sorted((Fit(board, error=error) for board in boards), key=_rank))
     results, possible = [], []
     planner = Planner(network.graph, options, network.boundaries)
     weight_bytes = least_weight_bytes(planner.graph)
@@ -70,7 +95,7 @@ def fits(
         try:
             _check_possible(planner.graph, board, options, weight_bytes)
         except DoesNotFitError as error:
-            results.append(Fit(board, why_not=_told(error)))
+            results.append(Fit(board, error=error))
         else:
             possible.append(board)
     for group in _alike(possible):
@@ -101,7 +126,7 @@ def _alike(boards: Sequence[Board]) -> Iterator[_Group]:
 def _rank(fit: Fit) -> tuple[bool, int, int, int, str]:
     board = fit.board
     core = CORES.index(board.core.name) if board.core.name in CORES else len(CORES)
-    return bool(fit.why_not), core, board.ram_bytes, board.flash_bytes, board.name
+    return fit.error is not None, core, board.ram_bytes, board.flash_bytes, board.name
 
 
 def _fit(
@@ -113,7 +138,7 @@ def _fit(
     plans: dict[int | None, Plan],
 ) -> Fit:
     """`plans`: those that were made for boards like this one, by the limit of RAM."""
-    why_not = ""
+    refused = None
     for asked in _ways(board, options):
         try:
             if asked.ram_bytes not in plans:
@@ -122,21 +147,10 @@ def _fit(
             plan = replace(plans[asked.ram_bytes], board=board.name)
             check_fit(plan)
         except (DoesNotFitError, UnsupportedError) as error:
-            why_not = _told(error)
+            refused = error
             continue
-        latency = predict_latency(plan, costs)
-        return Fit(
-            board,
-            estimated_need(plan),
-            latency.total,
-            1e3 * latency.total / board.clock_hz if board.clock_hz else 0.0,
-            split=plan.unsplit_bytes > 0,
-        )
-    return Fit(board, why_not=why_not)
-
-
-def _told(error: DoesNotFitError | UnsupportedError) -> str:
-    return str(error).splitlines()[0]
+        return Fit(board, plan, predict_latency(plan, costs))
+    return Fit(board, error=refused)
 
 
 def _check_possible(graph: Graph, board: Board, options: PlanOptions, weight_bytes: int) -> None:

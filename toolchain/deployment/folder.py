@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,6 +68,18 @@ def compiled_board(folder: str | Path) -> Board:
     """The board that a folder was compiled for. Raises InputError if nothing was compiled."""
     file, data = _read(Path(folder))
     return find_board(field_of(data, "board", str, str(file)))
+
+
+def last_board(folder: str | Path) -> str:
+    """The name of the board that a folder was compiled for; '' where it holds nothing compiled that
+    can be read.
+    """
+    file = Path(folder) / PLAN_FILE
+    if not file.is_file():
+        return ""
+    with contextlib.suppress(InputError):
+        return str(field_of(read_json(file), "board", str, str(file), ""))
+    return ""
 
 
 def _read(folder: Path) -> tuple[Path, Mapping[str, Any]]:

@@ -33,7 +33,7 @@ from toolchain.deployment.verification import Verification, verify_model
 from toolchain.errors import InputError
 from toolchain.files import scratch_folder, write_file
 from toolchain.packages import TORCH, lazy
-from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
+from toolchain.planning.options import PlanOptions
 from toolchain.preprocess.samples import quantised_input, real_values
 from toolchain.progress import Report, silent
 from toolchain.quantise.layers import LayerError, OutputError
@@ -144,7 +144,7 @@ class Built:
 def compile_torch(  # noqa: PLR0913 - the public interface: a keyword each
     model: Any,
     samples: Any,
-    board: str = DEFAULT_BOARD,
+    board: str,
     out: str | Path = "build/model",
     *,
     inputs: int = 1,
@@ -183,7 +183,7 @@ def compile_torch(  # noqa: PLR0913 - the public interface: a keyword each
 def compile_keras(
     model: Any,
     samples: Any,
-    board: str = DEFAULT_BOARD,
+    board: str,
     out: str | Path = "build/model",
     *,
     inputs: int = 1,

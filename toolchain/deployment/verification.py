@@ -25,7 +25,7 @@ from toolchain.files import scratch_folder
 from toolchain.ir import DType, End, External
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.gather import index_limits
-from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
+from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_use
 from toolchain.reference import (
@@ -197,7 +197,7 @@ class Verification:
 
 def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
     model: str | Path,
-    board: str = DEFAULT_BOARD,
+    board: str,
     runs: int = 20,
     seed: int = 0,
     given: Callable[[tuple[End, ...]], Iterable[Sequence[Mapping[str, Array]]]] = _none,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from toolchain.codegen.environment import environment
 from toolchain.export.carried import Carried
-from toolchain.planning.options import DEFAULT_BOARD
 
 URL = "https://thimble.invalid/"
 """Stands where a registry asks for an address, which only the publisher of a package knows: a name
@@ -26,7 +25,7 @@ class Exporter:
     name: str
     summary: str
     files: Callable[[Carried], Files]
-    board: str = DEFAULT_BOARD
+    board: str = "netduinoplus2"
 
 
 def rendered(template: str, carried: Carried, **more: object) -> str:

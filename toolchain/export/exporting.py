@@ -29,12 +29,13 @@ SHARED_PACKAGE = "thimble_models"
 
 @dataclass(frozen=True)
 class Exported:
-    """`files`: paths below `folder`, with slashes."""
+    """`files`: paths below `folder`, with slashes. `board`: the one that it was planned for."""
 
     target: str
     folder: Path
     files: tuple[str, ...]
     models: tuple[CarriedModel, ...]
+    board: Board
 
 
 def export_models(  # noqa: PLR0913 - the public interface: a keyword each
@@ -93,7 +94,7 @@ def export_models(  # noqa: PLR0913 - the public interface: a keyword each
                 file.write_bytes(content)
             else:
                 file.write_text(content, encoding="utf-8", newline="\n")
-    return Exported(wanted.name, folder, tuple(sorted(files)), carried.models)
+    return Exported(wanted.name, folder, tuple(sorted(files)), carried.models, on)
 
 
 def _plans(

@@ -23,7 +23,6 @@ from toolchain.planning.option import Option, amount, option, option_words, per_
 from toolchain.preprocess.option import Preprocess
 from toolchain.preprocess.option import preprocess as read_preprocess
 
-DEFAULT_BOARD = "netduinoplus2"
 _SECONDS, _SECONDS_AN_OPERATOR, _FAST_SECONDS = 1.0, 0.03, 0.2
 """Work limit of the search for splits, with what each operator adds; in fast plans of each
 search.

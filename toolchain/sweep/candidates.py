@@ -30,7 +30,7 @@ from toolchain.ops.lowering import Lowered, lower
 from toolchain.passes import KEEPING_CHANNELS, Prepared
 from toolchain.passes.remove_dead_channels import RemoveDeadChannels
 from toolchain.planner import plan_graph
-from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
+from toolchain.planning.options import PlanOptions
 from toolchain.planning.ordering import choose_views
 from toolchain.planning.room import with_room
 from toolchain.quantise.as_int8 import as_int8
@@ -73,7 +73,7 @@ class Estimate:
 
 def evaluate(
     model: object,
-    board: str = DEFAULT_BOARD,
+    board: str,
     *,
     proved: bool = False,
     options: PlanOptions | None = None,
