@@ -6,9 +6,15 @@ it as it is, without a traceback.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from difflib import SequenceMatcher
 from typing import Any
+
+_SIMILAR, _NEAR, _SUGGESTED = 0.6, 0.12, 3
+"""The least likeness of a name that was meant, how near the likest the others are, and their
+number."""
+_LEAST_PART = 3
 
 
 class ThimbleError(Exception):
@@ -131,6 +137,22 @@ class LinkError(ResultError):
     """The board did not answer, or answered with a fault."""
 
     kind = "link"
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """ " Did you mean NAME or NAME?" with the known names that are most like a wrong one, to end a
+    message with; '' where none is like it.
+    """
+    wrong = given.lower()
+
+    def likeness(name: str) -> float:
+        ratio = SequenceMatcher(None, wrong, name.lower()).ratio()
+        inside = len(wrong) >= _LEAST_PART and (wrong in name.lower() or name.lower() in wrong)
+        return max(ratio, _SIMILAR) + _SIMILAR if inside else ratio
+
+    liked = sorted(((likeness(name), name) for name in set(known)), key=lambda one: (-one[0], one))
+    best = [name for like, name in liked if like >= max(_SIMILAR, liked[0][0] - _NEAR)]
+    return f". Did you mean {' or '.join(best[:_SUGGESTED])}?" if best else ""
 
 
 def error_json(error: BaseException, code: int) -> dict[str, Any]:

@@ -260,6 +260,24 @@ def test_without_cp_sat_the_extra_and_the_way_around_are_named(
         assert not planned(name, one_bank=True).arena.parts
 
 
+def test_without_cp_sat_what_is_too_big_says_what_does_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The extra is a remedy, where all RAM together would do."""
+    monkeypatch.setattr(packages, "_is_installed", lambda package: False)
+    for second, could_help in ((28_672, True), (4096, False)):
+        banks = [("DTCM", 0x2000_0000, 20_480, 1, "data arena")]
+        banks.append(("SLOW", 0x2100_0000, second, 4, "arena"))
+        with small_board("mps2-an386", tmp_path / str(second), banks) as name:
+            plan = planned(name)
+            assert not plan.arena.parts
+            with pytest.raises(DoesNotFitError, match="arena, data and stack need 4") as told:
+                check_fit(plan)
+        remedy = "the arena over DTCM and SLOW by CP-SAT: pip install 'thimble-nn[solver]'"
+        assert (remedy in told.value.remedies) == could_help
+        assert "Nor was a way found" not in str(told.value)
+
+
 def test_models_that_share_an_arena_share_each_bank() -> None:
     with_parts = planned("netduinoplus2")
     spread_out = replace(

@@ -11,7 +11,7 @@ import pkgutil
 from functools import cache
 from typing import Protocol
 
-from toolchain.errors import InputError
+from toolchain.errors import InputError, did_you_mean
 from toolchain.ir import ArenaProblem, Placement
 
 DEFAULT = "exact"
@@ -47,7 +47,8 @@ def names() -> tuple[str, ...]:
 def allocator(name: str) -> Allocator:
     """The allocator of that name. Raises InputError, which lists the names, for any other."""
     if name not in names():
-        raise InputError(f"no allocator is called {name!r}; there are: {', '.join(names())}")
+        known = f"{', '.join(names())}{did_you_mean(name, names())}"
+        raise InputError(f"no allocator is called {name!r}; there are: {known}")
     module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
     chosen: Allocator = module.ALLOCATOR
     return chosen

@@ -23,7 +23,7 @@ from toolchain.boards.soldered import (
     external_of,
     uart_defines,
 )
-from toolchain.errors import InputError
+from toolchain.errors import InputError, did_you_mean
 from toolchain.files.records import field_of, read_toml, record
 from toolchain.resources import BOARDS
 
@@ -134,8 +134,9 @@ def _find_chip(name: str, folder: Path, where: str = "") -> Chip:
     names = {file.stem for at in (folder, known) for file in at.glob("*.toml")}
     stem = chip_of(name, names)
     if stem is None:
-        listed = ", ".join(sorted(names))
-        raise InputError(f"{where}there is no chip {name!r}; the chips are {listed}")
+        meant = did_you_mean(name, names)
+        listed = f"; the chips are {', '.join(sorted(names))}"
+        raise InputError(f"{where}there is no chip {name!r}{meant or listed}")
     beside = folder / f"{stem}.toml"
     return as_part(read_chip(beside if beside.is_file() else known / beside.name), name)
 

@@ -19,7 +19,7 @@ from toolchain.boards.memory import GUARD_BYTES, Cache, Content, Memory
 from toolchain.boards.parts import chip_of
 from toolchain.boards.places import CHIPS, FILE, board_files_by_name, file_of
 from toolchain.boards.reading import boards, chip, chips, invalid_boards, package_board, read_board
-from toolchain.errors import InputError
+from toolchain.errors import InputError, did_you_mean
 from toolchain.resources import BOARDS
 
 _STANDS_FOR = ":"
@@ -51,10 +51,11 @@ def board(name: str) -> Board:
     machine, colon, target = name.partition(_STANDS_FOR)
     if colon and machine in boards():
         return _standing_for(machine, target)
-    known = ", ".join(boards())
+    meant = did_you_mean(name, [*boards(), *_bare()])
+    listed = f"; the boards are {', '.join(boards())}, the chips {', '.join(_bare())}."
     raise InputError(
-        f"there is no board {name!r}; the boards are {known}. A chip or part number stands for "
-        f"itself ({', '.join(_bare())}), and a path for its {FILE}."
+        f"there is no board {name!r}{meant or listed} `thimble boards` lists all; a part number "
+        f"stands for its chip, and a path for its {FILE}."
     )
 
 
@@ -231,10 +232,12 @@ def as_target(name: str) -> Target:
     source = board(name) if _STANDS_FOR in name else _plain(name)
     if source is not None and not source.is_host:
         return Target(name, source.core, source.clock_hz, source.memories, source.caches)
-    known = ", ".join(b.name for b in boards().values() if not b.is_host)
+    named = [b.name for b in boards().values() if not b.is_host]
+    meant = did_you_mean(name, [*named, *_bare()])
+    listed = f"; the boards are {', '.join(named)}; the chips are {', '.join(_bare())}."
     raise InputError(
-        f"there is no board or chip {name!r} with memories; the boards are {known}; the chips are "
-        f"{', '.join(_bare())}"
+        f"there is no board or chip {name!r} with memories{meant or listed} "
+        "`thimble boards` lists all."
     )
 
 

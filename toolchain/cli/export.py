@@ -65,8 +65,8 @@ def command(
 
     DIR gets the C, every kernel once, a working example, a README and the licences. Its build
     fetches nothing. The board's core decides which kernels it holds, so name the board or part that
-    you have; without --board a line says which cores the package serves. Put all models of a project into one export: two exports would both define the
-    kernels.
+    you have; without --board a line says which cores the package serves. Put all models of a
+    project into one export: two exports would both define the kernels.
 
     Example: `thimble export wake.tflite words.tflite --for cmake --chip STM32U575ZI -o models`.
     """

@@ -13,7 +13,7 @@ from toolchain.cli._groups import REQUIRED, argument, grouped, option, without
 from toolchain.cli._options import timeout_option
 from toolchain.cli._output import Output, write_json
 from toolchain.cli._samples import FORMATS, SampleOptions
-from toolchain.errors import InputError
+from toolchain.errors import InputError, did_you_mean
 from toolchain.preprocess.samples import files_of
 from toolchain.quantise.post_training import METHODS, Quantised, as_json, quantise_model
 from toolchain.quantise.tflite import SUFFIXES, quantise_tflite
@@ -63,7 +63,8 @@ def command(
     """
     chosen = {name.casefold(): name for name in METHODS}.get(method.casefold())
     if chosen is None:
-        raise InputError(f"--method {method!r} is unknown: it is one of {', '.join(METHODS)}")
+        known = f"{', '.join(METHODS)}{did_you_mean(method, METHODS)}"
+        raise InputError(f"--method {method!r} is unknown: it is one of {known}")
     files = files_of((*(data or ()), *(more or ())))
     conditions = gates(output.fail_on)
     asked = samples.scaling()

@@ -17,7 +17,7 @@ from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._options import named_board
 from toolchain.cli._output import Output, write_json, write_text
 from toolchain.cli._page import command_line
-from toolchain.errors import InputError, ResultError
+from toolchain.errors import InputError, ResultError, did_you_mean
 from toolchain.files.records import read_toml, record
 from toolchain.planning.option import options_of
 from toolchain.planning.options import PlanOptions
@@ -293,7 +293,8 @@ def _request(models: Sequence[str], asked: AskedOptions) -> Request:
         axes[name] = _values(values)
     for name, values_of in axes.items():
         if name not in _OPTIONS:
-            raise InputError(f"a sweep has no option {name!r}; there are {', '.join(_OPTIONS)}")
+            known = f"{', '.join(_OPTIONS)}{did_you_mean(name, _OPTIONS)}"
+            raise InputError(f"a sweep has no option {name!r}; there are {known}")
         if not values_of:
             raise InputError(f"the option {name!r} of a sweep has no values")
     boards = file.boards if asked.boards is None else _values(asked.boards)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, get_origin, get_type_hints
 
 from toolchain.decode.ssd import Ssd, beside
 from toolchain.decode.yolo import Yolo
-from toolchain.errors import InputError
+from toolchain.errors import InputError, did_you_mean
 from toolchain.files.records import read_toml, record
 
 Kind: TypeAlias = Ssd | Yolo
@@ -85,7 +85,8 @@ def _plain(kind: type[Kind], key: str, value: str, where: str) -> Any:
     hints = get_type_hints(kind)
     known = [field.name for field in fields(kind)]
     if key not in known:
-        raise InputError(f"{where}: {key!r} is unknown; there are: {', '.join(sorted(known))}")
+        listed = f"{', '.join(sorted(known))}{did_you_mean(key, known)}"
+        raise InputError(f"{where}: {key!r} is unknown; there are: {listed}")
     if hints[key] in (int, float):
         try:
             return hints[key](value)

@@ -20,6 +20,7 @@ from toolchain.memory.firmware_size import (
     least_weight_bytes,
 )
 from toolchain.memory.plan import Plan
+from toolchain.packages import SOLVER
 from toolchain.planner import Network, Planner, read_network
 from toolchain.planning.choices import Choices
 from toolchain.planning.known import planned_alike
@@ -82,8 +83,11 @@ def fits(
 
     Where it does not fit whole, operators are split for the RAM that the board has. Boards that are
     alike (`planned_alike`) are planned once; those whose RAM or flash holds no plan by a lower
-    bound, not at all. Raises InputError if the file is not a model that can be read.
+    bound, not at all. Without CP-SAT arenas are in one piece. Raises InputError if the file is not
+    a model that can be read.
     """
+    if SOLVER.missing:
+        options = replace(options, one_bank=True)
     try:
         network = read_network(model, options, report)
     except UnsupportedError as error:

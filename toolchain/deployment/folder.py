@@ -11,7 +11,7 @@ from typing import Any
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.errors import InputError
-from toolchain.files import check_whole
+from toolchain.files import check_whole, did_you_mean_beside
 from toolchain.files.records import decode, field_of, read_json
 from toolchain.ir import End
 from toolchain.ops.detection.decode_boxes import OUTPUTS
@@ -87,7 +87,8 @@ def _read(folder: Path) -> tuple[Path, Mapping[str, Any]]:
     file = folder / PLAN_FILE
     check_result(folder)
     if not file.exists():
-        raise InputError(f"{folder} holds no compiled model: `thimble compile` makes one")
+        meant = "" if folder.exists() else did_you_mean_beside(folder, holding=PLAN_FILE)
+        raise InputError(f"{folder} holds no compiled model: `thimble compile` makes one{meant}")
     data: Mapping[str, Any] = decode(Mapping[str, Any], read_json(file), str(file))
     return file, data
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from toolchain.errors import InputError
+from toolchain.errors import InputError, did_you_mean
 from toolchain.export import targets
 from toolchain.export.exporter import Exporter
 
@@ -30,4 +30,5 @@ def exporter(name: str) -> Exporter:
         return exporters()[name]
     except KeyError:
         listed = "; ".join(f"{e.name} ({e.summary})" for e in exporters().values())
+        listed += f"{did_you_mean(name, exporters())}"
         raise InputError(f"there is no target {name!r} to export for; there are {listed}") from None

@@ -11,13 +11,14 @@ folder for the duration of a command. `is_scratch`: is a folder one of these?
 from toolchain.files._files import files_digest, replaced_file, write_file
 from toolchain.files._folders import check_folder, check_whole, is_listed, replaced_folder
 from toolchain.files._listing import MARKER
-from toolchain.files._names import file_stem, free_name
+from toolchain.files._names import did_you_mean_beside, file_stem, free_name
 from toolchain.files._scratch import is_scratch, scratch_folder
 
 __all__ = [
     "MARKER",
     "check_folder",
     "check_whole",
+    "did_you_mean_beside",
     "file_stem",
     "files_digest",
     "free_name",

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from toolchain.errors import InputError
+from toolchain.files._names import did_you_mean_beside
 
 MOST_SAMPLE_BYTES = 1 << 28
 """Limit for an image, a sound and a table of numbers."""
@@ -20,7 +21,7 @@ def read_bounded(file: Path, most_bytes: int) -> bytes:
             size = os.fstat(source.fileno()).st_size  # a device says 0, and may never end
             data = b"" if size > most_bytes else source.read(most_bytes + 1)
     except FileNotFoundError as error:
-        raise InputError(f"there is no file {file}") from error
+        raise InputError(f"there is no file {file}{did_you_mean_beside(file)}") from error
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror or error}") from error
     if max(size, len(data)) > most_bytes:

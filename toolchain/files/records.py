@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from toolchain.errors import InputError
+from toolchain.errors import InputError, did_you_mean
 from toolchain.files.bounded import read_bounded
 
 LARGEST_JSON_BYTES = 1 << 26
@@ -143,6 +143,7 @@ def record(kind: type[T], value: object, where: str) -> T:
         if name not in declared:
             raise InputError(
                 f"{where}: the field {name!r} is unknown; there are {', '.join(declared)}"
+                f"{did_you_mean(name, declared)}"
             )
     found = {}
     for name, f in declared.items():

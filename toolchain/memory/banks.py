@@ -39,6 +39,15 @@ def faster_bank(board: Board, chosen: Layout) -> bool:
     )
 
 
+def fits_whole(plan: Plan, board: Board) -> bool:
+    """Whether the firmware fits with its arena in one piece."""
+    try:
+        firmware_layout(board, [plan])
+    except DoesNotFitError:
+        return False
+    return True
+
+
 def wants_banks(plan: Plan, board: Board) -> bool:
     """Whether no bank holds the whole arena, or a faster bank could hold a part of it."""
     try:

@@ -17,6 +17,7 @@ from toolchain.memory.bank_layout import SECTION_ALIGNMENT_BYTES, Layout, layout
 from toolchain.memory.plan import Plan
 from toolchain.ops import spec_of
 from toolchain.ops.code_bytes import code_bytes
+from toolchain.packages import SOLVER
 
 STACK_BYTES = 2048
 """Reserved for the stack; the firmware paints it and reports how much was used."""
@@ -212,8 +213,10 @@ def check_fit(plan: Plan) -> Layout | None:
                     f"{plan.peak_step}, {op.kind} {op.name!r}."
                 )
             banks = [m.name for m in target.memories if Content.ARENA in m.holds]
-            if len(banks) > 1:
+            if len(banks) > 1 and not SOLVER.missing:
                 lines.append(f"Nor was a way found to spread the arena over {' and '.join(banks)}.")
+            elif len(banks) > 1 and ram_bytes(plan) <= target.ram_bytes:
+                remedies.append(f"the arena over {' and '.join(banks)} by CP-SAT: {SOLVER.remedy}")
             remedies += _ram_remedies(plan, ram)
         if flash is not None:
             remedies += _flash_remedies(plan, flash)

@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.errors import InputError
+from toolchain.errors import InputError, did_you_mean
 from toolchain.ops.arithmetic.fixed_point import INT32_MAX
 
 
@@ -29,7 +29,7 @@ def preference(name: str) -> Preference:
     try:
         return Preference(name)
     except ValueError:
-        known = ", ".join(Preference)
+        known = f"{', '.join(Preference)}{did_you_mean(name, Preference)}"
         raise InputError(f"--kernels {name!r} is unknown; there are: {known}") from None
 
 

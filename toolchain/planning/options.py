@@ -12,7 +12,7 @@ from typing import Any
 from toolchain import arena, partition, schedule
 from toolchain.boards import Board
 from toolchain.decode.option import Decode, decoding
-from toolchain.errors import InputError
+from toolchain.errors import InputError, did_you_mean
 from toolchain.files.labels import read_labels
 from toolchain.frontends import Reading
 from toolchain.memory.firmware_size import ram_bytes
@@ -53,7 +53,7 @@ def goal(name: str) -> Optimise:
     try:
         return Optimise(name)
     except ValueError:
-        known = ", ".join(Optimise)
+        known = f"{', '.join(Optimise)}{did_you_mean(name, Optimise)}"
         raise InputError(f"--optimise {name!r} is unknown; there are: {known}") from None
 
 
@@ -69,7 +69,9 @@ def _known(find: Callable[[str], object]) -> Callable[[str, str], str]:
 
 def _effort(text: str, name: str) -> bool:
     if text not in _EFFORTS:
-        raise InputError(f"{name} {text!r}: it is one of {', '.join(_EFFORTS)}")
+        raise InputError(
+            f"{name} {text!r}: it is one of {', '.join(_EFFORTS)}{did_you_mean(text, _EFFORTS)}"
+        )
     return text == _FAST
 
 

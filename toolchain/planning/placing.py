@@ -56,12 +56,14 @@ def over_banks(
 ) -> Plan:
     """The plan with its arena spread over banks, if none holds all of it, or only a slow one does.
 
-    Not spread if only one piece meets --ram, nor where an input arrives by rows. Raises
-    MissingToolError without CP-SAT.
+    Not spread if only one piece meets --ram, nor where an input arrives by rows, nor without CP-SAT
+    where no bank holds all of it. Raises MissingToolError without CP-SAT where one does.
     """
     one_piece = target.is_host or options.one_bank or plan.graph.pushed is not None
     if one_piece or not banks.wants_banks(plan, target):
         return plan
+    if SOLVER.missing and not banks.fits_whole(plan, target):
+        return plan  # `check_fit` says what does not fit, and that CP-SAT could spread it
     if SOLVER.missing:
         raise MissingToolError(
             f"the arena is to be spread over banks of RAM, which CP-SAT does: {SOLVER.remedy}, or "

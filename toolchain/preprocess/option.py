@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TypeAlias, get_type_hints
 
-from toolchain.errors import InputError
+from toolchain.errors import InputError, did_you_mean
 from toolchain.preprocess.audio import AudioFeatures
 from toolchain.preprocess.audio_input import AudioInput
 from toolchain.preprocess.image import ImageInput, PixelFormat, Resize
@@ -63,7 +63,7 @@ def _values(kind: str, text: str, readers: Mapping[str, _Reader]) -> dict[str, A
                 f"--preprocess {kind}: {part!r} is no parameter; write each once, as name=value"
             )
         if name not in readers:
-            known = ", ".join(sorted(readers))
+            known = f"{', '.join(sorted(readers))}{did_you_mean(name, readers)}"
             raise InputError(f"--preprocess {kind}: {name!r} is unknown; there are: {known}")
         read, form = readers[name]
         try:

@@ -7,7 +7,7 @@ import pkgutil
 from functools import cache
 from typing import Protocol
 
-from toolchain.errors import InputError
+from toolchain.errors import InputError, did_you_mean
 from toolchain.ir import MemoryProblem, Schedule
 
 DEFAULT = "auto"
@@ -42,6 +42,7 @@ def names() -> tuple[str, ...]:
 def scheduler(name: str) -> Scheduler:
     """The scheduler of that name. Raises InputError, which lists the names, for any other."""
     if name not in names():
-        raise InputError(f"no scheduler is called {name!r}; there are: {', '.join(names())}")
+        known = f"{', '.join(names())}{did_you_mean(name, names())}"
+        raise InputError(f"no scheduler is called {name!r}; there are: {known}")
     chosen: Scheduler = importlib.import_module(f"{__name__}.{name}").SCHEDULER
     return chosen

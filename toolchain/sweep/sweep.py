@@ -11,7 +11,8 @@ from pathlib import Path
 
 from toolchain.bench.bench_file import Bench
 from toolchain.boards import board as find_board
-from toolchain.errors import InputError
+from toolchain.boards import stand_in
+from toolchain.errors import InputError, did_you_mean
 from toolchain.frontends import read_model_file
 from toolchain.planning.options import PlanOptions
 from toolchain.sweep.cases import WORKS, Case, tool_of
@@ -77,7 +78,8 @@ def planned(request: Request, bench: Bench | None = None) -> Planned:
     """
     for name in request.works:
         if name not in WORKS:
-            raise InputError(f"--do {name!r}: it is one of {', '.join(WORKS)}")
+            known = f"{', '.join(WORKS)}{did_you_mean(name, WORKS)}"
+            raise InputError(f"--do {name!r}: it is one of {known}")
     places: dict[str, tuple[Place, ...]] = {}
     for board in bench.boards if bench is not None else ():
         if not board.started_here:
@@ -156,9 +158,10 @@ def _check_board(name: str, do: str, places: Mapping[str, tuple[Place, ...]]) ->
     if do == "profile" and board.is_host:
         raise InputError("nothing is counted on this machine: profile on a board, or one in QEMU")
     if do in ON_BOARDS and not (board.emulator or board.is_host or name in places):
+        other = stand_in(board)
+        emulated = f", or sweep {other.name}, which QEMU runs" if other is not None else ""
         raise InputError(
-            f"{name} is a real board, and --do {do} runs there: name it in --bench FILE, or give "
-            f"an emulated board with its memories, as mps2-an500:{name}"
+            f"{name} is a real board, and --do {do} runs there: name it in --bench FILE{emulated}"
         )
 
 
