@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import wave
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.support.sounds import listener
+from tests.support.sounds import RATE, clips, listener
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.cli import run
+from toolchain.deployment.folder import compiled_model
+from toolchain.preprocess.audio_input import BoundAudio
 
 
 @pytest.fixture
@@ -38,6 +43,26 @@ def test_it_adds_files_of_its_own(
     if given:
         (header,) = (tmp_path / "out").rglob("listener_audio.h")
         assert "#define LISTENER_AUDIO_STRIDE 2\n" in header.read_text()
+
+
+def test_run_hears_a_sound(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the features that were compiled in: the outputs are those of the features alone."""
+    clip, out = clips()["speech"], tmp_path / "out"
+    with wave.open(str(tmp_path / "clip.wav"), "wb") as target:
+        target.setparams((1, 2, RATE, 0, "NONE", ""))
+        target.writeframes(clip.astype("<i2").tobytes())
+    words = ["--preprocess", "audio:stride=2", "--no-split", "-o", str(out)]
+    assert run(["compile", str(model), "--board", "host", *words]) == 0
+    compiled = compiled_model(out)
+    source = compiled.source()
+    assert isinstance(source, BoundAudio) and source.stride == 2
+    np.save(tmp_path / "clip.npy", np.concatenate(list(source.windows(clip))))
+    capsys.readouterr()
+    found = []
+    for file in ("clip.wav", "clip.npy"):
+        assert run(["run", str(out), "-i", str(tmp_path / file), "--json", "-"]) == 0
+        found.append(json.loads(capsys.readouterr().out)["outputs"])
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("command", [["compile", "--share-arena"], ["export", "--for", "cmake"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import struct
@@ -12,11 +13,27 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.support import sounds
 from toolchain.cli import run as thimble
 from toolchain.errors import InputError
 from toolchain.ir import Boundary, DType, End, Quantisation, Tensor
 from toolchain.preprocess import media
-from toolchain.preprocess.samples import Scaling, read_samples, real_values
+from toolchain.preprocess.audio import AudioFeatures
+from toolchain.preprocess.audio_input import AudioInput, BoundAudio
+from toolchain.preprocess.image import (
+    BoundImage,
+    ImageInput,
+    PixelFormat,
+    frame_of,
+    levels_of,
+)
+from toolchain.preprocess.option import (
+    bound_source,
+    preprocess,
+    preprocess_from_json,
+    preprocess_json,
+)
+from toolchain.preprocess.samples import AS_STORED, Scaling, read_samples, real_values
 from toolchain.resources import RUNTIME_C
 
 Image = pytest.importorskip("PIL.Image", reason="needs pillow")
@@ -27,12 +44,23 @@ def q(scale: float, zero_point: int) -> Quantisation:
     return Quantisation((scale,), (zero_point,))
 
 
+def sound(samples: np.ndarray, rate: int = 16_000) -> bytes:
+    """A .wav of 16 bits."""
+    written = io.BytesIO()
+    with wave.open(written, "wb") as target:
+        target.setnchannels(1)
+        target.setsampwidth(2)
+        target.setframerate(rate)
+        target.writeframes(samples.astype("<i2").tobytes())
+    return written.getvalue()
+
+
 def end(*shape: int, dtype: DType = DType.INT8, scale: float = 1 / 255, zero: int = -128) -> End:
     quantised = None if dtype is DType.FLOAT32 else q(scale, zero)
     return End(Tensor("image", shape, dtype, quantised))
 
 
-def one(file: Path, of: End, scaling: Scaling) -> NDArray[np.generic]:
+def one(file: Path, of: End, scaling: Scaling = AS_STORED) -> NDArray[np.generic]:
     (sample,) = read_samples([file], [of], scaling)
     return sample[of.name]
 
@@ -236,6 +264,80 @@ def test_the_real_values_of_outputs() -> None:
     assert found is not None and found.tolist() == [[0.0, 255 / 256]]
 
 
+def test_a_sound_is_no_spectrogram(tmp_path: Path) -> None:
+    (tmp_path / "yes.wav").write_bytes(sound(np.zeros(4000)))
+    for shape in ((1, 49, 40, 1), (49, 40)):
+        with pytest.raises(InputError, match=r"is no row of samples.*--preprocess audio"):
+            one(tmp_path / "yes.wav", end(*shape), Scaling((-1.0, 1.0)))
+    assert one(tmp_path / "yes.wav", end(1, 1, 4000, 1), Scaling((-1.0, 1.0))).size == 4000
+
+
+def test_floats_of_zero_and_one_are_no_stored_integers(tmp_path: Path) -> None:
+    """As of a picture in black and white: as stored int8 they would all be nearly black."""
+    file, eye = tmp_path / "a.npy", np.eye(4)
+    np.save(file, eye)
+    with pytest.raises(InputError, match="0 and 1 alone, and input 'image' is int8, for 0 to 1"):
+        one(file, end(1, 4, 4))
+    assert one(file, end(1, 4, 4), Scaling(real=True)).max() == 127
+    assert one(file, end(1, 4, 4, dtype=DType.FLOAT32)).max() == 1
+    for stored in (eye.astype(np.int8), 0 * eye, 2 * eye):
+        np.save(file, stored)
+        assert one(file, end(1, 4, 4)).max() == stored.max()
+
+
+def test_a_sound_goes_through_the_features_that_were_compiled_in(tmp_path: Path) -> None:
+    clip = sounds.clips()["speech"]
+    file, audio = tmp_path / "clip.wav", AudioInput(AudioFeatures(step_ms=20), 2)
+    file.write_bytes(sound(clip))
+    into = end(1, 3, 40, scale=26 / 255)
+    source = bound_source(audio, into.tensor, stateful=False)
+    assert isinstance(source, BoundAudio)
+    found = read_samples([file], [into], source=source)
+    wanted = list(source.windows(clip))
+    assert len(found) == len(wanted) > 1
+    assert all(np.array_equal(f["image"], w) for f, w in zip(found, wanted, strict=True))
+    with pytest.raises(InputError, match="leave out --range, --mean, --std and --real"):
+        read_samples([file], [into], Scaling((0.0, 1.0)), source)
+    file.write_bytes(sound(clip[:500]))
+    with pytest.raises(InputError, match="500 samples: too few for the 3 frames"):
+        read_samples([file], [into], source=source)
+    file.write_bytes(sound(clip, rate=8000))
+    with pytest.raises(InputError, match=r"8,000 samples a second.*for 16,000.*audio:rate=8000"):
+        read_samples([file], [into], source=source)
+
+
+@pytest.mark.parametrize("form", PixelFormat)
+def test_an_image_goes_through_the_cut_and_size_that_were_compiled_in(
+    form: PixelFormat, tmp_path: Path
+) -> None:
+    channels = 1 if form is PixelFormat.GREY8 else 3
+    pixels = np.random.default_rng(3).integers(0, 256, (6, 8, channels), np.uint8)
+    camera = ImageInput(width=8, height=6, format=form)
+    frame = frame_of(pixels, camera)
+    assert frame.size == camera.width * camera.height * form.pixel_bytes
+    lost = 7 if form.pixel_bytes == 2 else 0  # the lower bits of 16
+    levels = levels_of(frame, camera, channels).astype(int)
+    assert np.abs(levels - pixels).max() <= lost
+    into = end(1, 4, 4, channels)
+    source = bound_source(camera, into.tensor, stateful=False)
+    Image.fromarray(pixels.squeeze()).save(tmp_path / "a.png")
+    (found,) = read_samples([tmp_path / "a.png"], [into], source=source)
+    assert isinstance(source, BoundImage)
+    assert np.array_equal(found["image"], source.input_of(frame))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["audio:step_ms=20,stride=2,pcan=off", "image:width=8,height=6,format=grey8,mean=3,std=2"],
+)
+def test_a_folder_keeps_what_was_compiled_in(text: str) -> None:
+    source = preprocess(text)
+    kept = json.loads(json.dumps(preprocess_json(source)))
+    assert preprocess_from_json(kept, "plan.json") == source
+    with pytest.raises(InputError, match=r"plan.json is of 'video': it is audio or image"):
+        preprocess_from_json({"video": {}}, "plan.json")
+
+
 def test_a_picture_of_a_digit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """From a PNG to the name of its class, and from an array to the same."""
     samples = np.load(DIGITS.parent / "samples.npz")
@@ -251,7 +353,12 @@ def test_a_picture_of_a_digit(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ((best, *_),) = json.loads(capsys.readouterr().out)["top"].popitem()[1]
     assert best["label"] == f"number {samples['labels'][0]}" and best["score"] > 0.9
     assert thimble(["run", str(out), *given]) == 0
-    assert f"number {samples['labels'][0]} 0.9" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert f"Best of 10 classes:\n  number {samples['labels'][0]} 0.9" in shown
+    assert "Input serving_default_image:0: int8[1x8x8x1], -128 to 111, which means 0 to" in shown
+    assert "random" not in shown
+    assert thimble(["run", str(out), "--seed", "7"]) == 0
+    assert "No --input was given: random numbers, of --seed 7." in capsys.readouterr().out
     labels.write_text("one\n")
     assert thimble(["run", str(out), *given]) == 2
     assert "has 1 labels, but" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,12 +16,12 @@ from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._options import LineOptions
 from toolchain.cli._output import JsonOption, tell_json
 from toolchain.cli._samples import FORMATS, LabelsOption, SampleOptions, labels_for, top_classes
-from toolchain.deployment.folder import compiled_model
+from toolchain.deployment.folder import CompiledModel, compiled_model
 from toolchain.deployment.modelled_time import NoReader, find_reader
 from toolchain.deployment.run import Deployment, deployed
 from toolchain.deployment.stand_in import firmware_here
 from toolchain.files.arrays import Array
-from toolchain.preprocess.samples import read_samples
+from toolchain.preprocess.samples import read_samples, real_values
 from toolchain.report.text import shape, share
 from toolchain.report.time import time_text
 
@@ -61,12 +62,13 @@ def command(
 
     For an image, a sound or a table, `--range` says which values the stored numbers had in
     training; an int8 input is quantised from these. If an output is one row of classes, the five
-    largest are printed, with their names where they are known.
+    largest are printed, with their names where they are known. A sound or an image for a model
+    that was compiled with `--preprocess` becomes its input by that, as on the board.
 
     Example: `thimble run out --input sample.npy --operators`; or
     `thimble run out --input cat.jpg --resize --range 0..1 --labels labels.txt`
     """
-    asked = samples.scaling()
+    asked, model = samples.scaling(), compiled_model(folder)
     with progress() as step:
         step("starting")
         with firmware_here(folder, line.port, step) as firmware:
@@ -74,13 +76,15 @@ def command(
             traced = None if isinstance(reader, NoReader) else reader
             with deployed(folder, line.port, traced, weights, line.timeout, firmware) as deployment:
                 step("running")
-                given = read_samples(inputs, deployment.inputs, asked) if inputs else None
-                frames = given or [_random(deployment, seed)]
+                frames = (
+                    read_samples(inputs, deployment.inputs, asked, model.source())
+                    if inputs
+                    else [_random(deployment, seed)]
+                )
                 done = deployment.run_sequence(frames, step)
                 time = deployment.run_time(done)
                 counts = deployment.operator_counts() if operators else ()
                 ran_on = deployment.ran_on
-    model = compiled_model(folder)
     note_stand_in(model.board.name, ran_on)
     box_outputs = model.boxes or {}
     names = labels_for(
@@ -99,6 +103,7 @@ def command(
     fields = {
         "board": model.board.name,
         "ran_on": ran_on,
+        "random_seed": None if inputs else seed,
         "top": {name: [[asdict(c) for c in row] for row in rows] for name, rows in top.items()},
         "boxes": [asdict(box) for box in boxes] if box_outputs else None,
         "outputs": {
@@ -124,14 +129,18 @@ def command(
     if not tell_json(json, fields):
         return
     console = output_console()
+    for told in _input_lines(model, frames, seed, given=bool(inputs)):
+        console.say(told)
     for name, values in done.outputs.items():
         if name in box_outputs.values():
             continue
         console.print(f"[bold]{escape(name)}[/] {values.dtype.name}[{shape(values.shape)}]")
         text = np.array2string(values, threshold=200, max_line_width=110, precision=6)
         console.say(text)
+        if top[name]:
+            console.say(f"Best of {values.shape[-1]:,} classes:")
         for number, row in enumerate(top[name]):
-            begin = f"{number}: " if len(top[name]) > 1 else ""
+            begin = f"  run {number}: " if len(top[name]) > 1 else "  "
             best = ", ".join(f"{c.label or c.index} {c.score:.4g}" for c in row)
             console.say(f"{begin}{best}")
     if box_outputs:
@@ -148,9 +157,27 @@ def command(
     if time.total:
         text = time_text(time.total, time.unit, time.basis, time.clock_hz)
         traced_from = "" if traced is None else f" of {time.instructions:,} instructions in QEMU"
-        console.say(f"{text}{traced_from}")
+        longest = "The longest of the runs" if len(frames) > 1 else "The run"
+        console.say(f"{longest} took {text}{traced_from}")
     if isinstance(reader, NoReader) and reader.reason:
         console.say(f"No cycles: {reader.reason}.")
+
+
+def _input_lines(
+    model: CompiledModel, frames: Sequence[Mapping[str, Array]], seed: int, *, given: bool
+) -> Iterator[str]:
+    """A line on each input: what was in it, and the real numbers that this means."""
+    if not given:
+        yield f"No --input was given: random numbers, of --seed {seed}."
+    several = f"; {len(frames):,} runs" if len(frames) > 1 else ""
+    for end in model.inputs:
+        values = np.stack([frame[end.name] for frame in frames])
+        limits = np.array([values.min(), values.max()])
+        real = None if values.dtype.kind == "f" else real_values(limits, end)
+        means = "" if real is None else f", which means {real[0]:.4g} to {real[1]:.4g}"
+        low, high = map(float, limits)
+        type_text = f"{values.dtype.name}[{shape(end.model_shape)}]"
+        yield f"Input {end.name}: {type_text}, {low:g} to {high:g}{means}{several}"
 
 
 def _random(deployment: Deployment, seed: int) -> dict[str, Array]:

@@ -15,7 +15,7 @@ from toolchain.codegen import Costs, generate
 from toolchain.codegen.library import write_library
 from toolchain.codegen.names import checked_name, model_identifier
 from toolchain.cost.key import Build
-from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE
+from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE, PREPROCESS
 from toolchain.deployment.measurements import cost_model, current_build
 from toolchain.deployment.weights import (
     external_options,
@@ -43,6 +43,7 @@ from toolchain.memory.plan import Plan
 from toolchain.planner import plan_model
 from toolchain.planning.copies import with_linked_code
 from toolchain.planning.options import Optimise, PlanOptions
+from toolchain.preprocess.option import Preprocess, preprocess_json
 from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_json
 from toolchain.report.latency import Latency, kernel_keys, predict_latency
@@ -270,10 +271,14 @@ class _Generated:
     cmsis_nn: Path
     folder: Path
     fresh: Path
+    preprocess: Preprocess | None = None
 
     def compiled(self, sizes: Sizes | None = None) -> Compiled:
         """Add `plan.json` and close the work."""
-        text = json.dumps(compiled_json(self.plan, sizes), indent=1) + "\n"
+        fields = compiled_json(self.plan, sizes)
+        if self.preprocess is not None:
+            fields[PREPROCESS] = preprocess_json(self.preprocess)
+        text = json.dumps(fields, indent=1) + "\n"
         (self.fresh / PLAN_FILE).write_text(text, encoding="utf-8")
         build = current_build(self.cmsis_nn) if sizes is not None else None
         if build is not None:
@@ -323,7 +328,8 @@ def _generated(
                 text = intel_hex(sources.weights.data, sources.weights.address)
                 hex_file = Path(sources.weights_file).with_suffix(".hex")
                 (fresh / hex_file).write_text(text, encoding="ascii")
-        yield _Generated(plan, sources, root, folder, fresh), fresh
+        preprocess = None if options is None else options.preprocess
+        yield _Generated(plan, sources, root, folder, fresh, preprocess), fresh
 
 
 def _kernels_json(plan: Plan, sources: Sources, build: Build) -> dict[str, Any]:

@@ -15,17 +15,20 @@ from toolchain.files import check_whole, did_you_mean_beside
 from toolchain.files.records import decode, field_of, read_json
 from toolchain.ir import End
 from toolchain.ops.detection.decode_boxes import OUTPUTS
+from toolchain.preprocess.option import Bound, Preprocess, bound_source, preprocess_from_json
 from toolchain.report.ends import end_from_json
 
 PLAN_FILE = "plan.json"
 KEYS_FILE = "kernels.json"
+PREPROCESS = "preprocess"
+"""The field of PLAN_FILE with the parameters of `--preprocess`."""
 
 
 @dataclass(frozen=True)
 class CompiledModel:
     """A model as `plan.json` describes it. `stateful`: it keeps values from run to run; `labels`:
     names of the classes of its outputs, by output; `boxes`: the outputs that hold the "boxes",
-    "classes", "scores" and "count" of `--decode`.
+    "classes", "scores" and "count" of `--decode`; `preprocess`: what makes its input.
     """
 
     board: Board
@@ -34,6 +37,14 @@ class CompiledModel:
     stateful: bool
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     boxes: Mapping[str, str] | None = None
+    preprocess: Preprocess | None = None
+
+    def source(self) -> Bound | None:
+        """The `--preprocess` that was compiled in, for the one input; None without."""
+        if self.preprocess is None:
+            return None
+        (end,) = self.inputs
+        return bound_source(self.preprocess, end.tensor, stateful=self.stateful)
 
 
 def compiled_model(folder: str | Path) -> CompiledModel:
@@ -56,12 +67,17 @@ def compiled_model(folder: str | Path) -> CompiledModel:
         stateful = bool(field_of(data, "states", Any, where))
         labels = field_of(data, "labels", Mapping[str, tuple[str, ...]], where, {})
         boxes = field_of(data, "boxes", Mapping[str, str] | None, where, None)
+        kept = field_of(data, PREPROCESS, Any, where, None)
+        at = f"{where}: {PREPROCESS}"
+        preprocess = None if kept is None else preprocess_from_json(kept, at)
         if boxes is not None and not set(OUTPUTS) <= boxes.keys():
             raise InputError(f"{where}: boxes are {', '.join(boxes)}, not {', '.join(OUTPUTS)}")
     except InputError as error:
         raise InputError(f"{error}: the folder is damaged, compile again") from error
     board = find_board(field_of(data, "board", str, where))
-    return CompiledModel(board, tuple(sides[0]), tuple(sides[1]), stateful, labels, boxes)
+    return CompiledModel(
+        board, tuple(sides[0]), tuple(sides[1]), stateful, labels, boxes, preprocess
+    )
 
 
 def compiled_board(folder: str | Path) -> Board:

@@ -208,6 +208,20 @@ class BoundImage:
         return np.stack(stored, axis=-1)[None]
 
 
+def frame_of(pixels: UInt8, image: ImageInput) -> UInt8:
+    """The bytes of a camera's frame that shows `pixels`: (height, width, channels), red first, one
+    channel for GREY8 and three for the others. Formats of 16 bits drop the lower bits.
+    """
+    if image.format is PixelFormat.BGR888:
+        pixels = pixels[..., ::-1]
+    if image.format.pixel_bytes != 2:
+        return np.ascontiguousarray(pixels).reshape(-1)
+    red, green, blue = (pixels[..., c].astype(np.uint16) for c in range(3))
+    order = "<u2" if image.format is PixelFormat.RGB565LE else ">u2"
+    words = (red >> 3 << 11 | green >> 2 << 5 | blue >> 3).astype(order)
+    return np.frombuffer(words.tobytes(), np.uint8)
+
+
 def levels_of(frame: UInt8, image: ImageInput, channels: int) -> UInt8:
     """The pixels of a frame from 0 to 255: shape (height, width, channels), red first."""
     shape = (image.height, image.width)

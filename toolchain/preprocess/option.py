@@ -7,12 +7,16 @@ from dataclasses import fields
 from typing import Any, TypeAlias, get_type_hints
 
 from toolchain.errors import InputError, did_you_mean
+from toolchain.files.records import decode, encode, record
+from toolchain.ir import Tensor
 from toolchain.preprocess.audio import AudioFeatures
-from toolchain.preprocess.audio_input import AudioInput
-from toolchain.preprocess.image import ImageInput, PixelFormat, Resize
+from toolchain.preprocess.audio_input import AudioInput, BoundAudio
+from toolchain.preprocess.image import BoundImage, ImageInput, PixelFormat, Resize
 
 Preprocess: TypeAlias = AudioInput | ImageInput
 """The source of a model's input."""
+Bound: TypeAlias = BoundAudio | BoundImage
+"""A source for one input."""
 
 
 def _switch(text: str) -> bool:
@@ -32,6 +36,7 @@ _READERS: Mapping[object, _Reader] = {
     PixelFormat: (PixelFormat, f"one of {', '.join(PixelFormat)}"),
     Resize: (Resize, f"one of {', '.join(Resize)}"),
 }
+_AUDIO, _IMAGE = "audio", "image"
 _STRIDE = {"stride": _READERS[int]}
 
 
@@ -40,13 +45,36 @@ def preprocess(text: str) -> Preprocess:
     beyond its limits.
     """
     kind, _, rest = text.partition(":")
-    if kind == "audio":
+    if kind == _AUDIO:
         given = _values(kind, rest, {**_readers(AudioFeatures), **_STRIDE})
         stride = given.pop("stride", None)
         return AudioInput(AudioFeatures(**given), stride)
-    if kind == "image":
+    if kind == _IMAGE:
         return ImageInput(**_values(kind, rest, _readers(ImageInput)))
-    raise InputError(f"--preprocess {text!r}: it begins with audio or image")
+    raise InputError(f"--preprocess {text!r}: it begins with {_AUDIO} or {_IMAGE}")
+
+
+def bound_source(source: Preprocess, tensor: Tensor, *, stateful: bool) -> Bound:
+    """The source for a model's input. Raises InputError where it does not suit it."""
+    if isinstance(source, AudioInput):
+        return source.bound(tensor, stateful=stateful)
+    return source.bound(tensor)
+
+
+def preprocess_json(source: Preprocess) -> dict[str, Any]:
+    """The parameters under their kind, as a compiled folder keeps them."""
+    return {_AUDIO if isinstance(source, AudioInput) else _IMAGE: encode(source)}
+
+
+def preprocess_from_json(data: object, where: str) -> Preprocess:
+    """The inverse of `preprocess_json`. Raises InputError naming the field that is wrong."""
+    given = decode(Mapping[str, Any], data, where)
+    kind = "".join(given)
+    if kind == _AUDIO:
+        return record(AudioInput, given[kind], f"{where}.{kind}")
+    if kind == _IMAGE:
+        return record(ImageInput, given[kind], f"{where}.{kind}")
+    raise InputError(f"{where} is of {kind!r}: it is {_AUDIO} or {_IMAGE}")
 
 
 def _readers(parameters: type) -> Mapping[str, _Reader]:

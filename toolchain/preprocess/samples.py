@@ -30,7 +30,10 @@ from toolchain.files.arrays import (
 from toolchain.files.bounded import read_bounded
 from toolchain.files.tables import TABLE_SUFFIXES, read_table
 from toolchain.ir import DType, End, Quantisation
+from toolchain.preprocess.audio_input import BoundAudio
+from toolchain.preprocess.image import BoundImage, PixelFormat, frame_of
 from toolchain.preprocess.media import IMAGE_SUFFIXES, SOUND_SUFFIXES, read_image, read_sound
+from toolchain.preprocess.option import Bound
 
 MOST_INFERENCES = 1_000_000
 """Limit for one input's data. More is a mistake, or a small file that unpacks to endless zeros."""
@@ -75,14 +78,19 @@ AS_STORED = Scaling()
 
 
 def read_samples(
-    files: Sequence[Path], ends: Sequence[End], scaling: Scaling = AS_STORED
+    files: Sequence[Path],
+    ends: Sequence[End],
+    scaling: Scaling = AS_STORED,
+    source: Bound | None = None,
 ) -> list[dict[str, Array]]:
     """Inputs by name, one inference after another, in the model's own shapes and types.
 
     For a model with one input, the data of all files in turn; otherwise one file for each input in
     the model's order, or one .npz. A folder means its files, and a pattern (`*.png`) those that it
-    matches, sorted. Raises InputError, naming file and input, for data of another size, type or
-    order of axes, and where inputs have data for different numbers of inferences.
+    matches, sorted. `source`: what `--preprocess` compiled in for the one input; sounds, or images,
+    become the input as they do on the board. Raises InputError, naming file and input, for data of
+    another size, type or order of axes, and where inputs have data for different numbers of
+    inferences.
     """
     scaling.check()
     if len(files) == 1 and files[0].suffix == ".npz":
@@ -90,7 +98,7 @@ def read_samples(
         read = {end.name: _array(arrays[end.name], files[0], end, scaling) for end in ends}
     elif len(ends) == 1:
         (end,) = ends
-        read = {end.name: _joined([f for given in files for f in expanded(given)], end, scaling)}
+        read = {end.name: _joined(files_of(files), end, scaling, source)}
     elif len(files) != len(ends):
         names = ", ".join(end.name for end in ends)
         raise InputError(f"{len(files)} input files for {len(ends)} inputs ({names})")
@@ -130,11 +138,13 @@ def _check(file: Path, end: End) -> Check:
     return lambda shape: _check_size(shape, file, end)
 
 
-def _joined(files: Sequence[Path], end: End, scaling: Scaling) -> Array:
+def _joined(
+    files: Sequence[Path], end: End, scaling: Scaling, source: Bound | None = None
+) -> Array:
     """The data of files in turn. Raises InputError where they are too much together."""
     parts: list[Array] = []
     for file in files:
-        parts.append(_values(file, end, scaling))
+        parts.append(_values(file, end, scaling, source))
         if sum(part.size for part in parts) > MOST_ELEMENTS:
             raise InputError(
                 f"with {file} the data for input {end.name!r} have more than {MOST_ELEMENTS:,} "
@@ -143,9 +153,13 @@ def _joined(files: Sequence[Path], end: End, scaling: Scaling) -> Array:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _values(file: Path, end: End, scaling: Scaling) -> Array:
+def _values(file: Path, end: End, scaling: Scaling, source: Bound | None) -> Array:
     """The data of one file, inference by inference."""
     suffix = file.suffix.lower()
+    if isinstance(source, BoundAudio) and suffix in SOUND_SUFFIXES:
+        return _heard(file, end, scaling, source)
+    if isinstance(source, BoundImage) and suffix in IMAGE_SUFFIXES:
+        return _seen(file, end, scaling, source)
     if suffix in IMAGE_SUFFIXES:
         return _image(file, end, scaling)
     if suffix in SOUND_SUFFIXES:
@@ -186,7 +200,51 @@ def _image_axes(file: Path, end: End, scaling: Scaling) -> tuple[int, int, int, 
     return (shape[1], shape[2], shape[0], True) if first else (*shape, False)
 
 
+def _heard(file: Path, end: End, scaling: Scaling, source: BoundAudio) -> Array:
+    """The inputs that `--preprocess audio` makes of a sound."""
+    _check_unscaled(file, scaling)
+    samples, bits, rate = read_sound(file)
+    wanted = source.features.rate
+    if rate != wanted:
+        raise InputError(
+            f"{file} has {rate:,} samples a second, and the model was compiled with --preprocess "
+            f"audio for {wanted:,}: convert it, or compile with audio:rate={rate}"
+        )
+    limits = np.iinfo(np.int16)
+    heard = np.clip(np.rint(samples * 2.0 ** (16 - bits)), limits.min, limits.max)
+    windows = list(source.windows(heard.astype(np.int16)))
+    if not windows:
+        raise InputError(
+            f"{file} has {len(samples):,} samples: too few for the {source.frames} frames of input "
+            f"{end.name!r}"
+        )
+    return np.stack([end.to_model(window) for window in windows])
+
+
+def _seen(file: Path, end: End, scaling: Scaling, source: BoundImage) -> Array:
+    """The input that `--preprocess image` makes of a camera's frame."""
+    _check_unscaled(file, scaling)
+    image = source.image
+    channels = 1 if image.format is PixelFormat.GREY8 else 3
+    pixels = read_image(file, image.height, image.width, channels, scaling.resize)
+    return end.to_model(source.input_of(frame_of(pixels, image)))[None]
+
+
+def _check_unscaled(file: Path, scaling: Scaling) -> None:
+    if scaling.scales:
+        raise InputError(
+            f"{file}: the --preprocess that was compiled in says what its numbers mean: leave out "
+            "--range, --mean, --std and --real"
+        )
+
+
 def _sound(file: Path, end: End, scaling: Scaling) -> Array:
+    if sum(size > 1 for size in end.model_shape) > 1:
+        raise InputError(
+            f"{file} is a sound, and input {end.name!r} of shape {list(end.model_shape)} is no row "
+            "of samples. If it takes features of sound, compile with --preprocess audio, by which "
+            "`thimble run` makes them, too; or give them as .npy"
+        )
     samples, bits, _ = read_sound(file)
     whole = len(samples) // end.tensor.elements * end.tensor.elements
     if not whole:
@@ -247,13 +305,18 @@ def _check_size(shape: tuple[int, ...], file: Path, end: End) -> None:
 def _fitted(values: Array, file: Path, end: End) -> Array:
     """`values` in the input's shape and type, inference by inference.
 
-    A float array may hold exact integers. Raises InputError, naming file and input, for another
-    size, and for values that the type does not hold.
+    A float array may hold exact integers, but not 0 and 1 alone. Raises InputError, naming file and
+    input, for another size, and for values that the type does not hold.
     """
     wanted = end.model_dtype.numpy
     _check_size(values.shape, file, end)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise InputError(f"{file}: input {end.name!r} holds NaN or infinity")
+    if wanted.kind != "f" and _looks_real(values) and _quantisation(end) is not None:
+        raise InputError(
+            f"{file}: its floats are 0 and 1 alone, and input {end.name!r} is {_meaning(end)}: "
+            f"--real quantises real values; stored integers are an array of {wanted}"
+        )
     with np.errstate(invalid="ignore", over="ignore"):
         fitted: Array = values.astype(wanted, copy=False)
     if wanted.kind == "f" and not np.isfinite(fitted).all():
@@ -264,6 +327,11 @@ def _fitted(values: Array, file: Path, end: End) -> Array:
             f"{values.dtype} values do not fit it (real values: --real quantises them)"
         )
     return fitted.reshape((-1, *end.model_shape))
+
+
+def _looks_real(values: Array) -> bool:
+    """Whether values are probably those of training, as pixels of black and white."""
+    return values.dtype.kind == "f" and bool(values.any()) and bool(np.isin(values, (0, 1)).all())
 
 
 def _check_axes(values: Array, file: Path, end: End) -> None:
