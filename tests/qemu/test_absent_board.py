@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from toolchain.boards import Board
-from toolchain.cli import run
+from toolchain.cli import _builds, run
 from toolchain.cost.database import Database
 from toolchain.device import session
 from toolchain.device.firmware import MANIFEST, Firmware, load_firmware
@@ -18,6 +19,9 @@ from toolchain.device.ports import NoPortError
 from toolchain.device.stand_in import linked_for_stand_in
 from toolchain.errors import InputError
 from toolchain.files import scratch_folder
+from toolchain.page.build import Findings
+from toolchain.planning.options import PlanOptions
+from toolchain.progress import silent
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
@@ -82,6 +86,23 @@ def test_verify_compiles_for_the_board_and_runs_the_stand_in(
     found = json.loads(output.out)
     assert (found["board"], found["ran_on"], found["differing"]) == (BOARD, STAND_IN, 0)
     assert (out / "firmware.bin").read_bytes() == (compiled / "firmware.bin").read_bytes()
+
+
+@pytest.mark.parametrize("ran_on", [BOARD, STAND_IN])
+def test_a_page_says_on_what_it_was_compared(ran_on: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = SimpleNamespace(plan=SimpleNamespace(board=BOARD))
+    for name, made in (
+        ("compile_model", compiled),
+        ("warn_of_plan", None),
+        ("compiled_findings", Findings(plan={}, notes=("first",))),
+        ("verify_model", SimpleNamespace(ran_on=ran_on)),
+        ("verification_json", {}),
+    ):
+        monkeypatch.setattr(_builds, name, lambda *_, made=made, **__: made)
+    pages = _builds.ran(MODEL, BOARD, _builds.PageOptions(verify=1), PlanOptions(), silent)
+    *_, last = pages
+    told = () if ran_on == BOARD else (f"Compared on {STAND_IN}, not {BOARD}.",)
+    assert last.notes == ("first", *told)
 
 
 def test_a_named_port_means_the_board_itself(

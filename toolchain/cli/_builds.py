@@ -125,7 +125,7 @@ def _of_model(
         yield found
     else:
         choices = plan_choices(model, board, options, step, cost_model(board))
-        for found in _run(model, board, asked, options, step):
+        for found in ran(model, board, asked, options, step):
             yield found
     if asked.pareto:
         rows = choices.rows()
@@ -138,7 +138,7 @@ def _of_model(
         )
 
 
-def _run(
+def ran(
     model: Path, board: str, asked: PageOptions, options: PlanOptions, step: Report
 ) -> Iterator[Findings]:
     """Compiled, then timed, then compared."""
@@ -154,7 +154,10 @@ def _run(
             yield found
         if asked.verify:
             judged = verify_model(model, board, asked.verify, options=options, report=step)
-            yield replace(found, verified=verification_json(judged))
+            on = compiled.plan.board
+            stood = () if judged.ran_on == on else (f"Compared on {judged.ran_on}, not {on}.",)
+            verified = verification_json(judged)
+            yield replace(found, verified=verified, notes=(*found.notes, *stood))
 
 
 def _planned(
