@@ -24,12 +24,14 @@ DEV_ID = 0xFFF
 class Identity:
     """How a chip is identified: DEV_ID in the register DBGMCU_IDCODE.
 
-    `other_ids`: wrong values that some of its revisions have.
+    `other_ids`: wrong values that some of its revisions have. `unique_id`: the address of its
+    unique number of 96 bits; 0 where that is not known.
     """
 
     device_id: int
     id_register: int
     other_ids: tuple[int, ...] = ()
+    unique_id: int = 0
 
     def check(self, where: str) -> None:
         """Check the fields. Raises InputError naming the one that is out of its limits."""
@@ -38,6 +40,8 @@ class Identity:
                 raise InputError(f"{where}: device_id is 0x{value:X}, not of 12 bits")
         if self.id_register % 4 or not 0 <= self.id_register < 1 << 32:
             raise InputError(f"{where}: id_register is 0x{self.id_register:X}, not of a word")
+        if self.unique_id % 4 or not 0 <= self.unique_id < 1 << 32:
+            raise InputError(f"{where}: unique_id is 0x{self.unique_id:X}, not of a word")
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         ),
         "boards": "List the boards, or those that hold a model; make and check your own boards.",
         "compile": "Generate C for a model and build firmware for a board.",
+        "contact": (
+            "Visit a board for the first time: check it step by step, and write one file to send."
+        ),
         "cost": (
             "Known latencies of kernels, in cycles: list, export, import, check. `thimble profile` "
             "measures them on a board, or models them from a trace of an emulated one."

@@ -14,6 +14,11 @@ from toolchain.device.firmware import Firmware
 from toolchain.device.protocol import BESIDE, Hello
 from toolchain.errors import LinkError
 
+
+class BesideError(LinkError):
+    """The memory beside the chip does not work, or does not hold what was built."""
+
+
 LEAST_DATA_BYTES = 8
 """Data bytes that a frame must carry: one operator's count."""
 _COUNTER_CYCLES = 1 << 32
@@ -81,14 +86,14 @@ def _check_chip(hello: Hello, firmware: Firmware) -> None:
 
 
 def _check_beside(hello: Hello, firmware: Firmware) -> None:
-    """Check what the board says of the memory beside its chip. Raises LinkError."""
+    """Check what the board says of the memory beside its chip. Raises BesideError."""
     if hello.beside == 0:
         return
     external = firmware.board.external
     name = f" ({external.bank})" if external is not None else ""
     read = hello.beside_identity.to_bytes(4, "little")[:3].hex(" ")
     identity = f"; its JEDEC identity is {read}" if hello.beside_identity else ""
-    raise LinkError(
+    raise BesideError(
         f"the memory beside the chip{name} {BESIDE.get(hello.beside, 'failed')} (status "
         f"{hello.beside}){identity}: {firmware.to_flash} with a tool that writes it, or keep "
         "the weights in the chip's flash"

@@ -152,14 +152,33 @@ def _check_started(runner: Runner, firmware: Firmware, show: Callable[[str], Non
     """Read by the probe how far the firmware's start-up came. Raises LinkError where it waits for
     ever; what cannot be read says nothing."""
     address = record_address(firmware.elf)
-    line = runner.peek(address, WORDS) if address is not None else []
-    if not line:
+    if address is None or not runner.peek(address, WORDS):
         return
     time.sleep(_START_SECONDS)
-    show(shlex.join(line))
-    said = _run(runner, firmware.board, line, may_fail=True)
-    if why := start_complaint(runner.peeked(said), firmware.board):
+    words = words_at(runner, firmware.board, address, WORDS, show)
+    if why := start_complaint(words, firmware.board):
         raise LinkError(f"{firmware.board.name} holds the firmware, but {why}")
+
+
+def words_at(
+    runner: Runner,
+    board: Board,
+    address: int,
+    words: int,
+    show: Callable[[str], None] = lambda line: None,
+) -> list[int]:
+    """Words that the probe reads of a running chip; [] where it cannot."""
+    line = runner.peek(address, words)
+    if not line:
+        return []
+    show(shlex.join(line))
+    return runner.peeked(_run(runner, board, line, may_fail=True))
+
+
+def core_registers(runner: Runner, board: Board) -> dict[str, int]:
+    """`CORE_REGISTERS` of a core that is stopped for it, by the probe; {} where it cannot."""
+    line = runner.halted()
+    return runner.registers(_run(runner, board, line, may_fail=True)) if line else {}
 
 
 def _written(runner: Runner, firmware: Firmware, show: Callable[[str], None]) -> str:

@@ -56,8 +56,12 @@ _RETURN_SECONDS = 5.0
 """An adapter that is reset leaves the bus and is listed anew within about a second."""
 
 
-class SilentError(LinkError):
-    """Nothing came on the line for as long as was waited."""
+class NoAnswerError(LinkError):
+    """No good answer came on the line for as long as was waited."""
+
+
+class SilentError(NoAnswerError):
+    """Nothing came at all."""
 
 
 class Transport(Protocol):
@@ -337,7 +341,7 @@ class Link:
                 wait = min(2 * wait, patience - silent)
             else:
                 damaged += 1
-        raise (SilentError if why == _SILENT else LinkError)(
+        raise (SilentError if why == _SILENT else NoAnswerError)(
             f"no answer to {kind.name} within {patience:g} s, asked more than once: {why}; "
             "check the port, the speed, and that Thimble's firmware is on the board"
         )
@@ -373,6 +377,7 @@ class Link:
         hello = protocol.DELIMITER + protocol.encode(
             Frame(self.sequence, Type.HELLO, bytes((model,)) if model else b"")
         )
+        heard = _SILENT
         while True:
             left = deadline - self._clock()
             try:
@@ -385,9 +390,10 @@ class Link:
                 reply, why = None, self._reopened(error)
             if reply is not None:
                 return reply
+            heard = heard if why == _SILENT else why
             if left <= 0:
-                raise LinkError(
-                    f"the board does not answer ({why}) in {patience_seconds:g} s; "
+                raise (SilentError if heard == _SILENT else NoAnswerError)(
+                    f"the board does not answer ({heard}) in {patience_seconds:g} s; "
                     "check the port, the speed, and that Thimble's firmware is on the board "
                     "(`thimble flash` reads by the probe what a silent board waits for)"
                 )

@@ -20,6 +20,8 @@ from toolchain.device.drive import drives
 from toolchain.device.firmware import Firmware
 from toolchain.errors import InputError, LinkError
 
+CORE_REGISTERS = ("pc", "lr", "sp")
+"""Registers that tell where a silent core is."""
 _ID_BITS = 0xFFF
 """DEV_ID, the low bits of DBGMCU_IDCODE."""
 
@@ -131,6 +133,16 @@ class Runner(ABC):
         """The words in the answer to `peek`; [] if there are none."""
         return []
 
+    def halted(self) -> list[str]:
+        """The command line that stops a running core, prints `CORE_REGISTERS` and lets it run on;
+        [] if the tool cannot."""
+        return []
+
+    def registers(self, said: str) -> dict[str, int]:
+        """The registers in the answer to `halted`, by their names."""
+        found = re.findall(r"^(\w+)(?: \(/32\):| =) (0x[0-9a-fA-F]+)", said, re.MULTILINE)
+        return {name: int(word, 16) for name, word in found}
+
     def available(self) -> bool:
         return shutil.which(self.program) is not None
 
@@ -238,6 +250,10 @@ class OpenOcd(Runner):
         line = re.search(r"^words (.*)$", said, re.MULTILINE)
         return [int(word, 16) for word in line[1].split()] if line else []
 
+    def halted(self) -> list[str]:
+        lines = ("init", "halt", *(f"reg {name}" for name in CORE_REGISTERS), "resume", "shutdown")
+        return [*replace(self, under_reset=False)._start(), *_commands(lines)]
+
 
 def _commands(lines: Sequence[str]) -> list[str]:
     return [word for line in lines for word in ("-c", line)]
@@ -309,6 +325,11 @@ class PyOcd(Runner):
 
     def peeked(self, said: str) -> list[int]:
         return _dumped(said, r"^[0-9a-fA-F]{8}:")
+
+    def halted(self) -> list[str]:
+        start = replace(self, under_reset=False)._start("commander")
+        lines = ("halt", *(f"reg {name}" for name in CORE_REGISTERS), "go")
+        return [*start, "--connect", "attach", *_commands(lines)]
 
 
 class StLink(Runner):

@@ -98,6 +98,18 @@ def waited_for(record: StartRecord, board: Board) -> str:
     return f"{register}_{min(fields, key=len)}" if fields else f"{register} & 0x{record.mask:x}"
 
 
+def registers_of(board: Board) -> dict[str, int]:
+    """Registers of the chip that the board's start-up knows, by ST's names, with their addresses.
+
+    A name that has other addresses on other chips of its family is left out.
+    """
+    found: dict[str, set[int]] = {}
+    for text in _headers(board):
+        for name, address in _ADDRESS.findall(text):
+            found.setdefault(name, set()).add(int(address, 16))
+    return {name: min(places) for name, places in found.items() if len(places) == 1}
+
+
 def _headers(board: Board) -> Iterator[str]:
     """The tables of registers that the board's start-up includes."""
     sources = [*board.firmware_sources, *(board.external.sources if board.external else ())]

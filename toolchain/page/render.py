@@ -49,6 +49,12 @@ def waiting_page(title: str, command: str, live: int) -> str:
     return rendered("waiting", {"title": title, "command": command}, (), live=live)
 
 
+def still_page(name: str, document: Mapping[str, Any]) -> str:
+    """One HTML file from `name.html.j2` that has no script, and needs no package for charts. Texts
+    are made `printable`."""
+    return _environment().get_template(f"{name}.html.j2").render(document=_seen(document))
+
+
 def rendered(
     name: str,
     document: Mapping[str, Any],

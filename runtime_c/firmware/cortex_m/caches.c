@@ -44,3 +44,14 @@ void thimble_cache_clean(void)
         for_all_lines(SCB_DCCSW);
     }
 }
+
+/* What is read next comes from memory. */
+void thimble_cache_empty(void)
+{
+    thimble_barrier();
+    if ((THIMBLE_REGISTER(SCB_CCR) & SCB_CCR_DC_Msk) != 0) {
+        for_all_lines(SCB_DCCISW);
+    }
+    THIMBLE_REGISTER(SCB_ICIALLU) = 0;
+    thimble_barrier();
+}

@@ -18,5 +18,6 @@
 #define SCB_DCCSW 0xE000EF6Cu
 #define SCB_DCCSW_SET_Pos 5u
 #define SCB_DCCSW_WAY_Pos 30u
+#define SCB_DCCISW 0xE000EF74u
 
 #endif

@@ -48,6 +48,9 @@ void thimble_caches_enable(void);
 
 /* Writes back all that the data cache holds. */
 void thimble_cache_clean(void);
+
+/* Writes back and forgets all that the data cache holds, and forgets what the instruction cache holds. */
+void thimble_cache_empty(void);
 #endif
 
 #endif

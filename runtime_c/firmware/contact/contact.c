@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The firmware of `thimble contact`: a model whose input is a command and whose output is its answer, words
+ * of 32 bits (toolchain/contact/commands.py). The host names addresses and keeps away from the firmware's
+ * own. */
+#include "thimble_counter.h"
+#include "thimble_frame.h"
+
+#ifdef THIMBLE_CACHES
+#include "thimble_cortex_m.h"
+#endif
+
+#include <string.h>
+
+#define COMMAND_WORDS 8u
+#define ANSWER_AT 64u
+#define ANSWER_WORDS 16u
+
+enum { COMMAND_WAIT = 1, COMMAND_MARCH = 2, COMMAND_SUM = 3, COMMAND_PEEK = 4 };
+enum { UNKNOWN_COMMAND = -64 };
+
+typedef struct {
+    uint32_t words[COMMAND_WORDS]; /* the command's number, then what it takes */
+} contact_command;
+
+typedef struct {
+    uint32_t words[ANSWER_WORDS];
+} contact_answer;
+
+int32_t contact_run(uint8_t *arena);
+
+/* Memory, not what a cache holds of it. Caches that belong to a chip's flash alone stay as they are. */
+static void empty_caches(void)
+{
+#ifdef THIMBLE_CACHES
+    thimble_cache_empty();
+#endif
+}
+
+/* Takes ticks (64 bits, the lower word first). Answers how many have passed. */
+static void wait_ticks(const uint32_t *words, uint32_t *answer)
+{
+    const uint64_t wanted = words[0] | ((uint64_t)words[1] << 32);
+    const thimble_count start = thimble_counter();
+    uint64_t passed = 0;
+
+    while (passed < wanted) {
+        passed = (uint64_t)(thimble_count)(thimble_counter() - start);
+    }
+    answer[0] = (uint32_t)passed;
+    answer[1] = (uint32_t)(passed >> 32);
+}
+
+/* One element of a march: each word from the first on, or from the last on, holds a value and gets another.
+ */
+typedef struct {
+    int32_t from_last;
+    int32_t reads;
+    int32_t writes;
+    uint32_t held; /* all bits of the words that are read differ from the background by this */
+    uint32_t next;
+} march_element;
+
+/* March C- (van de Goor, "Testing Semiconductor Memories", 1991, 4.2): stuck bits, bits that do not change,
+ * words that have one place or several, words that change with another. */
+static const march_element march_c[] = {
+    {0, 0, 1, 0u, 0u},  {0, 1, 1, 0u, ~0u}, {0, 1, 1, ~0u, 0u},
+    {1, 1, 1, 0u, ~0u}, {1, 1, 1, ~0u, 0u}, {0, 1, 0, 0u, 0u},
+};
+#define ELEMENTS (sizeof march_c / sizeof march_c[0])
+
+/* The word at fault; `count` where there is none. */
+static uint32_t march(const march_element *element,
+                      volatile uint32_t *memory,
+                      uint32_t count,
+                      uint32_t background,
+                      uint32_t *seen)
+{
+    const uint32_t held = element->held ^ background;
+    const uint32_t next = element->next ^ background;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t at = element->from_last ? count - 1u - i : i;
+        if (element->reads) {
+            *seen = memory[at];
+            if (*seen != held) {
+                return at;
+            }
+        }
+        if (element->writes) {
+            memory[at] = next;
+        }
+    }
+    return count;
+}
+
+/* Takes an address and bytes, multiples of four. Answers 1 where a word is at fault, then its address, what
+ * it was to hold, what it held, and the element. The memory's content is lost. */
+static void march_all(const uint32_t *words, uint32_t *answer)
+{
+    static const uint32_t backgrounds[2] = {0u, 0x55555555u}; /* in whose words neighbours differ */
+    volatile uint32_t *memory = (volatile uint32_t *)(uintptr_t)words[0];
+    const uint32_t count = words[1] / 4u;
+
+    for (uint32_t i = 0; i < 2u * ELEMENTS; i++) {
+        const march_element *element = &march_c[i % ELEMENTS];
+        uint32_t seen = 0;
+        empty_caches();
+        const uint32_t at = march(element, memory, count, backgrounds[i / ELEMENTS], &seen);
+        if (at != count) {
+            answer[0] = 1u;
+            answer[1] = words[0] + 4u * at;
+            answer[2] = element->held ^ backgrounds[i / ELEMENTS];
+            answer[3] = seen;
+            answer[4] = i;
+            return;
+        }
+    }
+    empty_caches();
+}
+
+/* Takes an address and bytes. Answers their CRC-32. */
+static void sum(const uint32_t *words, uint32_t *answer)
+{
+    empty_caches();
+    answer[0] = thimble_crc32(0, (const uint8_t *)(uintptr_t)words[0], words[1]);
+}
+
+/* Takes how many addresses follow, and them. Answers the words there. */
+static void peek(const uint32_t *words, uint32_t *answer)
+{
+    for (uint32_t i = 0; i < words[0] && i < COMMAND_WORDS - 2u; i++) {
+        answer[i] = *(const volatile uint32_t *)(uintptr_t)words[i + 1u];
+    }
+}
+
+int32_t contact_run(uint8_t *arena)
+{
+    contact_command command;
+    contact_answer answer;
+    int32_t status = 0;
+
+    (void)memcpy(&command, arena, sizeof command);
+    (void)memset(&answer, 0, sizeof answer);
+    switch (command.words[0]) {
+    case COMMAND_WAIT:
+        wait_ticks(&command.words[1], answer.words);
+        break;
+    case COMMAND_MARCH:
+        march_all(&command.words[1], answer.words);
+        break;
+    case COMMAND_SUM:
+        sum(&command.words[1], answer.words);
+        break;
+    case COMMAND_PEEK:
+        peek(&command.words[1], answer.words);
+        break;
+    default:
+        status = UNKNOWN_COMMAND;
+        break;
+    }
+    (void)memcpy(&arena[ANSWER_AT], &answer, sizeof answer);
+    return status;
+}

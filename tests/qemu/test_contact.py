@@ -1,0 +1,199 @@
+"""`thimble contact`: on emulated boards, and on stand-ins of boards with a fault each."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.contact_board import ContactBoard, Faults
+from toolchain.boards import Board, MemoryKind, board
+from toolchain.cli import run
+from toolchain.contact.archive import DOCUMENT, PAGE, read_contact
+from toolchain.contact.commands import Command, marched, summed
+from toolchain.contact.document import Outcome, Result
+from toolchain.contact.firmware import contact_firmware, free_ranges, images
+from toolchain.contact.run import contact
+from toolchain.contact.steps import silence
+from toolchain.contact.visit import Desk
+from toolchain.device.firmware import Firmware
+from toolchain.device.link import BoardFaultError
+from toolchain.device.session import open_board
+from toolchain.errors import LinkError
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm",
+)
+EMULATED = "netduinoplus2"
+BEYOND = 0x2004_0000
+"""An address where this machine has nothing."""
+ASKED = ("start", "chip", "clock", "memory")
+HANGS = LinkError(
+    "nucleo-f446re holds the firmware, but the start-up waited in vain for RCC_CR_PLLRDY (held "
+    "0x01000500, and bits 0x2000000 were to be 0x2000000): the PLL does not run: compare the chip "
+    "with the board's file"
+)
+
+
+@pytest.fixture(scope="module")
+def firmware(tmp_path_factory: pytest.TempPathFactory) -> Firmware:
+    return contact_firmware(board(EMULATED), tmp_path_factory.mktemp("c"), external=False)
+
+
+def test_an_emulated_board_gives_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "contact.zip"
+    only = [word for name in ASKED for word in ("--only", name)]
+    assert run(["contact", "-b", EMULATED, "-o", str(file), *only, "--json", "-"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["file"] == str(file)
+    with zipfile.ZipFile(file) as archive:
+        assert archive.namelist() == [DOCUMENT, PAGE]
+        document, page = (archive.read(name).decode() for name in archive.namelist())
+    assert json.loads(document) == {k: v for k, v in said.items() if k != "file"}
+    assert "<script" not in page and "marched over" in page and str(tmp_path) not in page
+    found = read_contact(file)
+    by_step = {result.step: result for result in found.results}
+    assert tuple(by_step) == ASKED and found.emulated
+    assert by_step["chip"].outcome is Outcome.SKIPPED
+    assert by_step["clock"].values["counted_hz"] > 0
+    (ram,) = by_step["memory"].values["ram"]
+    assert ram["bytes"] > 0.9 * board(EMULATED).ram_bytes
+
+
+def test_marches_and_sums_keep_away_from_the_firmware(firmware: Firmware) -> None:
+    """The firmware answers on, from what it keeps elsewhere. Where there is no RAM it faults, says
+    so and starts again."""
+    (part,) = free_ranges(firmware, external=False)
+    (image,) = images(firmware)
+    with open_board(firmware) as session:
+        before = session.memory_use().stack_bytes
+        assert marched(session, part.start, part.size_bytes, 60.0) is None
+        assert session.memory_use().stack_bytes >= before
+        (ram,) = [m for m in firmware.board.memories if m.kind is MemoryKind.RAM]
+        with pytest.raises(BoardFaultError) as raised:
+            marched(session, BEYOND, 4096, 60.0)
+        assert raised.value.fault.register("bfar") == BEYOND
+        session.greet()
+        assert summed(session, image.start, image.size_bytes, 60.0) == image.crc
+    assert part.start + part.size_bytes == ram.end
+    assert image.start == firmware.board.memories[0].origin
+
+
+SILICON = "nucleo-f446re"
+
+
+def visited(
+    faults: Faults, firmware: Firmware, name: str = SILICON, **desk: object
+) -> tuple[ContactBoard, Mapping[str, Result]]:
+    """What a visit finds on a stand-in of a real board, by step."""
+    stand_in = ContactBoard(faults)
+
+    def maker(target: Board, folder: Path, *, external: bool) -> Firmware:
+        held = replace(firmware, board=target, folder=folder)
+        folder.mkdir()
+        shutil.copy(firmware.elf, held.elf)
+        return held
+
+    named = {"flasher": stand_in.flashed, **desk}
+    at = Desk(board(name), opener=stand_in.opened, maker=maker, clock=stand_in.clock, **named)  # type: ignore[arg-type]
+    found = contact(at, only=ASKED)
+    return stand_in, {result.step: result for result in found.results}
+
+
+def test_a_board_without_a_fault_has_no_finding(firmware: Firmware) -> None:
+    stand_in, results = visited(Faults(), firmware)
+    assert tuple(results) == ASKED
+    assert {r.outcome for r in results.values()} == {Outcome.OK}, results
+    assert results["chip"].values["registers"].keys() >= {"RCC_CR", "RCC_PLLCFGR", "FLASH_ACR"}
+    assert results["clock"].values["counted_hz"] == pytest.approx(180e6, rel=1e-4)
+    assert {*stand_in.commands} == {Command.WAIT, Command.MARCH, Command.SUM, Command.PEEK}
+
+
+@pytest.mark.parametrize(
+    ("faults", "step", "sentence"),
+    [
+        (
+            Faults(identity=0x1000_0451),
+            "start",
+            "this is no nucleo-f446re: its chip says device 0x451",
+        ),
+        (
+            Faults(told_hz=100_000_000, clock_hz=100_000_000),
+            "clock",
+            "the core runs at 100 MHz, not at the 180 MHz of nucleo-f446re's file",
+        ),
+        (
+            Faults(clock_hz=90_000_000),
+            "clock",
+            "the registers say 180 MHz (-50.00%): another oscillator",
+        ),
+        (
+            Faults(stuck={0x2000_8000: 1 << 5}),
+            "memory",
+            "is damaged at 0x20008000: bit 5 (0x00000020 was read where 0x00000000 was written)",
+        ),
+        (
+            Faults(ram_end=0x2001_0000),
+            "memory",
+            "ends before 0x20020000: bus error at the address in bfar",
+        ),
+        (Faults(flash="wrong"), "memory", "are not those that were built (CRC 0x"),
+        (Faults(flash="unstable"), "memory", "read differently twice"),
+        (
+            Faults(garbage=b"\x55\xaa\xff\x07\0" * 3),
+            "silence",
+            "bytes come that are no frames. The UART runs at another speed",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_fault_ends_in_its_sentence(
+    faults: Faults, step: str, sentence: str, firmware: Firmware, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")  # no probe
+    _, results = visited(faults, firmware)
+    assert {r.step for r in results.values() if r.outcome is Outcome.FINDING} >= {step}
+    assert sentence in " ".join(results[step].sentences)
+    assert tuple(name for name in results if name != "silence") == ASKED
+
+
+def test_damaged_memory_beside_the_chip_is_told_and_the_rest_goes_on(firmware: Firmware) -> None:
+    _, results = visited(Faults(beside=-42), firmware, "f746g-disco")
+    assert results["start"].outcome is Outcome.FINDING
+    assert "(QSPI) does not hold the weights of this firmware" in results["start"].sentences[0]
+    assert results["memory"].outcome is Outcome.OK
+
+
+def test_a_hang_in_the_pll_is_told_by_the_tool_that_flashed(firmware: Firmware) -> None:
+    def hangs(firmware: Firmware, wanted: str | None, probe: str) -> None:
+        raise HANGS
+
+    _, results = visited(Faults(), firmware, flasher=hangs)
+    assert "waited in vain for RCC_CR_PLLRDY" in results["start"].sentences[0]
+    assert results["memory"].sentences == ("no contact firmware answers",)
+
+
+def test_a_silent_board_is_asked_by_its_probe(
+    firmware: Firmware, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the middle of the visit; the probe finds the core in a function of the firmware."""
+    with firmware.elf.open("rb") as file:
+        symbols = silence.elffile.ELFFile(file).get_section_by_name(".symtab")
+        at = {s.name: s["st_value"] for s in symbols.iter_symbols()}
+    monkeypatch.setattr(silence, "words_at", lambda *_: [])
+    core = {"pc": at["thimble_uart_get"], "lr": at["thimble_serve"] | 1}
+    monkeypatch.setattr(silence, "core_registers", lambda *_: core)
+    monkeypatch.setattr(silence, "choose", lambda *_, **__: type("Runner", (), {"name": "openocd"}))
+    _, results = visited(Faults(silent_after=6), firmware)
+    assert results["silence"].outcome is Outcome.FINDING
+    (sentence,) = results["silence"].sentences
+    assert sentence == "the core is in thimble_uart_get, called from thimble_serve"
+    assert "record of faults" in " ".join(results["silence"].values["tried"])

@@ -1,0 +1,85 @@
+"""`thimble contact`: the first visit to a board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from toolchain.boards import board as find_board
+from toolchain.cli._console import output_console, progress
+from toolchain.cli._groups import grouped, option
+from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption
+from toolchain.cli._output import JsonOption, tell_json
+from toolchain.contact.archive import write_contact
+from toolchain.contact.document import Contact, Outcome
+from toolchain.contact.run import SECONDS, STEPS, contact
+from toolchain.contact.visit import Desk
+from toolchain.files.records import encode
+from toolchain.planning.options import DEFAULT_BOARD
+
+_STEPS = ", ".join(step.name for step in STEPS)
+_MARKS = {Outcome.OK: "[green]ok[/]", Outcome.FINDING: "[red]finding[/]", Outcome.SKIPPED: "-"}
+
+
+@grouped
+def command(
+    board: BoardOption = DEFAULT_BOARD,
+    *,
+    out: Path = option(
+        Path("contact.zip"), "File to write: a zip of a JSON document and a page.", "-o"
+    ),
+    port: PortOption = None,
+    runner: str | None = option(
+        None, "Flashing tool; default: the first installed one of the board's file."
+    ),
+    probe: str = option("", "Serial number of the debug probe, if several are plugged in."),
+    only: list[str] | None = option(
+        None,
+        f"Take this step alone, and what it needs: {_STEPS}. May be repeated.",
+        unit="STEP",
+    ),
+    seconds: float = option(SECONDS, "Begin no step after so many seconds.", least=1),
+    cmsis_nn: CmsisNnOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Visit a board for the first time: check it step by step, and write one file to send.
+
+    Flashes firmware of its own, which overwrites what is on the board. Each step goes on where one
+    before failed; what cannot be tried is left out with its reason. The file (one JSON document,
+    and a page that shows it) holds no path, no serial number of a probe, and the chip's unique
+    number only as a hash: send it, and `thimble cost import` takes it in. Nobody has run this on
+    silicon here; an emulated board gives the same file.
+
+    Exits 1 if a step has a finding; the file is written all the same.
+
+    Example: `thimble contact --board nucleo-f446re -o contact.zip`
+    """
+    desk = Desk(find_board(board), port, probe, runner, cmsis_nn_folder=cmsis_nn)
+    with progress() as step:
+        found = contact(desk, only=tuple(only or ()), seconds=seconds, report=step)
+    write_contact(found, out)
+    if tell_json(json, {"file": str(out), **encode(found)}):
+        console = output_console()
+        console.print(_table(found))
+        console.say(f"{_verdict(found)} {out} holds it all: send it.", whole=True)
+    if found.of(Outcome.FINDING):
+        raise typer.Exit(1)
+
+
+def _table(found: Contact) -> Table:
+    table = Table(header_style="bold")
+    for heading in ("step", "", "what was found"):
+        table.add_column(heading)
+    for result in found.results:
+        text = "\n".join(result.sentences)
+        table.add_row(result.title, _MARKS[result.outcome], escape(text))
+    return table
+
+
+def _verdict(found: Contact) -> str:
+    findings = len(found.of(Outcome.FINDING))
+    left = len(found.of(Outcome.SKIPPED))
+    return f"{findings} of {len(found.results)} steps have findings, {left} were left out."

@@ -1,0 +1,82 @@
+"""The content of a contact file, as JSON holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from toolchain.cost.basis import Basis
+
+FORMAT = "thimble-contact"
+VERSION = 1
+
+
+class Outcome(Enum):
+    """How a step ended: all as expected, something to act on, or nothing tried."""
+
+    OK = "ok"
+    FINDING = "finding"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One step. `sentences`: what was found, the findings first, or why nothing was tried.
+    `values`: figures behind the sentences, as JSON. `seconds`: what the step took.
+    """
+
+    step: str
+    title: str
+    outcome: Outcome
+    sentences: tuple[str, ...]
+    seconds: float
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One operator on the board.
+
+    `kind`: as `thimble ops` lists it. `kernel`, `shape`: the key of its measurements
+    (`cost.key.Key`). `cold`: the first run after a reset, `warm`: the quicker of those after it,
+    `predicted`: the formula's estimate, all in `unit`. `differing`: elements that are not the
+    reference's.
+    """
+
+    kind: str
+    kernel: str
+    shape: str
+    unit: str
+    basis: Basis
+    cold: int
+    warm: int
+    predicted: int
+    elements: int
+    differing: int
+
+
+@dataclass(frozen=True)
+class Contact:
+    """All of one visit. `clock_hz`: as the board's file has it. `compiler`, `cmsis_nn`: the build
+    of the kernels (`cost.key.Build`). `made_at`: seconds since 1970.
+    """
+
+    format: str
+    version: int
+    thimble: str
+    made_at: int
+    board: str
+    chip: str
+    core: str
+    clock_hz: int
+    emulated: bool
+    compiler: str
+    cmsis_nn: str
+    results: tuple[Result, ...]
+    samples: tuple[Sample, ...] = ()
+
+    def of(self, outcome: Outcome) -> tuple[Result, ...]:
+        """The steps that ended so."""
+        return tuple(result for result in self.results if result.outcome is outcome)

@@ -1,0 +1,1 @@
+"""Steps of a visit: one file each, with one `STEP`."""
