@@ -12,9 +12,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.zoo_network import Network
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
+from toolchain.contact.network import Network
 from toolchain.deployment.modelled_time import NoReader, find_reader
 from toolchain.device.build import build
 from toolchain.device.session import open_board

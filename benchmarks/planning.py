@@ -28,11 +28,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.zoo_network import Network
 from toolchain import passes
 from toolchain.boards import board as find_board
 from toolchain.boards import boards
 from toolchain.codegen import constant_bytes
+from toolchain.contact.network import Network
 from toolchain.deployment.fitting import fits
 from toolchain.errors import DoesNotFitError
 from toolchain.frontends import load_model

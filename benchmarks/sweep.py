@@ -37,7 +37,6 @@ sys.path.insert(0, str(ROOT))
 from benchmarks._cases import Case, Reference, RefusedCaseError, from_litert, reason  # noqa: E402
 from tests.support.host import model_of, plan_of  # noqa: E402
 from tests.support.litert import OWN_FUNCTIONS  # noqa: E402
-from tests.support.merge import merged  # noqa: E402
 from toolchain.boards import board  # noqa: E402
 from toolchain.codegen import generate  # noqa: E402
 from toolchain.device.build import build  # noqa: E402
@@ -45,6 +44,7 @@ from toolchain.device.host import HostProgram  # noqa: E402
 from toolchain.device.host import build as build_host  # noqa: E402
 from toolchain.device.session import open_board  # noqa: E402
 from toolchain.errors import ThimbleError  # noqa: E402
+from toolchain.ir.merged import merged  # noqa: E402
 from toolchain.kernels import cmsis_nn  # noqa: E402
 from toolchain.ops import forms, kernel_of  # noqa: E402  # noqa: E402
 from toolchain.ops.spec import Array  # noqa: E402

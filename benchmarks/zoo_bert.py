@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from benchmarks.zoo_network import ACTIVATION, Network
+from toolchain.contact.network import ACTIVATION, Network
 from toolchain.ir import Graph, Quantisation
 from toolchain.ops.matmul.batch_matmul import BatchMatMul
 from toolchain.ops.movement.slice import Slice

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.zoo_network import Network
+from toolchain.contact.network import Network
 from toolchain.ir import Graph
 
 Pair = tuple[str, int, str, int]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.zoo_network import Network
+from toolchain.contact.network import Network
 from toolchain.ir import Graph
 from toolchain.ops.arithmetic.activation import Activation
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from tests.support.host import model_of, plan_of, random_inputs, reference_outputs
-from tests.support.merge import merged
 from tests.support.overlaps import allowed_overlaps, tight_plan
 from tests.support.weights import sample_with_constant_weights
 from toolchain.boards import HOST, Core
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import Graph
+from toolchain.ir.merged import merged
 from toolchain.kernels import cmsis_nn
 from toolchain.ops import kernel_of
 

@@ -14,10 +14,10 @@ from tests.support.host import (
     random_inputs,
     reference_outputs,
 )
-from tests.support.merge import merged
 from tests.support.split_graphs import random_network, random_scheme, tiled_convolutions
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import Graph
+from toolchain.ir.merged import merged
 from toolchain.kernels import cmsis_nn
 from toolchain.ops.check import check
 from toolchain.partition import CannotSplitError, split

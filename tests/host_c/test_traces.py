@@ -15,7 +15,6 @@ import pytest
 from tests.support import grids
 from tests.support.groups import first_and_last, groups
 from tests.support.host import plan_of
-from tests.support.merge import merged
 from tests.support.overlaps import allowed_overlaps, overlapping_samples
 from tests.support.split_graphs import random_network, random_scheme, tiled_convolutions
 from tests.support.traces import Run, Times, Trace, record, record_run
@@ -23,6 +22,7 @@ from toolchain.boards import HOST
 from toolchain.codegen.bounds import call_extents
 from toolchain.ir import Graph, Op
 from toolchain.ir.arena import arena_problem
+from toolchain.ir.merged import merged
 from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.ops import forms, kernel_of

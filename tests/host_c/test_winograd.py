@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests.support.host import model_of, plan_of, random_inputs, reference_outputs
-from tests.support.merge import merged
 from tests.support.overlaps import tight_plan
 from tests.support.split_graphs import in_tiles
 from tests.support.winograd import (
@@ -22,6 +21,7 @@ from tests.support.winograd import (
 from toolchain.boards import HOST
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import Graph
+from toolchain.ir.merged import merged
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
 from toolchain.ops.convolution.winograd import FORMS, winograd_conv2d

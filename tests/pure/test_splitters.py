@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from benchmarks.zoo_network import Network
 from toolchain.boards import board
 from toolchain.cli import run
+from toolchain.contact.network import Network
 from toolchain.cost.predicted import predicted_model
 from toolchain.errors import InputError
 from toolchain.ir.about import NOTHING_KNOWN

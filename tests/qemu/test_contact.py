@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.contact_board import ContactBoard, Faults
-from toolchain.boards import Board, MemoryKind, board
+from toolchain.boards import Board, Memory, MemoryKind, board
 from toolchain.cli import run
 from toolchain.contact.archive import DOCUMENT, PAGE, read_contact
 from toolchain.contact.commands import Command, marched, summed
@@ -20,10 +20,11 @@ from toolchain.contact.document import Outcome, Result
 from toolchain.contact.firmware import contact_firmware, free_ranges, images
 from toolchain.contact.run import contact
 from toolchain.contact.steps import silence
-from toolchain.contact.visit import Desk
+from toolchain.contact.steps.operators import kinds, tried_kinds
+from toolchain.contact.visit import Desk, Visit
 from toolchain.device.firmware import Firmware
 from toolchain.device.link import BoardFaultError
-from toolchain.device.session import open_board
+from toolchain.device.session import Session, open_board
 from toolchain.errors import LinkError
 
 pytestmark = pytest.mark.skipif(
@@ -91,7 +92,11 @@ SILICON = "nucleo-f446re"
 
 
 def visited(
-    faults: Faults, firmware: Firmware, name: str = SILICON, **desk: object
+    faults: Faults,
+    firmware: Firmware,
+    name: str = SILICON,
+    seconds: float = 600.0,
+    **desk: object,
 ) -> tuple[ContactBoard, Mapping[str, Result]]:
     """What a visit finds on a stand-in of a real board, by step."""
     stand_in = ContactBoard(faults)
@@ -104,7 +109,7 @@ def visited(
 
     named = {"flasher": stand_in.flashed, **desk}
     at = Desk(board(name), opener=stand_in.opened, maker=maker, clock=stand_in.clock, **named)  # type: ignore[arg-type]
-    found = contact(at, only=ASKED)
+    found = contact(at, only=ASKED, seconds=seconds)
     return stand_in, {result.step: result for result in found.results}
 
 
@@ -197,3 +202,68 @@ def test_a_silent_board_is_asked_by_its_probe(
     (sentence,) = results["silence"].sentences
     assert sentence == "the core is in thimble_uart_get, called from thimble_serve"
     assert "record of faults" in " ".join(results["silence"].values["tried"])
+
+
+def bench(folder: Path, **desk: object) -> Visit:
+    """An emulated board that is at hand for a step by itself."""
+    return Visit(Desk(board(EMULATED), **desk), folder, 600.0)  # type: ignore[arg-type]
+
+
+def test_operators_are_compared_counted_and_predicted(tmp_path: Path) -> None:
+    """Among them one that computes in float and one that keeps a state."""
+    names = ("add", "svdf", "float_function")
+    done = tried_kinds(bench(tmp_path), names, 300.0)
+    assert done.outcome is Outcome.OK and done.values["equal"] == list(names)
+    assert [sample.kind for sample in done.samples] == list(names)
+    for sample in done.samples:
+        assert 0 < sample.warm <= sample.cold and sample.predicted > 0
+        assert sample.differing == 0 < sample.elements
+
+
+def wrong_bytes(source: Firmware, port: str | None = None, **named: object) -> Session:
+    """`open_board`, of a board that changes the first byte of every output."""
+    session = open_board(source, port, **named)  # type: ignore[arg-type]
+    right = session.read_output
+
+    def read(index: int, size: int) -> bytes:
+        data = right(index, size)
+        return bytes((data[0] ^ 0x40,)) + data[1:]
+
+    session.read_output = read  # type: ignore[method-assign]
+    return session
+
+
+def test_a_board_that_computes_other_bytes_is_told(tmp_path: Path) -> None:
+    done = tried_kinds(bench(tmp_path, opener=wrong_bytes), ("add",), 300.0)
+    assert done.outcome is Outcome.FINDING and not done.values["equal"]
+    (sample,) = done.samples
+    assert sample.differing == 3  # one in each run
+    assert done.sentences[0] == f"add: 3 of {sample.elements} elements are not the reference's"
+
+
+def test_operators_that_a_board_does_not_hold_are_left_out(tmp_path: Path) -> None:
+    """What does not fit together is tried one by one; a board that fails twice is left alone."""
+    small = replace(board(EMULATED), memories=tuple(map(crowded, board(EMULATED).memories)))
+    visit = Visit(Desk(small), tmp_path / "a", 600.0)
+    done = tried_kinds(visit, ("add", "mul"), 300.0)
+    assert done.values == {"equal": [], "too_big": ["add", "mul"], "left_out": []}
+    lost = bench(tmp_path / "b", opener=gone)
+    done = tried_kinds(lost, kinds()[:20], 300.0)
+    assert done.outcome is Outcome.FINDING and len(done.values["left_out"]) == 4
+    assert "left out, as the board failed: 4 kinds" in done.sentences
+
+
+def crowded(memory: Memory) -> Memory:
+    return replace(memory, size_bytes=2048) if memory.kind is MemoryKind.RAM else memory
+
+
+def gone(source: Firmware, port: str | None = None, **named: object) -> Session:
+    raise LinkError("the line to the board broke")
+
+
+def test_the_time_of_a_visit_is_kept(firmware: Firmware) -> None:
+    """A step begins while there is time; the others say why they were not."""
+    stand_in, results = visited(Faults(clock_hz=1_800_000), firmware, seconds=30.0)
+    assert "another oscillator" in results["clock"].sentences[0]
+    assert results["memory"].sentences == ("the time of the visit was over",)
+    assert Command.MARCH not in stand_in.commands

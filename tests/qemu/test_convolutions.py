@@ -26,9 +26,9 @@ from tests.support.convolutions import (
 )
 from tests.support.host import plan_of, with_room
 from tests.support.long import mostly_long
-from tests.support.merge import merged
 from tests.support.split_graphs import tiled_convolutions
 from toolchain.boards import board
+from toolchain.ir.merged import merged
 from toolchain.ops import forms, kernel_of
 from toolchain.planner import plan_graph
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.qemu.test_operators import compare
 from tests.support.dense import layers
-from tests.support.merge import merged
 from tests.support.overlaps import allowed_overlaps, tight_plan
 from toolchain.boards import board
+from toolchain.ir.merged import merged
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),

@@ -10,9 +10,9 @@ import pytest
 
 from tests.qemu.test_operators import compare
 from tests.support.long import mostly_long
-from tests.support.merge import merged
 from tests.support.winograd import chain
 from toolchain.boards import board
+from toolchain.ir.merged import merged
 from toolchain.memory.firmware_size import ram_bytes
 from toolchain.planner import plan_graph
 from toolchain.planning.options import Optimise, PlanOptions

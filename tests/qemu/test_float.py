@@ -11,11 +11,11 @@ import pytest
 from tests.qemu.test_operators import QUICK, compare
 from tests.support.floats import mixed, network
 from tests.support.long import mostly_long
-from tests.support.merge import merged
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
 from toolchain.deployment.verification import verify_model
 from toolchain.ir import DType
+from toolchain.ir.merged import merged
 from toolchain.ops import forms
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions

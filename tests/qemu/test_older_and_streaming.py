@@ -10,11 +10,11 @@ import pytest
 
 from tests.qemu.test_operators import BOARDS, QUICK, compare
 from tests.support.legacy import legacy_sample
-from tests.support.merge import merged
 from tests.support.states import GRAPHS
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
 from toolchain.frontends.tflite import FRONT_END
+from toolchain.ir.merged import merged
 from toolchain.ops import forms
 from toolchain.passes import prepare
 from toolchain.planner import plan_graph

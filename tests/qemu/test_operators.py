@@ -18,13 +18,13 @@ from tests.support.grids import (
 )
 from tests.support.host import random_tensor
 from tests.support.long import mostly_long
-from tests.support.merge import merged
 from tests.support.overlaps import allowed_overlaps, overlapping_samples, tight_plan
 from toolchain.boards import board
 from toolchain.codegen import generate
 from toolchain.device.build import build
 from toolchain.device.session import open_board, pattern_inputs
 from toolchain.ir import Op
+from toolchain.ir.merged import merged
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
 from toolchain.ops import forms

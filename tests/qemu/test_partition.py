@@ -13,13 +13,13 @@ import pytest
 from benchmarks.zoo_mobile import mobilenet_v2
 from tests.qemu.test_operators import QUICK, compare
 from tests.support.long import mostly_long
-from tests.support.merge import merged
 from tests.support.split_graphs import inverted_bottleneck, random_network, random_scheme
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
 from toolchain.deployment.verification import verify_model
 from toolchain.errors import DoesNotFitError
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ir.merged import merged
 from toolchain.memory.firmware_size import check_fit
 from toolchain.ops.check import check
 from toolchain.ops.movement.block_concat import BlockConcat

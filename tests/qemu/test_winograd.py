@@ -12,10 +12,10 @@ import pytest
 from tests.qemu.test_operators import compare
 from tests.support.host import plan_of
 from tests.support.long import mostly_long
-from tests.support.merge import merged
 from tests.support.split_graphs import in_tiles
 from tests.support.winograd import all_by, convolution, convolutions
 from toolchain.boards import board
+from toolchain.ir.merged import merged
 from toolchain.ops.convolution.winograd import FORMS
 from toolchain.ops.window import Padding
 

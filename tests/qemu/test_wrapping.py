@@ -10,8 +10,8 @@ import pytest
 
 from tests.qemu.test_operators import QUICK, compare
 from tests.support import wrapping
-from tests.support.merge import merged
 from toolchain.boards import board
+from toolchain.ir.merged import merged
 from toolchain.planner import plan_graph
 
 pytestmark = pytest.mark.skipif(

@@ -12,12 +12,12 @@ import numpy as np
 from tests.host_c.test_banks import two_banks
 from tests.support import floats, split_graphs, wide
 from tests.support.host import plan_of
-from tests.support.merge import merged
 from tests.support.states import GRAPHS
 from toolchain.boards import HOST, Core
 from toolchain.codegen import generate
 from toolchain.codegen.library import write_library
 from toolchain.ir import About
+from toolchain.ir.merged import merged
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
 from toolchain.ops import forms

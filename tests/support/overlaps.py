@@ -10,9 +10,9 @@ from types import MappingProxyType
 import numpy as np
 
 from tests.support.host import plan_of
-from tests.support.merge import merged
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
+from toolchain.ir.merged import merged
 from toolchain.memory.plan import Plan
 from toolchain.ops import forms, kernel_of, spec_of
 from toolchain.ops.kernel import SafeOverlap

@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 
 from toolchain.contact.document import FORMAT, VERSION, Contact, Outcome, Result, Sample
 from toolchain.contact.step import Step
-from toolchain.contact.steps import chip, clock, memory, silence, start, tools
+from toolchain.contact.steps import (
+    chip,
+    clock,
+    memory,
+    networks,
+    operators,
+    silence,
+    start,
+    tools,
+)
 from toolchain.contact.visit import Desk, Told, Visit, skipped
 from toolchain.deployment.measurements import current_build
 from toolchain.device.link import BoardFaultError, NoAnswerError
@@ -19,7 +28,10 @@ from toolchain.version import __version__
 
 SECONDS = 600.0
 """That a visit takes at most: a step that is under way ends by limits of its own."""
-STEPS: tuple[Step, ...] = (tools.STEP, start.STEP, chip.STEP, clock.STEP, memory.STEP)
+STEPS: tuple[Step, ...] = (
+    *(tools.STEP, start.STEP, chip.STEP, clock.STEP, memory.STEP),
+    *(operators.STEP, networks.STEP),
+)
 """In their order."""
 
 
