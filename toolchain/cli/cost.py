@@ -16,7 +16,10 @@ from toolchain.cli._console import output_console, progress
 from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._options import CmsisNnOption, PortOption
 from toolchain.cli._output import JsonOption, tell_json
+from toolchain.contact.archive import is_contact, read_contact
+from toolchain.contact.residuals import Fit, compared, fit, kept, residuals
 from toolchain.cost.database import Database
+from toolchain.errors import InputError
 from toolchain.timing.cost_check import Check, check_models, emulated_boards
 
 group = typer.Typer(
@@ -72,13 +75,72 @@ def export(
 @group.command(name="import", cls=Command)
 @grouped
 def import_(
-    file: Path = argument("FILE", "A file from `thimble cost export`."),
+    file: Path = argument("FILE", "A file from `thimble cost export`, or from `thimble contact`."),
+    keep: bool = option(True, "Keep it; --no-keep shows a contact file only.", "--keep/--no-keep"),
     json: JsonOption = None,
 ) -> None:
-    """Import the measurements of a file that are new or newer, all of them or none."""
+    """Import the measurements of a file that are new or newer, all of them or none.
+
+    A contact file is shown first: how far the formula is off by kernel, and a fit of it to the
+    file (a factor for the core and each kernel, cycles for a call) with its error before and after
+    on samples that were held out. Measurements are kept; of the fit, what helps, for predictions of
+    this board's other kernels. An emulated board measures nothing, so nothing of it is kept.
+
+    Example: `thimble cost import contact.zip`
+    """
+    if is_contact(file):
+        _contact(file, json, keep=keep)
+        return
+    if not keep:
+        raise InputError("--no-keep is for a file of `thimble contact`")
     with Database() as database:
         count = database.import_from(file)
     _say(json, file, count, f"{count} measurements taken over from {file}")
+
+
+def _contact(file: Path, json: str | None, *, keep: bool) -> None:
+    contact = read_contact(file)
+    samples = compared(contact)
+    by_kernel, fitted = residuals(samples), fit(samples)
+    with Database() as database:
+        count = kept(contact, fitted, database) if keep else 0
+    fits = keep and not contact.emulated and fitted is not None and fitted.helps
+    content = {
+        "file": str(file),
+        "measurements": count,
+        "board": contact.board,
+        "core": contact.core,
+        "residuals": [asdict(one) for one in by_kernel],
+        "fit": None if fitted is None else {**asdict(fitted), "kept": fits},
+    }
+    if not tell_json(json, content):
+        return
+    console = output_console()
+    console.say(
+        f"{contact.board}, {contact.core}: {len(samples)} operators in cycles, as predicted:"
+    )
+    for one in by_kernel:
+        console.say(
+            f"{one.kernel or 'all of ' + contact.core:<44} {one.samples:>4}  measured / predicted "
+            f"{one.ratio:6.3f}  error {one.mean_error:6.1%} on average, "
+            f"{one.worst_error:+.1%} at most",
+            whole=True,
+        )
+    console.say(_fit_text(fitted))
+    if contact.emulated:
+        console.say("Kept: nothing. An emulated board's cycles are modelled, not measured.")
+    elif keep:
+        text = f"Kept in {database.file}: {count} measurements"
+        console.say(f"{text}{', and the fit' if fits else ', not the fit'}.", whole=True)
+
+
+def _fit_text(fitted: Fit | None) -> str:
+    if fitted is None:
+        return "Too few operators for a fit."
+    return (
+        f"Fit to {fitted.samples} operators, judged by {fitted.held_out} that were held out: error "
+        f"{fitted.error_before:.1%} before, {fitted.error_after:.1%} after."
+    )
 
 
 @group.command(cls=Command)

@@ -59,15 +59,16 @@ class Ran:
         """The quickest of the others."""
         return min(self.totals[1:])
 
-    def sample(self, index: int, kind: str, output: str) -> Sample | None:
-        """The counted operator `index`, which computes `output`; None where its time has no key: it
-        moves no bytes, or depends on data.
+    def sample(self, index: int, kind: str) -> Sample | None:
+        """The counted operator `index`; None where its time has no key: it moves no bytes, depends
+        on data, or is split.
         """
         numbers = self.sources.operators[index].numbers
         key = kernel_keys(self.plan)[numbers[0]]
         if key is None or len(numbers) > 1:
             return None
         first, *others = (run[index] for run in self.counts)
+        outputs = self.plan.graph.ops[numbers[0]].outputs
         return Sample(
             kind=kind,
             kernel=key.kernel,
@@ -77,8 +78,8 @@ class Ran:
             cold=first,
             warm=min(others),
             predicted=self.predicted[index] if self.predicted else 0,
-            elements=self.elements[output],
-            differing=self.differing[output],
+            elements=sum(self.elements.get(name, 0) for name in outputs),
+            differing=sum(self.differing.get(name, 0) for name in outputs),
         )
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from toolchain.cost.basis import CYCLES, INSTRUCTIONS, Basis
+from toolchain.cost.correction import Correction
 from toolchain.cost.key import Build, Key
 from toolchain.errors import InputError
 from toolchain.files import databases, write_file
@@ -27,8 +28,8 @@ from toolchain.files.records import field_of, read_json
 from toolchain.kernels.cmsis_nn import cache_folder
 
 ENVIRONMENT_VARIABLE = "THIMBLE_MEASUREMENTS"
-SCHEMA_VERSION = 2
-FORMAT = "thimble-measurements"
+SCHEMA_VERSION = 3
+FORMAT, EXPORT_VERSION = "thimble-measurements", 2
 KNOWN = (Basis.MEASURED, Basis.TRACE)
 """Bases that a row may have."""
 _COUNTED_BEFORE = {CYCLES: Basis.MEASURED, INSTRUCTIONS: Basis.TRACE}
@@ -49,6 +50,17 @@ CREATE TABLE measurement (
     estimate INTEGER NOT NULL,
     measured_at INTEGER NOT NULL,
     PRIMARY KEY (board, kernel, shape, compiler, cmsis_nn)
+) WITHOUT ROWID
+"""
+_CORRECTIONS = """
+CREATE TABLE correction (
+    board TEXT NOT NULL,
+    compiler TEXT NOT NULL,
+    cmsis_nn TEXT NOT NULL,
+    kernel TEXT NOT NULL,
+    factor REAL NOT NULL,
+    call_cycles REAL NOT NULL,
+    PRIMARY KEY (board, compiler, cmsis_nn, kernel)
 ) WITHOUT ROWID
 """
 
@@ -193,6 +205,39 @@ class Database:
             )
             return connection.total_changes - before
 
+    def corrections(self, board: str, build: Build) -> Mapping[str, Correction]:
+        """Corrections of one board and build, by kernel; none where nothing was fitted."""
+        if self._connection is None and not self.file.exists():
+            return {}
+        with self._open() as connection:
+            selected = connection.execute(
+                "SELECT kernel, factor, call_cycles FROM correction "
+                "WHERE board = ? AND compiler = ? AND cmsis_nn = ? ORDER BY kernel",
+                (board, build.compiler, build.cmsis_nn),
+            ).fetchall()
+        found = {}
+        for kernel, factor, call_cycles in selected:
+            one = Correction(factor, call_cycles)
+            if not isinstance(kernel, str) or not one.is_sound:
+                raise InputError(
+                    f"{self.file}: the correction of {kernel!r:.80} is damaged",
+                    remedies=[self._anew()],
+                )
+            found[kernel] = one
+        return found
+
+    def put_corrections(
+        self, board: str, build: Build, corrections: Mapping[str, Correction]
+    ) -> None:
+        """Store the corrections of one board and build, in place of those that it had."""
+        where = (board, build.compiler, build.cmsis_nn)
+        rows = [(*where, k, one.factor, one.call_cycles) for k, one in corrections.items()]
+        with self._open() as connection, _transaction(connection):
+            connection.execute(
+                "DELETE FROM correction WHERE board = ? AND compiler = ? AND cmsis_nn = ?", where
+            )
+            connection.executemany("INSERT INTO correction VALUES (?, ?, ?, ?, ?, ?)", rows)
+
     def export(self, file: Path, board: str = "") -> int:
         """Write the measurements (of one board) as JSON. Returns how many."""
         if os.path.realpath(file) == os.path.realpath(self.file):
@@ -200,7 +245,7 @@ class Database:
         rows = self.rows(board)
         data = {
             "format": FORMAT,
-            "version": SCHEMA_VERSION,
+            "version": EXPORT_VERSION,
             "measurements": [entry.as_dict() for entry in rows],
         }
         write_file(file, json.dumps(data, indent=1) + "\n")
@@ -211,10 +256,10 @@ class Database:
         data = read_json(file)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"{file} holds no measurements: `thimble cost export` writes them")
-        if data.get("version") not in range(1, SCHEMA_VERSION + 1):
+        if data.get("version") not in range(1, EXPORT_VERSION + 1):
             raise InputError(
                 f"{file} is of version {data.get('version')!r}, this Thimble reads 1 to "
-                f"{SCHEMA_VERSION}: use the same version of Thimble on both ends"
+                f"{EXPORT_VERSION}: use the same version of Thimble on both ends"
             )
         entries = field_of(data, "measurements", tuple[Any, ...], str(file))
         if data["version"] == 1:
@@ -271,12 +316,14 @@ class Database:
                 connection.execute(_SCHEMA)
             if version == 1:
                 _with_basis(connection)
+            if version < 3:
+                connection.execute(_CORRECTIONS)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _with_basis(connection: sqlite3.Connection) -> None:
-    """Upgrade version 1 to 2. Rows in instructions stay: they are known, though of no use beside
-    cycles."""
+    """Upgrade the measurements of version 1. Rows in instructions stay: they are known, though of
+    no use beside cycles."""
     connection.execute("ALTER TABLE measurement RENAME TO before")
     connection.execute(_SCHEMA)
     columns = ", ".join(name for name in _COLUMNS if name != "basis")

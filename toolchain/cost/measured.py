@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from toolchain.cost import Cost, CostModel
 from toolchain.cost.basis import CYCLES, INSTRUCTIONS
+from toolchain.cost.correction import OF_ALL, Correction, kernel_name
 from toolchain.cost.database import Measurement
-from toolchain.cost.key import Key, copies_key, operator_key
+from toolchain.cost.key import COPIES, Key, copies_key, operator_key
 from toolchain.ir import Graph
 from toolchain.ops.lowering import Lowered
 
 
 @dataclass(frozen=True)
 class MeasuredCostModel:
-    """`known` costs are in `unit`; other costs are the fallback's, times `scale`.
+    """`known` costs are in `unit`; other costs are the fallback's, times `scale`, corrected.
 
     `scale` converts the fallback's instructions to `unit`. If the units differ, it is the known
-    cost of the known kernels divided by their estimated cost; otherwise it is 1.
+    cost of the known kernels divided by their estimated cost; otherwise it is 1. `corrections`: of
+    the fallback's cycles, by kernel.
     """
 
     known: Mapping[Key, Cost]
     unit: str
     fallback: CostModel
     scale: float = 1.0
+    corrections: Mapping[str, Correction] = field(default_factory=dict)
 
     @property
     def identity(self) -> Hashable:
-        """Equal where every known cost, the unit, the scale, and the fallback's identity are."""
-        return frozenset(self.known.items()), self.unit, self.scale, self.fallback.identity
+        """Equal where every known cost, the unit, the scale, the corrections, and the fallback's
+        identity are.
+        """
+        known, corrections = frozenset(self.known.items()), frozenset(self.corrections.items())
+        return known, self.unit, self.scale, corrections, self.fallback.identity
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
         """The known cost of this kernel on this shape; otherwise the estimate. Estimated are also
@@ -39,8 +45,10 @@ class MeasuredCostModel:
         """
         kernel = lowered.kernels[number]
         usual = not (kernel.copied or kernel.nested)
-        known = self.known.get(operator_key(lowered, number)) if usual else None
-        return known or self._scaled(self.fallback.cost(lowered, number))
+        key = operator_key(lowered, number) if usual else None
+        known = self.known.get(key) if key else None
+        name = kernel_name(key.kernel) if key else OF_ALL
+        return known or self._scaled(self.fallback.cost(lowered, number), name)
 
     def within(self, graph: Graph) -> MeasuredCostModel:
         """This model with the fallback `within` the graph; known costs stay."""
@@ -48,14 +56,24 @@ class MeasuredCostModel:
 
     def copies(self, sizes: Sequence[int]) -> Cost:
         """The known cost of copies of so many bytes each; otherwise the estimate."""
-        return self.known.get(copies_key(sizes)) or self._scaled(self.fallback.copies(sizes))
+        known = self.known.get(copies_key(sizes))
+        return known or self._scaled(self.fallback.copies(sizes), COPIES)
 
-    def _scaled(self, estimate: Cost) -> Cost:
-        return Cost(round(estimate.count * self.scale), estimate.basis)
+    def _scaled(self, estimate: Cost, kernel: str) -> Cost:
+        count = estimate.count * self.scale
+        correction = self.corrections.get(kernel) or self.corrections.get(OF_ALL)
+        if correction is not None and estimate.count:
+            count = correction.of(count)
+        return Cost(round(count), estimate.basis)
 
 
-def measured_model(rows: Iterable[Measurement], fallback: CostModel) -> CostModel:
-    """A model from the rows of one board and build; the fallback if it can use none of them.
+def measured_model(
+    rows: Iterable[Measurement],
+    fallback: CostModel,
+    corrections: Mapping[str, Correction] = MappingProxyType({}),
+) -> CostModel:
+    """A model from the rows and corrections of one board and build; the fallback if it can use none
+    of them.
 
     Cycles come before instructions: rows in instructions are of no use where anything is known in
     cycles.
@@ -64,10 +82,11 @@ def measured_model(rows: Iterable[Measurement], fallback: CostModel) -> CostMode
     units = {fallback.unit, *(row.unit for row in measured)}
     unit = CYCLES if CYCLES in units else INSTRUCTIONS
     usable = tuple(row for row in measured if row.unit == unit)
-    if not usable:
+    corrected = corrections if fallback.unit == CYCLES else MappingProxyType({})
+    if not usable and not corrected:
         return fallback
     scale, expected = 1.0, sum(row.estimate for row in usable)
     if unit != fallback.unit and expected:
         scale = sum(row.count for row in usable) / expected
     known = {row.key: Cost(row.count, row.basis) for row in usable}
-    return MeasuredCostModel(MappingProxyType(known), unit, fallback, scale)
+    return MeasuredCostModel(MappingProxyType(known), unit, fallback, scale, corrected)

@@ -48,7 +48,9 @@ def cost_model(
     build = None if target.is_host else current_build(cmsis_nn_folder)
     if build is None:
         return predicted
-    return measured_model(known_rows(database or Database(), board, build), predicted)
+    store = database or Database()
+    rows, corrections = known_rows(store, board, build), store.corrections(board, build)
+    return measured_model(rows, predicted, corrections)
 
 
 def known_rows(database: Database, board: str, build: Build) -> tuple[Measurement, ...]:

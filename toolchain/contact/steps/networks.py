@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from toolchain.contact.document import Sample
 from toolchain.contact.measured import ran
 from toolchain.contact.network import Network
 from toolchain.contact.step import Step
@@ -74,6 +75,7 @@ def tried_networks(visit: Visit, names: tuple[str, ...]) -> Told:
     findings: list[str] = []
     facts: list[str] = []
     rows: list[dict[str, Any]] = []
+    samples: list[Sample] = []
     for number, name in enumerate(names):
         visit.report(f"network {name}", number, len(names))
         if visit.left_seconds <= 0:
@@ -88,6 +90,9 @@ def tried_networks(visit: Visit, names: tuple[str, ...]) -> Told:
             visit.leave()
             findings.append(f"{name}: {error}")
             continue
+        counted = range(len(done.sources.operators))
+        each = (done.sample(i, done.sources.operators[i].kind) for i in counted)
+        samples += [sample for sample in each if sample is not None]
         wrong, total = sum(done.differing.values()), sum(done.elements.values())
         if wrong:
             findings.append(f"{name}: {wrong:,} of {total:,} elements are not the reference's")
@@ -109,9 +114,9 @@ def tried_networks(visit: Visit, names: tuple[str, ...]) -> Told:
                 "stack_bytes": done.stack_bytes,
             }
         )
-    return (
-        told(findings, facts, {"networks": rows}) if rows or findings else skipped("; ".join(facts))
-    )
+    if not rows and not findings:
+        return skipped("; ".join(facts))
+    return told(findings, facts, {"networks": rows}, samples)
 
 
 def _run(visit: Visit) -> Told:
