@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 EMULATED = "netduinoplus2"
 BEYOND = 0x2004_0000
 """An address where this machine has nothing."""
-ASKED = ("start", "chip", "clock", "memory")
+ASKED = ("start", "chip", "clock", "memory", "access")
 HANGS = LinkError(
     "nucleo-f446re holds the firmware, but the start-up waited in vain for RCC_CR_PLLRDY (held "
     "0x01000500, and bits 0x2000000 were to be 0x2000000): the PLL does not run: compare the chip "
@@ -59,12 +59,16 @@ def test_an_emulated_board_gives_the_file(
         assert archive.namelist() == [DOCUMENT, PAGE]
         document, page = (archive.read(name).decode() for name in archive.namelist())
     assert json.loads(document) == {k: v for k, v in said.items() if k != "file"}
-    assert "<script" not in page and "marched over" in page and str(tmp_path) not in page
+    assert "<td>a call to a new line</td>" in page and "<script" not in page
+    assert "marched over" in page and str(tmp_path) not in page
     found = read_contact(file)
     by_step = {result.step: result for result in found.results}
     assert tuple(by_step) == ASKED and found.emulated
     assert by_step["chip"].outcome is Outcome.SKIPPED
     assert by_step["clock"].values["counted_hz"] > 0
+    assert [one.bank for one in found.accesses] == ["FLASH", "SRAM", "FLASH"]
+    for one in found.accesses:
+        assert one.stall == 0 < one.first  # QEMU counts instructions
     (ram,) = by_step["memory"].values["ram"]
     assert ram["bytes"] > 0.9 * board(EMULATED).ram_bytes
 
@@ -119,7 +123,8 @@ def test_a_board_without_a_fault_has_no_finding(firmware: Firmware) -> None:
     assert {r.outcome for r in results.values()} == {Outcome.OK}, results
     assert results["chip"].values["registers"].keys() >= {"RCC_CR", "RCC_PLLCFGR", "FLASH_ACR"}
     assert results["clock"].values["counted_hz"] == pytest.approx(180e6, rel=1e-4)
-    assert {*stand_in.commands} == {Command.WAIT, Command.MARCH, Command.SUM, Command.PEEK}
+    assert {*stand_in.commands} == {*Command}
+    assert "FLASH: a read from a new line waits 5.0 cycles" in results["access"].sentences
 
 
 @pytest.mark.parametrize(
@@ -152,6 +157,11 @@ def test_a_board_without_a_fault_has_no_finding(firmware: Firmware) -> None:
         ),
         (Faults(flash="wrong"), "memory", "are not those that were built (CRC 0x"),
         (Faults(flash="unstable"), "memory", "read differently twice"),
+        (
+            Faults(stall=9),
+            "access",
+            "FLASH: a call to a new line waits 9.0 cycles, and the file of the chip says 5",
+        ),
         (
             Faults(garbage=b"\x55\xaa\xff\x07\0" * 3),
             "silence",

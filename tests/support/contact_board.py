@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from toolchain.contact.commands import ANSWER_WORDS, COMMAND_WORDS, Command
+from toolchain.contact.commands import ANSWER_WORDS, COMMAND_WORDS, LANDINGS, Command
 from toolchain.contact.firmware import images
 from toolchain.cycles.memory_system import MemorySystem
 from toolchain.device import protocol
@@ -21,7 +21,7 @@ from toolchain.device.protocol import CRASHED, DELIMITER, REPLY, Frame, Type
 from toolchain.device.session import Session
 
 _DATA_BYTES, _STACK_BYTES = 256, 2048
-_ALL = 0xFFFF_FFFF
+_ALL, _RAM = 0xFFFF_FFFF, 0x2000_0000
 _BFAR_VALID, _FAULT_WORDS, _CFSR, _BFAR = 1 << 9 | 1 << 15, 18, 11, 14
 _OVERHEAD_SECONDS = 0.004
 """Of every request on the line."""
@@ -37,6 +37,7 @@ class Faults:
     ram_end        reads and writes from here on fault
     flash          whether the CRC of flash is right, wrong, or another each time
     beside         the status of the memory beside the chip, where it is used
+    stall          cycles that a read of a new line of flash waits
     garbage        what is sent in place of frames
     silent_after   requests that are answered
     """
@@ -48,6 +49,7 @@ class Faults:
     ram_end: int = _ALL
     flash: str = "right"
     beside: int = 0
+    stall: int = 5
     garbage: bytes = b""
     silent_after: int = 1 << 30
 
@@ -165,6 +167,13 @@ class ContactBoard:
             wrong = {"right": 0, "wrong": 1, "unstable": self._sums}[faults.flash]
             (crc,) = (image.crc for image in images(firmware) if image.start == words[0])
             answer = (crc ^ wrong,)
+        elif command is Command.READ:
+            start, _, step, count, none = words[:5]
+            assert none == 0
+            waits = self.faults.stall if start < _RAM and step not in (0, 4) else 0
+            answer = (count * (5 + waits + 3), 0, count * 3, 0)
+        elif command is Command.BRANCH:
+            answer = (LANDINGS * (5 + words[0] * self.faults.stall), 0)
         else:
             answer = tuple(zlib.crc32(struct.pack("<I", at)) for at in words[1 : 1 + words[0]])
         padded = [*answer, *[0] * (ANSWER_WORDS - len(answer))]

@@ -110,6 +110,7 @@ def _contact(file: Path, json: str | None, *, keep: bool) -> None:
         "measurements": count,
         "board": contact.board,
         "core": contact.core,
+        "memories": [{**asdict(one), "stall": one.stall} for one in contact.accesses],
         "residuals": [asdict(one) for one in by_kernel],
         "fit": None if fitted is None else {**asdict(fitted), "kept": fits},
     }
@@ -125,6 +126,13 @@ def _contact(file: Path, json: str | None, *, keep: bool) -> None:
             f"{one.ratio:6.3f}  error {one.mean_error:6.1%} on average, "
             f"{one.worst_error:+.1%} at most",
             whole=True,
+        )
+    for access in contact.accesses if not contact.emulated else ():
+        said = (
+            "does not say" if access.predicted_stall is None else f"says {access.predicted_stall}"
+        )
+        console.say(
+            f"{access.bank}: {access.what} waits {access.stall:.1f} cycles, the chip's file {said}"
         )
     console.say(_fit_text(fitted))
     if contact.emulated:

@@ -17,6 +17,10 @@ from toolchain.errors import LinkError
 
 COMMAND_WORDS, ANSWER_WORDS = 8, 16
 WORD_BYTES = 4
+ANY_WORD = 1
+"""The step of reads of pseudo-random words."""
+LANDINGS = 128
+"""Calls that one command times."""
 MOST_PEEKED = COMMAND_WORDS - 2
 """Addresses that one command reads."""
 
@@ -28,6 +32,8 @@ class Command(IntEnum):
     MARCH = 2
     SUM = 3
     PEEK = 4
+    READ = 5
+    BRANCH = 6
 
 
 @dataclass(frozen=True)
@@ -102,3 +108,23 @@ def peeked(session: Session, addresses: Sequence[int], limit_seconds: float) -> 
         answer = command(session, Command.PEEK, len(part), *part, limit_seconds=limit_seconds)
         found += answer.words[: len(part)]
     return tuple(found)
+
+
+def read_ticks(
+    session: Session, start: int, span_bytes: int, step: int, count: int, limit_seconds: float
+) -> int:
+    """Ticks of reading `count` words from empty caches, without those of the loop around them.
+
+    They lie `step` bytes apart, within `span_bytes` (a power of two) from `start`; at random for
+    `ANY_WORD`. Each read waits for the one before.
+    """
+    given = (start, (span_bytes - 1) & ~3, step, count)
+    answer = command(session, Command.READ, *given, limit_seconds=limit_seconds)
+    low, high, loop_low, loop_high, *_ = answer.words
+    return (low | high << 32) - (loop_low | loop_high << 32)
+
+
+def branch_ticks(session: Session, *, apart: bool, limit_seconds: float) -> int:
+    """Ticks of `LANDINGS` calls from empty caches: all to one line, or each to another."""
+    answer = command(session, Command.BRANCH, int(apart), limit_seconds=limit_seconds)
+    return answer.words[0] | answer.words[1] << 32

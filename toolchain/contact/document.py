@@ -58,6 +58,29 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Access:
+    """Accesses to one bank from empty caches, in units of the board's counter each.
+
+    `first`: to a new line, `again`: to the same, `sequential`, `random`: reads of words; None for
+    calls. `predicted_stall`: cycles by which `first` takes longer than `again`, by the board's
+    file; None where that does not say.
+    """
+
+    bank: str
+    what: str
+    first: float
+    again: float
+    sequential: float | None = None
+    random: float | None = None
+    predicted_stall: int | None = None
+
+    @property
+    def stall(self) -> float:
+        """Cycles by which `first` takes longer than `again`."""
+        return self.first - self.again
+
+
+@dataclass(frozen=True)
 class Contact:
     """All of one visit. `clock_hz`: as the board's file has it. `compiler`, `cmsis_nn`: the build
     of the kernels (`cost.key.Build`). `made_at`: seconds since 1970.
@@ -76,6 +99,7 @@ class Contact:
     cmsis_nn: str
     results: tuple[Result, ...]
     samples: tuple[Sample, ...] = ()
+    accesses: tuple[Access, ...] = ()
 
     def of(self, outcome: Outcome) -> tuple[Result, ...]:
         """The steps that ended so."""

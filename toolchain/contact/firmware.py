@@ -24,7 +24,7 @@ else:
     elffile, sections = lazy("elftools.elf.elffile"), lazy("elftools.elf.sections")
 
 _SOURCE = RUNTIME_C / "firmware" / "contact" / "contact.c"
-_CODE_BYTES = 8192
+_CODE_BYTES = 16384
 """More than the firmware takes on any core."""
 _ANSWER_AT = 64
 _ARENA_BYTES = _ANSWER_AT + WORD_BYTES * ANSWER_WORDS

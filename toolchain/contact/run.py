@@ -6,9 +6,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from toolchain.contact.document import FORMAT, VERSION, Contact, Outcome, Result, Sample
+from toolchain.contact.document import FORMAT, VERSION, Access, Contact, Outcome, Result, Sample
 from toolchain.contact.step import Step
 from toolchain.contact.steps import (
+    access,
     chip,
     clock,
     memory,
@@ -29,7 +30,7 @@ from toolchain.version import __version__
 SECONDS = 600.0
 """That a visit takes at most: a step that is under way ends by limits of its own."""
 STEPS: tuple[Step, ...] = (
-    *(tools.STEP, start.STEP, chip.STEP, clock.STEP, memory.STEP),
+    *(tools.STEP, start.STEP, chip.STEP, clock.STEP, memory.STEP, access.STEP),
     *(operators.STEP, networks.STEP),
 )
 """In their order."""
@@ -39,11 +40,13 @@ STEPS: tuple[Step, ...] = (
 class _Log:
     results: list[Result] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
+    accesses: list[Access] = field(default_factory=list)
 
     def note(self, name: str, title: str, told: Told, seconds: float) -> None:
         took = round(seconds, 2)
         self.results.append(Result(name, title, told.outcome, told.sentences, took, told.values))
         self.samples += told.samples
+        self.accesses += told.accesses
 
 
 def contact(
@@ -81,6 +84,7 @@ def contact(
         cmsis_nn=build.cmsis_nn if build else "",
         results=tuple(log.results),
         samples=tuple(log.samples),
+        accesses=tuple(log.accesses),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from toolchain.boards import Board
-from toolchain.contact.document import Outcome, Sample
+from toolchain.contact.document import Access, Outcome, Sample
 from toolchain.contact.firmware import contact_firmware
 from toolchain.cycles.memory_system import MemorySystem
 from toolchain.device.firmware import Firmware
@@ -69,12 +69,15 @@ class Desk:
 
 @dataclass(frozen=True)
 class Told:
-    """The outcome of a step; as `document.Result`. `samples`: operators that it ran."""
+    """The outcome of a step; as `document.Result`. `samples`: operators that it ran, `accesses`:
+    accesses that it timed.
+    """
 
     outcome: Outcome
     sentences: tuple[str, ...]
     values: Mapping[str, Any] = field(default_factory=dict)
     samples: tuple[Sample, ...] = ()
+    accesses: tuple[Access, ...] = ()
 
 
 def told(
@@ -82,10 +85,11 @@ def told(
     facts: Sequence[str],
     values: Mapping[str, Any],
     samples: Sequence[Sample] = (),
+    accesses: Sequence[Access] = (),
 ) -> Told:
     """The outcome of a step that did something."""
     outcome = Outcome.FINDING if findings else Outcome.OK
-    return Told(outcome, (*findings, *facts), values, tuple(samples))
+    return Told(outcome, (*findings, *facts), values, tuple(samples), tuple(accesses))
 
 
 def skipped(why: str) -> Told:

@@ -28,8 +28,9 @@ def _run(visit: Visit) -> Told:
     for bank in visit.board.memories:
         if bank.kind is MemoryKind.RAM:
             tried = sum(part.size_bytes for part in ranges if part.bank == bank.name)
-            why = "the firmware lives in the rest" if tried else "the start-up does not enable it"
-            facts.append(f"{bank.name}: {tried:,} of {bank.size_bytes:,} bytes marched over; {why}")
+            why = "; the firmware lives in the rest" if tried < bank.size_bytes else ""
+            why = why if tried else "; the start-up does not enable it"
+            facts.append(f"{bank.name}: {tried:,} of {bank.size_bytes:,} bytes marched over{why}")
     found, told_crcs = _flash(session, visit, firmware)
     findings += found
     values["flash"] = told_crcs
