@@ -379,6 +379,8 @@ def chip_facts(chip: Chip, macros: Mapping[str, str]) -> Iterator[Fact]:
     if identity is not None:
         register = "DBG->IDCODE" if "DBG" in macros else "DBGMCU->IDCODE"
         yield Fact("identity.id_register", identity.id_register, f"&{register}")
+        if identity.unique_id:
+            yield Fact("identity.unique_id", identity.unique_id, "UID_BASE")
         if "STM32H7_DEV_ID" in macros:
             yield Fact("identity.device_id", identity.device_id, "STM32H7_DEV_ID")
     if chip.gpio is not None:
