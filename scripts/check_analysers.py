@@ -74,7 +74,8 @@ def firmware() -> Sources:
     """That of a board with everything but the drivers of the other families."""
     target = board("nucleo-f446re")
     folder = RUNTIME_C / "firmware"
-    files = sorted([*folder.glob("*.c"), *(folder / name for name in target.firmware_sources)])
+    ours = (*folder.glob("*.c"), *folder.glob("contact/*.c"))
+    files = sorted([*ours, *(folder / name for name in target.firmware_sources)])
     defines = firmware_defines(target, BuildOptions())
     include = (folder / "include", runtime_c.INCLUDE)
     return Sources(tuple(files), include, CORTEX_M4, tuple(defines))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.contact_board import ContactBoard, Faults
-from toolchain.boards import Board, Memory, MemoryKind, board
+from toolchain.boards import Board, Memory, MemoryKind, board, boards
 from toolchain.cli import run
 from toolchain.contact.archive import DOCUMENT, PAGE, read_contact
 from toolchain.contact.commands import Command, marched, summed
@@ -122,6 +123,7 @@ def test_a_board_without_a_fault_has_no_finding(firmware: Firmware) -> None:
     assert tuple(results) == ASKED
     assert {r.outcome for r in results.values()} == {Outcome.OK}, results
     assert results["chip"].values["registers"].keys() >= {"RCC_CR", "RCC_PLLCFGR", "FLASH_ACR"}
+    assert re.fullmatch("[0-9a-f]{32}", results["chip"].values["unique_id_hash"])
     assert results["clock"].values["counted_hz"] == pytest.approx(180e6, rel=1e-4)
     assert {*stand_in.commands} == {*Command}
     assert "FLASH: a read from a new line waits 5.0 cycles" in results["access"].sentences
@@ -212,6 +214,17 @@ def test_a_silent_board_is_asked_by_its_probe(
     (sentence,) = results["silence"].sentences
     assert sentence == "the core is in thimble_uart_get, called from thimble_serve"
     assert "record of faults" in " ".join(results["silence"].values["tried"])
+
+
+OTHERS = [name for name, each in boards().items() if each.emulator and name != EMULATED]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_emulated_board_is_visited(name: str) -> None:
+    found = contact(Desk(board(name)), only=ASKED)
+    assert found.of(Outcome.FINDING) == ()
+    assert len(found.accesses) > 2
 
 
 def bench(folder: Path, **desk: object) -> Visit:

@@ -86,14 +86,14 @@ static uint32_t march(const march_element *element,
     const uint32_t next = element->next ^ background;
 
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t at = element->from_last ? count - 1u - i : i;
-        if (element->reads) {
+        const uint32_t at = element->from_last != 0 ? count - 1u - i : i;
+        if (element->reads != 0) {
             *seen = memory[at];
             if (*seen != held) {
                 return at;
             }
         }
-        if (element->writes) {
+        if (element->writes != 0) {
             memory[at] = next;
         }
     }
@@ -191,9 +191,9 @@ static void read_words(const uint32_t *words, uint32_t *answer)
 #define LANDING_BYTES 64u
 
 /* Functions that return at once, each in a line of its own. */
-void contact_landings(void) __attribute__((naked, aligned(64)));
+static void contact_landings(void) __attribute__((naked, aligned(64)));
 
-void contact_landings(void)
+static void contact_landings(void)
 {
     __asm volatile(".rept 128\n\t"
                    ".balign 64\n\t"
@@ -211,7 +211,7 @@ static void branch(const uint32_t *words, uint32_t *answer)
     empty_caches();
     const thimble_count start = thimble_counter();
     for (uint32_t i = 0; i < LANDINGS; i++) {
-        ((void (*)(void))at)();
+        __asm volatile("blx %0" : : "r"(at) : "lr");
         at += step;
     }
     put_ticks(answer, thimble_counter() - start);
