@@ -14,7 +14,16 @@ import pytest
 from toolchain.boards import board
 from toolchain.cli import run
 from toolchain.contact.archive import DOCUMENT, read_contact, write_contact
-from toolchain.contact.document import FORMAT, VERSION, Access, Contact, Outcome, Result, Sample
+from toolchain.contact.document import (
+    FORMAT,
+    VERSION,
+    Access,
+    Contact,
+    Outcome,
+    Pair,
+    Result,
+    Sample,
+)
 from toolchain.contact.residuals import compared, fit, residuals
 from toolchain.cost.basis import Basis
 from toolchain.cost.correction import OF_ALL, Correction
@@ -29,6 +38,7 @@ from toolchain.ops.lowering import lower
 BUILD = Build("gcc", "cmsis-nn")
 BOARD = "nucleo-f446re"
 CALL = 300.0
+PAIR = Pair("load_use", 3.5, 3.0)
 WAITS = Access("FLASH", "a read from a new line", 12.0, 5.0, 6.5, 11.0, 5)
 KERNELS = {"convolve": 1.5, "pool": 2.0, "add": 1.5}
 """Of the formula's cycles, what a call really takes, besides `CALL`."""
@@ -52,7 +62,7 @@ def visited(emulated: bool = False, noise: float = 0.0, most: int = 16) -> Conta
     result = Result("operators", "operators", Outcome.OK, ("all is well",), 1.5, {"equal": []})
     return Contact(
         FORMAT, VERSION, "0.1.0", 7, BOARD, "stm32f446", "cortex-m4", 180_000_000, emulated,
-        BUILD.compiler, BUILD.cmsis_nn, (result,), tuple(samples), (WAITS,),
+        BUILD.compiler, BUILD.cmsis_nn, (result,), tuple(samples), (WAITS,), (PAIR,),
     )  # fmt: skip
 
 
@@ -149,6 +159,7 @@ def test_what_is_measured_is_kept_and_told(
     said = " ".join(capsys.readouterr().out.split())
     assert "all of cortex-m4 48 measured / predicted" in said
     assert "FLASH: a read from a new line waits 7.0 cycles, the chip's file says 5" in said
+    assert "load_use: 3.50 cycles, 3.00 by the table" in said
     assert "judged by 12 that were held out: error" in said
     assert f"Kept in {own}: 48 measurements, and the fit." in said
     with Database(own) as database:

@@ -62,6 +62,29 @@ def test_each_tool_reads_the_words_of_a_running_chip(name: str) -> None:
     assert runner.peeked("nothing") == []
 
 
+CORE = {
+    "openocd": "target halted due to debug-request, current mode: Thread\npc (/32): 0x080001d0\n"
+    "lr (/32): 0xfffffff9\nsp (/32): 0x20000800\n",
+    "pyocd": "Successfully halted device\npc = 0x080001d0 (134218192)\nlr = 0xfffffff9 "
+    "(4294967289)\nsp = 0x20000800 (536872960)\n",
+}
+
+
+@pytest.mark.parametrize("name", list(CORE))
+def test_a_silent_core_is_stopped_read_and_let_run_on(name: str) -> None:
+    """`reg` of openocd 0.12.0 (handle_reg_command of src/target/target.c) and of pyocd's commander
+    (RegCommand of pyocd/commands/commands.py)."""
+    runner = choose(board("nucleo-g474re"), name, installed=False)
+    line = runner.halted()
+    assert line.index("halt") < line.index("reg pc") < line.index("reg lr") < line.index("reg sp")
+    assert line[-1] == "shutdown" or line[-1] == "go"
+    assert not any("reset" in word for word in line)
+    wanted = {"pc": 0x0800_01D0, "lr": 0xFFFF_FFF9, "sp": 0x2000_0800}
+    assert runner.registers(CORE[name]) == wanted
+    assert runner.registers("Error: no core") == {}
+    assert choose(board("nucleo-g474re"), "stlink", installed=False).halted() == []
+
+
 def test_a_chip_without_flash_is_read_by_the_access_port_of_its_core() -> None:
     line = choose(board("nucleo-n657x0-q"), installed=False).peek(AT, WORDS)
     assert line[2:5] == ["port=SWD", "mode=HOTPLUG", "ap=1"] and "-r32" in line

@@ -36,6 +36,7 @@ EMULATED = "netduinoplus2"
 BEYOND = 0x2004_0000
 """An address where this machine has nothing."""
 ASKED = ("start", "chip", "clock", "memory", "access")
+EVERY = (*ASKED, "pairs")
 HANGS = LinkError(
     "nucleo-f446re holds the firmware, but the start-up waited in vain for RCC_CR_PLLRDY (held "
     "0x01000500, and bits 0x2000000 were to be 0x2000000): the PLL does not run: compare the chip "
@@ -52,7 +53,7 @@ def test_an_emulated_board_gives_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "contact.zip"
-    only = [word for name in ASKED for word in ("--only", name)]
+    only = [word for name in EVERY for word in ("--only", name)]
     assert run(["contact", "-b", EMULATED, "-o", str(file), *only, "--json", "-"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["file"] == str(file)
@@ -64,7 +65,9 @@ def test_an_emulated_board_gives_the_file(
     assert "marched over" in page and str(tmp_path) not in page
     found = read_contact(file)
     by_step = {result.step: result for result in found.results}
-    assert tuple(by_step) == ASKED and found.emulated
+    assert tuple(by_step) == EVERY and found.emulated
+    assert {pair.count for pair in found.pairs} == {2.0} and len(found.pairs) == 11
+    assert {pair.name: pair.predicted for pair in found.pairs}["float_macs"] == 6.0
     assert by_step["chip"].outcome is Outcome.SKIPPED
     assert by_step["clock"].values["counted_hz"] > 0
     assert [one.bank for one in found.accesses] == ["FLASH", "SRAM", "FLASH"]
@@ -101,6 +104,7 @@ def visited(
     firmware: Firmware,
     name: str = SILICON,
     seconds: float = 600.0,
+    only: tuple[str, ...] = ASKED,
     **desk: object,
 ) -> tuple[ContactBoard, Mapping[str, Result]]:
     """What a visit finds on a stand-in of a real board, by step."""
@@ -114,7 +118,7 @@ def visited(
 
     named = {"flasher": stand_in.flashed, **desk}
     at = Desk(board(name), opener=stand_in.opened, maker=maker, clock=stand_in.clock, **named)  # type: ignore[arg-type]
-    found = contact(at, only=ASKED, seconds=seconds)
+    found = contact(at, only=only, seconds=seconds)
     return stand_in, {result.step: result for result in found.results}
 
 
@@ -125,7 +129,7 @@ def test_a_board_without_a_fault_has_no_finding(firmware: Firmware) -> None:
     assert results["chip"].values["registers"].keys() >= {"RCC_CR", "RCC_PLLCFGR", "FLASH_ACR"}
     assert re.fullmatch("[0-9a-f]{32}", results["chip"].values["unique_id_hash"])
     assert results["clock"].values["counted_hz"] == pytest.approx(180e6, rel=1e-4)
-    assert {*stand_in.commands} == {*Command}
+    assert {*stand_in.commands} == {*Command} - {Command.PAIR}
     assert "FLASH: a read from a new line waits 5.0 cycles" in results["access"].sentences
 
 
@@ -180,6 +184,15 @@ def test_a_fault_ends_in_its_sentence(
     assert {r.step for r in results.values() if r.outcome is Outcome.FINDING} >= {step}
     assert sentence in " ".join(results[step].sentences)
     assert tuple(name for name in results if name != "silence") == ASKED
+
+
+def test_pairs_of_instructions_are_held_against_the_table_of_the_core(firmware: Firmware) -> None:
+    _, results = visited(Faults(), firmware, only=("pairs",))
+    assert results["pairs"].outcome is Outcome.OK
+    _, results = visited(Faults(pairs=1.5), firmware, only=("pairs",))
+    first, *_, last = results["pairs"].sentences
+    assert first == "add_add: 3.00 cycles, and the core's timing table says 2.00"
+    assert last == "11 pairs of instructions were timed"
 
 
 def test_damaged_memory_beside_the_chip_is_told_and_the_rest_goes_on(firmware: Firmware) -> None:

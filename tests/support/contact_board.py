@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from toolchain.contact.commands import ANSWER_WORDS, COMMAND_WORDS, LANDINGS, Command
-from toolchain.contact.firmware import images
+from toolchain.contact.firmware import images, pairs
+from toolchain.cycles.core_timing import timing_of
 from toolchain.cycles.memory_system import MemorySystem
 from toolchain.device import protocol
 from toolchain.device.firmware import Firmware
@@ -38,6 +39,7 @@ class Faults:
     flash          whether the CRC of flash is right, wrong, or another each time
     beside         the status of the memory beside the chip, where it is used
     stall          cycles that a read of a new line of flash waits
+    pairs          how many times as long as by the table pairs of instructions take
     garbage        what is sent in place of frames
     silent_after   requests that are answered
     """
@@ -50,6 +52,7 @@ class Faults:
     flash: str = "right"
     beside: int = 0
     stall: int = 5
+    pairs: float = 1.0
     garbage: bytes = b""
     silent_after: int = 1 << 30
 
@@ -172,6 +175,11 @@ class ContactBoard:
             assert none == 0
             waits = self.faults.stall if start < _RAM and step not in (0, 4) else 0
             answer = (count * (5 + waits + 3), 0, count * 3, 0)
+        elif command is Command.PAIR:
+            timing, code = timing_of(firmware.board.core.name), pairs(firmware)[words[0]]
+            assert timing is not None
+            each = sum(timing.block_cycles(code.instructions, repeats=False))
+            answer = (round(each * faults.pairs), 0)
         elif command is Command.BRANCH:
             answer = (LANDINGS * (5 + words[0] * self.faults.stall), 0)
         else:

@@ -111,6 +111,7 @@ def _contact(file: Path, json: str | None, *, keep: bool) -> None:
         "board": contact.board,
         "core": contact.core,
         "memories": [{**asdict(one), "stall": one.stall} for one in contact.accesses],
+        "pairs": [asdict(one) for one in contact.pairs],
         "residuals": [asdict(one) for one in by_kernel],
         "fit": None if fitted is None else {**asdict(fitted), "kept": fits},
     }
@@ -134,6 +135,13 @@ def _contact(file: Path, json: str | None, *, keep: bool) -> None:
         console.say(
             f"{access.bank}: {access.what} waits {access.stall:.1f} cycles, the chip's file {said}"
         )
+    for pair in contact.pairs if not contact.emulated else ():
+        said = (
+            "no table of the core"
+            if pair.predicted is None
+            else f"{pair.predicted:.2f} by the table"
+        )
+        console.say(f"{pair.name}: {pair.count:.2f} cycles, {said}")
     console.say(_fit_text(fitted))
     if contact.emulated:
         console.say("Kept: nothing. An emulated board's cycles are modelled, not measured.")

@@ -34,6 +34,7 @@ class Command(IntEnum):
     PEEK = 4
     READ = 5
     BRANCH = 6
+    PAIR = 7
 
 
 @dataclass(frozen=True)
@@ -127,4 +128,10 @@ def read_ticks(
 def branch_ticks(session: Session, *, apart: bool, limit_seconds: float) -> int:
     """Ticks of `LANDINGS` calls from empty caches: all to one line, or each to another."""
     answer = command(session, Command.BRANCH, int(apart), limit_seconds=limit_seconds)
+    return answer.words[0] | answer.words[1] << 32
+
+
+def pair_ticks(session: Session, number: int, limit_seconds: float) -> int:
+    """Ticks of a pair of instructions, `firmware.PAIR_REPEATS` times in a row."""
+    answer = command(session, Command.PAIR, number, limit_seconds=limit_seconds)
     return answer.words[0] | answer.words[1] << 32

@@ -81,6 +81,18 @@ class Access:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """Two instructions, many times in a row. `count`: of one pair, in units of the board's counter;
+    `predicted`: cycles by the core's timing table, in memory that does not wait; None where the
+    core has none.
+    """
+
+    name: str
+    count: float
+    predicted: float | None
+
+
+@dataclass(frozen=True)
 class Contact:
     """All of one visit. `clock_hz`: as the board's file has it. `compiler`, `cmsis_nn`: the build
     of the kernels (`cost.key.Build`). `made_at`: seconds since 1970.
@@ -100,6 +112,7 @@ class Contact:
     results: tuple[Result, ...]
     samples: tuple[Sample, ...] = ()
     accesses: tuple[Access, ...] = ()
+    pairs: tuple[Pair, ...] = ()
 
     def of(self, outcome: Outcome) -> tuple[Result, ...]:
         """The steps that ended so."""

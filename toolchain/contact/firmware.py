@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 
 from toolchain.boards import GUARD_BYTES, Board, Memory, MemoryKind
 from toolchain.contact.commands import ANSWER_WORDS, COMMAND_WORDS, WORD_BYTES
+from toolchain.cycles.instruction import Instruction
+from toolchain.cycles.program import read_program
 from toolchain.device.build import BuildOptions, ModelFiles, build_files
+from toolchain.device.compiler import find_tool
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, Port
 from toolchain.ir import DType
 from toolchain.memory.bank_layout import layout
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 else:
     elffile, sections = lazy("elftools.elf.elffile"), lazy("elftools.elf.sections")
 
-_SOURCE = RUNTIME_C / "firmware" / "contact" / "contact.c"
+_SOURCES = tuple(sorted((RUNTIME_C / "firmware" / "contact").glob("*.c")))
 _CODE_BYTES = 16384
 """More than the firmware takes on any core."""
 _ANSWER_AT = 64
@@ -38,6 +41,8 @@ _MODEL = FirmwareModel(
 _ALIGNED_BYTES = 64
 """Ranges begin and end at multiples: no line of a cache and no word of an ECC is shared."""
 _STACK_LOW = "thimble_stack_low"
+_PAIR, _PAIRS = "contact_pair_", "contact_pairs"
+PAIR_REPEATS = 64
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,16 @@ class Range:
     bank: str
     start: int
     size_bytes: int
+
+
+@dataclass(frozen=True)
+class PairCode:
+    """A pair of instructions that the firmware runs `PAIR_REPEATS` times. `instructions`: all of
+    them, as they lie.
+    """
+
+    name: str
+    instructions: tuple[Instruction, ...]
 
 
 @dataclass(frozen=True)
@@ -70,7 +85,7 @@ def contact_firmware(board: Board, folder: Path, *, external: bool) -> Firmware:
         arena_bytes=_ARENA_BYTES,
     )
     options = BuildOptions(external=external)
-    return build_files(board, [_MODEL], ModelFiles((_SOURCE,)), folder, banks, options)
+    return build_files(board, [_MODEL], ModelFiles(_SOURCES), folder, banks, options)
 
 
 def free_ranges(firmware: Firmware, *, external: bool) -> tuple[Range, ...]:
@@ -96,6 +111,30 @@ def images(firmware: Firmware) -> tuple[Image, ...]:
         for start, data in held
         if any(bank.origin <= start < bank.end for bank in flash)
     )
+
+
+def pairs(firmware: Firmware) -> tuple[PairCode, ...]:
+    """The pairs in the order of their numbers."""
+    with firmware.elf.open("rb") as file:
+        linked = elffile.ELFFile(file)
+        symbols = linked.get_section_by_name(".symtab")
+        assert isinstance(symbols, sections.SymbolTableSection)
+        tables = symbols.get_symbol_by_name(_PAIRS)
+        assert tables is not None
+        table = tables[0]
+        section = linked.get_section(table["st_shndx"])
+        first = table["st_value"] - section["sh_addr"]
+        data = section.data()[first : first + table["st_size"]]
+    addresses = [int.from_bytes(data[i : i + 4], "little") & ~1 for i in range(0, len(data), 4)]
+    program = read_program(firmware.elf, find_tool("objdump"))
+    found = []
+    for address in addresses:
+        function = program.function_at(address)
+        assert function is not None
+        held = [i for at, i in program.instructions.items() if function.start <= at < function.end]
+        repeated = tuple(held[1 : 1 + 2 * PAIR_REPEATS])  # behind the room on the stack
+        found.append(PairCode(function.name.removeprefix(_PAIR), repeated))
+    return tuple(found)
 
 
 def _taken(elf: Path) -> list[tuple[int, int]]:

@@ -6,7 +6,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from toolchain.contact.document import FORMAT, VERSION, Access, Contact, Outcome, Result, Sample
+from toolchain.contact.document import (
+    FORMAT,
+    VERSION,
+    Access,
+    Contact,
+    Outcome,
+    Pair,
+    Result,
+    Sample,
+)
 from toolchain.contact.step import Step
 from toolchain.contact.steps import (
     access,
@@ -15,6 +24,7 @@ from toolchain.contact.steps import (
     memory,
     networks,
     operators,
+    pairs,
     silence,
     start,
     tools,
@@ -31,7 +41,7 @@ SECONDS = 600.0
 """That a visit takes at most: a step that is under way ends by limits of its own."""
 STEPS: tuple[Step, ...] = (
     *(tools.STEP, start.STEP, chip.STEP, clock.STEP, memory.STEP, access.STEP),
-    *(operators.STEP, networks.STEP),
+    *(pairs.STEP, operators.STEP, networks.STEP),
 )
 """In their order."""
 
@@ -41,12 +51,14 @@ class _Log:
     results: list[Result] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     accesses: list[Access] = field(default_factory=list)
+    pairs: list[Pair] = field(default_factory=list)
 
     def note(self, name: str, title: str, told: Told, seconds: float) -> None:
         took = round(seconds, 2)
         self.results.append(Result(name, title, told.outcome, told.sentences, took, told.values))
         self.samples += told.samples
         self.accesses += told.accesses
+        self.pairs += told.pairs
 
 
 def contact(
@@ -85,6 +97,7 @@ def contact(
         results=tuple(log.results),
         samples=tuple(log.samples),
         accesses=tuple(log.accesses),
+        pairs=tuple(log.pairs),
     )
 
 

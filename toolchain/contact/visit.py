@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from toolchain.boards import Board
-from toolchain.contact.document import Access, Outcome, Sample
+from toolchain.contact.document import Access, Outcome, Pair, Sample
 from toolchain.contact.firmware import contact_firmware
 from toolchain.cycles.memory_system import MemorySystem
 from toolchain.device.firmware import Firmware
@@ -69,8 +69,8 @@ class Desk:
 
 @dataclass(frozen=True)
 class Told:
-    """The outcome of a step; as `document.Result`. `samples`: operators that it ran, `accesses`:
-    accesses that it timed.
+    """The outcome of a step; as `document.Result`. `samples`: operators that it ran; `accesses`,
+    `pairs`: what it timed.
     """
 
     outcome: Outcome
@@ -78,6 +78,7 @@ class Told:
     values: Mapping[str, Any] = field(default_factory=dict)
     samples: tuple[Sample, ...] = ()
     accesses: tuple[Access, ...] = ()
+    pairs: tuple[Pair, ...] = ()
 
 
 def told(
@@ -86,10 +87,12 @@ def told(
     values: Mapping[str, Any],
     samples: Sequence[Sample] = (),
     accesses: Sequence[Access] = (),
+    pairs: Sequence[Pair] = (),
 ) -> Told:
     """The outcome of a step that did something."""
     outcome = Outcome.FINDING if findings else Outcome.OK
-    return Told(outcome, (*findings, *facts), values, tuple(samples), tuple(accesses))
+    timed = tuple(accesses), tuple(pairs)
+    return Told(outcome, (*findings, *facts), values, tuple(samples), *timed)
 
 
 def skipped(why: str) -> Told:
