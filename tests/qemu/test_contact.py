@@ -195,6 +195,20 @@ def test_pairs_of_instructions_are_held_against_the_table_of_the_core(firmware: 
     assert last == "11 pairs of instructions were timed"
 
 
+def test_a_board_that_is_another_gets_no_more_firmware(firmware: Firmware) -> None:
+    """Nor are folders of the user in what is sent."""
+    wrong = Faults(identity=0x1000_0451)
+    _, results = visited(wrong, firmware, only=("start", "operators", "networks"))
+    for name in ("operators", "networks"):
+        assert results[name].sentences == ("the board did not answer with the contact firmware",)
+
+    def elsewhere(firmware: Firmware, wanted: str | None, probe: str) -> None:
+        raise LinkError(f"flash {firmware.folder}/x by {Path.home()}/tool")
+
+    _, results = visited(Faults(), firmware, only=("start",), flasher=elsewhere)
+    assert results["start"].sentences == ("flash contact/x by ~/tool",)
+
+
 def test_damaged_memory_beside_the_chip_is_told_and_the_rest_goes_on(firmware: Firmware) -> None:
     _, results = visited(Faults(beside=-42), firmware, "f746g-disco")
     assert results["start"].outcome is Outcome.FINDING

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from toolchain.contact.document import (
     FORMAT,
@@ -48,17 +49,22 @@ STEPS: tuple[Step, ...] = (
 
 @dataclass
 class _Log:
+    folder: Path
     results: list[Result] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     accesses: list[Access] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
 
     def note(self, name: str, title: str, told: Told, seconds: float) -> None:
-        took = round(seconds, 2)
-        self.results.append(Result(name, title, told.outcome, told.sentences, took, told.values))
+        took, sentences = round(seconds, 2), tuple(map(self._without_folders, told.sentences))
+        self.results.append(Result(name, title, told.outcome, sentences, took, told.values))
         self.samples += told.samples
         self.accesses += told.accesses
         self.pairs += told.pairs
+
+    def _without_folders(self, text: str) -> str:
+        """A sentence to send: folders of the user stay at home."""
+        return text.replace(f"{self.folder}/", "").replace(str(Path.home()), "~")
 
 
 def contact(
@@ -71,8 +77,8 @@ def contact(
         raise InputError("the host is no board to visit: name one, or one in QEMU")
     desk.board.check_firmware()
     steps = chosen(only)
-    log = _Log()
     with scratch_folder() as folder:
+        log = _Log(folder)
         visit = Visit(desk, folder, seconds, report)
         try:
             for number, step in enumerate(steps):
@@ -131,7 +137,7 @@ def _take(step: Step, visit: Visit, log: _Log) -> None:
     log.note(step.name, step.title, told, visit.desk.clock() - began)
     if lost is not None:
         began = visit.desk.clock()
-        log.note("silence", silence.TITLE, silence.asked(visit, lost), visit.desk.clock() - began)
+        log.note("silence", silence.TITLE, silence.told(visit, lost), visit.desk.clock() - began)
 
 
 def _tried(step: Step, visit: Visit) -> Told:
@@ -139,4 +145,6 @@ def _tried(step: Step, visit: Visit) -> Told:
         return skipped("the time of the visit was over")
     if step.asks_contact and visit.session is None:
         return skipped("no contact firmware answers")
+    if step.own_firmware and visit.firmware is not None and not visit.reached:
+        return skipped("the board did not answer with the contact firmware")
     return step.run(visit)

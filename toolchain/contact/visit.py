@@ -102,7 +102,8 @@ def skipped(why: str) -> Told:
 
 class Visit:
     """The board at hand. `firmware`: the one that it was given last; `session`: the line to it,
-    None where it is not to be asked; `external`: the memory beside the chip is readable.
+    None where it is not to be asked; `external`: the memory beside the chip is readable; `reached`:
+    some firmware has answered.
     """
 
     def __init__(self, desk: Desk, folder: Path, seconds: float, report: Report = silent) -> None:
@@ -111,6 +112,7 @@ class Visit:
         self.firmware: Firmware | None = None
         self.session: Session | None = None
         self.external = False
+        self.reached = False
         self._end = desk.clock() + seconds
 
     @property
@@ -128,6 +130,7 @@ class Visit:
             self.desk.flasher(firmware, self.desk.runner, self.desk.probe)
         limit = min(LONGEST_SECONDS, max(self.left_seconds, 1.0))
         self.session = self.desk.opener(firmware, self.desk.port, trace=trace, limit_seconds=limit)
+        self.reached = True
         return self.session
 
     def leave(self) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from toolchain.contact.document import Sample
 from toolchain.contact.measured import Ran, ran
 from toolchain.contact.step import Step
+from toolchain.contact.steps import silence
 from toolchain.contact.visit import Told, Visit, told
 from toolchain.errors import DoesNotFitError, LinkError
 from toolchain.ir.merged import merged
@@ -85,7 +86,7 @@ def _try(visit: Visit, names: Sequence[str], tried: _Tried) -> None:
     except LinkError as error:
         visit.leave()
         tried.failed += 1
-        tried.findings.append(f"{', '.join(names)}: {error}")
+        tried.findings += [f"{', '.join(names)}: {error}", *silence.asked(visit, error)]
         return
     tried.failed = 0
     for index, name in enumerate(names):
@@ -112,4 +113,4 @@ def _run(visit: Visit) -> Told:
     return tried_kinds(visit, kinds(), visit.left_seconds * _SHARE)
 
 
-STEP = Step("operators", "operators: bytes and cycles", _run)
+STEP = Step("operators", "operators: bytes and cycles", _run, own_firmware=True)

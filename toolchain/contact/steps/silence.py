@@ -11,7 +11,7 @@ from toolchain.device.flash import choose, core_registers, words_at
 from toolchain.device.link import NoAnswerError, SilentError
 from toolchain.device.runners import Runner
 from toolchain.device.start_record import WORDS, complaint, record_address
-from toolchain.errors import ThimbleError
+from toolchain.errors import LinkError, ThimbleError
 from toolchain.packages import lazy
 
 if TYPE_CHECKING:
@@ -31,7 +31,12 @@ _NOTHING = (
 )
 
 
-def asked(visit: Visit, error: NoAnswerError) -> Told:
+def asked(visit: Visit, error: LinkError) -> tuple[str, ...]:
+    """As `told`, in sentences alone; () where `error` is another than silence."""
+    return told(visit, error).sentences if isinstance(error, NoAnswerError) else ()
+
+
+def told(visit: Visit, error: NoAnswerError) -> Told:
     """The answers of a probe about the board of `visit`, after `error`."""
     firmware = visit.firmware
     assert firmware is not None
