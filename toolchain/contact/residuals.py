@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.contact.document import Contact, Sample
 from toolchain.cost.basis import CYCLES, Basis
@@ -26,6 +27,8 @@ _FEWEST = 12
 """Samples, without which nothing is fitted."""
 _PRIOR = 1.0
 """How many samples of a kernel the factor of its core weighs as much as."""
+_CALL_CYCLES = (0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1280.0)
+"""Cycles of a call that are tried."""
 _RUNS = 3
 
 
@@ -118,24 +121,36 @@ def _error(samples: Sequence[Sample], corrections: Mapping[str, Correction]) -> 
 
 
 def _corrections(samples: Sequence[Sample]) -> dict[str, Correction]:
-    """Least squares of the relative error: the core's factor and the cycles of a call; then a
-    factor of each kernel, drawn towards the core's."""
+    """The core's factor and the cycles of a call, then a factor of each kernel, drawn towards the
+    core's. Medians and logarithms: few operators are off by much, and some by two orders.
+    """
     predicted = np.array([sample.predicted for sample in samples], np.float64)
     warm = np.array([sample.warm for sample in samples], np.float64)
-    rows = np.stack([predicted / warm, 1 / warm], axis=1)
-    factor, call = np.linalg.lstsq(rows, np.ones(len(samples)), rcond=None)[0]
-    if call < 0 or factor <= 0:
-        call = 0.0
-        factor = float(rows[:, 0].sum() / (rows[:, 0] ** 2).sum())
+    core = min((_core(predicted, warm, call) for call in _CALL_CYCLES), key=lambda c: c[0])[1]
     logarithms: defaultdict[str, list[float]] = defaultdict(list)
-    for sample in samples:
-        of_kernel = max(sample.warm - call, 0.1 * sample.warm) / sample.predicted
-        logarithms[kernel_name(sample.kernel)].append(math.log(of_kernel / factor))
-    found = {OF_ALL: Correction(float(factor), float(call))}
+    for sample, own in zip(samples, _without_call(warm, core.call_cycles), strict=True):
+        ratio = math.log(own / sample.predicted / core.factor)
+        logarithms[kernel_name(sample.kernel)].append(ratio)
+    found = {OF_ALL: core}
     for kernel, each in logarithms.items():
-        own = factor * math.exp(sum(each) / (len(each) + _PRIOR))
-        found[kernel] = Correction(float(own), float(call))
+        factor = core.factor * math.exp(sum(each) / (len(each) + _PRIOR))
+        found[kernel] = Correction(factor, core.call_cycles)
     return {kernel: one for kernel, one in found.items() if one.is_sound}
+
+
+def _core(
+    predicted: NDArray[np.float64], warm: NDArray[np.float64], call: float
+) -> tuple[float, Correction]:
+    """The core's factor where a call takes so many cycles, behind the mean error that is left, of
+    logarithms."""
+    factor = float(np.exp(np.median(np.log(_without_call(warm, call) / predicted))))
+    error = np.abs(np.log((factor * predicted + call) / warm)).mean()
+    return float(error), Correction(factor, call)
+
+
+def _without_call(warm: NDArray[np.float64], call: float) -> NDArray[np.float64]:
+    """Cycles without those of the call, which are no more than nine tenths."""
+    return np.maximum(warm - call, 0.1 * warm)
 
 
 def kept(contact: Contact, found: Fit | None, database: Database) -> int:
