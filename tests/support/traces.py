@@ -69,7 +69,7 @@ class Run:
 def record(graph: Graph, overlaps: Sequence[SafeOverlap], folder: Path) -> list[Trace]:
     """Run single operators side by side, nothing over anything; a trace for each overlap.
 
-    `graph` has one operator for each overlap, in order (`support.merge`).
+    `graph` has one operator for each overlap, in order (`ir.merged`).
     """
     plan = plan_of(graph, spread=True)
     run, _ = record_run(plan, folder)
