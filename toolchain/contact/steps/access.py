@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from toolchain.boards import Board, Cache, Memory, MemoryKind
 from toolchain.boards.memory import Cached
-from toolchain.contact.commands import ANY_WORD, LANDINGS, branch_ticks, read_ticks
+from toolchain.contact.commands import ANY_WORD, LANDINGS, branch_ticks, marched, read_ticks
 from toolchain.contact.document import Access
 from toolchain.contact.firmware import free_ranges
 from toolchain.contact.step import Step
@@ -29,6 +29,8 @@ def _run(visit: Visit) -> Told:
     accesses: list[Access] = []
     for bank, start, span_bytes in _spans(visit):
         try:
+            if bank.kind is MemoryKind.RAM:  # with an ECC, no word is readable before it is written
+                marched(session, start, span_bytes, LONGEST_SECONDS)
             accesses.append(_read(session, board, bank, start, span_bytes))
         except BoardFaultError as error:
             session.greet()

@@ -34,7 +34,9 @@ def _run(visit: Visit) -> Told:
     found, told_crcs = _flash(session, visit, firmware)
     findings += found
     values["flash"] = told_crcs
-    facts.append(f"the CRC of the firmware's {sum(i['bytes'] for i in told_crcs):,} bytes of flash")
+    if told_crcs:
+        size_bytes = sum(image["bytes"] for image in told_crcs)
+        facts.append(f"the CRC of the firmware's {size_bytes:,} bytes of flash")
     return told(findings, facts, values)
 
 
