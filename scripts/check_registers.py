@@ -381,6 +381,8 @@ def chip_facts(chip: Chip, macros: Mapping[str, str]) -> Iterator[Fact]:
         yield Fact("identity.id_register", identity.id_register, f"&{register}")
         if identity.unique_id:
             yield Fact("identity.unique_id", identity.unique_id, "UID_BASE")
+        for name, address in identity.registers.items():
+            yield Fact(f"identity.registers.{name}", address, expression(name, macros))
         if "STM32H7_DEV_ID" in macros:
             yield Fact("identity.device_id", identity.device_id, "STM32H7_DEV_ID")
     if chip.gpio is not None:

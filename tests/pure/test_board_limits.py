@@ -288,6 +288,10 @@ WRONG: dict[str, tuple[Change, str]] = {
         _set("chip", "identity", "unique_id", value=0x1FFF_7A11),
         r"unique_id is 0x1FFF7A11",
     ),
+    "the place of a register": (
+        _set("chip", "identity", "registers", value={"RCC_CSR": 3}),
+        r"registers\.RCC_CSR is 0x3, not of a word",
+    ),
     "a USB id": (_set("board", "usb", value={"ids": ["0483:374B"]}), r"usb: ids has '0483:374B'"),
     "a field": (_set("chip", "most_clock", value=1), r"most_clock"),
     "a field of the board": (_set("board", "uarts", value="USART1"), r"uarts"),

@@ -127,6 +127,7 @@ def test_a_board_without_a_fault_has_no_finding(firmware: Firmware) -> None:
     assert tuple(results) == ASKED
     assert {r.outcome for r in results.values()} == {Outcome.OK}, results
     assert results["chip"].values["registers"].keys() >= {"RCC_CR", "RCC_PLLCFGR", "FLASH_ACR"}
+    assert results["chip"].values["registers"].keys() >= {"RCC_CSR", "FLASH_OPTCR"}
     assert re.fullmatch("[0-9a-f]{32}", results["chip"].values["unique_id_hash"])
     assert results["clock"].values["counted_hz"] == pytest.approx(180e6, rel=1e-4)
     assert {*stand_in.commands} == {*Command} - {Command.PAIR}

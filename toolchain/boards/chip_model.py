@@ -25,13 +25,15 @@ class Identity:
     """How a chip is identified: DEV_ID in the register DBGMCU_IDCODE.
 
     `other_ids`: wrong values that some of its revisions have. `unique_id`: the address of its
-    unique number of 96 bits; 0 where that is not known.
+    unique number of 96 bits; 0 where that is not known. `registers`: those that tell the cause of
+    the last reset and the option bytes, by ST's names.
     """
 
     device_id: int
     id_register: int
     other_ids: tuple[int, ...] = ()
     unique_id: int = 0
+    registers: Mapping[Name, int] = field(default_factory=dict)
 
     def check(self, where: str) -> None:
         """Check the fields. Raises InputError naming the one that is out of its limits."""
@@ -42,6 +44,9 @@ class Identity:
             raise InputError(f"{where}: id_register is 0x{self.id_register:X}, not of a word")
         if self.unique_id % 4 or not 0 <= self.unique_id < 1 << 32:
             raise InputError(f"{where}: unique_id is 0x{self.unique_id:X}, not of a word")
+        for name, address in self.registers.items():
+            if address % 4 or not 0 <= address < 1 << 32:
+                raise InputError(f"{where}: registers.{name} is 0x{address:X}, not of a word")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The chip: device, revision, unique number (hashed), registers of clock, supply and flash."""
+"""The chip: device, revision, unique number (hashed), registers of clock, supply, flash, reset."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ def _run(visit: Visit) -> Told:
     else:
         facts.append("the chip gives its identity to a probe alone")
     held: dict[str, int] = {}
-    for name, address in registers_of(visit.board).items():
+    own = identity.registers if identity is not None else {}
+    for name, address in {**registers_of(visit.board), **own}.items():
         if name.startswith(_ASKED):
             try:
                 (held[name],) = peeked(session, [address], LONGEST_SECONDS)
             except BoardFaultError as error:
                 findings.append(f"{name} cannot be read: {error.fault.reason()}")
                 session.greet()
-    facts.append(f"{len(held)} registers of clock, supply and flash were read")
+    facts.append(f"{len(held)} registers of clock, supply, flash, reset and option bytes were read")
     values["registers"] = {name: f"0x{word:08x}" for name, word in held.items()}
     if identity is not None and identity.unique_id:
         values["unique_id_hash"] = _unique(session, identity.unique_id)
