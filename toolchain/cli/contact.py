@@ -11,14 +11,13 @@ from rich.table import Table
 from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._groups import grouped, option
-from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption
+from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption, named_board
 from toolchain.cli._output import JsonOption, tell_json
 from toolchain.contact.archive import write_contact
 from toolchain.contact.document import Contact, Outcome
 from toolchain.contact.run import SECONDS, STEPS, contact
 from toolchain.contact.visit import Desk
 from toolchain.files.records import encode
-from toolchain.planning.options import DEFAULT_BOARD
 
 _STEPS = ", ".join(step.name for step in STEPS)
 _MARKS = {Outcome.OK: "[green]ok[/]", Outcome.FINDING: "[red]finding[/]", Outcome.SKIPPED: "-"}
@@ -26,7 +25,7 @@ _MARKS = {Outcome.OK: "[green]ok[/]", Outcome.FINDING: "[red]finding[/]", Outcom
 
 @grouped
 def command(
-    board: BoardOption = DEFAULT_BOARD,
+    board: BoardOption = "",
     *,
     out: Path = option(
         Path("contact.zip"), "File to write: a zip of a JSON document and a page.", "-o"
@@ -57,7 +56,7 @@ def command(
 
     Example: `thimble contact --board nucleo-f446re -o contact.zip`
     """
-    desk = Desk(find_board(board), port, probe, runner, cmsis_nn_folder=cmsis_nn)
+    desk = Desk(find_board(named_board(board)), port, probe, runner, cmsis_nn_folder=cmsis_nn)
     with progress() as step:
         found = contact(desk, only=tuple(only or ()), seconds=seconds, report=step)
     write_contact(found, out)
