@@ -1,12 +1,13 @@
-"""Published silicon beside what the model of time says of a trace: MLPerf Tiny, a convolution.
+"""Published silicon beside what the model of time says of a trace: MLPerf Tiny, single kernels.
 
     python -m benchmarks.silicon [--models DIR] [--only TEXT] [--target NAME] [--cmsis-nn DIR]
                                  [--json FILE]
 
 `silicon_published.json` holds the published cycles in millions (milliseconds x MHz), with the
-software, its kernels, and how it was built where its sources say so. What has CMSIS-NN's kernels
-is set beside `--kernels cmsis-nn --keep-dead-channels`, all else beside our own choice. Each model
-is compiled with the same optimisation for the emulated board that the row names and run twice
+software, its kernels, and how it was built where its sources say so; a model there is a file, or
+the shape of one operator (`toolchain.timing.kernel_shapes`). What has CMSIS-NN's kernels is set
+beside `--kernels cmsis-nn --keep-dead-channels`, all else beside our own choice. Each model is
+compiled with the same optimisation for the emulated board that the row names and run twice
 there; the second run is read as the target. The columns are cycles of the core, waits for
 instructions, waits for data, their sum, the published sum, and model / published: below 1, the
 model says less than was measured. docs/time.md says what is known of the published programs.
@@ -22,11 +23,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean
+from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks._partition_runs import convolution
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.cycles.core_timing import timing_of
@@ -42,11 +43,14 @@ from toolchain.kernels import cmsis_nn
 from toolchain.ops.preference import Preference
 from toolchain.planner import plan_graph, plan_model
 from toolchain.planning.options import PlanOptions
+from toolchain.timing.kernel_shapes import graph_of_shape
 
 SMALLEST = ("--models {shared}/models --only AD --target nucleo-l4r5zi",)
 PUBLISHED = Path(__file__).with_name("silicon_published.json")
 SHARED_MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 MILLION = 1e6
+Model: TypeAlias = Path | Mapping[str, Any]
+"""A file, or the shape of one operator."""
 
 
 @dataclass(frozen=True)
@@ -104,18 +108,16 @@ class Traced:
 
 
 def compiled(
-    model: Path | None, published: Published, folder: Path, kernels_folder: Path | None
+    model: Model, published: Published, folder: Path, kernels_folder: Path | None
 ) -> Traced:
-    """Firmware of a model, or of MOTES' convolution, with the kernels and the optimisation of a
-    published row.
-    """
+    """Firmware of a model with the kernels and the optimisation of a published row."""
     target = find_board(published.ran_on)
     ours = published.kernels is Preference.AUTO
     options = PlanOptions(kernels=published.kernels, dead_channels=ours).unsplit
-    if model is None:
-        plan = plan_graph(convolution(), target, options)
-    else:
+    if isinstance(model, Path):
         plan = plan_model(model, target.name, options)
+    else:
+        plan = plan_graph(graph_of_shape(model), target, options)
     found = cmsis_nn.find(kernels_folder)
     sources = generate(plan, target.core, found)
     how = BuildOptions(kernel_optimisation=published.optimisation)
@@ -145,8 +147,8 @@ def without_prefetch(memory: MemorySystem) -> MemorySystem:
     return replace(memory, regions=tuple(regions))
 
 
-def read_published(file: Path) -> tuple[Mapping[str, str | None], tuple[Published, ...]]:
-    """Files of the models by short name (None: the convolution, which has none), and all rows."""
+def read_published(file: Path) -> tuple[Mapping[str, Any], tuple[Published, ...]]:
+    """The models by short name, each the name of a file or the shape of one operator; all rows."""
     data = json.loads(file.read_text(encoding="utf-8"))
     rows = (Published(**{**row, "kernels": Preference(row["kernels"])}) for row in data["rows"])
     return data["models"], tuple(rows)
@@ -169,7 +171,7 @@ def table(rows: list[Row]) -> Table:
 
 
 def readings(
-    published: Iterable[Published], files: Mapping[str, Path | None], kernels_folder: Path | None
+    published: Iterable[Published], files: Mapping[str, Model], kernels_folder: Path | None
 ) -> Iterator[Row]:
     """A row for each published figure whose model is in `files`."""
     made: dict[tuple[str, str, Preference, str], Traced] = {}
@@ -213,8 +215,8 @@ def main() -> None:
     console = Console(width=140)
     names, published = read_published(PUBLISHED)
     files = {
-        name: chosen.models / f"{file}.tflite" if file else None
-        for name, file in names.items()
+        name: chosen.models / f"{model}.tflite" if isinstance(model, str) else model
+        for name, model in names.items()
         if chosen.only in name
     }
     rows = []
