@@ -6,18 +6,20 @@ of a split network are; channels are often no multiple of four.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from benchmarks._cost_floats import FLOATS
+from benchmarks._cost_rare import RARE, alone
 from toolchain.boards import Core
-from toolchain.cost.key import COPIES, Key, operator_key
+from toolchain.cost.fitted import kernel_name
+from toolchain.cost.key import COPIES, Key, operator_key, source_digest
 from toolchain.cost.predicted import only_views
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import forms, spec_of
+from toolchain.ops import forms
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.conv2d import Conv2D
@@ -27,7 +29,7 @@ from toolchain.ops.convolution.transpose_conv2d_s8 import TransposeConv2D
 from toolchain.ops.elementwise.addition import Sum
 from toolchain.ops.elementwise.multiplication import Mul
 from toolchain.ops.kernel import Kernel as Choice
-from toolchain.ops.lowering import lower
+from toolchain.ops.lowering import Lowered, lower
 from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.matmul.partial_fully_connected import PartialFullyConnected
@@ -138,13 +140,7 @@ def graph_of(
     kind: str, attributes: Attributes, tensors: list[Tensor], result: Quantisation = _Y
 ) -> Graph:
     """One operator alone."""
-    names = tuple(tensor.name for tensor in tensors)
-    ends = [tensor.name for tensor in tensors if not tensor.is_constant]
-    op = Op(kind, kind, names, ("y",), attributes)
-    unknown = Tensor("y", (1,), DType.INT8, result)
-    (found,) = spec_of(kind).infer(op, Graph.build("k", [*tensors, unknown], [op], ends, ["y"]))
-    y = Tensor("y", found.shape, found.dtype, result)
-    return Graph.build("k", [*tensors, y], [op], ends, ["y"])
+    return alone(kind, attributes, tensors, result)
 
 
 def conv2d(rng: Rng) -> Graph:
@@ -568,6 +564,7 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "partial_sum": (_partial(_reduce("mean"), "partial_sum"), 32),
     "requantise_sums": (requantise_sums, 96),
     **FLOATS,
+    **RARE,
 }
 """For each family a sampler, and how many of them are measured."""
 
@@ -582,32 +579,68 @@ def families() -> tuple[str, ...]:
     return (*GRID, *(name for name in forms() if name not in GRID), COPIES)
 
 
-def kernels(family: str, seed: int, core: Core, most: int | None = None) -> tuple[Kernel, ...]:
-    """As many operators, each alone, as the grid has of this family; of them at most `most`.
+@dataclass(frozen=True)
+class Drawn:
+    """An operator alone, with one of the kernels that `preference` gives it.
 
-    An operator that CMSIS-NN computes, too, counts twice: with the quicker kernel and, behind all
-    of those, with Arm's.
+    `title`: the kernel's, where it is not the first form.
+    """
+
+    preference: Preference
+    lowered: Lowered
+    title: str
+
+    @property
+    def name(self) -> str:
+        return kernel_name(self.lowered, 0)
+
+    @property
+    def source(self) -> str:
+        return source_digest(self.lowered.kernels[0])
+
+
+def drawn(family: str, seed: int, core: Core, count: int | None = None) -> Iterator[Drawn]:
+    """All kernels of the operators of a family, or of `count` operators, by every preference.
+    Branches and loops are left out: their time depends on data.
     """
     rng = np.random.default_rng([seed, *family.encode()])
-    if family == COPIES:
-        sizes = rng.integers(1, 2048, (_COPIES, 3)) >> rng.integers(0, 10, (_COPIES, 1))
-        return tuple(copies_kernel(tuple(int(size) + 1 for size in row)) for row in sizes[:most])
-    sampler, count = GRID.get(family) or (forms()[family].sample, _SAMPLES)
-    found: dict[Key, Kernel] = {}
-    graphs = [sampler(rng) for _ in range(count)]
-    for preference in (Preference.AUTO, Preference.CMSIS_NN):
+    sampler, most = GRID.get(family) or (forms()[family].sample, _SAMPLES)
+    graphs = [sampler(rng) for _ in range(min(most, count or most))]
+    for preference in Preference:
         for graph in graphs:
             if only_views(graph.ops[0], graph):
                 continue
             lowered = lower(graph, core, preference)
-            for kernel in _forms(lowered.kernels[0], family):
-                key = operator_key(replace(lowered, kernels=(kernel,)), 0)
-                copies = key.kernel.startswith(("thimble_copy_nd", "thimble_move"))
-                title = kernel.title if kernel is not lowered.kernels[0] else ""
-                found.setdefault(
-                    key, Kernel(key, graph, apart=copies, preference=preference, title=title)
-                )
+            first = lowered.kernels[0]
+            for kernel in () if first.nested else _forms(first, family):
+                title = "" if kernel is first else kernel.title
+                yield Drawn(preference, replace(lowered, kernels=(kernel,)), title)
+
+
+def kernels(family: str, seed: int, core: Core, most: int | None = None) -> tuple[Kernel, ...]:
+    """As many operators, each alone, as the grid has of this family; of them at most `most`.
+
+    An operator for which there are several libraries' kernels counts with each: with the quicker
+    one, behind all of those with Arm's, and last with Thimble's.
+    """
+    if family == COPIES:
+        rng = np.random.default_rng([seed, *family.encode()])
+        sizes = rng.integers(1, 2048, (_COPIES, 3)) >> rng.integers(0, 10, (_COPIES, 1))
+        return tuple(copies_kernel(tuple(int(size) + 1 for size in row)) for row in sizes[:most])
+    found: dict[Key, Kernel] = {}
+    for one in drawn(family, seed, core):
+        key = operator_key(one.lowered, 0)
+        apart = key.kernel.startswith(("thimble_copy_nd", "thimble_move"))
+        kernel = Kernel(
+            key, one.lowered.graph, apart=apart, preference=one.preference, title=one.title
+        )
+        found.setdefault(key, kernel)
     return tuple(found.values())[:most]
+
+
+def name_of(kernel: Kernel) -> str:
+    """The name by which the coefficients know it."""
+    return kernel.key.kernel.partition("@")[0].partition(" ")[0]
 
 
 def _forms(kernel: Choice, family: str) -> tuple[Choice, ...]:

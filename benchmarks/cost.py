@@ -1,7 +1,7 @@
 """Predicted cycles beside those of traces: count a grid of shapes, fit, show the errors.
 
-    python -m benchmarks.cost [--boards BOARD,..] [--only KIND,..] [--chosen] [--shapes N] [--write]
-                              [--store FOLDER]
+    python -m benchmarks.cost [--boards BOARD,..] [--only KIND,..] [--kernels NAME,..] [--stale]
+                              [--chosen] [--shapes N] [--write] [--store FOLDER]
 
 Each kind of operator runs at seeded random shapes (`_cost_grid.py`), twice over: one half to fit
 the coefficients of its kernel by, one that the fit has not seen. What QEMU executes is read by the
@@ -10,11 +10,18 @@ timing models of the cores that run the board's code, and through the caches of 
 for each iteration of a kernel's loops, and lines that the caches lack in it. The tables have the
 mean and the worst error of each kernel on both halves: of the core without stalls, and with those
 of each chip at its highest clock. --write fits by both halves and puts the coefficients into
-`toolchain/cost/coefficients/`, a file for each core and for each geometry of caches; with --only or
---chosen (without Arm's kernels where others are chosen) it renews the kernels that were traced and
-leaves the others and the rough formulas as they are. What was traced is kept in FOLDER, so that
-another run traces only what is new; a trace from before a change of its kernel's C must be deleted.
-It takes half an hour for each board.
+`toolchain/cost/coefficients/`, a file for each core and for each geometry of caches. Beside each
+kernel's coefficients stand a digest of its C and the mean error on the half that the fit had not
+seen.
+
+--only, --kernels (names in those files) and --chosen (without the kernels of the library that is
+not chosen) trace a part: --write then leaves all other kernels and the rough formulas as they are,
+and those of which kinds outside --only have more shapes. --stale does what a change of C needs: it
+draws all kernels of the grid, traces a few held-out shapes of each that has no coefficients or
+other C than was fitted, keeps the coefficients that are still right to 5%, and fits the others
+again by all their shapes. What was traced is kept in FOLDER, so that another run traces only what
+is new; a trace from before a change of its kernel's C must be deleted. A whole board takes half an
+hour.
 """
 
 from __future__ import annotations
@@ -33,20 +40,23 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks._cost_fit import Floats, Point, errors, fit
-from benchmarks._cost_grid import GRID, families, kernels
+from benchmarks._cost_grid import families
+from benchmarks._cost_part import HELD_OUT, SEEDS, Part
+from benchmarks._cost_records import Record, old_fits, sources_of
 from benchmarks._cost_traces import Traced, traced
-from toolchain.boards import Board, Target, as_target
+from toolchain.boards import Board, Core, Target, as_target
 from toolchain.boards import board as find_board
 from toolchain.cost.fitted import (
     COEFFICIENTS,
     ROUGH,
     coefficients_text,
+    fit_of,
     kernel_terms,
     memcpy_terms,
     plain_terms,
     rough_kernel,
 )
-from toolchain.cost.key import COPIES, Build
+from toolchain.cost.key import COPIES, Build, source_digest
 from toolchain.cost.predicted import constant_bytes
 from toolchain.cost.stalls import Events, Reach, Stalls, constant_terms, geometry, reaches
 from toolchain.cycles.core_timing import timing_of
@@ -56,14 +66,13 @@ from toolchain.deployment.measurements import current_build
 from toolchain.errors import ThimbleError
 from toolchain.kernels import cmsis_nn
 from toolchain.ops.kernel import Terms
-from toolchain.ops.preference import Preference
 from toolchain.timing.kernel_firmware import Kernel
 
 SMALLEST = ("--boards mps2-an386 --only relu,add --shapes 2 --store {scratch}/traces",)
-FIT, HELD_OUT = 1, 2
-AT_ONCE = 32
-"""Kernels in one firmware: the code and weights of twice as many overrun 512 KiB."""
-
+CHECKED = 3
+"""Held-out shapes of each kernel, of each kind, that show whether old coefficients still hold."""
+HOLDS = 0.05
+"""The mean error on them up to which they do."""
 
 _SMALL_BYTES = 2048
 """So much code of a kernel and what calls it pushes out the kernel before."""
@@ -124,7 +133,9 @@ class Lacked:
 
 @dataclass(frozen=True)
 class Sample:
-    """A kernel of the grid at one shape. `of_bytes`: constants of all that ran in turn."""
+    """A kernel of the grid at one shape. `of_bytes`: constants of all that ran in turn. `source`:
+    the digest of its C.
+    """
 
     kernel: str
     terms: Terms
@@ -134,6 +145,7 @@ class Sample:
     of_bytes: int
     cycles: Mapping[str, float]
     lacked: Mapping[str, Lacked]
+    source: str
 
 
 def memories_of(board: Board, chip: str) -> Memories:
@@ -176,12 +188,13 @@ def _sample(
     lacked: Mapping[str, Lacked],
 ) -> Sample:
     graph, lowered = one.kernel.graph, one.plan.lowered
-    kernel, terms = COPIES, memcpy_terms(one.kernel.copies)
+    kernel, terms, source = COPIES, memcpy_terms(one.kernel.copies), ""
     if not one.kernel.copies:
         kernel, terms = kernel_terms(lowered, 0)
+        source = source_digest(lowered.kernels[0])
     op = graph.ops[0]
     rough, plain = rough_kernel(op, graph, lowered.core), plain_terms(op, graph)
-    return Sample(kernel, terms, rough, plain, size_bytes, of_bytes, cycles, lacked)
+    return Sample(kernel, terms, rough, plain, size_bytes, of_bytes, cycles, lacked, source)
 
 
 def _lacked(one: Traced, chip: Memories, by_address: Mapping[int, float]) -> Lacked:
@@ -294,26 +307,6 @@ def show(rows: Mapping[str, Sequence[Floats]], title: str) -> Table:
     return table
 
 
-def grid(
-    board: Board, seed: int, only: Sequence[str], most: int | None, *, chosen: bool
-) -> list[list[Kernel]]:
-    """The kernels of the grid in lots for one firmware; `chosen`: those that plans choose."""
-    lots: list[list[Kernel]] = []
-    preferences = (Preference.AUTO,) if chosen else (Preference.AUTO, Preference.CMSIS_NN)
-    for preference in preferences:
-        rest: list[Kernel] = []
-        for name in only or families():
-            found = [
-                one for one in kernels(name, seed, board.core, most) if one.preference is preference
-            ]
-            if name in GRID:
-                lots += [found[i : i + AT_ONCE] for i in range(0, len(found), AT_ONCE)]
-            else:
-                rest += found
-        lots.append(rest)
-    return lots
-
-
 Halves = Sequence[Mapping[str, Sequence[Sample]]]
 
 
@@ -342,21 +335,101 @@ def study(
     cores = [core for core in FITTED[board.name].cores if timing_of(core) is not None]
     fitted = {core: core_fit(halves[0], core) for core in cores}
     for core in cores:
+        found = both(halves)
         rows = {
-            name: [errors(core_points(half.get(name, ()), core), each) for half in halves]
-            for name, each in fitted[core].items()
+            name: [
+                errors(core_points(half.get(name, ()), core), fitted[core].get(name, {}))
+                for half in halves
+            ]
+            for name in found
         }
-        stored: dict[str, Any] = {"unit": "cycles", "kernels": core_fit(both(halves), core)}
+        fits = {
+            name: vars(Record.of((one.source for one in found[name]), len(found[name]), held_out))
+            for name, (_, held_out) in rows.items()
+            if name not in ROUGH
+        }
+        stored = {"unit": "cycles", "kernels": core_fit(found, core), "fits": fits}
         yield core, stored, show(rows, f"{core}, no wait states")
     for chip in chips:
         core = chip.target.core.name
         rows = {}
-        for name, found in sorted(halves[0].items()):
-            each, events = fitted[core][name], fitted_events(found, chip)
+        for name, found_here in sorted(halves[0].items()):
+            each, events = fitted[core][name], fitted_events(found_here, chip)
             rows[name] = [stall_errors(half.get(name, ()), chip, each, events) for half in halves]
         kernels = {name: vars(fitted_events(found, chip)) for name, found in both(halves).items()}
         title = f"{chip.target.name} at {chip.target.clock_hz / 1e6:g} MHz"
         yield chip.name, {"chip": chip.target.name, "kernels": kernels}, show(rows, title)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A board whose kernels are traced, the chips as which they are read, and where both lie."""
+
+    board: Board
+    chips: Sequence[Memories]
+    root: Path
+    store: Path
+    log: Console
+
+    def samples(self, part: Part, seed: int) -> Mapping[str, Sequence[Sample]]:
+        """A part of one half of the grid, by kernel. A plan may take another form than the one that
+        was drawn: without those.
+        """
+        found: list[Sample] = []
+        for lot in part.lots(seed, self.board.core):
+            with self.log.status(f"{lot[0].graph.ops[0].kind} on {self.board.name}"):
+                found += samples(lot, self.board, self.chips, self.root, self.store)
+        kernels = by_kernel(found)
+        if part.names is None:
+            return kernels
+        return {name: kernels[name] for name in kernels if name in (*part.names, *ROUGH)}
+
+    def held(
+        self, names: frozenset[str], sources: Mapping[str, frozenset[str]]
+    ) -> Mapping[str, Mapping[str, Record]]:
+        """Of these kernels those whose coefficients are right to `HOLDS` on a few held-out shapes,
+        on all cores and with all chips' caches: the new records of each core.
+        """
+        cores = FITTED[self.board.name].cores
+        known = frozenset(
+            name for name in names if all(name in fit_of(Core(c)).kernels for c in cores)
+        )
+        found = self.samples(Part(names=known, each=CHECKED), HELD_OUT)
+        by_core: dict[str, dict[str, Record]] = {}
+        wrong = set(names - set(found))
+        for core in cores:
+            fit, records = fit_of(Core(core)).kernels, by_core.setdefault(core, {})
+            for name in known & set(found):
+                seen = errors(core_points(found[name], core), fit[name])
+                records[name] = Record.of(sources[name], len(seen), seen)
+            wrong |= {n for n in names if n not in records or records[n].held_out > HOLDS}
+        for chip in self.chips:
+            core = chip.target.core.name
+            fit, stored = fit_of(Core(core)).kernels, _stored(chip.name).get("kernels", {})
+            for name in names - wrong:
+                events = Events(**stored[name]) if name in stored else None
+                if (
+                    events is None
+                    or _mean(stall_errors(found[name], chip, fit[name], events)) > HOLDS
+                ):
+                    wrong.add(name)
+        return {
+            core: {name: one for name, one in records.items() if name not in wrong}
+            for core, records in by_core.items()
+        }
+
+
+def _mean(found: Floats) -> float:
+    return float(np.abs(found).mean())
+
+
+def _stored(name: str) -> Mapping[str, Any]:
+    """A file of coefficients; empty where there is none."""
+    file = COEFFICIENTS / f"{name}.json"
+    if not file.exists():
+        return {}
+    data: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return data
 
 
 def main() -> int:
@@ -365,14 +438,19 @@ def main() -> int:
     )
     parser.add_argument("--boards", default=",".join(FITTED), help="in QEMU, by comma")
     parser.add_argument("--only", default="", help="only these kinds, by comma")
+    parser.add_argument("--kernels", default="", help="only these kernels, by comma")
+    parser.add_argument("--stale", action="store_true", help="only what a change made wrong")
     parser.add_argument("--chosen", action="store_true", help="only kernels that plans choose")
     parser.add_argument("--shapes", type=int, help="at most so many of each kind")
     parser.add_argument("--write", action="store_true", help="keep the new coefficients")
     parser.add_argument("--store", type=Path, metavar="FOLDER", help="of what was traced")
     options = parser.parse_args()
     console, log = Console(width=140), Console(stderr=True)
-    only = [name for name in options.only.split(",") if name]
-    for name in only:
+    kinds, names = (
+        tuple(name for name in given.split(",") if name)
+        for given in (options.only, options.kernels)
+    )
+    for name in kinds:
         if name not in families():
             parser.error(f"no kind {name!r}; there are: {', '.join(families())}")
     for name in options.boards.split(","):
@@ -380,39 +458,65 @@ def main() -> int:
             parser.error(f"nothing is fitted on {name!r}, but on: {', '.join(FITTED)}")
     if options.write and options.shapes is not None:
         parser.error("--write fits kinds at all shapes: leave --shapes out")
+    if options.stale and (kinds or options.chosen or options.shapes is not None):
+        parser.error("--stale looks at all kernels, or those that --kernels names")
+    named = frozenset(names) if names else None
+    part = Part(kinds, named, options.shapes, chosen=options.chosen)
     store = options.store or cmsis_nn.cache_folder() / "cost-grid"
     try:
         root = cmsis_nn.find()
         build = current_build(root)
         for board in map(find_board, options.boards.split(",")):
             chips = [memories_of(board, name) for name in FITTED[board.name].chips]
-            halves = []
-            for seed in (FIT, HELD_OUT):
-                found: list[Sample] = []
-                for lot in grid(board, seed, only, options.shapes, chosen=options.chosen):
-                    with log.status(f"{lot[0].graph.ops[0].kind if lot else ''} on {board.name}"):
-                        found += samples(lot, board, chips, root, store)
-                halves.append(by_kernel(found))
-            for name, data, table in study(board, halves, chips):
-                console.print(table)
+            bench = Bench(board, chips, root, store, log)
+            held, taken = _stale(bench, named, console) if options.stale else ({}, part)
+            halves = [bench.samples(taken, seed) for seed in SEEDS]
+            for file, data, table in study(board, halves, chips):
+                if any(halves):
+                    console.print(table)
                 if options.write:
-                    _write(name, data, board, build, renew=bool(only) or options.chosen)
+                    renewed = {name: vars(record) for name, record in held.get(file, {}).items()}
+                    fits = {"fits": {**renewed, **data["fits"]}} if "fits" in data else {}
+                    write(file, {**data, **fits}, board, build, taken)
     except ThimbleError as error:
         log.print(f"error: {error}", markup=False)
         return 2
     return 0
 
 
-def _write(name: str, data: Mapping[str, Any], board: Board, build: Build, *, renew: bool) -> None:
-    """All of a file, or of one that is there (`renew`) the kernels in `data`."""
-    file = COEFFICIENTS / f"{name}.json"
-    kernels = data["kernels"]
-    if renew and file.exists():
-        kept = json.loads(file.read_text(encoding="utf-8"))["kernels"]
-        fresh = {kernel: each for kernel, each in kernels.items() if kernel not in ROUGH}
-        kernels = dict(sorted({**kept, **fresh}.items()))
+def _stale(
+    bench: Bench, named: frozenset[str] | None, console: Console
+) -> tuple[Mapping[str, Mapping[str, Record]], Part]:
+    """The new records of kernels whose coefficients hold, and what is to be fitted again."""
+    sources = sources_of(bench.board.core, SEEDS)
+    old = frozenset().union(*(old_fits(core, sources) for core in FITTED[bench.board.name].cores))
+    old = old if named is None else old & named
+    held = bench.held(old, sources)
+    again = old - frozenset(name for records in held.values() for name in records)
+    console.print(
+        f"{bench.board.name}: {len(old)} kernels are new or of other C than was fitted; "
+        f"{len(old) - len(again)} hold, {len(again)} are fitted again: "
+        f"{', '.join(sorted(again))}",
+        markup=False,
+    )
+    return held, Part(names=again, every=frozenset(sources))
+
+
+def write(name: str, data: Mapping[str, Any], board: Board, build: Build, part: Part) -> None:
+    """All of a file, or of one that is there the kernels in `data` that no other part of the grid
+    has shapes of; without those that nothing in the grid gets, where `part` knows that.
+    """
+    stored = _stored(name)
     made = {"board": board.name, "compiler": build.compiler, "cmsis_nn": build.cmsis_nn}
-    content = {**made, **data, "kernels": kernels}
+    content = {**made, **data}
+    if stored and not part.whole:
+        left = {*ROUGH, *part.shared(board.core)}
+        for field in ("kernels", "fits"):
+            if field in data:
+                fresh = {name: each for name, each in data[field].items() if name not in left}
+                merged = sorted({**stored.get(field, {}), **fresh}.items())
+                content[field] = {name: each for name, each in merged if part.has(name)}
+    file = COEFFICIENTS / f"{name}.json"
     file.write_text(coefficients_text(content), encoding="utf-8")
 
 

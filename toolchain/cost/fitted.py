@@ -3,6 +3,9 @@
 `coefficients/` has a file for each core: a non-negative least-squares fit of the relative error
 over a grid of seeded shapes. `python -m benchmarks.cost` counts the grid again, fits the
 coefficients and prints the errors. They hold for the compiler and CMSIS-NN that the file names.
+`fits` says of each kernel of which C its coefficients are (`key.source_digest`; several, where
+several templates share a name), by how many shapes they were fitted or held against a trace last,
+and the mean error on shapes that took no part in the fit.
 Cores without a file share a rough one that counts instructions.
 """
 
@@ -26,7 +29,7 @@ _OF_OTHERS = "plain.json"
 _IN_SOFTWARE = "float32 in software"
 _WITHOUT_FPU = Core("cortex-m3")
 """Its float32 kernels were fitted, and no core of its name has an FPU."""
-ROUGH = ("int8", "int16", "int16 sums", "float32")
+ROUGH = ("int8", "int16", "int16 sums", "float32", _IN_SOFTWARE)
 """Rough kernels, by the type of their elements: they stand for kernels that were not fitted."""
 
 
@@ -65,19 +68,30 @@ def fit_for(core: Core, op: Op, graph: Graph) -> Fit:
 
 
 def coefficients_text(data: Mapping[str, Any]) -> str:
-    """The text of a file of `coefficients/`: a line for each field, and one for each kernel."""
-    fields = [f" {json.dumps(key)}: {json.dumps(data[key])}," for key in data if key != "kernels"]
-    kernels = [f"  {json.dumps(key)}: {json.dumps(each)}" for key, each in data["kernels"].items()]
-    return "\n".join(["{", *fields, ' "kernels": {', ",\n".join(kernels), " }", "}", ""])
+    """The text of a file of `coefficients/`: a line for each field, and one for each kernel in a
+    field of kernels.
+    """
+    fields = []
+    for name, value in data.items():
+        text = json.dumps(value)
+        if isinstance(value, Mapping):
+            each = [f"  {json.dumps(key)}: {json.dumps(one)}" for key, one in value.items()]
+            text = "\n".join(["{", ",\n".join(each), " }"])
+        fields.append(f" {json.dumps(name)}: {text}")
+    return "\n".join(["{", ",\n".join(fields), "}", ""])
+
+
+def kernel_name(lowered: Lowered, number: int) -> str:
+    """The name of the kernel of operator `number` in the coefficients."""
+    return lowered.kernels[number].name or lowered.graph.ops[number].kind
 
 
 def kernel_terms(lowered: Lowered, number: int) -> tuple[str, Terms]:
-    """The kernel of operator `number`, and its loop counts."""
-    op, kernel = lowered.graph.ops[number], lowered.kernels[number]
-    terms = kernel.terms
+    """The name of the kernel of operator `number`, and its loop counts."""
+    terms = lowered.kernels[number].terms
     if terms is None:
-        terms = plain_terms(op, lowered.graph)
-    return kernel.name or op.kind, terms
+        terms = plain_terms(lowered.graph.ops[number], lowered.graph)
+    return kernel_name(lowered, number), terms
 
 
 def plain_terms(op: Op, graph: Graph) -> Terms:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from toolchain.ir import Tensor
-from toolchain.kernels.c_sources import defines, source_closure
+from toolchain.kernels.c_sources import defines, reached_text, source_closure
 from toolchain.kernels.runtime_c import tree
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.lowering import Lowered
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
@@ -59,11 +60,17 @@ def operator_key(lowered: Lowered, number: int) -> Key:
     inputs = ", ".join(_type(tensor) for tensor in graph.input_tensors(op))
     outputs = ", ".join(_type(graph.tensors[name]) for name in op.outputs)
     functions = kernel.title or op.kind
-    templates = sorted({call.template for call in kernel.calls} - {_PLAIN_CALL})
     return Key(
-        f"{functions}@{_code_digest(tuple(templates), kernel.functions)}",
+        f"{functions}@{_code_digest(_templates(kernel), kernel.functions)}",
         f"{' '.join(words)} ({inputs}) -> ({outputs})",
     )
+
+
+def source_digest(kernel: Kernel) -> str:
+    """A digest of what a kernel executes of Thimble's C: comments, layout, types and what its
+    headers hold besides do not change it. '' for a kernel of CMSIS-NN's alone.
+    """
+    return _source_digest(_templates(kernel), kernel.functions)
 
 
 def copies_key(sizes: Sequence[int]) -> Key:
@@ -92,6 +99,22 @@ def _type(tensor: Tensor | None) -> str:
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:8]
+
+
+def _templates(kernel: Kernel) -> tuple[str, ...]:
+    """The templates that compute something themselves."""
+    return tuple(sorted({call.template for call in kernel.calls} - {_PLAIN_CALL}))
+
+
+@cache
+def _source_digest(templates: tuple[str, ...], functions: tuple[str, ...]) -> str:
+    kernels = tree()
+    own = [name for name in functions if defines(kernels, name)]
+    if not (own or templates):
+        return ""
+    files = [TEMPLATES / "ops" / f"{name}.c.j2" for name in templates]
+    texts = [path.read_text("utf-8") for path in _with_included(files, _TEMPLATE, TEMPLATES)]
+    return _digest("\0".join([*texts, reached_text(own, kernels)]).encode())
 
 
 @cache

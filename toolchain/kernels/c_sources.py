@@ -66,11 +66,13 @@ class _Index:
 
     `parameters`: of each function that a header declares, as the header writes them.
     `inlines`: identifiers in the body of a header's inline function or macro; `declared_in` and
-    `defined_inline`: function to the header's path below the include folder.
+    `defined_inline`: function to the header's path below the include folder. `texts`: of each file,
+    and of each inline function and macro by its name, without comments and with single blanks.
     """
 
     defined_in: Mapping[str, Path]
     words: Mapping[Path, frozenset[str]]
+    texts: Mapping[Path | str, str]
     inlines: Mapping[str, frozenset[str]]
     declared_in: Mapping[str, str]
     defined_inline: Mapping[str, str]
@@ -86,6 +88,10 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text))
 
 
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _body(text: str, start: int) -> str:
     """The text from `start` to the closing brace in the first column, `#if`s between included."""
     end = text.find("\n}", start)
@@ -96,13 +102,14 @@ def _body(text: str, start: int) -> str:
 def _index(tree: CTree) -> _Index:
     defined_in: dict[str, Path] = {}
     words: dict[Path, frozenset[str]] = {}
+    texts: dict[Path | str, str] = {}
     inlines: dict[str, frozenset[str]] = {}
     declared_in: dict[str, str] = {}
     defined_inline: dict[str, str] = {}
     parameters: dict[str, tuple[str, ...]] = {}
     for path in tree.files():
         text = _stripped(path)
-        words[path] = _words(text)
+        words[path], texts[path] = _words(text), _plain(text)
         for match in (*_FUNCTION.finditer(text), *_TABLE.finditer(text)):
             if (
                 not {"static", "extern", "typedef"} & _words(match["type"])
@@ -113,12 +120,11 @@ def _index(tree: CTree) -> _Index:
             defined_in.setdefault(path.stem, path)  # an included body defines what it is named
     for path in (*tree.headers(), *tree.support()):
         text = _stripped(path)
-        for match in _FUNCTION.finditer(text):
-            body = _words(_body(text, match.end()))
-            inlines[match["name"]] = inlines.get(match["name"], frozenset()) | body
-        for match in _MACRO.finditer(text):
-            body = _words(match["body"])
-            inlines[match["name"]] = inlines.get(match["name"], frozenset()) | body
+        bodies = [(m["name"], _body(text, m.end())) for m in _FUNCTION.finditer(text)]
+        bodies += [(m["name"], m["body"]) for m in _MACRO.finditer(text)]
+        for name, body in bodies:
+            inlines[name] = inlines.get(name, frozenset()) | _words(body)
+            texts[name] = f"{texts.get(name, '')} {_plain(body)}"
     for path in tree.headers():
         text, name = _stripped(path), path.relative_to(tree.include).as_posix()
         for match in _FUNCTION.finditer(text):
@@ -130,6 +136,7 @@ def _index(tree: CTree) -> _Index:
     return _Index(
         MappingProxyType(defined_in),
         MappingProxyType(words),
+        MappingProxyType(texts),
         MappingProxyType(inlines),
         MappingProxyType(declared_in),
         MappingProxyType(defined_inline),
@@ -167,9 +174,35 @@ def source_closure(functions: Iterable[str], trees: Sequence[CTree]) -> Closure:
             )
         known = ({**i.defined_inline, **i.declared_in} for i in indices)
         headers += [paths[name] for paths in known if name in paths][:1]
+    files, _ = _reached(wanted, indices)
+    for index in indices[1:]:
+        for path in sorted(files & set(index.words)):
+            for name in sorted(w for w in index.words[path] if _CALLED.fullmatch(w)):
+                if not any(name in (*i.defined_in, *i.inlines) for i in indices):
+                    raise MissingToolError(
+                        f"{path.name} calls {name}, which {trees[0].sources} does not have; "
+                        "point --cmsis-nn at the pinned CMSIS-NN version"
+                    )
+    return Closure(tuple(sorted(files)), tuple(sorted(set(headers))))
+
+
+def reached_text(functions: Iterable[str], tree: CTree) -> str:
+    """All C of `tree` that the functions refer to, transitively: files, and the inline functions
+    and macros of headers, without comments and with single blanks. Types are left out.
+    """
+    index = _index(tree)
+    files, words = _reached(functions, [index])
+    texts = [index.texts[path] for path in sorted(files)]
+    return "\n".join(texts + [index.texts[word] for word in sorted(words & set(index.inlines))])
+
+
+def _reached(
+    functions: Iterable[str], indices: Sequence[_Index]
+) -> tuple[frozenset[Path], frozenset[str]]:
+    """The files that define the functions and what those refer to, and all identifiers there."""
     files: set[Path] = set()
     seen: set[str] = set()
-    queue = list(wanted)
+    queue = list(functions)
     while queue:
         word = queue.pop()
         if word in seen:
@@ -181,12 +214,4 @@ def source_closure(functions: Iterable[str], trees: Sequence[CTree]) -> Closure:
             if path is not None and path not in files:
                 files.add(path)
                 queue += index.words[path]
-    for index in indices[1:]:
-        for path in sorted(files & set(index.words)):
-            for name in sorted(w for w in index.words[path] if _CALLED.fullmatch(w)):
-                if not any(name in (*i.defined_in, *i.inlines) for i in indices):
-                    raise MissingToolError(
-                        f"{path.name} calls {name}, which {trees[0].sources} does not have; "
-                        "point --cmsis-nn at the pinned CMSIS-NN version"
-                    )
-    return Closure(tuple(sorted(files)), tuple(sorted(set(headers))))
+    return frozenset(files), frozenset(seen)
