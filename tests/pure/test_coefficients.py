@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 from pathlib import Path
 
 import pytest
 
 import benchmarks.cost as bench
 from benchmarks import _cost_part
+from benchmarks._cost_grid import drawn, families
 from benchmarks._cost_part import Part
-from toolchain.boards import board
-from toolchain.cost.fitted import COEFFICIENTS, coefficients_text
+from benchmarks.cost import FITTED
+from toolchain.boards import Core, board
+from toolchain.cost.fitted import COEFFICIENTS, coefficients_text, fit_of
 from toolchain.cost.key import Build
 from toolchain.kernels import cmsis_nn
 from toolchain.kernels.c_sources import CTree, reached_text
+from toolchain.ops.convolution.kernels import cmsis_nn as convolutions
+from toolchain.ops.matmul.kernels import cmsis_nn as layers
+from toolchain.ops.pooling.kernels import cmsis_nn as pools
 
 FILES = sorted(COEFFICIENTS.glob("*.json"))
+PACKAGES = (convolutions, pools, layers)
+MODULES = {
+    module.name
+    for package in PACKAGES
+    for module in pkgutil.iter_modules(package.__path__)
+    if module.name.startswith("arm_")
+}
+"""CMSIS-NN's functions, by their modules."""
+KINDS = {
+    *("conv2d", "pointwise", "strided_pointwise", "row", "depthwise_conv2d", "depthwise_3x3"),
+    *("transpose_conv2d", "fully_connected", "average_pool2d", "max_pool2d"),
+}
+FAMILIES = [name for name in families() if name.partition(".")[0] in KINDS]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -29,6 +48,28 @@ def test_a_file_is_laid_out_as_it_would_be_written(file: Path) -> None:
     assert [json.loads(f"{{{line.rstrip(',')}}}") for line in lines] == [
         {name: each} for kernels in kept for name, each in kernels.items()
     ]
+
+
+def test_cmsis_nn_s_convolutions_and_pools_have_coefficients() -> None:
+    """Each function that has a module, on every core whose operators get it. Without coefficients
+    its time is estimated from elements and products alone, several times too low or too high.
+    """
+    reached = set()
+    for name, fitted in FITTED.items():
+        core = board(name).core
+        found = {one.name for family in FAMILIES for one in drawn(family, 1, core, 24)}
+        for each in fitted.cores:
+            assert not (found & MODULES) - set(fit_of(Core(each)).kernels), each
+        reached |= found
+    assert reached >= MODULES
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m33", "cortex-m7"])
+def test_a_pool_of_cmsis_nn_takes_longer_where_it_is_larger(core: str) -> None:
+    """A fit of few shapes left a constant for each call."""
+    kernels = fit_of(Core(core)).kernels
+    assert "tap channel" in kernels["arm_avgpool_s8"]
+    assert "tap channel" in kernels["arm_max_pool_s8"]
 
 
 def test_the_library_is_the_pinned_one() -> None:
