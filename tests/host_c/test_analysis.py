@@ -34,6 +34,7 @@ def script() -> ModuleType:
     return module
 
 
+@pytest.mark.long
 @needs_tidy
 def test_clang_tidy(script: ModuleType, tmp_path: Path) -> None:
     for sources in script.generated(tmp_path):

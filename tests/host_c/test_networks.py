@@ -15,7 +15,7 @@ from toolchain import arena
 from toolchain.device.host import HostProgram, build
 from toolchain.kernels import cmsis_nn
 
-NETWORKS = 50
+NETWORKS = 30
 
 
 @pytest.mark.parametrize("allocator", mostly_long(arena.names(), ["exact", "greedy-size"]))

@@ -33,6 +33,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.long
 def test_yamnet_in_the_memories_of_an_stm32l476(tmp_path: Path) -> None:
     banks = [m for m in board("nucleo-l476rg").memories if m.name.startswith("SRAM")]
     ram = [

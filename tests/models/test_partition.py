@@ -30,6 +30,7 @@ def test_a_model_runs_split_in_half_the_ram() -> None:
     assert 0 < result.compiled.plan.slowdown < 0.05
 
 
+@pytest.mark.long
 def test_slowdown_budget_gives_the_smallest_arena_within_it() -> None:
     whole = plan_model(FOMO, "mps2-an500", PlanOptions().unsplit)
     split = plan_model(FOMO, "mps2-an500", PlanOptions(max_slowdown=0.01))
@@ -37,6 +38,7 @@ def test_slowdown_budget_gives_the_smallest_arena_within_it() -> None:
     assert split.slowdown <= 0.01
 
 
+@pytest.mark.long
 def test_too_little_ram_says_how_much_is_needed() -> None:
     with pytest.raises(DoesNotFitError, match=r"--ram \d+K") as caught:
         plan_model(FOMO, "netduinoplus2", PlanOptions(ram_bytes=30 * 1024))

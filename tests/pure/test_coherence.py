@@ -205,6 +205,7 @@ def test_other_wishes_are_as_coherent(optimise: Optimise) -> None:
     hold(asked(random_graph(1), "nucleo-l4r5zi", optimise=optimise))
 
 
+@pytest.mark.long
 def test_what_is_asked_for_changes_no_way() -> None:
     """Of a network whose order is changed so that its tensors lie closer."""
     graph = random_graph(373)

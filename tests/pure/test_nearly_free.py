@@ -79,7 +79,7 @@ def test_splits_make_room_for_quicker_kernels() -> None:
     assert predict_latency(plan).total <= (1 + NEARLY_FREE) * base
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_for_speed_the_quickest_plan_is_taken_split_or_not() -> None:
     """Blocks may be quicker, as they pad less. A limit on the cost counts from the same base."""
     graph, target = inverted_bottlenecks().graph, board("mps2-an500")

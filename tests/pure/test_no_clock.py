@@ -32,6 +32,7 @@ PACKAGE = Path(toolchain.__file__).parent
 MAY_READ_CLOCKS = (
     "bench/",  # waits for boards
     "cli/",  # tells how long a command took
+    "contact/",  # times a board, and itself
     "cost/database.py",  # waits for a lock
     "deployment/measurements.py",  # when a kernel was measured
     "device/",

@@ -56,6 +56,7 @@ def test_sums_in_parts(board_name: str, tmp_path: Path) -> None:
     compare(plan_graph(graph, board(board_name), QUICK), rng, tmp_path)
 
 
+@pytest.mark.long
 def test_a_network_that_needs_two_boards_of_ram_runs_in_96_kib(tmp_path: Path) -> None:
     """MobileNetV2 0.35 at 160x160, ten classes: 301 KiB of arena where the board has 128."""
     model = tmp_path / "mobilenet.tflite"

@@ -25,7 +25,7 @@ PINS = {"tx": "PC10", "rx": "PC11", "function": "7"}
 def commands() -> list[list[str]]:
     """Those of the recipe, without the remarks behind them."""
     text = (ROOT / "docs" / "own-board.md").read_text(encoding="utf-8")
-    _, _, rest = text.partition("A board of yours needs no place in this repository:\n\n```\n")
+    _, _, rest = text.partition("this repository need not hold it:\n\n```\n")
     lines = rest.partition("```")[0].splitlines()
     assert all(line.startswith("$ thimble ") for line in lines)
     return [shlex.split(re.split("  +", line)[0])[2:] for line in lines]

@@ -365,8 +365,8 @@ SOLVERS: tuple[Solver[Task, Assignment], ...] = (
     Solver(
         "objectives",
         "a list of `params`, `spill`, `comm`",
-        "each objective, while the work suffices",
-        "the integer program knows slack, several models and any number of cuts",
+        "each objective, within the work limit",
+        "the integer program has slack, several models and any number of cuts",
         lambda task: task.lists,
         _by_objectives,
     ),
@@ -382,7 +382,7 @@ SOLVERS: tuple[Solver[Task, Assignment], ...] = (
         "listed stages",
         "`period`, one model whose cuts can be listed",
         "the optimum",
-        "of millions of stages only those are listed that a period known to be reachable may have",
+        "only stages that fit a period known to be reachable are listed, out of millions",
         lambda task: task.alone and task.few_cuts and len(task.cuts[0]) > MANY_CUTS,
         _by_listed_stages,
     ),
@@ -405,17 +405,17 @@ SOLVERS: tuple[Solver[Task, Assignment], ...] = (
     Solver(
         "combinations",
         "`period`, several models, whose combinations of cuts can be listed",
-        "the optimum, while the work suffices",
+        "the optimum, within the work limit",
         "exact where a layer is cached whole, which the integer program is not",
         lambda task: task.together and task.few_cuts and small_enough(task.cuts),
         _by_combinations,
     ),
     Solver(
         "integer program",
-        "`period`, several models, or one of more cuts that is small: at most "
+        "`period`, several models, or a small one of more cuts: at most "
         f"{_MOST_FOR_THE_PROGRAM} units times stages",
         "a bound, with parameters that stream to the byte",
-        "the better bound of small models with many cuts; of large ones it finds none in time",
+        "the better bound for small models with many cuts; for large ones it finds none in time",
         lambda task: (
             task.together
             or (
@@ -441,8 +441,8 @@ RATE_SOLVERS: tuple[Solver[RateTask, Bounded], ...] = (
     Solver(
         "branch and bound",
         "`mean` or `worst`, with rates of requests",
-        "the optimum under the queueing model, while the work suffices",
-        "latency is no sum over stages, so that no chain of cuts is the shortest",
+        "the optimum under the queueing model, within the work limit",
+        "latency is no sum over stages, so a shortest chain of cuts does not exist",
         lambda task: True,
         lambda task, known: known and prove(task.search, known.plan, task.most_nodes),
     ),
