@@ -6,10 +6,10 @@ import math
 
 from toolchain.contact.network import ACTIVATION, Network
 from toolchain.ir import Graph, Quantisation
+from toolchain.ops.elementwise.rows import Lookup
 from toolchain.ops.matmul.batch_matmul import BatchMatMul
 from toolchain.ops.movement.slice import Slice
 from toolchain.ops.normalisation.softmax_s8 import Softmax
-from toolchain.ops.unary.lookup import Lookup
 
 SQUARES = Quantisation((0.140625,), (-128,))
 INVERSES = Quantisation((0.0078125,), (-128,))

@@ -13,6 +13,7 @@ from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.elementwise.addition import Sum
 from toolchain.ops.elementwise.functions import UNARY
+from toolchain.ops.elementwise.kinds import float_attributes, float_kind
 from toolchain.ops.elementwise.multiplication import Mul
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.movement.concat import Concat
@@ -21,7 +22,6 @@ from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.unary.gelu import Gelu
-from toolchain.ops.unary.kinds import float_attributes, float_kind
 from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.ops.unary.quantize import Quantize
 from toolchain.ops.window import Padding

@@ -16,10 +16,10 @@ from toolchain.frontends.onnx.layout import Layout, channels_last, move
 from toolchain.frontends.onnx.quantisation import UNIT
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.names import Names, fresh_name
+from toolchain.ops.elementwise.rows import Lookup
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.movement.transpose import Transpose
 from toolchain.ops.spec import Array
-from toolchain.ops.unary.lookup import Lookup
 from toolchain.ops.unary.quantize import Quantize
 
 

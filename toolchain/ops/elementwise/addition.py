@@ -9,7 +9,7 @@ TFLite shifts instead (`AddLSTM`), which is refused.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -21,20 +21,17 @@ from toolchain.ops.arithmetic.affine_form import (
     two_sided_form,
 )
 from toolchain.ops.arithmetic.fixed_point import ScaleError
-from toolchain.ops.elementwise.common import Int64, Line
-from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel
-from toolchain.ops.elementwise.quantised import (
-    FUSED,
-    Arithmetic,
-    Quantised,
-    forms_of,
+from toolchain.ops.elementwise.common import (
+    Int64,
+    Line,
+    sample_binary,
     scaled_operands,
     scales_of,
     zero_points_of,
 )
-from toolchain.ops.elementwise.rows import Fused
+from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel
+from toolchain.ops.elementwise.rows import FUSED, Arithmetic, Fused, Stored, of_two
 from toolchain.ops.readers.int16 import power_of_two
-from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
 
 _LEFT_SHIFT = 20
 _LEFT_SHIFT_S16 = 15
@@ -144,8 +141,9 @@ def _arithmetic(op: kit.Operator[Sum], sign: int) -> _Arithmetic:
     return _Arithmetic(scales_of(op), zero_points_of(op), sign, *limits, wide)
 
 
-def _cmsis_nn(op: kit.AnyOperator, core: kit.Core, own: _Arithmetic) -> kit.Kernel:
+def _cmsis_nn(op: kit.Operator[Sum], core: kit.Core) -> kit.Kernel:
     """`arm_elementwise_add_s8` or `_s16`. Raises NoKernelError for operands that broadcast."""
+    own = _arithmetic(op, sign=1)
     multipliers, scaling = own.multipliers(), dict[str, kit.Argument]()
     for number, (multiplier, shift) in enumerate(multipliers[:2], start=1):
         scaling[f"input_{number}_offset"] = -own.zero_points[number - 1]
@@ -157,40 +155,33 @@ def _cmsis_nn(op: kit.AnyOperator, core: kit.Core, own: _Arithmetic) -> kit.Kern
     return same_shape_kernel(op, core, function, scaling, results)
 
 
-def _with_shifts(binding: kit.TfliteBinding) -> kit.TfliteBinding:
-    """The reader and writer of int16 operators, which say whether they shift."""
-
-    def read(node: kit.TfliteNode) -> kit.ReadOp:
-        scales = [t.q.scale for t in (*node.inputs, *node.outputs) if t is not None]
-        if node.options.potScaleInt16 and None not in map(power_of_two, scales):
-            raise node.unsupported(
-                "int16 with power-of-two scales, which are added by shifts",
-                "convert with the 16x8 scheme, which calibrates scales",
-            )
-        return binding.read(node)
-
-    def write(op: kit.AnyOperator) -> kit.WrittenOp:
-        written = binding.write(op)
-        return replace(written, options={**written.options, "potScaleInt16": False})
-
-    return kit.TfliteBinding(binding.builtins, read, write)
+def _check_shifts(node: kit.TfliteNode) -> None:
+    scales = [t.q.scale for t in (*node.inputs, *node.outputs) if t is not None]
+    if node.options.potScaleInt16 and None not in map(power_of_two, scales):
+        raise node.unsupported(
+            "int16 with power-of-two scales, which are added by shifts",
+            "convert with the 16x8 scheme, which calibrates scales",
+        )
 
 
-def _spec(kind: str, sign: int) -> kit.OpSpec:
-    """`add` (sign 1) or `sub` (sign -1)."""
-    rule = Quantised(
-        kind,
-        lambda op: _arithmetic(op, sign),
-        versions=(2, 3),
-        attributes=Sum,
-        cmsis_nn=_cmsis_nn if sign == 1 else None,
-        onnx=(read_binary(kind, Sum), read_plain(kind, Sum())),
-        limits=(FUSED, f"{FUSED}; scales not all powers of two"),
-        scale=lambda rng: 1.0 if rng.random() < 0.2 else float(rng.uniform(0.3, 4)),
+def sample(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+    """An int8 operator, whose results often have the larger operand's scale."""
+    scale = 1.0 if rng.random() < 0.2 else float(rng.uniform(0.3, 4))
+    return sample_binary(rng, kind, attributes, scale)
+
+
+def _rules(sign: int) -> tuple[Stored, Stored]:
+    """Rules for int8 and int16: sums (sign 1) or differences (sign -1)."""
+    int8 = of_two(partial(_arithmetic, sign=sign), cmsis_nn=_cmsis_nn if sign == 1 else None)
+    int16 = replace(
+        int8,
+        version=3,
+        check=_check_shifts,
+        written={"potScaleInt16": False},
+        limits=f"{FUSED}; scales not all powers of two",
     )
-    int8, int16, *others = forms_of(rule)
-    assert int16.tflite is not None
-    return kit.OpSpec((int8, replace(int16, tflite=_with_shifts(int16.tflite)), *others))
+    return int8, int16
 
 
-SPECS = (_spec("add", 1), _spec("sub", -1))
+ADD, ADD_S16 = _rules(1)
+SUB, SUB_S16 = _rules(-1)

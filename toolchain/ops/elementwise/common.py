@@ -5,8 +5,8 @@ samples.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -324,7 +324,7 @@ def sample_operands(
 
 
 def sample_binary(
-    rng: np.random.Generator, kind: str, attributes: kit.Attributes, output_scale: float
+    rng: np.random.Generator, kind: str, attributes: kit.Attributes, output_scale: float = 1.0
 ) -> kit.Graph:
     """A graph of an int8 operator from 'a' and 'b' to 'y', with broadcasting. Either may be
     constant.
@@ -343,3 +343,34 @@ def sample_binary(
     q = sample_quantisation(rng, scale=scale)
     types = [kit.TensorType(broadcast_shape(*shapes), kit.DType.INT8)]
     return kit.sample(kind, attributes, *operands, q=q, types=types)
+
+
+def with_output_scale(graph: kit.Graph, scale: float) -> kit.Graph:
+    """An int16 sample whose results have another scale."""
+    q = kit.Quantisation((float(np.float32(scale)),), (0,))
+    y = replace(graph.tensors["y"], quantisation=q)
+    return replace(graph, tensors={**graph.tensors, "y": y})
+
+
+def zero_points_of(op: kit.AnyOperator) -> tuple[int, int, int]:
+    """Zero points of both operands and of the result."""
+    return op.x.q.zero_point, op.input(1).q.zero_point, op.y.q.zero_point
+
+
+def scales_of(op: kit.AnyOperator) -> tuple[float, float, float]:
+    """Scales of both operands and of the result."""
+    return op.x.q.scale, op.input(1).q.scale, op.y.q.scale
+
+
+def scaled_operands(
+    scalings: Sequence[tuple[int, int]], zero_points: Sequence[int] = ()
+) -> Mapping[str, int]:
+    """The parameters of a kernel that scales each operand: `offset_1` where there are zero points,
+    `multiplier_1`, `shift_1`, `offset_2` and so on.
+    """
+    params: dict[str, int] = {}
+    for number, (multiplier, shift) in enumerate(scalings[:2], start=1):
+        if zero_points:
+            params[f"offset_{number}"] = -zero_points[number - 1]
+        params |= {f"multiplier_{number}": multiplier, f"shift_{number}": shift}
+    return params

@@ -21,9 +21,9 @@ from toolchain.ops.elementwise.common import (
     sample_broadcast_shapes,
     sample_operands,
     sample_quantisation,
+    scaled_operands,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel
-from toolchain.ops.elementwise.quantised import scaled_operands
 from toolchain.ops.readers.onnx_elementwise import emit_stored
 
 _LEFT_SHIFT = 8

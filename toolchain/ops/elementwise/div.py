@@ -14,21 +14,27 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.fixed_point import reciprocal, saturating_doubling_high_mul
-from toolchain.ops.elementwise.common import Int64, reach
-from toolchain.ops.elementwise.kernels import broadcast_kernel
-from toolchain.ops.elementwise.quantised import (
-    FUSED,
-    Arithmetic,
-    Quantised,
-    forms_of,
+from toolchain.ops.elementwise.common import (
+    Int64,
+    reach,
+    sample_binary,
     scales_of,
     with_output_scale,
     zero_points_of,
 )
-from toolchain.ops.elementwise.rows import Rounded
+from toolchain.ops.elementwise.integers import check_divisors
+from toolchain.ops.elementwise.kernels import broadcast_kernel
+from toolchain.ops.elementwise.rows import (
+    FUSED,
+    Arithmetic,
+    Binary,
+    Lookup,
+    Reader,
+    Rounded,
+    of_two,
+)
 from toolchain.ops.readers.int16 import as_int16
 from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
-from toolchain.ops.unary.lookup import Lookup
 
 _WORD_BITS = 64
 """Width of the `1ll << exponent` in gemmlowp's RoundingDivideByPOT."""
@@ -138,40 +144,34 @@ def _read_onnx(node: kit.OnnxNode) -> None:
             q = node.output_quantisation()
             node.emit_like(0, "lookup", Lookup("Div", (divisor,)), q)
             return
-    read_binary("div", lambda activation: Div(activation, kit.Rounding.ONNX))(node)
+    read_binary("div", lambda activation: Div(activation, kit.Rounding.ONNX), multiplies=True)(node)
 
 
 def _read_onnx_plain(node: kit.OnnxNode) -> None:
-    """By constants other than 0, since a kernel stops at no other divisor."""
-    if not node.constant(1).data.all():
-        raise node.unsupported("it divides integers by 0")
+    check_divisors(node)
     read_plain("div", Div())(node)
 
 
-def _divides(graph: kit.Graph) -> bool:
-    """Whether the divisor is constant, and never zero: LiteRT stops there."""
-    divisor = graph.tensors["b"]
-    if divisor.constant is None or not graph.inputs:
-        return False
-    return not (divisor.constant == divisor.q.zero_point).any()
+def readers(row: Binary) -> tuple[Reader, Reader]:
+    """Readers of ONNX's operator."""
+    return _read_onnx, _read_onnx_plain
 
 
-def _wide(rng: np.random.Generator, graph: kit.Graph) -> kit.Graph:
-    graph = as_int16(graph)
+def sample(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+    """An int8 operator, whose divisor is constant and never zero: LiteRT stops there."""
+    while True:
+        graph = sample_binary(rng, kind, attributes, float(2.0 ** rng.uniform(-1, 10)))
+        divisors = graph.tensors["b"].constant
+        zero_point = graph.tensors["b"].q.zero_point
+        if divisors is not None and graph.inputs and (divisors != zero_point).all():
+            return graph
+
+
+def _sample_s16(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+    graph = as_int16(sample(rng, kind, attributes))
     one, two = (graph.tensors[name].q.scale for name in "ab")
     return with_output_scale(graph, one / two * 2.0 ** rng.uniform(-13, 4))
 
 
-_LIMITS = f"{FUSED}; a division by zero saturates"
-_RULE = Quantised(
-    "div",
-    _arithmetic,
-    attributes=Div,
-    onnx=(_read_onnx, _read_onnx_plain),
-    limits=(_LIMITS, _LIMITS),
-    scale=lambda rng: float(2.0 ** rng.uniform(-1, 10)),
-    taken=_divides,
-    wide=_wide,
-)
-*_FORMS, _INT64 = forms_of(_RULE)
-SPEC = kit.OpSpec((*_FORMS, replace(_INT64, tflite=None, onnx=_FORMS[0].onnx)))
+INT8 = of_two(_arithmetic, limits=f"{FUSED}; a division by zero saturates")
+INT16 = replace(INT8, sample=_sample_s16)

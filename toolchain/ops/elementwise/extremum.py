@@ -15,8 +15,7 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.elementwise.common import Int64, Line, sample_binary
 from toolchain.ops.elementwise.kernels import broadcast_kernel
-from toolchain.ops.elementwise.quantised import Arithmetic, Quantised, forms_of
-from toolchain.ops.readers.onnx_elementwise import read_extremum, read_plain
+from toolchain.ops.elementwise.rows import Arithmetic, Stored, of_two
 
 
 @dataclass(frozen=True)
@@ -37,24 +36,18 @@ class _Arithmetic(Arithmetic):
         return broadcast_kernel(op, core, f"thimble_{op.kind}_{kit.SUFFIXES[op.y.dtype]}")
 
 
-def _spec(kind: str, choose: Callable[[Any, Any], Any], bound: str) -> kit.OpSpec:
-    arithmetic = _Arithmetic(choose, bound)
-
-    def sample(rng: np.random.Generator) -> kit.Graph:
-        """All tensors have one quantisation."""
-        graph = sample_binary(rng, kind, kit.Attributes(), 1.0)
-        q = graph.tensors["y"].q
-        return kit.with_tensors(graph, lambda tensor: replace(tensor, quantisation=q))
-
-    rule = Quantised(
-        kind,
-        lambda op: arithmetic,
-        versions=(2, 3),
-        onnx=(read_extremum(kind), read_plain(kind)),
-        quantised=kit.STORED,
-        sample=sample,
-    )
-    return kit.OpSpec(forms_of(rule))
+def sample(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+    """An int8 operator, whose tensors have one quantisation."""
+    graph = sample_binary(rng, kind, attributes)
+    q = graph.tensors["y"].q
+    return kit.with_tensors(graph, lambda tensor: replace(tensor, quantisation=q))
 
 
-SPECS = (_spec("maximum", np.maximum, "low"), _spec("minimum", np.minimum, "high"))
+def _rules(arithmetic: _Arithmetic) -> tuple[Stored, Stored]:
+    """Rules for int8 and int16."""
+    int8 = of_two(lambda op: arithmetic)
+    return int8, replace(int8, version=3)
+
+
+MAXIMUM, MAXIMUM_S16 = _rules(_Arithmetic(np.maximum, "low"))
+MINIMUM, MINIMUM_S16 = _rules(_Arithmetic(np.minimum, "high"))

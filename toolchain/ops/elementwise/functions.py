@@ -1,9 +1,8 @@
 """The table of element-wise functions, a row each. `rows` says what a row holds.
 
-A row of one operand begins with its name, the TFLite operator, the ONNX operator, the formula and
-the C function that its expression calls; one of two operands with its name, both operators, the
-type of TFLite's options and the module of its quantised forms. A new function is a row here and its
-C in `templates/ops/_functions.c.j2` (docs/architecture.md).
+A row begins with its name, the TFLite operator, the ONNX operator, the formula and the C function
+that its expression calls. A new function is a row here and its C in `templates/ops/_functions.c.j2`
+(docs/architecture.md).
 """
 
 from __future__ import annotations
@@ -17,16 +16,35 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.libm import expf
-from toolchain.ops.elementwise.common import sample_quantisation
+from toolchain.ops.elementwise import (
+    addition,
+    div,
+    extremum,
+    multiplication,
+    prelu,
+    squared_difference,
+)
+from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.elementwise.common import (
+    infer_of_one_shape,
+    sample_binary,
+    sample_quantisation,
+    sample_unary,
+)
+from toolchain.ops.elementwise.div import Div
 from toolchain.ops.elementwise.integers import (
     DIVISOR,
     EXPONENT,
+    POW,
     Pow,
     power,
     power_multiplied,
     quotient,
-    squared_difference,
+    remainder_readers,
+    sample_pow,
+    squared_wrapping,
 )
+from toolchain.ops.elementwise.multiplication import Mul
 from toolchain.ops.elementwise.rows import (
     Binary,
     Formula,
@@ -35,9 +53,11 @@ from toolchain.ops.elementwise.rows import (
     Parameter,
     Unary,
     elementary,
+    fused,
     same,
 )
 from toolchain.ops.readers.float32 import clip, larger, smaller
+from toolchain.ops.readers.onnx_elementwise import arithmetic_readers, extremum_readers
 from toolchain.ops.unary import abs as magnitudes
 from toolchain.ops.unary import gelu, hard_swish, leaky_relu, relu, roots
 from toolchain.ops.unary.gelu import Gelu
@@ -49,6 +69,7 @@ from toolchain.ops.unary.tables import interpolated, table
 _BOTH = (kit.DType.INT32, kit.DType.INT64)
 _ZERO, _ONE, _THREE, _SIX = (np.float32(value) for value in (0, 1, 3, 6))
 _FROM_0_TO_1, _FROM_MINUS_1_TO_1 = (1 / 256, -128), (1 / 128, 0)
+_EXTREMUM = Options(options_type="MaximumMinimumOptions")
 _FLOOR, _CLAMP, _SQRT = "thimble_floor_f32", "thimble_clamp_f32", "thimble_sqrt_f32"
 
 _ELU = elementary(lambda m, x, a=1.0: np.where(x < 0, a * m.expm1(np.minimum(x, 0)), x))
@@ -65,15 +86,23 @@ def _alpha(value: float, *others: Parameter) -> tuple[Parameter, ...]:
     return (Parameter(value, "alpha"), *others)
 
 
-def _logistic_output(rng: np.random.Generator) -> kit.Quantisation:
+def _sample_logistic(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
     zero = -128 if rng.random() < 0.8 else int(rng.integers(-128, 128))
-    return kit.Quantisation((1 / 256,), (zero,))
+    return sample_unary(rng, kind, attributes, kit.Quantisation((1 / 256,), (zero,)))
 
 
-def _tanh_output(rng: np.random.Generator) -> kit.Quantisation:
-    if rng.random() < 0.6:
-        return kit.Quantisation((1 / 128,), (0,))
-    return sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-8, -4)))
+def _sample_tanh(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+    q = kit.Quantisation((1 / 128,), (0,))
+    if rng.random() >= 0.6:
+        q = sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-8, -4)))
+    return sample_unary(rng, kind, attributes, q)
+
+
+def _sample_atan2(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+    while True:
+        graph = sample_binary(rng, kind, attributes)
+        if graph.tensors["a"].shape == graph.tensors["b"].shape:
+            return graph
 
 
 def _relu(bounds: Bounds, quantised: bool = False, onnx: str = "") -> Unary:
@@ -206,8 +235,9 @@ _UNARY = (
     ),
     Unary(
         *("logistic", "LOGISTIC", "Sigmoid", _LOGISTIC, "thimble_logistic_f32"),
-        int8=table(_LOGISTIC, _logistic_output, output_scale=1 / 256),
+        int8=table(_LOGISTIC, output_scale=1 / 256),
         int16=sigmoid(9, 0x7FFF << 10, (0,), is_tanh=False),
+        sample=_sample_logistic,
         stored=_FROM_0_TO_1,
     ),
     Unary("mish", "", "Mish", Formula(lambda x: x * np.tanh(np.logaddexp(0.0, x)))),
@@ -230,6 +260,7 @@ _UNARY = (
         *("rsqrt", "RSQRT", "", _RSQRT, _SQRT),
         int8=roots.RSQRT,
         int16=interpolated(_RSQRT, elsewhere=32767),
+        sample=roots.sample,
     ),
     Unary(
         *("selu", "", "Selu"),
@@ -247,12 +278,14 @@ _UNARY = (
         *("sqrt", "SQRT", "Sqrt", same(np.sqrt), _SQRT),
         int8=roots.SQRT,
         int16=roots.SQRT_S16,
+        sample=roots.sample,
     ),
     Unary("square", "SQUARE", "", Formula(own=np.square)),
     Unary(
         *("tanh", "TANH", "Tanh", _TANH, "thimble_tanh_f32"),
-        int8=table(_TANH, _tanh_output),
+        int8=table(_TANH),
         int16=sigmoid(8, 0xFFFF << 8, (0, 1), is_tanh=True),
+        sample=_sample_tanh,
         stored=_FROM_MINUS_1_TO_1,
     ),
     Unary(
@@ -264,86 +297,125 @@ _UNARY = (
 
 _BINARY = (
     Binary(
-        *("add", "ADD", "Add", "AddOptions", "addition"),
-        float32=np.add,
+        *("add", "ADD", "Add", Formula(own=np.add)),
+        attributes=Sum(),
+        options=fused("AddOptions", Sum),
+        int8=addition.ADD,
+        int16=addition.ADD_S16,
         integers=Integers(np.add, _BOTH),
+        sample=addition.sample,
+        readers=arithmetic_readers,
         folds=True,
     ),
     Binary(
-        *("atan2", "ATAN2"),
-        float32=float_math.atan2,
-        calls="thimble_atan2_f32",
-        broadcasts=False,
+        *("atan2", "ATAN2", "", Formula(own=float_math.atan2), "thimble_atan2_f32"),
+        infer=infer_of_one_shape,
+        shapes=", of one shape",
+        sample=_sample_atan2,
     ),
     Binary("bitwise_xor", "BITWISE_XOR", integers=Integers(np.bitwise_xor)),
     Binary(
-        *("div", "DIV", "Div", "DivOptions", "div"),
-        float32=np.divide,
-        integers=Integers(quotient, _BOTH, limited=DIVISOR),
+        *("div", "DIV", "Div", Formula(own=np.divide)),
+        attributes=Div(),
+        options=fused("DivOptions", Div),
+        int8=div.INT8,
+        int16=div.INT16,
+        integers=Integers(quotient, only_onnx=(kit.DType.INT64,), limited=DIVISOR),
+        sample=div.sample,
+        readers=div.readers,
         folds=True,
     ),
     Binary(
-        *("floor_div", "FLOOR_DIV", "", "FloorDivOptions"),
-        float32=float_math.floor_div,
-        calls="thimble_floor_div_f32",
+        *("floor_div", "FLOOR_DIV", "", Formula(own=float_math.floor_div)),
+        "thimble_floor_div_f32",
+        options=Options(options_type="FloorDivOptions"),
         integers=Integers(np.floor_divide, limited=DIVISOR),
         folds=True,
     ),
     Binary(
-        *("floor_mod", "FLOOR_MOD", "Mod", "FloorModOptions", "floor_mod"),
-        float32=float_math.floor_mod,
-        calls="thimble_floor_mod_f32",
+        *("floor_mod", "FLOOR_MOD", "Mod", Formula(own=float_math.floor_mod)),
+        "thimble_floor_mod_f32",
+        options=Options(options_type="FloorModOptions"),
         integers=Integers(np.mod, _BOTH, limited=DIVISOR),
+        readers=remainder_readers,
         folds=True,
     ),
     Binary(
-        *("maximum", "MAXIMUM", "Max", "MaximumMinimumOptions", "extremum"),
-        float32=larger,
-        calls="thimble_max_f32",
+        *("maximum", "MAXIMUM", "Max", Formula(own=larger), "thimble_max_f32"),
+        options=_EXTREMUM,
+        int8=extremum.MAXIMUM,
+        int16=extremum.MAXIMUM_S16,
         integers=Integers(np.maximum, _BOTH),
+        sample=extremum.sample,
+        quantised=kit.STORED,
+        readers=extremum_readers,
         folds=True,
     ),
     Binary(
-        *("minimum", "MINIMUM", "Min", "MaximumMinimumOptions", "extremum"),
-        float32=smaller,
-        calls="thimble_min_f32",
+        *("minimum", "MINIMUM", "Min", Formula(own=smaller), "thimble_min_f32"),
+        options=_EXTREMUM,
+        int8=extremum.MINIMUM,
+        int16=extremum.MINIMUM_S16,
         integers=Integers(np.minimum, _BOTH),
+        sample=extremum.sample,
+        quantised=kit.STORED,
+        readers=extremum_readers,
         folds=True,
     ),
     Binary(
-        *("mul", "MUL", "Mul", "MulOptions", "multiplication"),
-        float32=np.multiply,
+        *("mul", "MUL", "Mul", Formula(own=np.multiply)),
+        attributes=Mul(),
+        options=fused("MulOptions", Mul),
+        int8=multiplication.INT8,
+        int16=multiplication.INT16,
         integers=Integers(np.multiply, _BOTH),
+        sample=multiplication.sample,
+        readers=arithmetic_readers,
         folds=True,
     ),
     Binary(
-        *("pow", "POW", "", "PowOptions"),
-        float32=float_math.power,
-        calls="thimble_pow_f32",
+        *("pow", "POW", "", Formula(own=float_math.power), "thimble_pow_f32"),
+        attributes=Pow(),
+        options=POW,
         integers=Integers(power, calls="thimble_pow_s32", limited=EXPONENT),
-        attributes=Pow.of,
+        sample=sample_pow,
     ),
     Binary(
-        "pow_multiplied",
-        float32=float_math.power_multiplied,
-        calls="thimble_pow_multiplied_f32",
+        *("pow_multiplied", "POW", "", Formula(own=float_math.power_multiplied)),
+        "thimble_pow_multiplied_f32",
+        kind="pow",
         integers=Integers(power_multiplied, calls="thimble_pow_wrapped_s32", limited=EXPONENT),
     ),
-    Binary("prelu", "PRELU", "PRelu", "", "prelu", lambda a, b: np.where(a >= 0, a, a * b)),
+    Binary(
+        *("prelu", "PRELU", "PRelu", Formula(own=lambda a, b: np.where(a >= 0, a, a * b))),
+        int8=prelu.INT8,
+        int16=prelu.INT16,
+        infer=prelu.infer,
+        sample=prelu.sample,
+        readers=prelu.readers,
+    ),
     Binary(
         *("right_shift", "RIGHT_SHIFT"),
         integers=Integers(lambda a, b: a >> np.clip(b, 0, 31)),
     ),
     Binary(
-        *("squared_difference", "SQUARED_DIFFERENCE", "", "SquaredDifferenceOptions"),
-        module="squared_difference",
-        float32=lambda a, b: (a - b) * (a - b),
-        integers=Integers(squared_difference),
+        *("squared_difference", "SQUARED_DIFFERENCE", ""),
+        Formula(own=lambda a, b: (a - b) * (a - b)),
+        options=Options(options_type="SquaredDifferenceOptions"),
+        int8=squared_difference.INT8,
+        int16=squared_difference.INT16,
+        integers=Integers(squared_wrapping),
+        sample=squared_difference.sample,
     ),
     Binary(
-        *("sub", "SUB", "Sub", "SubOptions", "addition"),
-        float32=np.subtract,
+        *("sub", "SUB", "Sub", Formula(own=np.subtract)),
+        attributes=Sum(),
+        options=fused("SubOptions", Sum),
+        int8=addition.SUB,
+        int16=addition.SUB_S16,
         integers=Integers(np.subtract, _BOTH),
+        sample=addition.sample,
+        readers=arithmetic_readers,
         folds=True,
     ),
 )

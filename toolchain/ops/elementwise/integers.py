@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.elementwise.common import Int64
-from toolchain.ops.elementwise.rows import Limited, OfFunction
+from toolchain.ops.elementwise.common import Int64, sample_binary
+from toolchain.ops.elementwise.rows import Binary, Limited, OfFunction, Options, Reader
+from toolchain.ops.readers.onnx_elementwise import read_plain
 
 DIVISOR = Limited(
     lambda data: bool(data.all()), "it divides by 0, at which TFLite stops", "divisor"
@@ -41,13 +42,47 @@ class Pow(OfFunction):
         return Pow(math.prod(exponents) == 1 and bases != exponents)
 
 
+def _read_pow(node: kit.TfliteNode) -> Pow:
+    bases, exponents = node.inputs
+    assert bases is not None and exponents is not None
+    return Pow.of(bases.shape, exponents.shape)
+
+
+def sample_pow(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+    """An operator with the attributes of its operands' shapes."""
+    graph = sample_binary(rng, kind, attributes)
+    chosen = Pow.of(graph.tensors["a"].shape, graph.tensors["b"].shape)
+    return replace(graph, ops=(replace(graph.ops[0], attributes=chosen),))
+
+
+POW = Options(_read_pow, options_type="PowOptions")
+
+
+def remainder_readers(row: Binary) -> tuple[Reader, Reader]:
+    """Readers of ONNX's Mod. Operands are plain integers, divisors constants other than 0."""
+
+    def read(node: kit.OnnxNode) -> None:
+        if not node.plain or node.attribute("fmod", 0):
+            raise node.unsupported("its remainders have the sign of the dividend", "export fmod=0")
+        check_divisors(node)
+        read_plain(row.name)(node)
+
+    return read, read
+
+
+def check_divisors(node: kit.OnnxNode) -> None:
+    """Raise UnsupportedError unless they are constants other than 0."""
+    if not node.constant(1).data.all():
+        raise node.unsupported("it divides integers by 0")
+
+
 def quotient(a: Int64, b: Int64) -> Int64:
     """Rounded towards 0."""
     found: Int64 = a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
     return found
 
 
-def squared_difference(a: Int64, b: Int64) -> Int64:
+def squared_wrapping(a: Int64, b: Int64) -> Int64:
     """The difference wraps before it is squared."""
     difference = kit.wrap_int32(a - b)
     return difference * difference

@@ -54,16 +54,19 @@ def unary_kernel(
     return replace(kernel, find_terms=lambda: _unary_terms(x.elements, clamped=False))
 
 
-def constant_kernel(
+def byte_kernel(
     op: kit.AnyOperator,
-    apply: Callable[[Int64, Int64], Int64],
-    line: Callable[[int, int], Line | None] = lambda operand, value: None,
+    apply: Callable[..., Int64],
+    line: Callable[..., Line | None] = lambda *constant: None,
 ) -> kit.Kernel | None:
-    """The kernel of two int8 operands of which one is a constant scalar; None where none is.
+    """The kernel of a function of one int8 operand, or of two of which one is a constant scalar;
+    None where both vary.
 
-    `line` gives the straight line that the function of operand `operand` may equal, the other
-    being `value`.
+    `line` gives the straight line that the function may equal; of two operands, that of operand
+    `operand`, the other being `value`.
     """
+    if len(op.inputs) == 1:
+        return unary_kernel(op, apply, line())
     scalar = scalar_constant(op)
     if scalar is None:
         return None
@@ -162,30 +165,6 @@ def requantizing(op: kit.AnyOperator, scaling: tuple[int, int], low: int, high: 
     return sized_kernel(op, function, {"params": kit.Struct("thimble_requantize_params", params)})
 
 
-def expressed(
-    kernel: kit.Kernel,
-    template: str,
-    expression: str,
-    function: str,
-    numbers: Mapping[str, float] = MappingProxyType({}),
-) -> kit.Kernel:
-    """The kernel with a float32 expression in place of its call, inside the same loops.
-
-    `template` prints `expression`. `function` is the C function that occurs in it, '' for none.
-    `numbers` are further values that the template needs.
-    """
-    (call,) = kernel.calls
-    arguments = {**call.arguments, "expression": kit.Symbol(expression), **numbers}
-    own = replace(
-        call,
-        function=function or expression,
-        arguments=arguments,
-        template=template,
-        defined=bool(function),
-    )
-    return replace(kernel, calls=(own,))
-
-
 _OPERANDS = ("input_1", "step_1", "input_2", "step_2")
 
 
@@ -221,6 +200,32 @@ def broadcast_kernel(
         find_overlaps=lambda: overlaps_same_shape(op, core),
         find_terms=lambda: _broadcast_terms(call, core, shape.steps == (1, 1)),
     )
+
+
+def expressed_kernel(
+    op: kit.AnyOperator,
+    core: kit.Core,
+    expression: str,
+    function: str,
+    numbers: Mapping[str, float] = MappingProxyType({}),
+) -> kit.Kernel:
+    """The kernel of one operand, or of two that broadcast: an expression in loops.
+
+    The template `unary_f32`, `binary_s32` and so on prints `expression`. `function` is the C
+    function that occurs in it, '' for none. `numbers` are further values that the template needs.
+    """
+    alone = len(op.inputs) == 1
+    kernel = sized_kernel(op, "") if alone else broadcast_kernel(op, core, "")
+    (call,) = kernel.calls
+    arguments = {**call.arguments, "expression": kit.Symbol(expression), **numbers}
+    own = replace(
+        call,
+        function=function or expression,
+        arguments=arguments,
+        template=f"{'unary' if alone else 'binary'}_{kit.SUFFIXES[op.y.dtype]}",
+        defined=bool(function),
+    )
+    return replace(kernel, calls=(own,))
 
 
 _RESULTS = ("out_offset", "out_mult", "out_shift", "out_activation_min", "out_activation_max")

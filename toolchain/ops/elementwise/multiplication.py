@@ -16,19 +16,18 @@ from toolchain.ops.arithmetic.affine_form import INT8_LEVELS, fitting_bias
 from toolchain.ops.arithmetic.merged_rounding import merged_rounding
 from toolchain.ops.arithmetic.onnx_rounding import onnx_fit
 from toolchain.ops.arithmetic.single_rounding import SingleRounding
-from toolchain.ops.elementwise.common import Int64, Line, ratio_float32, reach
-from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel
-from toolchain.ops.elementwise.quantised import (
-    FUSED,
-    Arithmetic,
-    Quantised,
-    forms_of,
+from toolchain.ops.elementwise.common import (
+    Int64,
+    Line,
+    ratio_float32,
+    reach,
+    sample_binary,
     scales_of,
     zero_points_of,
 )
-from toolchain.ops.elementwise.rows import Rounded
+from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel
+from toolchain.ops.elementwise.rows import Arithmetic, Rounded, of_two
 from toolchain.ops.readers.int16 import as_int16
-from toolchain.ops.readers.onnx_elementwise import read_binary, read_plain
 
 
 class Mul(Rounded):
@@ -120,11 +119,11 @@ def _params(arithmetic: _Arithmetic) -> Mapping[str, int]:
     }
 
 
-def _cmsis_nn(op: kit.AnyOperator, core: kit.Core, own: _Arithmetic) -> kit.Kernel:
+def _cmsis_nn(op: kit.Operator[Mul], core: kit.Core) -> kit.Kernel:
     """`arm_elementwise_mul_s8` or `_s16`. Raises NoKernelError for operands that broadcast, ONNX's
     rounding, and products that wrap once they are shifted left.
     """
-    wide = op.y.dtype is kit.DType.INT16
+    own, wide = _arithmetic(op), op.y.dtype is kit.DType.INT16
     if own.once:
         raise kit.NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
     if own.shift > 0 if wide else own.largest << max(own.shift, 0) > kit.INT32_MAX:
@@ -136,18 +135,14 @@ def _cmsis_nn(op: kit.AnyOperator, core: kit.Core, own: _Arithmetic) -> kit.Kern
     return same_shape_kernel(op, core, function, offsets, ending)
 
 
-_RULE = Quantised(
-    "mul",
-    _arithmetic,
-    versions=(2, 4),
-    attributes=Mul,
-    cmsis_nn=_cmsis_nn,
-    onnx=(
-        read_binary("mul", lambda activation: Mul(activation, kit.Rounding.ONNX)),
-        read_plain("mul", Mul()),
-    ),
-    limits=(FUSED, FUSED),
-    scale=lambda rng: float(2.0 ** rng.uniform(-8, 6)),
-    wide=lambda rng, graph: as_int16(graph, finer=2**14),
-)
-SPECS = (kit.OpSpec(forms_of(_RULE)),)
+def sample(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+    """An int8 operator."""
+    return sample_binary(rng, kind, attributes, float(2.0 ** rng.uniform(-8, 6)))
+
+
+def _sample_s16(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+    return as_int16(sample(rng, kind, attributes), finer=2**14)
+
+
+INT8 = of_two(_arithmetic, cmsis_nn=_cmsis_nn)
+INT16 = replace(INT8, version=4, sample=_sample_s16)

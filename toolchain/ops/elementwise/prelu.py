@@ -13,7 +13,6 @@ from toolchain.ops import kit
 from toolchain.ops.arithmetic.merged_rounding import merged_rounding
 from toolchain.ops.elementwise.common import (
     Int64,
-    infer_broadcast,
     ratio_float32,
     reach,
     sample_quantisation,
@@ -21,28 +20,21 @@ from toolchain.ops.elementwise.common import (
     stored,
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel
-from toolchain.ops.elementwise.quantised import Arithmetic, Quantised, forms_of
+from toolchain.ops.elementwise.rows import Arithmetic, Binary, Lookup, Reader, of_two
 from toolchain.ops.readers.int16 import as_int16
 from toolchain.ops.unary.leaky_relu import LeakyRelu
-from toolchain.ops.unary.lookup import Lookup
 
 INPUT, ALPHA = 0, 1
 _NAMES = ("input", "step_input", "alpha", "step_alpha")
 """The kernel's parameters."""
 
 
-def _infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+def infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
+    """Shape rule. Raises ValueError unless alpha, of int8 beside int16, broadcasts to the input."""
     x, alpha = op.input(INPUT), op.input(ALPHA)
-    (output,) = infer_broadcast(op)
-    if output.shape != x.shape:
-        raise ValueError(f"{alpha} does not broadcast to {x}")
-    return (output,)
-
-
-def _infer_s16(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
-    x, alpha = op.input(INPUT), op.input(ALPHA)
-    if alpha.dtype is not kit.DType.INT8 or np.broadcast_shapes(x.shape, alpha.shape) != x.shape:
-        raise ValueError(f"{alpha} is no int8 that broadcasts to {x}")
+    wanted = kit.DType.INT8 if x.dtype is kit.DType.INT16 else x.dtype
+    if alpha.dtype is not wanted or np.broadcast_shapes(x.shape, alpha.shape) != x.shape:
+        raise ValueError(f"{alpha} is no {wanted.value} that broadcasts to {x}")
     return (kit.TensorType(x.shape, x.dtype),)
 
 
@@ -108,7 +100,8 @@ def _arithmetic(op: kit.AnyOperator) -> _Arithmetic:
     return _Arithmetic(x.q.zero_point, alpha.q.zero_point, identity, negative, y)
 
 
-def _sample(rng: np.random.Generator) -> kit.Graph:
+def sample(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+    """An int8 operator."""
     shape = sample_shape(rng)
     forms = (shape[-1:], (1,) * (len(shape) - 1) + shape[-1:], shape[1:], (1,), shape)
     alpha_shape = forms[int(rng.integers(len(forms)))]
@@ -117,11 +110,16 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     alpha = kit.Tensor("alpha", alpha_shape, kit.DType.INT8, sample_quantisation(rng), data)
     scale = x.q.scale * float(2.0 ** rng.uniform(-3, 3))
     q = sample_quantisation(rng, scale=scale)
-    return kit.sample("prelu", kit.Attributes(), x, alpha, q=q)
+    return kit.sample(kind, attributes, x, alpha, q=q)
+
+
+def readers(row: Binary) -> tuple[Reader]:
+    """Readers of ONNX's operator."""
+    return (_read_onnx,)
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:
-    """PRelu; one slope for all is a function of one operand."""
+    """One slope for all is a function of one operand."""
     q = node.output_quantisation()
     if np.broadcast_shapes(node.shape(INPUT), node.shape(ALPHA)) != node.shape(INPUT):
         raise node.unsupported(
@@ -164,21 +162,12 @@ def _check_real_slopes(node: kit.OnnxNode, output: kit.Quantisation) -> None:
         )
 
 
-def _wide(rng: np.random.Generator, graph: kit.Graph) -> kit.Graph:
+def _sample_s16(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+    graph = sample(rng, kind, attributes)
     wide = as_int16(graph)
     return replace(wide, tensors={**wide.tensors, "alpha": graph.tensors["alpha"]})
 
 
 _LIMITS = "alpha of any shape that broadcasts to the input"
-_RULE = Quantised(
-    "prelu",
-    _arithmetic,
-    versions=(1, 1),
-    onnx=(_read_onnx,),
-    infer=(_infer, _infer_s16),
-    beside=(kit.DType.INT8,),
-    limits=(_LIMITS, f"int8 {_LIMITS}"),
-    sample=_sample,
-    wide=_wide,
-)
-SPEC = kit.OpSpec(forms_of(_RULE))
+INT8 = of_two(_arithmetic, version=1, limits=f", {_LIMITS}")
+INT16 = replace(INT8, beside=(kit.DType.INT8,), sample=_sample_s16, limits=f", int8 {_LIMITS}")

@@ -6,22 +6,22 @@ it, without a shift.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.elementwise.common import Int64, stored
-from toolchain.ops.elementwise.kernels import broadcast_kernel
-from toolchain.ops.elementwise.quantised import (
-    Arithmetic,
-    Quantised,
-    forms_of,
+from toolchain.ops.elementwise.common import (
+    Int64,
+    sample_binary,
     scaled_operands,
     scales_of,
+    stored,
     with_output_scale,
     zero_points_of,
 )
+from toolchain.ops.elementwise.kernels import broadcast_kernel
+from toolchain.ops.elementwise.rows import Arithmetic, of_two
 from toolchain.ops.readers.int16 import as_int16
 
 LEFT_SHIFT = 7
@@ -74,19 +74,16 @@ def _arithmetic(op: kit.AnyOperator) -> _Arithmetic:
     return _Arithmetic(zero_points_of(op), scalings, op.y)
 
 
-def _wide(rng: np.random.Generator, graph: kit.Graph) -> kit.Graph:
+def sample(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+    """An int8 operator."""
+    return sample_binary(rng, kind, attributes, float(2.0 ** rng.uniform(-2, 8)))
+
+
+def _sample_s16(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
     """Squares of int16 are 2^16 times as large as those of int8, in the operands' steps."""
-    graph = as_int16(graph)
+    graph = as_int16(sample(rng, kind, attributes))
     return with_output_scale(graph, graph.tensors["y"].q.scale * 2.0 ** rng.uniform(8, 20))
 
 
-SPEC = kit.OpSpec(
-    forms_of(
-        Quantised(
-            "squared_difference",
-            _arithmetic,
-            scale=lambda rng: float(2.0 ** rng.uniform(-2, 8)),
-            wide=_wide,
-        )
-    )
-)
+INT8 = of_two(_arithmetic)
+INT16 = replace(INT8, sample=_sample_s16)

@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.unary.lookup import Lookup
+from toolchain.ops.elementwise.rows import Binary, Lookup, Reader, Rounded
+
+
+def arithmetic_readers(row: Binary) -> tuple[Reader, Reader]:
+    """The readers of a sum or a product, whose attributes are `Rounded`."""
+    made: Callable[..., kit.Attributes] = type(row.attributes)
+    multiplies = isinstance(row.attributes, Rounded)
+    attributes = partial(made, rounding=kit.Rounding.ONNX) if multiplies else made
+    return read_binary(row.name, attributes, multiplies), read_plain(row.name, row.attributes)
+
+
+def extremum_readers(row: Binary) -> tuple[Reader, Reader]:
+    """The readers of Min or Max."""
+    return read_extremum(row.name), read_plain(row.name)
 
 
 def read_binary(
-    kind: str, attributes: Callable[[Activation], kit.Attributes]
-) -> Callable[[kit.OnnxNode], None]:
+    kind: str, attributes: Callable[[Activation], kit.Attributes], multiplies: bool
+) -> Reader:
     """The reader of an operator that becomes `kind`. Operands and result may have
-    different scales.
+    different scales. `multiplies`: whether it multiplies or divides.
     """
 
     def read(node: kit.OnnxNode) -> None:
         axes = output_axes(node)
         q = node.output_quantisation()
         for index in (0, 1):
-            check_float_constant(node, index, q.scale, multiplies=kind in ("mul", "div"))
+            check_float_constant(node, index, q.scale, multiplies=multiplies)
         inputs = [node.operand(index, axes) for index in (0, 1)]
         node.emit(kind, attributes(Activation(node.fused_activation())), inputs, q, axes)
 
     return read
 
 
-def read_extremum(kind: str) -> Callable[[kit.OnnxNode], None]:
+def read_extremum(kind: str) -> Reader:
     """Reads Min and Max. All operands are requantised to the scale of the result."""
 
     def read(node: kit.OnnxNode) -> None:
@@ -51,7 +65,7 @@ def read_extremum(kind: str) -> Callable[[kit.OnnxNode], None]:
 
 def read_plain(
     kind: str, attributes: kit.Attributes | None = None, operands: int = 2, typed_by: int = 0
-) -> Callable[[kit.OnnxNode], None]:
+) -> Reader:
     """Reads `kind` on bools and integers without a scale. Sums and products wrap, as in ONNX
     Runtime. `typed_by`: the operand whose type the result has.
     """

@@ -12,12 +12,12 @@ from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import ScaleError, check_reach
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.elementwise.rows import Lookup
 from toolchain.ops.movement.pad import Pad
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.readers import onnx
 from toolchain.ops.readers.onnx import OnnxWindow
 from toolchain.ops.reduction.common import Reduce
-from toolchain.ops.unary.lookup import Lookup
 from toolchain.ops.window import Padding
 
 _STEPS = 255

@@ -15,7 +15,7 @@ def _apply(op: kit.AnyOperator, values: Int64) -> Int64:
     return stored(kit.multiply_by_quantized_multiplier(size, *scaling), op.y)
 
 
-def _kernel_s16(op: kit.AnyOperator) -> kit.Kernel:
+def _kernel_s16(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     multiplier, shift = rescaling_factor(op.x, op.y)
     params = kit.Struct("thimble_abs_s16_params", {"multiplier": multiplier, "shift": shift})
     return sized_kernel(op, "thimble_abs_s16", {"params": params})

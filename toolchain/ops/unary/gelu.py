@@ -16,7 +16,7 @@ from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.libm import erfcf
 from toolchain.ops.arithmetic.tanhf import tanhf
-from toolchain.ops.elementwise.rows import Formula, OfFunction, Options, Unary
+from toolchain.ops.elementwise.rows import Formula, Function, OfFunction, Options
 
 Real = NDArray[np.float64]
 Float32 = NDArray[np.float32]
@@ -71,7 +71,7 @@ def _written(attributes: Gelu) -> Mapping[str, Any]:
     return {"approximate": attributes.approximate}
 
 
-def _sample(rng: np.random.Generator, rows: Sequence[Unary]) -> Gelu:
+def _sample(rng: np.random.Generator, rows: Sequence[Function]) -> Gelu:
     return Gelu(bool(rng.random() < 0.5))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.elementwise.common import Int64, ratio_float32, rescaling_factor, stored
 from toolchain.ops.elementwise.kernels import sized_kernel
-from toolchain.ops.elementwise.rows import OfFunction, Options, Stored, Unary
+from toolchain.ops.elementwise.rows import Function, OfFunction, Options, Stored
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def _apply(op: kit.Operator[LeakyRelu], values: Int64) -> Int64:
     return stored(np.where(centred >= 0, positive, negative), op.y)
 
 
-def _kernel_s16(op: kit.Operator[LeakyRelu]) -> kit.Kernel:
+def _kernel_s16(op: kit.Operator[LeakyRelu], core: kit.Core) -> kit.Kernel:
     positive, negative, sign = _multipliers(op)
     params = {
         "multiplier": positive[0],
@@ -62,7 +62,7 @@ def _written(attributes: LeakyRelu) -> Mapping[str, float]:
     return {"alpha": attributes.alpha}
 
 
-def _sample(rng: np.random.Generator, rows: Sequence[Unary]) -> LeakyRelu:
+def _sample(rng: np.random.Generator, rows: Sequence[Function]) -> LeakyRelu:
     alphas = (0.01, 0.1, 0.2, 0.3, 1.0, 0.0, float(rng.uniform(0, 2)), float(rng.uniform(-1, 0)))
     return LeakyRelu(float(np.float32(alphas[int(rng.integers(len(alphas)))])))
 

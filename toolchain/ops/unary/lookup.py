@@ -8,7 +8,6 @@ clamped straight line (Relu, Clip) needs no table.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -25,7 +24,7 @@ from toolchain.ops.elementwise.common import (
 )
 from toolchain.ops.elementwise.functions import UNARY
 from toolchain.ops.elementwise.kernels import unary_kernel
-from toolchain.ops.elementwise.rows import Unary
+from toolchain.ops.elementwise.rows import Lookup, Unary
 
 FUNCTIONS: Mapping[str, Unary] = MappingProxyType(
     {
@@ -35,16 +34,6 @@ FUNCTIONS: Mapping[str, Unary] = MappingProxyType(
     }
 )
 """By the name in attributes: the operator's in ONNX, where there is one."""
-
-
-@dataclass(frozen=True)
-class Lookup(kit.Attributes):
-    """`function` is a name in FUNCTIONS, which takes the operand and then
-    `parameters`; or TABLE.
-    """
-
-    function: str
-    parameters: tuple[float, ...] = ()
 
 
 TABLE = "Table"

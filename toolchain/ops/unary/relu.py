@@ -25,7 +25,7 @@ from toolchain.ops.elementwise.common import (
     rescaling_factor,
 )
 from toolchain.ops.elementwise.kernels import requantizing
-from toolchain.ops.elementwise.rows import OfFunction, Options, Stored, Unary
+from toolchain.ops.elementwise.rows import Function, OfFunction, Options, Stored
 
 
 class Bounds(Enum):
@@ -85,7 +85,7 @@ def _line(op: kit.Operator[Relu]) -> Line | None:
     return rescaling(op.x, op.y, low, high) if low <= high else None
 
 
-def _kernel_s16(op: kit.Operator[Relu]) -> kit.Kernel:
+def _kernel_s16(op: kit.Operator[Relu], core: kit.Core) -> kit.Kernel:
     low, high = _clamp(op)
     if low > high:
         raise op.refused(
@@ -99,7 +99,7 @@ def _read(node: kit.TfliteNode) -> Relu:
     return Relu(Bounds(node.builtin))
 
 
-def _sample(rng: np.random.Generator, rows: Sequence[Unary]) -> Relu:
+def _sample(rng: np.random.Generator, rows: Sequence[Function]) -> Relu:
     return Relu(Bounds(rows[int(rng.integers(len(rows)))].tflite))
 
 

@@ -53,7 +53,7 @@ def _sqrt_s16(op: kit.AnyOperator, stored: Int64) -> Int64:
     return _root(op, stored, 32767)
 
 
-def _sqrt_kernel_s16(op: kit.AnyOperator) -> kit.Kernel:
+def _sqrt_kernel_s16(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     x, y = _checked(op)
     scales = {"input_scale": x.scale, "output_scale": y.scale}
     params = kit.Struct("thimble_sqrt_s16_params", scales)
@@ -82,7 +82,7 @@ def _rsqrt(op: kit.AnyOperator, stored: Int64) -> Int64:
     return result
 
 
-def _sample(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
+def sample(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
     """Nothing negative: LiteRT stops there."""
     graph = sample_unary(rng, kind, attributes)
     x = graph.tensors["x"]
@@ -90,5 +90,5 @@ def _sample(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> 
     return replace(graph, tensors={**graph.tensors, "x": lowest})
 
 
-SQRT, RSQRT = Stored(_sqrt, sample=_sample), Stored(_rsqrt, sample=_sample)
+SQRT, RSQRT = Stored(_sqrt), Stored(_rsqrt)
 SQRT_S16 = Stored(_sqrt_s16, _sqrt_kernel_s16)

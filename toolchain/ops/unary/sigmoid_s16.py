@@ -87,7 +87,7 @@ def sigmoid(bits: int, largest: int, power_of_two_shifts: tuple[int, ...], is_ta
             return np.where(data >= 0, value + (1 << 7), -value + (1 << 7) - 1) >> 8
         return np.where(data >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1) >> 10
 
-    def kernel(op: kit.AnyOperator) -> kit.Kernel:
+    def kernel(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
         multiplier, shift = function.scaling(op.x.q.scale)
         above = kit.Constant(
             "table",

@@ -6,14 +6,13 @@ which the kernel interpolates (`LUTPopulateInt16`, `LUTLookup`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-from toolchain.ops.elementwise.common import Int64, sample_unary
+from toolchain.ops.elementwise.common import Int64
 from toolchain.ops.elementwise.kernels import sized_kernel
 from toolchain.ops.elementwise.rows import Formula, Stored
 
@@ -30,15 +29,8 @@ def _round(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     return np.copysign(np.floor(np.abs(wide) + 0.5), wide)
 
 
-def table(
-    formula: Formula,
-    sample_output: Callable[[np.random.Generator], kit.Quantisation] | None = None,
-    output_scale: float | None = None,
-    version: int = 2,
-) -> Stored:
-    """A function of int8. `sample_output` gives the output's quantisation in samples, by default
-    one like the input's.
-    """
+def table(formula: Formula, output_scale: float | None = None, version: int = 2) -> Stored:
+    """A function of int8."""
     function = formula.libm
     assert function is not None
 
@@ -52,11 +44,7 @@ def table(
         clamped: Int64 = np.clip(rounded + y.zero_point, -128, 127).astype(np.int64)
         return clamped
 
-    def sample(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
-        output = sample_output(rng) if sample_output else None
-        return sample_unary(rng, kind, attributes, output)
-
-    return Stored(apply, output_scale=output_scale, sample=sample, version=version)
+    return Stored(apply, output_scale=output_scale, version=version)
 
 
 def interpolated(formula: Formula, elsewhere: int | None = None) -> Stored:
@@ -100,7 +88,7 @@ def interpolated(formula: Formula, elsewhere: int | None = None) -> Stored:
         result: Int64 = entries[index] + ((slope * (stored & 0x7F) + 64) >> 7)
         return result
 
-    def kernel(op: kit.AnyOperator) -> kit.Kernel:
+    def kernel(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
         comment = f"{op.kind} at every 128th value"
         entries = kit.Constant("table", lambda: points(op), comment)
         return sized_kernel(op, "thimble_lookup_s16", table=entries)

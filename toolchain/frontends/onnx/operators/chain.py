@@ -9,9 +9,9 @@ from toolchain.frontends.onnx.quantisation import UNIT
 from toolchain.ir import Attributes
 from toolchain.ops import spec_of
 from toolchain.ops.elementwise.functions import UNARY
+from toolchain.ops.elementwise.kinds import float_attributes, float_kind
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.spec import OnnxNode
-from toolchain.ops.unary.kinds import float_attributes, float_kind
 
 
 class Chain:

@@ -20,9 +20,9 @@ from toolchain.frontends.onnx.quantisation import UNIT
 from toolchain.ir import Attributes
 from toolchain.ops.elementwise.div import Div
 from toolchain.ops.elementwise.functions import UNARY
+from toolchain.ops.elementwise.kinds import float_attributes, float_kind
 from toolchain.ops.elementwise.rows import Unary
 from toolchain.ops.spec import OnnxNode
-from toolchain.ops.unary.kinds import float_attributes, float_kind
 from toolchain.ops.unary.lookup import onnx_parameters, onnx_row
 from toolchain.ops.unary.relu import Bounds, Relu
 

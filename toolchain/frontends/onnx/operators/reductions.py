@@ -15,9 +15,9 @@ from toolchain.frontends.onnx.quantisation import UNIT
 from toolchain.frontends.onnx.writing import Writer
 from toolchain.ir import Attributes
 from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.elementwise.kinds import FloatFunction
 from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.spec import OnnxNode
-from toolchain.ops.unary.kinds import FloatFunction
 
 _ONE_AXIS = 13
 """The first opset whose softmaxes are over one dimension."""
