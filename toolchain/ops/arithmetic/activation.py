@@ -37,6 +37,14 @@ BOUNDS: Mapping[Activation, tuple[float, float]] = MappingProxyType(
 def clamp_range(activation: Activation, output: Tensor) -> tuple[int, int]:
     """The smallest and the largest stored value (`CalculateActivationRangeQuantized`).
 
+    Raises ScaleError as `stored_range`.
+    """
+    return stored_range(BOUNDS[activation], output)
+
+
+def stored_range(bounds: tuple[float, float], output: Tensor) -> tuple[int, int]:
+    """The smallest and the largest stored value within real bounds.
+
     As in TFLite, bounds are quantised in float32 and rounded half away from zero. Raises ScaleError
     for a bound that does not fit int32, where TFLite's result is undefined.
     """
@@ -50,7 +58,7 @@ def clamp_range(activation: Activation, output: Tensor) -> tuple[int, int]:
         ratio = float(np.float32(value) / scale)
         return zero_point + int(math.copysign(math.floor(abs(ratio) + 0.5), ratio))
 
-    least, most = BOUNDS[activation]
+    least, most = bounds
     return (
         low if math.isinf(least) else max(low, quantised(least)),
         high if math.isinf(most) else min(high, quantised(most)),

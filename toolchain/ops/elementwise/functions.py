@@ -15,7 +15,6 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
-from toolchain.ops.arithmetic.libm import expf
 from toolchain.ops.elementwise import (
     addition,
     div,
@@ -67,7 +66,7 @@ from toolchain.ops.unary.sigmoid_s16 import sigmoid
 from toolchain.ops.unary.tables import interpolated, table
 
 _BOTH = (kit.DType.INT32, kit.DType.INT64)
-_ZERO, _ONE, _THREE, _SIX = (np.float32(value) for value in (0, 1, 3, 6))
+_ZERO, _THREE, _SIX = (np.float32(value) for value in (0, 3, 6))
 _FROM_0_TO_1, _FROM_MINUS_1_TO_1 = (1 / 256, -128), (1 / 128, 0)
 _EXTREMUM = Options(options_type="MaximumMinimumOptions")
 _FLOOR, _CLAMP, _SQRT = "thimble_floor_f32", "thimble_clamp_f32", "thimble_sqrt_f32"
@@ -75,10 +74,8 @@ _FLOOR, _CLAMP, _SQRT = "thimble_floor_f32", "thimble_clamp_f32", "thimble_sqrt_
 _ELU = elementary(lambda m, x, a=1.0: np.where(x < 0, a * m.expm1(np.minimum(x, 0)), x))
 _EXP = elementary(lambda m, x: m.exp(x))
 _LOG = elementary(lambda m, x: m.log(x))
-_LOGISTIC = Formula(
-    lambda x: 1.0 / (1.0 + np.exp(-x)), float_math.logistic, lambda x: _ONE / (_ONE + expf(-x))
-)
-_RSQRT = Formula(own=lambda x: _ONE / np.sqrt(x), libm=lambda x: _ONE / np.sqrt(x))
+_LOGISTIC = elementary(lambda m, x: 1.0 / (1.0 + m.exp(-x)), own=float_math.logistic)
+_RSQRT = same(lambda x: 1.0 / np.sqrt(x))
 _TANH = elementary(lambda m, x: m.tanh(x))
 
 
@@ -218,10 +215,7 @@ _UNARY = (
     ),
     Unary(
         *("leaky_relu", "LEAKY_RELU", "LeakyRelu"),
-        Formula(
-            lambda x, a: np.where(x < 0, a * x, x),
-            lambda x, alpha: np.where(x > 0, x, x * alpha),
-        ),
+        same(lambda x, alpha: np.where(x > 0, x, x * alpha)),
         attributes=LeakyRelu(),
         options=leaky_relu.OPTIONS,
         int8=leaky_relu.INT8,

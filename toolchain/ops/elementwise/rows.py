@@ -74,9 +74,9 @@ def same(formula: Numbers) -> Formula:
     return Formula(formula, formula, formula)
 
 
-def elementary(formula: Numbers) -> Formula:
-    """A formula whose first operand is an `Elementary`."""
-    return Formula(*(partial(formula, one) for one in (_REAL, _OWN, _LIBM)))
+def elementary(formula: Numbers, own: Numbers | None = None) -> Formula:
+    """A formula whose first operand is an `Elementary`. `own`: its C's, where that differs."""
+    return Formula(partial(formula, _REAL), own or partial(formula, _OWN), partial(formula, _LIBM))
 
 
 class Arithmetic(ABC):

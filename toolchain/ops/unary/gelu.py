@@ -10,16 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.libm import erfcf
-from toolchain.ops.arithmetic.tanhf import tanhf
-from toolchain.ops.elementwise.rows import Formula, Function, OfFunction, Options
+from toolchain.ops.elementwise.rows import Formula, Function, OfFunction, Options, elementary
 
-Real = NDArray[np.float64]
-Float32 = NDArray[np.float32]
 ERF = np.vectorize(math.erf, otypes=[np.float64])
 
 
@@ -34,33 +30,15 @@ class Gelu(OfFunction):
         return "gelu_tanh" if self.approximate else "gelu"
 
 
-def _real(x: Real) -> Real:
-    result: Real = 0.5 * x * (1.0 + ERF(x / math.sqrt(2.0)))
-    return result
-
-
-def _libm(x: Float32) -> Float32:
-    tail = erfcf(x * np.float32(-math.sqrt(0.5)))
-    exact: Float32 = np.float32(0.5) * x * tail
-    return exact
-
-
-def _real_tanh(x: Real) -> Real:
-    inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)
-    result: Real = 0.5 * x * (1.0 + np.tanh(inner))
-    return result
-
-
-def _libm_tanh(x: Float32) -> Float32:
-    half, one = np.float32(0.5), np.float32(1)
-    root = np.float32(math.sqrt(2 / math.pi))
-    inner = root * (x + np.float32(0.044715) * x * x * x)
-    tangent: Float32 = half * x * (one + tanhf(inner.astype(np.float32)))
-    return tangent
-
-
-EXACT = Formula(_real, float_math.gelu, _libm)
-TANH = Formula(_real_tanh, float_math.gelu_tanh, _libm_tanh)
+EXACT = Formula(
+    lambda x: 0.5 * x * (1.0 + ERF(x / math.sqrt(2.0))),
+    float_math.gelu,
+    lambda x: 0.5 * x * erfcf(x * -math.sqrt(0.5)),
+)
+TANH = elementary(
+    lambda m, x: 0.5 * x * (1.0 + m.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x))),
+    own=float_math.gelu_tanh,
+)
 
 
 def _read(node: kit.TfliteNode) -> Gelu:

@@ -7,7 +7,6 @@ come in int16, too.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -15,12 +14,10 @@ from enum import Enum
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.arithmetic.activation import BOUNDS, Activation
-from toolchain.ops.arithmetic.fixed_point import check_reach
+from toolchain.ops.arithmetic.activation import BOUNDS, Activation, stored_range
 from toolchain.ops.elementwise.common import (
     Int64,
     Line,
-    ratio_float32,
     rescaling,
     rescaling_factor,
 )
@@ -56,19 +53,7 @@ class Relu(OfFunction):
 
 
 def _clamp(op: kit.Operator[Relu]) -> tuple[int, int]:
-    q = op.y.q
-
-    def stored(real: float) -> int:
-        ratio = ratio_float32(real, divisor=q.scale)
-        check_reach(abs(ratio), 1)
-        return q.zero_point + int(math.copysign(math.floor(abs(ratio) + 0.5), ratio))
-
-    low, high = op.attributes.bounds.real
-    info = np.iinfo(op.y.dtype.value)
-    highest = int(info.max)
-    return max(int(info.min), stored(low)), (
-        highest if math.isinf(high) else min(highest, stored(high))
-    )
+    return stored_range(op.attributes.bounds.real, op.y)
 
 
 def _apply(op: kit.Operator[Relu], stored: Int64) -> Int64:

@@ -37,17 +37,19 @@ def _attributes(node: OnnxNode, row: Unary) -> Attributes:
     """The row's attributes, with the parameters of the operator that they hold."""
     attributes = float_attributes(row)
     held = {entry.name for entry in fields(attributes)}
-    values = zip(row.parameters, onnx_parameters(node, row), strict=True)
-    given = {p.attribute: float(np.float32(value)) for p, value in values if p.attribute in held}
+    values = zip(row.parameters, _parameters(node), strict=True)
+    given = {parameter.attribute: value for parameter, value in values}
+    given = {name: value for name, value in given.items() if name in held}
     return replace(cast(Any, attributes), **given) if given else attributes
 
 
-def _alpha(node: OnnxNode, default: float) -> float:
-    return float(np.float32(node.attribute("alpha", default)))
+def _parameters(node: OnnxNode) -> list[float]:
+    """The values that the function takes besides its operand, in float32."""
+    return [float(np.float32(value)) for value in onnx_parameters(node, onnx_row(node))]
 
 
 def _elu(node: OnnxNode) -> None:
-    alpha = _alpha(node, 1.0)
+    (alpha,) = _parameters(node)
     if alpha == 1.0:
         _computed(node)
     else:
@@ -55,13 +57,13 @@ def _elu(node: OnnxNode) -> None:
 
 
 def _celu(node: OnnxNode) -> None:
-    alpha = _alpha(node, 1.0)
+    (alpha,) = _parameters(node)
     _exponential_below_zero(node, 1.0, alpha, alpha)
 
 
 def _selu(node: OnnxNode) -> None:
-    gamma = _alpha(node, 1.05070102214813232421875)
-    _exponential_below_zero(node, gamma, 1.0, gamma * _alpha(node, 1.67326319217681884765625))
+    alpha, gamma = _parameters(node)
+    _exponential_below_zero(node, gamma, 1.0, gamma * alpha)
 
 
 def _exponential_below_zero(node: OnnxNode, above: float, divisor: float, below: float) -> None:
@@ -123,11 +125,7 @@ def _softsign(node: OnnxNode) -> None:
 
 
 def _clip(node: OnnxNode) -> None:
-    low, high = -np.inf, np.inf
-    if node.has(1):
-        low = float(node.constant(1).real.reshape(()))
-    if node.has(2):
-        high = float(node.constant(2).real.reshape(()))
+    low, high = _parameters(node)
     for bounds in (Bounds.RELU, Bounds.RELU6, Bounds.RELU_N1_TO_1):
         if (low, high) == bounds.real:
             node.emit_like(0, "relu", Relu(bounds), UNIT)
@@ -139,15 +137,15 @@ def _clip(node: OnnxNode) -> None:
 
 
 def _hard_sigmoid(node: OnnxNode) -> None:
-    chain = Chain(node, node.axes(0))
-    chain.binary("mul", float(node.attribute("alpha", 0.2)))
-    chain.binary("add", float(node.attribute("beta", 0.5)))
+    chain, (alpha, beta) = Chain(node, node.axes(0)), _parameters(node)
+    chain.binary("mul", alpha)
+    chain.binary("add", beta)
     chain.unary("relu_0_to_1")
     chain.answer()
 
 
 def _pow(node: OnnxNode) -> None:
-    exponent = float(node.constant(1).real.reshape(()))
+    (exponent,) = _parameters(node)
     if exponent in _POWERS:
         row = UNARY[_POWERS[exponent]]
         node.emit_like(0, float_kind(row), float_attributes(row), UNIT)
