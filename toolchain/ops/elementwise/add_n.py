@@ -50,8 +50,11 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
+    """Whole operands, of all calls, and the output, which calls behind the first read, too."""
     size = kit.whole(touched.calls[0]["size"], touched.outputs[0].element_bytes)
-    return kit.Extents(dict.fromkeys(range(len(touched.calls) + 1), size), {0: size})
+    arguments = [value for call in touched.calls for value in call.arguments.values()]
+    operands = [value.index for value in arguments if isinstance(value, kit.Input)]
+    return kit.Extents(dict.fromkeys(operands, size), {0: size})
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
@@ -114,13 +117,7 @@ def _select_s8(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     }
     call = kit.Call("thimble_fine_sum_s8", arguments, template="sum_s8", defined=True)
     overlaps = tuple(kit.SafeOverlap(number) for number in range(count))
-    return kit.Kernel((call,), _extents_s8, find_overlaps=lambda: overlaps)
-
-
-def _extents_s8(touched: kit.Touched) -> kit.Extents:
-    size = kit.whole(touched.call["size"])
-    operands = [value for value in touched.call.arguments.values() if isinstance(value, kit.Input)]
-    return kit.Extents({operand.index: size for operand in operands}, {0: size})
+    return kit.Kernel((call,), _extents, find_overlaps=lambda: overlaps)
 
 
 def _sample_s8(rng: np.random.Generator) -> kit.Graph:

@@ -6,7 +6,7 @@ which must be below 1. float32, wider integers and bool are compared as they are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
@@ -17,6 +17,7 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.elementwise.common import (
     Int64,
+    check_per_tensor,
     infer_broadcast,
     sample_broadcast_shapes,
     sample_operands,
@@ -72,14 +73,22 @@ def _scaled(tensor: kit.Tensor, stored: Int64) -> Int64:
 
 
 def _reference(op: kit.Operator[Compare], inputs: Sequence[kit.Array]) -> tuple[kit.Array, ...]:
-    one, two = (
-        _scaled(op.input(index), values.astype(np.int64)) for index, values in enumerate(inputs)
-    )
-    bit = np.array(1) << (1 + np.sign(one - two))
-    return ((bit & op.attributes.relation.value) != 0,)
+    one, two = inputs
+    if op.x.dtype is kit.DType.INT8:
+        one, two = (_scaled(op.input(i), x.astype(np.int64)) for i, x in enumerate(inputs))
+    return (np.asarray(RELATIONS[op.attributes.relation](one, two)),)
 
 
 def _select(op: kit.Operator[Compare], core: kit.Core) -> kit.Kernel:
+    struct, params = "thimble_relation_params", {"relation": op.attributes.relation.value}
+    if op.x.dtype is kit.DType.INT8:
+        struct, params = "thimble_compare_params", {**params, **_scalings(op)}
+    function = f"thimble_compare_{kit.SUFFIXES[op.x.dtype]}"
+    return broadcast_kernel(op, core, function, kit.Struct(struct, params))
+
+
+def _scalings(op: kit.AnyOperator) -> Mapping[str, int]:
+    """Raises UnsupportedError for scales from 1 on."""
     operands = (op.x, op.input(1))
     scalings = [kit.quantize_multiplier(tensor.q.scale) for tensor in operands]
     for tensor, (_, shift) in zip(operands, scalings, strict=True):
@@ -89,25 +98,7 @@ def _select(op: kit.Operator[Compare], core: kit.Core) -> kit.Kernel:
                 "TFLite shifts right by a negative number, which C leaves undefined; requantise "
                 "the model"
             )
-    zero_points = [tensor.q.zero_point for tensor in operands]
-    params = {"relation": op.attributes.relation.value, **scaled_operands(scalings, zero_points)}
-    struct = kit.Struct("thimble_compare_params", params)
-    return broadcast_kernel(op, core, "thimble_compare_s8", struct)
-
-
-def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    for tensor in node.inputs:
-        if tensor is None or tensor.dtype is not kit.DType.INT8 or tensor.quantisation is None:
-            raise node.unsupported("an operand that is not int8", "quantise the model to int8")
-        if tensor.quantisation.per_channel:
-            raise node.unsupported("a per-channel operand", "quantise it per tensor")
-    return kit.ReadOp(Compare(Relation[node.builtin]), (0, 1))
-
-
-def _write(op: kit.Operator[Compare]) -> kit.WrittenOp:
-    name = op.attributes.relation.name
-    title = "".join(part.capitalize() for part in name.split("_"))
-    return kit.WrittenOp(name, f"{title}Options", version=2)
+    return scaled_operands(scalings, [tensor.q.zero_point for tensor in operands])
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:
@@ -128,27 +119,6 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     return kit.sample("compare", Compare(relation), *operands)
 
 
-_INT8 = kit.Form(
-    kind="compare",
-    attributes=Compare,
-    infer=_infer,
-    reference=_reference,
-    select=_select,
-    sample=_sample,
-    axes=kit.elementwise_axes,
-    tflite=kit.TfliteBinding(tuple(r.name for r in Relation), _read, _write),
-    onnx=kit.OnnxBinding(tuple(_ONNX), _read_onnx, plain=_read_onnx),
-    types=frozenset({kit.DType.INT8, kit.DType.BOOL}),
-    dtype=kit.DType.INT8,
-    limits="int8 of scales below 1, any broadcast; gives bool",
-)
-_PLAIN = (
-    kit.DType.FLOAT32,
-    kit.DType.INT16,
-    kit.DType.INT32,
-    kit.DType.INT64,
-    kit.DType.BOOL,
-)
 _TESTED = MappingProxyType(
     {
         kit.DType.BOOL: (Relation.EQUAL, Relation.NOT_EQUAL),
@@ -160,21 +130,9 @@ _TESTED = MappingProxyType(
 """The relations that TFLite tests of these types, where it does not test every one."""
 
 
-def _plain_reference(
-    op: kit.Operator[Compare], inputs: Sequence[kit.Array]
-) -> tuple[kit.Array, ...]:
-    return (np.asarray(RELATIONS[op.attributes.relation](inputs[0], inputs[1])),)
-
-
-def _plain_select(op: kit.Operator[Compare], core: kit.Core) -> kit.Kernel:
-    struct = kit.Struct("thimble_relation_params", {"relation": op.attributes.relation.value})
-    function = f"thimble_compare_{kit.SUFFIXES[op.x.dtype]}"
-    return broadcast_kernel(op, core, function, struct)
-
-
-def _plain_form(dtype: kit.DType) -> kit.Form[Any]:
-    """The form for values as they are stored; TFLite tests bool for equality alone."""
-    relations = _TESTED.get(dtype, tuple(Relation))
+def _form(dtype: kit.DType) -> kit.Form[Any]:
+    """int8 is scaled, other types are compared as they are stored."""
+    scaled, relations = dtype is kit.DType.INT8, _TESTED.get(dtype, tuple(Relation))
 
     def read(node: kit.TfliteNode) -> kit.ReadOp:
         if dtype is kit.DType.INT16 and Relation[node.builtin] not in relations:
@@ -184,12 +142,16 @@ def _plain_form(dtype: kit.DType) -> kit.Form[Any]:
         for tensor in node.inputs:
             if tensor is None or tensor.dtype is not dtype:
                 raise node.unsupported(f"an operand that is not {dtype.value}")
+            if scaled:
+                check_per_tensor(node, tensor)
         return kit.ReadOp(Compare(Relation[node.builtin]), (0, 1))
 
     def write(op: kit.Operator[Compare]) -> kit.WrittenOp:
-        return replace(_write(op), version=1)
+        name = op.attributes.relation.name
+        title = "".join(part.capitalize() for part in name.split("_"))
+        return kit.WrittenOp(name, f"{title}Options", version=2 if scaled else 1)
 
-    def sample(rng: np.random.Generator) -> kit.Graph:
+    def stored_sample(rng: np.random.Generator) -> kit.Graph:
         """Few values, so that many are equal."""
         graph = _sample(rng)
         (op,) = graph.ops
@@ -206,17 +168,29 @@ def _plain_form(dtype: kit.DType) -> kit.Form[Any]:
         own = tensor.dtype if tensor.name == "y" else dtype
         return replace(tensor, dtype=own, quantisation=None, constant=data)
 
-    return replace(
-        _INT8,
-        reference=_plain_reference,
-        select=_plain_select,
-        sample=sample,
+    return kit.Form(
+        kind="compare",
+        attributes=Compare,
+        infer=_infer,
+        reference=_reference,
+        select=_select,
+        sample=_sample if scaled else stored_sample,
+        axes=kit.elementwise_axes,
         tflite=kit.TfliteBinding(tuple(r.name for r in Relation), read, write),
+        onnx=kit.OnnxBinding(tuple(_ONNX), _read_onnx, plain=_read_onnx),
         dtype=dtype,
         types=frozenset({dtype, kit.DType.BOOL}),
-        quantised=kit.STORED,
-        limits=f"{dtype.value}, any broadcast; gives bool",
+        quantised=kit.SCALED if scaled else kit.STORED,
+        limits=f"{dtype.value}{' of scales below 1' * scaled}, any broadcast; gives bool",
     )
 
 
-SPEC = kit.OpSpec((_INT8, *(_plain_form(dtype) for dtype in _PLAIN)))
+_TYPES = (
+    kit.DType.INT8,
+    kit.DType.FLOAT32,
+    kit.DType.INT16,
+    kit.DType.INT32,
+    kit.DType.INT64,
+    kit.DType.BOOL,
+)
+SPEC = kit.OpSpec(tuple(map(_form, _TYPES)))

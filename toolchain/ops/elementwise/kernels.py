@@ -121,7 +121,7 @@ def sized_kernel(
     )
     return kit.Kernel(
         (call,),
-        _sized_extents,
+        sized_extents,
         constants=() if table is None else (table,),
         find_overlaps=lambda: (kit.SafeOverlap(operand, lead_bytes=lead_bytes),),
     )
@@ -137,8 +137,8 @@ _TABLE_BYTES = MappingProxyType(
 )
 
 
-def _sized_extents(touched: kit.Touched) -> kit.Extents:
-    """One element in, one out, and a whole table."""
+def sized_extents(touched: kit.Touched) -> kit.Extents:
+    """The bytes of a call from `input` to `output`: `size` elements, and a whole `table`."""
     call = touched.call
     operand, table = call.arguments["input"], call.arguments.get("table")
     assert isinstance(operand, kit.Input)

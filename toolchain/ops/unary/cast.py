@@ -12,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from toolchain.ops import kit
+from toolchain.ops.elementwise.kernels import sized_extents
 
 _ELEMENTS = MappingProxyType(
     {
@@ -54,24 +55,15 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     arguments: dict[str, kit.Argument] = {
         "input": kit.Input(0, element="void"),
         "from": kit.Symbol(f"THIMBLE_{_ELEMENTS[x.dtype]}"),
-        "count": x.elements,
+        "size": x.elements,
         "output": kit.Output(0, element="void"),
         "to": kit.Symbol(f"THIMBLE_{_ELEMENTS[y.dtype]}"),
     }
     widens = y.dtype.size_bytes > x.dtype.size_bytes
     return kit.Kernel(
         (kit.Call("thimble_cast", arguments),),
-        _extents,
+        sized_extents,
         find_overlaps=lambda: () if widens else (kit.SafeOverlap(0),),
-    )
-
-
-def _extents(touched: kit.Touched) -> kit.Extents:
-    call, source = touched.call, touched.inputs[0]
-    assert source is not None
-    return kit.Extents(
-        {0: kit.whole(call["count"], source.element_bytes)},
-        {0: kit.whole(call["count"], touched.outputs[0].element_bytes)},
     )
 
 
