@@ -84,12 +84,14 @@ def _alpha(value: float, *others: Parameter) -> tuple[Parameter, ...]:
 
 
 def _sample_logistic(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
-    zero = -128 if rng.random() < 0.8 else int(rng.integers(-128, 128))
-    return sample_unary(rng, kind, attributes, kit.Quantisation((1 / 256,), (zero,)))
+    scale, usual = _FROM_0_TO_1
+    zero = usual if rng.random() < 0.8 else int(rng.integers(-128, 128))
+    return sample_unary(rng, kind, attributes, kit.Quantisation((scale,), (zero,)))
 
 
 def _sample_tanh(rng: np.random.Generator, kind: str, attributes: kit.Attributes) -> kit.Graph:
-    q = kit.Quantisation((1 / 128,), (0,))
+    scale, zero = _FROM_MINUS_1_TO_1
+    q = kit.Quantisation((scale,), (zero,))
     if rng.random() >= 0.6:
         q = sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-8, -4)))
     return sample_unary(rng, kind, attributes, q)
@@ -104,21 +106,19 @@ def _sample_atan2(rng: np.random.Generator, kind: str, attributes: kit.Attribute
 
 def _relu(bounds: Bounds, quantised: bool = False, onnx: str = "") -> Unary:
     """`quantised`: in int16, too. Its results for ONNX are those of Clip."""
-    low, high = bounds.real
-    below, above = np.float32(low), np.float32(high)
-    open_ = math.isinf(high)
+    least, most = (np.float32(bound) for bound in bounds.real)
     return Unary(
         bounds.value.lower(),
         bounds.value,
         onnx,
-        Formula(own=lambda x: np.where(x < below, below, x) if open_ else clip(x, below, above)),
-        "" if open_ else _CLAMP,
+        Formula(own=lambda x, low=least, high=most: clip(x, low, high)),
+        "" if math.isinf(most) else _CLAMP,
         kind="relu",
         attributes=Relu(bounds),
         options=relu.OPTIONS,
         int8=relu.INT8 if quantised else relu.UNVERSIONED,
         int16=relu.INT16 if quantised else None,
-        parameters=(Parameter(low), Parameter(high)),
+        parameters=tuple(map(Parameter, bounds.real)),
         table="Clip",
         keeps=True,
     )
@@ -229,7 +229,7 @@ _UNARY = (
     ),
     Unary(
         *("logistic", "LOGISTIC", "Sigmoid", _LOGISTIC, "thimble_logistic_f32"),
-        int8=table(_LOGISTIC, output_scale=1 / 256),
+        int8=table(_LOGISTIC, output_scale=_FROM_0_TO_1[0]),
         int16=sigmoid(9, 0x7FFF << 10, (0,), is_tanh=False),
         sample=_sample_logistic,
         stored=_FROM_0_TO_1,

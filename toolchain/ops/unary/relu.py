@@ -7,7 +7,8 @@ come in int16, too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -50,6 +51,11 @@ class Relu(OfFunction):
     @property
     def computes(self) -> str:
         return self.bounds.value.lower()
+
+    @property
+    def numbers(self) -> Mapping[str, float]:
+        low, high = self.bounds.real
+        return {} if math.isinf(high) else {"low": low, "high": high}
 
 
 def _clamp(op: kit.Operator[Relu]) -> tuple[int, int]:
