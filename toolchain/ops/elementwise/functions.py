@@ -19,31 +19,17 @@ from toolchain.ops.elementwise import (
     addition,
     div,
     extremum,
+    integers,
     multiplication,
     prelu,
     squared_difference,
 )
-from toolchain.ops.elementwise.addition import Sum
 from toolchain.ops.elementwise.common import (
     infer_of_one_shape,
     sample_binary,
     sample_quantisation,
     sample_unary,
 )
-from toolchain.ops.elementwise.div import Div
-from toolchain.ops.elementwise.integers import (
-    DIVISOR,
-    EXPONENT,
-    POW,
-    Pow,
-    power,
-    power_multiplied,
-    quotient,
-    remainder_readers,
-    sample_pow,
-    squared_wrapping,
-)
-from toolchain.ops.elementwise.multiplication import Mul
 from toolchain.ops.elementwise.rows import (
     Binary,
     Formula,
@@ -59,8 +45,6 @@ from toolchain.ops.readers.float32 import clip, larger, smaller
 from toolchain.ops.readers.onnx_elementwise import arithmetic_readers, extremum_readers
 from toolchain.ops.unary import abs as magnitudes
 from toolchain.ops.unary import gelu, hard_swish, leaky_relu, relu, roots
-from toolchain.ops.unary.gelu import Gelu
-from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.ops.unary.relu import Bounds, Relu
 from toolchain.ops.unary.sigmoid_s16 import sigmoid
 from toolchain.ops.unary.tables import interpolated, table
@@ -176,7 +160,7 @@ _UNARY = (
     Unary("floor", "FLOOR", "Floor", Formula(np.floor, float_math.floor), _FLOOR, folds=True),
     Unary(
         *("gelu", "GELU", "Gelu", gelu.EXACT, "thimble_gelu_f32"),
-        attributes=Gelu(),
+        attributes=gelu.Gelu(),
         options=gelu.OPTIONS,
         int8=table(gelu.EXACT),
         int16=interpolated(gelu.EXACT),
@@ -184,7 +168,7 @@ _UNARY = (
     Unary(
         *("gelu_tanh", "GELU", "Gelu", gelu.TANH, "thimble_gelu_tanh_f32"),
         kind="gelu",
-        attributes=Gelu(approximate=True),
+        attributes=gelu.Gelu(approximate=True),
         options=gelu.OPTIONS,
         int8=table(gelu.TANH),
         int16=interpolated(gelu.TANH),
@@ -216,7 +200,7 @@ _UNARY = (
     Unary(
         *("leaky_relu", "LEAKY_RELU", "LeakyRelu"),
         same(lambda x, alpha: np.where(x > 0, x, x * alpha)),
-        attributes=LeakyRelu(),
+        attributes=leaky_relu.LeakyRelu(),
         options=leaky_relu.OPTIONS,
         int8=leaky_relu.INT8,
         int16=leaky_relu.INT16,
@@ -292,8 +276,8 @@ _UNARY = (
 _BINARY = (
     Binary(
         *("add", "ADD", "Add", Formula(own=np.add)),
-        attributes=Sum(),
-        options=fused("AddOptions", Sum),
+        attributes=addition.Sum(),
+        options=fused("AddOptions", addition.Sum),
         int8=addition.ADD,
         int16=addition.ADD_S16,
         integers=Integers(np.add, _BOTH),
@@ -310,11 +294,13 @@ _BINARY = (
     Binary("bitwise_xor", "BITWISE_XOR", integers=Integers(np.bitwise_xor)),
     Binary(
         *("div", "DIV", "Div", Formula(own=np.divide)),
-        attributes=Div(),
-        options=fused("DivOptions", Div),
+        attributes=div.Div(),
+        options=fused("DivOptions", div.Div),
         int8=div.INT8,
         int16=div.INT16,
-        integers=Integers(quotient, only_onnx=(kit.DType.INT64,), limited=DIVISOR),
+        integers=Integers(
+            integers.quotient, only_onnx=(kit.DType.INT64,), limited=integers.DIVISOR
+        ),
         sample=div.sample,
         readers=div.readers,
         folds=True,
@@ -323,15 +309,15 @@ _BINARY = (
         *("floor_div", "FLOOR_DIV", "", Formula(own=float_math.floor_div)),
         "thimble_floor_div_f32",
         options=Options(options_type="FloorDivOptions"),
-        integers=Integers(np.floor_divide, limited=DIVISOR),
+        integers=Integers(np.floor_divide, limited=integers.DIVISOR),
         folds=True,
     ),
     Binary(
         *("floor_mod", "FLOOR_MOD", "Mod", Formula(own=float_math.floor_mod)),
         "thimble_floor_mod_f32",
         options=Options(options_type="FloorModOptions"),
-        integers=Integers(np.mod, _BOTH, limited=DIVISOR),
-        readers=remainder_readers,
+        integers=Integers(np.mod, _BOTH, limited=integers.DIVISOR),
+        readers=integers.remainder_readers,
         folds=True,
     ),
     Binary(
@@ -358,8 +344,8 @@ _BINARY = (
     ),
     Binary(
         *("mul", "MUL", "Mul", Formula(own=np.multiply)),
-        attributes=Mul(),
-        options=fused("MulOptions", Mul),
+        attributes=multiplication.Mul(),
+        options=fused("MulOptions", multiplication.Mul),
         int8=multiplication.INT8,
         int16=multiplication.INT16,
         integers=Integers(np.multiply, _BOTH),
@@ -369,16 +355,18 @@ _BINARY = (
     ),
     Binary(
         *("pow", "POW", "", Formula(own=float_math.power), "thimble_pow_f32"),
-        attributes=Pow(),
-        options=POW,
-        integers=Integers(power, calls="thimble_pow_s32", limited=EXPONENT),
-        sample=sample_pow,
+        attributes=integers.Pow(),
+        options=integers.POW,
+        integers=Integers(integers.power, calls="thimble_pow_s32", limited=integers.EXPONENT),
+        sample=integers.sample_pow,
     ),
     Binary(
         *("pow_multiplied", "POW", "", Formula(own=float_math.power_multiplied)),
         "thimble_pow_multiplied_f32",
         kind="pow",
-        integers=Integers(power_multiplied, calls="thimble_pow_wrapped_s32", limited=EXPONENT),
+        integers=Integers(
+            integers.power_multiplied, calls="thimble_pow_wrapped_s32", limited=integers.EXPONENT
+        ),
     ),
     Binary(
         *("prelu", "PRELU", "PRelu", Formula(own=lambda a, b: np.where(a >= 0, a, a * b))),
@@ -398,13 +386,13 @@ _BINARY = (
         options=Options(options_type="SquaredDifferenceOptions"),
         int8=squared_difference.INT8,
         int16=squared_difference.INT16,
-        integers=Integers(squared_wrapping),
+        integers=Integers(integers.squared_wrapping),
         sample=squared_difference.sample,
     ),
     Binary(
         *("sub", "SUB", "Sub", Formula(own=np.subtract)),
-        attributes=Sum(),
-        options=fused("SubOptions", Sum),
+        attributes=addition.Sum(),
+        options=fused("SubOptions", addition.Sum),
         int8=addition.SUB,
         int16=addition.SUB_S16,
         integers=Integers(np.subtract, _BOTH),
