@@ -165,29 +165,25 @@ def requantizing(op: kit.AnyOperator, scaling: tuple[int, int], low: int, high: 
     return sized_kernel(op, function, {"params": kit.Struct("thimble_requantize_params", params)})
 
 
-_OPERANDS = ("input_1", "step_1", "input_2", "step_2")
-
-
 def broadcast_kernel(
     op: kit.AnyOperator,
     core: kit.Core,
     function: str,
     params: kit.Struct | None = None,
-    names: tuple[str, str, str, str] = _OPERANDS,
 ) -> kit.Kernel:
     """The kernel of two operands that broadcast: loops around runs of elements.
 
     Along a run each operand moves on or stands still. `function` takes both operands with their
-    steps (named by `names`), the output, the size of a run, and `params`.
+    steps, the output, the size of a run, and `params`.
     """
     last = len(op.inputs) - 1  # an operator with one operand reads it as both
     shape = broadcast(op.x.shape, op.input(last).shape, variables="ijk")
     first, second, output = (shape.moves(place) for place in range(3))
     arguments: dict[str, kit.Argument] = {
-        names[0]: kit.Input(0, steps=first),
-        names[1]: shape.steps[0],
-        names[2]: kit.Input(last, steps=second),
-        names[3]: shape.steps[1],
+        "input_1": kit.Input(0, steps=first),
+        "step_1": shape.steps[0],
+        "input_2": kit.Input(last, steps=second),
+        "step_2": shape.steps[1],
         "output": kit.Output(0, steps=output),
         "size": shape.size,
     }
@@ -275,13 +271,12 @@ def broadcast_extents(touched: kit.Touched) -> kit.Extents:
     output = call.arguments["output"]
     assert isinstance(output, kit.Output)
     read = []
-    names = tuple(call.arguments)
-    for name, step in zip(names[:4:2], names[1:4:2], strict=True):
-        operand = call.arguments[name]
+    for number in (1, 2):
+        operand, step = call.arguments[f"input_{number}"], call[f"step_{number}"]
         assert isinstance(operand, kit.Input)
         pointer = touched.inputs[operand.index]
         assert pointer is not None
-        read.append((operand.index, _stepped(call, operand, call[step], pointer.element_bytes)))
+        read.append((operand.index, _stepped(call, operand, step, pointer.element_bytes)))
     width = touched.outputs[0].element_bytes
     return kit.Extents(kit.joined(read), {0: _stepped(call, output, 1, width)})
 

@@ -25,8 +25,6 @@ from toolchain.ops.readers.int16 import as_int16
 from toolchain.ops.unary.leaky_relu import LeakyRelu
 
 INPUT, ALPHA = 0, 1
-_NAMES = ("input", "step_input", "alpha", "step_alpha")
-"""The kernel's parameters."""
 
 
 def infer(op: kit.AnyOperator) -> tuple[kit.TensorType, ...]:
@@ -60,7 +58,7 @@ class _Arithmetic(Arithmetic):
     def kernel(self, op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
         if self.y.dtype is kit.DType.INT8:
             struct = kit.Struct("thimble_prelu_params", self._params())
-            return broadcast_kernel(op, core, "thimble_prelu_s8", struct, _NAMES)
+            return broadcast_kernel(op, core, "thimble_prelu_s8", struct)
         params = {
             "multiplier": self.identity[0],
             "shift": self.identity[1],
@@ -69,7 +67,7 @@ class _Arithmetic(Arithmetic):
             "alpha_shift": self.negative[1],
         }
         struct = kit.Struct("thimble_prelu_s16_params", params)
-        return broadcast_kernel(op, core, "thimble_prelu_s16", struct, _NAMES)
+        return broadcast_kernel(op, core, "thimble_prelu_s16", struct)
 
     def _params(self) -> dict[str, int]:
         """Parameters of int8: roundings hold the output's zero point."""
