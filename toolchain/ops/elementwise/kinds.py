@@ -383,38 +383,30 @@ def _forms(kind: _Kind) -> Iterator[kit.Form[Any]]:
             yield _integer_form(kind, dtype)
 
 
+def _onnx_binding(row: Function) -> kit.OnnxBinding | None:
+    readers = row.readers(row) if isinstance(row, Binary) and row.readers else ()
+    return kit.OnnxBinding((row.onnx,), *readers) if readers else None
+
+
 def _specs() -> Iterator[kit.OpSpec]:
     by_kind: dict[str, list[Function]] = {}
-    by_type: dict[kit.DType, list[Function]] = {}
     for row in _ROWS.values():
         if row.int8 is not None or row.operands > 1:
             by_kind.setdefault(row.kind or row.name, []).append(row)
-        elif row.formula.own is not None:
-            by_type.setdefault(kit.DType.FLOAT32, []).append(row)
-        for dtype in row.integers.types if row.integers and row.operands == 1 else ():
-            by_type.setdefault(dtype, []).append(row)
     for name, rows in by_kind.items():
         first, *others = _forms(_named_kind(name, rows))
         onnx = _onnx_binding(rows[0])
         others = [form if form.tflite else replace(form, onnx=onnx) for form in others]
         yield kit.OpSpec((replace(first, onnx=onnx), *others))
-    floats = _function_kind(
-        "float_function", FloatFunction, kit.DType.FLOAT32, by_type.pop(kit.DType.FLOAT32)
-    )
+    plain = [row for row in UNARY.values() if row.formula.own is not None and row.int8 is None]
+    floats = _function_kind("float_function", FloatFunction, kit.DType.FLOAT32, plain)
     yield kit.OpSpec((_float_form(floats),))
-    yield kit.OpSpec(
-        tuple(
-            _integer_form(
-                _function_kind("integer_function", IntegerFunction, dtype, by_type[dtype]), dtype
-            )
-            for dtype in sorted(by_type, key=lambda dtype: dtype.size_bytes)
-        )
-    )
-
-
-def _onnx_binding(row: Function) -> kit.OnnxBinding | None:
-    readers = row.readers(row) if isinstance(row, Binary) and row.readers else ()
-    return kit.OnnxBinding((row.onnx,), *readers) if readers else None
+    forms = []
+    for dtype in (kit.DType.INT32, kit.DType.INT64):
+        known = [row for row in UNARY.values() if row.integers and dtype in row.integers.types]
+        kind = _function_kind("integer_function", IntegerFunction, dtype, known)
+        forms.append(_integer_form(kind, dtype))
+    yield kit.OpSpec(tuple(forms))
 
 
 SPECS = tuple(_specs())
