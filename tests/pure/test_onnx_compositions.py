@@ -92,6 +92,7 @@ CASES: dict[str, tuple[Sequence[int], onnx.NodeProto, Constants, int]] = {
     "Elu": (IMAGE, node("Elu", "x", alpha=0.5), {}, 17),
     "Celu": (IMAGE, node("Celu", "x", alpha=0.7), {}, 17),
     "Selu": (IMAGE, node("Selu", "x"), {}, 17),
+    "Selu of other factors": (IMAGE, node("Selu", "x", alpha=1.2, gamma=0.9), {}, 17),
     "Mish": (IMAGE, node("Mish", "x"), {}, 18),
     "Softplus": (IMAGE, node("Softplus", "x"), {}, 17),
     "Softsign": (IMAGE, node("Softsign", "x"), {}, 17),
