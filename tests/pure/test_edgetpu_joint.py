@@ -64,13 +64,14 @@ def test_the_least_period_of_several_models(seed: int) -> None:
     start = rng.choice(list(periods))
     listed = cuts_of(graphs, cost, balance)
     assert small_enough(listed)
-    found = least_joint_period(listed, stages, start, 0.0, Work(60.0))
-    assert found.period_ms == pytest.approx(min(periods.values()))
-    assert periods[found.stage_of] == pytest.approx(found.period_ms)
-    assert found.bound_ms == found.period_ms  # proved
-    unfinished = least_joint_period(listed, stages, start, 0.0, Work(0.0))
+    found = least_joint_period(listed, stages, start, Work(60.0))
+    (proof,) = found.proofs
+    assert proof.value == pytest.approx(min(periods.values()))
+    assert periods[found.stage_of] == pytest.approx(proof.value)
+    assert proof.bound == proof.value
+    unfinished = least_joint_period(listed, stages, start, Work(0.0))
     assert unfinished.stage_of == start
-    assert unfinished.bound_ms == 0.0
+    assert unfinished.proofs[0].bound == 0.0
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -97,13 +98,13 @@ def test_work_that_ends_early_leaves_a_bound() -> None:
     graphs = [random_graph(rng, 12, "a"), random_graph(rng, 12, "b")]
     listed = cuts_of(graphs, SMALL, "file")
     start = plan(graphs, 3, Options("params", cost=SMALL)).stage_of
-    done = least_joint_period(listed, 3, start, 0.0, Work(60.0))
+    (done,) = least_joint_period(listed, 3, start, Work(60.0)).proofs
     spent = 0.001
     gaps = []
     while spent < 10:
-        some = least_joint_period(listed, 3, start, 0.0, Work(spent))
-        assert some.bound_ms <= done.period_ms <= some.period_ms * (1 + 1e-9)
-        gaps.append(some.period_ms - some.bound_ms)
+        (some,) = least_joint_period(listed, 3, start, Work(spent)).proofs
+        assert some.bound <= done.value <= some.value * (1 + 1e-9)
+        gaps.append(some.value - some.bound)
         spent *= 4
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[-1] == 0

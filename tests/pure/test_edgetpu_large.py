@@ -19,10 +19,10 @@ from toolchain.edgetpu.model.rules import broken_rules, rules_of
 from toolchain.edgetpu.plan import bounds, chains
 from toolchain.edgetpu.plan.bounds import bound_ms
 from toolchain.edgetpu.plan.cuts import Model, all_cuts, down_sets, period_ms, prefixes
-from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.demand import Assignment, Options
 from toolchain.edgetpu.plan.moves import polish
 from toolchain.edgetpu.plan.planner import plan
-from toolchain.edgetpu.plan.solvers import SOLVERS, Assignment, Task
+from toolchain.edgetpu.plan.solvers import SOLVERS, Task
 from toolchain.search import Work
 
 SMALL = EdgeTpuCost(

@@ -128,9 +128,9 @@ def test_two_exact_methods_agree(seed: int) -> None:
         assert (chosen is None) == (solution is None)
         if chosen is None or solution is None:
             continue
-        assert all(step.optimal for step in solution.steps)
+        assert all(proof.bound == proof.value for proof in solution.proofs)
         ours = key(totals_of(graph, chosen, 4, "file"), order)
-        assert ours == tuple(step.value for step in solution.steps)
+        assert ours == tuple(proof.value for proof in solution.proofs)
         assert ours == key(totals_of(graph, solution.stage_of[0], 4, "file"), order)
 
 
@@ -214,9 +214,9 @@ def test_out_of_time_the_plan_so_far_stands() -> None:
     order = ("params", "spill", "comm")
     found = program.solve(models, 3, order, start=start, seconds=1e-9)
     assert found is not None
-    assert tuple(step.value for step in found.steps) == key(totals, order)
+    assert tuple(proof.value for proof in found.proofs) == key(totals, order)
     assert found.stage_of == tuple(start)
-    for step, exact in zip(found.steps, program.solve(models, 3, order).steps, strict=True):
+    for step, exact in zip(found.proofs, program.solve(models, 3, order).proofs, strict=True):
         assert step.bound <= step.value
         if step.objective == "params":
             assert step.bound <= exact.value

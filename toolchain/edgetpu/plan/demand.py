@@ -1,4 +1,5 @@
-"""Demands on a plan: an objective and how to look for it, or requests and deadlines.
+"""Demands on a plan: an objective and how to look for it, or requests and deadlines; the answer of
+a solver.
 
 Objectives and baselines are called as the command line spells them.
 """
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
+from toolchain.edgetpu.model.figures import StageOf
 from toolchain.errors import InputError
 
 OBJECTIVES = ("params", "spill", "comm")
@@ -19,6 +21,7 @@ RATE_OBJECTIVES = ("mean", "worst")
 """Objectives for models with rates of requests, of latency; the first is the default."""
 ORDERS = ("params,comm", "params,spill,comm", "spill,params,comm")
 """The three orders of the paper: (1)->(3), (1)->(2)->(3), (2)->(1)->(3)."""
+_GAP = 1e-9
 _UNITS_MS = {"ms": 1.0, "us": 1e-3, "s": 1e3}
 _MOST_RATE = 1e6
 _MOST_DEADLINE_MS = 1e9
@@ -41,6 +44,41 @@ class Options:
     seconds: float = 60.0
     times_ms: tuple[float, ...] | None = None
     host: HostCost | None = None
+
+
+Assigned = tuple[StageOf, ...]
+"""The stage of each operator, by model."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Value and bound of one objective: bytes, for `period` milliseconds."""
+
+    objective: str
+    value: float
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """(value - bound) / value; 0 where the value is optimal."""
+        return max(0.0, (self.value - self.bound) / self.value) if self.value else 0.0
+
+    @property
+    def optimal(self) -> bool:
+        return self.gap <= _GAP
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A plan, and what is proved of it: a proof for each objective, none for a baseline."""
+
+    stage_of: Assigned
+    proofs: tuple[Proof, ...]
+
+    @property
+    def proved_optimal(self) -> bool:
+        """Whether every objective is proved optimal; False for a baseline."""
+        return bool(self.proofs) and all(proof.optimal for proof in self.proofs)
 
 
 @dataclass(frozen=True)

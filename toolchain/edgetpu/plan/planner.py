@@ -14,7 +14,6 @@ from toolchain.edgetpu.model.figures import (
     Figures,
     HostStage,
     McuStage,
-    StageOf,
     Totals,
     measure,
 )
@@ -22,8 +21,8 @@ from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.rules import check_plan, check_stages, rules_of
 from toolchain.edgetpu.plan.beside import Mcu, least_beside, least_share_ms
 from toolchain.edgetpu.plan.cuts import Model, some_cuts
-from toolchain.edgetpu.plan.demand import Options, parse
-from toolchain.edgetpu.plan.solvers import Assignment, Proof, Task, solved
+from toolchain.edgetpu.plan.demand import Assignment, Options, Proof, parse
+from toolchain.edgetpu.plan.solvers import Task, solved
 from toolchain.errors import InputError, ResultError
 from toolchain.progress import Report, silent
 from toolchain.search import Stopwatch
@@ -34,19 +33,17 @@ _MOST_MS = 1e12
 
 
 @dataclass(frozen=True)
-class PipelinePlan:
+class PipelinePlan(Assignment):
     """Stages of one model, or of several on the same sticks.
 
     `host`: the stage on the host; `mcu`: that on a microcontroller, `board`.
     """
 
     graphs: tuple[PipelineGraph, ...]
-    stage_of: tuple[StageOf, ...]
     stages: int
     options: Options
     figures: tuple[Figures, ...]
     totals: Totals
-    proofs: tuple[Proof, ...]
     seconds: float
     host: int | None = None
     mcu: int | None = None
@@ -61,11 +58,6 @@ class PipelinePlan:
     def sticks(self) -> int:
         """How many sticks it uses."""
         return self.stages - len(self.beside)
-
-    @property
-    def proved_optimal(self) -> bool:
-        """Whether every objective is proved optimal; False for a baseline."""
-        return bool(self.proofs) and all(proof.optimal for proof in self.proofs)
 
 
 def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> PipelinePlan:
@@ -191,13 +183,13 @@ def _finished(
         mcu,
     )
     result = PipelinePlan(
-        tuple(graphs),
         assignment.stage_of,
+        assignment.proofs,
+        tuple(graphs),
         stages,
         options,
         figures,
         totals,
-        assignment.proofs,
         watch.seconds,
         None if host is None else host.stage,
         None if mcu is None else mcu.stage,

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolchain import search
 from toolchain.edgetpu.model.figures import StageOf, layer_bytes, measure
 from toolchain.edgetpu.model.rules import Rules
 from toolchain.edgetpu.plan.cuts import Model
+from toolchain.edgetpu.plan.demand import Assignment, Proof
 from toolchain.packages import EDGETPU, lazy
 from toolchain.search import Work
 
@@ -29,24 +30,6 @@ _SECONDS_PER_UNIT = 1.5
 """Seconds of CP-SAT's deterministic time."""
 PICOSECONDS = 1e9
 """Picoseconds in a millisecond. Times are whole picoseconds; the time of a byte is rounded down."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One objective as solved: its value and the proved bound, in bytes (period: picoseconds)."""
-
-    objective: str
-    value: int
-    bound: int
-    optimal: bool
-
-
-@dataclass(frozen=True)
-class Solution:
-    """`stage_of`: for each model the stage of each operator. `steps`: one for each objective."""
-
-    stage_of: tuple[tuple[int, ...], ...]
-    steps: tuple[Step, ...]
 
 
 class Program:
@@ -311,7 +294,7 @@ def solve(
     start_params: int | None = None,
     optima: Mapping[str, int] | None = None,
     seconds: float = 60.0,
-) -> Solution | None:
+) -> Assignment | None:
     """Solve for one objective after the other, each kept (within `slack`) while the next is solved.
 
     start         a plan to begin with.
@@ -325,7 +308,7 @@ def solve(
     None if there is no plan, or none was found with so much work.
     """
     program = Program(models, stages)
-    steps: list[Step] = []
+    proofs: list[Proof] = []
     best = start
     for name in objectives:
         if name == "params" and start_params is not None:
@@ -351,6 +334,10 @@ def solve(
             return None
         if optima is not None:
             bound = min(value, optima[name])
-        steps.append(Step(name, value, bound, status == cp_model.OPTIMAL and bound == value))
+        proofs.append(
+            Proof(name, value / PICOSECONDS, bound / PICOSECONDS)
+            if name == "period"
+            else Proof(name, value, bound)
+        )
         program.model.add(expression <= int(value * (1 + slack)))
-    return Solution(tuple(tuple(s) for s in best or ()), tuple(steps))
+    return Assignment(tuple(tuple(s) for s in best or ()), tuple(proofs))

@@ -21,6 +21,7 @@ from toolchain.edgetpu.model.cost import EdgeTpuCost
 from toolchain.edgetpu.model.figures import StageOf, layer_bytes, measure
 from toolchain.edgetpu.plan.chains import FAR, StageLoad, least_period_with
 from toolchain.edgetpu.plan.cuts import Bools, Cuts, Floats, Integers, cached_bytes, period_ms
+from toolchain.edgetpu.plan.demand import Assigned, Assignment, Proof
 from toolchain.search import Work
 
 MOST_PAIRS = 4_000_000
@@ -34,15 +35,6 @@ Numbers = TypeVar("Numbers", Floats, Integers)
 _MOST_RUNS = 24
 _LEAST_GAIN = 1e-9
 _MOST_ROUNDS = 12
-
-
-@dataclass(frozen=True)
-class JointPlan:
-    """The best plan, its period in milliseconds, and the lower bound that is proved."""
-
-    stage_of: tuple[StageOf, ...]
-    period_ms: float
-    bound_ms: float
 
 
 @dataclass(frozen=True)
@@ -70,17 +62,15 @@ def small_enough(models: Sequence[Cuts]) -> bool:
 def least_joint_period(
     models: Sequence[Cuts],
     stages: int,
-    start: tuple[StageOf, ...],
-    bound_ms: float,
+    start: Assigned,
     work: Work,
-) -> JointPlan:
-    """The least period over all cuts of the models, if the work allows, else what is known.
-
-    `start`: a plan. `bound_ms`: a lower bound that is known already.
+) -> Assignment:
+    """The least period over all cuts of the models, if the work allows, else the best plan so far,
+    which is `start` or better, with a lower bound.
     """
     search = _Search(tuple(models), stages)
     best, period = start, search.period_ms(start)
-    low = min(bound_ms, period)
+    low = 0.0
     target = period * (1 - _STRICTLY)
     for _ in range(_MOST_RUNS):
         reached = search.reach(target, work)
@@ -98,9 +88,10 @@ def least_joint_period(
             low = max(low, min(least, target))
         last = period * (1 - _STRICTLY)
         if low >= last:
-            return JointPlan(best, period, period)
+            low = period
+            break
         target = last if plan is None or last - low < 1e-3 * last else (low + last) / 2
-    return JointPlan(best, period, low)
+    return Assignment(best, (Proof("period", period, low),))
 
 
 @dataclass(frozen=True)
@@ -116,7 +107,7 @@ class _Search:
     def cost(self) -> EdgeTpuCost:
         return self.last.model.cost
 
-    def period_ms(self, stage_of: tuple[StageOf, ...]) -> float:
+    def period_ms(self, stage_of: Assigned) -> float:
         return period_ms([cuts.model for cuts in self.models], stage_of, self.stages)
 
     @cached_property
@@ -237,7 +228,7 @@ class _Search:
                 known[end] = (streamed, left)
             yield end, streamed, left
 
-    def plan(self, reached: Integers, target: float) -> tuple[StageOf, ...] | None:
+    def plan(self, reached: Integers, target: float) -> Assigned | None:
         """A chain of the fewest streamed bytes; None if there is none within the target."""
         others, last, cost = self.together, self.last, self.cost
         if reached[self.stages, -1, -1] > target * cost.hub_bytes_per_ms:
@@ -294,9 +285,7 @@ def _joined(others: _Together, cuts: Cuts) -> _Together:
     )
 
 
-def improve(
-    models: Sequence[Cuts], stage_of: Sequence[StageOf], stages: int
-) -> tuple[StageOf, ...]:
+def improve(models: Sequence[Cuts], stage_of: Sequence[StageOf], stages: int) -> Assigned:
     """A plan with a period no longer than that of `stage_of`, which no single model can shorten.
 
     Each model in turn is replanned by enumeration of its cuts, for the cache and time that the

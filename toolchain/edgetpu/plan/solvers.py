@@ -28,7 +28,7 @@ from toolchain.edgetpu.plan.cuts import (
     greedy,
     period_ms,
 )
-from toolchain.edgetpu.plan.demand import Options
+from toolchain.edgetpu.plan.demand import Assigned, Assignment, Options, Proof
 from toolchain.edgetpu.plan.latency import Bounded, prove
 from toolchain.edgetpu.plan.moves import polish, refine
 from toolchain.edgetpu.plan.paths import Search, local_search
@@ -36,7 +36,6 @@ from toolchain.edgetpu.plan.several import improve, least_joint_period, small_en
 from toolchain.errors import ResultError
 from toolchain.search import Work
 
-_GAP = 1e-9
 _MOST_FOR_THE_PROGRAM = 600
 """Units times stages of one model."""
 _MOST_COMBINATIONS = 256
@@ -46,35 +45,6 @@ _NEAR = 1e-3
 _SAME = 1e-12
 _MOST_SECONDS = 2.0
 """Limit on moves of a large model's operators between neighbouring stages."""
-
-Assigned = tuple[StageOf, ...]
-"""The stage of each operator, by model."""
-
-
-@dataclass(frozen=True)
-class Proof:
-    """Value and bound of one objective: bytes, for `period` milliseconds."""
-
-    objective: str
-    value: float
-    bound: float
-
-    @property
-    def gap(self) -> float:
-        """(value - bound) / value; 0 where the value is optimal."""
-        return max(0.0, (self.value - self.bound) / self.value) if self.value else 0.0
-
-    @property
-    def optimal(self) -> bool:
-        return self.gap <= _GAP
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """A plan, and what is proved of it: a proof for each objective, none for a baseline."""
-
-    stage_of: Assigned
-    proofs: tuple[Proof, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -170,7 +140,7 @@ def _contiguous(model: Model, stages: int, objective: str = "params") -> StageOf
 
 
 def _by_google(task: Task, _: Assignment | None) -> Assignment:
-    return Assignment(tuple(_greedy(model, task.stages) for model in task.models))
+    return Assignment(tuple(_greedy(model, task.stages) for model in task.models), ())
 
 
 def _by_one_order(task: Task, _: Assignment | None) -> Assignment:
@@ -183,7 +153,7 @@ def _by_one_order(task: Task, _: Assignment | None) -> Assignment:
                 "runner's rules; use another objective"
             )
         assigned.append(own)
-    return Assignment(tuple(assigned))
+    return Assignment(tuple(assigned), ())
 
 
 def _by_objectives(task: Task, _: Assignment | None) -> Assignment | None:
@@ -207,7 +177,7 @@ def _by_objectives(task: Task, _: Assignment | None) -> Assignment | None:
                 "spill": totals.spill_bytes,
                 "comm": totals.communication_bytes,
             }
-    solution = program.solve(
+    return program.solve(
         task.models,
         task.stages,
         task.names,
@@ -217,10 +187,6 @@ def _by_objectives(task: Task, _: Assignment | None) -> Assignment | None:
         optima=optima,
         seconds=task.options.seconds,
     )
-    if solution is None:
-        return None
-    proofs = tuple(Proof(s.objective, s.value, s.bound) for s in solution.steps)
-    return Assignment(solution.stage_of, proofs)
 
 
 def _best_of_all_cuts(task: Task) -> Assigned | None:
@@ -293,8 +259,7 @@ def _by_combinations(task: Task, known: Assignment | None) -> Assignment | None:
     if known is None:
         return None
     work = Work(task.options.seconds / 2)
-    joint = least_joint_period(task.cuts, task.stages, known.stage_of, 0.0, work)
-    return task.assignment(joint.stage_of, joint.bound_ms)
+    return least_joint_period(task.cuts, task.stages, known.stage_of, work)
 
 
 def _by_program(task: Task, known: Assignment | None) -> Assignment | None:
@@ -306,7 +271,7 @@ def _by_program(task: Task, known: Assignment | None) -> Assignment | None:
     )
     bound, others = 0.0, task.starts[1 :: 1 + len(task.starts) // _MOST_STARTS]
     if solution is not None:
-        bound = solution.steps[0].bound / program.PICOSECONDS
+        bound = solution.proofs[0].bound
         others.insert(0, solution.stage_of)
     for other in others:
         if best is not None and task.period_ms(best) <= bound * (1 + _NEAR):
@@ -466,7 +431,7 @@ def solved(task: Task) -> Assignment:
         if not solver.applies(task):
             continue
         best = _better(best, solver.solve(task, best))
-        if best is not None and best.proofs and all(proof.optimal for proof in best.proofs):
+        if best is not None and best.proved_optimal:
             break
     if best is None:
         raise _none_found(task)
