@@ -16,6 +16,7 @@ from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.model.figures import BALANCES
 from toolchain.edgetpu.pipeline import Runner, open_runner
 from toolchain.edgetpu.plan import demand as objectives
+from toolchain.edgetpu.plan.beside import Place
 from toolchain.edgetpu.plan.demand import Options
 from toolchain.edgetpu.run.backends import BACKENDS
 from toolchain.edgetpu.run.folder import PipelineFolder
@@ -52,13 +53,6 @@ class Emit(StrEnum):
     """The languages of `--emit`."""
 
     C = "c"
-
-
-class Place(StrEnum):
-    """The stages that a microcontroller may have."""
-
-    FIRST = "first"
-    LAST = "last"
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from math import inf
 
 from toolchain.edgetpu.model.cost import HostCost
-from toolchain.edgetpu.model.figures import HostStage, McuStage, StageOf, measure
+from toolchain.edgetpu.model.figures import HostStage, McuStage, StageOf
 from toolchain.edgetpu.plan.chains import Side, host_side, least_of, side_of, stick_side
-from toolchain.edgetpu.plan.cuts import Cuts, Model
+from toolchain.edgetpu.plan.cuts import Cuts, Model, measured
 
-PLACES = ("first", "last")
+
+class Place(StrEnum):
+    """The stages that a microcontroller may have."""
+
+    FIRST = "first"
+    LAST = "last"
 
 
 @dataclass(frozen=True)
@@ -24,14 +30,14 @@ class Mcu:
     """A board and its link.
 
     `weigh`: the milliseconds of an inference of some operators, which are the first or the last of
-    the model; infinite where the board cannot have them. `place`: one of `PLACES` where the board
-    must have that stage; None where it may have either, or none.
+    the model; infinite where the board cannot have them. `place`: the stage that the board
+    must have; None where it may have either, or none.
     """
 
     board: str
     link_bytes_per_ms: float
     weigh: Callable[[tuple[int, ...]], float]
-    place: str | None = None
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -70,10 +76,7 @@ def least_beside(
                     stage = McuStage(at, board.times[operators], board.link_bytes_per_ms)
                 if host_at is not None and host is not None:
                     beside = HostStage(host_at, host)
-                _, totals = measure(
-                    [model.graph], [stage_of], len(sides), model.cost, model.balance,
-                    model.times_ms, beside, stage,
-                )  # fmt: skip
+                _, totals = measured([model], [stage_of], len(sides), beside, stage)
                 if totals.period_ms < limit:
                     limit = totals.period_ms
                     best = Beside(limit, len(sides), stage_of, beside, stage)
@@ -95,8 +98,8 @@ def _boards(cuts: Cuts, mcu: Mcu | None, limit: float) -> Iterator[_Board | None
     if mcu is None:
         yield None
         return
-    for place in (mcu.place,) if mcu.place else PLACES:
-        yield _board(cuts, mcu, place == "first", limit)
+    for place in (mcu.place,) if mcu.place else Place:
+        yield _board(cuts, mcu, place == Place.FIRST, limit)
 
 
 def _arrangements(

@@ -15,7 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.edgetpu.model.cost import EdgeTpuCost
-from toolchain.edgetpu.model.figures import StageOf, measure, operator_weights_ms
+from toolchain.edgetpu.model.figures import (
+    Figures,
+    HostStage,
+    McuStage,
+    StageOf,
+    Totals,
+    measure,
+    operator_weights_ms,
+)
 from toolchain.edgetpu.model.graph import PipelineGraph, Use
 from toolchain.edgetpu.model.rules import Rules
 
@@ -54,11 +62,22 @@ class Model:
         return self.times_ms or operator_weights_ms(self.graph, self.cost)
 
 
+def measured(
+    models: Sequence[Model],
+    stage_of: Sequence[StageOf],
+    stages: int,
+    host: HostStage | None = None,
+    mcu: McuStage | None = None,
+) -> tuple[tuple[Figures, ...], Totals]:
+    """`measure` of models on the same devices, each weighed as the first one is."""
+    graphs, first = [model.graph for model in models], models[0]
+    weighed = (first.cost, first.balance, first.times_ms)
+    return measure(graphs, stage_of, stages, *weighed, host, mcu)
+
+
 def period_ms(models: Sequence[Model], stage_of: Sequence[StageOf], stages: int) -> float:
     """The period of models on the same sticks, as all figures of plans are counted."""
-    graphs, first = [model.graph for model in models], models[0]
-    _, totals = measure(graphs, stage_of, stages, first.cost, first.balance, first.times_ms)
-    return totals.period_ms
+    return measured(models, stage_of, stages)[1].period_ms
 
 
 def down_sets(rules: Rules, most: int = MOST_CUTS) -> tuple[int, ...] | None:

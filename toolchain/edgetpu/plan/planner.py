@@ -15,12 +15,11 @@ from toolchain.edgetpu.model.figures import (
     HostStage,
     McuStage,
     Totals,
-    measure,
 )
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.rules import check_plan, check_stages, rules_of
 from toolchain.edgetpu.plan.beside import Mcu, least_beside, least_share_ms
-from toolchain.edgetpu.plan.cuts import Model, some_cuts
+from toolchain.edgetpu.plan.cuts import Model, measured, some_cuts
 from toolchain.edgetpu.plan.demand import Assignment, Options, Proof, parse
 from toolchain.edgetpu.plan.solvers import Task, solved
 from toolchain.errors import InputError, ResultError
@@ -79,7 +78,7 @@ def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Pipe
     assignment, host = solved(Task(models, stages, names, options)), None
     if options.host is not None:
         assignment, stages, host = _with_host(models[0], stages, assignment, options)
-    return _finished(graphs, assignment, stages, options, watch, host)
+    return _finished(models, assignment, stages, options, watch, host)
 
 
 def model_of(graph: PipelineGraph, options: Options) -> Model:
@@ -135,7 +134,8 @@ def plan_with_mcu(graph: PipelineGraph, sticks: int, options: Options, mcu: Mcu)
     if parse(options.objective) != ("period",):
         raise InputError("a microcontroller takes a stage of a plan for the period")
     watch = Stopwatch()
-    cuts, exact = some_cuts(model_of(graph, options))
+    model = model_of(graph, options)
+    cuts, exact = some_cuts(model)
     known = None if mcu.place else _possible(graph, sticks, options)
     limit = _MOST_MS if known is None else known.totals.period_ms
     best = least_beside(cuts, sticks, limit, options.host, mcu)
@@ -149,7 +149,7 @@ def plan_with_mcu(graph: PipelineGraph, sticks: int, options: Options, mcu: Mcu)
     proof = Proof("period", best.period_ms, best.period_ms if exact else 0.0)
     assignment = Assignment((best.stage_of,), (proof,))
     return _finished(
-        [graph], assignment, best.stages, options, watch, best.host, best.mcu, mcu.board
+        [model], assignment, best.stages, options, watch, best.host, best.mcu, mcu.board
     )
 
 
@@ -162,7 +162,7 @@ def _possible(graph: PipelineGraph, sticks: int, options: Options) -> PipelinePl
 
 
 def _finished(
-    graphs: Sequence[PipelineGraph],
+    models: Sequence[Model],
     assignment: Assignment,
     stages: int,
     options: Options,
@@ -172,20 +172,11 @@ def _finished(
     board: str = "",
 ) -> PipelinePlan:
     """A plan with its figures, checked."""
-    figures, totals = measure(
-        graphs,
-        assignment.stage_of,
-        stages,
-        options.cost,
-        options.balance,
-        options.times_ms,
-        host,
-        mcu,
-    )
+    figures, totals = measured(models, assignment.stage_of, stages, host, mcu)
     result = PipelinePlan(
         assignment.stage_of,
         assignment.proofs,
-        tuple(graphs),
+        tuple(model.graph for model in models),
         stages,
         options,
         figures,
@@ -196,7 +187,7 @@ def _finished(
         board,
     )
     check_plan(
-        graphs,
+        result.graphs,
         assignment.stage_of,
         totals,
         stages=stages,

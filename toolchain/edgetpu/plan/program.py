@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolchain import search
-from toolchain.edgetpu.model.figures import StageOf, layer_bytes, measure
+from toolchain.edgetpu.model.figures import StageOf, layer_bytes
 from toolchain.edgetpu.model.rules import Rules
-from toolchain.edgetpu.plan.cuts import Model
+from toolchain.edgetpu.plan.cuts import Model, measured
 from toolchain.edgetpu.plan.demand import Assignment, Proof
 from toolchain.packages import EDGETPU, lazy
 from toolchain.search import Work
@@ -273,9 +273,9 @@ def _closures(rules: Rules, own: Sequence[int]) -> tuple[list[int], list[int]]:
 
 def _value(models: Sequence[Model], stage_of: Sequence[StageOf], stages: int, name: str) -> int:
     """An objective of a plan, as the program counts it."""
-    graphs, first = [model.graph for model in models], models[0]
-    to_the_byte = replace(first.cost, whole_layers=False)
-    totals = measure(graphs, stage_of, stages, to_the_byte, first.balance, first.times_ms)[1]
+    to_the_byte = replace(models[0].cost, whole_layers=False)
+    first = replace(models[0], cost=to_the_byte)
+    totals = measured([first, *models[1:]], stage_of, stages)[1]
     return {
         "params": totals.max_stage_bytes,
         "spill": totals.spill_bytes,

@@ -18,9 +18,17 @@ from typing import TypeVar
 import numpy as np
 
 from toolchain.edgetpu.model.cost import EdgeTpuCost
-from toolchain.edgetpu.model.figures import StageOf, layer_bytes, measure
+from toolchain.edgetpu.model.figures import StageOf, layer_bytes
 from toolchain.edgetpu.plan.chains import FAR, StageLoad, least_period_with
-from toolchain.edgetpu.plan.cuts import Bools, Cuts, Floats, Integers, cached_bytes, period_ms
+from toolchain.edgetpu.plan.cuts import (
+    Bools,
+    Cuts,
+    Floats,
+    Integers,
+    cached_bytes,
+    measured,
+    period_ms,
+)
 from toolchain.edgetpu.plan.demand import Assigned, Assignment, Proof
 from toolchain.search import Work
 
@@ -313,26 +321,26 @@ def _loads(
     models: Sequence[Cuts], stage_of: Sequence[StageOf], stages: int, number: int
 ) -> list[StageLoad]:
     """The loads that all models but `number` put on each stick."""
-    first = models[0].model
-    graphs = [cuts.model.graph for cuts in models]
-    figures, _ = measure(graphs, stage_of, stages, first.cost, first.balance, first.times_ms)
+    weighed = [cuts.model for cuts in models]
+    cost = weighed[0].cost
+    figures, _ = measured(weighed, stage_of, stages)
     loads = []
     for stage in range(stages):
         before = [figures[other][stage] for other in range(number)]
         behind = [figures[other][stage] for other in range(number + 1, len(models))]
         fixed_ms = sum(
-            part.time_ms - part.streamed_bytes / first.cost.stream_bytes_per_ms
+            part.time_ms - part.streamed_bytes / cost.stream_bytes_per_ms
             for part in (*before, *behind)
         )
         later = [
             size
-            for graph, part in zip(graphs[number + 1 :], behind, strict=True)
-            for size in layer_bytes(graph, part.operators, first.balance)
+            for model, part in zip(weighed[number + 1 :], behind, strict=True)
+            for size in layer_bytes(model.graph, part.operators, model.balance)
             if size
         ]
         loads.append(
             StageLoad(
-                first.cost.cache_bytes - sum(p.param_bytes - p.streamed_bytes for p in before),
+                cost.cache_bytes - sum(p.param_bytes - p.streamed_bytes for p in before),
                 fixed_ms,
                 sum(part.streamed_bytes for part in before),
                 tuple(later),

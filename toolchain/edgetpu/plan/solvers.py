@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import islice, product
 from typing import Generic, TypeVar
 
-from toolchain.edgetpu.model.figures import StageOf, measure
+from toolchain.edgetpu.model.figures import StageOf
 from toolchain.edgetpu.model.rules import broken_rules
 from toolchain.edgetpu.plan import chains, program
 from toolchain.edgetpu.plan.bounds import bound_ms, order_of_least_open
@@ -26,6 +26,7 @@ from toolchain.edgetpu.plan.cuts import (
     cuts_in_order,
     depth_first_order,
     greedy,
+    measured,
     period_ms,
 )
 from toolchain.edgetpu.plan.demand import Assigned, Assignment, Options, Proof
@@ -166,9 +167,7 @@ def _by_objectives(task: Task, _: Assignment | None) -> Assignment | None:
     start = tuple(one for one in own if one is not None)
     known, largest, optima = start if len(start) == len(task.models) else None, None, None
     if known is not None:
-        first = task.models[0]
-        graphs = [model.graph for model in task.models]
-        totals = measure(graphs, known, task.stages, first.cost, first.balance)[1]
+        totals = measured(task.models, known, task.stages)[1]
         if best is not None or task.names[0] == "params":
             largest = totals.max_stage_bytes
         if best is not None:
