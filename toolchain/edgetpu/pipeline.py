@@ -140,8 +140,7 @@ class Runner:
     """An open pipeline. Thimble's own measures `times`; Google's runner reports none."""
 
     backend: backends.Choice
-    _pipeline: Any
-    _own: Pipeline | None
+    _pipeline: Pipeline | coral.PycoralPipeline
     _board: backends.BoardStage | None = None
 
     def close(self) -> None:
@@ -151,12 +150,11 @@ class Runner:
 
     def run(self, frames: Iterable[Tensors]) -> Iterator[tuple[Array, ...]]:
         """Results in the order of the frames; close the iterator to stop."""
-        results: Iterator[tuple[Array, ...]] = self._pipeline.run(frames)
-        return results
+        return self._pipeline.run(frames)
 
     @property
     def times(self) -> RunTimes | None:
-        return None if self._own is None else self._own.times
+        return self._pipeline.times
 
 
 def open_runner(
@@ -176,11 +174,11 @@ def open_runner(
     sticks = backends.devices_of(devices, folder)
     choice = backends.choose(folder, backend, sticks)
     if choice.name == "pycoral":
-        return Runner(choice, coral.PycoralPipeline(folder, sticks), None)
+        return Runner(choice, coral.PycoralPipeline(folder, sticks))
     stages = backends.open_stages(folder, choice, sticks, fast, port, limit_seconds)
-    own = Pipeline(stages, backends.output_names(folder), capacity)
     boards = (stage for stage in stages if isinstance(stage, backends.BoardStage))
-    return Runner(choice, own, own, next(boards, None))
+    own = Pipeline(stages, backends.output_names(folder), capacity)
+    return Runner(choice, own, next(boards, None))
 
 
 def open_rate_runner(

@@ -74,6 +74,8 @@ class PycoralPipeline:
     model.
     """
 
+    times = None
+
     def __init__(
         self, folder: PipelineFolder, devices: Sequence[str], silence_s: float = SILENCE_S
     ) -> None:
