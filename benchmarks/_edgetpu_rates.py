@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from toolchain.edgetpu.model.cost import HostCost
+from toolchain.edgetpu.model.figures import HostCost
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.plan.demand import Demand, Options

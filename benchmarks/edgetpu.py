@@ -39,8 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._edgetpu_files import files
 from benchmarks._edgetpu_large import OPERATORS, large
 from benchmarks._edgetpu_rates import rates
-from toolchain.edgetpu.model.cost import EdgeTpuCost
-from toolchain.edgetpu.model.figures import measure
+from toolchain.edgetpu.model.figures import EdgeTpuCost, measure
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import broken_rules
 from toolchain.edgetpu.plan.demand import ORDERS, Options

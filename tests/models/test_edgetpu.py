@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.edgetpu import random_inputs, reference_interpreter, run_chain, run_whole
 from tests.support.long import mostly_long
-from toolchain.edgetpu.model.cost import EdgeTpuCost
+from toolchain.edgetpu.model.figures import EdgeTpuCost
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import rules_of
 from toolchain.edgetpu.plan import program

@@ -24,7 +24,7 @@ from toolchain.device.firmware import (
     Sizes,
     load_firmware,
 )
-from toolchain.edgetpu.model.cost import EdgeTpuCost
+from toolchain.edgetpu.model.figures import EdgeTpuCost
 from toolchain.edgetpu.run.folder import MANIFEST as PIPELINE
 from toolchain.edgetpu.run.folder import read_folder
 from toolchain.edgetpu.run.profile import read_profile

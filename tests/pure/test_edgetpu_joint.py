@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.edgetpu import all_plans, random_graph
-from toolchain.edgetpu.model.cost import EdgeTpuCost
-from toolchain.edgetpu.model.figures import measure
+from toolchain.edgetpu.model.figures import EdgeTpuCost, measure
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.rules import rules_of
 from toolchain.edgetpu.plan.cuts import Cuts, Model, all_cuts

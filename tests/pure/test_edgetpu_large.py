@@ -12,8 +12,7 @@ import pytest
 
 from benchmarks._edgetpu_large import KINDS
 from tests.support.edgetpu import all_plans, random_graph
-from toolchain.edgetpu.model.cost import EdgeTpuCost
-from toolchain.edgetpu.model.figures import measure
+from toolchain.edgetpu.model.figures import EdgeTpuCost, measure
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import broken_rules, rules_of
 from toolchain.edgetpu.plan import bounds, chains

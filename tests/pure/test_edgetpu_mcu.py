@@ -13,8 +13,7 @@ import pytest
 from tests.support.edgetpu import all_plans, random_graph
 from toolchain.cli import run
 from toolchain.cli._edgetpu_mcu import bytes_per_ms
-from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
-from toolchain.edgetpu.model.figures import HostStage, McuStage, measure
+from toolchain.edgetpu.model.figures import EdgeTpuCost, HostCost, HostStage, McuStage, measure
 from toolchain.edgetpu.plan.beside import Mcu
 from toolchain.edgetpu.plan.demand import Options
 from toolchain.edgetpu.plan.planner import plan, plan_with_mcu

@@ -10,8 +10,7 @@ import pytest
 
 from tests.support.edgetpu import all_plans, random_graph
 from tests.support.long import mostly_long
-from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
-from toolchain.edgetpu.model.figures import HostStage, Totals, measure
+from toolchain.edgetpu.model.figures import EdgeTpuCost, HostCost, HostStage, Totals, measure
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.reading import compiled_bytes
 from toolchain.edgetpu.model.rules import broken_rules, check_plan, rules_of

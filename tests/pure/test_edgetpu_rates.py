@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.edgetpu import all_plans, random_graph
 from toolchain.cli import run
-from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
+from toolchain.edgetpu.model.figures import EdgeTpuCost, HostCost
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.plan.demand import Demand, Options, demand_of
 from toolchain.edgetpu.plan.devices import (

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.edgetpu import reference_interpreter, run_whole
 from toolchain.cli import run as command
-from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
+from toolchain.edgetpu.model.figures import EdgeTpuCost, HostCost
 from toolchain.edgetpu.pipeline import open_rate_runner, read_graphs, split_rates
 from toolchain.edgetpu.plan.demand import Demand, Options
 from toolchain.edgetpu.plan.rates import plan_rates

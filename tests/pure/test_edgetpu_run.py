@@ -18,7 +18,7 @@ import pytest
 from toolchain.cli import run as command
 from toolchain.cli._edgetpu_options import PipelineOptions
 from toolchain.edgetpu import pipeline
-from toolchain.edgetpu.model.cost import EdgeTpuCost
+from toolchain.edgetpu.model.figures import EdgeTpuCost
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.plan.demand import Options
 from toolchain.edgetpu.plan.devices import Setting

@@ -19,9 +19,9 @@ from tests.support.edgetpu import random_inputs, reference_interpreter, run_chai
 from tests.support.mutations import unpacked
 from toolchain.cli import run
 from toolchain.edgetpu.model.graph import PipelineGraph, PipelineOp, PipelineTensor
+from toolchain.edgetpu.model.supported import version_for
 from toolchain.edgetpu.plan.demand import Options
 from toolchain.edgetpu.plan.planner import plan
-from toolchain.edgetpu.run.versions import version_for
 from toolchain.edgetpu.show.report import idle_lines
 
 INT8, FLOAT32 = 9, 0

@@ -12,8 +12,7 @@ import typer
 from toolchain.cli import _completion as completion
 from toolchain.cli._groups import option
 from toolchain.cli._options import timeout_option
-from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
-from toolchain.edgetpu.model.figures import BALANCES
+from toolchain.edgetpu.model.figures import BALANCES, EdgeTpuCost, HostCost
 from toolchain.edgetpu.pipeline import Runner, open_runner
 from toolchain.edgetpu.plan import demand as objectives
 from toolchain.edgetpu.plan.beside import Place

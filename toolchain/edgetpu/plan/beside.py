@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
 
-from toolchain.edgetpu.model.cost import HostCost
-from toolchain.edgetpu.model.figures import HostStage, McuStage, StageOf
+from toolchain.edgetpu.model.figures import HostCost, HostStage, McuStage, StageOf
 from toolchain.edgetpu.plan.chains import Side, host_side, least_of, side_of, stick_side
 from toolchain.edgetpu.plan.cuts import Cuts, Model, measured
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
-from toolchain.edgetpu.model.figures import StageOf
+from toolchain.edgetpu.model.figures import EdgeTpuCost, HostCost, StageOf
 from toolchain.edgetpu.plan.cuts import (
     Bools,
     Cuts,

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.edgetpu.model.cost import EdgeTpuCost
 from toolchain.edgetpu.model.figures import (
+    EdgeTpuCost,
     Figures,
     HostStage,
     McuStage,

@@ -10,8 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
-from toolchain.edgetpu.model.figures import StageOf
+from toolchain.edgetpu.model.figures import EdgeTpuCost, HostCost, StageOf
 from toolchain.errors import InputError
 
 OBJECTIVES = ("params", "spill", "comm")

@@ -9,8 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
-from toolchain.edgetpu.model.figures import StageOf, layer_bytes, measure
+from toolchain.edgetpu.model.figures import EdgeTpuCost, HostCost, StageOf, layer_bytes, measure
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.plan.chains import host_ms
 from toolchain.edgetpu.plan.cuts import Cuts, Floats, Integers

@@ -17,8 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from toolchain.edgetpu.model.cost import EdgeTpuCost
-from toolchain.edgetpu.model.figures import StageOf, layer_bytes
+from toolchain.edgetpu.model.figures import EdgeTpuCost, StageOf, layer_bytes
 from toolchain.edgetpu.plan.chains import FAR, StageLoad, least_period_with
 from toolchain.edgetpu.plan.cuts import (
     Bools,

@@ -15,8 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from toolchain.edgetpu.model.cost import EdgeTpuCost, HostCost
-from toolchain.edgetpu.model.figures import StageFigures, operator_weights_ms
+from toolchain.edgetpu.model.figures import EdgeTpuCost, HostCost, StageFigures, operator_weights_ms
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.plan.demand import Demand
 from toolchain.edgetpu.plan.devices import Setting, Visit

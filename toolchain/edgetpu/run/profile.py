@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolchain.edgetpu.model.cost import PROCESSOR, EdgeTpuCost
+from toolchain.edgetpu.model.figures import PROCESSOR, EdgeTpuCost
 from toolchain.edgetpu.run.folder import PipelineFolder
 from toolchain.errors import InputError
 from toolchain.files.records import field_of, read_json

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toolchain.edgetpu.model.graph import PipelineGraph
-from toolchain.edgetpu.run.versions import FEATURES, version_for
+from toolchain.edgetpu.model.supported import FEATURES, version_for
 from toolchain.errors import InputError
 from toolchain.frontends.tflite.outside import take_in
 from toolchain.packages import EDGETPU, lazy
