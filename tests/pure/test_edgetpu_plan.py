@@ -284,11 +284,12 @@ def test_greedy_fills_until_the_next_would_pass() -> None:
 
 def test_layers_are_cached_whole_in_order() -> None:
     cost = EdgeTpuCost(cache_bytes=100)
-    assert cost.streamed_bytes([60, 50, 40]) == 50
+    to_the_byte = replace(cost, whole_layers=False)
+    assert cost.first_fit([60, 50, 40], 100)[0] == 50
     assert cost.spill_bytes(150) == 50
-    assert replace(cost, whole_layers=False).streamed_bytes([60, 50, 40]) == 50
-    assert cost.streamed_bytes([60, 60, 30]) == 60
-    assert replace(cost, whole_layers=False).streamed_bytes([60, 60, 30]) == 50
+    assert to_the_byte.first_fit([60, 50, 40], 100)[0] == 50
+    assert cost.first_fit([60, 60, 30], 100)[0] == 60
+    assert to_the_byte.first_fit([60, 60, 30], 100)[0] == 50
 
 
 def test_compiled_sizes() -> None:

@@ -38,10 +38,6 @@ class EdgeTpuCost:
         """Parameters beyond the cache, to the byte (formulation (8))."""
         return max(0, param_bytes - self.cache_bytes)
 
-    def streamed_bytes(self, layers: Iterable[int]) -> int:
-        """Parameter bytes sent with every frame, where the cache is the layers' alone."""
-        return self.first_fit(layers, self.cache_bytes)[0]
-
     def first_fit(self, layers: Iterable[int], free: int) -> tuple[int, int]:
         """Parameter bytes sent with every frame, and what is left of `free` bytes of the cache:
         layers in order, each cached if it fits.
@@ -103,8 +99,12 @@ PROCESSOR = EdgeTpuCost(
 )
 """Stages on the processor, for replanning from a profile that was measured there."""
 
+_EVERYTHING = 1 << 60
+"""The cache of a stage that is on no stick."""
 StageOf = tuple[int, ...]
 """The stage of each operator of one model."""
+Free = tuple[int, int]
+"""Bytes of a cache that the models before leave, by the byte and by the layer."""
 
 
 @dataclass(frozen=True)
@@ -218,24 +218,27 @@ def measure(
     `times_ms`, if measured, replaces the arithmetic of the first model: one time per operator. One
     stage may be on the `host` and one on a microcontroller, `mcu`: both stream nothing.
     """
-    caches = [(cost, cost)] * stages
-    everything = replace(cost, cache_bytes=1 << 60)
+    caches = [(cost.cache_bytes, cost.cache_bytes)] * stages
     for beside in (host, mcu):
         if beside is not None:
-            caches[beside.stage] = (everything, everything)
+            caches[beside.stage] = (_EVERYTHING, _EVERYTHING)
     measured, communication = [], 0
     for number, (graph, assigned) in enumerate(zip(graphs, stage_of, strict=True)):
         weights = times_ms if times_ms is not None and number == 0 else None
-        figures = _beside(_figures(graph, assigned, caches, balance, weights), graph, host, mcu)
+        members: list[list[int]] = [[] for _ in caches]
+        for index, stage in enumerate(assigned):
+            members[stage].append(index)
+        alone = (
+            stage_figures(graph, assigned, operators, cost, free, balance, weights)
+            for operators, free in zip(members, caches, strict=True)
+        )
+        figures = _beside(tuple(alone), graph, host, mcu)
         caches = [
             (
-                replace(byte, cache_bytes=max(0, byte.cache_bytes - stage.param_bytes)),
-                replace(
-                    whole,
-                    cache_bytes=whole.cache_bytes - (stage.param_bytes - stage.streamed_bytes),
-                ),
+                max(0, by_byte - stage.param_bytes),
+                by_layer - (stage.param_bytes - stage.streamed_bytes),
             )
-            for (byte, whole), stage in zip(caches, figures, strict=True)
+            for (by_byte, by_layer), stage in zip(caches, figures, strict=True)
         ]
         measured.append(figures)
         communication += sum(stage.in_bytes for stage in figures)
@@ -257,33 +260,16 @@ def measure(
     return tuple(measured), totals
 
 
-def _figures(
-    graph: PipelineGraph,
-    stage_of: StageOf,
-    caches: Sequence[tuple[EdgeTpuCost, EdgeTpuCost]],
-    balance: str,
-    times_ms: Sequence[float] | None,
-) -> Figures:
-    """One model; `caches`: cost with what is left of each cache, by the byte and by the layer."""
-    members: list[list[int]] = [[] for _ in caches]
-    for index, stage in enumerate(stage_of):
-        members[stage].append(index)
-    return tuple(
-        stage_figures(graph, stage_of, operators, byte, whole, balance, times_ms)
-        for (byte, whole), operators in zip(caches, members, strict=True)
-    )
-
-
 def stage_figures(
     graph: PipelineGraph,
     stage_of: Sequence[int],
     operators: Sequence[int],
-    byte: EdgeTpuCost,
-    whole: EdgeTpuCost,
+    cost: EdgeTpuCost,
+    free: Free,
     balance: str,
     times_ms: Sequence[float] | None = None,
 ) -> StageFigures:
-    """The stage of these operators, in their order; `byte`, `whole`: as `caches` of a model."""
+    """The stage of these operators, in their order, on a stick with so much `free` cache."""
     sizes = layer_bytes(graph, operators, balance)
     read = {t for i in operators for t in graph.ops[i].inputs}
     written = {t for i in operators for t in graph.ops[i].outputs}
@@ -292,20 +278,21 @@ def stage_figures(
         t for t in written if any(stage_of[user] != stage for user in graph.consumers.get(t, ()))
     } | (written & set(graph.outputs))
     macs = sum(graph.ops[i].macs for i in operators)
-    streamed = whole.streamed_bytes(sizes)
+    by_byte, by_layer = free
+    streamed, _ = cost.first_fit(sizes, by_layer)
     in_bytes, out_bytes = _size(graph, read - written), _size(graph, leaving)
     arithmetic_ms = (
-        macs / whole.macs_per_ms if times_ms is None else sum(times_ms[i] for i in operators)
+        macs / cost.macs_per_ms if times_ms is None else sum(times_ms[i] for i in operators)
     )
     return StageFigures(
         tuple(operators),
         sum(sizes),
-        byte.spill_bytes(sum(sizes)),
+        max(0, sum(sizes) - by_byte),
         streamed,
         in_bytes,
         out_bytes,
         macs,
-        arithmetic_ms + whole.overhead_ms(streamed, in_bytes, out_bytes),
+        arithmetic_ms + cost.overhead_ms(streamed, in_bytes, out_bytes),
     )
 
 

@@ -102,20 +102,12 @@ class PipelineGraph:
     @cached_property
     def consumers(self) -> dict[int, tuple[int, ...]]:
         """From a tensor to the operators that read it, in their order."""
-        readers: dict[int, list[int]] = {}
-        for index, op in enumerate(self.ops):
-            for tensor in op.inputs:
-                readers.setdefault(tensor, []).append(index)
-        return {tensor: tuple(users) for tensor, users in readers.items()}
+        return _readers(op.inputs for op in self.ops)
 
     @cached_property
     def constant_users(self) -> dict[int, tuple[int, ...]]:
         """From a constant to the operators that read it, in their order."""
-        readers: dict[int, list[int]] = {}
-        for index, op in enumerate(self.ops):
-            for constant in op.constants:
-                readers.setdefault(constant, []).append(index)
-        return {constant: tuple(users) for constant, users in readers.items()}
+        return _readers(op.constants for op in self.ops)
 
     @cached_property
     def uses(self) -> Uses:
@@ -158,9 +150,17 @@ class PipelineGraph:
     @cached_property
     def param_bytes(self) -> int:
         """Bytes of all parameters, a shared constant once."""
-        used = {constant for op in self.ops for constant in op.constants}
-        return sum(self.constant_bytes[constant] for constant in used)
+        return sum(self.constant_bytes[constant] for constant in self.constant_users)
 
     def op_param_bytes(self, index: int) -> int:
         """Bytes of the parameters of one operator."""
         return sum(self.constant_bytes[c] for c in self.ops[index].constants)
+
+
+def _readers(read: Iterable[Sequence[int]]) -> dict[int, tuple[int, ...]]:
+    """From what operators read, by operator, to those that read it."""
+    readers: dict[int, list[int]] = {}
+    for index, entries in enumerate(read):
+        for entry in entries:
+            readers.setdefault(entry, []).append(index)
+    return {entry: tuple(users) for entry, users in readers.items()}

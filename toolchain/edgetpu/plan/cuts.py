@@ -403,6 +403,16 @@ def cuts_in_order(model: Model, order: Sequence[int]) -> Cuts:
     return Cuts(model, prefixes(model.graph, model.rules, order))
 
 
+def cuts_of(model: Model, most: int = MOST_CUTS) -> tuple[Cuts, bool]:
+    """All cuts of a model, and True; where they are more than `most`, those of one order, and
+    False.
+    """
+    cuts = all_cuts(model, most)
+    if cuts is not None:
+        return cuts, True
+    return cuts_in_order(model, depth_first_order(model.graph)), False
+
+
 def some_cuts(model: Model) -> tuple[Cuts, bool]:
     """All cuts of a model, and True; where they are many, some of one order, and False."""
     cuts = all_cuts(model)

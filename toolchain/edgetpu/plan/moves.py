@@ -82,6 +82,7 @@ def polish(model: Model, stage_of: StageOf, stages: int, work: Work) -> StageOf:
     period, or leaves it and streams less, until none does or the work is done.
     """
     rules, cost = model.rules, model.cost
+    cache = (cost.cache_bytes, cost.cache_bytes)
     members: list[list[int]] = [[] for _ in range(rules.units)]
     for index, unit in enumerate(rules.unit_of):
         members[unit].append(index)
@@ -93,7 +94,7 @@ def polish(model: Model, stage_of: StageOf, stages: int, work: Work) -> StageOf:
     def weigh(operators: list[int]) -> tuple[float, int]:
         work.spend(_NANOSECONDS_PER_OPERATOR * len(operators))
         stage = stage_figures(
-            model.graph, own, operators, cost, cost, model.balance, model.times_ms
+            model.graph, own, operators, cost, cache, model.balance, model.times_ms
         )
         return stage.time_ms, stage.streamed_bytes
 

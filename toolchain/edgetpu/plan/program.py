@@ -75,22 +75,20 @@ class Program:
         for model, by in zip(self.models, self.by, strict=True):
             graph, rules = model.graph, model.rules
             weights = [0] * rules.units
-            users: dict[int, set[int]] = {}
-            for index, op in enumerate(graph.ops):
-                if self.balance == "compiled":
-                    weights[rules.unit_of[index]] += op.compiled_bytes
-                    continue
-                for constant in op.constants:
-                    users.setdefault(constant, set()).add(rules.unit_of[index])
-            for constant, units in users.items():
-                size = graph.constant_bytes[constant]
-                if len(units) == 1:
-                    weights[next(iter(units))] += size
-                    continue
-                held = self.model.new_bool_var("")
-                for unit in units:
-                    self.model.add(held >= self._in(by, unit, stage))
-                terms.append(size * held)
+            if self.balance == "compiled":
+                for unit, op in zip(rules.unit_of, graph.ops, strict=True):
+                    weights[unit] += op.compiled_bytes
+            else:
+                for constant, users in graph.constant_users.items():
+                    units = {rules.unit_of[user] for user in users}
+                    size = graph.constant_bytes[constant]
+                    if len(units) == 1:
+                        weights[next(iter(units))] += size
+                        continue
+                    held = self.model.new_bool_var("")
+                    for unit in units:
+                        self.model.add(held >= self._in(by, unit, stage))
+                    terms.append(size * held)
             terms += [w * self._in(by, unit, stage) for unit, w in enumerate(weights) if w]
         return sum(terms)
 

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from toolchain.edgetpu.model.figures import Figures, StageFigures, StageOf
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.rules import check_stages
-from toolchain.edgetpu.plan.cuts import (
-    MANY_CUTS,
-    Cuts,
-    Model,
-    all_cuts,
-    cuts_in_order,
-    depth_first_order,
-)
+from toolchain.edgetpu.plan.cuts import MANY_CUTS, Cuts, Model, cuts_of
 from toolchain.edgetpu.plan.demand import Demand, Options
 from toolchain.edgetpu.plan.devices import (
     Place,
@@ -176,11 +169,10 @@ def tables_of(
     tables, whole = [], True
     for graph in graphs:
         model = model_of(graph, options)
-        cuts: Cuts | None = Cuts(model, (0, (1 << model.rules.units) - 1))
+        cuts, listed = Cuts(model, (0, (1 << model.rules.units) - 1)), True
         if _can_be_cut(model):
-            cuts = all_cuts(model, MANY_CUTS)
-        if cuts is None:
-            cuts, whole = cuts_in_order(model, depth_first_order(graph)), False
+            cuts, listed = cuts_of(model, MANY_CUTS)
+        whole = whole and listed
         tables.append(Table(cuts, setting))
     return tables, whole
 

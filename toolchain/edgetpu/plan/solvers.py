@@ -22,8 +22,8 @@ from toolchain.edgetpu.plan.cuts import (
     MANY_CUTS,
     Cuts,
     Model,
-    all_cuts,
     cuts_in_order,
+    cuts_of,
     depth_first_order,
     greedy,
     measured,
@@ -73,21 +73,18 @@ class Task:
         return self.names == ("period",) and len(self.models) > 1
 
     @cached_property
-    def listed(self) -> tuple[Cuts | None, ...]:
-        """All cuts of each model; None where they are too many."""
-        return tuple(all_cuts(model) for model in self.models)
+    def _listed(self) -> tuple[tuple[Cuts, bool], ...]:
+        return tuple(cuts_of(model) for model in self.models)
 
     @property
     def few_cuts(self) -> bool:
-        return all(cuts is not None for cuts in self.listed)
+        """Whether all cuts of every model can be listed."""
+        return all(whole for _, whole in self._listed)
 
-    @cached_property
+    @property
     def cuts(self) -> tuple[Cuts, ...]:
         """All cuts of each model where they are few, else those of one order."""
-        return tuple(
-            cuts or cuts_in_order(model, depth_first_order(model.graph))
-            for cuts, model in zip(self.listed, self.models, strict=True)
-        )
+        return tuple(cuts for cuts, _ in self._listed)
 
     @cached_property
     def starts(self) -> list[Assigned]:
@@ -190,10 +187,10 @@ def _by_objectives(task: Task, _: Assignment | None) -> Assignment | None:
 
 def _best_of_all_cuts(task: Task) -> Assigned | None:
     """The best plan of one model with few cuts; None where there are many, or slack is given."""
-    if len(task.models) != 1 or task.options.slack or task.listed[0] is None:
+    if len(task.models) != 1 or task.options.slack or not task.few_cuts:
         return None
     try:
-        best = best_chain(task.listed[0], task.stages, task.names)
+        best = best_chain(task.cuts[0], task.stages, task.names)
     except OverflowError:  # sums too large to be joined: the integer program does without
         return None
     return None if best is None else (best,)
