@@ -91,9 +91,7 @@ def show_rates(
     if output.json:
         write_json(output.json, fields)
     if output.html:
-        write_text(
-            output.html, pipeline_page(of_rates(planned, trace, others, factor, command_line()))
-        )
+        write_text(output.html, pipeline_page(of_rates(planned, fields, command_line())))
     if output.has_tables:
         console = output_console()
         console.print(report.stages_table(planned))

@@ -196,14 +196,12 @@ def score_in_time(means: Sequence[float], tails: Sequence[float], demand: Demand
     """The score of latencies in ms, by model, where no device is overloaded."""
     limits = zip(tails, demand.deadlines_ms, strict=True)
     late = max((tail / limit for tail, limit in limits if limit is not None), default=0.0)
-    return 0.0, late if late > 1 else 0.0, objective_ms(means, tails, demand)
-
-
-def objective_ms(means: Sequence[float], tails: Sequence[float], demand: Demand) -> float:
     if demand.objective == "worst":
-        return max(tails)
-    total = sum(demand.rates)
-    return sum(rate * mean for rate, mean in zip(demand.rates, means, strict=True)) / total
+        latency_ms = max(tails)
+    else:
+        weighed = sum(rate * mean for rate, mean in zip(demand.rates, means, strict=True))
+        latency_ms = weighed / sum(demand.rates)
+    return 0.0, late if late > 1 else 0.0, latency_ms
 
 
 def parts_of(

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from toolchain.edgetpu.model.figures import StageFigures
 from toolchain.edgetpu.plan.planner import PipelinePlan
-from toolchain.edgetpu.plan.rates import Baseline, RatePlan
+from toolchain.edgetpu.plan.rates import RatePlan
 from toolchain.edgetpu.run.folder import PipelineFolder, StageFile
-from toolchain.edgetpu.run.simulate import RequestTrace, Simulation
-from toolchain.edgetpu.show.documents import finite
-from toolchain.edgetpu.show.report import proof_line, proof_lines, ranges, stall_line, unmet_lines
+from toolchain.edgetpu.run.simulate import Simulation
+from toolchain.edgetpu.show.pictures import SHOWN_FRAMES
+from toolchain.edgetpu.show.report import (
+    SIMULATED,
+    proof_line,
+    proof_lines,
+    ranges,
+    stall_line,
+    unmet_lines,
+)
 from toolchain.page.render import rendered
 
 VERSION = 1
-_SHOWN_FRAMES = 12
 
 
 @dataclass(frozen=True)
@@ -141,8 +148,7 @@ def of_simulation(folder: PipelineFolder, simulation: Simulation, command: str) 
         for model in folder.models
         for number, one in enumerate(model.stages)
     )
-    shown = min(simulation.frames, _SHOWN_FRAMES)
-    keys = ("busy_ms", "stream_ms", "queue_ms", "starved_ms", "blocked_ms")
+    shown = min(simulation.frames, SHOWN_FRAMES)
     return Pipeline(
         VERSION,
         _title([model.name for model in folder.models], folder.stages),
@@ -158,7 +164,10 @@ def of_simulation(folder: PipelineFolder, simulation: Simulation, command: str) 
             simulation.latency_ms,
             simulation.first_ms,
             simulation.hub_share,
-            tuple(tuple(stage[key] for key in keys) for stage in simulation.stages_json()),
+            tuple(
+                tuple(stage[key] for key in SIMULATED.values())
+                for stage in simulation.stages_json()
+            ),
             tuple(
                 (number, frame, begin, finish)
                 for number, one in enumerate(simulation.stages)
@@ -177,42 +186,31 @@ def _title(names: Sequence[str], stages: int) -> str:
     return f"{', '.join(names)} on {stages} Edge TPU{'s' if stages > 1 else ''}"
 
 
-def of_rates(
-    plan: RatePlan, trace: RequestTrace, others: Sequence[Baseline], most: float, command: str
-) -> Pipeline:
-    """`most` is as in `rates_json`."""
+def of_rates(plan: RatePlan, fields: Mapping[str, Any], command: str) -> Pipeline:
+    """A plan for rates; `fields` are those of `rates_json`."""
     stages = tuple(
         _stage(visit.device, name, one)
         for name, path, figures in zip(plan.demand.names, plan.paths, plan.figures, strict=True)
         for visit, one in zip(path, figures, strict=True)
     )
-    demand, predicted = plan.demand, plan.estimate
     models = tuple(
         Requests(
-            name,
-            demand.rates[k],
-            demand.deadlines_ms[k],
-            finite(predicted.mean_ms[k]),
-            finite(predicted.tail_ms[k]),
-            trace.models[k].mean_ms,
-            trace.models[k].tail_ms,
-            trace.models[k].worst_ms,
-            trace.models[k].late,
+            *(one[name] for name in ("name", "rate", "deadline_ms", "mean_ms", "p99_ms")),
+            *(one["simulated"][name] for name in ("mean_ms", "p99_ms", "worst_ms", "late")),
         )
-        for k, name in enumerate(demand.names)
+        for one in fields["models"]
     )
-    devices = zip(predicted.busy, trace.busy, strict=True)
-    busy = [(plan.setting.name(k), *pair) for k, pair in enumerate(devices)]
     load = Load(
-        demand.objective,
+        fields["objective"],
         plan.score[2] if not plan.score[0] else None,
         models,
-        (*busy, ("the bus", predicted.bus, trace.bus)),
         tuple(
-            (other.name, None if other.score[0] else other.score[2], other.met) for other in others
+            (one["name"], one["busy"], one["simulated_busy"])
+            for one in (*fields["devices"], {"name": "the bus", **fields["bus"]})
         ),
+        tuple((one["name"], one["latency_ms"], one["met"]) for one in fields["baselines"]),
     )
-    notes = (proof_line(plan), *unmet_lines(plan, most))
-    title = f"{', '.join(demand.names)} on {plan.setting.devices} devices"
+    notes = (proof_line(plan), *unmet_lines(plan, fields["highest_factor"]))
+    title = f"{', '.join(plan.demand.names)} on {plan.setting.devices} devices"
     cache = plan.setting.cost.cache_bytes
     return Pipeline(VERSION, title, command, cache, 0.0, stages, notes, load=load)

@@ -10,7 +10,8 @@ from toolchain.edgetpu.plan.planner import PipelinePlan
 from toolchain.edgetpu.run.simulate import Simulation
 
 _COLOURS = ("#5b9bd5", "#70ad47", "#ed7d31", "#7030a0", "#c0504d", "#44546a")
-_SHOWN_FRAMES = 12
+SHOWN_FRAMES = 12
+"""Frames of a timeline."""
 
 
 def _drawn(picture: str, **values: Any) -> str:
@@ -54,7 +55,7 @@ def stages_svg(plan: PipelinePlan) -> str:
 
 def timeline_svg(simulation: Simulation, title: str) -> str:
     """A timeline of the first frames: which stage works on which."""
-    shown = [stage.spans[:_SHOWN_FRAMES] for stage in simulation.stages]
+    shown = [stage.spans[:SHOWN_FRAMES] for stage in simulation.stages]
     end = max((span[1] for spans in shown for span in spans), default=1.0) or 1.0
     scale = 780 / end
     rows = [

@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from toolchain.edgetpu.model.supported import ON_TPU
-from toolchain.edgetpu.plan.devices import Place, Setting, Sharing, objective_ms
+from toolchain.edgetpu.plan.devices import Place, Setting, Sharing
 from toolchain.edgetpu.plan.planner import Apart, PipelinePlan
 from toolchain.edgetpu.plan.rates import Baseline, RatePlan, Routes, highest_factor
 from toolchain.edgetpu.run.compiler import CompilerReport
@@ -22,6 +22,22 @@ _OBJECTIVES = {
     "worst": ("largest 99th percentile", "worst p99 ms"),
 }
 """Names of an objective of latency: in a sentence, and above a column."""
+SIMULATED = {
+    "busy": "busy_ms",
+    "of it streaming": "stream_ms",
+    "frame waits": "queue_ms",
+    "starved": "starved_ms",
+    "blocked": "blocked_ms",
+}
+"""Columns of a simulation: headings, and the milliseconds of a stage in JSON."""
+_MEASURED = {
+    "busy": "busy_ms",
+    "of it transfer": "transfer_ms",
+    "frame waits": "queue_ms",
+    "blocked": "blocked_ms",
+    "slowest": "slowest_ms",
+}
+"""Columns of a run, likewise."""
 _SHARING = {
     Sharing.RESIDENT: "kept",
     Sharing.DIVIDED: "share the cache",
@@ -245,24 +261,18 @@ def apart_line(plan: PipelinePlan, apart: Apart | None) -> str:
 
 
 def simulation_table(simulation: Simulation) -> Table:
-    headings = ("busy", "of it streaming", "frame waits", "starved", "blocked")
-    keys = ("busy_ms", "stream_ms", "queue_ms", "starved_ms", "blocked_ms")
-    return _frames_table(headings, keys, simulation.stages_json(), 2)
+    return _frames_table(SIMULATED, simulation.stages_json(), 2)
 
 
 def run_table(fields: dict[str, Any]) -> Table:
-    headings = ("busy", "of it transfer", "frame waits", "blocked", "slowest")
-    keys = ("busy_ms", "transfer_ms", "queue_ms", "blocked_ms", "slowest_ms")
-    return _frames_table(headings, keys, fields["stages"], 3)
+    return _frames_table(_MEASURED, fields["stages"], 3)
 
 
-def _frames_table(
-    headings: Sequence[str], keys: Sequence[str], stages: Sequence[Any], digits: int
-) -> Table:
-    """A row for each stage, with `keys` of its milliseconds."""
-    table = _table((), ("stage", *headings), "a frame in each stage, ms (mean)")
+def _frames_table(columns: Mapping[str, str], stages: Sequence[Any], digits: int) -> Table:
+    """A row for each stage, with its milliseconds of each of the `columns`."""
+    table = _table((), ("stage", *columns), "a frame in each stage, ms (mean)")
     for number, stage in enumerate(stages):
-        table.add_row(str(number), *(f"{stage[key]:.{digits}f}" for key in keys))
+        table.add_row(str(number), *(f"{stage[key]:.{digits}f}" for key in columns.values()))
     return table
 
 
@@ -427,10 +437,9 @@ def baselines_table(plan: RatePlan, others: Sequence[Baseline]) -> Table:
     table.add_column("deadlines")
     rows = [("this one", plan.estimate, plan.score)]
     rows += [(other.name, other.estimate, other.score) for other in others]
-    for name, predicted, value in rows:
-        met = "overloaded" if value[0] else ("missed" if value[1] else "met")
-        latency_ms = objective_ms(predicted.mean_ms, predicted.tail_ms, plan.demand)
-        latency = "no end" if value[0] else f"{latency_ms:.2f}"
+    for name, predicted, (load, late, latency_ms) in rows:
+        met = "overloaded" if load else ("missed" if late else "met")
+        latency = "no end" if load else f"{latency_ms:.2f}"
         table.add_row(name, latency, f"{predicted.load:.0%}", met)
     return table
 
