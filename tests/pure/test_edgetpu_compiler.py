@@ -151,11 +151,8 @@ INTERNAL = "Edge TPU Compiler version 14.1.317412892\n\nInternal compiler error.
 
 def test_the_compilers_report_is_read() -> None:
     told = compiler.parse_report(NEWEST)
-    assert told.version == "16.0.384591198"
     assert told.on_chip_bytes == round(2.81 * MIB)
-    assert told.on_chip_remaining_bytes == round(4.84 * MIB)
     assert told.off_chip_bytes == 512
-    assert told.subgraphs == 1
     assert sum(line.count for line in told.operators) == 31
     assert [(line.kind, line.count) for line in told.on_processor] == [("DEQUANTIZE", 1)]
     assert told.processor_operations == 1
@@ -170,14 +167,8 @@ def test_a_shortened_table_is_read() -> None:
 
 def test_reports_of_models_compiled_together() -> None:
     first, second = compiler.parse_reports(TOGETHER)
-    assert (first.input_file, second.input_file) == (
-        "a_stage_0_of_2.tflite",
-        "b_stage_0_of_2.tflite",
-    )
     assert (first.on_chip_bytes, second.on_chip_bytes) == (round(2.25 * MIB), 4 * MIB)
     assert (first.off_chip_bytes, second.off_chip_bytes) == (0, round(41.75 * 1024))
-    assert first.on_chip_remaining_bytes == second.on_chip_remaining_bytes == MIB
-    assert first.version == second.version == "16.0.384591198"
 
 
 def test_the_report_behind_a_search() -> None:
@@ -186,10 +177,9 @@ def test_the_report_behind_a_search() -> None:
     assert told.processor_operations == 1
 
 
-def test_version_2_tells_the_cache_before_the_model() -> None:
+def test_the_report_of_version_2_has_no_table() -> None:
     told = compiler.parse_report(OLDEST)
     assert told.on_chip_bytes == 6 * MIB
-    assert told.on_chip_remaining_bytes == MIB // 4
     assert told.processor_operations == 7
     assert not told.operators
 

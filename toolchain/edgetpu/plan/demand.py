@@ -22,7 +22,8 @@ ORDERS = ("params,comm", "params,spill,comm", "spill,params,comm")
 """The three orders of the paper: (1)->(3), (1)->(2)->(3), (2)->(1)->(3)."""
 _GAP = 1e-9
 _UNITS_MS = {"ms": 1.0, "us": 1e-3, "s": 1e3}
-_MOST_RATE = 1e6
+MOST_RATE = 1e6
+"""Limit on the requests a second of one model."""
 _MOST_DEADLINE_MS = 1e9
 
 
@@ -129,8 +130,8 @@ def demand_of(names: Sequence[str], rates: str, deadlines: str | None, objective
 
 def _rate(text: str, where: str) -> float:
     rate = _number(text, where)
-    if not 0 < rate <= _MOST_RATE:
-        raise InputError(f"{where}: a rate is above 0, at most {_MOST_RATE:,.0f} requests a second")
+    if not 0 < rate <= MOST_RATE:
+        raise InputError(f"{where}: a rate is above 0, at most {MOST_RATE:,.0f} requests a second")
     return rate
 
 

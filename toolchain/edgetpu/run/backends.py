@@ -287,11 +287,23 @@ def open_stages(
     return tuple(result)
 
 
-def input_details(folder: PipelineFolder) -> list[tuple[str, tuple[int, ...], Any]]:
-    """Name, shape and NumPy type of every input of a frame."""
-    names = (name for model in folder.models for name in _names(folder, model, model.inputs))
-    ends = (end for m in folder.models for end in ends_of(folder.path / m.stages[0].file)[0])
-    return [(name, *end) for name, end in zip(names, ends, strict=True)]
+Input = tuple[str, tuple[int, ...], Any]
+"""Name, shape and NumPy type of an input."""
+
+
+def inputs_of(path: Path, model: ModelStages) -> list[Input]:
+    """The inputs of one model whose files are in a folder, `path`."""
+    ends, _ = ends_of(path / model.stages[0].file)
+    return [(name, *end) for name, end in zip(model.inputs, ends, strict=True)]
+
+
+def input_details(folder: PipelineFolder) -> list[Input]:
+    """Every input of a frame."""
+    return [
+        (prefix_of(model, len(folder.models)) + name, shape, dtype)
+        for model in folder.models
+        for name, shape, dtype in inputs_of(folder.path, model)
+    ]
 
 
 def output_types(folder: PipelineFolder) -> dict[str, Any]:
@@ -325,8 +337,9 @@ def ends_of(path: Path) -> tuple[list[End], list[End]]:
 
 
 def output_names(folder: PipelineFolder) -> tuple[str, ...]:
-    return tuple(name for model in folder.models for name in _names(folder, model, model.outputs))
-
-
-def _names(folder: PipelineFolder, model: ModelStages, names: Sequence[str]) -> list[str]:
-    return [prefix_of(model, len(folder.models)) + name for name in names]
+    """The outputs of every model, in the order of a frame's results."""
+    return tuple(
+        prefix_of(model, len(folder.models)) + name
+        for model in folder.models
+        for name in model.outputs
+    )

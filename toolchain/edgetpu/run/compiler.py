@@ -59,13 +59,8 @@ class OperatorLine:
 class CompilerReport:
     """The report of one model. Sizes have two decimals of their unit, as it prints them."""
 
-    version: str
-    input_file: str
-    output_file: str
     on_chip_bytes: int
-    on_chip_remaining_bytes: int
     off_chip_bytes: int
-    subgraphs: int
     processor_operations: int
     operators: tuple[OperatorLine, ...]
 
@@ -85,15 +80,11 @@ def parse_report(text: str) -> CompilerReport:
         key, colon, value = line.partition(":")
         if colon:
             values.setdefault(key.strip(), value.strip())
-    version = re.search(r"Edge TPU Compiler version (\S+)", text)
+    version = re.search(r"Edge TPU Compiler version \S+", text)
     used = values.get("On-chip memory used for caching model parameters")
     streamed = values.get("Off-chip memory used for streaming uncached model parameters")
     if version is None or used is None or streamed is None:
         raise ResultError(f"{PROGRAM} gave no report; it says: {_telling(text) or 'no reason'}")
-    remaining = _size(values.get("On-chip memory remaining for caching model parameters", "0B"))
-    whole = values.get("On-chip memory available for caching model parameters")
-    if whole is not None:  # version 2.0 tells the cache before the model, later ones what is left
-        remaining = max(0, _size(whole) - _size(used))
     operators: list[OperatorLine] = []
     table = False
     for line in text.splitlines():
@@ -105,13 +96,8 @@ def parse_report(text: str) -> CompilerReport:
             operators.append(OperatorLine(match[1], int(match[2]), match[3]))
     listed = sum(line.count for line in operators if not line.mapped)
     return CompilerReport(
-        version[1],
-        values.get("Input model", values.get("Input", "")),
-        values.get("Output model", values.get("Output", "")),
         _size(used),
-        remaining,
         _size(streamed),
-        _number(values.get("Number of Edge TPU subgraphs")),
         max(listed, _number(values.get("Number of operations that will run on CPU"))),
         tuple(operators),
     )

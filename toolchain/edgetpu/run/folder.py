@@ -17,7 +17,7 @@ from typing import Any
 
 from toolchain.edgetpu.model.figures import EdgeTpuCost, HostCost, StageFigures, operator_weights_ms
 from toolchain.edgetpu.model.graph import PipelineGraph
-from toolchain.edgetpu.plan.demand import Demand
+from toolchain.edgetpu.plan.demand import MOST_RATE, Demand
 from toolchain.edgetpu.plan.devices import Setting, Visit
 from toolchain.edgetpu.plan.planner import PipelinePlan
 from toolchain.edgetpu.plan.rates import RatePlan, Routes
@@ -38,7 +38,6 @@ VERSION = 1
 COMPILED_SUFFIX = "_edgetpu.tflite"
 _FILES = "files"
 _MOST_STAGES = 64
-_MOST_RATE = 1e6
 
 
 @dataclass(frozen=True)
@@ -367,7 +366,7 @@ def read_plan(path: Path) -> Routes:
                 (math.inf if mean is None else mean, math.inf if tail is None else tail)
             )
             stages = field_of(entry, "stages", tuple[Any, ...], at)
-            if not 0 < len(stages) <= _MOST_STAGES or not 0 < rates[-1] <= _MOST_RATE:
+            if not 0 < len(stages) <= _MOST_STAGES or not 0 < rates[-1] <= MOST_RATE:
                 raise InputError(f"{at}: rate or stages is out of range")
             places = [(s, f"{at}: stages[{n}]") for n, s in enumerate(stages)]
             paths.append(tuple(_visit(stage, setting, place) for stage, place in places))

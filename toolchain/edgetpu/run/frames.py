@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from toolchain.edgetpu.run.backends import ends_of, input_details
+from toolchain.edgetpu.run.backends import Input, input_details, inputs_of
 from toolchain.edgetpu.run.folder import PipelineFolder, RateFolder
 from toolchain.edgetpu.run.runner import Answer, Request, Tensors
 from toolchain.edgetpu.run.simulate import Arrivals
 from toolchain.errors import InputError
 from toolchain.files.arrays import read_array
 from toolchain.ops.spec import Array
-
-Input = tuple[str, tuple[int, ...], Any]
-"""Name, shape and NumPy type of an input."""
 
 
 def frames_of(
@@ -115,10 +112,9 @@ def frames_by_model(
         raise InputError(f"{len(paths)} input files for {sum(sizes)} inputs ({names})")
     by_model, at = [], 0
     for model, size in zip(folder.models, sizes, strict=True):
-        ends, _ = ends_of(folder.path / model.stages[0].file)
-        details = [(name, *end) for name, end in zip(model.inputs, ends, strict=True)]
         own = paths[at : at + size] if paths else ()
-        frames, _ = frames_for(details, own, 1 if own else count, seed + at)
+        given = inputs_of(folder.path, model)
+        frames, _ = frames_for(given, own, 1 if own else count, seed + at)
         by_model.append(list(frames))
         at += size
     return by_model

@@ -18,7 +18,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -265,8 +265,9 @@ def _why(trial: Trial) -> str:
     return f"the trial was to {trial.step}: {trial.error or trial.kind}"
 
 
-def known(combinations: Sequence[Combination] = KNOWN) -> str:
-    return ", ".join(f"libedgetpu {c.libedgetpu} with tflite {c.tflite}" for c in combinations)
+def known() -> str:
+    """The combinations that are known to work, for a message."""
+    return ", ".join(f"libedgetpu {c.libedgetpu} with tflite {c.tflite}" for c in KNOWN)
 
 
 @dataclass(frozen=True)
