@@ -64,7 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> PipelineFolder:
 def run(folder: PipelineFolder, count: int) -> Iterator[tuple[Any, ...]]:
     runner = pipeline.open_runner(folder, "delegate")
     frames, _ = pipeline.frames_of(folder, [], count)
-    return pipeline.run_all(runner, frames)
+    return runner.run(frames)
 
 
 @pytest.mark.usefixtures("sticks")

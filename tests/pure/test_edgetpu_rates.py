@@ -107,7 +107,7 @@ def test_bounds_are_below_what_more_flows_give(seed: int) -> None:
                 Flow(*(flow.model, device, 0.01 * (1 + model)), flow.fixed_ms, stream, swap,
                      tuple(devices[:place]))
             )  # fmt: skip
-    bus = Bus(1.0, 1.0)
+    bus = Bus(1.0)
     whole = estimate(flows, 3, 3, bus)
     if whole.load >= 1:
         return
@@ -130,7 +130,7 @@ def _predicted_and_simulated(
         for model, path in enumerate(paths)
         for place, visit in enumerate(path)
     ]  # fmt: skip
-    bus = Bus(1.0, 1.0)
+    bus = Bus(1.0)
     found = estimate(flows, len(paths), devices, bus)
     assert found.load < 0.8
     trace = simulate_requests(paths, rates, devices, bus, requests)
@@ -170,7 +170,7 @@ def test_models_that_meet_on_devices_are_within_some_per_cent() -> None:
 
 def test_periodic_requests_do_not_wait_for_each_other() -> None:
     path = [Visit(0, 3.0, 1.0, 0.0), Visit(1, 8.0, 0.0, 0.0)]
-    trace = simulate_requests([path], [0.1], 2, Bus(1.0, 1.0), 500, Arrivals.PERIODIC, [11.0])
+    trace = simulate_requests([path], [0.1], 2, Bus(1.0), 500, Arrivals.PERIODIC, [11.0])
     (served,) = trace.models
     assert served.mean_ms == pytest.approx(12.0) and served.worst_ms == pytest.approx(12.0)
     assert served.late == 1.0
@@ -180,7 +180,7 @@ def test_periodic_requests_do_not_wait_for_each_other() -> None:
 def test_sticks_that_stream_at_once_share_the_bus() -> None:
     """Two models whose requests come at the same moment: each has half of the bus."""
     paths = [[Visit(0, 0.0, 10.0, 0.0)], [Visit(1, 0.0, 10.0, 0.0)]]
-    trace = simulate_requests(paths, [1e-3, 1e-3], 2, Bus(1.0, 1.0), 2000)
+    trace = simulate_requests(paths, [1e-3, 1e-3], 2, Bus(1.0), 2000)
     assert 10.0 < trace.models[0].mean_ms < 10.5
     assert trace.models[0].worst_ms > 15.0
 

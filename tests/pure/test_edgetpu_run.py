@@ -258,7 +258,7 @@ def test_stages_run_on_the_processor(folder: Path) -> None:
     runner = pipeline.open_runner(read, "cpu")
     frames, total = pipeline.frames_of(read, [], 20)
     given = list(frames)
-    results = list(pipeline.run_all(runner, iter(given)))
+    results = list(runner.run(iter(given)))
     assert total == len(results) == 20
     whole = pipeline.backends.LiteRTStage  # stages of one stick are the whole model
     graph = read_graph(DIGITS)
@@ -276,7 +276,7 @@ def test_several_models_run_together(tmp_path: Path) -> None:
     read = pipeline.split([DIGITS, DIGITS], found, tmp_path / "both")
     runner = pipeline.open_runner(read, "cpu")
     frames, _ = pipeline.frames_of(read, [], 3)
-    results = list(pipeline.run_all(runner, frames))
+    results = list(runner.run(frames))
     assert [len(result) for result in results] == [2, 2, 2]
 
 

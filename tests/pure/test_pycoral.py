@@ -101,7 +101,7 @@ def frames_of(folder: PipelineFolder, count: int) -> list[Mapping[str, Any]]:
 
 def expected(folder: PipelineFolder, frames: list[Mapping[str, Any]]) -> list[Any]:
     runner = pipeline.open_runner(folder, "cpu")
-    return [result[0] for result in pipeline.run_all(runner, iter(frames))]
+    return [result[0] for result in runner.run(iter(frames))]
 
 
 @pytest.mark.usefixtures("no_threads_left")

@@ -15,7 +15,7 @@ from toolchain.cli._options import timeout_option
 from toolchain.edgetpu.model.figures import BALANCES, EdgeTpuCost, HostCost
 from toolchain.edgetpu.pipeline import Runner, open_runner
 from toolchain.edgetpu.plan import demand as objectives
-from toolchain.edgetpu.plan.beside import Place
+from toolchain.edgetpu.plan.beside import McuPlace
 from toolchain.edgetpu.plan.demand import Options
 from toolchain.edgetpu.run.backends import BACKENDS
 from toolchain.edgetpu.run.folder import PipelineFolder
@@ -111,7 +111,7 @@ class PipelineOptions:
         "Default: the baud rate of the board's UART, ten bits a byte.",
         unit="SPEED",
     )
-    mcu_stage: Place | None = option(
+    mcu_stage: McuPlace | None = option(
         None, "Give the microcontroller this stage, even if the period gets longer."
     )
     rate: str | None = option(

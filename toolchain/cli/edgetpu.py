@@ -283,7 +283,7 @@ def run_command(
         with closing(runner.open(read)) as running:
             frames, total = pipeline.frames_of(read, given.inputs or [], given.frames, given.seed)
             begin = time.perf_counter()
-            for result in pipeline.run_all(running, frames):
+            for result in running.run(frames):
                 done += 1
                 step(f"frame {done}", done, total)
                 if out is not None:
@@ -389,7 +389,7 @@ def profile_command(
         if running.times is None:
             running = replace(runner, backend="delegate").open(read)
         given, total = pipeline.frames_of(read, [], frames)
-        for done, _ in enumerate(pipeline.run_all(running, given), 1):
+        for done, _ in enumerate(running.run(given), 1):
             step(f"frame {done}", done, total)
     times = running.times
     if times is None or not times.frames:

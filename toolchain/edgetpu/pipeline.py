@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from toolchain.edgetpu.run.folder import (
     write_rate_folder,
     written_folder,
 )
-from toolchain.edgetpu.run.frames import frames_for, frames_of
+from toolchain.edgetpu.run.frames import frames_of
 from toolchain.edgetpu.run.runner import DeviceRunner, Pipeline, RunTimes, Tensors
 from toolchain.edgetpu.run.simulate import Simulation, simulate
 from toolchain.edgetpu.run.split import Segment, split_file
@@ -33,12 +32,10 @@ from toolchain.ops.spec import Array
 __all__ = [
     "Runner",
     "compile_folder",
-    "frames_for",
     "frames_of",
     "open_rate_runner",
     "open_runner",
     "read_graphs",
-    "run_all",
     "simulate_folder",
     "split",
     "split_rates",
@@ -204,9 +201,3 @@ def open_rate_runner(
     ]
     devices = [[visit.device for visit in path] for path in folder.plan.paths]
     return DeviceRunner(stages, devices, [model.outputs for model in folder.models])
-
-
-def run_all(runner: Runner, frames: Iterable[Tensors]) -> Iterator[tuple[Array, ...]]:
-    """All results. The pipeline is stopped however the loop over them ends."""
-    with closing(runner.run(frames)) as results:  # type: ignore[type-var]
-        yield from results

@@ -19,6 +19,19 @@ from toolchain.frontends.tflite.refusals import QUANTISE, of_model
 
 LARGEST_OPERATORS = 20_000
 _LARGEST_BYTES = 1 << 40
+COMPILED_OPERATOR = "edgetpu-custom-op"
+_WEIGHTED = frozenset(
+    {
+        "BATCH_MATMUL",
+        "CONV_2D",
+        "DEPTHWISE_CONV_2D",
+        "FULLY_CONNECTED",
+        "SVDF",
+        "TRANSPOSE_CONV",
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    }
+)
+_QUANTISED = frozenset({"INT8", "UINT8", "INT16"})
 
 
 def read_graph(path: Path) -> PipelineGraph:
@@ -142,21 +155,6 @@ def _count(value: Any) -> int:
     if number != value or not 0 <= number <= _LARGEST_BYTES or not math.isfinite(value):
         raise ValueError(f"{value} is no size")
     return number
-
-
-COMPILED_OPERATOR = "edgetpu-custom-op"
-_WEIGHTED = frozenset(
-    {
-        "BATCH_MATMUL",
-        "CONV_2D",
-        "DEPTHWISE_CONV_2D",
-        "FULLY_CONNECTED",
-        "SVDF",
-        "TRANSPOSE_CONV",
-        "UNIDIRECTIONAL_SEQUENCE_LSTM",
-    }
-)
-_QUANTISED = frozenset({"INT8", "UINT8", "INT16"})
 
 
 def read_tflite(data: bytes, path: Path) -> PipelineGraph:

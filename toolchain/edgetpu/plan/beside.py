@@ -17,7 +17,7 @@ from toolchain.edgetpu.plan.chains import Side, host_side, least_of, side_of, st
 from toolchain.edgetpu.plan.cuts import Cuts, Model, measured
 
 
-class Place(StrEnum):
+class McuPlace(StrEnum):
     """The stages that a microcontroller may have."""
 
     FIRST = "first"
@@ -36,7 +36,7 @@ class Mcu:
     board: str
     link_bytes_per_ms: float
     weigh: Callable[[tuple[int, ...]], float]
-    place: Place | None = None
+    place: McuPlace | None = None
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ def _boards(cuts: Cuts, mcu: Mcu | None, limit: float) -> Iterator[_Board | None
     if mcu is None:
         yield None
         return
-    for place in (mcu.place,) if mcu.place else Place:
-        yield _board(cuts, mcu, place == Place.FIRST, limit)
+    for place in (mcu.place,) if mcu.place else McuPlace:
+        yield _board(cuts, mcu, place == McuPlace.FIRST, limit)
 
 
 def _arrangements(

@@ -96,8 +96,7 @@ class Setting:
 
     @property
     def bus(self) -> Bus:
-        share = self.alone_bytes_per_ms / self.cost.hub_bytes_per_ms
-        return Bus(max(0.0, 2 * share - 1), share)
+        return Bus(self.alone_bytes_per_ms / self.cost.hub_bytes_per_ms)
 
     def stream_ms(self, size_bytes: int) -> float:
         return size_bytes / self.alone_bytes_per_ms

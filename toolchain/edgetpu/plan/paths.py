@@ -34,6 +34,10 @@ _MOST_WORK = 10_000_000
 """Sums of two costs for one path; beyond, a search looks at some of the cuts only."""
 _FULL = 0.999
 _OVERLOAD_MS = 1e6
+_MOST_ROUNDS = 8
+_WALKED = 12
+"""Paths that a model tries in its turn, beside the quickest, where there are several models."""
+_GAIN = 1 - 1e-9
 
 
 @dataclass(frozen=True)
@@ -208,11 +212,6 @@ def walk(
         costs = [
             np.where(time < longest, cost, np.inf) for time, cost in zip(times, costs, strict=True)
         ]
-
-
-_MOST_ROUNDS = 8
-_WALKED = 12
-_GAIN = 1 - 1e-9
 
 
 @dataclass

@@ -51,12 +51,14 @@ class Flow:
 
 @dataclass(frozen=True)
 class Bus:
-    """The bus of the sticks. `crowding`: how much longer a transfer takes while another streams
-    too; `share`: the part of the bus that one stick alone takes.
-    """
+    """The bus of the sticks. `share`: the part of it that one stick alone takes."""
 
-    crowding: float
     share: float
+
+    @property
+    def crowding(self) -> float:
+        """How much longer a transfer takes while another streams too."""
+        return max(0.0, 2 * self.share - 1)
 
 
 @dataclass(frozen=True)

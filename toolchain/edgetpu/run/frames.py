@@ -27,10 +27,10 @@ def frames_of(
     holds one frame in each row. Without files, `count` frames of random numbers. Raises InputError
     if a file does not fit the model.
     """
-    return frames_for(input_details(folder), paths, count, seed)
+    return _frames(input_details(folder), paths, count, seed)
 
 
-def frames_for(
+def _frames(
     details: Sequence[Input], paths: Sequence[Path], count: int, seed: int = 0
 ) -> tuple[Iterator[Tensors], int]:
     """The frames of `frames_of`, for inputs with these names, shapes and types."""
@@ -114,7 +114,7 @@ def frames_by_model(
     for model, size in zip(folder.models, sizes, strict=True):
         own = paths[at : at + size] if paths else ()
         given = inputs_of(folder.path, model)
-        frames, _ = frames_for(given, own, 1 if own else count, seed + at)
+        frames, _ = _frames(given, own, 1 if own else count, seed + at)
         by_model.append(list(frames))
         at += size
     return by_model
