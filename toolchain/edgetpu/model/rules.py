@@ -118,17 +118,11 @@ def check_stages(graph: PipelineGraph, rules: Rules, stages: int) -> None:
 
 def _late_end(graph: PipelineGraph) -> str:
     """The input read latest and the output written earliest, in words."""
-    read, tensor = (
-        max((min(graph.consumers.get(t, (0,))), t) for t in graph.inputs)
-        if (graph.inputs)
-        else (0, -1)
-    )
+    latest = ""
+    if graph.inputs:
+        read, tensor = max((min(graph.consumers.get(t, (0,))), t) for t in graph.inputs)
+        latest = f"input {graph.tensors[tensor].name!r} is first read by operator {read}, "
     written, output = min((graph.producer[t], t) for t in graph.outputs)
-    latest = (
-        f"input {graph.tensors[tensor].name!r} is first read by operator {read}, "
-        if (tensor >= 0)
-        else ""
-    )
     return f"{latest}output {graph.tensors[output].name!r} is written by operator {written}"
 
 

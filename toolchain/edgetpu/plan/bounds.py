@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toolchain.edgetpu.model.figures import layer_bytes
 from toolchain.edgetpu.plan.cuts import Bools, Floats, Integers, Model
 from toolchain.packages import EDGETPU, lazy
 
@@ -56,16 +57,10 @@ class Masses:
         graph, rules, cost = self.model.graph, self.model.rules, self.model.cost
         times = self.model.weights_ms
         weights = np.zeros(rules.units)
-        met: set[int] = set()
-        for index, op in enumerate(graph.ops):
-            size = _layer(self.model, index)
-            price = self.price
-            if size is None:  # what it shares counts once
-                fresh = set(op.constants) - met
-                met |= fresh
-                size = sum(graph.constant_bytes[c] for c in fresh)
-            elif size > cost.cache_bytes and cost.whole_layers:
-                price = 1.0
+        sizes = layer_bytes(graph, range(len(graph.ops)), self.model.balance)
+        for index, size in enumerate(sizes):
+            never = cost.whole_layers and (_layer(self.model, index) or 0) > cost.cache_bytes
+            price = 1.0 if never else self.price
             streaming = price * size / cost.stream_bytes_per_ms
             weights[rules.unit_of[index]] += times[index] + streaming
         return weights
