@@ -120,7 +120,7 @@ def simulate_folder(
     for stage in range(folder.stages):
         parts = [model.stages[stage] for model in folder.models]
         streamed = sum(part.streamed_bytes for part in parts)
-        fixed = sum(part.time_ms for part in parts) - streamed / folder.cost.stream_bytes_per_ms
+        fixed = folder.cost.fixed_ms(sum(part.time_ms for part in parts), streamed)
         feeds = {
             later
             for model in folder.models

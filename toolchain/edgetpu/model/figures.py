@@ -34,6 +34,11 @@ class EdgeTpuCost:
     hub_bytes_per_ms: float = 445e3
     whole_layers: bool = True
 
+    @property
+    def alone_bytes_per_ms(self) -> float:
+        """How quickly one stick streams while no other does."""
+        return min(self.stream_bytes_per_ms, self.hub_bytes_per_ms)
+
     def spill_bytes(self, param_bytes: int) -> int:
         """Parameters beyond the cache, to the byte (formulation (8))."""
         return max(0, param_bytes - self.cache_bytes)
@@ -61,6 +66,10 @@ class EdgeTpuCost:
             + in_bytes / self.in_bytes_per_ms
             + out_bytes / self.out_bytes_per_ms
         )
+
+    def fixed_ms(self, time_ms: float, streamed: int) -> float:
+        """All but streaming, of a stage's time alone on its bus."""
+        return time_ms - streamed / self.stream_bytes_per_ms
 
     def period_ms(self, stages_ms: Sequence[float], streamed: int) -> float:
         """Time between results: the slowest stage, or the shared bus if that is slower."""

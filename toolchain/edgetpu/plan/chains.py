@@ -389,11 +389,10 @@ def _longest_ms(cuts: Cuts) -> float:
     params = sum(
         graph.op_param_bytes(index) + op.compiled_bytes for index, op in enumerate(graph.ops)
     )
-    slowest = min(cost.stream_bytes_per_ms, cost.hub_bytes_per_ms)
     return (
         1
         + cost.call_ms
         + sum(cuts.model.weights_ms)
-        + params / slowest
+        + params / cost.alone_bytes_per_ms
         + moved * (1 / cost.in_bytes_per_ms + 1 / cost.out_bytes_per_ms)
     )

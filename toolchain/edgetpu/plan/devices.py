@@ -90,16 +90,11 @@ class Setting:
         return self.sticks + (self.host is not None)
 
     @property
-    def alone_bytes_per_ms(self) -> float:
-        """How quickly one stick streams while no other does."""
-        return min(self.cost.stream_bytes_per_ms, self.cost.hub_bytes_per_ms)
-
-    @property
     def bus(self) -> Bus:
-        return Bus(self.alone_bytes_per_ms / self.cost.hub_bytes_per_ms)
+        return Bus(self.cost.alone_bytes_per_ms / self.cost.hub_bytes_per_ms)
 
     def stream_ms(self, size_bytes: int) -> float:
-        return size_bytes / self.alone_bytes_per_ms
+        return size_bytes / self.cost.alone_bytes_per_ms
 
     def alone_ms(self, place: Place) -> float:
         """A request's service at a place, without swaps and while nothing else streams."""
@@ -216,7 +211,7 @@ def parts_of(
     return tuple(
         Part(
             stage.operators,
-            stage.time_ms - stage.streamed_bytes / setting.cost.stream_bytes_per_ms,
+            setting.cost.fixed_ms(stage.time_ms, stage.streamed_bytes),
             tuple(layer_bytes(graph, stage.operators, balance)),
             stage.streamed_bytes,
             stage.in_bytes,
@@ -246,7 +241,8 @@ class Table:
     def stick_ms(self) -> Floats:
         """Service on a stick of its own; infinite where there is no stage."""
         times = (
-            self.cuts.costs.time_without_streams + self.streamed / self.setting.alone_bytes_per_ms
+            self.cuts.costs.time_without_streams
+            + self.streamed / self.setting.cost.alone_bytes_per_ms
         )
         return np.where(self.cuts.valid, times, np.inf)
 
@@ -254,7 +250,7 @@ class Table:
     def least_stream_ms(self) -> Floats:
         """Streaming (ms) that no sharing of a stick goes below: to the byte."""
         spill = np.maximum(0, self.cuts.costs.params - self.setting.cost.cache_bytes)
-        return np.where(self.cuts.valid, spill / self.setting.alone_bytes_per_ms, np.inf)
+        return np.where(self.cuts.valid, spill / self.setting.cost.alone_bytes_per_ms, np.inf)
 
     @cached_property
     def no_stream_ms(self) -> Floats:

@@ -19,7 +19,14 @@ import numpy as np
 from toolchain.edgetpu.plan.cuts import Floats
 from toolchain.edgetpu.plan.devices import Score, Stages, Table, score_in_time, steps
 from toolchain.edgetpu.plan.paths import Device, Search, better, quickest
-from toolchain.edgetpu.plan.queueing import TAIL, Estimate, Flow, estimate
+from toolchain.edgetpu.plan.queueing import (
+    TAIL,
+    Estimate,
+    Flow,
+    Service,
+    estimate,
+    wait_alone,
+)
 
 _MOST_STEPS = 2000
 
@@ -70,7 +77,7 @@ def least_alone(table: Table, rate: float) -> Least:
         load = min(load, rate * longest)
         shortest = sum(services)
         service = min(service, shortest)
-        wait = _wait_alone(rate, slowest)
+        wait = _behind_own(rate, slowest)
         if wait < math.inf:
             mean, tail = min(mean, shortest + wait), min(tail, shortest + TAIL * wait)
         costs = [
@@ -235,7 +242,7 @@ class _Bounding:
             if node.stages and model == self.order[len(node.done)]:
                 service += float(self.to_go[model][node.stages[-1][0]])
                 stream += float(self.streams_to_go[model][node.stages[-1][0]])
-            wait = max(wait, _wait_alone(self.rates[model], stream * self.setting.bus.share))
+            wait = max(wait, _behind_own(self.rates[model], stream * self.setting.bus.share))
             means.append(max(service + wait, alone.mean_ms))
             tails.append(max(service + TAIL * wait, alone.tail_ms))
         return score_in_time(means, tails, self.demand)
@@ -256,7 +263,6 @@ def _to_go(costs: Sequence[Floats]) -> Floats:
     return least
 
 
-def _wait_alone(rate: float, service_ms: float) -> float:
-    """The least waiting (ms) behind a model's own requests; infinite where that is without end."""
-    room = 1 - rate * service_ms
-    return rate * service_ms**2 / 2 / room if room > 0 else math.inf
+def _behind_own(rate: float, service_ms: float) -> float:
+    """The least waiting (ms) behind a model's own requests, each of one length."""
+    return wait_alone(rate, Service(service_ms, service_ms**2, 0.0))

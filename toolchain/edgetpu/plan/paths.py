@@ -94,7 +94,7 @@ def stage_costs(table: Table, device: Device, rate: float, *, own_waiting: bool)
         held = sum(part.param_bytes for _, part in device.others)
         params = table.cuts.costs.params
         crowded = params + held > setting.cost.cache_bytes
-        more = (params - table.streamed) / setting.alone_bytes_per_ms
+        more = (params - table.streamed) / setting.cost.alone_bytes_per_ms
         swaps = np.where(crowded, (1 - rate / total) * more, 0.0)
         square = square + swaps * (2 * mean + more)
         mean = mean + swaps

@@ -254,10 +254,7 @@ def apart(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Apa
         if len(present) != len(graphs):
             continue
         streamed = sum(one.totals.streamed_bytes for one in present)
-        period = max(
-            *(one.totals.period_ms for one in present),
-            streamed / options.cost.hub_bytes_per_ms,
-        )
+        period = options.cost.period_ms([one.totals.period_ms for one in present], streamed)
         if best is None or period < best.period_ms:
             best = Apart(sticks, present, period)
     return best

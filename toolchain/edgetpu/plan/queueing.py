@@ -141,7 +141,7 @@ def estimate(
         return Estimate(overloaded, taken, tuple(service_ms), lost, lost)
     alone: dict[tuple[int, int], float] = {}
     for flow, service in zip(flows, services, strict=True):
-        alone[flow.model, flow.device] = _alone(flow.rate, service)
+        alone[flow.model, flow.device] = wait_alone(flow.rate, service)
     for members in here:
         for index, wait, met in _waits(flows, services, members, alone, least):
             wait_ms[flows[index].model] += wait
@@ -150,7 +150,7 @@ def estimate(
         sent = [flow for flow in flows if flow.model == model and flow.stream_ms]
         if len(sent) > 1:
             work = sum(flow.stream_ms for flow in sent) * bus.share
-            behind = _alone(sent[0].rate, Service(work, work * work, 0.0))
+            behind = wait_alone(sent[0].rate, Service(work, work * work, 0.0))
             wait_ms[model] = max(wait_ms[model], behind)
     if least:
         for model in range(models):
@@ -182,9 +182,12 @@ def tail_of(wait_ms: float, share: float) -> float:
     return wait_ms * max(TAIL, math.log(max(1.0, share / (1 - PERCENTILE))) / share)
 
 
-def _alone(rate: float, service: Service) -> float:
-    """Pollaczek and Khinchine's mean waiting time with this service alone."""
-    return rate * service.square / 2 / (1 - rate * service.mean)
+def wait_alone(rate: float, service: Service) -> float:
+    """Pollaczek and Khinchine's mean waiting time (ms) of requests that come at random, behind each
+    other alone; infinite where they come more quickly than they are served.
+    """
+    room = 1 - rate * service.mean
+    return rate * service.square / 2 / room if room > 0 else math.inf
 
 
 def _waits(

@@ -328,8 +328,7 @@ def _loads(
         before = [figures[other][stage] for other in range(number)]
         behind = [figures[other][stage] for other in range(number + 1, len(models))]
         fixed_ms = sum(
-            part.time_ms - part.streamed_bytes / cost.stream_bytes_per_ms
-            for part in (*before, *behind)
+            cost.fixed_ms(part.time_ms, part.streamed_bytes) for part in (*before, *behind)
         )
         later = [
             size
