@@ -293,16 +293,21 @@ def _check_manifest(read: _Manifest, where: str) -> None:
             raise InputError(f"{where}: weights_ms[{place}] is no list of times, one an operator")
         for number, stage in enumerate(model.stages):
             at = f"{where}: models[{place}]: stages[{number}]"
-            if "\0" in stage.file:
-                raise InputError(f"{at}: {stage.file!r} names no file")
-            if Path(stage.file).name != stage.file:
-                raise InputError(f"{at}: {stage.file!r} lies outside the folder")
+            _check_name(stage.file, at)
             if any(not 0 <= index < len(weights) for index in stage.operators):
                 raise InputError(f"{at}: operators names one that is not there")
             sizes = (stage.param_bytes, stage.spill_bytes, stage.streamed_bytes, stage.in_bytes)
             times = (stage.out_bytes, stage.arithmetic_ms, stage.time_ms, stage.compiled_bytes)
             if min(*sizes, *times) < 0:
                 raise InputError(f"{at}: a size or time is negative")
+
+
+def _check_name(file: str, at: str) -> None:
+    """Raises InputError for what is no name of a file in the folder."""
+    if "\0" in file:
+        raise InputError(f"{at}: {file!r} names no file")
+    if Path(file).name != file:
+        raise InputError(f"{at}: {file!r} lies outside the folder")
 
 
 def _check_file(path: Path, sha256: str) -> None:
@@ -330,8 +335,7 @@ def read_rate_folder(path: Path) -> RateFolder:
         if len(model.stages) != len(visits):
             raise InputError(f"{where}: {_FILES}: {model.name} has other stages than its plan")
         for stage in model.stages:
-            if Path(stage.file).name != stage.file or "\0" in stage.file:
-                raise InputError(f"{where}: {stage.file!r} lies outside the folder")
+            _check_name(stage.file, where)
             _check_file(path / stage.file, stage.sha256)
     return RateFolder(path, plan, models)
 
