@@ -31,6 +31,7 @@ _WEIGHTED = frozenset(
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
     }
 )
+_FLOATS = frozenset({"FLOAT32", "FLOAT16", "FLOAT64"})
 _QUANTISED = frozenset({"INT8", "UINT8", "INT16"})
 
 
@@ -241,8 +242,8 @@ def _refuse(model: FileModel, path: Path) -> None:
         raise InputError(f"{path}: {reason}")
     if not model.ops:
         raise InputError(f"{path}: the model has no operators")
-    float_op = next((op for op in model.ops if _is_float(op, model)), None)
-    quantised = any(_quantised(op, model) for op in model.ops)
+    float_op = next((op for op in model.ops if _computes_in(_FLOATS, op, model)), None)
+    quantised = any(_computes_in(_QUANTISED, op, model) for op in model.ops)
     if float_op is not None and (float_op.code in _WEIGHTED or not quantised):
         raise InputError(f"{path}: {float_op} computes in floating point; {QUANTISE}")
     if not quantised:
@@ -270,19 +271,11 @@ def _refuse_tensor(entry: FileTensor, op: FileOp, path: Path) -> None:
         raise InputError(f"{path}: {op}: {reason}; the Edge TPU takes int8 models without it")
 
 
-def _types(op: FileOp, model: FileModel) -> set[str]:
-    return {model.tensors[i].type_name for i in (*op.inputs, *op.outputs) if i != -1}
-
-
-def _is_float(op: FileOp, model: FileModel) -> bool:
-    """An operator that computes in floating point, ends that convert left aside."""
-    return op.code not in ("QUANTIZE", "DEQUANTIZE") and bool(
-        _types(op, model) & {"FLOAT32", "FLOAT16", "FLOAT64"}
+def _computes_in(types: frozenset[str], op: FileOp, model: FileModel) -> bool:
+    """Whether an operator reads or writes one of these types, ends that convert left aside."""
+    return op.code not in ("QUANTIZE", "DEQUANTIZE") and any(
+        model.tensors[i].type_name in types for i in (*op.inputs, *op.outputs) if i != -1
     )
-
-
-def _quantised(op: FileOp, model: FileModel) -> bool:
-    return op.code not in ("QUANTIZE", "DEQUANTIZE") and bool(_types(op, model) & _QUANTISED)
 
 
 def _shape(entry: FileTensor) -> tuple[int, ...]:

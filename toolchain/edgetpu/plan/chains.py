@@ -9,6 +9,7 @@ few. Both are read by the same `shortest`, `chain` and `least_of`.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -130,18 +131,17 @@ def least_of(
     bounds = bounds[bounds <= limit]
     if not bounds.size or bus_ms(within(bounds[-1])) == float("inf"):
         return None
-    low, high = 0, len(bounds) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if bus_ms(within(bounds[middle])) <= bounds[middle]:
-            high = middle
-        else:
-            low = middle + 1
-    # At `high` the stages are the bottleneck; one bound below, the bus is.
-    some = within(bounds[high])
-    best = max(bounds[high], bus_ms(some))
-    if high:
-        fewer = within(bounds[high - 1])
+
+    def keeps_up(at: int) -> bool:
+        """Whether the bus needs no longer than stages within this bound."""
+        return bool(bus_ms(within(bounds[at])) <= bounds[at])
+
+    # At `first` the stages are the bottleneck; one bound below, the bus is.
+    first = bisect_left(range(len(bounds) - 1), True, key=keeps_up)
+    some = within(bounds[first])
+    best = max(bounds[first], bus_ms(some))
+    if first:
+        fewer = within(bounds[first - 1])
         if bus_ms(fewer) < best:
             some, best = fewer, bus_ms(fewer)
     scale = 1 + len(sides) * max(int(side.comm.max(initial=0)) for side in some)
@@ -204,15 +204,12 @@ def _least_bound(edges: Edges, params: Integers, sums: Integers, stages: int) ->
     if best is None:
         return None
     bounds = np.unique(params)
-    low, high = 0, len(bounds) - 1
-    while low < high:
-        middle = (low + high) // 2
-        kept = params <= bounds[middle]
-        if least_sum([(edges.only(kept), sums[kept])] * stages) == best:
-            high = middle
-        else:
-            low = middle + 1
-    return int(bounds[high])
+
+    def keeps_the_sum(at: int) -> bool:
+        kept = params <= bounds[at]
+        return least_sum([(edges.only(kept), sums[kept])] * stages) == best
+
+    return int(bounds[bisect_left(range(len(bounds) - 1), True, key=keeps_the_sum)])
 
 
 def _reachable_ms(cuts: Cuts, stages: int) -> float | None:

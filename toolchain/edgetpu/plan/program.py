@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from toolchain import search
@@ -97,7 +98,7 @@ class Program:
         if name not in self.objectives:
             make = {
                 "params": self._largest,
-                "spill": lambda: sum(self._spills()),
+                "spill": lambda: sum(self._spills),
                 "comm": self._communication,
                 "period": self._period,
             }
@@ -116,19 +117,17 @@ class Program:
             self.model.add(params <= largest)
         return largest
 
+    @cached_property
     def _spills(self) -> list[Any]:
         """(8): what exceeds the cache of each stick."""
-        if "spills" not in self.objectives:
-            total = self._total()
-            spills = [self.model.new_int_var(0, total, "") for _ in self.params]
-            for params, spill in zip(self.params, spills, strict=True):
-                self.model.add(spill >= params - self.cost.cache_bytes)
-            self.model.add(sum(spills) >= total - self.stages * self.cost.cache_bytes)
-            self.objectives["spills"] = spills
-        terms: list[Any] = self.objectives["spills"]
-        return terms
+        total = self._total()
+        spills: list[Any] = [self.model.new_int_var(0, total, "") for _ in self.params]
+        for params, spill in zip(self.params, spills, strict=True):
+            self.model.add(spill >= params - self.cost.cache_bytes)
+        self.model.add(sum(spills) >= total - self.stages * self.cost.cache_bytes)
+        return spills
 
-    def _cuts(self, model: int) -> dict[tuple[int, int], Any]:
+    def _cuts_of(self, model: int) -> dict[tuple[int, int], Any]:
         """(9), (10): for (tensor, stage), 1 where the stage reads it from an earlier one."""
         graph, rules, by = self.models[model].graph, self.models[model].rules, self.by[model]
         booleans = {}
@@ -148,16 +147,15 @@ class Program:
                     self.model.add(sum(cuts) >= by[writer][k] - by[unit][k])
         return booleans
 
-    def _all_cuts(self) -> list[dict[tuple[int, int], Any]]:
-        if "cuts" not in self.objectives:
-            self.objectives["cuts"] = [self._cuts(index) for index in range(len(self.models))]
-        cuts: list[dict[tuple[int, int], Any]] = self.objectives["cuts"]
-        return cuts
+    @cached_property
+    def _cuts(self) -> list[dict[tuple[int, int], Any]]:
+        """`_cuts_of` every model."""
+        return [self._cuts_of(index) for index in range(len(self.models))]
 
     def _communication(self) -> Any:
         terms = [
             model.graph.tensors[tensor].size_bytes * cut
-            for model, cuts in zip(self.models, self._all_cuts(), strict=True)
+            for model, cuts in zip(self.models, self._cuts, strict=True)
             for (tensor, _), cut in cuts.items()
         ]
         return sum(terms) if terms else self._false
@@ -167,11 +165,11 @@ class Program:
         cost = self.cost
         longest = int(PICOSECONDS * 1e4)
         period = self.model.new_int_var(0, longest, "period")
-        spills = self._spills()
+        spills = self._spills
         for stage in range(self.stages):
             terms = [int(cost.call_ms * PICOSECONDS) * len(self.models)]
             terms.append(int(PICOSECONDS / cost.stream_bytes_per_ms) * spills[stage])
-            for model, by, cuts in zip(self.models, self.by, self._all_cuts(), strict=True):
+            for model, by, cuts in zip(self.models, self.by, self._cuts, strict=True):
                 terms += self._stage_terms(model, by, cuts, stage)
             self.model.add(sum(terms) <= period)
         self.model.add(int(PICOSECONDS / cost.hub_bytes_per_ms) * sum(spills) <= period)
