@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import random
 import sys
 import threading
 import time
@@ -243,6 +244,39 @@ def test_a_stage_without_sources_waits_for_the_frame() -> None:
     begins = [begin for begin, _ in found.stages[1].spans]
     assert begins == [10.0 * number for number in range(20)]
     assert found.latency_ms == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_simulation_against_the_recursion_of_bounded_queues(seed: int) -> None:
+    """A frame begins when the device is free and all that it needs has come; its result is passed
+    on when the queues have room: when their stages took the frame that was `capacity` before.
+    """
+    rng = random.Random(seed)
+    count, frames, capacity = rng.randint(2, 5), 40, rng.randint(1, 3)
+    arrival_ms = rng.choice((0.0, rng.uniform(1, 9)))
+    feeds = [
+        (k + 1, *(later for later in range(k + 2, count) if rng.random() < 0.4))
+        for k in range(count - 1)
+    ]
+    feeds.append(())
+    times = [rng.uniform(1, 9) for _ in feeds]
+    stages = [Visit(k, fixed_ms, 0.0, feeds=feeds[k]) for k, fixed_ms in enumerate(times)]
+    found = simulate(stages, Setting(1, EdgeTpuCost()).bus, frames, capacity, arrival_ms)
+    begins: list[list[float]] = [[] for _ in stages]
+    passed: list[list[float]] = [[] for _ in stages]
+    for number in range(frames):
+        for k, fixed_ms in enumerate(times):
+            ready = [passed[s][number] for s in range(k) if k in feeds[s]]
+            begin = max([number * arrival_ms, *passed[k][-1:], *ready])
+            begins[k].append(begin)
+            room = [begins[later][number - capacity] for later in feeds[k] if number >= capacity]
+            passed[k].append(max([begin + fixed_ms, *room]))
+    for stage, begun, fixed_ms in zip(found.stages, begins, times, strict=True):
+        expected = [(begin, begin + fixed_ms) for begin in begun]
+        assert stage.spans == [pytest.approx(span, rel=1e-12) for span in expected]
+    half = frames // 2
+    period_ms = (passed[-1][-1] - passed[-1][half - 1]) / (frames - half)
+    assert found.period_ms == pytest.approx(period_ms, rel=1e-11)
 
 
 @pytest.fixture
