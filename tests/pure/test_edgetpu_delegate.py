@@ -12,6 +12,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -264,7 +265,8 @@ def test_without_the_library(folder: PipelineFolder, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_what_is_known_of_versions(libedgetpu: str, tflite: str, told: str) -> None:
-    assert interpreters.fits(libedgetpu, RUNTIME, tflite) == told
+    installed = types.SimpleNamespace(name=RUNTIME.name, version=tflite)
+    assert interpreters.fits(libedgetpu, installed) == told
     assert interpreters.fits(libedgetpu, LITERT) == "not known"
 
 

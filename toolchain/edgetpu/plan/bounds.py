@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 else:
     max_flow = lazy("ortools.graph.python.max_flow", EDGETPU)
 
-MOST_SEGMENTS = 3000
+_MOST_SEGMENTS = 3000
 _UNCUT = 1 << 50
 _ROUNDS = 48
 _NEAR = 1e-11
@@ -126,7 +126,7 @@ class Masses:
         columns = np.array(pairs, np.int64).reshape(-1, 2).T
         return columns[0], columns[1]
 
-    def segments(self, levels_ms: Sequence[float], most: int = MOST_SEGMENTS) -> Segments:
+    def segments(self, levels_ms: Sequence[float]) -> Segments:
         """Every mass that a cut can have, in ranges with the fewest bytes left open.
 
         For each of the rising `levels_ms`, those that a stage of such a mass must send, where it
@@ -135,7 +135,7 @@ class Masses:
         total = float(self.weights.sum())
         tolerance = _NEAR * max(total, 1.0)
         points = np.unique(np.clip([*self.upward, *(total - self.downward)], 0.0, total))
-        closed = _grouped(points, max(total / most, tolerance))
+        closed = _grouped(points, max(total / _MOST_SEGMENTS, tolerance))
         ranges: list[tuple[float, float]] = []
         for number, (low, high) in enumerate(closed):
             if number and low - closed[number - 1][1] > 4 * tolerance:

@@ -204,10 +204,9 @@ def parts_of(
     stages: int,
     setting: Setting,
     balance: str,
-    times_ms: Sequence[float] | None = None,
 ) -> tuple[Part, ...]:
     """The stages of any assignment as parts, each alone on a stick."""
-    figures, _ = measure([graph], [stage_of], stages, setting.cost, balance, times_ms)
+    figures, _ = measure([graph], [stage_of], stages, setting.cost, balance)
     return tuple(
         Part(
             stage.operators,

@@ -38,6 +38,7 @@ _REASONS = (
 _TALK = re.compile(
     r"Edge TPU Compiler version|Started a compilation|Compilation (child process|failed!|succeed)"
 )
+_MOST_SECONDS = 600.0
 _SEARCHES = 10
 """How often at most the search for a part that compiles starts anew."""
 
@@ -139,7 +140,7 @@ def parse_reports(text: str) -> tuple[CompilerReport, ...]:
 
 
 def compile_stages(
-    folder: PipelineFolder, stages: Sequence[StageFile], seconds: float = 600.0
+    folder: PipelineFolder, stages: Sequence[StageFile]
 ) -> tuple[CompilerReport, ...]:
     """Compile the stages that share one stick together, so that they share its cache.
 
@@ -151,14 +152,14 @@ def compile_stages(
     if program is None:
         raise MissingToolError(HOW_TO_GET)
     try:
-        return _compile(program, folder, stages, (), seconds)
+        return _compile(program, folder, stages, ())
     except _RefusedError:
         if len(stages) > 1:  # whether the search takes several models is not documented
             raise
         step = max(1, len(stages[0].operators) // _SEARCHES)
         search = ("--search_delegate", "--delegate_search_step", str(step))
         with contextlib.suppress(ResultError):  # the first refusal is the one to tell
-            return _compile(program, folder, stages, search, seconds)
+            return _compile(program, folder, stages, search)
         raise
 
 
@@ -171,7 +172,6 @@ def _compile(
     folder: PipelineFolder,
     stages: Sequence[StageFile],
     options: Sequence[str],
-    seconds: float,
 ) -> tuple[CompilerReport, ...]:
     """Raises ResultError where the compiler refuses, is too slow, or writes nothing."""
     sources = [str(folder.path / stage.file) for stage in stages]
@@ -184,11 +184,11 @@ def _compile(
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=seconds,
+            timeout=_MOST_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise ResultError(f"{PROGRAM} took over {seconds:g} s on {named}") from error
+        raise ResultError(f"{PROGRAM} took over {_MOST_SECONDS:g} s on {named}") from error
     except OSError as error:
         raise MissingToolError(f"{program} cannot be run: {error.strerror}") from error
     told = _telling(f"{result.stdout}\n{result.stderr}") or (

@@ -136,8 +136,8 @@ def written_folder(
     plan: PipelinePlan,
     segments: Sequence[Sequence[Segment]],
     *,
-    force: bool = False,
-    inputs: Iterable[Path] = (),
+    force: bool,
+    inputs: Iterable[Path],
 ) -> Iterator[PipelineFolder]:
     """A folder with the stages of every model and the manifest, which becomes `path` afterwards.
 
@@ -185,8 +185,8 @@ def write_rate_folder(
     segments: Sequence[Sequence[Segment]],
     fields: dict[str, Any],
     *,
-    force: bool = False,
-    inputs: Iterable[Path] = (),
+    force: bool,
+    inputs: Iterable[Path],
 ) -> tuple[str, ...]:
     """The stages of every model of a plan for rates, and `rates.json`. Returns the files' names.
 

@@ -324,12 +324,12 @@ def _pycoral() -> str:
         return "of unknown version"
 
 
-def fits(libedgetpu: str, kind: Kind, version: str | None = None) -> str:
+def fits(libedgetpu: str, kind: Kind) -> str:
     """Whether the two are known together: 'known to work', 'known to crash', or 'not known'.
 
     Nothing is known of interpreters other than tflite_runtime.
     """
-    runtime = _numbers(kind.version if version is None else version)
+    runtime = _numbers(kind.version)
     community = re.match(r"16\.0tf(\d+\.\d+(?:\.\d+)?)", libedgetpu.lower())
     if not runtime or kind.name != "tflite_runtime" or not libedgetpu:
         return "not known"
