@@ -16,7 +16,6 @@ from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.plan.demand import Demand, Options
 from toolchain.edgetpu.plan.planner import plan
 from toolchain.edgetpu.plan.rates import (
-    Baseline,
     RatePlan,
     baselines,
     highest_factor,
@@ -91,24 +90,20 @@ def _row(graphs: Sequence[PipelineGraph], sticks: int) -> dict[str, Any]:
         "models": names,
         "sticks": sticks,
         "rate": rate,
-        **{name: _mean_of(other) for name, other in others.items()},
-        "mean_ms": alone.score[2] if alone.met else None,
-        "bound_ms": alone.bound[2],
+        **{name: other.score.latency_ms for name, other in others.items()},
+        "mean_ms": alone.score.objective_ms if alone.met else None,
+        "bound_ms": alone.bound.objective_ms,
         "proved": alone.proved_optimal,
         "p99_ms": max(alone.estimate.tail_ms),
         "simulated_ms": mean,
         "simulated_p99_ms": tail,
         "bears": rate * highest_factor(alone),
         "bus": alone.estimate.bus,
-        "host_mean_ms": beside.score[2],
-        "host_bound_ms": beside.bound[2],
+        "host_mean_ms": beside.score.objective_ms,
+        "host_bound_ms": beside.bound.objective_ms,
         "host_simulated_ms": _simulated(beside)[0],
         "seconds": seconds,
     }
-
-
-def _mean_of(other: Baseline) -> float | None:
-    return other.score[2] if other.score[0] == 0 else None
 
 
 def _simulated(found: RatePlan) -> tuple[float, float]:

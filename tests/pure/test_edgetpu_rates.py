@@ -61,7 +61,7 @@ def every_path(graph: PipelineGraph, setting: Setting) -> Iterator[tuple[tuple[i
 
 
 def least_of_all(graphs: list[PipelineGraph], setting: Setting, demand: Demand) -> Score:
-    best: Score = (math.inf, math.inf, math.inf)
+    best = Score(math.inf, math.inf, math.inf)
     for paths in itertools.product(*(list(every_path(graph, setting)) for graph in graphs)):
         found = score(estimate_of(setting, paths, demand.rates_a_ms), demand)
         best = min(best, found)
@@ -189,13 +189,13 @@ def test_a_demand_that_cannot_be_met_is_proved() -> None:
     rng = random.Random(5)
     graph = random_graph(rng, 5, "a")
     too_many = plan_rates([graph], 2, Options(cost=SMALL), Demand(("a",), (900.0,), (None,)))
-    assert too_many.proved_unmet and too_many.score[0] > 1
+    assert too_many.proved_unmet and too_many.score.load > 1
     factor = highest_factor(too_many)
     assert 0 < factor < 1
     slower = Demand(("a",), (900.0 * factor * 0.99,), (None,))
     assert plan_rates([graph], 2, Options(cost=SMALL), slower).met
     too_soon = plan_rates([graph], 2, Options(cost=SMALL), Demand(("a",), (1.0,), (0.1,)))
-    assert too_soon.proved_unmet and too_soon.score[1] > 1
+    assert too_soon.proved_unmet and too_soon.score.late > 1
     assert highest_factor(too_soon) == 0
 
 

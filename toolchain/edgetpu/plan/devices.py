@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -173,16 +174,32 @@ def estimate_of(setting: Setting, paths: Sequence[Path], rates: Sequence[float])
     return estimate(flows, len(paths), setting.devices, setting.bus)
 
 
-Score = tuple[float, float, float]
-"""How good a plan is, the least first: the utilisation of the busiest where that is 1 or more, else
-0; the largest share of a deadline that a 99th percentile takes, where that is above 1, else 0; the
-objective, ms.
-"""
+class Score(NamedTuple):
+    """How good a plan is, the least first.
+
+    `load`: the utilisation of the busiest where that is 1 or more, else 0. `late`: the largest
+    share of a deadline that a 99th percentile takes, where that is above 1, else 0. `objective_ms`:
+    0 where a device is overloaded.
+    """
+
+    load: float
+    late: float
+    objective_ms: float
+
+    @property
+    def met(self) -> bool:
+        """Whether no device is overloaded and every deadline is met."""
+        return not self.load and not self.late
+
+    @property
+    def latency_ms(self) -> float | None:
+        """The objective; None where a device is overloaded."""
+        return None if self.load else self.objective_ms
 
 
 def score(predicted: Estimate, demand: Demand) -> Score:
     if predicted.load >= 1:
-        return predicted.load, 0.0, 0.0
+        return Score(predicted.load, 0.0, 0.0)
     return score_in_time(predicted.mean_ms, predicted.tail_ms, demand)
 
 
@@ -191,11 +208,11 @@ def score_in_time(means: Sequence[float], tails: Sequence[float], demand: Demand
     limits = zip(tails, demand.deadlines_ms, strict=True)
     late = max((tail / limit for tail, limit in limits if limit is not None), default=0.0)
     if demand.objective == "worst":
-        latency_ms = max(tails)
+        objective_ms = max(tails)
     else:
         weighed = sum(rate * mean for rate, mean in zip(demand.rates, means, strict=True))
-        latency_ms = weighed / sum(demand.rates)
-    return 0.0, late if late > 1 else 0.0, latency_ms
+        objective_ms = weighed / sum(demand.rates)
+    return Score(0.0, late if late > 1 else 0.0, objective_ms)
 
 
 def parts_of(

@@ -176,9 +176,9 @@ class _Bounding:
                 continue
             row = table.least(device)[begin]
             ends = np.nonzero(np.isfinite(row) & (row + self.to_go[model] < np.inf))[0]
-            if least[0] == 0:
+            if not least.load:
                 ends = ends[self.rates[model] * row[ends] < 1]
-                if self.demand.objective == "mean" and least[1] == 0:
+                if self.demand.objective == "mean" and not least.late:
                     ends = ends[
                         self._means(model, spent + row[ends] + self.to_go[model][ends], least)
                     ]
@@ -197,7 +197,9 @@ class _Bounding:
             for number, (rate, alone) in enumerate(zip(self.rates, self.alone, strict=True))
             if number != model
         )
-        return np.asarray(others + self.rates[model] * services < least[2] * sum(self.rates))
+        return np.asarray(
+            others + self.rates[model] * services < least.objective_ms * sum(self.rates)
+        )
 
     def _bound(self, node: _Node) -> Score:
         flows: list[Flow] = []
@@ -231,7 +233,7 @@ class _Bounding:
         bus = sent * self.setting.bus.share
         load = max(predicted.load, evenly, bus, *(alone.load for alone in self.alone))
         if load >= 1:
-            return load, 0.0, 0.0
+            return Score(load, 0.0, 0.0)
         means, tails = [], []
         for model, alone in enumerate(self.alone):
             service, wait, stream = (

@@ -9,7 +9,7 @@ from toolchain.edgetpu.model.figures import Figures, StageFigures, StageOf
 from toolchain.edgetpu.model.graph import PipelineGraph
 from toolchain.edgetpu.model.rules import check_stages
 from toolchain.edgetpu.plan.cuts import MANY_CUTS, Cuts, Model, cuts_of
-from toolchain.edgetpu.plan.demand import Demand, Options
+from toolchain.edgetpu.plan.demand import Demand, Options, Proof
 from toolchain.edgetpu.plan.devices import (
     Place,
     Score,
@@ -92,13 +92,13 @@ class RatePlan(Routes):
     @property
     def gap(self) -> float:
         """(objective - bound) / objective, where the demand is met; 0 for an optimal plan."""
-        value, bound = self.score[2], self.bound[2]
-        return max(0.0, (value - bound) / value) if value else 0.0
+        value, bound = self.score.objective_ms, self.bound.objective_ms
+        return Proof(self.demand.objective, value, bound).gap
 
     @property
     def met(self) -> bool:
         """Whether no device is overloaded and every deadline is met."""
-        return self.score[:2] == (0.0, 0.0)
+        return self.score.met
 
     @property
     def proved_optimal(self) -> bool:
@@ -107,7 +107,7 @@ class RatePlan(Routes):
     @property
     def proved_unmet(self) -> bool:
         """Whether it is proved that no plan meets the demand."""
-        return self.all_cuts and self.bound[:2] != (0.0, 0.0)
+        return self.all_cuts and not self.bound.met
 
 
 def _figures(graph: PipelineGraph, setting: Setting, place: Place) -> StageFigures:
@@ -194,7 +194,7 @@ def highest_factor(plan: RatePlan, model: int | None = None) -> float:
     def holds(factor: float) -> bool:
         demand = plan.demand.scaled(factor, model)
         predicted = estimate_of(plan.setting, paths, demand.rates_a_ms)
-        return score(predicted, demand)[:2] == (0.0, 0.0)
+        return score(predicted, demand).met
 
     low, high = 1e-6, _MOST_FACTOR
     if not holds(low):
@@ -218,7 +218,7 @@ def highest_planned(plan: RatePlan, options: Options) -> float:
         search = Search(plan.setting, tables, plan.demand.scaled(middle))
         tried = local_search(search, starts)
         starts = [tried]
-        if search.score(tried)[:2] == (0.0, 0.0):
+        if search.score(tried).met:
             low = middle
         else:
             high = middle
@@ -232,10 +232,6 @@ class Baseline:
     name: str
     estimate: Estimate
     score: Score
-
-    @property
-    def met(self) -> bool:
-        return self.score[:2] == (0.0, 0.0)
 
 
 def baselines(plan: RatePlan, options: Options) -> tuple[Baseline, ...]:

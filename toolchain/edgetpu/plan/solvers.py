@@ -30,6 +30,7 @@ from toolchain.edgetpu.plan.cuts import (
     period_ms,
 )
 from toolchain.edgetpu.plan.demand import Assigned, Assignment, Options, Proof
+from toolchain.edgetpu.plan.devices import Score
 from toolchain.edgetpu.plan.latency import Bounded, prove
 from toolchain.edgetpu.plan.moves import polish, refine
 from toolchain.edgetpu.plan.paths import Search, local_search
@@ -397,7 +398,7 @@ RATE_SOLVERS: tuple[Solver[RateTask, Bounded], ...] = (
         "nothing",
         "models in turn on the quickest path that others leave, then small moves: a second",
         lambda task: True,
-        lambda task, _: Bounded(local_search(task.search), (0.0, 0.0, 0.0), 0),
+        lambda task, _: Bounded(local_search(task.search), Score(0.0, 0.0, 0.0), 0),
     ),
     Solver(
         "branch and bound",

@@ -97,7 +97,6 @@ def rates_json(
                 ],
             }
         )
-    value, bound = plan.score, plan.bound
     return {
         "format": RATES_FORMAT,
         "version": VERSION,
@@ -105,8 +104,8 @@ def rates_json(
         "sticks": plan.setting.sticks,
         "host": plan.setting.host is not None,
         "met": plan.met,
-        "latency_ms": value[2] if plan.met else None,
-        "lower_bound_ms": bound[2] if bound[:2] == (0.0, 0.0) else None,
+        "latency_ms": plan.score.objective_ms if plan.met else None,
+        "lower_bound_ms": plan.bound.objective_ms if plan.bound.met else None,
         "gap": plan.gap if plan.met else None,
         "proved_optimal": plan.proved_optimal,
         "proved_unmet": plan.proved_unmet,
@@ -122,9 +121,9 @@ def rates_json(
         "baselines": [
             {
                 "name": other.name,
-                "met": other.met,
+                "met": other.score.met,
                 "load": other.estimate.load,
-                "latency_ms": other.score[2] if other.score[0] == 0 else None,
+                "latency_ms": other.score.latency_ms,
                 "mean_ms": [finite(value) for value in other.estimate.mean_ms],
                 "p99_ms": [finite(value) for value in other.estimate.tail_ms],
             }

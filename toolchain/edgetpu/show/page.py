@@ -202,7 +202,7 @@ def of_rates(plan: RatePlan, fields: Mapping[str, Any], command: str) -> Pipelin
     )
     load = Load(
         fields["objective"],
-        plan.score[2] if not plan.score[0] else None,
+        plan.score.latency_ms,
         models,
         tuple(
             (one["name"], one["busy"], one["simulated_busy"])

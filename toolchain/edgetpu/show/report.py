@@ -352,16 +352,16 @@ def proof_line(plan: RatePlan) -> str:
     """The proof of a plan for rates, under the queueing model."""
     objective, _ = _OBJECTIVES[plan.demand.objective]
     scope = "" if plan.all_cuts else " of the cuts of one order"
-    load, late, value = plan.score
-    if load:
-        what, known = f"the busiest is {load:.0%} busy", f"{plan.bound[0]:.0%}"
-        proved = plan.bound[0] >= 1
-    elif late:
-        what = f"the 99th percentile is up to {late:.2f} times its deadline"
-        known = f"{plan.bound[1]:.2f} times"
-        proved = plan.bound[:2] != (0.0, 0.0)
+    score, bound = plan.score, plan.bound
+    if score.load:
+        what, known = f"the busiest is {score.load:.0%} busy", f"{bound.load:.0%}"
+        proved = bound.load >= 1
+    elif score.late:
+        what = f"the 99th percentile is up to {score.late:.2f} times its deadline"
+        known, proved = f"{bound.late:.2f} times", not bound.met
     else:
-        what, known, proved = f"{objective} {value:.3f} ms", f"{plan.bound[2]:.3f} ms", True
+        what, known = f"{objective} {score.objective_ms:.3f} ms", f"{bound.objective_ms:.3f} ms"
+        proved = True
     if plan.proved_optimal:
         return f"{what}, proved optimal under the queueing model"
     if not proved:
@@ -437,9 +437,9 @@ def baselines_table(plan: RatePlan, others: Sequence[Baseline]) -> Table:
     table.add_column("deadlines")
     rows = [("this one", plan.estimate, plan.score)]
     rows += [(other.name, other.estimate, other.score) for other in others]
-    for name, predicted, (load, late, latency_ms) in rows:
-        met = "overloaded" if load else ("missed" if late else "met")
-        latency = "no end" if load else f"{latency_ms:.2f}"
+    for name, predicted, score in rows:
+        met = "overloaded" if score.load else ("missed" if score.late else "met")
+        latency = "no end" if score.load else f"{score.objective_ms:.2f}"
         table.add_row(name, latency, f"{predicted.load:.0%}", met)
     return table
 
