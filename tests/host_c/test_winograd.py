@@ -24,7 +24,12 @@ from toolchain.ir import Graph
 from toolchain.ir.merged import merged
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
-from toolchain.ops.convolution.winograd import FORMS, winograd_conv2d
+from toolchain.ops.convolution.kernels.thimble_convolve_winograd_s8 import (
+    FORMS,
+)
+from toolchain.ops.convolution.kernels.thimble_convolve_winograd_s8 import (
+    kernel as winograd_conv2d,
+)
 from toolchain.ops.operator import operator_of
 from toolchain.ops.window import Padding
 

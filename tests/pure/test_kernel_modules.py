@@ -1,4 +1,4 @@
-"""A C function is one module: named after it, and alone in knowing its name."""
+"""A C function has one module, which alone knows its name, and is named after it or one like it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -27,24 +27,41 @@ ASKED = ("startswith", "endswith", "removeprefix", "removesuffix")
 PREFIX = re.compile(r"(thimble|arm)_\w*")
 
 
+def _functions(module: ModuleType) -> tuple[str, ...]:
+    """The functions of a kernel module: one, or several that differ in a number or a type."""
+    several = getattr(module, "FUNCTIONS", None)
+    if several is None:
+        return (module.FUNCTION,)
+    return tuple(dict.fromkeys(several.values() if isinstance(several, Mapping) else several))
+
+
 @cache
-def kernel_modules() -> dict[str, str]:
+def _modules() -> dict[str, ModuleType]:
     """Modules in folders `kernels` of families that are named as C functions, by these names."""
     walked = pkgutil.walk_packages([str(ROOT / "ops")], "toolchain.ops.")
     names = [module.name for module in walked if ".kernels." in module.name]
-    return {stem: name for name in names if C_NAME.fullmatch(stem := name.rpartition(".")[2])}
+    stems = {name: name.rpartition(".")[2] for name in names}
+    return {s: importlib.import_module(n) for n, s in stems.items() if C_NAME.fullmatch(s)}
+
+
+@cache
+def kernel_modules() -> dict[str, str]:
+    """The module of each function that one declares."""
+    return {f: module.__name__ for module in _modules().values() for f in _functions(module)}
 
 
 @pytest.mark.parametrize("function", sorted(kernel_modules()))
-def test_a_kernel_module_is_named_as_a_function_that_exists_and_makes_its_kernel(
+def test_a_kernel_module_is_named_as_its_first_function_and_makes_kernels_of_all(
     function: str,
 ) -> None:
     module = importlib.import_module(kernel_modules()[function])
     theirs = cmsis_nn.is_named(function)
     tree = cmsis_nn.tree(cmsis_nn.find()) if theirs else runtime_c.tree()
-    assert function == module.FUNCTION and callable(module.kernel)
+    stem, folder = module.__name__.split(".")[:-3:-1]
+    assert stem == _functions(module)[0] and callable(module.kernel)
+    assert folder == ("cmsis_nn" if theirs else "kernels")
     assert c_sources.defines(tree, function)
-    assert module.__name__.split(".")[-2] == ("cmsis_nn" if theirs else "kernels")
+    assert [other for other in _modules().values() if function in _functions(other)] == [module]
 
 
 def test_code_is_declared_of_functions_that_exist_and_are_larger_than_most() -> None:

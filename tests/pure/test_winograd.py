@@ -18,7 +18,12 @@ from toolchain.ir import Graph, Quantisation
 from toolchain.ops import kernel_of
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.conv2d import Conv2D
-from toolchain.ops.convolution.winograd import FORMS, winograd_conv2d
+from toolchain.ops.convolution.kernels.thimble_convolve_winograd_s8 import (
+    FORMS,
+)
+from toolchain.ops.convolution.kernels.thimble_convolve_winograd_s8 import (
+    kernel as winograd_conv2d,
+)
 from toolchain.ops.lowering import lower
 from toolchain.ops.operator import operator_of
 from toolchain.ops.weighted import constant_of

@@ -16,7 +16,7 @@ from tests.support.split_graphs import in_tiles
 from tests.support.winograd import all_by, convolution, convolutions
 from toolchain.boards import board
 from toolchain.ir.merged import merged
-from toolchain.ops.convolution.winograd import FORMS
+from toolchain.ops.convolution.kernels.thimble_convolve_winograd_s8 import FORMS
 from toolchain.ops.window import Padding
 
 BOARDS = ("mps2-an386", "mps2-an500", "mps2-an505")

@@ -13,7 +13,12 @@ from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import random_bias, random_quantisation
 from toolchain.ops.convolution.conv2d import Conv2D
-from toolchain.ops.convolution.winograd import FORMS, winograd_conv2d
+from toolchain.ops.convolution.kernels.thimble_convolve_winograd_s8 import (
+    FORMS,
+)
+from toolchain.ops.convolution.kernels.thimble_convolve_winograd_s8 import (
+    kernel as winograd_conv2d,
+)
 from toolchain.ops.lowering import Forms
 from toolchain.ops.operator import operator_of
 from toolchain.ops.window import Padding, Window

@@ -1,13 +1,21 @@
-"""The structs that CMSIS-NN's functions of several families take (`arm_nn_types.h`)."""
+"""The structs that CMSIS-NN's functions of several families take (`arm_nn_types.h`), and what these
+say of a call.
+"""
 
 from __future__ import annotations
 
-from toolchain.ops.kernel import NULL, Argument, Packed, Scratch, Struct
+from toolchain.ops.kernel import NULL, Argument, Call, Packed, Scratch, Struct
+from toolchain.ops.window import window_reach
 
 
 def dims(n: int = 1, h: int = 1, w: int = 1, c: int = 1) -> Struct:
     """The dimensions of a tensor, by CMSIS-NN's names."""
     return Struct("cmsis_nn_dims", {"n": n, "h": h, "w": w, "c": c})
+
+
+def dims_of(call: Call, name: str) -> tuple[int, ...]:
+    """The dimensions of that name [n, h, w, c] among a call's arguments."""
+    return tuple(call[f"{name}_dims.{axis}"] for axis in "nhwc")
 
 
 def tile(height: int, width: int) -> Struct:
@@ -32,3 +40,17 @@ def factor(multiplier: int, shift: int) -> Struct:
     """One factor of all sums: Q0.31 and a left shift."""
     members: dict[str, Argument] = {"multiplier": multiplier, "shift": shift}
     return Struct("cmsis_nn_per_tensor_quant_params", members)
+
+
+def reach(call: Call, params: str) -> int:
+    """The largest coordinate that a walk over the image computes, by the struct `params`."""
+    return window_reach(
+        (
+            call[f"output_dims.{axis}"],
+            call[f"{params}.stride.{axis}"],
+            call[f"filter_dims.{axis}"],
+            call.get(f"{params}.dilation.{axis}", 1),
+            call[f"{params}.padding.{axis}"],
+        )
+        for axis in "hw"
+    )

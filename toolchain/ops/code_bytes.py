@@ -3,6 +3,8 @@
 A module that names a function of more code than most says so by its name:
 
     CODE_BYTES = {FUNCTION: kit.CodeBytes.LANES}
+
+One of several functions alike says so of each: `dict.fromkeys(FUNCTIONS, kit.CodeBytes.LANES)`.
 """
 
 from __future__ import annotations

@@ -114,6 +114,11 @@ from toolchain.ops.window import (
     check_16_bits,
     image_patches,
     padding_scheme,
+    reach_in,
     same_padding,
+    shape_in,
+    sized,
+    walked,
+    window_members,
     window_reach,
 )

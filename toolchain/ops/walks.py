@@ -14,6 +14,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.ops.operator import AnyOperator
+from toolchain.ops.window import Window
+
 Int64 = NDArray[np.int64]
 
 NEVER = 1 << 40
@@ -74,3 +77,17 @@ def first_pixels(size: tuple[int, int], rows: Int64, columns: Int64, batches: in
     starts = np.arange(batches)[:, None] * (size[0] * size[1])
     pixels = starts + np.where(outside, 0, image).reshape(1, -1)
     return np.where(outside.reshape(1, -1), NEVER, pixels).reshape(-1)
+
+
+def first_seen(op: AnyOperator, window: Window) -> Int64:
+    """The first pixel of an operator's image that each output pixel's window sees, as
+    `first_pixels`.
+    """
+    x, y, pads = op.x.shape, op.y.shape, (window.padding.top, window.padding.left)
+    rows, columns = (
+        first_taps(
+            x[1 + i], y[1 + i], window.kernel[i], window.stride[i], window.dilation[i], pads[i]
+        )
+        for i in (0, 1)
+    )
+    return first_pixels((x[1], x[2]), rows, columns, x[0])

@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.ops.kernel import Argument, Call
 from toolchain.ops.spec import OnnxNode, TfliteNode
 
 _INT16_MAX = 32767
@@ -160,6 +161,20 @@ def image_patches(
         yield (row, column), wide[:, top::stride_h, left::stride_w][:, :height, :width]
 
 
+def walked(x: Sequence[int], y: Sequence[int], window: Window) -> tuple[Along, Along]:
+    """The windows along the rows and along the columns of an image of shape `x`, for outputs of
+    shape `y`.
+    """
+    pads = (window.padding.top, window.padding.left)
+    rows, columns = (
+        along(
+            x[1 + i], y[1 + i], window.kernel[i], window.stride[i], window.dilation[i], pads[i], 0
+        )
+        for i in (0, 1)
+    )
+    return rows, columns
+
+
 def window_reach(sizes: Iterable[tuple[int, int, int, int, int]]) -> int:
     """The largest coordinate that a kernel computes while a window slides over an image.
 
@@ -168,4 +183,36 @@ def window_reach(sizes: Iterable[tuple[int, int, int, int, int]]) -> int:
     return max(
         outputs * stride + kernel * dilation + abs(pad)
         for outputs, stride, kernel, dilation, pad in sizes
+    )
+
+
+def sized(name: str, sizes: Iterable[int]) -> dict[str, Argument]:
+    """Members of a struct in C: height, width and, where there are three sizes, channels."""
+    return {f"{name}_{axis}": size for axis, size in zip("hwc", sizes, strict=False)}
+
+
+def window_members(window: Window) -> dict[str, Argument]:
+    """Members of a struct in C that say how a window moves."""
+    pads = {"pad_top": window.padding.top, "pad_left": window.padding.left}
+    return sized("stride", window.stride) | sized("dilation", window.dilation) | pads
+
+
+def shape_in(call: Call, struct: str, image: str) -> tuple[int, ...]:
+    """The shape [batches, height, width, channels] of `image`, "input" or "output", that a call's
+    struct has.
+    """
+    return call[f"{struct}.batches"], *(call[f"{struct}.{image}_{axis}"] for axis in "hwc")
+
+
+def reach_in(call: Call, struct: str) -> int:
+    """`window_reach` of the window that a call's struct has."""
+    return window_reach(
+        (
+            call[f"{struct}.output_{axis}"],
+            call[f"{struct}.stride_{axis}"],
+            call[f"{struct}.kernel_{axis}"],
+            call.get(f"{struct}.dilation_{axis}", 1),
+            call[f"{struct}.pad_{side}"],
+        )
+        for axis, side in (("h", "top"), ("w", "left"))
     )

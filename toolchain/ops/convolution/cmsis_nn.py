@@ -10,7 +10,6 @@ from toolchain.ops import kit
 from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.common import Convolution, window_of
 from toolchain.ops.convolution.kernels.cmsis_nn import (
-    arm_convolve_1_x_n_s8,
     arm_convolve_1x1_s8,
     arm_convolve_1x1_s8_fast,
     arm_convolve_s8,
@@ -45,8 +44,8 @@ def conv2d(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
         if window.stride == parts.PLAIN:
             return arm_convolve_1x1_s8_fast.kernel(op, core, window)
         return arm_convolve_1x1_s8.kernel(op, core, window)
-    if arm_convolve_1_x_n_s8.takes(op, core, window):
-        return arm_convolve_1_x_n_s8.kernel(op, core, window)
+    if arm_convolve_1x1_s8.takes_row(op, core, window):
+        return arm_convolve_1x1_s8.kernel(op, core, window, arm_convolve_1x1_s8.ROWS)
     return arm_convolve_s8.kernel(op, core, window)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
+from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.fixed_point import quantize_multipliers
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 
@@ -36,11 +37,30 @@ class Convolution(Windowed):
     rounding: kit.Rounding = kit.Rounding.TFLITE
 
 
-def window_of(op: kit.Operator[Windowed]) -> kit.Window:
-    """The window of an operator whose weights have the shape [_, height, width, _]."""
+def window_of(op: kit.Operator[Any]) -> kit.Window:
+    """The window of an operator whose weights have the shape [_, height, width, _]; of a transposed
+    convolution that of the forward one whose gradient it is.
+    """
     _, height, width, _ = op.input(kit.WEIGHTS).shape
     attributes = op.attributes
     return kit.Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
+
+
+def filters_of(op: kit.AnyOperator) -> packing.Int8:
+    """The constant filters [channels, taps], however the kind's weights lie."""
+    weights = op.input(kit.WEIGHTS)
+    return rows_of(weights, depthwise=op.kind == "depthwise_conv2d")
+
+
+def depth_of(filters: packing.Int8, window: kit.Window) -> int:
+    """The input channels that a filter of [channels, taps] reads."""
+    return int(filters.shape[1]) // (window.kernel[0] * window.kernel[1])
+
+
+def rows_of(weights: kit.Tensor, *, depthwise: bool) -> packing.Int8:
+    """Filters [channels, taps] of these weights."""
+    data = kit.constant_of(weights).astype(np.int8, copy=False)
+    return data.reshape(-1, weights.shape[3]).T if depthwise else data.reshape(len(data), -1)
 
 
 def read_padding(

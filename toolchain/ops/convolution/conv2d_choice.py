@@ -6,21 +6,21 @@ preconditions hold and Thimble has none for vectors.
 
 from __future__ import annotations
 
-import numpy as np
-
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import cmsis_nn, parts
-from toolchain.ops.convolution.common import Convolution, weight_zero_point, window_of
+from toolchain.ops.convolution.common import (
+    Convolution,
+    filters_of,
+    weight_zero_point,
+    window_of,
+)
 from toolchain.ops.convolution.kernels import (
-    thimble_convolve_1x1_s4,
+    blocks,
     thimble_convolve_1x1_s8,
-    thimble_convolve_inside_s4,
     thimble_convolve_inside_s8,
     thimble_convolve_lanes_s8,
-    thimble_convolve_offset_lanes_s8,
     thimble_convolve_packed_s8,
-    thimble_convolve_s4,
     thimble_convolve_s8,
 )
 
@@ -43,52 +43,35 @@ def own_conv2d(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """Thimble's kernel of an int8 conv2d, which takes any."""
     x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     window, depth = window_of(op), weights.shape[3]
-    filters = kit.constant_of(weights).astype(np.int8, copy=False)
     if _takes_lanes(op, core):
-        return _lanes_conv2d(op, window, filters)
+        return thimble_convolve_lanes_s8.kernel(op, window)
     plain = depth == x.shape[3] and weight_zero_point(weights) == 0
-    four_bits = _four_bits_pay(op)
-    if core.multiplies_alone and plain and not four_bits:
+    width = blocks.FOUR_BITS if _four_bits_pay(op) else blocks.EIGHT_BITS
+    if core.multiplies_alone and plain and width is blocks.EIGHT_BITS:
         return thimble_convolve_packed_s8.kernel(op, window)
     pointwise = window.kernel == parts.PLAIN and window.padding == kit.UNPADDED
     if pointwise and window.stride == parts.PLAIN and plain and depth % 4 == 0:
-        alone = thimble_convolve_1x1_s4.kernel if four_bits else thimble_convolve_1x1_s8.kernel
-        return alone(op, window)
+        return thimble_convolve_1x1_s8.kernel(op, window, width)
     runs = window.kernel[1] == 1 or window.dilation[1] == 1
     words = window.kernel[1] * depth % 4 == 0 and x.shape[0] == 1
     if runs and words and plain and window.padding == kit.UNPADDED:
-        inside = (
-            thimble_convolve_inside_s4.kernel if four_bits else thimble_convolve_inside_s8.kernel
-        )
-        return inside(op, window)
-    anywhere = thimble_convolve_s4.kernel if four_bits else thimble_convolve_s8.kernel
-    return anywhere(op, window, filters)
+        return thimble_convolve_inside_s8.kernel(op, window, width)
+    return thimble_convolve_s8.kernel(op, window, width)
 
 
 def one_channel_conv2d(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     """Thimble's kernel for the depthwise convolution of an image of one channel, which is an
     ordinary one.
     """
-    weights, window = op.input(kit.WEIGHTS), window_of(op)
-    filters = kit.constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
     if core.mve:
-        return _lanes_conv2d(op, window, filters)
-    return thimble_convolve_s8.kernel(op, window, filters)
+        return thimble_convolve_lanes_s8.kernel(op, window_of(op))
+    return thimble_convolve_s8.kernel(op, window_of(op))
 
 
 def _takes_lanes(op: kit.AnyOperator, core: kit.Core) -> bool:
     """Whether the kernel for vectors of Helium takes a convolution."""
     x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     return core.mve and weights.shape[3] == x.shape[3]
-
-
-def _lanes_conv2d(
-    op: kit.Operator[Convolution], window: kit.Window, filters: packing.Int8
-) -> kit.Kernel:
-    """`filters` are [channels, height, width, depth]."""
-    if weight_zero_point(op.input(kit.WEIGHTS)):
-        return thimble_convolve_offset_lanes_s8.kernel(op, window, filters)
-    return thimble_convolve_lanes_s8.kernel(op, window, filters)
 
 
 def _four_bits_pay(op: kit.AnyOperator) -> bool:
@@ -102,6 +85,4 @@ def _four_bits_pay(op: kit.AnyOperator) -> bool:
         return False
     packed = -(-channels // 4) * (14 + taps // 2)
     unpacked = -(-channels // 2) * (7 + taps // 2)
-    return packed < unpacked and packing.fit_nibbles(
-        kit.constant_of(weights).astype(np.int8, copy=False)
-    )
+    return packed < unpacked and packing.fit_nibbles(filters_of(op))

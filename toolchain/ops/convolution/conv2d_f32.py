@@ -8,7 +8,6 @@ from toolchain.ops import kit
 from toolchain.ops.convolution.common import Convolution, window_of
 from toolchain.ops.convolution.conv2d_s8 import S8
 from toolchain.ops.convolution.kernels import thimble_convolve_f32
-from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.readers.float32 import (
     float32_form,
     with_bias_and_activation,
@@ -29,14 +28,9 @@ def _reference(op: kit.Operator[Convolution], inputs: kit.Inputs) -> kit.Arrays:
     return (with_bias_and_activation(sums, op, inputs, op.attributes.activation),)
 
 
-def _select(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
-    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
-    window, activation = window_of(op), op.attributes.activation
-    return thimble_convolve_f32.kernel(
-        window_f32(x.shape, y.shape, window, activation, weights.shape[3])
-    )
-
-
 F32 = float32_form(
-    S8, "float32, constant weights; any stride, dilation, groups", _reference, _select
+    S8,
+    "float32, constant weights; any stride, dilation, groups",
+    _reference,
+    thimble_convolve_f32.kernel,
 )

@@ -16,8 +16,8 @@ from toolchain.ops.convolution import cmsis_nn, common
 from toolchain.ops.convolution.common import Convolution, Windowed
 from toolchain.ops.convolution.conv2d_choice import own_conv2d, select_conv2d
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D
+from toolchain.ops.convolution.kernels.thimble_convolve_winograd_s8 import winograd_forms
 from toolchain.ops.convolution.reductions import convolution_reductions
-from toolchain.ops.convolution.winograd import winograd_forms
 from toolchain.ops.readers.onnx import (
     add_bias,
     image_axes,

@@ -14,7 +14,6 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.endings import channel_endings
 from toolchain.ops.convolution.kernels import (
     thimble_depthwise_3x3_band_s8,
-    thimble_depthwise_3x3_band_step_2_s8,
     thimble_depthwise_3x3_s8,
     thimble_depthwise_conv_blocks_s8,
     walks,
@@ -43,15 +42,16 @@ def depthwise_3x3(op: kit.Operator[Convolution], window: kit.Window, blocks: boo
     the operator; with a stride of 2 it often takes the least scratch.
     """
     output, endings = op.y.shape, walks.ended(op, channel_endings)
-    bands = (thimble_depthwise_3x3_band_s8, thimble_depthwise_3x3_band_step_2_s8)
-    band_kernel = bands[window.stride[1] - 1].kernel
     in_turn = _Way(
         thimble_depthwise_3x3_s8.scratch_bytes(output[2], window.stride[1]),
         lambda: thimble_depthwise_3x3_s8.kernel(op, window, endings),
     )
 
     def by_bands(walk: walks.Walk) -> _Way:
-        return _Way(scratch_bytes(walk, output), lambda: band_kernel(op, walk, endings))
+        return _Way(
+            scratch_bytes(walk, output),
+            lambda: thimble_depthwise_3x3_band_s8.kernel(op, walk, endings),
+        )
 
     ways = (*map(by_bands, _bands(op, window, blocks)), in_turn)
     first = next((way for way in ways if way.scratch_bytes <= _LINES_BYTES), in_turn)

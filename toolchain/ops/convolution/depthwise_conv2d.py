@@ -7,29 +7,21 @@ int8 is in `depthwise_conv2d_s8`, float32 in `depthwise_conv2d_f32`. int16 image
 from __future__ import annotations
 
 from toolchain.ops import kit
-from toolchain.ops.convolution.common import Convolution, window_of
+from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.depthwise_conv2d_f32 import F32
 from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D as DepthwiseConv2D
 from toolchain.ops.convolution.kernels import int16, thimble_convolve_s16
-from toolchain.ops.convolution.kernels.cmsis_nn import (
-    arm_depthwise_conv_fast_s16,
-    arm_depthwise_conv_s16,
-)
+from toolchain.ops.convolution.kernels.cmsis_nn import arm_depthwise_conv_s16
 from toolchain.ops.hybrid.convolutions import hybrid_depthwise
 from toolchain.ops.readers.int16 import int16_form
 
 
 def _select_s16(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
-    """The function that `arm_depthwise_conv_wrapper_s16` would choose; for sums that it does not
-    hold, Thimble's own with groups of one channel.
-    """
-    weights, window = kit.constant_of(op.input(kit.WEIGHTS)), window_of(op)
-    if not int16.held(op, weights.reshape(-1, weights.shape[3]).T):
-        return thimble_convolve_s16.depthwise(op, window)
-    if arm_depthwise_conv_fast_s16.takes(op, core, window):
-        return arm_depthwise_conv_fast_s16.kernel(op, core, window)
-    return arm_depthwise_conv_s16.kernel(op)
+    """CMSIS-NN's function; for sums that it does not hold, Thimble's own."""
+    if int16.held(op):
+        return arm_depthwise_conv_s16.kernel(op, core)
+    return thimble_convolve_s16.kernel(op, core)
 
 
 _S16 = int16_form(

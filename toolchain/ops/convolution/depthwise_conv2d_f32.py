@@ -7,8 +7,7 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.convolution.common import Convolution, window_of
 from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
-from toolchain.ops.convolution.kernels import thimble_depthwise_conv_f32
-from toolchain.ops.convolution.window_f32 import window_f32
+from toolchain.ops.convolution.kernels import thimble_convolve_f32
 from toolchain.ops.readers.float32 import (
     float32_form,
     with_bias_and_activation,
@@ -25,14 +24,9 @@ def _reference(op: kit.Operator[Convolution], inputs: kit.Inputs) -> kit.Arrays:
     return (with_bias_and_activation(sums, op, inputs, op.attributes.activation),)
 
 
-def _select(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
-    x, y, window = op.input(kit.INPUT), op.y, window_of(op)
-    activation = op.attributes.activation
-    return thimble_depthwise_conv_f32.kernel(
-        window_f32(x.shape, y.shape, window, activation, depth=1)
-    )
-
-
 F32 = float32_form(
-    S8, "float32, constant weights; any stride, dilation, multiplier", _reference, _select
+    S8,
+    "float32, constant weights; any stride, dilation, multiplier",
+    _reference,
+    thimble_convolve_f32.kernel,
 )

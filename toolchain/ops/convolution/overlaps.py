@@ -17,23 +17,6 @@ from toolchain.ops import kit, walks
 _WORD = 4
 
 
-def first_seen(op: kit.AnyOperator, window: kit.Window) -> walks.Int64:
-    """The first input pixel that each output pixel's window sees."""
-    x, y = op.input(kit.INPUT).shape, op.y.shape
-    rows, columns = (
-        walks.first_taps(
-            x[1 + axis],
-            y[1 + axis],
-            window.kernel[axis],
-            window.stride[axis],
-            window.dilation[axis],
-            (window.padding.top, window.padding.left)[axis],
-        )
-        for axis in (0, 1)
-    )
-    return walks.first_pixels((x[1], x[2]), rows, columns, x[0])
-
-
 def gathered_lead(
     firsts: walks.Int64, ends: walks.Int64, input_bytes: int, output_bytes: int
 ) -> int:
@@ -53,7 +36,7 @@ def gathered_overlap(
     batches, image = y.shape[0], y.shape[1] * y.shape[2]
     run, runs = (image * batches, 1) if batches_join else (image, batches)
     size = x.dtype.size_bytes
-    firsts, ends = first_seen(op, window), walks.run_ends(run, runs, pixels)
+    firsts, ends = walks.first_seen(op, window), walks.run_ends(run, runs, pixels)
     lead = gathered_lead(firsts, ends, x.shape[3] * size, y.shape[3] * size)
     return (kit.SafeOverlap(kit.INPUT, 0, lead),)
 

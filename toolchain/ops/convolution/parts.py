@@ -6,7 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from toolchain.ops import cmsis_structs, kit
 from toolchain.ops.arithmetic import packing
@@ -16,12 +20,15 @@ from toolchain.ops.convolution import endings
 from toolchain.ops.convolution.common import (
     Convolution,
     channel_requantisation,
+    rows_of,
     weight_zero_point,
 )
 
 Shape = tuple[int, ...]
 PLAIN = (1, 1)
 """A stride or dilation of one, a window of one pixel."""
+REMEMBERED = 256
+"""How many operators' scales are kept."""
 
 
 def conv_shape(
@@ -43,24 +50,14 @@ def conv_shape(
     `transposed`, height and width are swapped, in `window` too.
     """
     x, y = op.input(kit.INPUT), op.y
-    rows, columns = (2, 1) if transposed else (1, 2)
+    axes = (2, 1, 3) if transposed else (1, 2, 3)
     members: dict[str, kit.Argument] = {
         "batches": x.shape[0],
-        "input_h": x.shape[rows],
-        "input_w": x.shape[columns],
-        "input_c": x.shape[3],
-        "output_h": y.shape[rows],
-        "output_w": y.shape[columns],
-        "output_c": y.shape[3],
+        **kit.sized("input", (x.shape[axis] for axis in axes)),
+        **kit.sized("output", (y.shape[axis] for axis in axes)),
         "depth": depth,
-        "kernel_h": window.kernel[0],
-        "kernel_w": window.kernel[1],
-        "stride_h": window.stride[0],
-        "stride_w": window.stride[1],
-        "dilation_h": window.dilation[0],
-        "dilation_w": window.dilation[1],
-        "pad_top": window.padding.top,
-        "pad_left": window.padding.left,
+        **kit.sized("kernel", window.kernel),
+        **kit.window_members(window),
         "input_zero_point": x.q.zero_point,
     }
     optional = {
@@ -201,6 +198,24 @@ def _given(members: dict[str, kit.Argument | None]) -> dict[str, kit.Argument]:
     return {name: value for name, value in members.items() if value is not None}
 
 
+def factor_constants(
+    factors: tuple[kit.Int32, kit.Int32], spare: int = 0
+) -> tuple[kit.Constant, ...]:
+    """Multiplier and shift of each channel, as CMSIS-NN's functions and those of int16 read them;
+    then `spare` more of 0.
+    """
+    multiplier, shift = (np.pad(each, (0, spare)) for each in factors)
+    return (
+        kit.constant("multiplier", multiplier, "requantisation factor of each channel, Q0.31"),
+        kit.constant("shift", shift, "left shift of each channel"),
+    )
+
+
+def factor_bytes(channels: int) -> dict[str, int]:
+    """Bytes of what `factor_constants` gives."""
+    return {"multiplier": 4 * channels, "shift": 4 * channels}
+
+
 def transposed_window(window: kit.Window) -> kit.Window:
     """The window over the transposed image: height and width are swapped."""
     (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
@@ -278,6 +293,42 @@ def tensor_scaling(
         partial,
         zero_point,
     )
+
+
+@dataclass(frozen=True)
+class Sums:
+    """All that decides how the sums of an operator are scaled; equal for all its forms and blocks,
+    which read the very same tensors (a Tensor is equal to itself alone).
+    """
+
+    kind: str
+    weights: kit.Tensor
+    bias: kit.Tensor | None
+    x: kit.Quantisation
+    y: kit.Quantisation
+    activation: kit.Activation
+    rounding: kit.Rounding
+
+    @classmethod
+    def of(cls, op: kit.Operator[Convolution]) -> Sums:
+        """The sums of a conv2d or a depthwise_conv2d."""
+        operands = op.input(kit.WEIGHTS), op.given(kit.BIAS), op.input(kit.INPUT).q, op.y.q
+        return cls(op.kind, *operands, op.attributes.activation, op.attributes.rounding)
+
+    def read(self) -> tuple[packing.Int8, kit.Int32]:
+        """The channels' filters [channels, taps] and biases."""
+        filters = rows_of(self.weights, depthwise=self.kind == "depthwise_conv2d")
+        if self.bias is None:
+            return filters, np.zeros(len(filters), np.int32)
+        return filters, kit.constant_of(self.bias).reshape(-1).astype(np.int32)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def scaling_of(sums: Sums) -> packing.Scaling:
+    """The channels' filters [channels, taps] with their scales. Raises as `tensor_scaling`."""
+    x, y = (kit.Tensor(name, (), kit.DType.INT8, q) for name, q in (("x", sums.x), ("y", sums.y)))
+    (filters, bias), operands = sums.read(), (x, sums.weights, y)
+    return tensor_scaling(operands, bias, sums.activation, sums.rounding, filters)()
 
 
 def own_lane_endings(op: kit.Operator[Convolution], scales: packing.Scaling) -> packing.Ending:

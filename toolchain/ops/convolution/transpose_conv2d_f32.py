@@ -5,13 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.convolution.kernels import thimble_transpose_conv_f32
-from toolchain.ops.convolution.transpose_conv2d_s8 import (
-    S8,
-    TransposeConv2D,
-    forward_window,
-)
-from toolchain.ops.convolution.window_f32 import window_f32
+from toolchain.ops.convolution.kernels import thimble_convolve_f32
+from toolchain.ops.convolution.transpose_conv2d_s8 import S8, TransposeConv2D
 from toolchain.ops.readers.float32 import float32_form, with_bias_and_activation
 
 
@@ -36,12 +31,9 @@ def _reference(op: kit.Operator[TransposeConv2D], inputs: kit.Inputs) -> kit.Arr
     return (with_bias_and_activation(sums, op, inputs, attributes.activation),)
 
 
-def _select(op: kit.Operator[TransposeConv2D], core: kit.Core) -> kit.Kernel:
-    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
-    window, activation = forward_window(op), op.attributes.activation
-    return thimble_transpose_conv_f32.kernel(
-        window_f32(x.shape, y.shape, window, activation, weights.shape[3])
-    )
-
-
-F32 = float32_form(S8, "float32, constant weights; any stride and output size", _reference, _select)
+F32 = float32_form(
+    S8,
+    "float32, constant weights; any stride and output size",
+    _reference,
+    thimble_convolve_f32.kernel,
+)

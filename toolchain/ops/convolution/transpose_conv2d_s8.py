@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,7 @@ class TransposeConv2D(kit.Attributes):
     """
 
     size: tuple[int, int]
+    dilation: ClassVar[tuple[int, int]] = (1, 1)
     stride: tuple[int, int] = (1, 1)
     padding: kit.Padding = kit.UNPADDED
     activation: kit.Activation = kit.Activation.NONE
@@ -83,7 +85,7 @@ def _axes(op: kit.Operator[TransposeConv2D]) -> tuple[kit.Axis, ...]:
     Output row y gets input rows from ceil((y + top - kernel + 1) / stride) to
     floor((y + top) / stride); a kernel smaller than the stride counts as one of that size.
     """
-    attributes, window = op.attributes, forward_window(op)
+    attributes, window = op.attributes, common.window_of(op)
     pads, whole = (window.padding.top, window.padding.left), (None,) * (len(op.inputs) - 1)
 
     def along(side: int) -> kit.Axis:
@@ -106,14 +108,9 @@ def _axes(op: kit.Operator[TransposeConv2D]) -> tuple[kit.Axis, ...]:
 
 def _select(op: kit.Operator[TransposeConv2D], core: kit.Core) -> kit.Kernel:
     """Thimble's own kernel: CMSIS-NN's needs an int32 for every tap of every pixel."""
-    window = forward_window(op)
     if core.mve:
-        return thimble_transpose_conv_lanes_s8.kernel(op, window)
-    return thimble_transpose_conv_s8.kernel(op, window)
-
-
-def _cmsis_nn(op: kit.Operator[TransposeConv2D], core: kit.Core) -> kit.Kernel:
-    return arm_transpose_conv_s8.kernel(op, forward_window(op))
+        return thimble_transpose_conv_lanes_s8.kernel(op)
+    return thimble_transpose_conv_s8.kernel(op)
 
 
 def _macs(op: kit.AnyOperator) -> int:
@@ -139,13 +136,6 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
     return kit.ReadOp(TransposeConv2D(size, stride, padding, kit.read_activation(node)), order)
 
 
-def forward_window(op: kit.Operator[TransposeConv2D]) -> kit.Window:
-    """The window of the forward convolution whose gradient this operator is."""
-    attributes = op.attributes
-    _, height, width, _ = op.input(kit.WEIGHTS).shape
-    return kit.Window((height, width), attributes.stride, (1, 1), attributes.padding)
-
-
 def _write(op: kit.Operator[TransposeConv2D]) -> kit.WrittenOp:
     attributes, y = op.attributes, op.y
     shape = kit.Tensor(
@@ -156,7 +146,7 @@ def _write(op: kit.Operator[TransposeConv2D]) -> kit.WrittenOp:
         "TRANSPOSE_CONV",
         "TransposeConvOptions",
         {
-            "padding": kit.padding_scheme(forward_window(op), attributes.size),
+            "padding": kit.padding_scheme(common.window_of(op), attributes.size),
             "strideH": attributes.stride[0],
             "strideW": attributes.stride[1],
             "fusedActivationFunction": attributes.activation,
@@ -264,7 +254,7 @@ S8 = kit.Form(
     attributes=TransposeConv2D,
     infer=_infer,
     reference=_reference,
-    select=kit.Choice(_select, _cmsis_nn),
+    select=kit.Choice(_select, arm_transpose_conv_s8.kernel),
     sample=_sample,
     macs=_macs,
     axes=_axes,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.dynamic_range import Range
-from toolchain.ops.convolution.window_f32 import bias_f32, image_f32, reach_f32, window_f32
+from toolchain.ops.convolution.window_f32 import bias_f32, image_f32, window_f32
 
 _WORDS, _VECTORS = "thimble_convolve_hybrid_s8", "thimble_convolve_hybrid_lanes_s8"
 _DEPTHWISE = "thimble_depthwise_hybrid_s8"
@@ -297,5 +297,5 @@ def _extents(touched: kit.Touched) -> kit.Extents:
         {0: image_f32(call, "output")},
         constants,
         scratch=_scratch_bytes(call),
-        largest=reach_f32(call),
+        largest=kit.reach_in(call, "window"),
     )

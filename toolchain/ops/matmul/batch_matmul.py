@@ -18,11 +18,7 @@ from toolchain.ops.elementwise.common import check_node, require_types
 from toolchain.ops.hybrid.product import hybrid_matmul
 from toolchain.ops.matmul import common
 from toolchain.ops.matmul.common import BatchMatMul
-from toolchain.ops.matmul.kernels import (
-    thimble_batch_matmul_f32,
-    thimble_batch_matmul_s8,
-    thimble_batch_matmul_s16,
-)
+from toolchain.ops.matmul.kernels import thimble_batch_matmul_s8
 from toolchain.ops.readers import int16
 from toolchain.ops.readers.float32 import check_float_node, float32_form
 from toolchain.ops.reduction.requantise_sums import RequantiseSums
@@ -97,11 +93,11 @@ def _select_int16(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
     require_types(op, kit.DType.INT16)
     multiplier, shift = _requantisation(op)
     int16.check_sums(op, common.matmul_depth(op) * 2.0**30, multiplier * 2.0 ** (shift - 31))
-    return thimble_batch_matmul_s16.kernel(op, (multiplier, shift))
+    return thimble_batch_matmul_s8.kernel(op, (multiplier, shift))
 
 
 def _select_float32(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
-    return thimble_batch_matmul_f32.kernel(op)
+    return thimble_batch_matmul_s8.kernel(op)
 
 
 def _reductions(op: kit.Operator[BatchMatMul]) -> tuple[kit.Reduction, ...]:

@@ -1,16 +1,13 @@
-"""Parts of the matrix products: attributes, shape rule, int32 sums, strides of the operands."""
+"""Parts of the matrix products: attributes, shape rule, int32 sums."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
-
-_BATCH_DIMS = kit.defined("include/thimble_matmul.h", "THIMBLE_MATMUL_BATCH_DIMS")
 
 
 @dataclass(frozen=True)
@@ -40,16 +37,6 @@ def infer_matmul(op: kit.Operator[BatchMatMul]) -> kit.TensorTypes:
         raise ValueError(f"inner dimensions {depth} and {other_depth} differ")
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     return (kit.TensorType((*batch, rows, columns), x.dtype),)
-
-
-def _batch_steps(shape: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
-    """Elements between neighbours along each batch dimension; 0 where it is broadcast."""
-    leading = (1,) * (len(batch) - (len(shape) - 2)) + shape[:-2]
-    steps = []
-    for index, size in enumerate(leading):
-        inner = math.prod(leading[index + 1 :]) * shape[-1] * shape[-2]
-        steps.append(0 if size == 1 else inner)
-    return tuple(steps)
 
 
 def matmul_sums(op: kit.Operator[BatchMatMul], inputs: kit.Inputs) -> NDArray[np.int64]:
@@ -88,58 +75,6 @@ def matmul_reach(op: kit.Operator[BatchMatMul]) -> tuple[int, int]:
 def matmul_depth(op: kit.Operator[BatchMatMul]) -> int:
     """The inner dimension, over which the product sums."""
     return _matrix(op.x.shape, op.attributes.adjoint_x)[1]
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """Strides of an operand, in elements.
-
-    `outer` is the stride along the output's rows (for x) or columns (for y), `inner` the one along
-    the inner dimension; then one for each batch dimension, 0 where the operand broadcasts.
-    """
-
-    outer: int
-    inner: int
-    batch: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class ProductShape:
-    """x of [batch, rows, depth] times y of [batch, depth, columns], with three batch dimensions."""
-
-    batch: tuple[int, ...]
-    rows: int
-    depth: int
-    columns: int
-    x: Matrix
-    y: Matrix
-
-
-def product_shape(op: kit.Operator[BatchMatMul]) -> ProductShape:
-    """The product's sizes and strides. Raises UnsupportedError for more than three batch
-    dimensions.
-    """
-    x, y, z = op.x, op.input(1), op.y
-    attributes = op.attributes
-    if len(z.shape) > 2 + _BATCH_DIMS:
-        raise kit.UnsupportedError(
-            f"operator {op.name!r}: {len(z.shape) - 2} batch dimensions, at most {_BATCH_DIMS}; "
-            "reshape the operands"
-        )
-    rows, depth = _matrix(x.shape, attributes.adjoint_x)
-    columns = z.shape[-1]
-    missing = (_BATCH_DIMS - (len(z.shape) - 2)) * (1,)
-    batch = missing + z.shape[:-2]
-    x_steps = (1, rows) if attributes.adjoint_x else (depth, 1)
-    y_steps = (depth, 1) if attributes.adjoint_y else (1, columns)
-    return ProductShape(
-        batch,
-        rows,
-        depth,
-        columns,
-        Matrix(*x_steps, _batch_steps(x.shape, batch)),
-        Matrix(*y_steps, _batch_steps(y.shape, batch)),
-    )
 
 
 def matmul_macs(op: kit.Operator[BatchMatMul]) -> int:

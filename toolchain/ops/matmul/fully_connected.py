@@ -26,16 +26,13 @@ from toolchain.ops.convolution.common import (
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.kernels import thimble_convolve_f32
 from toolchain.ops.convolution.reductions import run_of_rows
-from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.hybrid.dense import hybrid_dense
 from toolchain.ops.matmul.batch_matmul import read_batched
 from toolchain.ops.matmul.kernels import (
     dense,
     thimble_fully_connected_computed_s8,
     thimble_fully_connected_joined_s8,
-    thimble_fully_connected_lanes_s4,
     thimble_fully_connected_lanes_s8,
-    thimble_fully_connected_s4,
     thimble_fully_connected_s8,
     thimble_fully_connected_s16,
 )
@@ -108,7 +105,7 @@ def _axes(op: kit.Operator[FullyConnected]) -> tuple[kit.Axis, ...]:
 
 
 def _ending(op: kit.Operator[FullyConnected]) -> RequantiseSums:
-    scales = dense.dense_scaling(op, op.attributes.activation)
+    scales = dense.dense_scaling(op)
     distinct = slice(1 if len(dense.sum_factors(op)) == 1 else None)
     return RequantiseSums(
         Law.ONCE,
@@ -147,39 +144,17 @@ def _select(op: kit.Operator[FullyConnected], core: kit.Core) -> kit.Kernel:
 
     Raises UnsupportedError if no integers scale the sums as LiteRT does.
     """
-    activation, weights = op.attributes.activation, op.input(kit.WEIGHTS)
+    weights = op.input(kit.WEIGHTS)
     filters = dense.known_filters(weights)
     if filters is None:
-        return thimble_fully_connected_computed_s8.kernel(op, activation)
-    if weights.shape[1] > 4 and packing.fit_nibbles(filters):
-        if core.mve:
-            return thimble_fully_connected_lanes_s4.kernel(op, activation)
-        return thimble_fully_connected_s4.kernel(op, activation)
+        return thimble_fully_connected_computed_s8.kernel(op)
+    bits = 4 if weights.shape[1] > 4 and packing.fit_nibbles(filters) else 8
     if core.mve:
-        return thimble_fully_connected_lanes_s8.kernel(op, activation)
-    if not core.multiplies_alone and thimble_fully_connected_joined_s8.takes(op):
-        return thimble_fully_connected_joined_s8.kernel(op, activation)
-    return thimble_fully_connected_s8.kernel(op, activation)
-
-
-def _cmsis_nn(op: kit.Operator[FullyConnected], core: kit.Core) -> kit.Kernel:
-    return arm_fully_connected_s8.kernel(op, op.attributes.activation, core)
-
-
-def _select_int16(op: kit.Operator[FullyConnected], core: kit.Core) -> kit.Kernel:
-    return thimble_fully_connected_s16.kernel(op, op.attributes.activation)
-
-
-def _cmsis_nn_int16(op: kit.Operator[FullyConnected], core: kit.Core) -> kit.Kernel:
-    return arm_fully_connected_s16.kernel(op, op.attributes.activation)
-
-
-def _select_float32(op: kit.Operator[FullyConnected], core: kit.Core) -> kit.Kernel:
-    """A convolution of a line of pixels, each a row of inputs."""
-    rows, depth, units = dense.sizes_of(op).values()
-    images, activation = ((1, 1, rows, depth), (1, 1, rows, units)), op.attributes.activation
-    note = "A fully connected layer is a convolution of a line of pixels: each row is a pixel."
-    return thimble_convolve_f32.kernel(window_f32(*images, kit.Window((1, 1)), activation), note)
+        return thimble_fully_connected_lanes_s8.kernel(op, bits)
+    joined = bits == 8 and not core.multiplies_alone
+    if joined and thimble_fully_connected_joined_s8.takes(op):
+        return thimble_fully_connected_joined_s8.kernel(op)
+    return thimble_fully_connected_s8.kernel(op, bits)
 
 
 def _macs(op: kit.AnyOperator) -> int:
@@ -336,7 +311,7 @@ INT8 = kit.Form(
     attributes=FullyConnected,
     infer=_infer,
     reference=_reference,
-    select=kit.Choice(_select, _cmsis_nn),
+    select=kit.Choice(_select, arm_fully_connected_s8.kernel),
     sample=_sample_any,
     macs=_macs,
     axes=_axes,
@@ -350,9 +325,9 @@ INT8 = kit.Form(
 _INT16 = int16_form(
     replace(INT8, sample=_sample),
     "int16 with constant int8 weights and int64 bias",
-    kit.Choice(_select_int16, _cmsis_nn_int16),
+    kit.Choice(thimble_fully_connected_s16.kernel, arm_fully_connected_s16.kernel),
 )
 _FLOAT32 = float32_form(
-    INT8, "float32, constant or computed weights", _float_reference, _select_float32
+    INT8, "float32, constant or computed weights", _float_reference, thimble_convolve_f32.layer
 )
 SPEC = kit.OpSpec((INT8, _INT16, _FLOAT32, hybrid_dense(_FLOAT32)))

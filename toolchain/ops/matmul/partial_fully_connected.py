@@ -11,11 +11,8 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.convolution.common import random_bias, random_quantisation
-from toolchain.ops.matmul.kernels import (
-    thimble_partial_fully_connected_lanes_s8,
-    thimble_partial_fully_connected_s8,
-    unit_sums,
-)
+from toolchain.ops.matmul.kernels import thimble_partial_fully_connected_s8
+from toolchain.ops.matmul.kernels.thimble_partial_fully_connected_s8 import SUMS
 
 
 @dataclass(frozen=True)
@@ -41,13 +38,13 @@ def leading_dimensions(x: kit.Tensor, weights: kit.Tensor, keep_dims: bool) -> t
 
 
 def _infer(op: kit.Operator[PartialFullyConnected]) -> kit.TensorTypes:
-    if len(op.inputs) != unit_sums.SUMS + 1:
+    if len(op.inputs) != SUMS + 1:
         raise ValueError("needs rows, weights, a bias or none, and sums or none")
     weights = op.input(kit.WEIGHTS)
     rows = leading_dimensions(op.input(kit.INPUT), weights, op.attributes.keep_dims)
     units = weights.shape[0]
-    if op.inputs[unit_sums.SUMS] is not None and op.input(unit_sums.SUMS).shape != (*rows, units):
-        raise ValueError(f"{op.input(unit_sums.SUMS)} cannot be added to int32{[*rows, units]}")
+    if op.inputs[SUMS] is not None and op.input(SUMS).shape != (*rows, units):
+        raise ValueError(f"{op.input(SUMS)} cannot be added to int32{[*rows, units]}")
     return (kit.TensorType((*rows, units), kit.DType.INT32),)
 
 
@@ -56,16 +53,10 @@ def _reference(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     weights = inputs[kit.WEIGHTS].astype(np.int64)
     rows = inputs[kit.INPUT].reshape(-1, weights.shape[1]).astype(np.int64) - x.q.zero_point
     total = (rows @ weights.T).reshape(y.shape)
-    for index in (kit.BIAS, unit_sums.SUMS):
+    for index in (kit.BIAS, SUMS):
         if op.inputs[index] is not None:
             total = total + inputs[index].astype(np.int64)
     return (kit.wrap_int32(total).astype(np.int32),)
-
-
-def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-    if core.mve:
-        return thimble_partial_fully_connected_lanes_s8.kernel(op)
-    return thimble_partial_fully_connected_s8.kernel(op)
 
 
 def _macs(op: kit.AnyOperator) -> int:
@@ -90,7 +81,7 @@ SPEC = kit.Form(
     attributes=PartialFullyConnected,
     infer=_infer,
     reference=_reference,
-    select=_select,
+    select=thimble_partial_fully_connected_s8.kernel,
     sample=_sample,
     macs=_macs,
     types=frozenset({kit.DType.INT8, kit.DType.INT32}),

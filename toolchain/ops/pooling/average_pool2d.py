@@ -12,8 +12,8 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.pooling.common import Pool2D, float_reference, mean_of, pool_form, windows
-from toolchain.ops.pooling.kernels import thimble_average_pool_f32, thimble_average_pool_s8
-from toolchain.ops.pooling.kernels.cmsis_nn import arm_avgpool_s8, arm_avgpool_s16
+from toolchain.ops.pooling.kernels import thimble_average_pool_s8, thimble_max_pool_f32
+from toolchain.ops.pooling.kernels.cmsis_nn import arm_avgpool_s8
 from toolchain.ops.readers.float32 import float32_form
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_average_pool
@@ -24,12 +24,11 @@ from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
 def _reference(op: kit.Operator[Pool2D], inputs: kit.Inputs) -> kit.Arrays:
     y, lift = op.y, op.attributes.lift
     result = np.empty(y.shape, np.int64)
-    for at in windows(op):
-        part = inputs[0][:, at.rows, at.columns].astype(np.int64)
+    for row, column, part in windows(op, inputs[0].astype(np.int64)):
         count = part.shape[1] * part.shape[2]
         total = part.sum(axis=(1, 2)) + lift * count
         average = np.sign(total) * ((np.abs(total) + count // 2) // count)
-        result[:, at.row, at.column] = average - lift
+        result[:, row, column] = average - lift
     low, high = kit.clamp_range(op.attributes.activation, y)
     return (np.clip(result, low, high).astype(y.dtype.numpy),)
 
@@ -38,26 +37,9 @@ def _select(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
     """CMSIS-NN's kernel on Helium, except for legacy uint8 models. Elsewhere Thimble's, which takes
     fewer instructions and no scratch.
     """
-    cmsis_nn = core.mve and not op.attributes.lift
-    return _cmsis_nn(op, core) if cmsis_nn else _own(op, core)
-
-
-def _own(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
-    return thimble_average_pool_s8.kernel(op)
-
-
-def _cmsis_nn(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
-    if op.attributes.lift:
-        raise kit.NoKernelError("a legacy uint8 average rounds about another zero")
-    return arm_avgpool_s8.kernel(op, core)
-
-
-def _select_int16(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
-    return arm_avgpool_s16.kernel(op, core)
-
-
-def _select_float32(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
-    return thimble_average_pool_f32.kernel(op)
+    theirs = core.mve and not op.attributes.lift
+    chosen = arm_avgpool_s8.kernel if theirs else thimble_average_pool_s8.kernel
+    return chosen(op, core)
 
 
 def _reductions(op: kit.Operator[Pool2D]) -> tuple[kit.Reduction, ...]:
@@ -89,12 +71,14 @@ _INT8 = replace(
         "average_pool2d",
         "AVERAGE_POOL_2D",
         reference=_reference,
-        select=kit.Choice(_select, _cmsis_nn, _own),
+        select=kit.Choice(_select, arm_avgpool_s8.kernel, thimble_average_pool_s8.kernel),
         onnx=kit.OnnxBinding(("AveragePool",), read_average_pool),
         limits="int8, NHWC; padding is not counted",
     ),
     reductions=_reductions,
 )
-_INT16 = int16_form(_INT8, "int16, NHWC; padding is not counted", _select_int16)
-_FLOAT32 = float32_form(_INT8, "float32, NHWC", float_reference(mean_of), _select_float32)
+_INT16 = int16_form(_INT8, "int16, NHWC; padding is not counted", arm_avgpool_s8.kernel)
+_FLOAT32 = float32_form(
+    _INT8, "float32, NHWC", float_reference(mean_of), thimble_max_pool_f32.kernel
+)
 SPEC = kit.OpSpec((_INT8, _INT16, _FLOAT32))

@@ -1,11 +1,13 @@
-"""Parts of max and average pooling: attributes, shape rule, reader and writer, safe overlap."""
+"""Parts of max and average pooling: attributes, shape rule, reader and writer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.readers.float32 import clamped
@@ -26,16 +28,6 @@ class Pool2D(kit.Attributes):
     padding: kit.Padding = kit.UNPADDED
     activation: kit.Activation = kit.Activation.NONE
     lift: int = 0
-
-
-@dataclass(frozen=True)
-class ClippedWindow:
-    """One output position, and the rows and columns of the input that its window covers."""
-
-    row: int
-    column: int
-    rows: slice
-    columns: slice
 
 
 def pool_window(op: kit.Operator[Pool2D]) -> kit.Window:
@@ -77,49 +69,23 @@ def _positions(size: int, window: int, stride: int, before: int, after: int) -> 
 
 def pool_axes(op: kit.Operator[Pool2D]) -> tuple[kit.Axis, ...]:
     """Rows, columns and channels."""
-    attributes = op.attributes
-
-    def padded(pad: kit.Padding) -> Pool2D:
-        return replace(attributes, padding=pad)
-
-    channels = [axis for axis in kit.elementwise_axes(op) if axis.axis == 3]
-    return (*kit.window_axes(op, pool_window(op), padded), *channels)
+    image = kit.window_axes(op, pool_window(op), lambda pad: replace(op.attributes, padding=pad))
+    return (*image, *(axis for axis in kit.elementwise_axes(op) if axis.axis == 3))
 
 
-def windows(op: kit.Operator[Pool2D]) -> Iterator[ClippedWindow]:
-    """Every output position in row-major order, with its window clipped to the input."""
-    attributes, x, y = op.attributes, op.x, op.y
-    pad = attributes.padding
-    for row in range(y.shape[1]):
-        y0 = row * attributes.stride_height - pad.top
-        rows = slice(max(y0, 0), min(y0 + attributes.filter_height, x.shape[1]))
-        for column in range(y.shape[2]):
-            x0 = column * attributes.stride_width - pad.left
-            columns = slice(max(x0, 0), min(x0 + attributes.filter_width, x.shape[2]))
-            yield ClippedWindow(row, column, rows, columns)
-
-
-def pool_lead_bytes(op: kit.Operator[Pool2D], *, reads_first: bool) -> int:
-    """How many bytes the output must begin before the input if both share memory (see `ops.walks`).
-
-    Outputs are written pixel by pixel. No write may reach a pixel that the current window or a
-    later one still reads. With `reads_first` the kernel reads a channel's whole window before it
-    writes the result, so an output pixel may lie on the first pixel of its own window.
+def windows(op: kit.Operator[Pool2D], image: kit.Array) -> Iterator[tuple[int, int, NDArray[Any]]]:
+    """Row and column of every output position in row-major order, and the part of the image
+    [batches, rows, columns, channels] that its window covers.
     """
-    x, y = op.x, op.y
-    batches, height, width, channels = x.shape
-    stride, pad = pool_window(op).stride, op.attributes.padding
-    rows = np.maximum(np.arange(y.shape[1]) * stride[0] - pad.top, 0)
-    columns = np.maximum(np.arange(y.shape[2]) * stride[1] - pad.left, 0)
-    image = (rows[:, None] * width + columns).reshape(1, -1)
-    firsts = (np.arange(batches)[:, None] * (height * width) + image).reshape(-1)
-    still_read = np.minimum.accumulate(np.append(firsts[1:], batches * height * width)[::-1])[::-1]
-    written = np.arange(firsts.size)
-    lead = max(
-        int((written + 1 - still_read).max()),
-        int((written + (0 if reads_first else 1) - firsts).max()),
-    )
-    return max(lead, 0) * channels * x.dtype.size_bytes
+    window, y = pool_window(op), op.y.shape
+
+    def covered(place: int, axis: int, before: int) -> slice:
+        first = place * window.stride[axis] - before
+        return slice(max(first, 0), first + window.kernel[axis])
+
+    for row, column in np.ndindex(y[1], y[2]):
+        rows, columns = covered(row, 0, window.padding.top), covered(column, 1, window.padding.left)
+        yield row, column, image[:, rows, columns]
 
 
 def read_pool(node: kit.TfliteNode) -> kit.ReadOp:
@@ -164,10 +130,9 @@ def float_reference(
     def reference(op: kit.Operator[Pool2D], inputs: kit.Inputs) -> kit.Arrays:
         result = np.empty(op.y.shape, np.float32)
         with np.errstate(all="ignore"):
-            for at in windows(op):
-                part = inputs[0].astype(np.float32)[:, at.rows, at.columns]
+            for row, column, part in windows(op, inputs[0].astype(np.float32)):
                 taps = part.reshape(len(part), -1, part.shape[3])
-                result[:, at.row, at.column] = reduced(taps.swapaxes(0, 1))
+                result[:, row, column] = reduced(taps.swapaxes(0, 1))
         return (clamped(result, op.attributes.activation),)
 
     return reference

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import endings, parts
-from toolchain.ops.convolution.common import Convolution, weight_zero_point
+from toolchain.ops.convolution.common import Convolution, depth_of, filters_of, weight_zero_point
 from toolchain.ops.convolution.kernels import windows
 from toolchain.ops.convolution.overlaps import gathered_overlap
 
@@ -45,6 +45,7 @@ class Form:
 class Width:
     """How wide weights are in flash.
 
+    bits     of a weight.
     lanes    channels of a block.
     at_once  how many windows may be expanded at once, quickest first.
     filters  what they are called in the generated C.
@@ -53,6 +54,7 @@ class Width:
     terms    all terms of a kernel with so many groups, which expands so many windows at once.
     """
 
+    bits: int
     lanes: int
     at_once: tuple[int, ...]
     filters: str
@@ -194,8 +196,8 @@ def _four_terms(
     }
 
 
-EIGHT_BITS = Width(2, (4, 3, 2), "filters", _pack_pairs, _pair_bytes, _pair_terms)
-FOUR_BITS = Width(4, (4, 2), "four-bit filters", _pack_fours, _four_bytes, _four_terms)
+EIGHT_BITS = Width(8, 2, (4, 3, 2), "filters", _pack_pairs, _pair_bytes, _pair_terms)
+FOUR_BITS = Width(4, 4, (4, 2), "four-bit filters", _pack_fours, _four_bytes, _four_terms)
 
 
 def _groups(channels: int, groups: int) -> list[slice]:
@@ -225,9 +227,8 @@ def with_window_sums(filters: packing.Int8, weight_zero_point: int) -> packing.I
 
 def blocked_kernel(
     op: kit.Operator[Convolution],
-    function: str,
+    functions: Mapping[int, str],
     window: kit.Window,
-    filters: packing.Int8,
     width: Width,
     *,
     form: Callable[[int], Form],
@@ -235,14 +236,14 @@ def blocked_kernel(
     extents: Callable[[kit.Touched], kit.Extents],
     batches_join: bool = False,
 ) -> kit.Kernel:
-    """A kernel that takes `filters` [channels, height, width, depth] by blocks of channels.
+    """A kernel that takes filters by blocks of channels, by the function for the bits of a weight.
 
     `form` is called with how many windows are expanded at once. With `batches_join` the windows of
     all batches are one run.
     """
-    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
-    depth = filters.shape[3]
-    groups, scales = x.shape[3] // depth, parts.scaled(op, filters.reshape(len(filters), -1))
+    x, weights, y, filters = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y, filters_of(op)
+    groups = x.shape[3] // depth_of(filters, window)
+    scales = parts.scaled(op, filters)
 
     def packed() -> kit.Int32:
         scaling, zero_point = scales(), weight_zero_point(weights)
@@ -252,7 +253,7 @@ def blocked_kernel(
         )
         return width.pack(op, scaling.filters, ending, groups)
 
-    constants = (parts.parameters(op, function, packed, width.filters),)
+    constants = (parts.parameters(op, functions[width.bits], packed, width.filters),)
 
     def overlaps(at_once: int) -> tuple[kit.SafeOverlap, ...]:
         """None for groups, which each read the whole image."""

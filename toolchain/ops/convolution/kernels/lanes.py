@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
-from toolchain.ops.convolution.kernels import windows
 
 LANE_SCALING = kit.defined("source/convolution/thimble_requantize_lanes.h", "THIMBLE_LANE_SCALING")
 """Words of the scaling of four channels: so many bytes of one."""
@@ -50,7 +49,7 @@ def window_terms(op: kit.AnyOperator, window: kit.Window) -> dict[str, float]:
     batches, out_h, out_w, channels = op.y.shape
     x, pixels = op.x.shape, out_h * out_w
     kernel_h, kernel_w = window.kernel
-    rows, columns = windows.walked(op, window)
+    rows, columns = kit.walked(op.x.shape, op.y.shape, window)
     inside = rows.whole * columns.whole if kernel_w == 1 or window.dilation[1] == 1 else 0
     taps, run = kernel_h * kernel_w * x[3], -(-kernel_w * x[3] // packing.VECTOR_BYTES)
     pairs, blocks = batches * (pixels // 2 + pixels % 2), -(-channels // 4)

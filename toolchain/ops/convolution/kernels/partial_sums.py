@@ -5,13 +5,13 @@ The operator's last input holds the sums of the parts before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-
-import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
-from toolchain.ops.convolution.kernels import windows
+from toolchain.ops.convolution.common import filters_of
+from toolchain.ops.convolution.kernels import shapes, windows
 
 SUMS = 3
 
@@ -29,8 +29,7 @@ def sums_kernel(
     """A call of `function` with these sizes, whose parameters `pack` makes of the filters
     [channels, taps] and their biases.
     """
-    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
-    filters = kit.constant_of(weights).astype(np.int8, copy=False).reshape(weights.shape[0], -1)
+    x, weights, filters = op.input(kit.INPUT), op.input(kit.WEIGHTS), filters_of(op)
     bias = kit.bias_of(op, len(filters))
     arguments: dict[str, kit.Argument] = {
         **sizes,
@@ -96,3 +95,15 @@ def extents_of_sums(
     sums = kit.whole(written, 4)
     inputs = {kit.INPUT: kit.whole(read)} | ({SUMS: sums} if touched.has(SUMS) else {})
     return kit.Extents(inputs, {0: sums}, {"parameters": parameter_bytes}, scratch_bytes, reach)
+
+
+def extents_of_windows(
+    touched: kit.Touched, parameter_bytes: int, scratch_bytes: int
+) -> kit.Extents:
+    """As `extents_of_sums`, of windows over one image by a `thimble_conv_shape`."""
+    call = touched.call
+    read, written = (
+        math.prod(shape[1:]) for shape in (shapes.input_shape(call), shapes.output_shape(call))
+    )
+    reach = kit.reach_in(call, "shape")
+    return extents_of_sums(touched, read, written, parameter_bytes, scratch_bytes, reach)

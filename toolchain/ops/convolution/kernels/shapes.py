@@ -6,7 +6,7 @@ import math
 
 from toolchain.ops import kit
 
-Shape = tuple[int, int, int, int]
+Shape = tuple[int, ...]
 
 
 def image(shape: Shape, width: int = 1, line: int = 0, *, transposed: int = 0) -> kit.Extent:
@@ -22,30 +22,12 @@ def image(shape: Shape, width: int = 1, line: int = 0, *, transposed: int = 0) -
 
 def input_shape(call: kit.Call) -> Shape:
     """The input's, as the call has it."""
-    names = ("batches", "input_h", "input_w", "input_c")
-    batches, height, width, channels = (call[f"shape.{name}"] for name in names)
-    return batches, height, width, channels
+    return kit.shape_in(call, "shape", "input")
 
 
 def output_shape(call: kit.Call) -> Shape:
     """The output's, as the call has it."""
-    names = ("batches", "output_h", "output_w", "output_c")
-    batches, height, width, channels = (call[f"shape.{name}"] for name in names)
-    return batches, height, width, channels
-
-
-def reach(call: kit.Call) -> int:
-    """The largest coordinate that a walk over the image computes."""
-    return kit.window_reach(
-        (
-            call[f"shape.output_{axis}"],
-            call[f"shape.stride_{axis}"],
-            call[f"shape.kernel_{axis}"],
-            call[f"shape.dilation_{axis}"],
-            call[f"shape.pad_{side}"],
-        )
-        for axis, side in (("h", "top"), ("w", "left"))
-    )
+    return kit.shape_in(call, "shape", "output")
 
 
 def taps(call: kit.Call) -> int:
@@ -64,7 +46,7 @@ def extents_of_images(
         {0: image(output_shape(call), line=touched.output_line, transposed=transposed)},
         {"parameters": parameter_bytes},
         scratch_bytes,
-        reach(call),
+        kit.reach_in(call, "shape"),
     )
 
 
@@ -91,5 +73,5 @@ def extents_of_groups(
         {0: written},
         {"parameters": groups * parameter_bytes},
         scratch_bytes,
-        reach(call),
+        kit.reach_in(call, "shape"),
     )

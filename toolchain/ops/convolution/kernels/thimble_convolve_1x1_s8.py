@@ -1,30 +1,24 @@
-"""`thimble_convolve_1x1_s8`: windows of one pixel, whose channels are whole words.
+"""`thimble_convolve_1x1_s8`, and `thimble_convolve_1x1_s4` of weights of four bits: windows of one
+pixel, whose channels are whole words.
 
 All pixels are one run; of strided views, a loop around the call goes line by line.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from types import MappingProxyType
 
 from toolchain.ops import kit
 from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import blocks
 
-FUNCTION = "thimble_convolve_1x1_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
+FUNCTIONS = MappingProxyType({8: "thimble_convolve_1x1_s8", 4: "thimble_convolve_1x1_s4"})
+CODE_BYTES = dict.fromkeys(FUNCTIONS.values(), kit.CodeBytes.CONVOLUTION)
 
 
-def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window, width: blocks.Width) -> kit.Kernel:
     """The kernel of an operator without groups, strides and padding."""
-    return of_width(FUNCTION, blocks.EIGHT_BITS, op, window)
-
-
-def of_width(
-    function: str, width: blocks.Width, op: kit.Operator[Convolution], window: kit.Window
-) -> kit.Kernel:
-    """The kernel of weights so wide."""
     x, y = op.x.shape, op.y.shape
 
     def form(at_once: int) -> blocks.Form:
@@ -46,7 +40,7 @@ def of_width(
                 "output": kit.Output(0, steps=steps[1] if lined else ()),
             }
             loops = (kit.Loop("y", y[1]),) if lined else ()
-            return (kit.Call(function, arguments, loops),)
+            return (kit.Call(FUNCTIONS[width.bits], arguments, loops),)
 
         return blocks.Form(calls, 2 * at_once * x[3])
 
@@ -56,9 +50,8 @@ def of_width(
 
     return blocks.blocked_kernel(
         op,
-        function,
+        FUNCTIONS,
         window,
-        kit.constant_of(op.input(kit.WEIGHTS)).astype(np.int8, copy=False),
         width,
         form=form,
         gathered=gathered,

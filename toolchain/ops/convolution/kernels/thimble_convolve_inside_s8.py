@@ -1,4 +1,5 @@
-"""`thimble_convolve_inside_s8`: windows that lie inside the image, and whose rows are whole words.
+"""`thimble_convolve_inside_s8`, and `thimble_convolve_inside_s4` of weights of four bits: windows
+that lie inside the image, and whose rows are whole words.
 
 No window is checked against the image.
 """
@@ -6,8 +7,7 @@ No window is checked against the image.
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from types import MappingProxyType
 
 from toolchain.ops import kit
 from toolchain.ops.convolution import parts
@@ -15,19 +15,12 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import blocks, shapes
 from toolchain.ops.convolution.kernels.thimble_convolve_s8 import gathered_windows
 
-FUNCTION = "thimble_convolve_inside_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
+FUNCTIONS = MappingProxyType({8: "thimble_convolve_inside_s8", 4: "thimble_convolve_inside_s4"})
+CODE_BYTES = dict.fromkeys(FUNCTIONS.values(), kit.CodeBytes.CONVOLUTION)
 
 
-def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
+def kernel(op: kit.Operator[Convolution], window: kit.Window, width: blocks.Width) -> kit.Kernel:
     """The kernel of one image, without groups and padding."""
-    return of_width(FUNCTION, blocks.EIGHT_BITS, op, window)
-
-
-def of_width(
-    function: str, width: blocks.Width, op: kit.Operator[Convolution], window: kit.Window
-) -> kit.Kernel:
-    """The kernel of weights so wide."""
     x, y = op.x.shape, op.y.shape
     row_bytes = window.kernel[1] * x[3]
 
@@ -47,15 +40,14 @@ def of_width(
                 "at_once": at_once,
             }
             struct = kit.Struct("thimble_inside_shape", shape)
-            return (parts.own_call(op, function, struct),)
+            return (parts.own_call(op, FUNCTIONS[width.bits], struct),)
 
         return blocks.Form(calls, 2 * at_once * window.kernel[0] * row_bytes)
 
     return blocks.blocked_kernel(
         op,
-        function,
+        FUNCTIONS,
         window,
-        kit.constant_of(op.input(kit.WEIGHTS)).astype(np.int8, copy=False),
         width,
         form=form,
         gathered=lambda: gathered_windows(op, window, x[3]),

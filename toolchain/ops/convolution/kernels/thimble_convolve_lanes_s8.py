@@ -1,33 +1,28 @@
-"""`thimble_convolve_lanes_s8`: any convolution without groups, in Helium's vectors."""
+"""`thimble_convolve_lanes_s8`: any convolution without groups, in Helium's vectors;
+`thimble_convolve_offset_lanes_s8` of weights with a zero point, which also sums the windows: it
+keeps a vector before each.
+"""
 
 from __future__ import annotations
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import overlaps, parts
-from toolchain.ops.convolution.common import Convolution, weight_zero_point
+from toolchain.ops.convolution.common import Convolution, depth_of, filters_of, weight_zero_point
 from toolchain.ops.convolution.kernels import lanes, shapes
 
-FUNCTION = "thimble_convolve_lanes_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.LANES}
+FUNCTIONS = PLAIN, OFFSET = "thimble_convolve_lanes_s8", "thimble_convolve_offset_lanes_s8"
+CODE_BYTES = dict.fromkeys(FUNCTIONS, kit.CodeBytes.LANES)
 
 
-def kernel(op: kit.Operator[Convolution], window: kit.Window, filters: packing.Int8) -> kit.Kernel:
-    """`filters` are [channels, height, width, depth], without a zero point."""
-    return lanes_kernel(FUNCTION, op, window, filters, before=0)
-
-
-def lanes_kernel(
-    function: str,
-    op: kit.Operator[Convolution],
-    window: kit.Window,
-    filters: packing.Int8,
-    *,
-    before: int,
-) -> kit.Kernel:
-    """A call of `function`, which keeps `before` bytes before each window."""
-    channels, height, width, depth = filters.shape
-    scales = parts.scaled(op, filters.reshape(channels, -1))
+def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
+    """The kernel of a conv2d without groups, or of a depthwise_conv2d of one channel."""
+    function, before = PLAIN, 0
+    if weight_zero_point(op.input(kit.WEIGHTS)):
+        function, before = OFFSET, packing.VECTOR_BYTES
+    filters = filters_of(op)
+    (channels, taps), depth = filters.shape, depth_of(filters, window)
+    scales = parts.scaled(op, filters)
 
     def call(lines: tuple[int, int]) -> kit.Call:
         return parts.own_call(op, function, parts.conv_shape(op, window, depth, lines=lines))
@@ -39,8 +34,8 @@ def lanes_kernel(
     return parts.image_kernel(
         op,
         call,
-        parts.parameters(op, function, packed, shape=filters.shape),
-        scratch_bytes=lanes.column_bytes(height * width * depth) + 2 * before,
+        parts.parameters(op, function, packed, shape=(channels, *window.kernel, depth)),
+        scratch_bytes=lanes.column_bytes(taps) + 2 * before,
         extents=lambda touched: _extents(touched, before),
         overlaps=lambda: overlaps.gathered_overlap(op, window, 2),
         terms=lambda: _terms(op, window),

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import overlaps, parts
-from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.kernels import shapes, windows
+from toolchain.ops.convolution.common import Convolution, depth_of, filters_of
+from toolchain.ops.convolution.kernels import shapes
 
 FUNCTION = "thimble_convolve_packed_s8"
 CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
@@ -23,9 +23,8 @@ _HEAD_WORDS = 9
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """The kernel of an operator without groups and a zero point of its weights."""
-    weights = op.input(kit.WEIGHTS)
-    channels, height, width, depth = weights.shape
-    filters = kit.constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
+    filters = filters_of(op)
+    taps, depth = filters.shape[1], depth_of(filters, window)
     scales = parts.scaled(op, filters)
 
     def call(lines: tuple[int, int]) -> kit.Call:
@@ -35,7 +34,7 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
         op,
         call,
         parts.parameters(op, FUNCTION, lambda: _packed(scales())),
-        scratch_bytes=8 * height * width * depth + kit.round_up(depth, 4),
+        scratch_bytes=8 * taps + kit.round_up(depth, 4),
         extents=_extents,
         overlaps=lambda: overlaps.gathered_overlap(op, window, 4),
         terms=lambda: _terms(op, window, filters),
@@ -107,7 +106,7 @@ def _terms(op: kit.AnyOperator, window: kit.Window, filters: packing.Int8) -> ki
     blocks = -(-channels // 4)
     path, slow = kit.slow_channels(op)
     slow_outputs = batches * out_h * out_w * int(slow.sum())
-    rows, columns = windows.walked(op, window)
+    rows, columns = kit.walked(op.x.shape, op.y.shape, window)
     whole_rows = window.dilation[1] == 1 or window.kernel[1] == 1
     whole = columns.whole * rows.taps if whole_rows else 0
     pieces = whole + (rows.windows * columns.windows * window.kernel[0] - whole) * window.kernel[1]

@@ -1,5 +1,5 @@
 """`thimble_convolve_s8`: any convolution, of filters in groups, two channels and up to four windows
-at a time.
+at a time; `thimble_convolve_s4` of weights of four bits, four channels and two windows at a time.
 
 Windows are copied to columns of int16. Windows that lie inside the image, or whose rows are one
 word, take quicker paths than those at its edges.
@@ -7,49 +7,42 @@ word, take quicker paths than those at its edges.
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from toolchain.ops import kit
-from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import parts
-from toolchain.ops.convolution.common import Convolution, weight_zero_point
+from toolchain.ops.convolution.common import Convolution, depth_of, filters_of, weight_zero_point
 from toolchain.ops.convolution.kernels import blocks, shapes, windows
 
-FUNCTION = "thimble_convolve_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.MANY_COLUMNS}
+FUNCTIONS = MappingProxyType({8: "thimble_convolve_s8", 4: "thimble_convolve_s4"})
+CODE_BYTES = {
+    FUNCTIONS[8]: kit.CodeBytes.MANY_COLUMNS,
+    FUNCTIONS[4]: kit.CodeBytes.CONVOLUTION,
+}
 
 
-def kernel(op: kit.Operator[Convolution], window: kit.Window, filters: packing.Int8) -> kit.Kernel:
-    """`filters` are [channels, height, width, depth]."""
-    words = _rows_are_words(op, window, filters.shape[3])
-    return of_width(FUNCTION, blocks.EIGHT_BITS, op, window, filters, rows_are_words=words)
-
-
-def of_width(
-    function: str,
-    width: blocks.Width,
-    op: kit.Operator[Convolution],
-    window: kit.Window,
-    filters: packing.Int8,
-    *,
-    rows_are_words: bool = False,
+def kernel(
+    op: kit.Operator[Convolution], window: kit.Window, width: blocks.Width = blocks.EIGHT_BITS
 ) -> kit.Kernel:
-    """The kernel of weights so wide. `rows_are_words`: it reads each row of a window as a word."""
-    depth, rows = filters.shape[3], filters.reshape(len(filters), -1)
+    """The kernel of any conv2d, or of a depthwise_conv2d of one channel."""
+    filters = filters_of(op)
+    depth = depth_of(filters, window)
+    rows_are_words = width is blocks.EIGHT_BITS and _rows_are_words(op, window, depth)
     zero_point = weight_zero_point(op.input(kit.WEIGHTS))
-    lanes = -(-rows.shape[1] // (4 * blocks.SUMMED_TAPS)) if zero_point else 0
+    lanes = -(-filters.shape[1] // (4 * blocks.SUMMED_TAPS)) if zero_point else 0
 
     def form(at_once: int) -> blocks.Form:
         def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
             lines = (input_line, output_line)
             shape = parts.conv_shape(op, window, depth, lines=lines, at_once=at_once)
-            return (parts.own_call(op, function, shape),)
+            return (parts.own_call(op, FUNCTIONS[width.bits], shape),)
 
         return blocks.Form(calls, column_bytes(window.kernel, depth, at_once) + 8 * at_once * lanes)
 
     return blocks.blocked_kernel(
         op,
-        function,
+        FUNCTIONS,
         window,
-        filters,
         width,
         form=form,
         gathered=lambda: gathered_windows(op, window, depth, rows_are_words=rows_are_words),

@@ -1,15 +1,21 @@
-"""`thimble_depthwise_3x3_band_s8`: a depthwise convolution of 3x3 from bands of short lines, the
-quicker the more rows a band has. Lines are made channel by channel, or of four channels at once.
+"""`thimble_depthwise_3x3_band_s8`, and `thimble_depthwise_3x3_band_step_2_s8` of a stride of 2
+along rows: a depthwise convolution of 3x3 from bands of short lines, the quicker the more rows a
+band has. Lines are made channel by channel, or of four channels at once.
 """
 
 from __future__ import annotations
+
+from types import MappingProxyType
 
 from toolchain.ops import kit
 from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import lines_3x3, walks, windows
 
-FUNCTION = "thimble_depthwise_3x3_band_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.DEPTHWISE_3X3}
+FUNCTIONS = MappingProxyType(
+    {1: "thimble_depthwise_3x3_band_s8", 2: "thimble_depthwise_3x3_band_step_2_s8"}
+)
+"""By the stride along rows."""
+CODE_BYTES = dict.fromkeys(FUNCTIONS.values(), kit.CodeBytes.DEPTHWISE_3X3)
 _HEADER = "source/convolution/thimble_depthwise_3x3_band.h"
 FOURS = kit.defined(_HEADER, "THIMBLE_FOURS")
 """Channels whose lines are made together."""
@@ -26,14 +32,7 @@ FOURS_LINE_BYTES = (
 
 
 def kernel(op: kit.Operator[Convolution], walk: walks.Walk, endings: walks.Ended) -> kit.Kernel:
-    """A stride of 1 along rows. `endings` is as in `lines_kernel`."""
-    return band_kernel(FUNCTION, op, walk, endings)
-
-
-def band_kernel(
-    function: str, op: kit.Operator[Convolution], walk: walks.Walk, endings: walks.Ended
-) -> kit.Kernel:
-    """A call of `function`, one of whose lines is long enough."""
+    """One of its lines must be long enough. `endings` is as in `lines_kernel`."""
     transposed = " transposed" if walk.transposed else ""
     fours = " of four channels" if walk.at_once else ""
     rows = op.y.shape[2 if walk.transposed else 1]
@@ -44,6 +43,7 @@ def band_kernel(
         bands=-(-rows // walk.band),
         form=f"{walk.band} rows{fours}{transposed}",
     )
+    function = FUNCTIONS[walk.window.stride[1]]
     return lines_3x3.lines_kernel(op, function, walk, endings, lines)
 
 

@@ -71,7 +71,7 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 def _terms(op: kit.Operator[Convolution], window: kit.Window, ending: packing.Ending) -> kit.Terms:
     batches, out_h, out_w, channels = op.y.shape
     (kernel_h, kernel_w), stride_w = window.kernel, window.stride[1]
-    rows, columns = windows.walked(op, window)
+    rows, columns = kit.walked(op.x.shape, op.y.shape, window)
     whole = rows.whole if columns.whole else 0
     left = min(-(-window.padding.left // stride_w), out_w)
     sides = (left, out_w - left - columns.whole)

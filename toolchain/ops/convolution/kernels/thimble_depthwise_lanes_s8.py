@@ -7,7 +7,7 @@ from __future__ import annotations
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import overlaps, parts
-from toolchain.ops.convolution.common import Convolution
+from toolchain.ops.convolution.common import Convolution, filters_of
 from toolchain.ops.convolution.kernels import lanes, shapes, walks
 
 FUNCTION = "thimble_depthwise_lanes_s8"
@@ -23,7 +23,7 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     y = op.y
     band, columns = walks.waiting_rows(y.shape[1], window), max(y.shape[2], _TOGETHER)
     seen = (columns - 1) * window.stride[1] + window.kernel[1]
-    scales = parts.scaled(op, walks.channel_filters(op))
+    scales = parts.scaled(op, filters_of(op))
 
     def packed() -> kit.Int32:
         scaling = scales()

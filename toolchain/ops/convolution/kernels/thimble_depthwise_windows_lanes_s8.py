@@ -9,7 +9,7 @@ from dataclasses import replace
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import overlaps, parts
-from toolchain.ops.convolution.common import Convolution
+from toolchain.ops.convolution.common import Convolution, filters_of
 from toolchain.ops.convolution.kernels import lanes, shapes, walks
 
 FUNCTION = "thimble_depthwise_windows_lanes_s8"
@@ -28,7 +28,7 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     y = op.y
     band, columns = walks.waiting_rows(y.shape[1], window), y.shape[2]
     at_once = _rows_at_once(window.kernel[0], window.stride[0])
-    scales = parts.scaled(op, walks.channel_filters(op))
+    scales = parts.scaled(op, filters_of(op))
 
     def packed() -> kit.Int32:
         scaling = scales()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from toolchain.ops import kit
@@ -37,16 +35,10 @@ def _packed(filters: packing.Int8, bias: kit.Int32) -> kit.Int32:
 
 def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
-    (_, *image), (_, *sums) = shapes.input_shape(call), shapes.output_shape(call)  # one image
-    return partial_sums.extents_of_sums(
-        touched,
-        math.prod(image),
-        math.prod(sums),
-        kit.round_up(call["shape.output_c"], 4)
-        * (4 + kit.round_up(shapes.taps(call), packing.VECTOR_BYTES)),
-        lanes.column_bytes(shapes.taps(call)),
-        shapes.reach(call),
-    )
+    taps = shapes.taps(call)
+    filters = 4 + kit.round_up(taps, packing.VECTOR_BYTES)
+    parameters = kit.round_up(call["shape.output_c"], 4) * filters
+    return partial_sums.extents_of_windows(touched, parameters, lanes.column_bytes(taps))
 
 
 def _terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:

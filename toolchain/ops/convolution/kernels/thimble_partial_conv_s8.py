@@ -4,8 +4,6 @@ channels at a time.
 
 from __future__ import annotations
 
-import math
-
 from toolchain.ops import kit
 from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.kernels import partial_sums, shapes, windows
@@ -30,16 +28,9 @@ def kernel(op: kit.AnyOperator, window: kit.Window) -> kit.Kernel:
 
 def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
-    (_, *image), (_, *sums) = shapes.input_shape(call), shapes.output_shape(call)  # one image
     wide = kit.round_up(shapes.taps(call), 4)
-    return partial_sums.extents_of_sums(
-        touched,
-        math.prod(image),
-        math.prod(sums),
-        partial_sums.pair_bytes(call["shape.output_c"], wide),
-        column_scratch(call, wide, 2),
-        shapes.reach(call),
-    )
+    parameters = partial_sums.pair_bytes(call["shape.output_c"], wide)
+    return partial_sums.extents_of_windows(touched, parameters, column_scratch(call, wide, 2))
 
 
 def _terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:

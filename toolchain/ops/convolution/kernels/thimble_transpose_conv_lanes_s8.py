@@ -12,6 +12,7 @@ import numpy as np
 from toolchain.ops import kit, walks
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import parts
+from toolchain.ops.convolution.common import filters_of, window_of
 from toolchain.ops.convolution.kernels import lanes
 from toolchain.ops.convolution.kernels.thimble_transpose_conv_s8 import (
     extents_of_outputs,
@@ -23,9 +24,9 @@ FUNCTION = "thimble_transpose_conv_lanes_s8"
 CODE_BYTES = {FUNCTION: kit.CodeBytes.LANES}
 
 
-def kernel(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:
-    """`window` is the forward convolution's. Raises ScaleError as `scaled` does."""
-    filters = kit.constant_of(op.input(kit.WEIGHTS)).astype(np.int8, copy=False)
+def kernel(op: kit.Operator[Any]) -> kit.Kernel:
+    """The kernel of any transpose_conv2d. Raises ScaleError as `scaled` does."""
+    window, filters = window_of(op), filters_of(op).reshape(op.input(kit.WEIGHTS).shape)
     scales = [
         parts.scaled(op, part.reshape(len(filters), -1)) for part in _parts(filters, window.stride)
     ]

@@ -12,18 +12,17 @@ import numpy as np
 from toolchain.ops import kit, walks
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import overlaps, parts
+from toolchain.ops.convolution.common import filters_of, window_of
 from toolchain.ops.convolution.kernels import shapes
 
 FUNCTION = "thimble_transpose_conv_s8"
 
 
-def kernel(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:
-    """`window` is the forward convolution's. Raises ScaleError as `scaled` does."""
-    weights = op.input(kit.WEIGHTS)
-    channels, height, width, depth = weights.shape
-    filters = kit.constant_of(weights).reshape(channels, -1).astype(np.int8, copy=False)
-    scales = parts.scaled(op, filters, partial=True)
-    shape = parts.conv_shape(op, window, op.input(kit.INPUT).shape[3])
+def kernel(op: kit.Operator[Any]) -> kit.Kernel:
+    """The kernel of any transpose_conv2d. Raises ScaleError as `scaled` does."""
+    window, (_, height, width, depth) = window_of(op), op.input(kit.WEIGHTS).shape
+    scales = parts.scaled(op, filters_of(op), partial=True)
+    shape = parts.conv_shape(op, window, depth)
     meeting = -(-height // window.stride[0]) * -(-width // window.stride[1])
     return kit.Kernel(
         (parts.own_call(op, FUNCTION, shape),),
@@ -44,10 +43,8 @@ def _packed(scales: packing.Scaling, taps: int) -> kit.Int32:
 
 def _extents(touched: kit.Touched) -> kit.Extents:
     call = touched.call
-    taps, depth = (
-        call["shape.kernel_h"] * call["shape.kernel_w"],
-        kit.round_up(call["shape.depth"], 4),
-    )
+    taps = call["shape.kernel_h"] * call["shape.kernel_w"]
+    depth = kit.round_up(call["shape.depth"], 4)
     parameters = 4 * call["shape.output_c"] * (3 + taps * depth // 4)
     return extents_of_outputs(touched, parameters, meeting_taps(call) * (2 * depth + 4))
 
@@ -68,7 +65,9 @@ def extents_of_outputs(
     read = shapes.image((batches, height, width, call["shape.depth"]))
     written = shapes.image(shapes.output_shape(call))
     parameters = {"parameters": parameter_bytes}
-    return kit.Extents({0: read}, {0: written}, parameters, scratch_bytes, shapes.reach(call))
+    return kit.Extents(
+        {0: read}, {0: written}, parameters, scratch_bytes, kit.reach_in(call, "shape")
+    )
 
 
 def first_inputs(op: kit.AnyOperator, window: kit.Window) -> walks.Int64:

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import endings, parts
-from toolchain.ops.convolution.common import Convolution, weight_zero_point
+from toolchain.ops.convolution.common import Convolution, filters_of, weight_zero_point
 
-_REMEMBERED = 256
 _INT8 = (-128, 127)
 Endings = Callable[[packing.Scaling, int, int], packing.Ending]
 """How sums end, by their scales, the output's zero point and that of the weights."""
@@ -38,16 +37,6 @@ class Walk:
     band: int
     transposed: bool = False
     at_once: int = 0
-
-
-def channel_filters(op: kit.AnyOperator) -> packing.Int8:
-    """Depthwise filters as [channels, height * width]."""
-    return filters_of(op.input(kit.WEIGHTS))
-
-
-def filters_of(weights: kit.Tensor) -> packing.Int8:
-    """Filters [channels, height * width] of weights [1, height, width, channels]."""
-    return kit.constant_of(weights).reshape(-1, weights.shape[3]).T.astype(np.int8, copy=False)
 
 
 def along_walk(filters: packing.Int8, window: kit.Window, transposed: bool) -> packing.Int8:
@@ -111,32 +100,15 @@ def ended(op: kit.Operator[Convolution], ending: Endings) -> Ended:
     `ending` before the activation, which is the kernel's last step. Computed when the returned
     function is called. Raises ScaleError at once as `check_sums` does.
     """
-    parts.scaled(op, channel_filters(op))
-    attributes, weights = op.attributes, op.input(kit.WEIGHTS)
-    bias = op.input(kit.BIAS) if kit.has_bias(op) else None
-    given = (op.input(kit.INPUT).q, op.y.q)
-    return lambda: _ended(ending, weights, bias, given, attributes.activation, attributes.rounding)
+    parts.scaled(op, filters_of(op))
+    sums = parts.Sums.of(op)
+    return lambda: _ended(ending, sums)
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _ended(
-    ending: Endings,
-    weights: kit.Tensor,
-    bias: kit.Tensor | None,
-    given: tuple[kit.Quantisation, kit.Quantisation],
-    activation: kit.Activation,
-    rounding: kit.Rounding,
-) -> tuple[packing.Scaling, packing.Ending]:
-    """The result of `ended`, once for all forms and blocks of an operator: they read the very same
-    tensors, and a Tensor is equal to itself alone. `given`: the quantisation of input and output.
-    """
-    x, y = (kit.Tensor(name, (), kit.DType.INT8, q) for name, q in zip("xy", given, strict=True))
-    filters = filters_of(weights)
-    added = np.zeros(len(filters), np.int32)
-    if bias is not None:
-        added = kit.constant_of(bias).reshape(-1).astype(np.int32)
-    scales = parts.tensor_scaling((x, weights, y), added, activation, rounding, filters)()
-    return scales, ending(scales, y.q.zero_point, weight_zero_point(weights))
+@lru_cache(maxsize=parts.REMEMBERED)
+def _ended(ending: Endings, sums: parts.Sums) -> tuple[packing.Scaling, packing.Ending]:
+    scales = parts.scaling_of(sums)
+    return scales, ending(scales, sums.y.zero_point, weight_zero_point(sums.weights))
 
 
 def raised(scales: packing.Scaling, offset: int, weight_zero_point: int) -> packing.Ending:

@@ -14,19 +14,8 @@ Counts = dict[str, float]
 def seen_taps(op: kit.AnyOperator, window: kit.Window) -> int:
     """Taps of all windows that lie inside the image."""
     batches = op.y.shape[0]
-    rows, columns = walked(op, window)
+    rows, columns = kit.walked(op.x.shape, op.y.shape, window)
     return batches * rows.taps * columns.taps
-
-
-def walked(op: kit.AnyOperator, window: kit.Window) -> tuple[kit.Along, kit.Along]:
-    """The windows along the rows and along the columns of the image."""
-    x, y, pad = op.x, op.y, window.padding
-    (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
-    dilation_h, dilation_w = window.dilation
-    return (
-        kit.along(x.shape[1], y.shape[1], kernel_h, stride_h, dilation_h, pad.top, 0),
-        kit.along(x.shape[2], y.shape[2], kernel_w, stride_w, dilation_w, pad.left, 0),
-    )
 
 
 def gathered_terms(op: kit.AnyOperator, window: kit.Window, depth: int, times: int) -> Counts:
@@ -36,7 +25,7 @@ def gathered_terms(op: kit.AnyOperator, window: kit.Window, depth: int, times: i
     row_bytes = kernel_w * depth
     runs = kernel_w == 1 or (dilation_w == 1 and depth == x.shape[3])
     uneven = row_bytes % 4 != 0
-    rows, columns = walked(op, window)
+    rows, columns = kit.walked(op.x.shape, op.y.shape, window)
     whole = 0
     if runs and x.shape[2] * x.shape[3] >= 4:
         whole = rows.whole * columns.whole

@@ -1,6 +1,6 @@
-"""Kernels of fully connected layers and matrix products: a module for each C function, by the
-function's name, as in `convolution.kernels`.
+"""Kernels of fully connected layers and matrix products, in modules that are named after C
+functions, as in `convolution.kernels`.
 
-`dense` holds what fully connected layers share, `unit_sums` what their int32 sums do, `products`
-what products of two matrices do. CMSIS-NN's functions are in `cmsis_nn`.
+`dense` holds what fully connected layers share, `products` what products of two matrices do.
+CMSIS-NN's functions are in `cmsis_nn`.
 """

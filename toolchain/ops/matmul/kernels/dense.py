@@ -21,18 +21,19 @@ _SCALING_BYTES = 4 * 9
 
 @dataclass(frozen=True)
 class Layout:
-    """How filters lie: so many `taps` of a unit together, in so many bytes."""
+    """How filters lie: so many `taps` of a unit together, in so many bytes, by `turns`."""
 
     taps: int
     size_bytes: int
+    turns: packing.Turns
 
     def parameter_bytes(self, units: int, depth: int) -> int:
         """Biases and filters of units, four at a time."""
         return kit.round_up(units, 4) * (4 + self.size_bytes * -(-depth // self.taps))
 
 
-WORDS = Layout(4, 4)
-VECTORS = Layout(packing.VECTOR_BYTES, packing.VECTOR_BYTES)
+WORDS = Layout(4, 4, packing.word_turns)
+VECTORS = Layout(packing.VECTOR_BYTES, packing.VECTOR_BYTES, packing.vector_turns)
 
 
 def sizes_of(op: kit.AnyOperator) -> dict[str, int]:
@@ -65,12 +66,12 @@ def filters_of(op: kit.AnyOperator) -> NDArray[np.int8]:
     return filters
 
 
-def dense_scaling(op: kit.AnyOperator, activation: kit.Activation) -> packing.Scaling:
+def dense_scaling(op: kit.Operator[Any]) -> packing.Scaling:
     """How sums are scaled. Raises UnsupportedError if no integers scale them as LiteRT does."""
     x, y = op.input(kit.INPUT), op.y
     filters, factors = filters_of(op), sum_factors(op)
     bias = kit.bias_of(op, len(filters))
-    clamp = kit.clamp_range(activation, y)
+    clamp = kit.clamp_range(op.attributes.activation, y)
     scales = packing.single_rounding_scaling(
         bias, filters, x.q.zero_point, factors, clamp, y.q.zero_point
     )
@@ -88,24 +89,24 @@ def no_multiplier(op: kit.AnyOperator, factor: float) -> kit.UnsupportedError:
 
 
 def units_kernel(
-    op: kit.AnyOperator,
+    op: kit.Operator[Any],
     function: str,
-    activation: kit.Activation,
     layout: Layout,
     *,
-    pack: Callable[[packing.Scaling], list[NDArray[np.generic]]],
     terms: Callable[[kit.Operator[Any], kit.Call], kit.Terms],
+    pack: Callable[[packing.Scaling], list[NDArray[np.generic]]] | None = None,
 ) -> kit.Kernel:
-    """A call of `function`. `pack` gives the biases and filters of each four units; the scaling of
-    all is a constant of its own where units have the same.
+    """A call of `function`. `pack` gives the biases and filters of each four units, where these do
+    not just lie by the layout; the scaling of all is a constant of its own where units have the
+    same.
 
     Raises UnsupportedError as `dense_scaling` does.
     """
-    scales, y = dense_scaling(op, activation), op.y
+    scales, y = dense_scaling(op), op.y
     common = len(sum_factors(op)) == 1
     arguments: dict[str, kit.Argument] = {
         **sizes_of(op),
-        "requant": requant(y.q.zero_point, *kit.clamp_range(activation, y)),
+        "requant": requant(y.q.zero_point, *kit.clamp_range(op.attributes.activation, y)),
         "input": kit.Input(kit.INPUT),
         "parameters": kit.Packed("parameters"),
         "common": kit.Packed("scaling") if common else kit.NULL,
@@ -114,7 +115,9 @@ def units_kernel(
     call = kit.Call(function, arguments)
 
     def packed() -> kit.Int32:
-        return packing.joined(pack(scales) + ([] if common else _scaling_of(scales)))
+        plain = [packing.by_blocks(scales.bias, 4), layout.turns(scales.filters, 4)]
+        units = pack(scales) if pack else plain
+        return packing.joined(units + ([] if common else _scaling_of(scales)))
 
     parameters = kit.Constant("parameters", packed, "biases, filters and requantisation")
     scaling = kit.Constant("scaling", lambda: _common_scaling(scales), "multipliers and shifts")
@@ -125,11 +128,6 @@ def units_kernel(
         find_overlaps=lambda: (kit.SafeOverlap(kit.INPUT, 0, _lead_bytes(call)),),
         find_terms=lambda: terms(op, call),
     )
-
-
-def pack_by(turns: packing.Turns) -> Callable[[packing.Scaling], list[NDArray[np.generic]]]:
-    """Biases, then the filters by `turns`."""
-    return lambda scales: [packing.by_blocks(scales.bias, 4), turns(scales.filters, 4)]
 
 
 def _common_scaling(scales: packing.Scaling) -> kit.Int32:
@@ -194,8 +192,8 @@ def block_terms(op: kit.AnyOperator, call: kit.Call) -> dict[str, float]:
     }
 
 
-def vector_terms(op: kit.AnyOperator, call: kit.Call, *, per_row: int) -> kit.Terms:
-    """Terms of blocks of four units in Helium's vectors, of which each row reads `per_row`."""
+def vector_terms(op: kit.AnyOperator, call: kit.Call, *, prepared: bool) -> kit.Terms:
+    """Terms of blocks of four units in vectors of Helium; `prepared`: inputs, too, once a row."""
     rows, units = call["rows"], call["units"]
     blocks, vectors = rows * -(-units // 4), -(-call["depth"] // packing.VECTOR_BYTES)
     _, slow = kit.slow_channels(op)
@@ -203,7 +201,7 @@ def vector_terms(op: kit.AnyOperator, call: kit.Call, *, per_row: int) -> kit.Te
     return {
         "call": 1.0,
         "row": rows,
-        "row vector": rows * per_row,
+        "row vector": rows * vectors * prepared,
         "block": blocks,
         "vector": blocks * vectors,
         "slow unit": rows * slow_units,

@@ -5,42 +5,61 @@ from __future__ import annotations
 import math
 
 from toolchain.ops import kit
-from toolchain.ops.matmul.common import BatchMatMul, ProductShape, product_shape
+from toolchain.ops.matmul.common import BatchMatMul, matmul_depth
+
+_BATCH_DIMS = kit.defined("include/thimble_matmul.h", "THIMBLE_MATMUL_BATCH_DIMS")
 
 
-def matrices() -> dict[str, kit.Argument]:
-    """The operands."""
-    return {"x": kit.Input(0), "y": kit.Input(1)}
-
-
-def integer_shape(
+def product_shape(
     op: kit.Operator[BatchMatMul], factor: tuple[int, int] | None = None
 ) -> kit.Struct:
-    """`thimble_matmul_shape`; without a factor where sums are not scaled."""
-    shape = product_shape(op)
-    members = sizes_of(shape)
-    for name, operand in zip("xy", (0, 1), strict=True):
-        zero_point = {"zero_point": op.input(operand).q.zero_point}
-        members[name] = kit.Struct("thimble_matmul_operand", steps_of(shape, name) | zero_point)
+    """The struct of x of [batch, rows, depth] times y of [batch, depth, columns]:
+    `thimble_matmul_shape`, without a factor where sums are not scaled; of float32
+    `thimble_matmul_f32_params`. Steps are in elements: `outer` along the output's rows (for x) or
+    columns (for y), `inner` along the inner dimension.
+
+    Raises UnsupportedError for more than three batch dimensions.
+    """
+    x, y, z, attributes = op.x, op.input(1), op.y, op.attributes
+    if len(z.shape) > 2 + _BATCH_DIMS:
+        raise kit.UnsupportedError(
+            f"operator {op.name!r}: {len(z.shape) - 2} batch dimensions, at most {_BATCH_DIMS}; "
+            "reshape the operands"
+        )
+    (rows, columns), depth = z.shape[-2:], matmul_depth(op)
+    batch = (1,) * (2 + _BATCH_DIMS - len(z.shape)) + z.shape[:-2]
+    members: dict[str, kit.Argument] = {
+        "batch": kit.numbers(batch),
+        "rows": rows,
+        "depth": depth,
+        "columns": columns,
+    }
+    floats = x.dtype is kit.DType.FLOAT32
+    operands = (
+        ("x", x, (1, rows) if attributes.adjoint_x else (depth, 1)),
+        ("y", y, (depth, 1) if attributes.adjoint_y else (1, columns)),
+    )
+    for name, operand, (outer, inner) in operands:
+        steps = kit.numbers(_batch_steps(operand.shape, batch))
+        parts: dict[str, kit.Argument] = {"outer": outer, "inner": inner, "batch": steps}
+        if not floats:
+            parts["zero_point"] = operand.q.zero_point
+        members[name] = kit.Struct(
+            "thimble_matrix_f32" if floats else "thimble_matmul_operand", parts
+        )
     if factor is not None:
         members |= dict(zip(("multiplier", "code"), factor, strict=True))
-    return kit.Struct("thimble_matmul_shape", members)
+    return kit.Struct("thimble_matmul_f32_params" if floats else "thimble_matmul_shape", members)
 
 
-def sizes_of(shape: ProductShape) -> dict[str, kit.Argument]:
-    """Batches, rows, depth and columns."""
-    return {
-        "batch": kit.numbers(shape.batch),
-        "rows": shape.rows,
-        "depth": shape.depth,
-        "columns": shape.columns,
-    }
-
-
-def steps_of(shape: ProductShape, name: str) -> dict[str, kit.Argument]:
-    """Steps of the operand x or y."""
-    matrix = shape.x if name == "x" else shape.y
-    return {"outer": matrix.outer, "inner": matrix.inner, "batch": kit.numbers(matrix.batch)}
+def _batch_steps(shape: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
+    """Elements between neighbours along each batch dimension; 0 where it is broadcast."""
+    leading = (1,) * (len(batch) - (len(shape) - 2)) + shape[:-2]
+    steps = []
+    for index, size in enumerate(leading):
+        inner = math.prod(leading[index + 1 :]) * shape[-1] * shape[-2]
+        steps.append(0 if size == 1 else inner)
+    return tuple(steps)
 
 
 def column_bytes(call: kit.Call) -> int:

@@ -4,6 +4,8 @@ are computed at run time, or int8 does not hold them less their zero point.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from toolchain.ops import kit
@@ -15,7 +17,7 @@ from toolchain.ops.matmul.kernels import dense, products
 FUNCTION = "thimble_fully_connected_computed_s8"
 
 
-def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
+def kernel(op: kit.Operator[Any]) -> kit.Kernel:
     """The kernel of any filters.
 
     Raises UnsupportedError as `dense_scaling` does. Sums wrap, as LiteRT's.
@@ -27,7 +29,7 @@ def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
         max(127 - operand.q.zero_point, 128 + operand.q.zero_point) for operand in (x, weights)
     ]
     largest = min(int(bias.max(initial=0)) + sizes["depth"] * reach[0] * reach[1], 1 << 31)
-    clamp = kit.clamp_range(activation, y)
+    clamp = kit.clamp_range(op.attributes.activation, y)
     fit = single_rounding(factor, largest, *(bound - y.q.zero_point for bound in clamp))
     if fit is None:
         raise dense.no_multiplier(op, factor)

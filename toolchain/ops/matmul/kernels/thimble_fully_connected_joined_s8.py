@@ -4,6 +4,8 @@ where an instruction has two products: it saves every other unpacking.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,9 +29,9 @@ def takes(op: kit.AnyOperator) -> bool:
     return fits and bool((largest[1::2] < _SUM_LIMIT).all())
 
 
-def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
+def kernel(op: kit.Operator[Any]) -> kit.Kernel:
     """The kernel of filters that it `takes`. Raises UnsupportedError as `dense_scaling` does."""
-    return dense.units_kernel(op, FUNCTION, activation, dense.WORDS, pack=_packed, terms=_terms)
+    return dense.units_kernel(op, FUNCTION, dense.WORDS, pack=_packed, terms=_terms)
 
 
 def _packed(scales: packing.Scaling) -> list[NDArray[np.generic]]:

@@ -5,6 +5,8 @@ CMSIS-NN's kernel keeps 16 bits of the factor, LiteRT all of them.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from toolchain.ops import kit
@@ -14,10 +16,10 @@ from toolchain.ops.readers import int16
 FUNCTION = "thimble_fully_connected_s16"
 
 
-def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
+def kernel(op: kit.Operator[Any], core: kit.Core) -> kit.Kernel:
     """Raises UnsupportedError if the output's scale is too small for the sums."""
     y = op.y
-    low, high = kit.clamp_range(activation, y)
+    low, high = kit.clamp_range(op.attributes.activation, y)
     factors, sizes = dense.sum_factors(op), dense.sizes_of(op)
     bias = int16.bias_of(op, kit.BIAS, sizes["units"])
     largest = sizes["depth"] * 2.0**22 + np.abs(bias.astype(np.float64))  # 16 bits times 8, each

@@ -14,8 +14,9 @@ SUMS = 2
 def kernel(op: kit.Operator[BatchMatMul]) -> kit.Kernel:
     """Raises UnsupportedError for too many batch dimensions."""
     arguments: dict[str, kit.Argument] = {
-        "shape": products.integer_shape(op),
-        **products.matrices(),
+        "shape": products.product_shape(op),
+        "x": kit.Input(0),
+        "y": kit.Input(1),
         "scratch": kit.Scratch(),
         "sums": kit.Input(SUMS),
         "output": kit.Output(0),

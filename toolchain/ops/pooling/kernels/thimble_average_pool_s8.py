@@ -9,7 +9,7 @@ from toolchain.ops.pooling.kernels.windows import Counts, block_terms, pool_kern
 FUNCTION = "thimble_average_pool_s8"
 
 
-def kernel(op: kit.Operator[Pool2D]) -> kit.Kernel:
+def kernel(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
     """The kernel of any average_pool2d of int8."""
     return pool_kernel(op, FUNCTION, _by_blocks, {"lift": op.attributes.lift})
 

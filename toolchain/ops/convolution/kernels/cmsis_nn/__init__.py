@@ -1,4 +1,4 @@
-"""CMSIS-NN's convolutions (5.0.0): a module for each C function, as in the folder above.
+"""CMSIS-NN's convolutions (5.0.0): in modules that are named as in the folder above.
 
 `shared` holds what they have in common, `products` what those without columns do. Scratch is what
 the functions' `get_buffer_size` return.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from toolchain.ops import kit
+from toolchain.ops import cmsis_structs, kit
 from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 from toolchain.ops.convolution.kernels.cmsis_nn.products import (
@@ -36,5 +36,5 @@ def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) ->
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:
-    x, y = (shared.dims_of(touched.call, name) for name in ("input", "output"))
+    x, y = (cmsis_structs.dims_of(touched.call, name) for name in ("input", "output"))
     return shared.conv_extents(touched, 0, written=kit.whole(math.prod(x[:3]) * y[3]))

@@ -4,7 +4,7 @@ on Helium, of two in int16 elsewhere.
 
 from __future__ import annotations
 
-from toolchain.ops import kit
+from toolchain.ops import cmsis_structs, kit
 from toolchain.ops.convolution import overlaps
 from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import windows
@@ -37,7 +37,7 @@ def _column_bytes(taps: int, core: kit.Core) -> int:
 
 
 def _extents(touched: kit.Touched, core: kit.Core) -> kit.Extents:
-    x, kernel = (shared.dims_of(touched.call, name) for name in ("input", "filter"))
+    x, kernel = (cmsis_structs.dims_of(touched.call, name) for name in ("input", "filter"))
     scratch = _column_bytes(kernel[1] * kernel[2] * x[3], core)
     return shared.conv_extents(touched, scratch)
 

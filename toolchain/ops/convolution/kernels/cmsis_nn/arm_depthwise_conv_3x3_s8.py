@@ -33,7 +33,7 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
 def four_channel_terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
     """Terms of loops over the taps in the image: four channels at a time, then one by one."""
     batches, out_h, out_w, channels = op.y.shape
-    rows, columns = windows.walked(op, window)
+    rows, columns = kit.walked(op.x.shape, op.y.shape, window)
     pixels, seen = batches * out_h * out_w, windows.seen_taps(op, window)
     seen_rows, (fours, rest) = batches * rows.taps * columns.windows, divmod(channels, 4)
     return {

@@ -31,7 +31,7 @@ def _terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
     multiplicity = channels // op.input(kit.INPUT).shape[3]
     if multiplicity % 4 == 0 and batches == 1 and window.dilation == (1, 1):
         return four_channel_terms(op, window)
-    rows, columns = windows.walked(op, window)
+    rows, columns = kit.walked(op.x.shape, op.y.shape, window)
     pixels, dilated = batches * out_h * out_w, sum(step > 1 for step in window.dilation)
     return {
         "call": 1.0,

@@ -4,7 +4,7 @@ Helium four pixels of blocks of channels at a time, in vectors of four channels.
 
 from __future__ import annotations
 
-from toolchain.ops import kit, walks
+from toolchain.ops import cmsis_structs, kit, walks
 from toolchain.ops.convolution import overlaps
 from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import windows
@@ -51,7 +51,7 @@ def _window_bytes(elements: int, channels: int, core: kit.Core) -> int:
 
 
 def _extents(touched: kit.Touched, core: kit.Core) -> kit.Extents:
-    y, kernel = (shared.dims_of(touched.call, name) for name in ("output", "filter"))
+    y, kernel = (cmsis_structs.dims_of(touched.call, name) for name in ("output", "filter"))
     channels = kit.round_up(y[3], 4) if core.mve else y[3]
     elements = kernel[1] * kernel[2] * y[3]
     return shared.depthwise_extents(touched, channels, _window_bytes(elements, y[3], core))
@@ -60,7 +60,7 @@ def _extents(touched: kit.Touched, core: kit.Core) -> kit.Extents:
 def _helium_overlaps(op: kit.AnyOperator, window: kit.Window) -> tuple[kit.SafeOverlap, ...]:
     x, y = op.input(kit.INPUT).shape, op.y.shape
     firsts, ends = (
-        overlaps.first_seen(op, window),
+        walks.first_seen(op, window),
         walks.run_ends(y[1] * y[2], 1, shared.HELIUM_PIXELS),
     )
     lead = overlaps.gathered_lead(firsts, ends, x[3], x[3])

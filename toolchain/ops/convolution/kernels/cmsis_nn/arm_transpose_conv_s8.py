@@ -10,20 +10,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from toolchain.ops import cmsis_structs, kit
 from toolchain.ops.convolution import parts
+from toolchain.ops.convolution.common import window_of
 from toolchain.ops.convolution.kernels import shapes
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 FUNCTION = "arm_transpose_conv_s8"
 
 
-def kernel(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:
-    """`window` is the forward convolution's. Raises NoKernelError for ONNX's rounding and for sizes
-    that the function does not hold, and as `channel_factors`.
+def kernel(op: kit.Operator[Any], core: kit.Core) -> kit.Kernel:
+    """Raises NoKernelError for ONNX's rounding and for sizes that the function does not hold, and
+    as `channel_factors`.
     """
+    window = window_of(op)
     shared.require_rounding(op.attributes.rounding)
     x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     channels, height, width, depth = weights.shape
@@ -45,11 +45,10 @@ def kernel(op: kit.Operator[Any], window: kit.Window) -> kit.Kernel:
         bias=kit.Input(2),
         transposed=(cmsis_structs.context(image, column), cmsis_structs.tile(*beyond)),
     )
-    rows = kit.constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
     return kit.Kernel(
         (kit.Call(FUNCTION, arguments, status=True),),
         _extents,
-        constants=shared.channel_factors(op, rows),
+        constants=shared.channel_factors(op),
         scratch_bytes=column + image,
     )
 
@@ -62,7 +61,7 @@ def _scratch(x: tuple[int, ...], y: tuple[int, ...], kernel: tuple[int, int]) ->
 def _extents(touched: kit.Touched) -> kit.Extents:
     """The windows that the output and its paddings hold must be one for each pixel of the input."""
     call = touched.call
-    x, y, kernel = (shared.dims_of(call, name) for name in ("input", "output", "filter"))
+    x, y, kernel = (cmsis_structs.dims_of(call, name) for name in ("input", "output", "filter"))
     params = "transpose_conv_params"
     windows = [
         (y[i] + call[f"{params}.padding_offsets.{axis}"] + call[f"{params}.padding.{axis}"])
@@ -79,4 +78,4 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     if touched.has(2):
         inputs[2] = kit.whole(y[3], 4)
     scratch = sum(_scratch(x, y, (kernel[1], kernel[2])))
-    return kit.Extents(inputs, {0: written}, shared.factor_bytes(y[3]), scratch, max(windows))
+    return kit.Extents(inputs, {0: written}, parts.factor_bytes(y[3]), scratch, max(windows))

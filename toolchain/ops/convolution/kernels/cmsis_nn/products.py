@@ -1,5 +1,5 @@
-"""Parts of CMSIS-NN's convolutions without columns: `arm_nn_mat_mult_nt_t_s8` for the whole image
-or for each of its rows, and the loops of its convolutions for Helium.
+"""Parts of CMSIS-NN's convolutions without columns: overlaps and loops of `arm_nn_mat_mult_nt_t_s8`
+for the whole image or for each of its rows, and the loops of its convolutions for Helium.
 """
 
 from __future__ import annotations
@@ -8,43 +8,10 @@ import numpy as np
 
 from toolchain.ops import kit, walks
 from toolchain.ops.convolution import overlaps
-from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import windows
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 _WORD = 4
-
-
-def rows_kernel(
-    op: kit.Operator[Convolution], core: kit.Core, function: str, window: kit.Window
-) -> kit.Kernel:
-    """A call of `function`, which multiplies the pixels of each row of a 1x1 convolution, of all
-    images, or on Helium those of windows of one row.
-    """
-    x, y = op.input(kit.INPUT).shape, op.y.shape
-    products = y[0] * y[1]
-    return shared.conv_kernel(
-        op,
-        function,
-        extents=_extents_of_rows,
-        overlaps=lambda: direct_overlaps(op, core, window, products),
-        terms=lambda: (
-            helium_terms(op, window, products)
-            if core.mve
-            else product_terms(products, y[2], y[3], x[3])
-        ),
-    )
-
-
-def _extents_of_rows(touched: kit.Touched) -> kit.Extents:
-    """It does not check what it reads."""
-    call = touched.call
-    x, y, kernel = (shared.dims_of(call, name) for name in ("input", "output", "filter"))
-    (batches, height, width, depth) = x
-    rows = (y[1] - 1) * call["conv_params.stride.h"] + 1
-    columns = (y[2] - 1) * call["conv_params.stride.w"] + kernel[2]
-    last = (batches - 1) * height * width + (rows - 1) * width + columns
-    return shared.conv_extents(touched, 0, read=kit.Extent(0, last * depth))
 
 
 def direct_overlaps(
@@ -54,7 +21,7 @@ def direct_overlaps(
     if not core.mve:
         return ()
     x, y = op.input(kit.INPUT).shape, op.y.shape
-    firsts, run = overlaps.first_seen(op, window), y[0] * y[1] * y[2] // products
+    firsts, run = walks.first_seen(op, window), y[0] * y[1] * y[2] // products
     return (kit.SafeOverlap(kit.INPUT, 0, _direct_lead(firsts, run, products, x[3], y[3])),)
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from toolchain.ops import kit
+from toolchain.ops import cmsis_structs, kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import parts
 from toolchain.ops.convolution.common import (
     Convolution,
     channel_requantisation,
+    filters_of,
     weight_zero_point,
     window_of,
 )
@@ -36,48 +37,17 @@ def require_rounding(rounding: kit.Rounding) -> None:
         raise kit.NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
 
 
-def channel_factors(
-    op: kit.AnyOperator, rows: packing.Int8, spare: int = 0
-) -> tuple[kit.Constant, ...]:
-    """Multiplier and shift of each channel, whose filters are `rows`; then `spare` more of 0.
+def channel_factors(op: kit.AnyOperator, spare: int = 0) -> tuple[kit.Constant, ...]:
+    """Multiplier and shift of each channel; then `spare` more of 0.
 
     Raises ScaleError as `check_sums` does, and NoKernelError as `require_int32` does.
     """
-    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
-    multiplier, shift = channel_requantisation(x, weights, y, len(rows))
-    sums = packing.sums_of(kit.bias_of(op, len(rows)), rows, x.q.zero_point, partial=True)
-    kit.check_sums(sums.lowest, sums.highest, multiplier, shift, y.q.zero_point)
+    x, weights, y, filters = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y, filters_of(op)
+    factors = channel_requantisation(x, weights, y, len(filters))
+    sums = packing.sums_of(kit.bias_of(op, len(filters)), filters, x.q.zero_point, partial=True)
+    kit.check_sums(sums.lowest, sums.highest, *factors, y.q.zero_point)
     kit.require_int32(sums.largest)
-    wanted = "requantisation factor of each channel, Q0.31"
-    return (
-        kit.constant("multiplier", np.pad(multiplier, (0, spare)), wanted),
-        kit.constant("shift", np.pad(shift, (0, spare)), "left shift of each channel"),
-    )
-
-
-def factor_bytes(channels: int) -> dict[str, int]:
-    """Bytes of what `channel_factors` gives."""
-    return {"multiplier": 4 * channels, "shift": 4 * channels}
-
-
-def dims_of(call: kit.Call, name: str) -> shapes.Shape:
-    """The `cmsis_nn_dims` of that name."""
-    batches, height, width, channels = (call[f"{name}_dims.{axis}"] for axis in "nhwc")
-    return batches, height, width, channels
-
-
-def reach(call: kit.Call, params: str) -> int:
-    """The largest coordinate that a walk over the image computes."""
-    return kit.window_reach(
-        (
-            call[f"output_dims.{axis}"],
-            call[f"{params}.stride.{axis}"],
-            call[f"filter_dims.{axis}"],
-            call[f"{params}.dilation.{axis}"],
-            call[f"{params}.padding.{axis}"],
-        )
-        for axis in "hw"
-    )
+    return parts.factor_constants(factors, spare)
 
 
 def conv_kernel(
@@ -100,11 +70,10 @@ def conv_kernel(
         filters=(weights.shape, kit.Input(kit.WEIGHTS)),
         bias=kit.Packed("bias") if wide else kit.Input(kit.BIAS),
     )
-    rows = kit.constant_of(weights).astype(np.int8, copy=False).reshape(weights.shape[0], -1)
     return kit.Kernel(
         (kit.Call(function, arguments, status=True),),
         extents,
-        constants=int16.per_channel(op, rows) if wide else channel_factors(op, rows),
+        constants=int16.per_channel(op) if wide else channel_factors(op),
         scratch_bytes=scratch_bytes,
         find_overlaps=overlaps,
         find_terms=terms,
@@ -123,16 +92,18 @@ def conv_extents(
     that is not all.
     """
     call = touched.call
-    x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
+    x, y, kernel = (cmsis_structs.dims_of(call, name) for name in ("input", "output", "filter"))
     inputs = {
         kit.INPUT: read or shapes.image(x, element_bytes),
         kit.WEIGHTS: kit.whole(y[3] * kernel[1] * kernel[2] * x[3]),
     }
     if element_bytes == 1 and touched.has(kit.BIAS):
         inputs[kit.BIAS] = kit.whole(y[3], 4)
-    factors = factor_bytes(y[3]) if element_bytes == 1 else int16.per_channel_bytes(y[3])
+    factors = parts.factor_bytes(y[3]) if element_bytes == 1 else int16.per_channel_bytes(y[3])
     outputs = {0: written or shapes.image(y, element_bytes)}
-    return kit.Extents(inputs, outputs, factors, scratch_bytes, reach(call, "conv_params"))
+    return kit.Extents(
+        inputs, outputs, factors, scratch_bytes, cmsis_structs.reach(call, "conv_params")
+    )
 
 
 def depthwise_kernel(
@@ -159,12 +130,12 @@ def depthwise_kernel(
         multiplicity=channels // x.shape[3],
     )
     filters = kit.constant_of(weights).reshape(-1).astype(np.int8, copy=False)
-    rows, stored = filters.reshape(-1, channels).T, np.pad(filters, (0, spare))
+    stored = np.pad(filters, (0, spare))
     if x.dtype is kit.DType.INT16:
-        sums = int16.per_channel(op, rows, spare)
+        sums = int16.per_channel(op, spare)
     else:
         bias = kit.constant("bias", np.pad(kit.bias_of(op, channels), (0, spare)))
-        sums = (bias, *channel_factors(op, rows, spare))
+        sums = (bias, *channel_factors(op, spare))
     return kit.Kernel(
         (kit.Call(function, arguments, status=True),),
         extents,
@@ -182,8 +153,8 @@ def depthwise_extents(
     channels.
     """
     call = touched.call
-    x, y, kernel = (dims_of(call, name) for name in ("input", "output", "filter"))
-    constants = factor_bytes(channels) | {
+    x, y, kernel = (cmsis_structs.dims_of(call, name) for name in ("input", "output", "filter"))
+    constants = parts.factor_bytes(channels) | {
         "weights": (kernel[1] * kernel[2] - 1) * y[3] + channels,
         "bias": 4 * element_bytes * channels,
     }
@@ -192,10 +163,10 @@ def depthwise_extents(
         {0: shapes.image(y, element_bytes)},
         constants,
         scratch_bytes,
-        reach(call, "dw_conv_params"),
+        cmsis_structs.reach(call, "dw_conv_params"),
     )
 
 
 def extents_of_lean_depthwise(touched: kit.Touched) -> kit.Extents:
     """The bytes of a call that reads no channels beyond the last, and takes no scratch."""
-    return depthwise_extents(touched, dims_of(touched.call, "output")[3], 0)
+    return depthwise_extents(touched, cmsis_structs.dims_of(touched.call, "output")[3], 0)

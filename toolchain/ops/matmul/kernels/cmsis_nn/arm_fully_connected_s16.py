@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from toolchain.ops import cmsis_structs, kit
@@ -11,7 +13,7 @@ from toolchain.ops.readers import int16
 FUNCTION = "arm_fully_connected_s16"
 
 
-def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
+def kernel(op: kit.Operator[Any], core: kit.Core) -> kit.Kernel:
     """Raises NoKernelError for a scale of each unit, and where a sum might overrun it."""
     x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
     if len(weights.q.scales) > 1:
@@ -23,7 +25,6 @@ def kernel(op: kit.AnyOperator, activation: kit.Activation) -> kit.Kernel:
         raise kit.NoKernelError(f"{FUNCTION} does not hold the sums")
     arguments = layer_arguments(
         op,
-        activation,
         buffer=cmsis_structs.context(0),
         input_offset=0,
         factor=cmsis_structs.factor(*kit.quantize_multiplier(real)),

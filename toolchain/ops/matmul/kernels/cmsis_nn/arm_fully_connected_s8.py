@@ -6,6 +6,8 @@ and offset in the sums, all releases compute the same.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from toolchain.ops import cmsis_structs, kit
@@ -17,7 +19,7 @@ _IN_SUMS = "The buffer holds bias and input offset of each unit, which the kerne
 _TWICE = "rounds each sum twice; LiteRT once, in double precision"
 
 
-def kernel(op: kit.AnyOperator, activation: kit.Activation, core: kit.Core) -> kit.Kernel:
+def kernel(op: kit.Operator[Any], core: kit.Core) -> kit.Kernel:
     """Raises NoKernelError for a scale of each unit, and for weights that are computed at run time
     or have a zero point.
     """
@@ -37,7 +39,6 @@ def kernel(op: kit.AnyOperator, activation: kit.Activation, core: kit.Core) -> k
     has_bias = len(op.inputs) > kit.BIAS and not core.mve
     arguments = layer_arguments(
         op,
-        activation,
         buffer=cmsis_structs.context(4 * units, kept="sums")
         if core.mve
         else cmsis_structs.context(0),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from toolchain.ops import cmsis_structs, kit
 
 
 def layer_arguments(
-    op: kit.AnyOperator,
-    activation: kit.Activation,
+    op: kit.Operator[Any],
     *,
     buffer: kit.Struct,
     input_offset: int,
@@ -22,7 +23,7 @@ def layer_arguments(
         "input_offset": input_offset,
         "filter_offset": 0,
         "output_offset": y.q.zero_point,
-        "activation": cmsis_structs.limits(*kit.clamp_range(activation, y)),
+        "activation": cmsis_structs.limits(*kit.clamp_range(op.attributes.activation, y)),
     }
     return {
         "ctx": buffer,

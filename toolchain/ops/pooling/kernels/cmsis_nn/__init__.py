@@ -1,1 +1,1 @@
-"""CMSIS-NN's pools (5.0.0): a module for each C function; `pools` holds what they share."""
+"""CMSIS-NN's pools (5.0.0): `pools` holds what they share."""

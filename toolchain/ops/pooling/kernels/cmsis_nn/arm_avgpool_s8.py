@@ -1,29 +1,23 @@
-"""`arm_avgpool_s8`: averages of int8."""
+"""`arm_avgpool_s8` and `arm_avgpool_s16`: averages, of which the former has none with a lift."""
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from toolchain.ops import kit
 from toolchain.ops.pooling.common import Pool2D
-from toolchain.ops.pooling.kernels.cmsis_nn.pools import (
-    VECTOR_CHANNELS,
-    cmsis_kernel,
-    sums_bytes,
-)
+from toolchain.ops.pooling.kernels.cmsis_nn.pools import VECTOR_CHANNELS, cmsis_kernel
 from toolchain.ops.pooling.kernels.windows import Counts
 
-FUNCTION = "arm_avgpool_s8"
+FUNCTIONS = MappingProxyType({kit.DType.INT8: "arm_avgpool_s8", kit.DType.INT16: "arm_avgpool_s16"})
 
 
 def kernel(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
-    """The kernel of an operator without lift."""
-    return cmsis_kernel(
-        op,
-        core,
-        FUNCTION,
-        scratch=sums_bytes(core),
-        reads_first=True,
-        vectors=_vectors,
-    )
+    """The kernel of any average_pool2d. Raises NoKernelError for one with a lift."""
+    if op.attributes.lift:
+        raise kit.NoKernelError("a legacy uint8 average rounds about another zero")
+    each = 4 if core.dsp and not core.mve else 0  # an int32 for each channel
+    return cmsis_kernel(op, core, FUNCTIONS, _vectors, channel_bytes=each, reads_first=True)
 
 
 def _vectors(channels: int, pixels: float, lines: int, taps: int) -> Counts:

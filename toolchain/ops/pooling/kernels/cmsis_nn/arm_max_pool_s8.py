@@ -1,20 +1,24 @@
-"""`arm_max_pool_s8`: maxima of int8. Each is kept in the output pixel while its window is read, so
-the output must not lie on its window.
+"""`arm_max_pool_s8` and `arm_max_pool_s16`: maxima. Each is kept in the output pixel while its
+window is read, so the output must not lie on its window.
 """
 
 from __future__ import annotations
+
+from types import MappingProxyType
 
 from toolchain.ops import kit
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.pooling.kernels.cmsis_nn.pools import VECTOR_CHANNELS, cmsis_kernel
 from toolchain.ops.pooling.kernels.windows import Counts
 
-FUNCTION = "arm_max_pool_s8"
+FUNCTIONS = MappingProxyType(
+    {kit.DType.INT8: "arm_max_pool_s8", kit.DType.INT16: "arm_max_pool_s16"}
+)
 
 
 def kernel(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
-    """The kernel of any max_pool2d of int8."""
-    return cmsis_kernel(op, core, FUNCTION, reads_first=False, vectors=_vectors)
+    """The kernel of any max_pool2d."""
+    return cmsis_kernel(op, core, FUNCTIONS, _vectors, reads_first=False)
 
 
 def _vectors(channels: int, pixels: float, lines: int, taps: int) -> Counts:

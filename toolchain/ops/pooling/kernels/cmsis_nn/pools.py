@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Mapping
 
 from toolchain.ops import cmsis_structs, kit
-from toolchain.ops.pooling.common import Pool2D
-from toolchain.ops.pooling.kernels.windows import Counts, pool_overlaps, step_terms
+from toolchain.ops.pooling.common import Pool2D, pool_window
+from toolchain.ops.pooling.kernels.windows import ByChannels, Counts, pool_overlaps, pool_terms
 
 VECTOR_CHANNELS = 16
 """Channels of one of Helium's vectors."""
@@ -17,90 +16,61 @@ VECTOR_CHANNELS = 16
 def cmsis_kernel(
     op: kit.Operator[Pool2D],
     core: kit.Core,
-    function: str,
+    functions: Mapping[kit.DType, str],
+    vectors: ByChannels,
     *,
-    scratch: Callable[[int], int] | None = None,
+    channel_bytes: int = 0,
     reads_first: bool,
-    vectors: Callable[[int, float, int, int], Counts] | None = None,
 ) -> kit.Kernel:
-    """A call of `function`.
+    """A call of the function for the type of elements.
 
-    scratch      bytes for so many channels; None for none.
-    reads_first  whether it reads a window whole before it writes the result.
-    vectors      its terms on Helium, from the channels, the pixels, and the lines and taps of all
-                 windows; None where there are none, on other cores neither.
+    vectors        its terms of int8 on Helium; those of int16 are not known.
+    channel_bytes  scratch for each channel.
+    reads_first    whether it reads a window whole before it writes the result.
     """
-    attributes, x, y = op.attributes, op.x, op.y
-    low, high = kit.clamp_range(attributes.activation, y)
-    scratch_bytes = scratch(y.shape[3]) if scratch else 0
-    element_bytes = x.dtype.size_bytes
+    x, y, window = op.x, op.y, pool_window(op)
+    scratch_bytes, element_bytes = channel_bytes * y.shape[3], x.dtype.size_bytes
     params = {
-        "stride": cmsis_structs.tile(attributes.stride_height, attributes.stride_width),
-        "padding": cmsis_structs.tile(attributes.padding.top, attributes.padding.left),
-        "activation": cmsis_structs.limits(low, high),
+        "stride": cmsis_structs.tile(*window.stride),
+        "padding": cmsis_structs.tile(window.padding.top, window.padding.left),
+        "activation": cmsis_structs.limits(*kit.clamp_range(op.attributes.activation, y)),
     }
     call = kit.Call(
-        function,
+        functions[x.dtype],
         {
             "ctx": cmsis_structs.context(scratch_bytes),
             "params": kit.Struct("cmsis_nn_pool_params", params),
             "input_dims": cmsis_structs.dims(*x.shape),
             "src": kit.Input(0),
-            "filter_dims": cmsis_structs.dims(
-                h=attributes.filter_height, w=attributes.filter_width
-            ),
+            "filter_dims": cmsis_structs.dims(h=window.kernel[0], w=window.kernel[1]),
             "output_dims": cmsis_structs.dims(*y.shape),
             "dst": kit.Output(0),
         },
         status=True,
     )
-    by_core = vectors if core.mve or vectors is None else _by_words
+    by_core = vectors if core.mve else _by_words
     return kit.Kernel(
         (call,),
-        lambda touched: _extents(touched, element_bytes, scratch),
+        lambda touched: _extents(touched, element_bytes, channel_bytes),
         scratch_bytes=scratch_bytes,
         find_overlaps=lambda: pool_overlaps(op, reads_first=reads_first),
-        find_terms=None if by_core is None else partial(_terms, call, by_core),
+        find_terms=(lambda: pool_terms(op, by_core)) if x.dtype is kit.DType.INT8 else None,
     )
 
 
-def _extents(
-    touched: kit.Touched, element_bytes: int, scratch: Callable[[int], int] | None
-) -> kit.Extents:
+def _extents(touched: kit.Touched, element_bytes: int, channel_bytes: int) -> kit.Extents:
     """Windows are clipped to the image. The output has the input's batches and channels."""
     call = touched.call
-    batches, channels = call["input_dims.n"], call["input_dims.c"]
-    sizes = (call["output_dims.h"], call["output_dims.w"])
-    rows, columns = (
-        (size, call[f"params.stride.{axis}"], call[f"filter_dims.{axis}"], 1, pad)
-        for size, axis, pad in zip(
-            sizes, "hw", (call["params.padding.h"], call["params.padding.w"]), strict=True
-        )
+    (batches, *size, channels), y = (
+        cmsis_structs.dims_of(call, name) for name in ("input", "output")
     )
-    image = batches * call["input_dims.h"] * call["input_dims.w"] * channels
+    read, written = (batches * math.prod(pixels) * channels for pixels in (size, y[1:3]))
     return kit.Extents(
-        {0: kit.whole(image, element_bytes)},
-        {0: kit.whole(batches * math.prod(sizes) * channels, element_bytes)},
-        scratch=scratch(channels) if scratch else 0,
-        largest=kit.window_reach([rows, columns]),
+        {0: kit.whole(read, element_bytes)},
+        {0: kit.whole(written, element_bytes)},
+        scratch=channel_bytes * channels,
+        largest=cmsis_structs.reach(call, "params"),
     )
-
-
-def _terms(call: kit.Call, by_core: Callable[[int, float, int, int], Counts]) -> kit.Terms:
-    rows, columns = (
-        kit.along(
-            call[f"input_dims.{axis}"],
-            call[f"output_dims.{axis}"],
-            call[f"filter_dims.{axis}"],
-            call[f"params.stride.{axis}"],
-            1,
-            call[f"params.padding.{axis}"],
-            0,
-        )
-        for axis in "hw"
-    )
-    terms, lines, taps = step_terms(call["output_dims.n"], rows, columns)
-    return terms | by_core(call["output_dims.c"], terms["pixel"], lines, taps)
 
 
 def _by_words(channels: int, pixels: float, lines: int, taps: int) -> Counts:
@@ -114,8 +84,3 @@ def _by_words(channels: int, pixels: float, lines: int, taps: int) -> Counts:
         "tap rest": taps * rest,
         "channel": pixels * channels,
     }
-
-
-def sums_bytes(core: kit.Core) -> Callable[[int], int]:
-    """The scratch of averages: an int32 for each channel, on cores with DSP, not Helium."""
-    return lambda channels: 4 * channels if core.dsp and not core.mve else 0
