@@ -98,12 +98,14 @@ from toolchain.ops.weighted import (
     BIAS,
     INPUT,
     WEIGHTS,
+    added_sums,
     bias_of,
     constant_of,
     has_bias,
     is_narrow,
     present_inputs,
     slow_channels,
+    sums_type,
 )
 from toolchain.ops.window import (
     UNPADDED,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Op, Tensor
+from toolchain.ir import DType, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.arithmetic.fixed_point import Int32, wrap_int32
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.operator import AnyOperator
-from toolchain.ops.spec import Array, TfliteNode
+from toolchain.ops.spec import Array, Arrays, Inputs, TensorType, TensorTypes, TfliteNode
 
 INPUT, WEIGHTS, BIAS = 0, 1, 2
 _LEAST_SLOW = 0.5
@@ -34,6 +34,26 @@ def bias_of(op: AnyOperator, channels: int) -> Int32:
     if has_bias(op):
         return constant_of(op.input(BIAS)).reshape(-1).astype(np.int32)
     return np.zeros(channels, dtype=np.int32)
+
+
+def sums_type(op: AnyOperator, index: int, shape: tuple[int, ...]) -> TensorTypes:
+    """The type of int32 sums of a part of what an operator sums over. Raises ValueError unless the
+    last input, at `index`, is '' or the sums of the parts before.
+    """
+    if len(op.inputs) != index + 1:
+        raise ValueError(f"needs {index + 1} inputs: operands, and sums or ''")
+    sums = op.inputs[index]
+    if sums is not None and (sums.shape, sums.dtype) != (shape, DType.INT32):
+        raise ValueError(f"{sums} cannot be added to int32{list(shape)}")
+    return (TensorType(shape, DType.INT32),)
+
+
+def added_sums(op: AnyOperator, total: NDArray[np.int64], inputs: Inputs) -> Arrays:
+    """Sums of a part with what the inputs behind the operands add, if they are there. They wrap."""
+    for x, values in zip(op.inputs[BIAS:], inputs[BIAS:], strict=True):
+        if x is not None:
+            total = total + values.astype(np.int64)
+    return (wrap_int32(total).astype(np.int32),)
 
 
 def present_inputs(node: TfliteNode) -> tuple[int, ...]:

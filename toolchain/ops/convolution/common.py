@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.fixed_point import quantize_multipliers
-from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 
 
 @dataclass(frozen=True)
@@ -147,6 +145,12 @@ def check_operands(
     return weights
 
 
+def filter_macs(op: kit.AnyOperator) -> int:
+    """Multiply-accumulates of filters [channels, height, width, depth]: all taps of each output."""
+    _, height, width, depth = op.input(kit.WEIGHTS).shape
+    return op.y.elements * height * width * depth
+
+
 def check_bias(op: kit.AnyOperator, channels: int) -> None:
     """Raise ValueError if the bias has not one value a channel."""
     bias = op.given(kit.BIAS)
@@ -154,37 +158,31 @@ def check_bias(op: kit.AnyOperator, channels: int) -> None:
         raise ValueError(f"{bias.elements} bias values for {channels} channels")
 
 
-def outputs_of(op: kit.Operator[Any], sums: NDArray[np.int64], inputs: kit.Inputs) -> kit.Arrays:
-    """Sums of products plus the bias, if there is one, requantised and clamped as the operator's
-    rounding and activation say.
-    """
-    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
-    if kit.has_bias(op):
-        sums = sums + inputs[kit.BIAS].astype(np.int64).reshape(-1)
-    low, high = kit.clamp_range(op.attributes.activation, y)
-    if op.attributes.rounding is kit.Rounding.ONNX:
-        return (requantise_onnx(sums, x, weights, y, (low, high)),)
-    multiplier, shift = channel_requantisation(x, weights, y, y.shape[3])
-    return (kit.requantise(sums, multiplier, shift, y, low, high),)
-
-
 def weight_zero_point(weights: kit.Tensor) -> int:
     """The zero point of all weights. Only legacy uint8 models have one other than 0."""
     return weights.q.zero_point
 
 
-def read_convolution(node: kit.TfliteNode, attributes: type[Convolution]) -> kit.ReadOp:
-    """The attributes of a TFLite CONV_2D or DEPTHWISE_CONV_2D."""
-    weights, options, x = check_operands(node, 4), node.options, node.inputs[kit.INPUT]
-    assert x is not None
+def read_walk(node: kit.TfliteNode) -> Windowed:
+    """How the window of a TFLite CONV_2D or DEPTHWISE_CONV_2D moves over an image."""
+    x, weights, options = node.inputs[kit.INPUT], node.inputs[kit.WEIGHTS], node.options
+    assert x is not None and weights is not None
     if len(x.shape) != 4:
-        raise node.unsupported(f"input of shape {x.shape}")
+        raise node.unsupported(f"input of shape {list(x.shape)}")
     kernel = (weights.shape[1], weights.shape[2])
     stride = (int(options.strideH), int(options.strideW))
     dilation = (int(options.dilationHFactor), int(options.dilationWFactor))
     padding = read_padding(node, (x.shape[1], x.shape[2]), kernel, stride, dilation)
-    walk = attributes(stride, dilation, padding, kit.read_activation(node))
-    return kit.ReadOp(walk, kit.present_inputs(node))
+    return Windowed(stride, dilation, padding)
+
+
+def read_convolution(node: kit.TfliteNode, attributes: type[Convolution]) -> kit.ReadOp:
+    """The attributes of a TFLite CONV_2D or DEPTHWISE_CONV_2D."""
+    check_operands(node, 4)
+    walk = vars(read_walk(node))
+    return kit.ReadOp(
+        attributes(**walk, activation=kit.read_activation(node)), kit.present_inputs(node)
+    )
 
 
 def write_convolution(
@@ -280,6 +278,40 @@ def random_bias(
     return kit.Tensor(
         "bias", (channels,), kit.DType.INT32, kit.Quantisation(scales, zeros, weights.axis), data
     )
+
+
+def random_operands(
+    rng: np.random.Generator,
+    x: tuple[int, ...],
+    weights: tuple[int, ...],
+    depth: int,
+    *,
+    biased: float = 1.0,
+    axis: int = 0,
+) -> tuple[list[kit.Tensor], kit.Quantisation]:
+    """A sample's input and constant weights of these shapes, and a bias in that share of cases; and
+    the output's quantisation, for sums of `depth` products. `axis`: that of the weights' channels.
+    """
+    channels = weights[axis]
+    x_q, w_q, y_q = random_quantisation(rng, channels, depth)
+    data = rng.integers(-127, 128, weights).astype(np.int8)
+    along = replace(w_q, axis=axis) if w_q.per_channel else w_q
+    operands = [
+        kit.Tensor("x", x, kit.DType.INT8, x_q),
+        kit.constant_sample("weights", data, along),
+    ]
+    if biased == 1.0 or rng.random() < biased:
+        operands.append(random_bias(rng, x_q, w_q, channels))
+    return operands, y_q
+
+
+def with_sums(
+    rng: np.random.Generator, operands: list[kit.Tensor], shape: tuple[int, ...]
+) -> tuple[kit.Tensor | None, ...]:
+    """The operands of a partial kind, and in most cases sums of this shape to add to."""
+    x, weights, *bias = operands
+    sums = kit.Tensor("sums", shape, kit.DType.INT32) if rng.random() < 0.7 else None
+    return x, weights, bias[0] if bias else None, sums
 
 
 def _float32(value: float) -> float:

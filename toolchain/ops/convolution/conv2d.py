@@ -1,19 +1,20 @@
 """2-D convolution. TFLite CONV_2D, ONNX Conv.
 
-int8 is in `conv2d_s8`, float32 in `conv2d_f32`. int16 images meet int8 filters (TFLite's 16x8
-scheme), with sums in int64: `reference_integer_ops::ConvPerChannel`.
+int8 is in `conv2d_s8`; float32 follows `reference_ops`. int16 images meet int8 filters (TFLite's
+16x8 scheme), with sums in int64: `reference_integer_ops::ConvPerChannel`.
 """
 
 from __future__ import annotations
 
 from toolchain.ops import kit
 from toolchain.ops.convolution.common import Convolution
-from toolchain.ops.convolution.conv2d_f32 import F32
 from toolchain.ops.convolution.conv2d_s8 import S8
 from toolchain.ops.convolution.conv2d_s8 import Conv2D as Conv2D
-from toolchain.ops.convolution.kernels import thimble_convolve_s16
+from toolchain.ops.convolution.kernels import thimble_convolve_f32, thimble_convolve_s16
 from toolchain.ops.convolution.kernels.cmsis_nn import arm_convolve_s16
+from toolchain.ops.convolution.sums import float_reference
 from toolchain.ops.hybrid.convolutions import hybrid_conv2d
+from toolchain.ops.readers.float32 import float32_form
 from toolchain.ops.readers.int16 import int16_form
 
 
@@ -32,5 +33,11 @@ _S16 = int16_form(
     "int16 with constant int8 weights and int64 bias; any stride, dilation, groups",
     kit.Choice(_select_s16, arm_convolve_s16.kernel, thimble_convolve_s16.kernel),
 )
+_F32 = float32_form(
+    S8,
+    "float32, constant weights; any stride, dilation, groups",
+    float_reference,
+    thimble_convolve_f32.kernel,
+)
 
-SPEC = kit.OpSpec((S8, _S16, F32, hybrid_conv2d(F32)))
+SPEC = kit.OpSpec((S8, _S16, _F32, hybrid_conv2d(_F32)))

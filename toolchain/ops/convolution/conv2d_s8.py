@@ -18,13 +18,14 @@ from toolchain.ops.convolution.conv2d_choice import own_conv2d, select_conv2d
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D
 from toolchain.ops.convolution.kernels.thimble_convolve_winograd_s8 import winograd_forms
 from toolchain.ops.convolution.reductions import convolution_reductions
+from toolchain.ops.convolution.sums import integer_sums, outputs_of
 from toolchain.ops.readers.onnx import (
     add_bias,
+    grouped_filters,
     image_axes,
     image_shape,
     onnx_bias,
     stored_weights,
-    window,
 )
 
 
@@ -49,23 +50,7 @@ def _infer(op: kit.Operator[Windowed]) -> kit.TensorTypes:
 
 
 def _reference(op: kit.Operator[Convolution], inputs: kit.Inputs) -> kit.Arrays:
-    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
-    image = inputs[kit.INPUT].astype(np.float64) - x.q.zero_point
-    channels, depth = y.shape[3], weights.shape[3]
-    groups = x.shape[3] // depth
-    filters = inputs[kit.WEIGHTS].astype(np.float64) - common.weight_zero_point(weights)
-    filters = filters.reshape(groups, channels // groups, *weights.shape[1:])
-    total = np.zeros((*y.shape[:3], groups, channels // groups))
-    for (row, column), seen in kit.image_patches(image, common.window_of(op), y.shape):
-        for group in range(groups):
-            part = seen[..., group * depth : (group + 1) * depth]
-            total[..., group, :] += part @ filters[group, :, row, column].T
-    return common.outputs_of(op, total.reshape(y.shape).astype(np.int64), inputs)
-
-
-def _macs(op: kit.AnyOperator) -> int:
-    _, height, width, depth = op.input(kit.WEIGHTS).shape
-    return op.y.elements * height * width * depth
+    return outputs_of(op, integer_sums(op, inputs), inputs)
 
 
 def _axes(op: kit.Operator[Convolution]) -> tuple[kit.Axis, ...]:
@@ -114,25 +99,17 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     group_depth, group_channels = int(rng.integers(1, 20)), int(rng.integers(1, 10))
     size, window = common.random_window(rng, kit.Window(kernel, stride, dilation), 8)
     channels, depth = groups * group_channels, groups * group_depth
-    x_q, w_q, y_q = common.random_quantisation(rng, channels, kernel[0] * kernel[1] * group_depth)
-    w_shape = (channels, *kernel, group_depth)
-    weights = rng.integers(-127, 128, w_shape).astype(np.int8)
-    x = kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q)
-    filters = kit.constant_sample("weights", weights, w_q)
-    bias = common.random_bias(rng, x_q, w_q, channels)  # LiteRT refuses CONV_2D without one
+    w_shape, taps = (channels, *kernel, group_depth), kernel[0] * kernel[1] * group_depth
+    # LiteRT refuses CONV_2D without a bias.
+    operands, y_q = common.random_operands(rng, (1, *size, depth), w_shape, taps)
     attributes = Conv2D(stride, dilation, window.padding, kit.sample_activation(rng))
-    return kit.sample("conv2d", attributes, x, filters, bias, q=y_q, name="conv")
+    return kit.sample("conv2d", attributes, *operands, q=y_q, name="conv")
 
 
 def _read_onnx(node: kit.OnnxNode) -> None:
     """Conv, one- or two-dimensional; depthwise where every group has one input channel."""
-    axes, channels_in = image_axes(node), node.shape(0)[1]
-    weights = stored_weights(node, kit.WEIGHTS, axis=0)
-    walk = window(node, weights.data.shape[2:])
-    filters = weights.data.reshape(*weights.data.shape[:2], *walk.kernel).transpose(0, 2, 3, 1)
-    groups = int(node.attribute("group", 1))
-    if filters.shape[3] * groups != channels_in:
-        raise ValueError(f"{groups} groups of {filters.shape[3]} of {channels_in} channels")
+    axes, weights = image_axes(node), stored_weights(node, kit.WEIGHTS, axis=0)
+    walk, filters, groups = grouped_filters(node, weights.data)
     bias = onnx_bias(node, kit.BIAS, len(filters), axis=1)
     q = node.output_quantisation()
     padding = kit.Padding(*walk.begin, *walk.end)
@@ -160,7 +137,7 @@ S8 = kit.Form(
     reference=_reference,
     select=kit.Choice(_select, cmsis_nn.conv2d, _own),
     sample=_sample,
-    macs=_macs,
+    macs=common.filter_macs,
     axes=_axes,
     reductions=_reductions,
     tflite=kit.TfliteBinding(("CONV_2D",), _read, _write),

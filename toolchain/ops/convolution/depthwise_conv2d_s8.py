@@ -14,6 +14,7 @@ from toolchain.ops import kit
 from toolchain.ops.convolution import cmsis_nn, common
 from toolchain.ops.convolution.common import Convolution, Windowed
 from toolchain.ops.convolution.depthwise_choice import own_depthwise, select_depthwise
+from toolchain.ops.convolution.sums import outputs_of, window_sums
 
 
 @dataclass(frozen=True)
@@ -35,14 +36,10 @@ def _infer(op: kit.Operator[Windowed]) -> kit.TensorTypes:
 
 
 def _reference(op: kit.Operator[Convolution], inputs: kit.Inputs) -> kit.Arrays:
-    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     image = inputs[kit.INPUT].astype(np.int64) - x.q.zero_point
-    image = np.repeat(image, y.shape[3] // x.shape[3], axis=3)
     filters = inputs[kit.WEIGHTS].astype(np.int64) - common.weight_zero_point(weights)
-    total = np.zeros(y.shape, dtype=np.int64)
-    for (row, column), seen in kit.image_patches(image, common.window_of(op), y.shape):
-        total += seen * filters[0, row, column]
-    return common.outputs_of(op, total, inputs)
+    return outputs_of(op, window_sums(op, image, filters.transpose(3, 1, 2, 0)), inputs)
 
 
 def _macs(op: kit.AnyOperator) -> int:
@@ -80,18 +77,11 @@ def _sample(rng: np.random.Generator) -> kit.Graph:
     strides = (stride, stride)
     size, window = common.random_window(rng, kit.Window(kernel, strides, dilation), 9)
     channels = depth * multiplier
-    x_q, w_q, y_q = common.random_quantisation(rng, channels, kernel[0] * kernel[1])
-    if w_q.per_channel:
-        w_q = kit.Quantisation(w_q.scales, w_q.zero_points, 3)
-    w_shape = (1, *kernel, channels)
-    weights = rng.integers(-127, 128, w_shape).astype(np.int8)
-    x = kit.Tensor("x", (1, *size, depth), kit.DType.INT8, x_q)
-    filters = kit.constant_sample("weights", weights, w_q)
-    bias_q = replace(w_q, axis=0 if w_q.per_channel else None)
-    bias = [common.random_bias(rng, x_q, bias_q, channels)] if rng.random() < 0.8 else []
+    shapes = (1, *size, depth), (1, *kernel, channels)
+    taps = kernel[0] * kernel[1]
+    operands, y_q = common.random_operands(rng, *shapes, taps, biased=0.8, axis=3)
     attributes = DepthwiseConv2D(strides, dilation, window.padding, kit.sample_activation(rng))
-    kind = "depthwise_conv2d"
-    return kit.sample(kind, attributes, x, filters, *bias, q=y_q, name="depthwise")
+    return kit.sample("depthwise_conv2d", attributes, *operands, q=y_q, name="depthwise")
 
 
 S8 = kit.Form(

@@ -19,6 +19,7 @@ from toolchain.ops.convolution.kernels import (
     thimble_transpose_conv_s8,
 )
 from toolchain.ops.convolution.kernels.cmsis_nn import arm_transpose_conv_s8
+from toolchain.ops.convolution.sums import outputs_of, transposed_sums
 from toolchain.ops.readers.onnx import (
     StoredWeights,
     add_bias,
@@ -63,20 +64,8 @@ def _infer(op: kit.Operator[TransposeConv2D]) -> kit.TensorTypes:
 
 
 def _reference(op: kit.Operator[TransposeConv2D], inputs: kit.Inputs) -> kit.Arrays:
-    x, weights, attributes = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.attributes
-    batches, height, width, _ = x.shape
-    channels, kernel_h, kernel_w, _ = weights.shape
-    image = inputs[kit.INPUT].astype(np.int64) - x.q.zero_point
-    filters = inputs[kit.WEIGHTS].astype(np.int64)
-    total = np.zeros((batches, *attributes.size, channels), dtype=np.int64)
-    for row in range(height):
-        for column in range(width):
-            top = row * attributes.stride[0] - attributes.padding.top
-            left = column * attributes.stride[1] - attributes.padding.left
-            for ky in range(max(0, -top), min(kernel_h, attributes.size[0] - top)):
-                for kx in range(max(0, -left), min(kernel_w, attributes.size[1] - left)):
-                    total[:, top + ky, left + kx] += image[:, row, column] @ filters[:, ky, kx].T
-    return common.outputs_of(op, total, inputs)
+    image = inputs[kit.INPUT].astype(np.int64) - op.input(kit.INPUT).q.zero_point
+    return outputs_of(op, transposed_sums(op, image, inputs[kit.WEIGHTS].astype(np.int64)), inputs)
 
 
 def _axes(op: kit.Operator[TransposeConv2D]) -> tuple[kit.Axis, ...]:

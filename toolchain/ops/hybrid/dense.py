@@ -5,7 +5,7 @@ Each row is quantised on its own. A sum is multiplied by the product of its scal
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from toolchain.ops.hybrid.kernels import convolution_kernel
 from toolchain.ops.hybrid.sums import (
     centred,
     check_hybrid_node,
+    hybrid_form,
     hybrid_sample,
     in_float32,
     random_range,
@@ -108,7 +109,7 @@ def hybrid_dense(plain: kit.Form[Any]) -> kit.Form[Any]:
     sample = hybrid_sample(
         plain.sample, 0, attributes, per_channel=lambda rng: bool(rng.random() < 0.5)
     )
-    return replace(
+    return hybrid_form(
         plain,
         attributes=HybridDense,
         infer=_infer,
@@ -116,9 +117,5 @@ def hybrid_dense(plain: kit.Form[Any]) -> kit.Form[Any]:
         select=_select,
         sample=sample,
         axes=_axes,
-        reductions=kit.no_reductions,
         tflite=kit.TfliteBinding(("FULLY_CONNECTED",), _read, _write),
-        weights=kit.DType.INT8,
-        name="hybrid",
-        limits="float32 with constant int8 weights, as LiteRT's hybrid kernels",
     )

@@ -90,6 +90,12 @@ def dynamic_weights(node: kit.OnnxNode, axis: int) -> DynamicWeights:
     )
 
 
+def dynamic_form(hybrid: kit.Form[Any], **changed: Any) -> kit.Form[Any]:
+    """A kind of its own of a hybrid form: it is of floats, whatever weights, and not in TFLite."""
+    float32 = {"dtype": kit.DType.FLOAT32, "weights": None, "name": "", "tflite": None}
+    return replace(hybrid, **{**float32, **changed})
+
+
 def dynamic_sample(
     plain: kit.Form[Any],
     kind: str,

@@ -79,15 +79,11 @@ def _attributes(op: kit.Op, rng: np.random.Generator) -> kit.Attributes:
     return HybridDense(getattr(op.attributes, "activation", kit.Activation.NONE), range=Range.ONNX)
 
 
-_FLOAT32 = replace(
+_FLOAT32 = dynamic.dynamic_form(
     hybrid_dense(INT8),
     kind="dynamic_fully_connected",
     sample=dynamic.dynamic_sample(INT8, "dynamic_fully_connected", 0, _attributes),
-    tflite=None,
     onnx=kit.OnnxBinding(("MatMulInteger",), _read_onnx),
-    dtype=kit.DType.FLOAT32,
-    weights=None,
-    name="",
     limits=dynamic.LIMITS,
 )
 _STORED = replace(

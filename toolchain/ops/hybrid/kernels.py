@@ -47,18 +47,8 @@ def convolution_kernel(
     pointwise = sizes == {"kernel_h": 1, "kernel_w": 1, "pad_top": 0, "pad_left": 0}
     whole_depth = window.members["depth"] == window.members["input_c"]
     gathered = not (pointwise and whole_depth)
-    arguments: dict[str, kit.Argument] = {
-        "window": window,
-        "params": _params(weights, chosen, in_turn=in_turn, gathered=gathered),
-        "input": kit.Input(kit.INPUT),
-        "parameters": kit.Packed("parameters"),
-        "taps": kit.Packed("taps"),
-        "scales": kit.Packed("scales"),
-        "bias": kit.Input(kit.BIAS),
-        "scratch": kit.Scratch(),
-        "output": kit.Output(0),
-    }
-    call = kit.Call(function, arguments)
+    params = _params(weights, chosen, in_turn=in_turn, gathered=gathered)
+    call = _product_call(function, window, params, kit.Input(kit.INPUT), kit.Output(0))
     constants = _constants(weights, groups, core)
     return kit.Kernel((call,), _extents, constants, scratch_bytes=_scratch_bytes(call))
 
@@ -87,18 +77,38 @@ def images_call(
     units, depth = weights.shape
     check_sums(op, weights, images.range)
     shapes = (images.count, 1, 1, depth), (images.count, 1, 1, units)
-    arguments: dict[str, kit.Argument] = {
-        "window": window_f32(*shapes, kit.Window((1, 1)), kit.Activation.NONE),
-        "params": _params(weights, images.range, in_turn=False, gathered=False),
-        "input": images.input,
-        "parameters": kit.Packed(f"parameters{images.name}"),
-        "taps": kit.Packed(f"taps{images.name}"),
-        "scales": kit.Packed(f"scales{images.name}"),
-        "bias": kit.NULL,
-        "scratch": images.scratch,
-        "output": images.output,
-    }
-    return kit.Call(_VECTORS if core.mve else _WORDS, arguments)
+    window = window_f32(*shapes, kit.Window((1, 1)), kit.Activation.NONE)
+    params = _params(weights, images.range, in_turn=False, gathered=False)
+    call = _product_call(
+        _VECTORS if core.mve else _WORDS, window, params, images.input, images.output, images.name
+    )
+    own: dict[str, kit.Argument] = {"bias": kit.NULL, "scratch": images.scratch}
+    return replace(call, arguments={**call.arguments, **own})
+
+
+def _product_call(
+    function: str,
+    window: kit.Struct,
+    params: kit.Struct,
+    image: kit.Input,
+    output: kit.Output | kit.Scratch,
+    name: str = "",
+) -> kit.Call:
+    """A call with constants whose keys end in `name`, the operator's bias, and its scratch."""
+    return kit.Call(
+        function,
+        {
+            "window": window,
+            "params": params,
+            "input": image,
+            "parameters": kit.Packed(f"parameters{name}"),
+            "taps": kit.Packed(f"taps{name}"),
+            "scales": kit.Packed(f"scales{name}"),
+            "bias": kit.Input(kit.BIAS),
+            "scratch": kit.Scratch(),
+            "output": output,
+        },
+    )
 
 
 def images_constants(
@@ -236,18 +246,17 @@ def _taps_sums(weights: kit.Tensor) -> NDArray[np.int32]:
 
 
 def _packed(weights: kit.Tensor, groups: int, core: kit.Core) -> NDArray[np.int32]:
-    turns = packing.vector_turns if core.mve else packing.word_turns
-    parts = np.split(_filters(weights), groups)
-    zeros = np.split(_zero_points(weights), groups)
-    return np.concatenate(
-        [packing.pack_sums(part, zero, turns) for part, zero in zip(parts, zeros, strict=True)]
-    )
+    filters, zeros = np.split(_filters(weights), groups), np.split(_zero_points(weights), groups)
+    parts = zip(filters, zeros, strict=True)
+    return np.concatenate([packed_matrix(part, zero, core) for part, zero in parts])
 
 
-def packed_matrix(filters: NDArray[np.int8], core: kit.Core) -> NDArray[np.int32]:
-    """Filters [filters, taps] without zero points, as the kernel of the core reads them."""
+def packed_matrix(
+    filters: NDArray[np.int8], zero_points: NDArray[np.int32], core: kit.Core
+) -> NDArray[np.int32]:
+    """Filters [filters, taps] with their zero points, as the kernel of the core reads them."""
     turns = packing.vector_turns if core.mve else packing.word_turns
-    return packing.pack_sums(filters, np.zeros(len(filters), np.int32), turns)
+    return packing.pack_sums(filters, zero_points, turns)
 
 
 def matrix_bytes(filters: int, taps: int, lanes: bool) -> int:

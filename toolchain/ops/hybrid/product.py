@@ -15,11 +15,17 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
-from toolchain.ops.hybrid.sums import centred, in_float32, random_range, range_asked
+from toolchain.ops.hybrid.sums import (
+    REMEDY,
+    centred,
+    hybrid_form,
+    in_float32,
+    random_range,
+    range_asked,
+)
 from toolchain.ops.matmul.common import BatchMatMul
 
 X, Y = 0, 1
-_REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
 
 
 @dataclass(frozen=True)
@@ -114,14 +120,10 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     )
 
 
-def _no_axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
-    return ()
-
-
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
     x, y = node.inputs[X], node.inputs[Y]
     if x is None or y is None or x.dtype is not kit.DType.FLOAT32 or y.quantisation is None:
-        raise node.unsupported("an operand that is not float32 beside int8 matrices", _REMEDY)
+        raise node.unsupported("an operand that is not float32 beside int8 matrices", REMEDY)
     node.constant(Y)
     options = node.options
     if options.adjX:
@@ -181,16 +183,13 @@ def _sample(
 
 def hybrid_matmul(plain: kit.Form[Any]) -> kit.Form[Any]:
     """The form of a float `batch_matmul` whose second operand is int8."""
-    return replace(
+    return hybrid_form(
         plain,
         attributes=HybridMatMul,
         reference=_reference,
         select=_select,
         sample=_sample(plain.sample),
-        axes=_no_axes,
-        reductions=kit.no_reductions,
+        axes=lambda op: (),
         tflite=kit.TfliteBinding(("BATCH_MATMUL",), _read, _write),
-        weights=kit.DType.INT8,
-        name="hybrid",
         limits="float32 with constant int8 matrices, as LiteRT's hybrid kernel",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from toolchain.ops import kit
 from toolchain.ops.arithmetic.dynamic_range import Float32, Int64, Range, quantised
 from toolchain.ops.readers.float32 import clamped
 
-_REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
+REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
 
 
 def centred(images: Float32, chosen: Range) -> tuple[Int64, Float32]:
@@ -59,6 +60,17 @@ def random_range(rng: np.random.Generator) -> Range:
     return Range.ASYMMETRIC if rng.random() < 0.5 else Range.SYMMETRIC
 
 
+def hybrid_form(plain: kit.Form[Any], **changed: Any) -> kit.Form[Any]:
+    """The form of a float kind whose weights are int8: `plain` with these fields changed."""
+    hybrid = {
+        "reductions": kit.no_reductions,
+        "weights": kit.DType.INT8,
+        "name": "hybrid",
+        "limits": "float32 with constant int8 weights, as LiteRT's hybrid kernels",
+    }
+    return replace(plain, **{**hybrid, **changed})
+
+
 def check_floats(node: kit.TfliteNode, indices: Sequence[int]) -> None:
     """Raise UnsupportedError where one of these inputs is there and is not float32."""
     for index in indices:
@@ -67,7 +79,7 @@ def check_floats(node: kit.TfliteNode, indices: Sequence[int]) -> None:
             raise node.unsupported(
                 f"input {index} ({tensor.name!r}) is {tensor.dtype.value} beside int8 weights of "
                 "floats",
-                _REMEDY,
+                REMEDY,
             )
 
 
@@ -79,9 +91,9 @@ def check_hybrid_node(node: kit.TfliteNode, weights_rank: int, axis: int) -> Non
     weights, x = node.inputs[kit.WEIGHTS], node.inputs[kit.INPUT]
     bias = node.inputs[kit.BIAS] if len(node.inputs) > kit.BIAS else None
     if x is None or weights is None or x.dtype is not kit.DType.FLOAT32:
-        raise node.unsupported("its input is not float32", _REMEDY)
+        raise node.unsupported("its input is not float32", REMEDY)
     if bias is not None and bias.dtype is not kit.DType.FLOAT32:
-        raise node.unsupported(f"its bias is {bias.dtype.value} beside float32 inputs", _REMEDY)
+        raise node.unsupported(f"its bias is {bias.dtype.value} beside float32 inputs", REMEDY)
     for index in (kit.WEIGHTS, kit.BIAS)[: 1 if bias is None else 2]:
         node.constant(index)
     if len(weights.shape) != weights_rank or weights.quantisation is None:

@@ -18,11 +18,7 @@ from numpy.typing import NDArray
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.arithmetic.fixed_point import round_half_away
-from toolchain.ops.convolution.common import (
-    check_operands,
-    random_bias,
-    random_quantisation,
-)
+from toolchain.ops.convolution.common import check_operands, random_operands
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.kernels import thimble_convolve_f32
 from toolchain.ops.convolution.reductions import run_of_rows
@@ -205,13 +201,9 @@ def _write(op: kit.Operator[FullyConnected]) -> kit.WrittenOp:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rows, depth, outputs = (int(rng.integers(1, high)) for high in (4, 70, 20))
-    x_q, w_q, y_q = random_quantisation(rng, outputs, depth)
-    weights = rng.integers(-127, 128, (outputs, depth)).astype(np.int8)
-    x = kit.Tensor("x", (rows, depth), kit.DType.INT8, x_q)
-    matrix = kit.constant_sample("weights", weights, w_q)
-    bias = [random_bias(rng, x_q, w_q, outputs)] if rng.random() < 0.8 else []
+    operands, y_q = random_operands(rng, (rows, depth), (outputs, depth), depth, biased=0.8)
     attributes = FullyConnected(kit.sample_activation(rng))
-    return kit.sample("fully_connected", attributes, x, matrix, *bias, q=y_q, name="fc")
+    return kit.sample("fully_connected", attributes, *operands, q=y_q, name="fc")
 
 
 def _sample_any(rng: np.random.Generator) -> kit.Graph:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ops import kit
-from toolchain.ops.convolution.common import random_bias, random_quantisation
+from toolchain.ops.convolution.common import random_operands, with_sums
 from toolchain.ops.matmul.kernels import thimble_partial_fully_connected_s8
 from toolchain.ops.matmul.kernels.thimble_partial_fully_connected_s8 import SUMS
 
@@ -38,25 +38,16 @@ def leading_dimensions(x: kit.Tensor, weights: kit.Tensor, keep_dims: bool) -> t
 
 
 def _infer(op: kit.Operator[PartialFullyConnected]) -> kit.TensorTypes:
-    if len(op.inputs) != SUMS + 1:
-        raise ValueError("needs rows, weights, a bias or none, and sums or none")
     weights = op.input(kit.WEIGHTS)
     rows = leading_dimensions(op.input(kit.INPUT), weights, op.attributes.keep_dims)
-    units = weights.shape[0]
-    if op.inputs[SUMS] is not None and op.input(SUMS).shape != (*rows, units):
-        raise ValueError(f"{op.input(SUMS)} cannot be added to int32{[*rows, units]}")
-    return (kit.TensorType((*rows, units), kit.DType.INT32),)
+    return kit.sums_type(op, SUMS, (*rows, weights.shape[0]))
 
 
 def _reference(op: kit.AnyOperator, inputs: kit.Inputs) -> kit.Arrays:
     x, y = op.input(kit.INPUT), op.y
     weights = inputs[kit.WEIGHTS].astype(np.int64)
     rows = inputs[kit.INPUT].reshape(-1, weights.shape[1]).astype(np.int64) - x.q.zero_point
-    total = (rows @ weights.T).reshape(y.shape)
-    for index in (kit.BIAS, SUMS):
-        if op.inputs[index] is not None:
-            total = total + inputs[index].astype(np.int64)
-    return (kit.wrap_int32(total).astype(np.int32),)
+    return kit.added_sums(op, (rows @ weights.T).reshape(y.shape), inputs)
 
 
 def _macs(op: kit.AnyOperator) -> int:
@@ -65,14 +56,10 @@ def _macs(op: kit.AnyOperator) -> int:
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
     rows, units, depth = (int(n) for n in rng.integers(1, 12, 3))
-    x_q, w_q, _ = random_quantisation(rng, units, depth)
-    weights = rng.integers(-127, 128, (units, depth)).astype(np.int8)
-    x = kit.Tensor("x", (rows, depth), kit.DType.INT8, x_q)
-    matrix = kit.constant_sample("weights", weights, w_q)
-    bias = random_bias(rng, x_q, w_q, units) if rng.random() < 0.5 else None
-    sums = kit.Tensor("sums", (rows, units), kit.DType.INT32) if rng.random() < 0.7 else None
+    operands, _ = random_operands(rng, (rows, depth), (units, depth), depth, biased=0.5)
+    given = with_sums(rng, operands, (rows, units))
     attributes = PartialFullyConnected(bool(rng.random() < 0.5))
-    return kit.sample("partial_fully_connected", attributes, x, matrix, bias, sums, name="partial")
+    return kit.sample("partial_fully_connected", attributes, *given, name="partial")
 
 
 SPEC = kit.Form(

@@ -16,18 +16,11 @@ from toolchain.ops.matmul.kernels.thimble_partial_matmul_s8 import SUMS
 
 def _infer(op: kit.Operator[BatchMatMul]) -> kit.TensorTypes:
     (made,) = common.infer_matmul(op)
-    if len(op.inputs) != SUMS + 1:
-        raise ValueError("needs two matrices, and sums or none")
-    if op.inputs[SUMS] is not None and op.input(SUMS).shape != made.shape:
-        raise ValueError(f"{op.input(SUMS)} cannot be added to int32{list(made.shape)}")
-    return (kit.TensorType(made.shape, kit.DType.INT32),)
+    return kit.sums_type(op, SUMS, made.shape)
 
 
 def _reference(op: kit.Operator[BatchMatMul], inputs: kit.Inputs) -> kit.Arrays:
-    total = common.matmul_sums(op, inputs)
-    if op.inputs[SUMS] is not None:
-        total = total + inputs[SUMS].astype(np.int64)
-    return (kit.wrap_int32(total).astype(np.int32),)
+    return kit.added_sums(op, common.matmul_sums(op, inputs), inputs)
 
 
 def _select(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:

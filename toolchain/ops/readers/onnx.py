@@ -128,6 +128,18 @@ class StoredWeights:
         return weight_quantisation(self.scales, axis, self.zero_point)
 
 
+def grouped_filters(node: kit.OnnxNode, data: NDArray[Any]) -> tuple[OnnxWindow, NDArray[Any], int]:
+    """The window of a Conv with these weights, its filters [channels, height, width, depth], and
+    the number of their groups.
+    """
+    walk, groups = window(node, data.shape[2:]), int(node.attribute("group", 1))
+    filters = data.reshape(*data.shape[:2], *walk.kernel).transpose(0, 2, 3, 1)
+    channels = node.shape(0)[1]
+    if filters.shape[3] * groups != channels:
+        raise ValueError(f"{groups} groups of {filters.shape[3]} of {channels} channels")
+    return walk, filters, groups
+
+
 def stored_weights(node: kit.OnnxNode, index: int, axis: int) -> StoredWeights:
     """The constant weights of an input, with the zero point subtracted if the result still fits
     int8.

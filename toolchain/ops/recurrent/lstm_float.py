@@ -189,7 +189,8 @@ def _hybrid_constants(op: kit.Operator[FloatLstm], core: kit.Core) -> list[kit.C
         matrices = layer.of_gates(op, first)
 
         def parameters(matrices: list[kit.Tensor] = matrices) -> kit.Array:
-            return packed_matrix(_joined(matrices).astype(np.int8), core)
+            filters = _joined(matrices).astype(np.int8)
+            return packed_matrix(filters, np.zeros(len(filters), np.int32), core)
 
         def taps(matrices: list[kit.Tensor] = matrices) -> kit.Array:
             return np.asarray(_joined(matrices).astype(np.int32).sum(axis=1), np.int32)
