@@ -49,11 +49,7 @@ def block_endings(
 
     All channels of a block are rounded once, or none.
     """
-    code = scales.code.astype(np.int64)
-    rounding = np.where(code >= 0, (2 * offset + 1) << np.maximum(code, 0), offset)
-    plain = packing.Ending(
-        scales.bias, scales.multiplier, code.astype(np.int16), rounding.astype(np.int32)
-    )
+    plain = _twice(scales, offset)
     if activation != _INT8:
         return plain
     step = _steps(scales, offset, weight_zero_point)
@@ -61,12 +57,8 @@ def block_endings(
     right = np.where(quick, step.right, 2)
     multiplier, once = step.once(step.multiplier, right + 31, offset)
     exact = _all(quick & once.exact, groups, lanes)
-    return packing.Ending(
-        np.where(exact, scales.bias + once.added, scales.bias).astype(np.int32),
-        np.where(exact, multiplier, scales.multiplier).astype(np.int32),
-        np.where(exact, packing.SHIFT_ONCE + right - 2, code).astype(np.int16),
-        np.where(exact, once.rounding, rounding).astype(np.int32),
-    )
+    added, code = scales.bias + once.added, packing.SHIFT_ONCE + right - 2
+    return _where(exact, (added, multiplier, code, once.rounding), plain)
 
 
 def lane_endings(
@@ -89,7 +81,6 @@ def channel_endings(scales: packing.Scaling, offset: int, weight_zero_point: int
 
     The multiplier of a channel that is rounded once has fewer bits, so that all shift alike.
     """
-    code = scales.code.astype(np.int64)
     step = _steps(scales, offset, weight_zero_point)
     more = step.right - ONCE_RIGHT
     quick = step.known & (more >= 0) & (more < _FEWEST_BITS)
@@ -98,12 +89,9 @@ def channel_endings(scales: packing.Scaling, offset: int, weight_zero_point: int
     k = np.full_like(more, ONCE_RIGHT + 31)
     multiplier, once = step.once(multiplier, k, offset)
     exact = quick & once.exact & (np.abs(once.rounding) < 1 << 15) & (multiplier < 1 << 31)
-    return packing.Ending(
-        np.where(exact, scales.bias + once.added, scales.bias).astype(np.int32),
-        np.where(exact, multiplier, scales.multiplier).astype(np.int32),
-        np.where(exact, CODE_ONCE, code).astype(np.int16),
-        np.where(exact, once.rounding, 0).astype(np.int32),
-    )
+    plain = replace(_twice(scales, offset), rounding=np.zeros(len(scales.bias), np.int32))
+    ended = scales.bias + once.added, multiplier, np.int64(CODE_ONCE), once.rounding
+    return _where(exact, ended, plain)
 
 
 def raised_endings(
@@ -117,12 +105,8 @@ def raised_endings(
     none, if one rounding is then the same; else it keeps the factor, and the rounding term is the
     offset.
     """
-    code = scales.code.astype(np.int64)
-    rounding = np.where(code >= 0, (2 * offset + 1) << np.maximum(code, 0), offset)
-    plain = packing.Ending(
-        scales.bias, scales.multiplier, code.astype(np.int16), rounding.astype(np.int32)
-    )
-    if activation != _INT8 or (code != FLOAT_CODE).any():
+    plain = _twice(scales, offset)
+    if activation != _INT8 or (scales.code != FLOAT_CODE).any():
         return plain
     step = _steps(scales, offset, weight_zero_point)
     quick = step.known & (step.right >= 1) & (step.right <= packing.LARGEST_FAST_SHIFT + 1)
@@ -134,11 +118,29 @@ def raised_endings(
     )
     multiplier, once = step.once(step.multiplier, right + 31, offset, DOUBLED_SMMLAR)
     exact = quick & once.exact
+    added = scales.bias + raised + once.added
+    return _where(exact, (added, multiplier, right - 1, once.rounding), plain)
+
+
+def _twice(scales: packing.Scaling, offset: int) -> packing.Ending:
+    """The endings of sums that are rounded twice, as TFLite does, or scaled in float."""
+    code = scales.code.astype(np.int64)
+    rounding = np.where(code >= 0, (2 * offset + 1) << np.maximum(code, 0), offset)
     return packing.Ending(
-        np.where(exact, scales.bias + raised + once.added, scales.bias).astype(np.int32),
-        np.where(exact, multiplier, scales.multiplier).astype(np.int32),
-        np.where(exact, right - 1, code).astype(np.int16),
-        np.where(exact, once.rounding, rounding).astype(np.int32),
+        scales.bias, scales.multiplier, code.astype(np.int16), rounding.astype(np.int32)
+    )
+
+
+def _where(
+    exact: NDArray[np.bool_], once: tuple[NDArray[np.int64] | np.int64, ...], plain: packing.Ending
+) -> packing.Ending:
+    """Bias, multiplier, code and rounding term of `once` where they are exact, else `plain`."""
+    bias, multiplier, code, rounding = once
+    return packing.Ending(
+        np.where(exact, bias, plain.bias).astype(np.int32),
+        np.where(exact, multiplier, plain.multiplier).astype(np.int32),
+        np.where(exact, code, plain.code).astype(np.int16),
+        np.where(exact, rounding, plain.rounding).astype(np.int32),
     )
 
 

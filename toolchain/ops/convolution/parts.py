@@ -22,6 +22,7 @@ from toolchain.ops.convolution.common import (
     channel_requantisation,
     rows_of,
     weight_zero_point,
+    window_of,
 )
 
 Shape = tuple[int, ...]
@@ -141,29 +142,24 @@ def image_kernel(
 
 def cmsis_arguments(
     op: kit.Operator[Any],
-    window: kit.Window,
     scratch_bytes: int,
-    *,
-    filters: tuple[Shape, kit.Argument],
-    bias: kit.Argument,
-    multiplicity: int = 0,
     transposed: tuple[kit.Struct, kit.Struct] | None = None,
 ) -> dict[str, kit.Argument]:
-    """The arguments of CMSIS-NN's convolutions, int8 and int16.
-
-    `filters` gives the filters' dimensions and where they lie. For a depthwise convolution
-    `multiplicity` is the number of filters of each input channel. `transposed`: for a transposed
-    one the context of its sums, and the offsets of the padding.
+    """The arguments of CMSIS-NN's convolutions, int8 and int16. Depthwise ones get weights and bias
+    as constants, those of int16 the bias. `transposed`: for a transposed one the context of its
+    sums, and the offsets of the padding.
     """
-    x, y = op.input(kit.INPUT), op.y
+    x, weights, y, window = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y, window_of(op)
     low, high = kit.clamp_range(op.attributes.activation, y)
-    name = "dw_conv_params" if multiplicity else "conv_params"
+    depthwise = op.kind == "depthwise_conv2d"
+    kept = depthwise or x.dtype is kit.DType.INT16
+    name = "dw_conv_params" if depthwise else "conv_params"
     name = f"transpose_{name}" if transposed else name
     sums, offsets = transposed or (None, None)
     params: dict[str, kit.Argument | None] = {
         "input_offset": -x.q.zero_point,
         "output_offset": y.q.zero_point,
-        "ch_mult": multiplicity or None,
+        "ch_mult": weights.shape[3] // x.shape[3] if depthwise else None,
         "stride": cmsis_structs.tile(*window.stride),
         "padding": cmsis_structs.tile(window.padding.top, window.padding.left),
         "padding_offsets": offsets,
@@ -174,7 +170,6 @@ def cmsis_arguments(
         "multiplier": kit.Packed("multiplier", writable=True),
         "shift": kit.Packed("shift", writable=True),
     }
-    shape, weights = filters
     return _given(
         {
             "ctx": cmsis_structs.context(scratch_bytes),
@@ -183,10 +178,10 @@ def cmsis_arguments(
             "quant_params": kit.Struct("cmsis_nn_per_channel_quant_params", factors),
             "input_dims": cmsis_structs.dims(*x.shape),
             "input_data": kit.Input(0),
-            "filter_dims": cmsis_structs.dims(*shape),
-            "filter_data": weights,
+            "filter_dims": cmsis_structs.dims(*weights.shape),
+            "filter_data": kit.Packed("weights") if depthwise else kit.Input(kit.WEIGHTS),
             "bias_dims": cmsis_structs.dims(c=y.shape[3]),
-            "bias_data": bias,
+            "bias_data": kit.Packed("bias") if kept else kit.Input(kit.BIAS),
             "output_dims": cmsis_structs.dims(*y.shape),
             "output_data": kit.Output(0),
         }

@@ -117,25 +117,17 @@ def _reductions(op: kit.Operator[BatchMatMul]) -> tuple[kit.Reduction, ...]:
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
-    for tensor in (*node.inputs[:2], *node.outputs):
-        if tensor is None or tensor.dtype is not kit.DType.INT8 or tensor.quantisation is None:
-            raise node.unsupported("an operand that is not int8", "quantise the model to int8")
-        if tensor.quantisation.per_channel:
-            raise node.unsupported("a per-channel operand", "quantise it per tensor")
-    return _read_options(node)
-
-
-def _read_int16(node: kit.TfliteNode) -> kit.ReadOp:
-    check_node(node, kit.DType.INT16)
-    return _read_options(node)
-
-
-def _read_float32(node: kit.TfliteNode) -> kit.ReadOp:
-    check_float_node(node)
-    return _read_options(node)
-
-
-def _read_options(node: kit.TfliteNode) -> kit.ReadOp:
+    tensors, dtype = (*node.inputs[:2], *node.outputs), node.outputs[0].dtype
+    if dtype is kit.DType.FLOAT32:
+        check_float_node(node)
+    elif dtype is kit.DType.INT16:
+        check_node(node, kit.DType.INT16)
+    else:
+        for tensor in tensors:
+            if tensor is None or tensor.dtype is not kit.DType.INT8 or tensor.quantisation is None:
+                raise node.unsupported("an operand that is not int8", "quantise the model to int8")
+            if tensor.quantisation.per_channel:
+                raise node.unsupported("a per-channel operand", "quantise it per tensor")
     return kit.ReadOp(BatchMatMul(bool(node.options.adjX), bool(node.options.adjY)), (0, 1))
 
 
@@ -173,7 +165,6 @@ def read_batched(node: kit.OnnxNode) -> None:
     node.emit("batch_matmul", attributes, operands, q, axes)
 
 
-_BUILTINS = ("BATCH_MATMUL",)
 _INT8 = kit.Form(
     kind="batch_matmul",
     attributes=BatchMatMul,
@@ -184,15 +175,12 @@ _INT8 = kit.Form(
     macs=common.matmul_macs,
     axes=_axes,
     reductions=_reductions,
-    tflite=kit.TfliteBinding(_BUILTINS, _read, _write),
+    tflite=kit.TfliteBinding(("BATCH_MATMUL",), _read, _write),
     dtype=kit.DType.INT8,
     limits="int8, per-tensor, up to three batch dimensions, constant or computed operands",
 )
-_INT16 = replace(
-    int16.int16_form(
-        _INT8, "int16, up to three batch dimensions, constant or computed operands", _select_int16
-    ),
-    tflite=kit.TfliteBinding(_BUILTINS, _read_int16, _write),
+_INT16 = int16.int16_form(
+    _INT8, "int16, up to three batch dimensions, constant or computed operands", _select_int16
 )
 _FLOAT32 = replace(
     float32_form(
@@ -202,6 +190,5 @@ _FLOAT32 = replace(
         _select_float32,
     ),
     quantised=kit.Quantised(per_channel=(1,)),
-    tflite=kit.TfliteBinding(_BUILTINS, _read_float32, _write),
 )
 SPEC = kit.OpSpec((_INT8, _INT16, _FLOAT32, hybrid_matmul(_FLOAT32)))

@@ -9,7 +9,7 @@ both sums are scaled.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -181,29 +181,28 @@ def _hybrid_kernel(op: kit.Operator[FloatLstm], core: kit.Core) -> kit.Kernel:
     )
 
 
-def _hybrid_constants(op: kit.Operator[FloatLstm], core: kit.Core) -> list[kit.Constant]:
-    order = ", ".join(layer.GATES)
-    biases = layer.of_gates(op, layer.BIASES)
-    constants = [kit.Constant("bias", lambda: _joined(biases).astype(np.float32), f"of {order}")]
+def _hybrid_constants(op: kit.Operator[FloatLstm], core: kit.Core) -> Iterator[kit.Constant]:
+    order, biases = ", ".join(layer.GATES), layer.of_gates(op, layer.BIASES)
+    yield kit.Constant("bias", lambda: _joined(biases).astype(np.float32), f"of {order}")
     for name, first in _MATRICES.items():
-        matrices = layer.of_gates(op, first)
+        yield from _matrix(name, layer.of_gates(op, first), core)
 
-        def parameters(matrices: list[kit.Tensor] = matrices) -> kit.Array:
-            filters = _joined(matrices).astype(np.int8)
-            return packed_matrix(filters, np.zeros(len(filters), np.int32), core)
 
-        def taps(matrices: list[kit.Tensor] = matrices) -> kit.Array:
-            return np.asarray(_joined(matrices).astype(np.int32).sum(axis=1), np.int32)
+def _matrix(name: str, gates: Sequence[kit.Tensor], core: kit.Core) -> Iterator[kit.Constant]:
+    """The constants of the matrices of all gates."""
 
-        def scales(matrices: list[kit.Tensor] = matrices) -> kit.Array:
-            return np.array([matrix.q.scale for matrix in matrices], np.float32)
+    def packed() -> kit.Array:
+        filters = _joined(gates).astype(np.int8)
+        return packed_matrix(filters, np.zeros(len(filters), np.int32), core)
 
-        constants += [
-            kit.Constant(f"{name}_parameters", parameters, f"{name} of the gates: {order}"),
-            kit.Constant(f"{name}_taps", taps, "sums of them"),
-            kit.Constant(f"{name}_scales", scales, "of each gate"),
-        ]
-    return constants
+    def sums() -> kit.Array:
+        return np.asarray(_joined(gates).astype(np.int32).sum(axis=1), np.int32)
+
+    order = ", ".join(layer.GATES)
+    yield kit.Constant(f"{name}_parameters", packed, f"{name} of the gates: {order}")
+    yield kit.Constant(f"{name}_taps", sums, "sums of them")
+    scales = np.array([weights.q.scale for weights in gates], np.float32)
+    yield kit.constant(f"{name}_scales", scales, "of each gate")
 
 
 def _hybrid_extents(touched: kit.Touched) -> kit.Extents:

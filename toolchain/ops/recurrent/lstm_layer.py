@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolchain.ops import kit
-from toolchain.ops.recurrent.sequence import Sequential, Walk, walk_of
+from toolchain.ops.recurrent.sequence import Sequential, Walk, check_shapes, walk_of
 
 INPUT, INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES, HIDDEN, CELL = 0, 1, 5, 9, 13, 14
 GATES = ("input", "forget", "cell", "output")
@@ -42,14 +42,11 @@ def infer(op: kit.Operator[Lstm]) -> kit.TensorTypes:
     if len(x.shape) != 3 or len(hidden.shape) != 2:
         raise ValueError(f"input {x} has no batch, time and depth")
     walk = lstm_walk(op)
-    inputs, units = walk.inputs, walk.units
+    inputs, units, state = walk.inputs, walk.units, (walk.batches, walk.units)
     shapes = {INPUT_WEIGHTS: (units, inputs), RECURRENT_WEIGHTS: (units, units), BIASES: (units,)}
-    for first, shape in shapes.items():
-        for tensor in of_gates(op, first):
-            if tensor.shape != shape:
-                raise ValueError(f"{tensor} is not {list(shape)}")
-    if hidden.shape != (walk.batches, units) or cell.shape != hidden.shape:
-        raise ValueError(f"states {hidden} and {cell} are not {[walk.batches, units]}")
+    gates = range(len(GATES))
+    of_all = {first + gate: shape for first, shape in shapes.items() for gate in gates}
+    check_shapes(op, {**of_all, HIDDEN: state, CELL: state})
     return (
         kit.TensorType((*x.shape[:2], units), x.dtype),
         kit.TensorType(hidden.shape, hidden.dtype),

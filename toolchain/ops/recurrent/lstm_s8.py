@@ -19,7 +19,8 @@ from toolchain.ops.arithmetic.fixed_point import rounding_divide_by_pot
 from toolchain.ops.arithmetic.fixed_s16 import logistic, tanh
 from toolchain.ops.recurrent import lstm_layer as layer
 from toolchain.ops.recurrent.lstm_layer import Lstm
-from toolchain.ops.recurrent.sequence import row_extents
+from toolchain.ops.recurrent.samples import random_q
+from toolchain.ops.recurrent.sequence import check_types, row_extents
 
 _PLAIN, _WRAPPED = "thimble_lstm_s8", "thimble_lstm_wrapped_s8"
 _WITHOUT_TANH = "thimble_lstm_without_tanh_s8"
@@ -81,10 +82,6 @@ class _Gate:
         return largest
 
 
-def _float32(value: float) -> np.float32:
-    return np.float32(value)
-
-
 def _gates(op: kit.Operator[IntegerLstm]) -> list[_Gate]:
     """Scales in float32, as LiteRT's PopulateQuantizedLstmParams8x8_16 computes them."""
     x, hidden = op.input(layer.INPUT), op.input(layer.HIDDEN)
@@ -96,7 +93,7 @@ def _gates(op: kit.Operator[IntegerLstm]) -> list[_Gate]:
     for w, r, b in zip(*places, strict=True):
         weights, recurrent, bias = (kit.constant_of(t).astype(np.int64) for t in (w, r, b))
         scales = [
-            float(_float32(q.scale) * _float32(y.q.scale) / _float32(_GATE_SCALE))
+            float(np.float32(q.scale) * np.float32(y.q.scale) / np.float32(_GATE_SCALE))
             for q, y in ((w.q, x), (r.q, hidden))
         ]
         gates.append(
@@ -113,16 +110,16 @@ def _gates(op: kit.Operator[IntegerLstm]) -> list[_Gate]:
 
 
 def _hidden_scale(op: kit.Operator[IntegerLstm]) -> tuple[int, int]:
-    scale = float(_float32(op.attributes.hidden_scale))
-    return kit.quantize_multiplier(float(_float32(2.0**-15 / scale * 2.0**-15)))
+    scale = float(np.float32(op.attributes.hidden_scale))
+    return kit.quantize_multiplier(float(np.float32(2.0**-15 / scale * 2.0**-15)))
 
 
 def _cell_clip(op: kit.Operator[IntegerLstm]) -> int:
     clip = op.attributes.cell_clip
     if clip <= 0:
         return 0
-    steps = _float32(clip) / _float32(op.input(layer.CELL).q.scale)
-    return int(min(max(steps, _float32(-32768)), _float32(32767)))
+    steps = np.float32(clip) / np.float32(op.input(layer.CELL).q.scale)
+    return int(min(max(steps, np.float32(-32768)), np.float32(32767)))
 
 
 def _check_cell(scale: float) -> None:
@@ -266,18 +263,8 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
     options, (kept, tensors) = node.options, layer.given_tensors(node)
-    kinds = [
-        *[kit.DType.INT8] * layer.BIASES,
-        *[kit.DType.INT32] * len(layer.GATES),
-        kit.DType.INT8,
-        kit.DType.INT16,
-    ]
-    for tensor, dtype in zip(tensors, kinds, strict=True):
-        if tensor.dtype is not dtype:
-            raise node.unsupported(
-                f"tensor {tensor.name!r} is {tensor.dtype.value}, not {dtype.value}",
-                "quantise the model fully to int8",
-            )
+    kinds = [kit.DType.INT8] * layer.BIASES + [kit.DType.INT32] * len(layer.GATES)
+    check_types(node, dict(zip(kept, (*kinds, kit.DType.INT8, kit.DType.INT16), strict=True)))
     for tensor in tensors[layer.INPUT_WEIGHTS : layer.BIASES]:
         layer.check_symmetric(node, tensor)
     cell = tensors[layer.CELL].q
@@ -312,20 +299,17 @@ def sample(rng: np.random.Generator) -> kit.Graph:
     batches, steps, inputs, units = (int(n) for n in rng.integers(1, (4, 6, 20, 12)))
     time_major = bool(rng.random() < 0.3)
 
-    def quantised(low: float, high: float, zero: int = 0) -> kit.Quantisation:
-        return kit.Quantisation((float(_float32(2.0 ** rng.uniform(low, high))),), (zero,))
-
-    x_q = quantised(-8, -4, int(rng.integers(-128, 128)))
-    h_q = quantised(-8, -6, int(rng.integers(-128, 128) if rng.random() < 0.3 else -1))
+    x_q = random_q(rng, -8, -4, int(rng.integers(-128, 128)))
+    h_q = random_q(rng, -8, -6, int(rng.integers(-128, 128) if rng.random() < 0.3 else -1))
     c_q = kit.Quantisation((2.0 ** -int(rng.integers(9, 16)),), (0,))
     rows = (steps, batches) if time_major else (batches, steps)
     tensors = [kit.Tensor("x", (*rows, inputs), kit.DType.INT8, x_q)]
     for kind, depth in (("w", inputs), ("r", units)):
         for gate in layer.GATES:
             data = rng.integers(-127, 128, (units, depth)).astype(np.int8)
-            tensors.append(kit.constant_sample(f"{kind}_{gate}", data, quantised(-10, -5)))
+            tensors.append(kit.constant_sample(f"{kind}_{gate}", data, random_q(rng, -10, -5)))
     for gate, weights in zip(layer.GATES, tensors[1:5], strict=True):
-        q = kit.Quantisation((float(_float32(weights.q.scale) * _float32(x_q.scale)),), (0,))
+        q = kit.Quantisation((float(np.float32(weights.q.scale) * np.float32(x_q.scale)),), (0,))
         data = rng.integers(-9000, 9000, units).astype(np.int32)
         tensors.append(kit.constant_sample(f"b_{gate}", data, q))
     tensors.append(kit.Tensor("hidden", (batches, units), kit.DType.INT8, h_q))

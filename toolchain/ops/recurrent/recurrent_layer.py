@@ -19,7 +19,7 @@ from toolchain.ops.arithmetic import float_math
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.movement.slice import Slice
-from toolchain.ops.recurrent.sequence import lstm_cell, products
+from toolchain.ops.recurrent.sequence import check_shapes, lstm_cell, products
 
 INPUT, WEIGHTS, RECURRENT, BIAS, HIDDEN, CELL = range(6)
 
@@ -76,14 +76,11 @@ def _infer(op: kit.Operator[Recurrent]) -> kit.TensorTypes:
         HIDDEN: (batches, units),
         CELL: (batches, units),
     }
-    for index, shape in wanted.items():
-        if index < len(op.inputs) and op.inputs[index] and op.input(index).shape != shape:
-            given = list(op.input(index).shape)
-            raise ValueError(f"input {index} has the shape {given}, not {list(shape)}")
+    check_shapes(op, wanted)
     state = kit.TensorType((batches, units), kit.DType.FLOAT32)
-    output = (
-        kit.TensorType((steps, *state.shape), kit.DType.FLOAT32) if attributes.every_step else state
-    )
+    output = state
+    if attributes.every_step:
+        output = kit.TensorType((steps, *state.shape), kit.DType.FLOAT32)
     return (output, state) if cell is Cell.LSTM else (output,)
 
 

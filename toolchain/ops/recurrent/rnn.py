@@ -15,7 +15,14 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import float_math
 from toolchain.ops.readers.float32 import check_float_node, larger, range_of, smaller
-from toolchain.ops.recurrent.sequence import Sequential, Walk, products, row_extents, walk_of
+from toolchain.ops.recurrent.sequence import (
+    Sequential,
+    Walk,
+    check_shapes,
+    products,
+    row_extents,
+    walk_of,
+)
 
 INPUT, WEIGHTS, RECURRENT, BIAS, HIDDEN = range(5)
 
@@ -58,18 +65,18 @@ def _infer(op: kit.Operator[Rnn]) -> kit.TensorTypes:
     if len(x.shape) not in (2, 3) or len(hidden.shape) != 2:
         raise ValueError(f"input {x} has no batch and depth")
     walk = _walk(op)
-    wanted = {
-        WEIGHTS: (walk.units, walk.inputs),
-        RECURRENT: (walk.units, walk.units),
-        BIAS: (walk.units,),
-        HIDDEN: (walk.batches, walk.units),
-    }
-    for index, shape in wanted.items():
-        if op.input(index).shape != shape:
-            raise ValueError(f"{op.input(index)} is not {list(shape)}")
-    return kit.TensorType((*x.shape[:-1], walk.units), x.dtype), kit.TensorType(
-        hidden.shape, hidden.dtype
+    units = walk.units
+    check_shapes(
+        op,
+        {
+            WEIGHTS: (units, walk.inputs),
+            RECURRENT: (units, units),
+            BIAS: (units,),
+            HIDDEN: (walk.batches, units),
+        },
     )
+    output = kit.TensorType((*x.shape[:-1], units), x.dtype)
+    return output, kit.TensorType(hidden.shape, hidden.dtype)
 
 
 def _bent(sums: kit.Float32, bend: Bend) -> kit.Float32:

@@ -1,4 +1,4 @@
-"""Samples of float layers, made of those of integer ones."""
+"""Parts of samples; those of float layers are made of those of integer ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ops import kit
+
+
+def random_q(
+    rng: np.random.Generator, low: float, high: float, zero_point: int = 0
+) -> kit.Quantisation:
+    """A quantisation with a random scale of 2**low to 2**high."""
+    return kit.Quantisation((kit.sample_scale(rng, low, high),), (zero_point,))
 
 
 def in_float(graph: kit.Graph, rng: np.random.Generator) -> kit.Graph:

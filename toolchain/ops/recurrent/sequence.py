@@ -4,7 +4,7 @@ rows; and what a cell computes in float32.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -75,6 +75,27 @@ def walk_of(op: kit.Operator[Sequential], hidden: int, *, backwards: bool = Fals
     batches, steps = (second, first) if swapped else (first, second)
     units = op.input(hidden).shape[-1]
     return Walk(batches, steps, inputs, units, time_major, backwards)
+
+
+def check_shapes(op: kit.AnyOperator, wanted: Mapping[int, tuple[int, ...]]) -> None:
+    """Raise ValueError where an input has another shape than its index wants; it may be absent."""
+    for index, shape in wanted.items():
+        tensor = op.given(index)
+        if tensor is not None and tensor.shape != shape:
+            raise ValueError(f"{tensor} is not {list(shape)}")
+
+
+def check_types(node: kit.TfliteNode, wanted: Mapping[int, kit.DType]) -> None:
+    """Raise UnsupportedError where an input is of another type than its index wants; it may be
+    absent.
+    """
+    for index, dtype in wanted.items():
+        tensor = node.inputs[index]
+        if tensor is not None and tensor.dtype is not dtype:
+            raise node.unsupported(
+                f"tensor {tensor.name!r} is {tensor.dtype.value}, not {dtype.value}",
+                "quantise the model fully to int8",
+            )
 
 
 def row_extents(

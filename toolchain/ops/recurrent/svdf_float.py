@@ -77,14 +77,8 @@ def _select(op: kit.Operator[FloatSvdf], core: kit.Core) -> kit.Kernel:
     if chosen is not None:
         return _hybrid_kernel(op, core, chosen, clamp)
     params = kit.Struct("thimble_svdf_f32_params", {**vars(sizes), **clamp})
-    return kit.Kernel(
-        (kit.Call("thimble_svdf_f32", {"params": params, **layer.OPERANDS}),), _float_extents
-    )
-
-
-def _float_extents(touched: kit.Touched) -> kit.Extents:
-    sizes = layer.sizes_in(touched.call)
-    return sizes.extents(touched, element_bytes=4, time_bytes=4, state_bytes=4)
+    call = kit.Call("thimble_svdf_f32", {"params": params, **layer.OPERANDS})
+    return kit.Kernel((call,), lambda touched: layer.extents(touched, 4, 4, 4))
 
 
 def _hybrid_kernel(
@@ -124,7 +118,7 @@ def _hybrid_extents(touched: kit.Touched) -> kit.Extents:
     first = images_extents(replace(touched, calls=(products,)))
     batches, units, rank, memory = call.params("batches", "units", "rank", "memory")
     sizes = Sizes(batches, 0, units, rank, memory)
-    rest = sizes.extents(touched, element_bytes=4, time_bytes=1, state_bytes=4)
+    rest = sizes.extents(touched, 4, 1, 4)
     read = {
         index: extent for index, extent in rest.inputs.items() if index in (layer.TIME, layer.BIAS)
     }

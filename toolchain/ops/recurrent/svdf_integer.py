@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from toolchain.ops import cmsis_structs, kit
 from toolchain.ops.recurrent import svdf_layer as layer
+from toolchain.ops.recurrent.samples import random_q
+from toolchain.ops.recurrent.sequence import check_types
 from toolchain.ops.recurrent.svdf_layer import Sizes, Svdf
 
 _FARTHEST = -31
@@ -174,13 +176,7 @@ def _own(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
     function, state_bytes = _OWN[state.dtype]
     params = kit.Struct("thimble_svdf_params", members)
     call = kit.Call(function, {"params": params, **layer.OPERANDS})
-    return kit.Kernel((call,), lambda touched: _own_extents(touched, state_bytes))
-
-
-def _own_extents(touched: kit.Touched, state_bytes: int) -> kit.Extents:
-    return layer.sizes_in(touched.call).extents(
-        touched, element_bytes=1, time_bytes=state_bytes, state_bytes=state_bytes
-    )
+    return kit.Kernel((call,), lambda touched: layer.extents(touched, 1, state_bytes, state_bytes))
 
 
 def _no_cmsis_nn(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
@@ -207,7 +203,7 @@ def _cmsis_nn_extents(touched: kit.Touched) -> kit.Extents:
     second = call.find("output_ctx.buf")
     assert isinstance(second, kit.Scratch)
     return replace(
-        sizes.extents(touched, element_bytes=1, time_bytes=2, state_bytes=2),
+        sizes.extents(touched, 1, 2, 2),
         scratch=max(4 * batches * filters, second.at_bytes + 4 * batches * units),
     )
 
@@ -232,19 +228,8 @@ def _read_s8(node: kit.TfliteNode) -> kit.ReadOp:
 def _read(node: kit.TfliteNode, time_dtype: kit.DType) -> kit.ReadOp:
     """A layer whose time filters and state have this type."""
     layer.check_present(node)
-    wanted = {
-        layer.INPUT: kit.DType.INT8,
-        layer.FEATURES: kit.DType.INT8,
-        layer.TIME: time_dtype,
-        layer.BIAS: kit.DType.INT32,
-    }
-    for index, dtype in wanted.items():
-        tensor = node.inputs[index]
-        if tensor is not None and tensor.dtype is not dtype:
-            raise node.unsupported(
-                f"tensor {tensor.name!r} is {tensor.dtype.value}, not {dtype.value}",
-                "quantise the model fully to int8",
-            )
+    bytes_of = dict.fromkeys((layer.INPUT, layer.FEATURES), kit.DType.INT8)
+    check_types(node, {**bytes_of, layer.TIME: time_dtype, layer.BIAS: kit.DType.INT32})
     layer.check_constant(node)
     filters = [
         tensor for i in (layer.FEATURES, layer.TIME) if (tensor := node.inputs[i]) is not None
@@ -266,20 +251,17 @@ def sample_s16(rng: np.random.Generator) -> kit.Graph:
     batches, depth, units, rank, memory = (int(n) for n in rng.integers(1, (3, 40, 8, 3, 11)))
     filters = units * rank
 
-    def quantised(low: float, high: float, zero: int = 0) -> kit.Quantisation:
-        return kit.Quantisation((float(np.float32(2.0 ** rng.uniform(low, high))),), (zero,))
-
     features = rng.integers(-127, 128, (filters, depth)).astype(np.int8)
     time = rng.integers(-3000, 3001, (filters, memory)).astype(np.int16)
     bias = rng.integers(-5000, 5000, units).astype(np.int32)
-    state_q, time_q = quantised(-11, -8), quantised(-14, -11)
+    state_q, time_q = random_q(rng, -11, -8), random_q(rng, -14, -11)
     state = kit.Tensor("state", (batches, memory * filters), kit.DType.INT16, state_q)
-    y_q = quantised(-4, 0, int(rng.integers(-128, 128)))
+    y_q = random_q(rng, -4, 0, int(rng.integers(-128, 128)))
     bias_q = kit.Quantisation((float(np.float32(state_q.scale) * np.float32(time_q.scale)),), (0,))
-    x_q = quantised(-7, -4, int(rng.integers(-128, 128)))
+    x_q = random_q(rng, -7, -4, int(rng.integers(-128, 128)))
     inputs = [
         kit.Tensor("x", (batches, depth), kit.DType.INT8, x_q),
-        kit.constant_sample("features", features, quantised(-9, -6)),
+        kit.constant_sample("features", features, random_q(rng, -9, -6)),
         kit.constant_sample("time", time, time_q),
         kit.constant_sample("bias", bias, bias_q) if rng.random() < 0.8 else None,
         state,

@@ -53,7 +53,7 @@ class Sizes:
         return self.units * self.rank
 
     def extents(
-        self, touched: kit.Touched, *, element_bytes: int, time_bytes: int, state_bytes: int
+        self, touched: kit.Touched, element_bytes: int, time_bytes: int, state_bytes: int
     ) -> kit.Extents:
         """From the bytes of an element of input, feature filters and output; of the time filters;
         and of the state. A bias has four.
@@ -75,9 +75,12 @@ def sizes_of(op: kit.Operator[Svdf]) -> Sizes:
     return Sizes(batches, depth, units, op.attributes.rank, op.input(TIME).shape[1])
 
 
-def sizes_in(call: kit.Call) -> Sizes:
-    """The sizes among a call's params."""
-    return Sizes(*call.params("batches", "depth", "units", "rank", "memory"))
+def extents(
+    touched: kit.Touched, element_bytes: int, time_bytes: int, state_bytes: int
+) -> kit.Extents:
+    """As `Sizes.extents`, by the sizes among a call's params."""
+    sizes = Sizes(*touched.call.params("batches", "depth", "units", "rank", "memory"))
+    return sizes.extents(touched, element_bytes, time_bytes, state_bytes)
 
 
 def infer(op: kit.Operator[Svdf]) -> kit.TensorTypes:

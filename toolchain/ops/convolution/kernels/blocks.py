@@ -34,14 +34,6 @@ class Gathered:
 
 
 @dataclass(frozen=True)
-class Form:
-    """A kernel for so many windows at once: its calls for line strides, and its scratch."""
-
-    calls: Callable[[int, int], tuple[kit.Call, ...]]
-    scratch_bytes: int
-
-
-@dataclass(frozen=True)
 class Width:
     """How wide weights are in flash.
 
@@ -231,15 +223,17 @@ def blocked_kernel(
     window: kit.Window,
     width: Width,
     *,
-    form: Callable[[int], Form],
+    calls: Callable[[int, tuple[int, int]], kit.Call],
+    scratch_bytes: Callable[[int], int],
     gathered: Callable[[], Gathered],
     extents: Callable[[kit.Touched], kit.Extents],
     batches_join: bool = False,
 ) -> kit.Kernel:
     """A kernel that takes filters by blocks of channels, by the function for the bits of a weight.
 
-    `form` is called with how many windows are expanded at once. With `batches_join` the windows of
-    all batches are one run.
+    `calls` and `scratch_bytes` are called with how many windows are expanded at once; `calls` also
+    with the bytes from row to row of input and output. With `batches_join` the windows of all
+    batches are one run.
     """
     x, weights, y, filters = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y, filters_of(op)
     groups = x.shape[3] // depth_of(filters, window)
@@ -260,14 +254,13 @@ def blocked_kernel(
         return () if groups > 1 else gathered_overlap(op, window, at_once, batches_join)
 
     def kernel(at_once: int) -> kit.Kernel:
-        chosen = form(at_once)
         return kit.Kernel(
-            chosen.calls(0, 0),
+            (calls(at_once, (0, 0)),),
             extents,
             constants=constants,
-            scratch_bytes=chosen.scratch_bytes,
+            scratch_bytes=scratch_bytes(at_once),
             strided=parts.strided_image(op),
-            calls_with_gaps=chosen.calls,
+            calls_with_gaps=lambda *lines: (calls(at_once, lines),),
             find_overlaps=lambda: overlaps(at_once),
             find_terms=lambda: width.terms(op, gathered(), groups, at_once),
             form=f"{at_once} at once" if at_once > width.at_once[-1] else "",

@@ -21,28 +21,24 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window, width: blocks.Widt
     """The kernel of an operator without groups, strides and padding."""
     x, y = op.x.shape, op.y.shape
 
-    def form(at_once: int) -> blocks.Form:
-        def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
-            lined = bool(input_line or output_line)
-            steps = (
-                (("y", input_line or x[2] * x[3]),),
-                (("y", output_line or y[2] * y[3]),),
-            )
-            arguments: dict[str, kit.Argument] = {
-                "pixels": y[2] if lined else y[0] * y[1] * y[2],
-                "depth": x[3],
-                "channels": y[3],
-                "at_once": at_once,
-                "requant": parts.requant(op),
-                "input": kit.Input(0, steps=steps[0] if lined else ()),
-                "parameters": kit.Packed("parameters"),
-                "scratch": kit.Scratch(),
-                "output": kit.Output(0, steps=steps[1] if lined else ()),
-            }
-            loops = (kit.Loop("y", y[1]),) if lined else ()
-            return (kit.Call(FUNCTIONS[width.bits], arguments, loops),)
-
-        return blocks.Form(calls, 2 * at_once * x[3])
+    def call(at_once: int, lines: tuple[int, int]) -> kit.Call:
+        lined = any(lines)
+        steps = [
+            (("y", line or shape[2] * shape[3]),) for line, shape in zip(lines, (x, y), strict=True)
+        ]
+        arguments: dict[str, kit.Argument] = {
+            "pixels": y[2] if lined else y[0] * y[1] * y[2],
+            "depth": x[3],
+            "channels": y[3],
+            "at_once": at_once,
+            "requant": parts.requant(op),
+            "input": kit.Input(0, steps=steps[0] if lined else ()),
+            "parameters": kit.Packed("parameters"),
+            "scratch": kit.Scratch(),
+            "output": kit.Output(0, steps=steps[1] if lined else ()),
+        }
+        loops = (kit.Loop("y", y[1]),) if lined else ()
+        return kit.Call(FUNCTIONS[width.bits], arguments, loops)
 
     def gathered() -> blocks.Gathered:
         pixels, words = y[0] * y[1] * y[2], -(-x[3] // 4)
@@ -53,7 +49,8 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window, width: blocks.Widt
         FUNCTIONS,
         window,
         width,
-        form=form,
+        calls=call,
+        scratch_bytes=lambda at_once: 2 * at_once * x[3],
         gathered=gathered,
         extents=lambda touched: _extents(touched, width),
         batches_join=True,

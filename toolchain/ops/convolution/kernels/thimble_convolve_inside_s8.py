@@ -24,32 +24,27 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window, width: blocks.Widt
     x, y = op.x.shape, op.y.shape
     row_bytes = window.kernel[1] * x[3]
 
-    def form(at_once: int) -> blocks.Form:
-        def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
-            line = input_line or x[2] * x[3]
-            shape: dict[str, kit.Argument] = {
-                "output_h": y[1],
-                "output_w": y[2],
-                "output_c": y[3],
-                "kernel_h": window.kernel[0],
-                "row_words": row_bytes // 4,
-                "row_step": window.dilation[0] * line,
-                "pixel_step": window.stride[1] * x[3],
-                "line_step": window.stride[0] * line,
-                "output_step": output_line or y[2] * y[3],
-                "at_once": at_once,
-            }
-            struct = kit.Struct("thimble_inside_shape", shape)
-            return (parts.own_call(op, FUNCTIONS[width.bits], struct),)
-
-        return blocks.Form(calls, 2 * at_once * window.kernel[0] * row_bytes)
+    def call(at_once: int, lines: tuple[int, int]) -> kit.Call:
+        line = lines[0] or x[2] * x[3]
+        shape: dict[str, kit.Argument] = {
+            **kit.sized("output", y[1:]),
+            "kernel_h": window.kernel[0],
+            "row_words": row_bytes // 4,
+            "row_step": window.dilation[0] * line,
+            "pixel_step": window.stride[1] * x[3],
+            "line_step": window.stride[0] * line,
+            "output_step": lines[1] or y[2] * y[3],
+            "at_once": at_once,
+        }
+        return parts.own_call(op, FUNCTIONS[width.bits], kit.Struct("thimble_inside_shape", shape))
 
     return blocks.blocked_kernel(
         op,
         FUNCTIONS,
         window,
         width,
-        form=form,
+        calls=call,
+        scratch_bytes=lambda at_once: 2 * at_once * window.kernel[0] * row_bytes,
         gathered=lambda: gathered_windows(op, window, x[3]),
         extents=lambda touched: _extents(touched, width),
     )
@@ -57,22 +52,16 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window, width: blocks.Widt
 
 def _extents(touched: kit.Touched, width: blocks.Width) -> kit.Extents:
     call = touched.call
-    shape = {
-        name: call[f"shape.{name}"]
-        for name in ("output_h", "output_w", "output_c", "kernel_h", "row_words")
-    }
-    steps = {name: call[f"shape.{name}"] for name in ("row_step", "pixel_step", "line_step")}
-    run = (shape["output_w"] - 1) * steps["pixel_step"] + 4 * shape["row_words"]
-    down = (shape["output_h"] - 1) * steps["line_step"] + (shape["kernel_h"] - 1) * steps[
-        "row_step"
-    ]
-    line = touched.input_line() or math.gcd(down, steps["row_step"], steps["line_step"])
-    taps = 4 * shape["kernel_h"] * shape["row_words"]
-    one = (1, shape["output_h"], shape["output_w"], shape["output_c"])
+    out_h, out_w, channels = (call[f"shape.output_{axis}"] for axis in "hwc")
+    kernel_h, row_words = call["shape.kernel_h"], call["shape.row_words"]
+    row, pixel, below = (call[f"shape.{name}_step"] for name in ("row", "pixel", "line"))
+    run = (out_w - 1) * pixel + 4 * row_words
+    down = (out_h - 1) * below + (kernel_h - 1) * row
+    line, taps = touched.input_line() or math.gcd(down, row, below), 4 * kernel_h * row_words
     return kit.Extents(
         {0: kit.Extent(0, run, line, down // line + 1)},
-        {0: shapes.image(one, line=touched.output_line)},
-        {"parameters": width.parameter_bytes(shape["output_c"], taps)},
+        {0: shapes.image((1, out_h, out_w, channels), line=touched.output_line)},
+        {"parameters": width.parameter_bytes(channels, taps)},
         2 * call["shape.at_once"] * taps,
-        largest=shape["output_h"] * steps["line_step"] + shape["kernel_h"] * steps["row_step"],
+        largest=out_h * below + kernel_h * row,
     )

@@ -31,20 +31,20 @@ def kernel(
     zero_point = weight_zero_point(op.input(kit.WEIGHTS))
     lanes = -(-filters.shape[1] // (4 * blocks.SUMMED_TAPS)) if zero_point else 0
 
-    def form(at_once: int) -> blocks.Form:
-        def calls(input_line: int, output_line: int) -> tuple[kit.Call, ...]:
-            lines = (input_line, output_line)
-            shape = parts.conv_shape(op, window, depth, lines=lines, at_once=at_once)
-            return (parts.own_call(op, FUNCTIONS[width.bits], shape),)
+    def call(at_once: int, lines: tuple[int, int]) -> kit.Call:
+        shape = parts.conv_shape(op, window, depth, lines=lines, at_once=at_once)
+        return parts.own_call(op, FUNCTIONS[width.bits], shape)
 
-        return blocks.Form(calls, column_bytes(window.kernel, depth, at_once) + 8 * at_once * lanes)
+    def scratch_bytes(at_once: int) -> int:
+        return column_bytes(window.kernel, depth, at_once) + 8 * at_once * lanes
 
     return blocks.blocked_kernel(
         op,
         FUNCTIONS,
         window,
         width,
-        form=form,
+        calls=call,
+        scratch_bytes=scratch_bytes,
         gathered=lambda: gathered_windows(op, window, depth, rows_are_words=rows_are_words),
         extents=lambda touched: _extents(touched, width),
     )

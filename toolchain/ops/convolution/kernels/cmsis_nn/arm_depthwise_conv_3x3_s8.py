@@ -22,7 +22,7 @@ def takes_window(op: kit.AnyOperator, window: kit.Window) -> bool:
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """The kernel of one filter a channel, without dilation. Raises as `channel_factors`."""
-    return shared.depthwise_kernel(
+    return shared.conv_kernel(
         op,
         FUNCTION,
         extents=shared.extents_of_lean_depthwise,

@@ -27,9 +27,9 @@ def kernel(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     taps = window.kernel[0] * window.kernel[1]
     few = taps < int16.FAST_TAPS and window.dilation == parts.PLAIN
     if not (few and channels == op.input(kit.INPUT).shape[3] and (core.dsp or core.mve)):
-        return shared.depthwise_kernel(op, ANY, extents=_extents)
+        return shared.conv_kernel(op, ANY, extents=_extents)
     window_bytes, pixels = 2 * channels * taps, shared.HELIUM_PIXELS if core.mve else 1
-    return shared.depthwise_kernel(
+    return shared.conv_kernel(
         op,
         FAST,
         scratch_bytes=4 * window_bytes + 8 if core.mve else window_bytes,

@@ -18,7 +18,7 @@ CODE_BYTES = {FUNCTION: kit.CodeBytes.DEPTHWISE}
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     """The kernel of any window. Raises as `channel_factors`."""
-    return shared.depthwise_kernel(
+    return shared.conv_kernel(
         op,
         FUNCTION,
         extents=shared.extents_of_lean_depthwise,

@@ -32,7 +32,7 @@ def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) ->
     channels = op.y.shape[3]
     elements = channels * window.kernel[0] * window.kernel[1]
     spare, terms = (-channels % 4, _helium_terms) if core.mve else (0, _terms)
-    return shared.depthwise_kernel(
+    return shared.conv_kernel(
         op,
         FUNCTION,
         scratch_bytes=_window_bytes(elements, channels, core),

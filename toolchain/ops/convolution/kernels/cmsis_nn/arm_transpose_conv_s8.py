@@ -26,25 +26,18 @@ def kernel(op: kit.Operator[Any], core: kit.Core) -> kit.Kernel:
     window = window_of(op)
     shared.require_rounding(op.attributes.rounding)
     x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
-    channels, height, width, depth = weights.shape
     if max(*x.shape, *weights.shape, *y.shape) > shared.MOST_SIZE:
         raise kit.NoKernelError(
             f"CMSIS-NN's convolutions take no dimension above {shared.MOST_SIZE:,}"
         )
-    column, image = _scratch(x.shape, y.shape, (height, width))
+    column, image = _scratch(x.shape, y.shape, window.kernel)
     stride, pad = window.stride, (window.padding.top, window.padding.left)
     beyond = [
         (x.shape[1 + i] - 1) * stride[i] + window.kernel[i] - pad[i] - y.shape[1 + i]
         for i in range(2)
     ]
-    arguments = parts.cmsis_arguments(
-        op,
-        window,
-        column,
-        filters=((channels, height, width, depth), kit.Input(1)),
-        bias=kit.Input(2),
-        transposed=(cmsis_structs.context(image, column), cmsis_structs.tile(*beyond)),
-    )
+    transposed = cmsis_structs.context(image, column), cmsis_structs.tile(*beyond)
+    arguments = parts.cmsis_arguments(op, column, transposed)
     return kit.Kernel(
         (kit.Call(FUNCTION, arguments, status=True),),
         _extents,

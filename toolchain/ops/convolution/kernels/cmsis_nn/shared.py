@@ -14,7 +14,6 @@ from toolchain.ops.convolution.common import (
     channel_requantisation,
     filters_of,
     weight_zero_point,
-    window_of,
 )
 from toolchain.ops.convolution.kernels import int16, shapes
 
@@ -58,22 +57,23 @@ def conv_kernel(
     extents: Callable[[kit.Touched], kit.Extents],
     overlaps: Callable[[], tuple[kit.SafeOverlap, ...]] = tuple,
     terms: Callable[[], kit.Terms] | None = None,
+    spare: int = 0,
 ) -> kit.Kernel:
-    """A call of `function`, a convolution of int8 or int16 images without groups. Raises as
-    `channel_factors` and `int16.per_channel`.
+    """A call of `function`, a convolution of int8 or int16 images without groups, or a depthwise
+    one. `spare`: channels that the latter reads beyond the last. Raises as `channel_factors` and
+    `int16.per_channel`.
     """
     weights, wide = op.input(kit.WEIGHTS), op.x.dtype is kit.DType.INT16
-    arguments = parts.cmsis_arguments(
-        op,
-        window_of(op),
-        scratch_bytes,
-        filters=(weights.shape, kit.Input(kit.WEIGHTS)),
-        bias=kit.Packed("bias") if wide else kit.Input(kit.BIAS),
-    )
+    constants = int16.per_channel(op, spare) if wide else channel_factors(op, spare)
+    if op.kind == "depthwise_conv2d":
+        bias = kit.constant("bias", np.pad(kit.bias_of(op, weights.shape[3]), (0, spare)))
+        filters = np.pad(kit.constant_of(weights).reshape(-1).astype(np.int8), (0, spare))
+        stored = kit.constant("weights", filters, "filters, height x width x channels")
+        constants = (stored, *constants) if wide else (stored, bias, *constants)
     return kit.Kernel(
-        (kit.Call(function, arguments, status=True),),
+        (kit.Call(function, parts.cmsis_arguments(op, scratch_bytes), status=True),),
         extents,
-        constants=int16.per_channel(op) if wide else channel_factors(op),
+        constants=constants,
         scratch_bytes=scratch_bytes,
         find_overlaps=overlaps,
         find_terms=terms,
@@ -88,8 +88,8 @@ def conv_extents(
     read: kit.Extent | None = None,
     written: kit.Extent | None = None,
 ) -> kit.Extents:
-    """The bytes that a call of `conv_kernel` touches; `read` and `written` of its images, where
-    that is not all.
+    """The bytes that a call of `conv_kernel` touches that is not depthwise; `read` and `written` of
+    its images, where that is not all.
     """
     call = touched.call
     x, y, kernel = (cmsis_structs.dims_of(call, name) for name in ("input", "output", "filter"))
@@ -106,51 +106,11 @@ def conv_extents(
     )
 
 
-def depthwise_kernel(
-    op: kit.Operator[Convolution],
-    function: str,
-    *,
-    scratch_bytes: int = 0,
-    extents: Callable[[kit.Touched], kit.Extents],
-    overlaps: Callable[[], tuple[kit.SafeOverlap, ...]] = tuple,
-    terms: Callable[[], kit.Terms] | None = None,
-    spare: int = 0,
-) -> kit.Kernel:
-    """A call of `function`, a depthwise convolution of int8 or int16 images. `spare`: channels that
-    it reads beyond the last. Raises as `channel_factors` and `int16.per_channel`.
-    """
-    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
-    channels = weights.shape[3]
-    arguments = parts.cmsis_arguments(
-        op,
-        window_of(op),
-        scratch_bytes,
-        filters=(weights.shape, kit.Packed("weights")),
-        bias=kit.Packed("bias"),
-        multiplicity=channels // x.shape[3],
-    )
-    filters = kit.constant_of(weights).reshape(-1).astype(np.int8, copy=False)
-    stored = np.pad(filters, (0, spare))
-    if x.dtype is kit.DType.INT16:
-        sums = int16.per_channel(op, spare)
-    else:
-        bias = kit.constant("bias", np.pad(kit.bias_of(op, channels), (0, spare)))
-        sums = (bias, *channel_factors(op, spare))
-    return kit.Kernel(
-        (kit.Call(function, arguments, status=True),),
-        extents,
-        constants=(kit.constant("weights", stored, "filters, height x width x channels"), *sums),
-        scratch_bytes=scratch_bytes,
-        find_overlaps=overlaps,
-        find_terms=terms,
-    )
-
-
 def depthwise_extents(
     touched: kit.Touched, channels: int, scratch_bytes: int, element_bytes: int = 1
 ) -> kit.Extents:
-    """The bytes that a call of `depthwise_kernel` touches that reads the constants of so many
-    channels.
+    """The bytes that a call of a depthwise `conv_kernel` touches that reads the constants of so
+    many channels.
     """
     call = touched.call
     x, y, kernel = (cmsis_structs.dims_of(call, name) for name in ("input", "output", "filter"))
