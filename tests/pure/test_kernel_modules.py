@@ -28,7 +28,7 @@ PREFIX = re.compile(r"(thimble|arm)_\w*")
 
 
 def _functions(module: ModuleType) -> tuple[str, ...]:
-    """The functions of a kernel module: one, or several that differ in a number or a type."""
+    """The functions of a kernel module: one, or several that compute the same thing."""
     several = getattr(module, "FUNCTIONS", None)
     if several is None:
         return (module.FUNCTION,)

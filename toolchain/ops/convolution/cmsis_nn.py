@@ -13,7 +13,6 @@ from toolchain.ops.convolution.kernels.cmsis_nn import (
     arm_convolve_1x1_s8,
     arm_convolve_1x1_s8_fast,
     arm_convolve_s8,
-    arm_depthwise_conv_3x3_s8,
     arm_depthwise_conv_s8,
     arm_depthwise_conv_s8_opt,
     shared,
@@ -62,8 +61,8 @@ def depthwise(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     few = window.kernel[0] * window.kernel[1] <= shared.MOST_SIZE
     if simple and few and core.mve:
         return blocked_depthwise(op, core)
-    if simple and arm_depthwise_conv_3x3_s8.takes_window(op, window):
-        return arm_depthwise_conv_3x3_s8.kernel(op, window)
+    if simple and arm_depthwise_conv_s8.takes_3x3(op, window):
+        return arm_depthwise_conv_s8.kernel(op, window, arm_depthwise_conv_s8.SMALL)
     if simple and few and core.dsp and arm_depthwise_conv_s8_opt.takes_window(op, window):
         return arm_depthwise_conv_s8_opt.kernel(op, core, window)
     return arm_depthwise_conv_s8.kernel(op, window)

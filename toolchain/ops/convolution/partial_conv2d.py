@@ -16,23 +16,13 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.convolution import common
 from toolchain.ops.convolution.common import Windowed
-from toolchain.ops.convolution.kernels import (
-    partial_sums,
-    thimble_partial_conv_1x1_s8,
-    thimble_partial_conv_lanes_s8,
-    thimble_partial_conv_s8,
-)
+from toolchain.ops.convolution.kernels import thimble_partial_conv_s8
 from toolchain.ops.convolution.sums import integer_sums
 
 
 @dataclass(frozen=True)
 class PartialConv2D(Windowed):
     """Attributes of partial_conv2d, which has no groups."""
-
-
-def is_pointwise(window: kit.Window) -> bool:
-    """Whether each output pixel depends on the input pixel at the same place alone."""
-    return window.kernel == window.stride == (1, 1) and window.padding == kit.UNPADDED
 
 
 def _infer(op: kit.Operator[Windowed]) -> kit.TensorTypes:
@@ -42,20 +32,11 @@ def _infer(op: kit.Operator[Windowed]) -> kit.TensorTypes:
     size = common.window_of(op).output_size(x.shape[1], x.shape[2])
     shape = (x.shape[0], *size, weights.shape[0])
     common.check_bias(op, shape[3])
-    return kit.sums_type(op, partial_sums.SUMS, shape)
+    return kit.sums_type(op, thimble_partial_conv_s8.SUMS, shape)
 
 
 def _reference(op: kit.Operator[Windowed], inputs: kit.Inputs) -> kit.Arrays:
     return kit.added_sums(op, integer_sums(op, inputs), inputs)
-
-
-def _select(op: kit.Operator[Windowed], core: kit.Core) -> kit.Kernel:
-    window = common.window_of(op)
-    if core.mve:
-        return thimble_partial_conv_lanes_s8.kernel(op, window)
-    if is_pointwise(window) and op.input(kit.INPUT).shape[3] % 4 == 0:
-        return thimble_partial_conv_1x1_s8.kernel(op, window)
-    return thimble_partial_conv_s8.kernel(op, window)
 
 
 def _sample(rng: np.random.Generator) -> kit.Graph:
@@ -78,7 +59,7 @@ SPEC = kit.Form(
     attributes=PartialConv2D,
     infer=_infer,
     reference=_reference,
-    select=_select,
+    select=thimble_partial_conv_s8.kernel,
     sample=_sample,
     macs=common.filter_macs,
     types=frozenset({kit.DType.INT8, kit.DType.INT32}),

@@ -49,7 +49,7 @@ def convolution_kernel(
     gathered = not (pointwise and whole_depth)
     params = _params(weights, chosen, in_turn=in_turn, gathered=gathered)
     call = _product_call(function, window, params, kit.Input(kit.INPUT), kit.Output(0))
-    constants = _constants(weights, groups, core)
+    constants = product_constants(weights, core, groups=groups)
     return kit.Kernel((call,), _extents, constants, scratch_bytes=_scratch_bytes(call))
 
 
@@ -111,14 +111,6 @@ def _product_call(
     )
 
 
-def images_constants(
-    weights: kit.Tensor, core: kit.Core, name: str = ""
-) -> tuple[kit.Constant, ...]:
-    """Constants of an `images_call`, whose keys end in `name`."""
-    constants = _constants(weights, 1, core)
-    return tuple(replace(one, key=f"{one.key}{name}") for one in constants)
-
-
 def images_extents(touched: kit.Touched) -> kit.Extents:
     """The bytes that one `images_call` touches."""
     call, extents = touched.call, _extents(touched)
@@ -169,7 +161,7 @@ def rows_kernel(op: kit.AnyOperator, core: kit.Core, window: kit.Struct) -> kit.
         "output": kit.Output(0),
     }
     call = kit.Call(_LANE_ROWS if core.mve else _ROWS, arguments)
-    return kit.Kernel((call,), _extents, _constants(weights, 1, core))
+    return kit.Kernel((call,), _extents, product_constants(weights, core))
 
 
 def _params(weights: kit.Tensor, chosen: Range, *, in_turn: bool, gathered: bool) -> kit.Struct:
@@ -183,11 +175,14 @@ def _params(weights: kit.Tensor, chosen: Range, *, in_turn: bool, gathered: bool
     return kit.Struct("thimble_hybrid_params", members)
 
 
-def _constants(weights: kit.Tensor, groups: int, core: kit.Core) -> tuple[kit.Constant, ...]:
+def product_constants(
+    weights: kit.Tensor, core: kit.Core, *, groups: int = 1, name: str = ""
+) -> tuple[kit.Constant, ...]:
+    """The constants of a product with weights in so many groups, whose keys end in `name`."""
     return (
-        kit.Constant("parameters", lambda: _packed(weights, groups, core), "filters"),
-        kit.Constant("taps", lambda: _taps_sums(weights), "sums of weights"),
-        _scales(weights),
+        kit.Constant(f"parameters{name}", lambda: _packed(weights, groups, core), "filters"),
+        kit.Constant(f"taps{name}", lambda: _taps_sums(weights), "sums of weights"),
+        _scales(weights, name),
     )
 
 
@@ -264,8 +259,10 @@ def matrix_bytes(filters: int, taps: int, lanes: bool) -> int:
     return kit.round_up(filters, 4) * (4 + kit.round_up(taps, packing.VECTOR_BYTES if lanes else 4))
 
 
-def _scales(weights: kit.Tensor) -> kit.Constant:
-    return kit.Constant("scales", lambda: np.array(weights.q.scales, np.float32), "of the weights")
+def _scales(weights: kit.Tensor, name: str = "") -> kit.Constant:
+    return kit.Constant(
+        f"scales{name}", lambda: np.array(weights.q.scales, np.float32), "of the weights"
+    )
 
 
 def _image_bytes(call: kit.Call) -> int:

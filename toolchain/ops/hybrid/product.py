@@ -14,7 +14,7 @@ import numpy as np
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.dynamic_range import Range
-from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
+from toolchain.ops.hybrid.kernels import Images, images_call, images_extents, product_constants
 from toolchain.ops.hybrid.sums import (
     REMEDY,
     centred,
@@ -97,7 +97,7 @@ def _select(op: kit.Operator[HybridMatMul], core: kit.Core) -> kit.Kernel:
         )
         weights = matrix(number)
         calls.append(images_call(op, weights, core, images))
-        constants.setdefault(number, images_constants(weights, core, name))
+        constants.setdefault(number, product_constants(weights, core, name=name))
     return kit.Kernel(
         tuple(calls),
         _extents,

@@ -14,7 +14,7 @@ import numpy as np
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.arithmetic.lane_sums import lane_sum
-from toolchain.ops.hybrid.kernels import Images, images_call, images_constants, images_extents
+from toolchain.ops.hybrid.kernels import Images, images_call, images_extents, product_constants
 from toolchain.ops.hybrid.sums import centred, check_floats, in_float32, random_range, range_asked
 from toolchain.ops.readers.float32 import check_float_node, larger, range_of, smaller
 from toolchain.ops.recurrent import svdf_layer as layer
@@ -108,7 +108,7 @@ def _hybrid_kernel(
     return kit.Kernel(
         (images_call(op, features, core, images), kit.Call("thimble_svdf_hybrid_s8", arguments)),
         _hybrid_extents,
-        images_constants(features, core),
+        product_constants(features, core),
         scratch_bytes=newest_bytes + sizes.depth,
     )
 

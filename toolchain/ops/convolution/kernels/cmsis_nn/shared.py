@@ -125,8 +125,3 @@ def depthwise_extents(
         scratch_bytes,
         cmsis_structs.reach(call, "dw_conv_params"),
     )
-
-
-def extents_of_lean_depthwise(touched: kit.Touched) -> kit.Extents:
-    """The bytes of a call that reads no channels beyond the last, and takes no scratch."""
-    return depthwise_extents(touched, cmsis_structs.dims_of(touched.call, "output")[3], 0)
