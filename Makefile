@@ -4,6 +4,7 @@
 PYTHON := .venv/bin/python
 LITERT := tests/pure/test_elementwise.py tests/pure/test_int4.py tests/pure/test_legacy_uint8.py \
 	tests/pure/test_ops_litert.py
+HIL := toolchain/bench/hil
 EXAMPLES := tests/pure/test_arena.py tests/pure/test_exact_allocator.py
 # Tests start many processes of Python, and each would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE :=
@@ -42,7 +43,7 @@ lint: setup
 
 test:
 	@$(SIDE_BY_SIDE) lint docs tests
-	@$(PYTEST) -q --numprocesses auto hil --bench hil/bench-qemu.toml
+	@$(PYTEST) -q --numprocesses auto $(HIL) --bench $(HIL)/bench-qemu.toml
 
 tests: setup
 	@$(PYTEST) --numprocesses $(WORKERS) --dist worksteal -m "not long"
@@ -54,7 +55,7 @@ test-long: setup
 
 quick:
 	@$(SIDE_BY_SIDE) lint quick-tests
-	@echo "Left out (make test runs it): tests/host_c, tests/qemu, tests/models, hil; and marked slow:"
+	@echo "Left out (make test runs it): tests/host_c, tests/qemu, tests/models, $(HIL); and marked slow:"
 	@grep -c "pytest.mark.slow" tests/pure/*.py | grep -v ":0$$" | sed "s/^/  /"
 
 quick-tests: setup

@@ -62,13 +62,14 @@ EDGETPU = Extra("edgetpu", "pipelines of Coral Edge TPUs", ("ai_edge_litert", "o
 REPORT = Extra("report", "pages: charts, the picture of the network", ("igraph", "vl_convert"))
 IMAGES = Extra("images", "read PNG, JPEG and BMP files", ("PIL",))
 DASK = Extra("dask", "sweeps on the workers of a Dask cluster", ("distributed",))
+BENCH = Extra("bench", "tests on boards: thimble hil, and your own", ("pytest",))
 TORCH = Extra(
     "torch", "compile PyTorch models from a training script", ("torch", "onnx", "onnxruntime")
 )
 KERAS = Extra("keras", "compile Keras models from a training script", ("tensorflow",))
 EXTRAS = (ONNX, VERIFY, QUANTIZE, SOLVER, EDGETPU, REPORT, IMAGES)
-APART = (TORCH, KERAS, DASK)
-"""Not part of `all`: whoever needs them has the framework, or the cluster."""
+APART = (TORCH, KERAS, DASK, BENCH)
+"""Not part of `all`: whoever needs them has the framework, the cluster, or boards."""
 
 
 class _Lazy(ModuleType):

@@ -16,4 +16,5 @@ def _place(name: str) -> Path:
 TEMPLATES = _place("templates")
 RUNTIME_C = _place("runtime_c")
 BOARDS = _place("boards")
+EXAMPLES = _place("examples")
 LICENCE = _place("LICENSE")

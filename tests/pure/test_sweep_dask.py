@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.net import free_port
 from toolchain.cli import run as thimble
 from toolchain.errors import LinkError
 from toolchain.resources import RUNTIME_C
@@ -42,12 +43,6 @@ def marked(folder: str, number: int, data: Shared, seconds: float = 0.3) -> tupl
     with (Path(folder) / f"{number}.done").open("a") as marks:
         marks.write(".")
     return number * number, len(data.data)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @contextmanager

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.probe import probe_firmware, probe_input, probe_output
 from tests.support.stlink import StLinkPort
 from toolchain.bench.echo import echo_firmware
+from toolchain.bench.probe_model import probe_firmware, probe_input, probe_output
 from toolchain.boards import board
 from toolchain.device import protocol
 from toolchain.device.firmware import Firmware
@@ -31,6 +31,7 @@ from toolchain.errors import LinkError
 
 ROOT = Path(__file__).resolve().parents[2]
 BAUD = 115_200
+LINE = "toolchain/bench/hil/test_link.py"
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
@@ -171,7 +172,7 @@ def test_one_that_stays_away_is_told(
 
 
 def test_the_bench_runs_over_it(tmp_path: Path) -> None:
-    """`pytest hil` of the line, as far as it is not slow at this pace."""
+    """The bench's tests of the line, as far as it is not slow at this pace."""
     firmware = echo_firmware("netduinoplus2", tmp_path / "echo")
     with adapter(firmware, tmp_path) as port:
         bench = tmp_path / "bench.toml"
@@ -180,7 +181,14 @@ def test_the_bench_runs_over_it(tmp_path: Path) -> None:
         installed = {entry.name for entry in entry_points(group="pytest11")}
         command += [] if "thimble" in installed else ["-p", "toolchain.bench.pytest_plugin"]
         done = subprocess.run(
-            [*command, "hil/test_link.py", "-k", "says or refused or reset", "--bench", str(bench)],
+            [
+                *command,
+                "toolchain/bench/hil/test_link.py",
+                "-k",
+                "says or refused or reset",
+                "--bench",
+                str(bench),
+            ],
             cwd=ROOT,
             capture_output=True,
             text=True,

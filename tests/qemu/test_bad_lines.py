@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import serial.rfc2217
 
-from tests.support.probe import probe_firmware, probe_input, probe_output
+from toolchain.bench.probe_model import probe_firmware, probe_input, probe_output
 from toolchain.boards import board
 from toolchain.device.firmware import Firmware
 from toolchain.device.qemu import Machine

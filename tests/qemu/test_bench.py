@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from toolchain.cli import run as command
+
 ROOT = Path(__file__).resolve().parents[2]
+HIL = "toolchain/bench/hil"
 BENCH = '[[board]]\nboard = "netduinoplus2"\n[[board]]\nboard = "mps3-an547"\n'
 
 pytestmark = pytest.mark.skipif(
@@ -135,7 +139,10 @@ def test_two_benches_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     """The same boards and the same tests, at the same time, in two runs."""
     file = tmp_path / "bench.toml"
     file.write_text(BENCH)
-    tests = ("hil/test_link.py", "hil/test_models.py::test_a_long_soak_changes_nothing")
+    tests = (
+        "toolchain/bench/hil/test_link.py",
+        "toolchain/bench/hil/test_models.py::test_a_long_soak_changes_nothing",
+    )
     both = [
         subprocess.Popen(
             bench_command(*tests, f"--junitxml={tmp_path / name}", "--soak=10", bench=file),
@@ -153,3 +160,17 @@ def test_two_benches_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
         (suite,) = ElementTree.parse(tmp_path / name).getroot().iter("testsuite")
         counts.append((suite.get("tests"), suite.get("failures"), suite.get("errors")))
     assert counts[0] == counts[1] and int(counts[0][0] or 0) == 16
+
+
+def test_the_command_counts_by_board(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`thimble hil`: its JSON has every test; a selection that fits none is an error."""
+    file = tmp_path / "bench.toml"
+    file.write_text('[[board]]\nboard = "netduinoplus2"\n')
+    words = ["hil", str(file), "--json", "-", "-k", "every_byte or refused"]
+    assert command(words) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["passed"], said["failed"], said["skipped"]) == (3, 0, 0)
+    assert {test["board"] for test in said["tests"]} == {"netduinoplus2"}
+    assert command([*words[:2], "-k", "no_such_test"]) == 2
+    assert "no test was run by 'no_such_test'" in capsys.readouterr().err
+    assert command(["hil", str(tmp_path / "none.toml")]) == 2

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.probe import (
+from toolchain.bench.probe_model import (
     BUS_FAULT,
     BYTES,
     FAILS,

@@ -14,7 +14,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from tests.support.long import mostly_long
-from tests.support.probe import WEIGHTS, probe_firmware
+from toolchain.bench.probe_model import WEIGHTS, probe_firmware
 from toolchain.boards import GUARD_BYTES, Board, Content, Memory, MemoryKind, boards
 from toolchain.boards import board as find_board
 from toolchain.deployment.compile import compile_model

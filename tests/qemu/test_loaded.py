@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.support.probe import (
+from toolchain.bench.probe_model import (
     OVERFLOW,
     UNDEFINED,
     probe_firmware,

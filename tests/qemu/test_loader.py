@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.probe import SOURCE, probe_firmware, probe_input, probe_output
+from toolchain.bench.probe_model import SOURCE, probe_firmware, probe_input, probe_output
 from toolchain.boards import Board, board, read_board
 from toolchain.device import compiler, qemu
 from toolchain.device.qemu import Machine, TraceRequest, command_line

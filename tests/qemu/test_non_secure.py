@@ -9,7 +9,7 @@ from subprocess import run
 import numpy as np
 import pytest
 
-from tests.support.probe import probe_firmware, probe_input, probe_output
+from toolchain.bench.probe_model import probe_firmware, probe_input, probe_output
 from toolchain.boards import Board, board
 from toolchain.device.compiler import find_tool
 from toolchain.device.qemu import Machine

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.probe import probe_firmware, probe_input, probe_output
+from toolchain.bench.probe_model import probe_firmware, probe_input, probe_output
 from toolchain.boards import board
 from toolchain.device.qemu import Machine
 from toolchain.device.session import Session

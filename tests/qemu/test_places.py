@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.net import free_port
 from toolchain.bench.echo import echo_firmware
 from toolchain.device.firmware import Firmware
 from toolchain.device.qemu import find_qemu
@@ -31,12 +31,6 @@ pytestmark = pytest.mark.skipif(
     ),
     reason="needs arm-none-eabi-gcc, qemu-system-arm, and labgrid on the PATH",
 )
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -94,7 +88,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 
 def bench(lab: Lab, *places: str) -> subprocess.CompletedProcess[str]:
-    """`pytest hil` of the line on the boards at these places."""
+    """The bench's tests of the line on the boards at these places."""
     entries = "".join(f'[[board]]\nboard = "{BOARD}"\nplace = "{place}"\n' for place in places)
     file = lab.folder / "bench.toml"
     file.write_text(f'coordinator = "{lab.address}"\n{entries}')
@@ -104,7 +98,7 @@ def bench(lab: Lab, *places: str) -> subprocess.CompletedProcess[str]:
         "pytest",
         "-q",
         "-rs",
-        "hil/test_link.py",
+        "toolchain/bench/hil/test_link.py",
         "--bench",
         str(file),
     ]

@@ -10,6 +10,7 @@ board = "nucleo-f446re"
 port = "/dev/ttyACM0"            # else found by the USB identity in the board's file
 probe = "066DFF343334"           # serial number of the debug probe, and of the port found
 runner = "openocd"               # else the first that is installed
+power_cycle = ["uhubctl", "-a", "cycle", "-l", "1-1", "-p", "2"]   # run where the board hangs
 
 [[board]]
 board = "nucleo-h743zi"
@@ -19,15 +20,18 @@ place = "h743-2"                 # reserved through labgrid while tests run; its
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
+from toolchain.bench.power import cycle_power
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cycles.memory_system import MemorySystem
+from toolchain.device.answers import OtherFirmwareError
 from toolchain.device.firmware import Firmware
 from toolchain.device.flash import flash
 from toolchain.device.places import reserved, serial_port
@@ -44,7 +48,9 @@ except ImportError:  # Windows opens a serial port for one program only
 
 _BUSY_SECONDS = 600.0
 _PLUG_SECONDS = 3.0
-_FIELDS = ("board", "port", "probe", "runner", "place")
+_POWER_UP_SECONDS = 20.0
+"""From the power's return to a port: the ST-LINK enumerates anew."""
+_FIELDS = ("board", "port", "probe", "runner", "place", "power_cycle")
 _WORD = Form(
     r"[A-Za-z0-9/][A-Za-z0-9_./:\[\]+-]{0,119}",
     "letters, digits and _ . / : + -, a letter, digit or / first, 120 at most",
@@ -60,7 +66,8 @@ class NotThereError(LinkError):
 class BenchBoard:
     """One board of a bench. Empty strings stand for what the file leaves out.
 
-    `place` is labgrid's, and `coordinator` is set where labgrid is asked for it.
+    `place` is labgrid's, and `coordinator` is set where labgrid is asked for it. `power_cycle` is a
+    command, a word an entry, that takes the board's power away and gives it back.
     """
 
     board: Board
@@ -69,6 +76,7 @@ class BenchBoard:
     probe: str = ""
     runner: str = ""
     place: str = ""
+    power_cycle: tuple[str, ...] = ()
     coordinator: str = ""
 
     @property
@@ -86,12 +94,12 @@ class BenchBoard:
         away = bool(self.place) or "://" in self.port
         return self.board.emulator is None and (bool(self.probe) or not away)
 
-    def located(self) -> str:
-        """The board's port. Raises InputError if that is ambiguous, LinkError where labgrid
-        fails."""
+    def located(self, patience_seconds: float = _PLUG_SECONDS) -> str:
+        """The board's port, waited for. Raises InputError if that is ambiguous, LinkError where
+        labgrid fails or no port comes."""
         if self.place:
             return serial_port(self.place, self.coordinator)
-        return self.port or find_port(self.board, self.probe, patience_seconds=_PLUG_SECONDS)
+        return self.port or find_port(self.board, self.probe, patience_seconds=patience_seconds)
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,11 @@ def read_bench(file: Path) -> Bench:
 
 
 def _bench_board(where: str, entry: Any, others: list[BenchBoard]) -> BenchBoard:
-    if not isinstance(entry, dict) or not all(isinstance(v, str) for v in entry.values()):
+    if not isinstance(entry, dict):
+        raise InputError(f"{where}: every field is a text")
+    power = _command(f"{where}: power_cycle", entry.get("power_cycle", []))
+    texts = {key: value for key, value in entry.items() if key != "power_cycle"}
+    if not all(isinstance(value, str) for value in texts.values()):
         raise InputError(f"{where}: every field is a text")
     unknown = [name for name in entry if name not in _FIELDS]
     if unknown or "board" not in entry:
@@ -141,7 +153,7 @@ def _bench_board(where: str, entry: Any, others: list[BenchBoard]) -> BenchBoard
         raise InputError(f"{where}: {problem}; it takes {', '.join(_FIELDS)}")
     if "port" in entry and "place" in entry:
         raise InputError(f"{where}: port and place are both given; labgrid tells a place's port")
-    for name, text in entry.items():
+    for name, text in texts.items():
         if name != "board" and text:
             _WORD.check(text, f"{where}: {name}")
     board = find_board(entry["board"])
@@ -149,8 +161,17 @@ def _bench_board(where: str, entry: Any, others: list[BenchBoard]) -> BenchBoard
         raise InputError(f"{where}: the host is no board of a bench")
     same = sum(other.name == board.name for other in others)
     label = f"{board.name}-{same + 1}" if same else board.name
-    given = {key: value for key, value in entry.items() if key != "board"}
-    return BenchBoard(board, label, **given)
+    given = {key: value for key, value in texts.items() if key != "board"}
+    return BenchBoard(board, label, power_cycle=power, **given)
+
+
+def _command(where: str, given: object) -> tuple[str, ...]:
+    """A command of the bench's owner: a list of texts, so that no shell reads it."""
+    if not isinstance(given, list) or not all(isinstance(word, str) and word for word in given):
+        raise InputError(
+            f'{where}: a command is a list of texts, as ["uhubctl", "-a", "cycle", "-l", "1-1"]'
+        )
+    return tuple(given)
 
 
 @contextmanager
@@ -194,14 +215,33 @@ def start(
     board: BenchBoard, firmware: Firmware, at: str, trace: MemorySystem | None = None
 ) -> Session:
     """A session with `firmware` on `board`: started in QEMU, or flashed if it is not on the board
-    yet.
+    yet. A board that fails and has a `power_cycle` is tried once more after it.
 
     `at` is the port that `held` gives; `trace` is that of `open_board`, for an emulated board.
-    Raises NotThereError if the board has another firmware and
-    cannot be flashed from here; otherwise as `flash` and `open_board` do.
+    Raises NotThereError if the board has another firmware and cannot be flashed from here;
+    otherwise as `flash`, `open_board` and `cycle_power` do.
     """
     if board.started_here:
         return open_board(firmware, trace=trace)
+    try:
+        return _put(board, firmware, at)
+    except LinkError as error:
+        if not board.power_cycle or isinstance(error.__cause__, OtherFirmwareError):
+            raise
+        warnings.warn(f"{board.label}: its power was cycled, since {error}", stacklevel=2)
+    cycle_power(board.label, board.power_cycle)
+    deadline = time.monotonic() + _POWER_UP_SECONDS
+    while True:
+        try:
+            return _put(board, firmware, board.located(_POWER_UP_SECONDS))
+        except LinkError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def _put(board: BenchBoard, firmware: Firmware, at: str) -> Session:
+    """A session with `firmware` on a real board, flashed where another firmware answers or none."""
     try:
         return open_board(firmware, at)
     except LinkError as error:

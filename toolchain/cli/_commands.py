@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "flash": (
             "Flash compiled firmware with openocd, pyocd, stlink, ST's programmer, dfu or drive."
         ),
+        "hil": "Test every board of a bench: the line, the firmware, your models, byte for byte.",
         "ops": "List the operators: names in TFLite and ONNX, types, kernels, limits.",
         "plan": (
             "Show whether a model fits, its memory, its peak, and an operator table. Generates "

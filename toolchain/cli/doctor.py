@@ -8,19 +8,36 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from toolchain.cli._console import output_console
+from toolchain.cli._console import note, output_console
+from toolchain.cli._groups import grouped, option
 from toolchain.cli._output import JsonOption, tell_json
+from toolchain.device import udev
 from toolchain.device.doctor import Finding, examine
 from toolchain.edgetpu.run.interpreters import KNOWN, Combination
 from toolchain.edgetpu.run.interpreters import finding as edge_tpu
 
 
-def command(json: JsonOption = None) -> None:
+@grouped
+def command(
+    *,
+    install_udev: bool = option(
+        False,
+        "Print the rules that let you use debug probes and Edge TPUs without root, and write them "
+        "to /etc/udev/rules.d; without the right to, say the command for it. Linux only.",
+    ),
+    json: JsonOption = None,
+) -> None:
     """List what is installed, what is missing, and how to install it.
 
     Exits 1 if something is missing that compiling or emulating needs. Extras, and tools that only
     some boards need (flash tools), are listed but do not count.
     """
+    if install_udev:
+        if tell_json(json, {"file": str(udev.INSTALLED), "rules": udev.RULES.read_text()}):
+            output_console().say(udev.RULES.read_text(), whole=True)
+        udev.install()
+        note(f"{udev.INSTALLED} is written: plug boards and sticks in again")
+        return
     findings = (*examine(), edge_tpu())
     content = {"ready": _ready(findings), "findings": [_as_json(f) for f in findings]}
     if tell_json(json, {**content, "edge_tpu_known": [asdict(known) for known in KNOWN]}):

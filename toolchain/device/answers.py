@@ -15,6 +15,10 @@ from toolchain.device.protocol import BESIDE, Hello
 from toolchain.errors import LinkError
 
 
+class OtherFirmwareError(LinkError):
+    """The board answers, and runs another firmware."""
+
+
 class BesideError(LinkError):
     """The memory beside the chip does not work, or does not hold what was built."""
 
@@ -35,7 +39,7 @@ def check_hello(hello: Hello, firmware: Firmware) -> None:
     """Check the reply to HELLO. Raises LinkError where a board runs another firmware, or its
     numbers are not those of this one."""
     if hello.build_id != firmware.build_id:
-        raise LinkError(
+        raise OtherFirmwareError(
             f"the board runs another firmware ({hello.model} for {hello.board}, "
             f"build {hello.build_id[:12]}, not {firmware.build_id[:12]}): "
             f"{firmware.to_flash}"

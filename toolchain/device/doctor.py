@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from toolchain.device import trace_plugin
+from toolchain.device import trace_plugin, udev
 from toolchain.device.installers import install_command
 from toolchain.errors import ThimbleError
 from toolchain.kernels import cmsis_nn
@@ -66,6 +66,7 @@ def examine() -> tuple[Finding, ...]:
         Finding("newlib", "the C library of boards", _newlib(), True, install_command("newlib")),
         Finding("CMSIS-NN", "kernels", _kernels(), True, _fetched()),
         _tracing(),
+        *((_usb_rules(),) if sys.platform == "linux" else ()),
     )
 
 
@@ -78,6 +79,13 @@ def _fetched() -> str:
         f"toolchain.kernels.cmsis_nn). Offline: copy that folder from a machine that has it, or "
         f"set {cmsis_nn.ENVIRONMENT_VARIABLE} to a CMSIS-NN checkout"
     )
+
+
+def _usb_rules() -> Finding:
+    """udev's rules of this package; others that give the same access count as none."""
+    found = str(udev.INSTALLED) if udev.is_installed() else ""
+    purpose = "use debug probes and Edge TPUs without root"
+    return Finding("USB rules", purpose, found, False, "thimble doctor --install-udev")
 
 
 def _tracing() -> Finding:

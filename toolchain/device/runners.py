@@ -43,8 +43,8 @@ _NO_PROBE = (
 )
 _SEVERAL = "several debug probes are plugged in: name one with --probe"
 _NO_ACCESS = (
-    "you may not use the USB device: install the udev rules that come with openocd, stlink-tools "
-    "or pyocd, and plug it in anew (docs/hardware.md)"
+    "you may not use the USB device: install the udev rules (thimble doctor --install-udev), and "
+    "plug it in anew (docs/hardware.md)"
 )
 _BUSY = "another program holds the debug probe: end it, or plug the board in anew"
 _NO_CHIP = (

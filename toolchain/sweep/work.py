@@ -54,16 +54,16 @@ class Place:
     probe: str
     runner: str
     place: str
+    power_cycle: tuple[str, ...]
     coordinator: str
 
     @classmethod
     def of(cls, board: BenchBoard) -> Place:
-        more = (board.port, board.probe, board.runner, board.place, board.coordinator)
-        return cls(board.name, board.label, *more)
+        sent = {name: value for name, value in vars(board).items() if name != "board"}
+        return cls(board.name, **sent)
 
     def on_bench(self) -> BenchBoard:
-        more = (self.port, self.probe, self.runner, self.place, self.coordinator)
-        return BenchBoard(find_board(self.board), self.label, *more)
+        return BenchBoard(**{**vars(self), "board": find_board(self.board)})
 
 
 @dataclass(frozen=True)

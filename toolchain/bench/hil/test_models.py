@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from toolchain.cost.basis import CYCLES, Basis
 from toolchain.deployment.profiling import profile_deployment
 from toolchain.device.session import Session
 from toolchain.reference import open_reference
+from toolchain.resources import EXAMPLES
 
 RUNS = 3
 REPEATS = 5
@@ -32,7 +34,7 @@ def test_outputs_are_the_references(board: BenchBoard, firmware: RunModel, model
         for end, want in zip(deployment.outputs, expected, strict=True):
             got = outputs[end.name].reshape(want.shape).astype(np.float64)
             step = end.tensor.q.scale if want.dtype.kind == "f" and end.boundary else 1.0
-            assert np.abs(got - want).max() / step <= reference.tolerance + 1e-6
+            assert np.abs(got - want.astype(np.float64)).max() / step <= reference.tolerance + 1e-6
 
 
 def test_profiles_repeat_and_add_up(board: BenchBoard, firmware: RunModel, model: Path) -> None:
@@ -61,11 +63,10 @@ def test_memory_stays_within_the_plan(board: BenchBoard, firmware: RunModel, mod
 def test_a_long_soak_changes_nothing(
     board: BenchBoard,
     firmware: RunModel,
-    record_property: pytest.FixtureRequest,
+    record_property: Callable[[str, object], None],
     request: pytest.FixtureRequest,
 ) -> None:
-    examples = Path(__file__).resolve().parents[1] / "examples"
-    deployment = firmware(examples / "digits" / "digits_int8.tflite")
+    deployment = firmware(EXAMPLES / "digits" / "digits_int8.tflite")
     rng = np.random.default_rng(7)
     cases = [{end.name: end.random(rng) for end in deployment.inputs} for _ in range(4)]
     first = [deployment.run(case) for case in cases]
@@ -77,4 +78,4 @@ def test_a_long_soak_changes_nothing(
             np.testing.assert_array_equal(again.outputs[name], values)
         if again.unit == "instructions":
             assert again.count == known.count
-    record_property("inferences", count + len(cases))  # type: ignore[operator]
+    record_property("inferences", count + len(cases))

@@ -1,4 +1,4 @@
-"""The probe model of `firmware/probe.c` as a built firmware."""
+"""The probe model of `probe_model.c`, which fails as its input asks, as a built firmware."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolchain.memory.bank_layout import layout
 BYTES = 600
 BUS_FAULT, UNDEFINED, OVERFLOW, FAILS = 0xF1, 0xF2, 0xF3, 0xF4
 WEIGHTS = (1, 2, 3, 4)
-SOURCE = Path(__file__).parent / "firmware" / "probe.c"
+SOURCE = Path(__file__).with_suffix(".c")
 
 PROBE = FirmwareModel(
     name="probe",

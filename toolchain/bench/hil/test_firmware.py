@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.probe import (
+from toolchain.bench.bench_file import BenchBoard
+from toolchain.bench.echo import echo_firmware
+from toolchain.bench.probe_model import (
     FAILS,
     OVERFLOW,
     UNDEFINED,
@@ -15,15 +17,10 @@ from tests.support.probe import (
     probe_input,
     probe_output,
 )
-from toolchain.bench import bench_file
-from toolchain.bench.bench_file import BenchBoard
-from toolchain.bench.echo import echo_firmware
 from toolchain.bench.pytest_plugin import StartFirmware
 from toolchain.device.link import BoardFaultError
 from toolchain.device.session import Session
 from toolchain.errors import LinkError
-
-DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits" / "digits_int8.tflite"
 
 
 @pytest.fixture
@@ -72,9 +69,3 @@ def test_a_pulled_cable_is_an_error_and_no_hang(
     session.close()
     again = started(firmware)
     assert again.run([np.zeros((1, 512), np.int8)]).outputs["output"].any() == np.False_
-
-
-def test_bench_boards_have_labels_of_their_own(tmp_path: Path) -> None:
-    file = tmp_path / "bench.toml"
-    file.write_text('[[board]]\nboard = "mps2-an386"\n' * 2)
-    assert [b.label for b in bench_file.read_bench(file).boards] == ["mps2-an386", "mps2-an386-2"]

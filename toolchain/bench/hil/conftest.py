@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+from toolchain.resources import EXAMPLES
+
 SUFFIXES = (".tflite", ".onnx")
 
 
