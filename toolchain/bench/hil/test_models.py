@@ -19,9 +19,9 @@ from toolchain.resources import EXAMPLES
 RUNS = 3
 REPEATS = 5
 JITTER = 0.02
-"""Of a count of cycles from run to run on silicon; instructions in QEMU do not differ at all."""
+"""Cycles on silicon differ by such a share from run to run; instructions in QEMU are equal."""
 WARM_JITTER = 0.001
-"""Of cycles modelled from a trace, once the caches are warm."""
+"""Largest share for cycles modelled from a trace, once the caches are warm."""
 
 
 def test_outputs_are_the_references(board: BenchBoard, firmware: RunModel, model: Path) -> None:
