@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -16,11 +17,37 @@ from toolchain.cli._output import JsonOption, tell_json
 from toolchain.contact.archive import write_contact
 from toolchain.contact.document import Contact, Outcome
 from toolchain.contact.run import SECONDS, STEPS, contact
+from toolchain.contact.sticks import contact_sticks
 from toolchain.contact.visit import Desk
+from toolchain.errors import InputError
 from toolchain.files.records import encode
 
 _STEPS = ", ".join(step.name for step in STEPS)
 _MARKS = {Outcome.OK: "[green]ok[/]", Outcome.FINDING: "[red]finding[/]", Outcome.SKIPPED: "-"}
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """How a board is reached."""
+
+    port: PortOption = None
+    runner: str | None = option(
+        None, "Flashing tool; default: the first installed one of the board's file."
+    )
+    probe: str = option("", "Serial number of the debug probe, if several are plugged in.")
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """What is visited in place of a board."""
+
+    sticks: bool = option(False, "Visit Coral's USB Accelerators instead of a board.")
+    model: list[Path] | None = option(
+        None,
+        "With --sticks: an int8 .tflite file to run on them. May be repeated. Default: the bundled "
+        "digits network.",
+        unit="FILE",
+    )
 
 
 @grouped
@@ -30,17 +57,14 @@ def command(
     out: Path = option(
         Path("contact.zip"), "File to write: a zip of a JSON document and a page.", "-o"
     ),
-    port: PortOption = None,
-    runner: str | None = option(
-        None, "Flashing tool; default: the first installed one of the board's file."
-    ),
-    probe: str = option("", "Serial number of the debug probe, if several are plugged in."),
+    reach: _Reach,
     only: list[str] | None = option(
         None,
         f"Take this step alone, and what it needs: {_STEPS}. May be repeated.",
         unit="STEP",
     ),
     seconds: float = option(SECONDS, "Begin no step after so many seconds.", least=1),
+    edge: _Edge,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
@@ -52,13 +76,24 @@ def command(
     number only as a hash: send it, and `thimble cost import` takes it in. Nobody has run this on
     silicon here; an emulated board gives the same file.
 
+    With --sticks it visits Coral's USB Accelerators: software, sticks before and after they have
+    firmware, each alone, pairs in both orders, a pipeline of all; outputs equal to the processor's,
+    time of each stage. Each run is a process that is killed where a stick hangs.
+
     Exits 1 if a step has a finding; the file is written all the same.
 
     Example: `thimble contact --board nucleo-f446re -o contact.zip`
     """
-    desk = Desk(find_board(named_board(board)), port, probe, runner, cmsis_nn_folder=cmsis_nn)
+    if edge.sticks and (board or only or reach != _Reach()):
+        raise InputError("--sticks visits Edge TPUs: it goes with --model, --seconds and -o alone")
+    if edge.model and not edge.sticks:
+        raise InputError("--model is for --sticks: a board gets networks of its own")
     with progress() as step:
-        found = contact(desk, only=tuple(only or ()), seconds=seconds, report=step)
+        if edge.sticks:
+            found = contact_sticks(edge.model or (), seconds=seconds, report=step)
+        else:
+            desk = Desk(find_board(named_board(board)), cmsis_nn_folder=cmsis_nn, **vars(reach))
+            found = contact(desk, only=tuple(only or ()), seconds=seconds, report=step)
     write_contact(found, out)
     if tell_json(json, {"file": str(out), **encode(found)}):
         console = output_console()

@@ -18,6 +18,7 @@ from toolchain.cli._options import CmsisNnOption, PortOption
 from toolchain.cli._output import JsonOption, tell_json
 from toolchain.contact.archive import is_contact, read_contact
 from toolchain.contact.residuals import Fit, compared, fit, kept, residuals
+from toolchain.contact.sticks import BOARD as STICKS
 from toolchain.cost.database import Database
 from toolchain.errors import InputError
 from toolchain.timing.cost_check import Check, check_models, emulated_boards
@@ -100,6 +101,10 @@ def import_(
 
 def _contact(file: Path, json: str | None, *, keep: bool) -> None:
     contact = read_contact(file)
+    if contact.board == STICKS:
+        raise InputError(
+            f"{file} is of a visit to Edge TPUs, which have no kernels to import; its page shows it"
+        )
     samples = compared(contact)
     by_kernel, fitted = residuals(samples), fit(samples)
     with Database() as database:
