@@ -14,11 +14,13 @@ import pytest
 
 from tests.pure.test_edgetpu_compiler import NEWEST, stand_in
 from tests.support.sticks import compile_delegate
+from toolchain.bench.run import run_bench
 from toolchain.cli import run as command
 from toolchain.contact import sticks
 from toolchain.contact.archive import read_contact
 from toolchain.contact.document import Contact, Outcome
 from toolchain.contact.sticks import contact_sticks
+from toolchain.edgetpu.run import interpreters
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the loader finds the library")
 
@@ -70,6 +72,17 @@ def test_two_sticks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert command(["cost", "import", str(file)]) == 2
     assert "of a visit to Edge TPUs" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("plugged", "compiled")
+def test_the_bench_runs_pipelines(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreters, "library", lambda: str(library))
+    file = tmp_path / "bench.toml"
+    file.write_text("[sticks]\ncount = 2\n")
+    done = run_bench(file, soak=3, select="pipeline")
+    assert (done.count("passed"), done.count("failed"), done.count("skipped")) == (1, 0, 1)
 
 
 @pytest.mark.usefixtures("plugged", "compiled")

@@ -15,6 +15,9 @@ power_cycle = ["uhubctl", "-a", "cycle", "-l", "1-1", "-p", "2"]   # run where t
 [[board]]
 board = "nucleo-h743zi"
 place = "h743-2"                 # reserved through labgrid while tests run; its serial port is used
+
+[sticks]
+count = 2                        # Coral USB Accelerators that pipelines run on
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ except ImportError:  # Windows opens a serial port for one program only
     fcntl = None  # type: ignore[assignment]
 
 _BUSY_SECONDS = 600.0
+_MOST_STICKS = 16
 _PLUG_SECONDS = 3.0
 _POWER_UP_SECONDS = 20.0
 """From the power's return to a port: the ST-LINK enumerates anew."""
@@ -104,9 +108,10 @@ class BenchBoard:
 
 @dataclass(frozen=True)
 class Bench:
-    """All boards of a `bench.toml`."""
+    """All boards of a `bench.toml`, and how many Coral USB Accelerators pipelines run on."""
 
     boards: tuple[BenchBoard, ...]
+    sticks: int = 0
 
     @contextmanager
     def reserved(self) -> Iterator[None]:
@@ -125,19 +130,29 @@ def read_bench(file: Path) -> Bench:
     data = read_toml(file)
     entries = data.get("board", [])
     coordinator = data.get("coordinator", "")
-    unknown = set(data) - {"board", "coordinator"}
+    sticks = _sticks(data.get("sticks", {}), f"{file}: sticks")
+    unknown = set(data) - {"board", "coordinator", "sticks"}
     if not isinstance(coordinator, str):
         raise InputError(f"{file}: coordinator is labgrid's host:port, as a text")
     if coordinator:
         _WORD.check(coordinator, f"{file}: coordinator")
-    if unknown or not isinstance(entries, list) or not entries:
-        problem = f"unknown field {sorted(unknown)[0]!r}" if unknown else "no [[board]]"
+    if unknown or not isinstance(entries, list) or not (entries or sticks):
+        problem = f"unknown field {sorted(unknown)[0]!r}" if unknown else "no [[board]] or [sticks]"
         raise InputError(f"{file}: {problem}")
     boards: list[BenchBoard] = []
     for number, entry in enumerate(entries):
         read = _bench_board(f"{file}: board {number}", entry, boards)
         boards.append(replace(read, coordinator=coordinator))
-    return Bench(tuple(boards))
+    return Bench(tuple(boards), sticks)
+
+
+def _sticks(entry: object, where: str) -> int:
+    if not isinstance(entry, dict) or set(entry) - {"count"}:
+        raise InputError(f"{where}: it takes count, the number of USB Accelerators")
+    count = entry.get("count", 0)
+    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MOST_STICKS:
+        raise InputError(f"{where}: count is a number from 0 to {_MOST_STICKS}, not {count!r}")
+    return count
 
 
 def _bench_board(where: str, entry: Any, others: list[BenchBoard]) -> BenchBoard:

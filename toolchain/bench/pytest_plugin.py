@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from toolchain.device.link import Link
     from toolchain.device.session import Session
 
-_NAME = "thimble-bench"
+BENCH_MODE = "thimble-bench"
+"""The name of `mode.BenchMode` among pytest's plugins, where a bench is given."""
 
 StartFirmware = Callable[..., "Session"]
 RunModel = Callable[..., "Deployment"]
@@ -62,13 +63,13 @@ def pytest_configure(config: pytest.Config) -> None:
         from toolchain.errors import ThimbleError
 
         try:
-            config.pluginmanager.register(BenchMode(read_bench(Path(named))), _NAME)
+            config.pluginmanager.register(BenchMode(read_bench(Path(named))), BENCH_MODE)
         except ThimbleError as error:
             raise pytest.UsageError(str(error)) from error
 
 
 def _mode(config: pytest.Config) -> BenchMode | None:
-    mode: BenchMode | None = config.pluginmanager.get_plugin(_NAME)
+    mode: BenchMode | None = config.pluginmanager.get_plugin(BENCH_MODE)
     return mode
 
 

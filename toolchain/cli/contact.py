@@ -39,7 +39,7 @@ class _Reach:
 
 @dataclass(frozen=True)
 class _Edge:
-    """What is visited in place of a board."""
+    """Edge TPUs, visited in place of a board."""
 
     sticks: bool = option(False, "Visit Coral's USB Accelerators instead of a board.")
     model: list[Path] | None = option(

@@ -100,7 +100,7 @@ def _apart(some: Outputs, others: Outputs) -> tuple[int, int]:
 
 
 def _thimble(*words: str) -> dict[str, Any]:
-    """What `thimble edgetpu WORDS` says in JSON, in a process of its own. Raises LinkError where it
+    """The JSON of `thimble edgetpu WORDS`, run in a process of its own. Raises LinkError where it
     does not end or crashes, ThimbleError with its message where it fails.
     """
     command = [sys.executable, "-m", "toolchain.cli", "edgetpu", *words]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from toolchain.bench.pytest_plugin import BENCH_MODE
 from toolchain.resources import EXAMPLES
 
 SUFFIXES = (".tflite", ".onnx")
@@ -22,6 +23,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "sticks" in metafunc.fixturenames:
+        mode = metafunc.config.pluginmanager.get_plugin(BENCH_MODE)
+        count = mode.bench.sticks if mode is not None else 0
+        metafunc.parametrize("sticks", [count] if count else [], ids=[f"sticks-{count}"][:count])
     if "model" in metafunc.fixturenames:
         folder: Path = metafunc.config.getoption("--models")
         files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES)
