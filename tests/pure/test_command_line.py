@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 import typer
-from rich.console import Console
 
 from toolchain.boards import board as find_board
 from toolchain.boards import boards, chips
 from toolchain.cli import _completion as completion
 from toolchain.cli import app, run
 from toolchain.cli._commands import COMMANDS, load
+from toolchain.cli._console import Plain
 from toolchain.cost.predicted import predicted_model
 from toolchain.errors import InputError
 from toolchain.planner import plan_model
@@ -131,7 +131,7 @@ def test_help_names_no_subcommand_that_is_not_there(capsys: pytest.CaptureFixtur
 def test_numbers_of_operators_are_whole_at_120_columns() -> None:
     plan = plan_model(DIGITS, "netduinoplus2", PlanOptions().unsplit)
     latency = predict_latency(plan, predicted_model(find_board("netduinoplus2")))
-    console = Console(width=120, record=True, file=StringIO())
+    console = Plain(width=120, record=True, file=StringIO())
     console.print(operator_table(plan, latency))
     text = console.export_text()
     for planned, cost in zip(plan.operators, latency.costs, strict=True):
@@ -145,7 +145,7 @@ def test_numbers_of_operators_are_whole_at_120_columns() -> None:
 def test_a_narrow_terminal_keeps_operator_cycles_and_share_whole(width: int) -> None:
     plan = plan_model(DIGITS, "netduinoplus2", PlanOptions().unsplit)
     latency = predict_latency(plan, predicted_model(find_board("netduinoplus2")))
-    console = Console(width=width, record=True, file=StringIO())
+    console = Plain(width=width, record=True, file=StringIO())
     console.print(operator_table(plan, latency))
     text = console.export_text()
     heading, *lines = text.splitlines()

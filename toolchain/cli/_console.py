@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
+from rich.table import Table
 
 from toolchain.cli._quiet import is_quiet
 from toolchain.cli._streams import STANDARD_OUTPUT
 from toolchain.files.printable import printable
 from toolchain.progress import Found
+from toolchain.report.width import fit
 
 if TYPE_CHECKING:
     from toolchain.memory.plan import Plan
@@ -33,6 +35,9 @@ class Plain(Console):
         super().__init__(color_system=colours, **named)
 
     def print(self, *args: Any, **named: Any) -> None:
+        for table in args:
+            if isinstance(table, Table):
+                fit(table, self)
         try:
             super().print(*args, **named)
         except OSError as error:

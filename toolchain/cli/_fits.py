@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
-from rich.table import Table
 
 from toolchain.boards import Board, MemoryKind
 from toolchain.cli._console import output_console
+from toolchain.report.width import Shown
 
 if TYPE_CHECKING:
     from toolchain.deployment.fitting import Fit
@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 _NUMBERS = {"clock", "RAM", "flash", "RAM needed", "flash needed", "time"}
 
 
-def table_of(*headings: str) -> Table:
+_LEFT_OUT = ("checked against", "runs", "chip", "clock", "core", "RAM", "flash")
+"""Columns that a narrow terminal goes without, the first one first."""
+
+
+def table_of(*headings: str) -> Shown:
     """An empty table of boards."""
-    table = Table(header_style="bold")
+    table = Shown(header_style="bold", first_to_go=_LEFT_OUT)
     for heading in headings:
         table.add_column(heading, justify="right" if heading in _NUMBERS else "left")
     return table

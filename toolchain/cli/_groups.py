@@ -41,19 +41,27 @@ def option(
     least: float | None = None,
     most: float | None = None,
     complete: Callable[[str], list[str]] | None = None,
+    panel: str = "",
 ) -> T:
     """An option with the help `text`. It has the name of its parameter, `--dry-run` for `dry_run`,
     and `names`; only these where one of them is long.
 
     `unit` is what is written behind the name, as `BYTES`; `least` and `most` are the range of a
-    number; `complete` gives the words that begin as a text does.
+    number; `complete` gives the words that begin as a text does; `panel` is the heading under
+    which help lists it.
     """
 
     def made(name: str) -> Any:
         long = any(one.startswith("--") for one in names)
         listed = names if long else (f"--{name.replace('_', '-')}", *names)
         return typer.Option(
-            *listed, help=text, metavar=unit, min=least, max=most, autocompletion=complete
+            *listed,
+            help=text,
+            metavar=unit,
+            min=least,
+            max=most,
+            autocompletion=complete,
+            rich_help_panel=panel or None,
         )
 
     return field(default=default, metadata={_METADATA: made})
@@ -161,7 +169,8 @@ def _parameters(told: Option, default: Any) -> Iterator[Parameter]:
     takes: Any = list[str] if told.takes is list else told.takes
     complete = completion.one_of(*told.values) if told.values else None
     unit, least = told.unit or None, told.least
-    shown = option(usual, told.help, told.name, unit=unit, least=least, complete=complete)
+    more: dict[str, Any] = {"unit": unit, "least": least, "complete": complete}
+    shown = option(usual, told.help, told.name, panel=told.panel, **more)
     yield _parameter(told.key, takes | None if usual is None else takes, shown)
     for part in told.parts:
         yield from _parameters(part, None)

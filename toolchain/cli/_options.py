@@ -16,6 +16,8 @@ from toolchain.errors import InputError
 from toolchain.ir import External
 
 _WEIGHTS = "code", "external", "fetched"
+_CODE, _LINE = "Files", "The line to the board"
+"""Headings of help."""
 ModelArgument = Annotated[
     Path,
     typer.Argument(
@@ -64,6 +66,7 @@ CmsisNnOption = Annotated[
     typer.Option(
         "--cmsis-nn",
         metavar="DIR",
+        rich_help_panel=_CODE,
         help="A CMSIS-NN checkout. Default: $CMSIS_NN_DIR, else the pinned copy.",
     ),
 ]
@@ -71,6 +74,7 @@ ForceOption = Annotated[
     bool,
     typer.Option(
         "--force",
+        rich_help_panel=_CODE,
         help="Replace the files of an earlier run in DIR even if they were changed, and keep "
         "added ones. Without it, such a folder is refused.",
     ),
@@ -80,6 +84,7 @@ PortOption = Annotated[
     typer.Option(
         "--port",
         "-p",
+        rich_help_panel=_LINE,
         help="Serial port of the board (/dev/ttyACM0, socket://host:port, rfc2217://host:port). "
         "Without it, emulated boards are started.",
     ),
@@ -95,6 +100,7 @@ def timeout_option() -> float:
         unit="SECONDS",
         least=0.01,
         most=1e7,
+        panel=_LINE,
     )
 
 
@@ -119,12 +125,14 @@ class CodeOptions:
         "code.",
         unit="|".join(_WEIGHTS),
         complete=completion.one_of(*_WEIGHTS),
+        panel=_CODE,
     )
     weights_address: str | None = option(
         None,
         "With --weights external: where another tool puts the blob, as 0x90000000; DIR "
         "also gets it as Intel HEX. Default: the firmware holds the blob.",
         unit="ADDRESS",
+        panel=_CODE,
     )
     cmsis_nn: CmsisNnOption = None
     force: ForceOption = False

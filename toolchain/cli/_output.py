@@ -20,11 +20,14 @@ from toolchain.cli._streams import STANDARD_OUTPUT
 from toolchain.errors import InputError
 from toolchain.files import write_file
 
+RESULTS = "Results"
+"""The heading of options that say where results go."""
 JsonOption = Annotated[
     str | None,
     typer.Option(
         "--json",
         metavar="FILE|-",
+        rich_help_panel=RESULTS,
         help="Write the result as JSON to FILE, or to standard output (-) instead of the tables.",
     ),
 ]
@@ -41,6 +44,7 @@ class Output:
         'then a number in the field\'s unit (K, M, %, ms, dB). Example: "arena > 20K". May be '
         "repeated.",
         unit="CONDITION",
+        panel=RESULTS,
     )
     json: JsonOption = None
     html: str | None = option(
@@ -48,6 +52,7 @@ class Output:
         "Write the result as a page, too: one HTML file that opens in any browser. Needs "
         "the extra [report].",
         unit="FILE|-",
+        panel=RESULTS,
     )
 
     @property

@@ -15,6 +15,7 @@ from toolchain.device import udev
 from toolchain.device.doctor import Finding, examine
 from toolchain.edgetpu.run.interpreters import KNOWN, Combination
 from toolchain.edgetpu.run.interpreters import finding as edge_tpu
+from toolchain.report.width import Shown
 
 
 @grouped
@@ -41,7 +42,7 @@ def command(
     findings = (*examine(), edge_tpu())
     content = {"ready": _ready(findings), "findings": [_as_json(f) for f in findings]}
     if tell_json(json, {**content, "edge_tpu_known": [asdict(known) for known in KNOWN]}):
-        table = Table(header_style="bold")
+        table = Shown(header_style="bold", first_to_go=("for", "found"))
         for heading in ("", "what", "for", "found", "how to get it"):
             table.add_column(heading)
         for finding in findings:

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from functools import partial
 
 from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from toolchain.cli._console import output_console
 from toolchain.cli._groups import argument, grouped, option
@@ -18,6 +17,7 @@ from toolchain.frontends.onnx import operators as onnx
 from toolchain.frontends.tflite.unread import UNREAD
 from toolchain.frontends.unread import lines
 from toolchain.report.kinds import Kind, kinds, markdown, matching
+from toolchain.report.width import Shown
 
 _UNREAD = {"TFLite": partial(lines, UNREAD), "ONNX": partial(lines, onnx.reasons())}
 _READ_AWAY = {"TFLite": tflite.READ_AWAY, "ONNX": onnx.read_away()}
@@ -66,7 +66,8 @@ def command(
 def _print(listed: Sequence[Kind], read_away: Mapping[str, Sequence[str]]) -> None:
     console = output_console()
     if listed:
-        table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+        more = ("memory", "kernels", "limits", "ONNX")
+        table = Shown(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, first_to_go=more)
         for heading in ("operator", "TFLite", "ONNX", "kernels", "memory", "limits"):
             table.add_column(heading, overflow="fold", no_wrap=heading == "operator")
         for kind in listed:

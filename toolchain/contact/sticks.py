@@ -106,7 +106,12 @@ def _thimble(*words: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "toolchain.cli", "edgetpu", *words]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_RUN_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise LinkError(

@@ -34,6 +34,7 @@ class Option:
     values  the words that there are, for those to be completed
     least   the smallest number
     parts   options that say more of this one; `read` takes their values by their keys
+    panel   the heading under which help lists it; '' among those that everybody needs
     """
 
     name: str
@@ -45,6 +46,7 @@ class Option:
     values: tuple[str, ...] = ()
     least: float | None = None
     parts: tuple[Option, ...] = ()
+    panel: str = ""
 
     @property
     def key(self) -> str:

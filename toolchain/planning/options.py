@@ -23,6 +23,8 @@ from toolchain.planning.option import Option, amount, option, option_words, per_
 from toolchain.preprocess.option import Preprocess
 from toolchain.preprocess.option import preprocess as read_preprocess
 
+_SEARCH, _DATA, _KERNELS = "Search", "Inputs and outputs", "Kernels"
+"""Headings of the options that not everybody needs."""
 _SECONDS, _SECONDS_AN_OPERATOR, _FAST_SECONDS = 1.0, 0.03, 0.2
 """Work limit of the search for splits, with what each operator adds; in fast plans of each
 search.
@@ -120,6 +122,7 @@ class PlanOptions:
             takes=Path,
             read=lambda file, _: read_labels(file),
             write=None,
+            panel=_DATA,
         ),
     )
     scheduler: str = option(
@@ -129,6 +132,7 @@ class PlanOptions:
             f"Method that orders the operators: {', '.join(schedule.names())}.",
             read=_known(schedule.scheduler),
             values=schedule.names(),
+            panel=_SEARCH,
         ),
     )
     allocator: str = option(
@@ -138,6 +142,7 @@ class PlanOptions:
             f"Method that places the tensors: {', '.join(arena.names())}.",
             read=_known(arena.allocator),
             values=arena.names(),
+            panel=_SEARCH,
         ),
     )
     ram_bytes: int | None = option(
@@ -190,6 +195,7 @@ class PlanOptions:
             "--splitter",
             f"Method that searches for splits: {', '.join(splitters.names())}.",
             read=_known(splitters.splitter),
+            panel=_SEARCH,
         ),
     )
     nearly_free: bool = option(
@@ -203,6 +209,7 @@ class PlanOptions:
             "than the default.",
             takes=bool,
             read=lambda whole, _: not whole,
+            panel=_SEARCH,
         ),
     )
     stream_input: bool = option(
@@ -213,6 +220,7 @@ class PlanOptions:
             "rows that are still needed. The C has <name>_push_rows(arena, rows, n) in place of "
             "<name>_run, and computes while the rows arrive.",
             takes=bool,
+            panel=_DATA,
         ),
     )
     streamed_input: str = option(
@@ -221,6 +229,7 @@ class PlanOptions:
             "--streamed-input",
             "The input that arrives by rows, if several inputs have rows.",
             unit="NAME",
+            panel=_DATA,
         ),
     )
     fast: bool = option(
@@ -232,6 +241,7 @@ class PlanOptions:
             unit="|".join(_EFFORTS),
             read=_effort,
             write=lambda fast: _FAST if fast else _FULL,
+            panel=_SEARCH,
         ),
     )
     choice: int | None = option(
@@ -243,6 +253,7 @@ class PlanOptions:
             unit="NUMBER",
             takes=int,
             least=1,
+            panel=_SEARCH,
         ),
     )
     split_seconds: float | None = option(
@@ -255,6 +266,7 @@ class PlanOptions:
             "ends the search and keeps the best result.",
             takes=float,
             least=0.0,
+            panel=_SEARCH,
         ),
     )
     one_bank: bool = option(
@@ -264,6 +276,7 @@ class PlanOptions:
             "Keep the arena in one piece. Default: spread it over several RAM banks if no bank "
             "holds all of it, or if a faster bank can hold a part.",
             takes=bool,
+            panel=_SEARCH,
         ),
     )
     allow_float: bool = option(
@@ -273,6 +286,7 @@ class PlanOptions:
             "Accept a model that computes in float32; a warning says what int8 would save. "
             "Single float operators in a quantised model do not need this option.",
             takes=bool,
+            panel=_KERNELS,
         ),
     )
     input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = option(
@@ -285,6 +299,7 @@ class PlanOptions:
             takes=list,
             read=_shapes,
             write=lambda shape: f"{shape[0]}={'x'.join(map(str, shape[1]))}",
+            panel=_DATA,
         ),
     )
     decode: Decode | None = option(
@@ -302,6 +317,7 @@ class PlanOptions:
                     "With --decode: boxes with a lower score are dropped. Default: 0.25; ssd 0.3.",
                     unit="SCORE",
                     takes=float,
+                    panel=_DATA,
                 ),
                 Option(
                     "--iou-threshold",
@@ -309,14 +325,17 @@ class PlanOptions:
                     "dropped. Default: 0.45; ssd 0.6.",
                     unit="SHARE",
                     takes=float,
+                    panel=_DATA,
                 ),
                 Option(
                     "--max-detections",
                     "With --decode: the most boxes to report. Default: 20.",
                     unit="BOXES",
                     takes=int,
+                    panel=_DATA,
                 ),
             ),
+            panel=_DATA,
         ),
     )
     kernels: Preference = option(
@@ -330,6 +349,7 @@ class PlanOptions:
             "rounds fully connected layers otherwise than LiteRT.",
             unit="|".join(Preference),
             values=tuple(Preference),
+            panel=_KERNELS,
         ),
     )
     dead_channels: bool = option(
@@ -340,6 +360,7 @@ class PlanOptions:
             "zero is folded into the biases of its readers and removed, which changes no output.",
             takes=bool,
             read=lambda kept, _: not kept,
+            panel=_KERNELS,
         ),
     )
     preprocess: Preprocess | None = option(
@@ -352,6 +373,7 @@ class PlanOptions:
             "and quantised (*_image.h); example: image:width=320,height=240,format=rgb565be.",
             unit="KIND[:NAME=VALUE,...]",
             write=None,
+            panel=_DATA,
         ),
     )
     time_limit_seconds: float | None = None

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from toolchain.cost.basis import CYCLES, INSTRUCTIONS
-from toolchain.report.text import share
+from toolchain.report.text import operator_name, share
 from toolchain.report.time import per_unit
 
 _BAR_CELLS = 12
@@ -50,14 +50,14 @@ def profile_table(title: str, rows: Sequence[Row], total: int, unit: str, kinds:
     if kinds:
         table.add_column("kind", no_wrap=True)
     for heading in (unit, *(["±"] if varies else []), *(["ms"] if timed else []), "share"):
-        table.add_column(heading, justify="right", no_wrap=True, min_width=len(heading))
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", width=_BAR_CELLS, no_wrap=True)
     last = [INSTRUCTIONS] if counted else []
     for heading in (f"MACs/{per_unit(unit)}", "bytes moved", *last):
-        table.add_column(heading, justify="right", no_wrap=True, min_width=len(heading))
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(
-            escape(_short(row.name)),
+            escape(operator_name(row.name)),
             *([row.kind] if kinds else []),
             f"{row.count:,}",
             *([f"{row.spread:,}"] if varies else []),
@@ -79,7 +79,7 @@ def function_table(rows: Sequence[Row], total: int, unit: str) -> Table:
     timed = any(row.time_ms is not None for row in rows)
     table.add_column("function", no_wrap=True)
     for heading in (unit, *(["ms"] if timed else []), "share"):
-        table.add_column(heading, justify="right", no_wrap=True, min_width=len(heading))
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", width=_BAR_CELLS, no_wrap=True)
     for heading in (INSTRUCTIONS, f"{unit}/{per_unit(INSTRUCTIONS)}"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -121,7 +121,9 @@ def comparison_table(operators: Sequence[str], columns: Sequence[Column], unit: 
         whole = f"{column.total:,}\n{time}"
         table.add_column(escape(column.name), footer=whole, justify="right", no_wrap=True)
     for number, name in enumerate(operators):
-        table.add_row(escape(_short(name)), *(f"{column.counts[number]:,}" for column in columns))
+        table.add_row(
+            escape(operator_name(name)), *(f"{column.counts[number]:,}" for column in columns)
+        )
     return table
 
 
@@ -148,7 +150,3 @@ def flame(levels: Sequence[Sequence[tuple[str, int]]], width: int = 100) -> Text
             picture.append(label[:cells].ljust(cells), style=f"black on {colour}")
         picture.append("\n")
     return picture
-
-
-def _short(name: str, width: int = 28) -> str:
-    return name if len(name) <= width else "…" + name[1 - width :]

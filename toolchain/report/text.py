@@ -45,3 +45,10 @@ def boundary_line(end: End) -> str:
         else "another layout or zero point"
     )
     return f"{tensor.name}: {form} in the model file, {stored} on the device ({how})."
+
+
+def operator_name(name: str) -> str:
+    """The name in a table: the last part of one that TFLite's converter joined (`a;b;c`), which
+    tells fused operators apart. `--json` has it whole.
+    """
+    return name.rpartition(";")[2] or name
