@@ -29,6 +29,7 @@ from toolchain.device.build import build
 from toolchain.device.firmware import Sizes
 from toolchain.errors import DoesNotFitError, Overflow
 from toolchain.files import check_folder, free_name, replaced_folder
+from toolchain.files.notebook import Card, Told
 from toolchain.ir import External, Sources
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import (
@@ -50,14 +51,28 @@ from toolchain.report.latency import Latency, kernel_keys, predict_latency
 from toolchain.report.plan import plan_json
 
 
-@dataclass(frozen=True)
-class Compiled:
+@dataclass(frozen=True, repr=False)
+class Compiled(Told):
     """A model compiled into `folder`. `sizes` is None on the host, where nothing is counted."""
 
     plan: Plan
     sources: Sources
     folder: Path
     sizes: Sizes | None
+
+    def card(self) -> Card:
+        """The plan's, with the folder, and RAM and flash as linked."""
+        card, sizes = self.plan.card(), self.sizes
+        linked = (
+            ()
+            if sizes is None
+            else (
+                ("RAM", f"{sizes.ram_bytes:,} B as linked"),
+                ("flash", f"{sizes.flash_bytes:,} B as linked"),
+            )
+        )
+        facts = (*card.facts, *linked, ("folder", str(self.folder)))
+        return replace(card, kind="Compiled", facts=facts)
 
 
 def compile_model(

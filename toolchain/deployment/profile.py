@@ -10,7 +10,11 @@ from typing import Any
 from toolchain.cost.basis import Basis, milliseconds
 from toolchain.cycles.issue_bound import issue_bound
 from toolchain.cycles.reading import Reading
+from toolchain.files.notebook import Card, Told
 from toolchain.report.time import microjoules
+
+_SHOWN = 3
+"""Operators on a card."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,8 @@ class Function:
     instructions: int
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, repr=False)
+class Profile(Told):
     """Counts of a compiled model. `totals` has one count per whole inference.
 
     unit       'cycles'; 'instructions' where an emulated board's cycles cannot be modelled, and
@@ -75,6 +79,19 @@ class Profile:
     functions: tuple[Function, ...] = ()
     reading: Reading | None = None
     no_cycles: str = ""
+
+    def card(self) -> Card:
+        """The time of an inference, and the operators that take most of it."""
+        time, whole = self.milliseconds(self.total), max(self.total, 1)
+        said = f"{self.total:,} {self.unit}" + ("" if time is None else f", {time:.3f} ms")
+        facts = [("inference", f"{said}, {self.basis.text}")]
+        longest = sorted(self.operators, key=lambda part: -part.count)[:_SHOWN]
+        facts += [
+            (part.name, f"{part.count:,} {self.unit}, {part.count / whole:.1%}") for part in longest
+        ]
+        if self.ran_on != self.board:
+            facts.append(("ran on", self.ran_on))
+        return Card("Profile", f"{self.model} on {self.board}", tuple(facts))
 
     @property
     def total(self) -> int:

@@ -22,6 +22,7 @@ from toolchain.device.patience import RUN_SECONDS
 from toolchain.device.session import MemoryUse
 from toolchain.errors import LinkError, ResultError
 from toolchain.files import scratch_folder
+from toolchain.files.notebook import Card, Told
 from toolchain.ir import DType, End, External
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.gather import index_limits
@@ -134,8 +135,8 @@ class OutputDifference:
     unit: float | None
 
 
-@dataclass(frozen=True)
-class Verification:
+@dataclass(frozen=True, repr=False)
+class Verification(Told):
     """The result of a comparison. `max_difference` is in units of the output's last place
     (`unit_of`).
 
@@ -174,6 +175,18 @@ class Verification:
     decoding: Decoding | None = None
     """The boxes of `--decode` behind the model's outputs, judged by their NumPy reference alone.
     None without it."""
+
+    def card(self) -> Card:
+        """The verdict: elements that differ, from which reference, on which board."""
+        share = f"{self.differing:,} of {self.elements:,} elements differ"
+        largest = f", by at most {self.max_difference:g}" if self.differing else ""
+        facts = (
+            ("verdict", "passed" if self.passed else "failed"),
+            ("compared", f"{share}{largest}; {self.runs} runs, {self.reference}"),
+            ("ran on", self.ran_on),
+            ("longest run", f"{self.count:,} {self.unit}"),
+        )
+        return Card("Verification", f"{self.model} on {self.board}", facts)
 
     @property
     def differing(self) -> int:

@@ -1,7 +1,7 @@
-"""The Jinja2 environment of texts that are generated: C, linker scripts, boards, makefiles.
+"""The Jinja2 environments: of texts that are generated (C, linker scripts, boards), and of pages.
 
-A missing value is an error, and lines are printed as they stand. `page/render.py` has its own,
-which escapes HTML.
+A missing value is an error, and lines are printed as they stand. Pages have an environment of their
+own, which escapes HTML.
 """
 
 from __future__ import annotations
@@ -41,3 +41,15 @@ def _shared() -> jinja2.Environment:
 def rendered(template: str, **context: object) -> str:
     """The text of a template, which is named by its path below `templates/`."""
     return _shared().get_template(template).render(**context)
+
+
+@cache
+def page_environment() -> jinja2.Environment:
+    """The environment of pages and cards: `templates/page`, with texts escaped for HTML."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES / "page"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -96,6 +96,12 @@ class Graph:
     states: tuple[State, ...] = ()
     pushed: Pushed | None = None
 
+    def __repr__(self) -> str:
+        ends = f"{', '.join(self.inputs)} -> {', '.join(self.outputs)}"
+        return (
+            f"<Graph {self.name}: {len(self.ops)} operators, {len(self.tensors)} tensors, {ends}>"
+        )
+
     @staticmethod
     def build(
         name: str,

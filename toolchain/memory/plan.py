@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toolchain.files.notebook import Card, Span, Told
 from toolchain.ir.about import NOTHING_KNOWN, About
 from toolchain.ir.arena import ArenaPlan
 from toolchain.ir.boundary import Boundary, End
@@ -79,8 +80,8 @@ class Copied:
 NOTHING_COPIED = Copied()
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Told):
     """Everything that codegen needs and the report shows.
 
     operators     parallel to `graph.ops`.
@@ -112,6 +113,32 @@ class Plan:
     spent: FlashSpent = NOTHING_SPENT
     copied: Copied = NOTHING_COPIED
     about: About = NOTHING_KNOWN
+
+    def card(self) -> Card:
+        """Board, arena, constants, operators, and the picture of the arena."""
+        arena, order = self.arena, self.schedule.order
+        bound = self.schedule.lower_bound_bytes
+        proof = (
+            "proved minimal"
+            if arena.size_bytes == bound
+            else f"no order needs less than {bound:,} B"
+        )
+        facts = [("arena", f"{arena.size_bytes:,} B ({proof})")]
+        if self.unsplit_bytes:
+            facts.append(("whole", f"{self.unsplit_bytes:,} B where no operator is split"))
+        facts += [
+            ("constants", f"{self.weight_bytes:,} B"),
+            ("operators", f"{len(order)}, {self.macs:,} MACs"),
+        ]
+        if self.slowdown:
+            facts.append(("slowdown", f"{self.slowdown:.2%} against the quickest plan"))
+        sizes = {name: self.graph.tensors[name].size_bytes for name in arena.offsets}
+        spans = tuple(
+            Span(name, *arena.lifetimes[name], arena.offsets[name], sizes[name])
+            for name in arena.offsets
+        )
+        title = f"{self.graph.name} on {self.board}"
+        return Card("Plan", title, tuple(facts), spans=spans, height_bytes=max(arena.size_bytes, 1))
 
     @property
     def graph(self) -> Graph:

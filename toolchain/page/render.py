@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from toolchain.files.printable import printable
+from toolchain.files.templates import page_environment
 from toolchain.packages import lazy
 from toolchain.page import charts
 from toolchain.page.document import Document
@@ -20,17 +20,6 @@ else:
     jinja2 = lazy("jinja2")
 
 _FOLDER = TEMPLATES / "page"
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 def page(document: Document, live: int | None = None) -> str:
@@ -52,7 +41,7 @@ def waiting_page(title: str, command: str, live: int) -> str:
 def still_page(name: str, document: Mapping[str, Any]) -> str:
     """One HTML file from `name.html.j2` that has no script, and needs no package for charts. Texts
     are made `printable`."""
-    return _environment().get_template(f"{name}.html.j2").render(document=_seen(document))
+    return page_environment().get_template(f"{name}.html.j2").render(document=_seen(document))
 
 
 def rendered(
@@ -75,7 +64,7 @@ def rendered(
         for chart in charts_used
     }
     return (
-        _environment()
+        page_environment()
         .get_template(f"{name}.html.j2")
         .render(
             document=_seen(document),
