@@ -91,7 +91,7 @@ def read_network(model: str | Path, options: PlanOptions, report: Report = silen
         graph = check(with_boxes(graph, prepared.boundaries, options.decode))
     labels = labels_of_boxes(graph, known, options.labels)
     labels = labels or labels_of(outputs, known, options.labels)
-    about = About(model_sha256(model), labels)
+    about = About(model_sha256(model), labels, (Path(model).name, *options.words))
     return Network(graph, prepared.boundaries, prepared.removed, about)
 
 

@@ -20,12 +20,14 @@ class Labels:
 @dataclass(frozen=True)
 class About:
     """`sha256`: the digest of the file's bytes, in hexadecimal; '' for a graph without a file.
+    `asked`: words of a command line: the file, by its name alone, and the options of its plan.
 
     `labels`: names of the classes of those outputs of the graph that have them, by output.
     """
 
     sha256: str = ""
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    asked: tuple[str, ...] = ()
 
 
 NOTHING_KNOWN = About()
