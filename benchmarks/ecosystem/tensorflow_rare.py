@@ -413,6 +413,23 @@ def keypoints() -> Any:
     return net(body, (16, 20, 3))
 
 
+def doubled() -> Any:
+    """A plain, a depthwise and a transposed convolution, each large enough for dynamic range."""
+
+    def body(x: Any) -> Any:
+        x = layers.Conv2D(48, 3, strides=2, padding="same", activation="relu")(x)
+        x = layers.DepthwiseConv2D(5, padding="same", activation="relu6")(x)
+        return layers.Conv2DTranspose(5, 3, strides=2, padding="same")(x)
+
+    return net(body, (8, 10, 3))
+
+
+def dynamic_lone_scales(converter: Any) -> None:
+    """Dynamic range as older converters have it: one scale of all filters."""
+    dynamic_range(converter)
+    converter._experimental_disable_per_channel = True
+
+
 _OPERATORS = (
     *("computed_weights", "einsums", "cumulative", "gathers", "top_k", "pieces", "trigonometry"),
     *("selections", "constant_output", "transposed", "conv_3d", "spectrogram", "conditional"),
@@ -436,6 +453,7 @@ _OTHERS = (
     *((name, uint8_ends) for name in ("ssd_head", "keypoints")),
     *((name, float_ends) for name in ("yolo_v5_head", "top_k", "spectrogram")),
     *((name, mixed) for name in ("multi_head", "conv_3d", "trigonometry")),
+    *(("doubled", mode) for mode in (dynamic_range, dynamic_lone_scales)),
 )
 
 

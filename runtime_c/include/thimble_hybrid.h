@@ -99,6 +99,17 @@ void thimble_depthwise_hybrid_s8(const thimble_window_f32 *window,
                                  void *scratch,
                                  float *output);
 
+/** Transposed convolution: filters [output_c][kernel_h][kernel_w][input_c], a scale for each channel. Images
+ * are quantised with a zero point, each product is scaled by itself. `bias` may be NULL. scratch: an image's
+ * bytes. */
+void thimble_transpose_conv_hybrid_s8(const thimble_window_f32 *window,
+                                      const float *input,
+                                      const int8_t *filters,
+                                      const float *scales,
+                                      const float *bias,
+                                      void *scratch,
+                                      float *output);
+
 /** As `thimble_svdf_f32_params`; time filters are int8 of scale `time_scale`. */
 typedef struct {
     int32_t batches;

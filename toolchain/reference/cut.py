@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from toolchain.errors import InputError
 from toolchain.frontends.tflite.file import FileModel
 from toolchain.frontends.tflite.outside import take_in
-from toolchain.ir import Graph
+from toolchain.ir import DType, Graph
 from toolchain.packages import VERIFY, lazy
 from toolchain.reference.unwritten import telling
 
@@ -26,6 +26,8 @@ else:
 
 _HOLDING = frozenset({"CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
 """Operators that reach what no tensor carries."""
+_CHANNELS = 3
+"""The axis of depthwise filters that has the channels."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,8 @@ class Cutter:
     """Writes parts of a file, without what no operator needs.
 
     Left out are signatures and metadata, which may be broken, and names that are not UTF-8. `graph`
-    has the shapes that the file may leave undefined. Raises InputError where the file cannot be
-    written again.
+    has the shapes that the file may leave undefined. Scales that `lone_scales` finds are repeated.
+    Raises InputError where the file cannot be written again.
     """
 
     def __init__(self, data: bytes, model: FileModel, graph: Graph) -> None:
@@ -113,6 +115,12 @@ class Cutter:
             known = graph.tensors.get(given.name)
             if known is not None and not known.is_constant and not given.variable:
                 tensor.shape, tensor.shapeSignature = list(known.shape), None
+        for index in lone_scales(model):
+            filters = main.tensors[index]
+            channels = int(filters.shape[_CHANNELS])
+            filters.quantization.scale = list(filters.quantization.scale) * channels
+            filters.quantization.zeroPoint = [0] * channels
+            filters.quantization.quantizedDimension = _CHANNELS
 
     def written(self, part: Part) -> bytes:
         """The file of these operators alone."""
@@ -156,6 +164,21 @@ class Cutter:
     def _touched(self, place: int) -> Collection[int]:
         op = self._file.ops[place]
         return [i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0]
+
+
+def lone_scales(model: FileModel) -> tuple[int, ...]:
+    """Depthwise filters of int8 beside floats that have one scale: LiteRT reads one a channel."""
+    found = []
+    for op in model.ops:
+        if op.code != "DEPTHWISE_CONV_2D" or len(op.inputs) < 2:
+            continue
+        x, filters = (model.tensors[index] for index in op.inputs[:2])
+        stored = filters.tensor
+        if x.type_name != "FLOAT32" or stored is None or stored.dtype is not DType.INT8:
+            continue
+        if stored.quantisation is not None and len(stored.q.scales) < stored.shape[_CHANNELS]:
+            found.append(op.inputs[1])
+    return tuple(dict.fromkeys(found))
 
 
 def _legible(name: bytes | None) -> bytes | None:

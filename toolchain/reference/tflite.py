@@ -17,6 +17,7 @@ from toolchain.reference.cut import (
     Cutter,
     Part,
     can_be_cut,
+    lone_scales,
     part_of,
     parts,
     shared_variables,
@@ -80,6 +81,7 @@ class TfliteReference:
 
 _SHOWN = 2
 """Refusals that a reason quotes."""
+_LONE_SCALES = "LiteRT reads a scale of each depthwise filter, where the file has one of all"
 _USUAL = RULES[-1].judges[0]
 
 
@@ -133,6 +135,8 @@ class _Choosing:
     def _whole(self) -> _Step:
         """One judge for operators that cannot be parted."""
         part = part_of(self.model, range(len(self.model.ops)))
+        if lone_scales(self.model):
+            raise _NoJudgeError(f"{_LONE_SCALES}, and the file is only run whole")
         if hidden := self._hidden(part):
             raise _NoJudgeError(
                 f"{hidden} leaves places as they were, and the file, which is only run whole, does "
@@ -181,7 +185,8 @@ class _Choosing:
         copy."""
         runtime = self.judge(part.ops[0])
         refused: RefusedError | None = None
-        alone = alone and self._hidden(part) is None
+        completed = bool(lone_scales(self.model))
+        alone = alone and self._hidden(part) is None and not completed
         if alone:
             part = Part(part.ops, self.model.inputs, self.model.outputs)
         if alone and runtime is not Runtime.TFLITE_MICRO:
@@ -197,6 +202,8 @@ class _Choosing:
         except InputError as error:
             raise RefusedError(str(error)) from error
         step = _Step(part, open_model(self.process, runtime, data, len(part.writes)))
+        if completed:
+            self.copied = f"of a copy that gives each filter the one scale: {_LONE_SCALES}"
         if refused is not None:
             self.copied = f"of a copy of its operators, since it refuses the file: {_line(refused)}"
         return step

@@ -131,9 +131,9 @@ def _form_for(
         assert first is not None
         raise RefusedError(*first)
     data = ends[0].tensor if ends else None
-    alike = [form for form in taking if data is not None and data.dtype in form.dtypes]
+    alike = [form for form in taking if data is not None and data.dtype in form.dtypes] or taking
     types = [end.tensor.dtype if end and end.tensor else None for end in inputs]
-    return next((form for form in alike if form.takes_weights(types)), (alike or taking)[0])
+    return next((form for form in alike if form.takes_weights(types)), alike[0])
 
 
 class OperatorReader:

@@ -11,6 +11,7 @@ from toolchain.ops.convolution.kernels import thimble_convolve_f32, thimble_conv
 from toolchain.ops.convolution.sums import float_reference
 from toolchain.ops.convolution.transpose_conv2d_s8 import S8
 from toolchain.ops.convolution.transpose_conv2d_s8 import TransposeConv2D as TransposeConv2D
+from toolchain.ops.hybrid.transposed import hybrid_transposed
 from toolchain.ops.readers.float32 import float32_form
 from toolchain.ops.readers.int16 import int16_form
 
@@ -26,4 +27,4 @@ _F32 = float32_form(
     thimble_convolve_f32.kernel,
 )
 
-SPEC = kit.OpSpec((S8, _S16, _F32))
+SPEC = kit.OpSpec((S8, _S16, _F32, hybrid_transposed(_F32)))

@@ -32,6 +32,8 @@ from toolchain.ops.readers.onnx import (
 )
 
 _FILE_SHAPE, _FILE_WEIGHTS, _FILE_INPUT, _FILE_BIAS = 0, 1, 2, 3
+FILE_ORDER = (_FILE_INPUT, _FILE_WEIGHTS, _FILE_BIAS)
+"""Places of input, weights and bias in a TFLite file."""
 _MOST_SPREAD = 1 << 26
 """Weights, with the zeros of dilations and groups: more than any board's memory holds."""
 
@@ -108,9 +110,20 @@ def _macs(op: kit.AnyOperator) -> int:
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
+    common.check_operands(node, 4, _present(node))
+    return read_transposed(node)
+
+
+def _present(node: kit.TfliteNode) -> tuple[int, ...]:
+    """The operands that the file gives, by their places."""
     present = len(node.inputs) > _FILE_BIAS and node.inputs[_FILE_BIAS] is not None
-    order = (_FILE_INPUT, _FILE_WEIGHTS, *((_FILE_BIAS,) if present else ()))
-    weights = common.check_operands(node, 4, order)
+    return FILE_ORDER if present else FILE_ORDER[:-1]
+
+
+def read_transposed(node: kit.TfliteNode) -> kit.ReadOp:
+    """The operator of a node whose operands were checked."""
+    weights = node.inputs[_FILE_WEIGHTS]
+    assert weights is not None
     shape = [int(v) for v in node.constant(_FILE_SHAPE).reshape(-1)]
     if len(shape) != 4:
         raise node.unsupported(f"output shape {shape}")
@@ -122,7 +135,8 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
         )
     stride = (int(options.strideH), int(options.strideW))
     padding = common.read_padding(node, size, (weights.shape[1], weights.shape[2]), stride)
-    return kit.ReadOp(TransposeConv2D(size, stride, padding, kit.read_activation(node)), order)
+    attributes = TransposeConv2D(size, stride, padding, kit.read_activation(node))
+    return kit.ReadOp(attributes, _present(node))
 
 
 def _write(op: kit.Operator[TransposeConv2D]) -> kit.WrittenOp:

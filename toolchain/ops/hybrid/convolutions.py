@@ -2,7 +2,8 @@
 
 Each image is quantised whole, so that no part of it can be computed without the rest. Arithmetic:
 LiteRT's `HybridConvPerChannel` and `DepthwiseConvHybridPerChannel`, which choose a zero point;
-where all filters of a CONV_2D without groups have one scale, `HybridConv`, which does not.
+where all filters of a CONV_2D without groups have one scale, `HybridConv`, which does not. One
+scale of all depthwise filters is each filter's; LiteRT reads beyond it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from toolchain.ops.convolution.sums import window_sums
 from toolchain.ops.convolution.window_f32 import window_f32
 from toolchain.ops.hybrid.kernels import convolution_kernel, depthwise_kernel
 from toolchain.ops.hybrid.sums import (
+    LIMITS,
     centred,
     check_hybrid_node,
     hybrid_form,
@@ -96,15 +98,19 @@ def _axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
     return (kit.Axis(3, (None, *filters), lambda part: op.attributes),)
 
 
-def _reader(axis: int, refused: str) -> Callable[[kit.TfliteNode], kit.ReadOp]:
-    """The reader of filters that have a scale for each index of `axis`, of others `refused`."""
+def _reader(axis: int) -> Callable[[kit.TfliteNode], kit.ReadOp]:
+    """The reader of filters that have one scale, or one for each index of `axis`."""
 
     def read(node: kit.TfliteNode) -> kit.ReadOp:
         check_hybrid_node(node, 4, axis)
         walk, x, weights = vars(read_walk(node)), node.inputs[kit.INPUT], node.inputs[kit.WEIGHTS]
         assert x is not None and weights is not None
-        if len(weights.q.scales) != weights.shape[axis]:
-            raise node.unsupported(refused, "convert the model again")
+        grouped = axis == 0 and x.shape[3] != weights.shape[3]
+        if grouped and len(weights.q.scales) != weights.shape[0]:
+            raise node.unsupported(
+                "one scale of all filters beside groups, which LiteRT refuses, too",
+                "convert it with a newer converter, which gives each filter a scale",
+            )
         chosen = _range_of(x, weights) if axis == 0 else Range.ASYMMETRIC
         activation = kit.read_activation(node)
         attributes = HybridConvolution(**walk, activation=activation, range=chosen)
@@ -137,14 +143,17 @@ def hybrid_conv2d(plain: kit.Form[Any]) -> kit.Form[Any]:
         graph = hybrid_sample(plain.sample, 0, HybridConvolution.of)(rng)
         (op,), x, weights = graph.ops, graph.tensors["x"], graph.tensors["weights"]
         if rng.random() < 0.2:
-            alike = (weights.q.scales[0],) * len(weights.q.scales)
-            weights = replace(weights, quantisation=replace(weights.q, scales=alike))
+            count = len(weights.q.scales)
+            if weights.shape[3] == x.shape[3] and rng.random() < 0.5:
+                count = 1
+            alike = (weights.q.scales[0],) * count
+            q = kit.Quantisation(alike, (0,) * count, 0 if count > 1 else None)
+            weights = replace(weights, quantisation=q)
         assert isinstance(op.attributes, HybridConvolution)
         chosen = replace(op, attributes=replace(op.attributes, range=_range_of(x, weights)))
         graph = kit.with_tensors(graph, lambda t: weights if t.name == "weights" else t)
         return replace(graph, ops=(chosen,))
 
-    read = _reader(0, "filters without a scale of each")
     return hybrid_form(
         plain,
         attributes=HybridConvolution,
@@ -152,13 +161,12 @@ def hybrid_conv2d(plain: kit.Form[Any]) -> kit.Form[Any]:
         select=_select,
         sample=sample,
         axes=_axes,
-        tflite=kit.TfliteBinding(("CONV_2D",), read, _write),
+        tflite=kit.TfliteBinding(("CONV_2D",), _reader(0), _write),
     )
 
 
 def hybrid_depthwise(plain: kit.Form[Any]) -> kit.Form[Any]:
     """The form of a float `depthwise_conv2d` whose filters are int8."""
-    read = _reader(3, "filters without a scale of each, beyond which LiteRT reads")
     return hybrid_form(
         plain,
         attributes=HybridConvolution,
@@ -166,5 +174,6 @@ def hybrid_depthwise(plain: kit.Form[Any]) -> kit.Form[Any]:
         select=_select,
         sample=hybrid_sample(plain.sample, 3, HybridConvolution.of),
         axes=lambda op: (),
-        tflite=kit.TfliteBinding(("DEPTHWISE_CONV_2D",), read, _depthwise_write),
+        tflite=kit.TfliteBinding(("DEPTHWISE_CONV_2D",), _reader(3), _depthwise_write),
+        limits=f"{LIMITS}; one scale is each filter's",
     )

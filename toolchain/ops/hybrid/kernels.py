@@ -15,6 +15,7 @@ from toolchain.ops.convolution.window_f32 import bias_f32, image_f32, window_f32
 
 _WORDS, _VECTORS = "thimble_convolve_hybrid_s8", "thimble_convolve_hybrid_lanes_s8"
 _DEPTHWISE = "thimble_depthwise_hybrid_s8"
+_TRANSPOSED = "thimble_transpose_conv_hybrid_s8"
 _ROWS, _LANE_ROWS = "thimble_rows_hybrid_s8", "thimble_rows_hybrid_lanes_s8"
 CODE_BYTES = {
     _WORDS: kit.CodeBytes.CONVOLUTION,
@@ -182,13 +183,13 @@ def product_constants(
     return (
         kit.Constant(f"parameters{name}", lambda: _packed(weights, groups, core), "filters"),
         kit.Constant(f"taps{name}", lambda: _taps_sums(weights), "sums of weights"),
-        _scales(weights, name),
+        _scales(weights, len(weights.q.scales), name),
     )
 
 
 def depthwise_kernel(op: kit.AnyOperator, window: kit.Struct, chosen: Range) -> kit.Kernel:
-    """A depthwise convolution whose filters have one zero point. Each output is one int32 sum of
-    values less the zero point, in LiteRT, too: it may wrap.
+    """A depthwise convolution whose filters have one zero point, and one scale or one each. Each
+    output is one int32 sum of values less the zero point, in LiteRT, too: it may wrap.
     """
     weights = op.input(kit.WEIGHTS)
     arguments: dict[str, kit.Argument] = {
@@ -203,7 +204,25 @@ def depthwise_kernel(op: kit.AnyOperator, window: kit.Struct, chosen: Range) -> 
         "output": kit.Output(0),
     }
     call = kit.Call(_DEPTHWISE, arguments)
-    return kit.Kernel((call,), _extents, (_scales(weights),), scratch_bytes=_scratch_bytes(call))
+    constants = (_scales(weights, weights.shape[3]),)
+    return kit.Kernel((call,), _extents, constants, scratch_bytes=_scratch_bytes(call))
+
+
+def transposed_kernel(op: kit.AnyOperator, window: kit.Struct) -> kit.Kernel:
+    """A transposed convolution whose filters have one scale or one each."""
+    weights = op.input(kit.WEIGHTS)
+    arguments: dict[str, kit.Argument] = {
+        "window": window,
+        "input": kit.Input(kit.INPUT),
+        "filters": kit.Input(kit.WEIGHTS),
+        "scales": kit.Packed("scales"),
+        "bias": kit.Input(kit.BIAS),
+        "scratch": kit.Scratch(),
+        "output": kit.Output(0),
+    }
+    call = kit.Call(_TRANSPOSED, arguments)
+    constants = (_scales(weights, weights.shape[0]),)
+    return kit.Kernel((call,), _extents, constants, scratch_bytes=_scratch_bytes(call))
 
 
 def check_sums(op: kit.AnyOperator, weights: kit.Tensor, chosen: Range) -> None:
@@ -259,10 +278,10 @@ def matrix_bytes(filters: int, taps: int, lanes: bool) -> int:
     return kit.round_up(filters, 4) * (4 + kit.round_up(taps, packing.VECTOR_BYTES if lanes else 4))
 
 
-def _scales(weights: kit.Tensor, name: str = "") -> kit.Constant:
-    return kit.Constant(
-        f"scales{name}", lambda: np.array(weights.q.scales, np.float32), "of the weights"
-    )
+def _scales(weights: kit.Tensor, count: int, name: str = "") -> kit.Constant:
+    """So many scales: those of the filters, or the one of all."""
+    scales = np.array(weights.q.scales, np.float32)
+    return kit.Constant(f"scales{name}", lambda: np.broadcast_to(scales, count), "of the weights")
 
 
 def _image_bytes(call: kit.Call) -> int:
@@ -272,7 +291,7 @@ def _image_bytes(call: kit.Call) -> int:
 def _scratch_bytes(call: kit.Call) -> int:
     if call.function in (_ROWS, _LANE_ROWS):
         return 0
-    if call.function == _DEPTHWISE or not call["params.gathered"]:
+    if call.function in (_DEPTHWISE, _TRANSPOSED) or not call["params.gathered"]:
         return _image_bytes(call)
     return kit.round_up(_image_bytes(call), 4) + kit.round_up(_taps(call), 4)
 
@@ -290,6 +309,8 @@ def _extents(touched: kit.Touched) -> kit.Extents:
         read[kit.BIAS] = bias_f32(call)
     if call.function == _DEPTHWISE:
         read[kit.WEIGHTS] = kit.whole(call["window.kernel_h"] * call["window.kernel_w"] * channels)
+    elif call.function == _TRANSPOSED:
+        read[kit.WEIGHTS] = kit.whole(_taps(call) * channels)
     else:
         groups = call["window.input_c"] // call["window.depth"]
         padded = groups * kit.round_up(channels // groups, 4)

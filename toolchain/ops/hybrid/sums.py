@@ -14,6 +14,8 @@ from toolchain.ops.readers.float32 import clamped
 
 REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
 
+LIMITS = "float32 with constant int8 weights, as LiteRT's hybrid kernels"
+
 
 def centred(images: Float32, chosen: Range) -> tuple[Int64, Float32]:
     """Each image of a batch in steps of its scale, around 0 (int64); and the scales.
@@ -66,7 +68,7 @@ def hybrid_form(plain: kit.Form[Any], **changed: Any) -> kit.Form[Any]:
         "reductions": kit.no_reductions,
         "weights": kit.DType.INT8,
         "name": "hybrid",
-        "limits": "float32 with constant int8 weights, as LiteRT's hybrid kernels",
+        "limits": LIMITS,
     }
     return replace(plain, **{**hybrid, **changed})
 
@@ -83,18 +85,25 @@ def check_floats(node: kit.TfliteNode, indices: Sequence[int]) -> None:
             )
 
 
-def check_hybrid_node(node: kit.TfliteNode, weights_rank: int, axis: int) -> None:
+def check_hybrid_node(
+    node: kit.TfliteNode,
+    weights_rank: int,
+    axis: int,
+    order: tuple[int, int, int] = (kit.INPUT, kit.WEIGHTS, kit.BIAS),
+) -> None:
     """Raise UnsupportedError for operands that no hybrid kernel takes.
 
-    Weights have zero points 0, and one scale, or one for each index of `axis`.
+    Weights have zero points 0, and one scale, or one for each index of `axis`. `order`: the places
+    of input, weights and bias in the file.
     """
-    weights, x = node.inputs[kit.WEIGHTS], node.inputs[kit.INPUT]
-    bias = node.inputs[kit.BIAS] if len(node.inputs) > kit.BIAS else None
+    given, weighed, added = order
+    weights, x = node.inputs[weighed], node.inputs[given]
+    bias = node.inputs[added] if len(node.inputs) > added else None
     if x is None or weights is None or x.dtype is not kit.DType.FLOAT32:
         raise node.unsupported("its input is not float32", REMEDY)
     if bias is not None and bias.dtype is not kit.DType.FLOAT32:
         raise node.unsupported(f"its bias is {bias.dtype.value} beside float32 inputs", REMEDY)
-    for index in (kit.WEIGHTS, kit.BIAS)[: 1 if bias is None else 2]:
+    for index in (weighed, added)[: 1 if bias is None else 2]:
         node.constant(index)
     if len(weights.shape) != weights_rank or weights.quantisation is None:
         raise node.unsupported(f"weights of shape {list(weights.shape)}, or without a scale")
