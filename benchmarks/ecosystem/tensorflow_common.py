@@ -27,14 +27,14 @@ def randomised(network: Any, seed: int = 0) -> Any:
 
 
 def samples(specs: Sequence[Any], seed: int = 1) -> Iterator[list[Any]]:
-    """Inputs to calibrate with: normal reals, indices for integers."""
+    """Inputs to calibrate with: normal reals, indices for integers; an open batch is of one."""
     rng = np.random.default_rng(seed)
     for _ in range(SAMPLES):
         yield [
-            rng.integers(0, INDICES, spec.shape).astype(np.int32)
+            rng.integers(0, INDICES, shape).astype(np.int32)
             if spec.dtype.is_integer
-            else rng.standard_normal(spec.shape).astype(np.float32)
-            for spec in specs
+            else rng.standard_normal(shape).astype(np.float32)
+            for spec, shape in ((spec, [size or 1 for size in spec.shape]) for spec in specs)
         ]
 
 
@@ -42,8 +42,12 @@ INDICES = 24
 """Words of the vocabularies here."""
 
 
-def net(body: Callable[..., Any], *shapes: tuple[int, ...], batch: int = 1, seed: int = 0) -> Any:
-    """The Keras model that `body` makes of inputs of these shapes (without the batch)."""
+def net(
+    body: Callable[..., Any], *shapes: tuple[int, ...], batch: int | None = 1, seed: int = 0
+) -> Any:
+    """The Keras model that `body` makes of inputs of these shapes (without the batch, which None
+    leaves open).
+    """
     keras.utils.set_random_seed(seed)
     inputs = [keras.Input(shape, batch_size=batch) for shape in shapes]
     return randomised(keras.Model(inputs, body(*inputs)), seed)

@@ -424,6 +424,17 @@ def doubled() -> Any:
     return net(body, (8, 10, 3))
 
 
+def open_batch() -> Any:
+    """Transposed convolutions whose output shapes are computed, since the batch is open."""
+
+    def body(x: Any) -> Any:
+        x = layers.Conv2D(6, 3, strides=2, padding="same", activation="relu")(x)
+        x = layers.Conv2DTranspose(5, 3, strides=2, padding="same")(x)
+        return layers.Conv2DTranspose(3, 2)(x)
+
+    return net(body, (6, 8, 3), batch=None)
+
+
 def dynamic_lone_scales(converter: Any) -> None:
     """Dynamic range as older converters have it: one scale of all filters."""
     dynamic_range(converter)
@@ -433,7 +444,7 @@ def dynamic_lone_scales(converter: Any) -> None:
 _OPERATORS = (
     *("computed_weights", "einsums", "cumulative", "gathers", "top_k", "pieces", "trigonometry"),
     *("selections", "constant_output", "transposed", "conv_3d", "spectrogram", "conditional"),
-    *("loop", "counted_loop", "embeddings", "one_hots"),
+    *("loop", "counted_loop", "embeddings", "one_hots", "open_batch"),
 )
 _NETWORKS = (
     *("ssd_head", "yolo_v8_head", "yolo_v5_head", "multi_head", "mixer", "resnet_v2"),
@@ -454,6 +465,7 @@ _OTHERS = (
     *((name, float_ends) for name in ("yolo_v5_head", "top_k", "spectrogram")),
     *((name, mixed) for name in ("multi_head", "conv_3d", "trigonometry")),
     *(("doubled", mode) for mode in (dynamic_range, dynamic_lone_scales)),
+    *(("open_batch", mode) for mode in (dynamic_range, int16, unquantised)),
 )
 
 

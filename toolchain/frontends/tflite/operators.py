@@ -216,7 +216,7 @@ class OperatorReader:
         """The operator; none where its outputs have no elements."""
         op = self._with_real_table(self._without_empty(op))
         file_tensors = self._file_tensors
-        given = [None if i == -1 else file_tensors[i] for i in op.inputs]
+        given = [None if i == -1 else self._folded_tensor(i) for i in op.inputs]
         form = _form_for(op, given, [file_tensors[i] for i in op.outputs if i != -1])
         assert form.tflite is not None
         inputs = tuple(self._input(i) for i in op.inputs)
@@ -254,6 +254,13 @@ class OperatorReader:
             self._learn(index, settled)
         made = [self._tensors[name] for name in result.outputs]
         return [result] if any(tensor.elements for tensor in made) else []
+
+    def _folded_tensor(self, index: int) -> FileTensor:
+        """A tensor of the file, as the constant that it is by now where operators were folded."""
+        tensor = self._file_tensors[index]
+        known = self._tensors.get(tensor.name)
+        folded = known is not None and known.is_constant and tensor.tensor is not None
+        return replace(tensor, tensor=known) if folded else tensor
 
     def _without_empty(self, op: FileOp) -> FileOp:
         """A CONCATENATION without inputs that have no elements; other operators as they are."""
