@@ -283,6 +283,31 @@ def mixer() -> nn.Module:
     )
 
 
+def face() -> nn.Module:
+    """As MobileFaceNet: a slope for each channel, of very different sizes."""
+
+    def sloped(channels: int) -> nn.PReLU:
+        made = nn.PReLU(channels)
+        nn.init.normal_(made.weight, 0.0, 1.0)
+        made.weight.data = made.weight.data**3
+        return made
+
+    def step(inside: int, out: int, kernel: int, **more: int) -> nn.Module:
+        more.setdefault("padding", kernel // 2)
+        conv = nn.Conv2d(inside, out, kernel, bias=False, **more)
+        return nn.Sequential(conv, nn.BatchNorm2d(out), sloped(out))
+
+    return nn.Sequential(
+        step(3, 16, 3, stride=2),
+        step(16, 16, 3, groups=16),
+        step(16, 24, 1),
+        step(24, 24, 3, stride=2, groups=24),
+        nn.Conv2d(24, 12, 1),
+        nn.Flatten(),
+        nn.Linear(12 * 36, 10),
+    )
+
+
 IMAGE: Shapes = [(1, 3, 32, 32)]
 SERIES: Shapes = [(1, 7, 5)]
 RECIPES = MappingProxyType(
@@ -311,6 +336,9 @@ RECIPES = MappingProxyType(
         "conv_1d_separable": Recipe(conv_1d_separable, [(1, 2, 128)]),
         "word_bag": Recipe(word_bag, ["1x9"]),
         "mixer": Recipe(mixer, IMAGE, 18, True),
+        "face": Recipe(face, [(1, 3, 24, 24)]),
+        "face_default": Recipe(face, [(1, 3, 24, 24)], options=UINT8, everything=False),
+        "face_operators": Recipe(face, [(1, 3, 24, 24)], options=OPERATORS, everything=False),
         "gru_float": Recipe(gru, SERIES, options=None),
         "bidirectional_lstm_float": Recipe(bidirectional_lstm, SERIES, options=None),
         "rnn_float": Recipe(rnn, SERIES, options=None),

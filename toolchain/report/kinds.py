@@ -92,7 +92,8 @@ _ONNX_NOTES = (
     "condition is known, and a Loop whose count is known.",
     "- Operators of opsets 1 to 12 are read in their old forms.",
     "- Operators that a quantised model leaves in float run in float32, between a `dequantize` and "
-    "a `quantize`, as in ONNX Runtime.",
+    "a `quantize`, as in ONNX Runtime. So does a PRelu whose real slopes, stored in int8, would "
+    "move its output by a step or more.",
 )
 
 

@@ -141,11 +141,12 @@ def _read_onnx(node: kit.OnnxNode) -> None:
 
 _MOST_LOST = 1.0
 """How much storing real slopes in int8 may move the output, in its steps. Below this the outputs,
-both roundings included, are within 1 of ONNX Runtime's."""
+both roundings included, are within 1 of ONNX Runtime's; above it the operator runs in float32."""
 
 
 def _check_real_slopes(node: kit.OnnxNode, output: kit.Quantisation) -> None:
-    """Raise UnsupportedError where real slopes, stored as multiples of one scale, lose too much."""
+    """Leave the operator in float32 where real slopes, stored as multiples of one scale, lose too
+    much."""
     slopes = node.constant(ALPHA)
     if node.in_float or slopes.quantisation is not None:
         return
@@ -154,7 +155,7 @@ def _check_real_slopes(node: kit.OnnxNode, output: kit.Quantisation) -> None:
     x = node.quantisation(INPUT)
     lost = (x.zero_point + 128) * x.scale * off / output.scale
     if lost >= _MOST_LOST:
-        raise node.unsupported(
+        raise node.left_in_float(
             f"its slopes are real numbers, which lose up to {lost:.3g} steps of the output in int8",
             "quantise the slopes too, or scale them to one magnitude",
         )
