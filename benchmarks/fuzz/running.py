@@ -48,7 +48,7 @@ from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
 from toolchain.ops import spec_of
 from toolchain.ops.interpret import interpret
-from toolchain.ops.movement.gather import index_limits
+from toolchain.ops.movement.gather import as_indices, index_limits
 from toolchain.ops.spec import Array
 from toolchain.quantise.float_use import float_use
 from toolchain.reference import (
@@ -216,7 +216,7 @@ def _run(one: _Ready, index: int, running: HostProgram) -> _Ran:
         for end in plan.inputs:
             value = end.random(rng)
             if end.name in limits:
-                value = value % limits[end.name]
+                value = as_indices(value, limits[end.name])
             elif turn >= _TURNS and value.dtype.kind == "f":
                 value = rng.choice(_SPECIALS, value.shape)
             elif turn == _TURNS - 1 and value.dtype.kind in "iu":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain import verify_model
 from toolchain.errors import LinkError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.movement.gather import Gather, index_limits
+from toolchain.ops.movement.gather import Gather, as_indices, index_limits
 from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.unary.cast import Cast
 
 Q = Quantisation((0.02,), (3,))
 
@@ -47,6 +49,20 @@ def test_rows_of_the_table_are_picked() -> None:
 def test_an_index_out_of_range_is_an_error(wrong: int) -> None:
     with pytest.raises(LinkError, match="embedding"):
         run_graph_on_host(_embedding(), (np.array([[0, 1, wrong, 2, 3]], np.int32),))
+
+
+def test_reals_that_a_cast_makes_indices_are_drawn_from_the_table() -> None:
+    """As Keras has the words of a text; what a function of reals makes is no index."""
+    graph = _embedding()
+    words = Tensor("words", (1, 5), DType.FLOAT32)
+    cast = Op("cast", "whole", ("words",), ("tokens",), Cast(DType.INT32))
+    tensors = [words, *graph.tensors.values()]
+    of_reals = Graph.build("words", tensors, [cast, *graph.ops], ["words"], ["y"])
+    assert index_limits(of_reals) == {"words": 17}
+    least = Op("arg_max", "least", ("words",), ("tokens",), cast.attributes)
+    assert index_limits(replace(of_reals, ops=(least, *graph.ops))) == {}
+    drawn = as_indices(np.random.default_rng(1).standard_normal(1000).astype(np.float32), 17)
+    assert (drawn.dtype, sorted(set(drawn.tolist()))) == (np.float32, list(range(17)))
 
 
 def test_verification_draws_indices_that_exist(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from toolchain.files import scratch_folder
 from toolchain.files.notebook import Card, Told
 from toolchain.ir import DType, End, External
 from toolchain.ops.interpret import interpret
-from toolchain.ops.movement.gather import index_limits
+from toolchain.ops.movement.gather import as_indices, index_limits
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_use
@@ -402,7 +402,7 @@ def _random_case(
     """A run on random inputs. Big ones are made on the board: an emulated serial port carries some
     20 kB/s.
 
-    Inputs named in `limits` are indices below that.
+    Inputs named in `limits` are indices below them.
     """
     if sum(end.tensor.size_bytes for end in deployment.inputs) > _BIG_INPUT_BYTES:
         seed = int(rng.integers(1, 1 << 32))
@@ -411,7 +411,7 @@ def _random_case(
             return _Case(inputs, seed)
     inputs = {end.name: end.random(rng) for end in deployment.inputs}
     for name in limits.keys() & inputs.keys():
-        inputs[name] = inputs[name] % limits[name]
+        inputs[name] = as_indices(inputs[name], limits[name])
     return _Case(inputs)
 
 

@@ -175,23 +175,37 @@ def _choices(op: kit.Operator[Gather]) -> int:
 
 
 def index_limits(graph: kit.Graph) -> Mapping[str, int]:
-    """For each integer input of the graph that serves as indices: the number of slices to choose
-    from.
+    """For each input of the graph that serves as indices: the number of slices to choose from.
 
-    Inputs that reach a gather through operators that only move bytes are included.
+    Inputs that reach a gather through operators on integers are included, and float inputs that a
+    cast makes such integers, as Keras does with the words of a text.
     """
     limits: dict[str, int] = {}
-    origins = {name: {name} for name in graph.inputs if graph.tensors[name].dtype in _INDICES}
+    origins = {name: {name} for name in graph.inputs if graph.tensors[name].dtype in _DRAWN}
     for op in graph.ops:
         if op.kind in ("gather", "gather_nd") and op.inputs[1] in origins:
             for name in origins[op.inputs[1]]:
                 count = _choices(kit.operator_of(op, graph))
                 limits[name] = min(count, limits.get(name, count))
-        elif all(graph.tensors[name].dtype in _INDICES for name in op.outputs):
+        elif op.kind in _CARRYING or all(
+            graph.tensors[name].dtype in _INDICES for name in (*op.inputs, *op.outputs) if name
+        ):
             read = {origin for name in op.inputs for origin in origins.get(name, ())}
             if read:
                 origins.update(dict.fromkeys(op.outputs, read))
     return limits
+
+
+_DRAWN = (*_INDICES, kit.DType.FLOAT32)
+_CARRYING = ("cast", "reshape", "select")
+"""Kinds that pass indices on whatever their type; `select` has a condition beside them."""
+
+
+def as_indices(values: kit.Array, limit: int) -> kit.Array:
+    """Random values of an input as random indices below `limit`, in their type."""
+    if values.dtype.kind == "f":
+        return np.asarray(np.floor(np.abs(values) * limit) % limit, values.dtype)
+    return values % limit
 
 
 SPEC = kit.Form(
