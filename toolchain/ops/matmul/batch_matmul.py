@@ -2,7 +2,8 @@
 
 TFLite BATCH_MATMUL of int8, int16 or float32, either operand transposed in its last two dimensions,
 batch dimensions broadcast. Arithmetic: TFLite `reference_ops::BatchMatMul`, for int16 with int64
-sums. ONNX MatMul of two int8 activations rounds as ONNX Runtime does.
+sums. Constant matrices beside int16 may be int8. ONNX MatMul of two int8 activations rounds as ONNX
+Runtime does.
 """
 
 from __future__ import annotations
@@ -96,6 +97,12 @@ def _select_int16(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
     return thimble_batch_matmul_s8.kernel(op, (multiplier, shift))
 
 
+def _select_mixed(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
+    multiplier, shift = _requantisation(op)
+    int16.check_sums(op, common.matmul_depth(op) * 2.0**22, multiplier * 2.0 ** (shift - 31))
+    return thimble_batch_matmul_s8.kernel(op, (multiplier, shift))
+
+
 def _select_float32(op: kit.Operator[BatchMatMul], core: kit.Core) -> kit.Kernel:
     return thimble_batch_matmul_s8.kernel(op)
 
@@ -128,7 +135,39 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
                 raise node.unsupported("an operand that is not int8", "quantise the model to int8")
             if tensor.quantisation.per_channel:
                 raise node.unsupported("a per-channel operand", "quantise it per tensor")
+    return _read_options(node)
+
+
+def _read_mixed(node: kit.TfliteNode) -> kit.ReadOp:
+    check_node(node, kit.DType.INT16, kit.DType.INT8)
+    node.constant(1)
+    for tensor in (*node.inputs, *node.outputs):
+        if tensor is not None and tensor.q.zero_point:
+            raise node.unsupported(
+                f"tensor {tensor.name!r} has a zero point beside int16, which LiteRT refuses, too",
+                "quantise its constants symmetrically",
+            )
+    return _read_options(node)
+
+
+def _read_options(node: kit.TfliteNode) -> kit.ReadOp:
     return kit.ReadOp(BatchMatMul(bool(node.options.adjX), bool(node.options.adjY)), (0, 1))
+
+
+def _sample_mixed(rng: np.random.Generator) -> kit.Graph:
+    """An int16 sample with constant matrices of int8."""
+    drawn = common.sample_matmul(rng)
+    y = drawn.tensors["y"]
+    data = rng.integers(-127, 128, y.shape).astype(np.int8)
+    q = kit.Quantisation(y.q.scales, (0,))
+    given = tuple(name for name in drawn.inputs if name != "y")
+    wide = replace(int16.as_int16(drawn), inputs=given)
+    matrices = replace(y, constant=data, quantisation=q)
+    return kit.with_tensors(wide, lambda one: matrices if one.name == "y" else one)
+
+
+def _write_mixed(op: kit.Operator[BatchMatMul]) -> kit.WrittenOp:
+    return replace(_write(op), version=4)
 
 
 def _write(op: kit.Operator[BatchMatMul]) -> kit.WrittenOp:
@@ -182,6 +221,15 @@ _INT8 = kit.Form(
 _INT16 = int16.int16_form(
     _INT8, "int16, up to three batch dimensions, constant or computed operands", _select_int16
 )
+_MIXED = replace(
+    _INT16,
+    select=_select_mixed,
+    sample=_sample_mixed,
+    tflite=kit.TfliteBinding(_BUILTINS, _read_mixed, _write_mixed),
+    weights=kit.DType.INT8,
+    name="16x8",
+    limits="int16 by constant int8 matrices",
+)
 _FLOAT32 = replace(
     float32_form(
         _INT8,
@@ -191,4 +239,4 @@ _FLOAT32 = replace(
     ),
     quantised=kit.Quantised(per_channel=(1,)),
 )
-SPEC = kit.OpSpec((_INT8, _INT16, _FLOAT32, hybrid_matmul(_FLOAT32)))
+SPEC = kit.OpSpec((_INT8, _INT16, _MIXED, _FLOAT32, hybrid_matmul(_FLOAT32)))

@@ -1,10 +1,15 @@
 """`thimble_batch_matmul_s8`, `thimble_batch_matmul_s16` and `thimble_batch_matmul_f32`: products of
-matrices. Products of int16 have sums in int64.
+matrices. Products of int16 have sums in int64; constant matrices of int8 beside int16 are packed as
+int16.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic.requant import requant
@@ -29,11 +34,14 @@ def kernel(op: kit.Operator[BatchMatMul], factor: tuple[int, int] | None = None)
     if dtype is kit.DType.INT8:
         arguments["requant"] = requant(op.y.q.zero_point, -128, 127)
     arguments |= {"x": kit.Input(0), "y": kit.Input(1)}
+    widened = dtype is kit.DType.INT16 and op.input(1).dtype is kit.DType.INT8
+    arguments |= {"y": kit.Packed("y")} if widened else {}
     arguments |= {} if floats else {"scratch": kit.Scratch()}
     call = kit.Call(FUNCTIONS[dtype], {**arguments, "output": kit.Output(0)})
     return kit.Kernel(
         (call,),
         lambda touched: _extents(touched, dtype),
+        (kit.Constant("y", lambda: _widened(op.input(1)), "matrices"),) if widened else (),
         scratch_bytes=0 if floats else products.column_bytes(call),
         find_terms=(lambda: products.product_terms(call)) if dtype is kit.DType.INT8 else None,
     )
@@ -44,4 +52,11 @@ def _extents(touched: kit.Touched, dtype: kit.DType) -> kit.Extents:
     if dtype is kit.DType.FLOAT32:
         return products.extents_of_product(touched, "params", width, width, 0)
     scratch = products.column_bytes(touched.call)
-    return products.extents_of_product(touched, "shape", width, width, scratch)
+    made = products.extents_of_product(touched, "shape", width, width, scratch)
+    if isinstance(touched.call.arguments["y"], kit.Input):
+        return made
+    return replace(made, inputs={0: made.inputs[0]}, constants={"y": made.inputs[1].end})
+
+
+def _widened(matrices: kit.Tensor) -> NDArray[np.int16]:
+    return kit.constant_of(matrices).astype(np.int16)
