@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.support.onnx_models import prepared_of, run
+from tests.support.onnx_models import model_of, prepared_of, run
 from toolchain.errors import UnsupportedError
 
 BOOL, FLOAT = TensorProto.BOOL, TensorProto.FLOAT
@@ -74,3 +74,65 @@ def test_a_cast_to_narrow_integers_is_refused() -> None:
     next(o for o in edited.graph.output if o.name == "whole").type.tensor_type.elem_type = INT8
     with pytest.raises(UnsupportedError, match="narrow integers; quantise instead"):
         prepared_of(edited.SerializeToString())
+
+
+def _dequantising(dtype: type, chain: str) -> bytes:
+    """An input x of stored integers, made real by a Cast and the operators of `chain`; the same of
+    a stored result. Both are multiplied, and stored again.
+    """
+    nodes = []
+    for source in ("x", "stored"):
+        last = f"{source}_cast"
+        nodes.append(helper.make_node("Cast", [source], [last], to=FLOAT))
+        for kind in chain.split():
+            operand = "zero" if kind == "Sub" else "scale"
+            nodes.append(helper.make_node(kind, [last, operand], [f"{source}_{kind}"]))
+            last = f"{source}_{kind}"
+        if source == "x":
+            nodes.append(helper.make_node("Tanh", [last], ["tanh"]))
+            nodes.append(helper.make_node("QuantizeLinear", ["tanh", "s", "z"], ["stored"]))
+    nodes.append(helper.make_node("Relu", [last], ["y"]))
+    constants = {
+        "s": np.float32(0.01 if "Mul" in chain else 1),
+        "z": dtype(7 if "Sub" in chain else 0),
+        "zero": np.float32(7),
+        "scale": np.float32(0.01),
+    }
+    made = model_of(
+        nodes,
+        {"x": [2, 50]},
+        ["y"],
+        constants,
+        dtype=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)),
+    )
+    return made.SerializeToString()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("chain", ["Sub Mul", "Sub", "Mul", ""])
+def test_arithmetic_that_dequantises(dtype: type, chain: str) -> None:
+    data = _dequantising(dtype, chain)
+    info = np.iinfo(dtype)
+    x = np.random.default_rng(3).integers(info.min, info.max + 1, (2, 50)).astype(dtype)
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    prepared = prepared_of(data)
+    (want,), (got,) = session.run(None, {"x": x}), run(prepared, {"x": x})
+    step = 0.01 if "Mul" in chain else 1.0
+    assert np.abs(want).max() > 0
+    np.testing.assert_allclose(got, want, rtol=0, atol=0.01 * step)
+    assert not any(op.kind in ("sub", "mul", "cast") for op in prepared.graph.ops)
+
+
+def test_arithmetic_that_is_no_dequantisation_stays() -> None:
+    """A zero point that is no integer, which DequantizeLinear lacks."""
+    edited = onnx.ModelProto.FromString(_dequantising(np.uint8, "Sub Mul"))
+    zero = next(one for one in edited.graph.initializer if one.name == "zero")
+    zero.CopyFrom(numpy_helper.from_array(np.float32(6.5), "zero"))
+    del edited.graph.node[4:]  # from its QuantizeLinear on
+    edited.graph.output[0].name = "tanh"
+    data, x = edited.SerializeToString(), np.arange(100, dtype=np.uint8).reshape(2, 50)
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    prepared = prepared_of(data)
+    (want,), (got,) = session.run(None, {"x": x}), run(prepared, {"x": x})
+    np.testing.assert_allclose(got, want, rtol=0, atol=2.0**-16)
+    assert "sub" in {op.kind for op in prepared.graph.ops}

@@ -14,6 +14,7 @@ from pathlib import Path
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import AS_WRITTEN, Problem, Reading, unsupported
 from toolchain.frontends.onnx.arithmetic import IN_INT8, Arithmetic, Float32
+from toolchain.frontends.onnx.casts import join_casts
 from toolchain.frontends.onnx.dynamic import join_dynamic
 from toolchain.frontends.onnx.file import read_file
 from toolchain.frontends.onnx.importer import Importer
@@ -69,7 +70,7 @@ def _read(data: bytes, path: Path, wanted: Reading) -> tuple[Graph, Mapping[str,
             raise
         raise _refused(path, unknown, file, kept_in_float, [str(error)]) from error
     arithmetic = Float32() if in_float else Arithmetic()
-    joined = join_dynamic(shaped)
+    joined = join_dynamic(join_casts(shaped))
     importer = Importer(joined if in_float else fuse_tables(joined), arithmetic)
     graph = importer.graph(path.stem)
     if importer.faults and not importer.problems:

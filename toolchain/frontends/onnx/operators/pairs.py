@@ -34,7 +34,7 @@ def _total(writer: Writer, operands: Sequence[str]) -> str:
     return first
 
 
-ADD, MUL = "Add", "Mul"
+ADD, MUL, SUB = "Add", "Mul", "Sub"
 _TABLE = Trait.IN_TABLES
 
 ROWS = (
@@ -52,7 +52,7 @@ ROWS = (
     Operator(MUL, _TABLE, older=BROADCAST),
     Operator("Not", _TABLE),
     Operator("Or", _TABLE, older=BROADCAST),
-    Operator("Sub", _TABLE, older=BROADCAST),
+    Operator(SUB, _TABLE, older=BROADCAST),
     Operator("Sum", composed=_sum),
     Operator("Where", _TABLE | Trait.MASKS),
     Operator("Xor", older=BROADCAST),
