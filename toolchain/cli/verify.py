@@ -23,6 +23,7 @@ from toolchain.cost.basis import INSTRUCTIONS
 from toolchain.deployment.decoded import Decoding
 from toolchain.deployment.folder import last_board
 from toolchain.deployment.verification import (
+    OutputDifference,
     Verification,
     counted_latency,
     verification_json,
@@ -31,6 +32,7 @@ from toolchain.deployment.verification import (
 from toolchain.errors import NotJudgedError, ResultError
 from toolchain.planning.options import PlanOptions
 from toolchain.preprocess.samples import files_of, read_samples
+from toolchain.reference import OperatorDifferences
 from toolchain.report.gates import check, gates
 from toolchain.report.plan import copied_lines, kernel_lines, spent_lines, split_lines
 from toolchain.report.text import size
@@ -78,7 +80,8 @@ def command(
     ONNX files are compared with ONNX Runtime, and each element may differ by 1. Such differences
     may grow in later operators. If an output differs by more, the run is compared operator by
     operator: each gets the inputs that ONNX Runtime gives it, and may differ by 1. The text and the
-    JSON say which comparison was made, with the largest difference.
+    JSON say which comparison was made, with the largest difference, and whether ONNX Runtime's own
+    outputs move by more where one last bit of the input moves.
 
     Operators in float32: integers may differ by 1, and floats by 2^-16 of their tensor's largest
     element, because the last bits of exp, tanh and similar functions differ from those of this
@@ -155,13 +158,25 @@ def _mismatch(result: Verification) -> str:
         f"{result.differing:,} of {result.elements:,} elements differ, "
         f"by up to {result.max_difference:g}"
     )
+    if result.ill_conditioned:
+        text += f". {_conditioning(result)}"
     alone = result.by_operators
     if alone is None:
         return text
+    who = f"The operator {alone.worst!r} alone"
+    if alone.together > 1:
+        who = f"{alone.together} operators up to {alone.worst!r}, between which no value is known"
     return (
-        f"{text}. The operator {alone.worst!r} alone, fed what ONNX Runtime feeds it, is "
+        f"{text}. {who}, fed what ONNX Runtime feeds {'it' if alone.together == 1 else 'them'}, is "
         f"{alone.max_difference:g} off; {alone.differing:,} of {alone.elements:,} elements differ "
         "so"
+    ).replace("feeds them, is", "feeds them, are")
+
+
+def _conditioning(result: Verification) -> str:
+    return (
+        f"The model cannot be judged end to end: the reference moves by {result.reference_moves:g} "
+        f"where one last bit of its input moves, and {result.tolerance} is allowed"
     )
 
 
@@ -183,22 +198,42 @@ def _comparison_lines(result: Verification) -> Iterator[str]:
         yield (
             f"Compared whole, {output.output}: {output.differing:,} of {output.elements:,} "
             f"elements differ, by at most {largest} {unit}; {result.tolerance} is allowed."
+            f"{_agreement(output)}"
         )
+    if result.ill_conditioned:
+        yield f"{_conditioning(result)}."
     alone = result.by_operators
     if alone is None:
         return
     yield (
         f"Compared operator by operator, each fed what ONNX Runtime feeds it, in "
-        f"{_runs(alone.runs)}, where a whole output is further off: {alone.tensors:,} tensors (all "
-        f"that the file quantises, and its float outputs), {alone.differing:,} of "
-        f"{alone.elements:,} elements differ, by at most {alone.max_difference:g} steps; "
+        f"{_runs(alone.runs)}, where a whole output is further off: {alone.tensors:,} tensors "
+        f"({_compared(alone)}), {alone.differing:,} of "
+        f"{alone.elements:,} elements differ, by at most {alone.max_difference:g} steps"
+        f"{' of 2^-16 of the largest element' if alone.in_float else ''}; "
         f"{result.tolerance} is allowed. The board's bytes are these operators'."
     )
     if result.operators_agree:
+        grown = "last bits" if alone.in_float else "1"
         yield (
-            "It passes by its operators, not whole: differences of 1 grow on their way through the "
-            "model."
+            f"It passes by its operators, not whole: differences of {grown} grow on their way "
+            "through the model."
         )
+
+
+def _compared(alone: OperatorDifferences) -> str:
+    if alone.in_float:
+        return "the results of the file's operators"
+    return "all that the file quantises, and its float outputs"
+
+
+def _agreement(output: OutputDifference) -> str:
+    """The meaning of an output's differences to its user."""
+    snr, top = output.agreement.snr_db, output.agreement.top_class
+    said = [] if snr is None else [f" Signal to difference: {snr:g} dB."]
+    if top is not None:
+        said.append(f" The top class agrees in {top[0]} of {top[1]} runs.")
+    return "".join(said)
 
 
 def _decoding_line(decoding: Decoding) -> str:

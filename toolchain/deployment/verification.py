@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import board as find_board
+from toolchain.deployment.agreement import Agreement
 from toolchain.deployment.compile import Compiled, compile_model
 from toolchain.deployment.decoded import Decoder, Decoding
 from toolchain.deployment.run import Deployment, Inference, RunTime, counted_time, deployed
@@ -133,6 +134,16 @@ class OutputDifference:
     differing: int
     max_difference: float
     unit: float | None
+    agreement: Agreement = field(default_factory=Agreement)
+
+    def json(self) -> dict[str, object]:
+        """The fields, with `snr_db` and `top_class` (runs that agree, and all) for sums."""
+        fields = {key: value for key, value in asdict(self).items() if key != "agreement"}
+        top = self.agreement.top_class
+        return fields | {
+            "snr_db": self.agreement.snr_db,
+            "top_class": None if top is None else {"agreeing": top[0], "runs": top[1]},
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -172,6 +183,9 @@ class Verification(Told):
     """For the runs beyond the tolerance: the difference of each operator by itself. Set if the
     reference can compute it and the board's bytes are exactly those of the operators' references in
     each of these runs."""
+    reference_moves: float = 0.0
+    """In the runs beyond the tolerance: how far the reference's own outputs move, in the same
+    units, where each float of its inputs moves by one last bit. 0 without such a run or input."""
     decoding: Decoding | None = None
     """The boxes of `--decode` behind the model's outputs, judged by their NumPy reference alone.
     None without it."""
@@ -200,6 +214,12 @@ class Verification(Told):
     @property
     def passed(self) -> bool:
         return self.max_difference <= self.tolerance or self.operators_agree
+
+    @property
+    def ill_conditioned(self) -> bool:
+        """Whether the reference differs from itself by more than is allowed, for one last bit of
+        its inputs: no comparison of whole outputs can judge such a model."""
+        return self.reference_moves > self.tolerance
 
     @property
     def operators_agree(self) -> bool:
@@ -251,6 +271,7 @@ def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
         operators: OperatorDifferences | None = None
         beyond: list[int] = []
         seen: dict[str, OutputDifference] = {}
+        moves = 0.0
         decoder = Decoder.of(compiled.plan.graph)
         decoding = None if decoder is None else Decoding()
         with (
@@ -291,13 +312,16 @@ def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
                     if decoding is not None and end.name in decoded:
                         decoding = decoding.with_output(got.size, len(differing))
                         largest = max(largest, tolerance + 1.0) if len(differing) else 0.0
-                    seen[end.name] = _with(seen.get(end.name), end, differing, got.size, largest)
+                    output = _with(seen.get(end.name), end, differing, got.size, largest)
+                    agreed = output.agreement.with_run(end, got, want)
+                    seen[end.name] = replace(output, agreement=agreed)
                     furthest = max(furthest, largest)
                     if len(differing):
                         differences.append(differing)
                 worst = max(worst, furthest)
                 if furthest > tolerance:
                     beyond.append(run)
+                    moves = max(moves, _moved(deployment, reference, inputs, expected))
                     report(f"comparing run {run} operator by operator")
                     one = _by_operators(deployment, reference, compiled, inputs, done, run)
                     if len(beyond) == 1 or one is None:
@@ -326,8 +350,42 @@ def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
         outputs=tuple(seen.values()),
         beyond=tuple(beyond),
         by_operators=operators,
+        reference_moves=moves,
         decoding=decoding,
     )
+
+
+_NUDGES = 8
+"""How often the inputs of a run are moved by a last bit."""
+
+
+def _moved(
+    deployment: Deployment,
+    reference: Reference,
+    inputs: Mapping[str, Array],
+    expected: Sequence[Array],
+) -> float:
+    """The most that an output of ONNX Runtime moves, in its units, where each float of the inputs
+    moves by one last bit, up or down."""
+    given = [inputs[end.name] for end in deployment.inputs]
+    if not isinstance(reference, OnnxRuntime) or all(x.dtype != np.float32 for x in given):
+        return 0.0
+    rng, furthest = np.random.default_rng(0), 0.0
+    for _ in range(_NUDGES):
+        ends = zip(deployment.outputs, expected, strict=False)  # boxes of --decode come behind
+        moved = reference.run([_nudged(values, rng) for values in given])
+        for (end, before), after in zip(ends, moved, strict=True):
+            apart = compare(0, end.name, after, before)
+            furthest = max(furthest, apart.largest(unit_of(end, before)))
+    return round(furthest, _DECIMALS)
+
+
+def _nudged(values: Array, rng: np.random.Generator) -> Array:
+    """Each float moved to the next one above or below."""
+    if values.dtype != np.float32:
+        return values
+    towards = np.where(rng.random(values.shape) < 0.5, -np.inf, np.inf).astype(np.float32)
+    return np.nextafter(values, towards)
 
 
 def _by_operators(
@@ -460,10 +518,11 @@ def verification_json(result: Verification) -> dict[str, object]:
         "tolerance": result.tolerance,
         "passed": result.passed,
         "passed_whole": not result.beyond,
-        "outputs": [asdict(output) for output in result.outputs],
+        "outputs": [output.json() for output in result.outputs],
         "runs_beyond_tolerance": list(result.beyond),
         "independent": not result.not_independent,
         "judges": [asdict(judge) for judge in result.judges],
+        "reference_moves": result.reference_moves,
         "by_operators": None if result.by_operators is None else asdict(result.by_operators),
         "decoding": None if result.decoding is None else asdict(result.decoding),
         **kernels_json(result.compiled.plan),

@@ -65,6 +65,8 @@ class OnnxRuntime:
         `run`: its number, to tell it from others.
         """
         graph, stored = read_traced(self.data, Path("model.onnx"), self.wanted)
+        own = {name for node in onnx.load_from_string(self.data).graph.node for name in node.output}
+        stored = {name: place for name, place in stored.items() if name in own}
         names = tuple(dict.fromkeys((*stored, *graph.outputs)))
         traced = _open(self.model.process, watched(self.data, names)).run(inputs)
         given = dict(zip(names, traced, strict=True))

@@ -1,16 +1,18 @@
 """Compare an ONNX model operator by operator: each gets ONNX Runtime's values of its inputs.
 
 Differences of one unit grow from operator to operator. Here they cannot: every operator's reference
-computes on the integers that ONNX Runtime stored, and its result is compared with ONNX Runtime's.
+computes on the integers that ONNX Runtime stored, or on its floats in a file whose activations are
+floats, and its result is compared with ONNX Runtime's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.frontends.onnx.stored import Stored
 from toolchain.ir import DType, Graph, Op
@@ -31,9 +33,10 @@ _DECIMALS = 4
 @dataclass(frozen=True)
 class OperatorDifferences:
     """`runs`: the runs compared so. `tensors`: how many were compared in each: all that the file
-    quantises, and its float outputs. `elements`: their number in all tensors. `worst`: the operator
-    that differs most, by `max_difference` steps of its output's scale or, of a float output, 2^-16
-    of its largest element.
+    quantises, and its float outputs; of a file whose activations are floats, the results of all its
+    operators. `elements`: their number in all tensors. `worst`: the operator that differs most, by
+    `max_difference` steps of its output's scale or, of floats, 2^-16 of the largest element.
+    `together`: how many operators make that output of what ONNX Runtime gives; 1 for `worst` alone.
     """
 
     runs: tuple[int, ...]
@@ -42,17 +45,18 @@ class OperatorDifferences:
     differing: int
     max_difference: float
     worst: str
+    together: int = 1
+    in_float: bool = False
 
     def with_run(self, other: OperatorDifferences) -> OperatorDifferences:
         """The differences of these runs and of `other` together."""
         worse = other if other.max_difference > self.max_difference else self
-        return OperatorDifferences(
-            (*self.runs, *other.runs),
-            self.tensors,
-            self.elements + other.elements,
-            self.differing + other.differing,
-            worse.max_difference,
-            worse.worst,
+        return replace(
+            worse,
+            runs=(*self.runs, *other.runs),
+            tensors=self.tensors,
+            elements=self.elements + other.elements,
+            differing=self.differing + other.differing,
         )
 
 
@@ -75,36 +79,53 @@ def operator_differences(
     outputs.
 
     A float output of the model may have the name of the tensor that was quantised from it. Its
-    integers are then another tensor's, and are not compared.
+    integers are then another tensor's, and are not compared. An operator between two tensors that
+    are compared is judged together with its neighbours.
     """
     theirs = {
         place.tensor: place.of(given[name], graph)
         for name, place in stored.items()
-        if graph.tensors[place.tensor].dtype is DType.INT8
+        if graph.tensors[place.tensor].dtype in (DType.INT8, DType.FLOAT32)
     }
+    in_float = any(value.dtype == np.float32 for value in theirs.values())
     ends = {name: given[name] for name in graph.outputs}
     values: dict[str, Array] = dict(zip(graph.inputs, inputs, strict=True))
     values |= {t.name: t.constant for t in graph.tensors.values() if t.constant is not None}
-    tensors = elements = differing = 0
+    since: dict[str, frozenset[str]] = {}
+    tensors = elements = differing = together = 0
     largest, worst = 0.0, ""
     for op in graph.ops:
         results = evaluate(op, graph, [values[name] if name else _ABSENT for name in op.inputs])
+        made_of = frozenset({op.name}).union(*(since.get(name, ()) for name in op.inputs))
         for name, ours in zip(op.outputs, results, strict=True):
             values[name] = theirs.get(name, ours)
-            if name in theirs:
+            since[name] = frozenset() if name in theirs else made_of
+            if name in theirs and ours.dtype == np.int8:
                 steps = np.abs(ours.astype(np.float64) - theirs[name].astype(np.float64))
+            elif name in theirs:
+                steps = _float_steps(op, graph, ours, theirs[name])
             elif name in ends and ends[name].dtype == np.float32 == ours.dtype:
-                wanted = ends[name].reshape(ours.shape).astype(np.float64)
-                distance = np.abs(ours.astype(np.float64) - wanted)
-                steps = np.round(distance / _unit(op, graph, ends[name]), _DECIMALS)
+                steps = _float_steps(op, graph, ours, ends[name])
             else:
                 continue
             tensors += 1
             elements += steps.size
             differing += int(np.count_nonzero(steps))
             if steps.max(initial=0) > largest:
-                largest, worst = float(steps.max()), op.name
-    return OperatorDifferences((run,), tensors, elements, differing, largest, worst)
+                largest, worst, together = float(steps.max()), op.name, len(made_of)
+    return OperatorDifferences(
+        (run,), tensors, elements, differing, largest, worst, max(together, 1), in_float
+    )
+
+
+def _float_steps(op: Op, graph: Graph, ours: Array, theirs: Array) -> NDArray[np.float64]:
+    """Differences in units of `_unit`. Infinite where one value alone is no number."""
+    wanted, got = theirs.reshape(ours.shape).astype(np.float64), ours.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        distance = np.where(got == wanted, 0.0, np.abs(got - wanted))
+    distance = np.where(np.isnan(distance), np.inf, distance)
+    distance = np.where(np.isnan(got) & np.isnan(wanted), 0.0, distance)
+    return np.asarray(np.round(distance / _unit(op, graph, theirs), _DECIMALS))
 
 
 def _unit(op: Op, graph: Graph, wanted: Array) -> float:
@@ -112,4 +133,5 @@ def _unit(op: Op, graph: Graph, wanted: Array) -> float:
     source = graph.input(op, 0)
     if op.kind == "dequantize":
         return source.q.scale
-    return max(float(np.abs(wanted).max(initial=0.0)), SMALLEST) * FLOAT_TOLERANCE
+    finite = wanted[np.isfinite(wanted)]
+    return max(float(np.abs(finite).max(initial=0.0)), SMALLEST) * FLOAT_TOLERANCE

@@ -57,8 +57,17 @@ class Importer:
 
     @property
     def stored(self) -> Mapping[str, Stored]:
-        """Results of QuantizeLinear operators, by name in the file."""
-        return self._values.stored
+        """Results of QuantizeLinear operators, by name in the file; of all operators, where the
+        model's activations are floats.
+        """
+        if not self._arithmetic.in_float:
+            return self._values.stored
+        ends = {end.name for end in (*self._model.inputs, *self._model.outputs)}
+        return {
+            name: Stored(value.tensor, value.layout)
+            for name, value in self._values.activations.items()
+            if name not in ends and self._values.builder.is_real(value)
+        }
 
     # The model's ends.
 

@@ -39,7 +39,7 @@ def read(data: bytes, path: Path, wanted: Reading = AS_WRITTEN) -> Graph:
 def read_traced(
     data: bytes, path: Path, wanted: Reading = AS_WRITTEN
 ) -> tuple[Graph, Mapping[str, Stored]]:
-    """The graph, and which of its tensors hold the results of the file's QuantizeLinear operators.
+    """The graph, and which of its tensors hold results of the file's operators (`Importer.stored`).
 
     Raises as `FrontEnd.read` does.
     """

@@ -1,5 +1,5 @@
-"""Which tensors of the graph hold the results of the file's QuantizeLinear operators, to compare
-them.
+"""Which tensors of the graph hold results of the file's operators, to compare them: those of its
+QuantizeLinear; of a model whose activations are floats, all.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from toolchain.ops.spec import Array
 
 @dataclass(frozen=True)
 class Stored:
-    """The graph's tensor with the result of a QuantizeLinear of the file, and its layout."""
+    """The graph's tensor with the result of an operator of the file, and its layout."""
 
     tensor: str
     layout: Layout
 
     def of(self, values: Array, graph: Graph) -> Array:
         """ONNX Runtime's `values` in the layout of the graph's tensor."""
-        shift = 128 if values.dtype == np.uint8 else 0
         layout = self.layout
         logical = [factor for dim in layout.dims for factor in dim]
-        factors = (values.astype(np.int16) - shift).astype(np.int8)
+        factors = values
+        if values.dtype.kind != "f":
+            shift = 128 if values.dtype == np.uint8 else 0
+            factors = (values.astype(np.int16) - shift).astype(np.int8)
         factors = factors.reshape([layout.sizes[factor] for factor in logical])
         moved = factors.transpose([logical.index(factor) for factor in layout.order])
         return np.ascontiguousarray(moved).reshape(graph.tensors[self.tensor].shape)
