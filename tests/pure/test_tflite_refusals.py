@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,40 @@ def custom(name: str) -> File:
 )
 def test_custom_operators_are_called_what_they_are(name: str, said: str) -> None:
     assert said in message(custom(name))
+
+
+@pytest.mark.parametrize(("name", "processor"), [("ethos-u", "Ethos-U"), ("XC_ld_flash", "xcore")])
+def test_a_compiled_operator_reads_what_no_file_has(name: str, processor: str) -> None:
+    """Vela's scratch tensors, and xcore's, which a driver gives: the file is not broken."""
+    file = custom(name)
+    main = file.model.subgraphs[0]
+    scratch = copy(main.tensors[0])
+    scratch.name = "model_scratch"
+    main.tensors.append(scratch)
+    main.operators[0].inputs = [*main.operators[0].inputs, len(main.tensors) - 1]
+    said = message(file)
+    assert processor in said and "scratch" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("net.pte", b"\x10\0\0\0ET12" + bytes(40), r"an ExecuTorch program.*torch\.onnx\.export"),
+        ("net.tflite", b"\x10\0\0\0ET12" + bytes(40), "an ExecuTorch program"),
+        ("net.bin", b"ML\xefR\x0dStableHLO_v1.0.0\0", "StableHLO.*tf.lite.TFLiteConverter"),
+        ("net.mlir", b"module { %0 = stablehlo.add %a, %b }", "StableHLO"),
+        ("net.keras", b"PK\x03\x04", "a Keras model; convert it.*from_keras_model"),
+        ("net.pt", b"PK\x03\x04", "a PyTorch file"),
+        ("net.bin", bytes(40), "no model file that Thimble reads"),
+    ],
+)
+def test_files_of_other_tools_are_told_how_to_become_models(
+    name: str, data: bytes, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=said):
+        load_model(path)
 
 
 def mixed(options: Any) -> File:

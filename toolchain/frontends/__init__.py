@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from toolchain.errors import InputError, UnsupportedError
+from toolchain.frontends.foreign import foreign
 from toolchain.frontends.front_end import AS_WRITTEN, FrontEnd, Reading
 from toolchain.frontends.model_file import read_model_file
 from toolchain.ir import Graph, Labels
@@ -46,9 +47,12 @@ def front_end_of(path: Path, data: bytes) -> FrontEnd:
     for front_end in front_ends():
         if front_end.recognises(data):
             return front_end
+    known = foreign(path, data, by_suffix=False)
     for front_end in front_ends():
-        if path.suffix.lower() in front_end.suffixes:
+        if path.suffix.lower() in front_end.suffixes and not known:
             return front_end
+    if known := known or foreign(path, data, by_suffix=True):
+        raise InputError(f"{path} is {known}")
     suffixes = ", ".join(suffix for front_end in front_ends() for suffix in front_end.suffixes)
     raise InputError(f"{path} is no model file that Thimble reads ({suffixes})")
 

@@ -207,6 +207,8 @@ class _Reader(ComposedReader):
     def _operator(self, op: FileOp) -> list[Op]:
         """Read one operator, or note why it cannot be read."""
         try:
+            if refusals.compiled_for(op):  # it reads what only its processor's driver gives
+                raise RefusedError(*refusals.of_operator(op))
             self._check_order(op)
             special = _CUSTOM.get(op.custom) or _BUILTIN.get(op.code)
             if special is not None:

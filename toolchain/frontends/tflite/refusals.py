@@ -35,14 +35,21 @@ _BY_TYPE = {
 }
 
 
+def compiled_for(op: FileOp) -> tuple[str, str] | None:
+    """The processor for which a custom operator was compiled, and its compiler."""
+    found = (rest for prefix, *rest in _COMPILED if op.custom.startswith(prefix))
+    target, compiler = next(found, ("", ""))
+    return (target, compiler) if target else None
+
+
 def of_operator(op: FileOp) -> tuple[str, str]:
     """Reason and remedy for an operator that no kind reads."""
-    for prefix, target, compiler in _COMPILED:
-        if op.custom.startswith(prefix):
-            return (
-                f"the file is already compiled for {target}",
-                f"give the .tflite file from before {compiler}",
-            )
+    if compiled := compiled_for(op):
+        target, compiler = compiled
+        return (
+            f"the file is already compiled for {target}",
+            f"give the .tflite file from before {compiler}",
+        )
     if op.custom.startswith("Flex"):
         return (
             "it is TensorFlow's own operator, which TFLite only calls",
