@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.onnx_models import model_of, prepared_of, run
-from toolchain.errors import UnsupportedError
+from toolchain.errors import InputError, UnsupportedError
 
 BOOL, FLOAT = TensorProto.BOOL, TensorProto.FLOAT
 INT8, INT32, INT64 = TensorProto.INT8, TensorProto.INT32, TensorProto.INT64
@@ -136,3 +136,12 @@ def test_arithmetic_that_is_no_dequantisation_stays() -> None:
     (want,), (got,) = session.run(None, {"x": x}), run(prepared, {"x": x})
     np.testing.assert_allclose(got, want, rtol=0, atol=2.0**-16)
     assert "sub" in {op.kind for op in prepared.graph.ops}
+
+
+@pytest.mark.parametrize("operator", ["Floor", "Sigmoid"])
+def test_functions_of_reals_on_integers_are_told_so(operator: str) -> None:
+    """ONNX has them of floats alone."""
+    nodes = [helper.make_node(operator, ["x"], ["y"])]
+    made = model_of(nodes, {"x": [1, 4]}, ["y"], {}, dtype=INT8, output_dtype=INT8)
+    with pytest.raises(InputError, match=f"it has {operator} of int8, which ONNX does not define"):
+        prepared_of(made.SerializeToString())

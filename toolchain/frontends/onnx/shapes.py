@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -36,6 +37,8 @@ else:
     onnx = lazy("onnx", ONNX)
 
 _MOST_ROUNDS = 8
+_OF_INTEGERS = re.compile(r"\(op_type:(\w+).*unsupported type: tensor\((u?int\d+)\)")
+"""ONNX's own words on an operator that it does not define on integers."""
 _SMALL_ELEMENTS = 1024
 _LARGEST_FOLD_ELEMENTS = 1 << 24
 _LONGEST_SHAPE = 1 << 22
@@ -197,9 +200,15 @@ def _infer(model: FileModel, *, strict: bool) -> dict[str, tuple[int, ...]]:
         )
     except Exception as error:  # onnx raises its own kinds, and RuntimeError, and others
         reason = str(error).strip().splitlines()
-        raise InputError(
-            f"the model contradicts itself: {reason[-1] if reason else type(error).__name__}"
-        ) from error
+        last = reason[-1] if reason else type(error).__name__
+        if found := _OF_INTEGERS.search(last):
+            operator, dtype = found.groups()
+            raise InputError(
+                f"it has {operator} of {dtype}, which ONNX does not define; put a "
+                "DequantizeLinear or a Cast to float before it, or use ConvInteger, MatMulInteger "
+                "or QLinearConv"
+            ) from error
+        raise InputError(f"the model contradicts itself: {last}") from error
     shapes: dict[str, tuple[int, ...]] = {
         name: tuple(data.shape) for name, data in model.constants.items()
     }

@@ -17,6 +17,7 @@ from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.hybrid.kernels import Images, images_call, images_extents, product_constants
 from toolchain.ops.hybrid.sums import (
     REMEDY,
+    SYMMETRIC,
     centred,
     hybrid_form,
     in_float32,
@@ -131,10 +132,12 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
             "its float operand is transposed beside int8 matrices", "transpose it before"
         )
     if any(y.q.zero_points):
-        raise node.unsupported("int8 matrices with a zero point", "convert the model again")
+        raise node.unsupported("int8 matrices with a zero point", SYMMETRIC)
     columns = len(y.shape) - (2 if options.adjY else 1)
     if y.q.per_channel and y.q.axis != columns:
-        raise node.unsupported("scales of another dimension than the columns", "convert it again")
+        raise node.unsupported(
+            "scales of another dimension than the columns", "quantise it per tensor or per column"
+        )
     for tensor in (x, y):
         if sum(size > 1 for size in tensor.shape[:-2]) > 1:
             raise node.unsupported(

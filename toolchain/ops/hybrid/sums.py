@@ -12,9 +12,13 @@ from toolchain.ops import kit
 from toolchain.ops.arithmetic.dynamic_range import Float32, Int64, Range, quantised
 from toolchain.ops.readers.float32 import clamped
 
-REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
-
 LIMITS = "float32 with constant int8 weights, as LiteRT's hybrid kernels"
+REMEDY = "quantise activations too, with a representative_dataset, or convert to float"
+SYMMETRIC = (
+    "convert the float model with converter.optimizations = [tf.lite.Optimize.DEFAULT], which "
+    "quantises weights symmetrically"
+)
+"""The remedy for int8 weights with a zero point."""
 
 
 def centred(images: Float32, chosen: Range) -> tuple[Int64, Float32]:
@@ -108,9 +112,7 @@ def check_hybrid_node(
     if len(weights.shape) != weights_rank or weights.quantisation is None:
         raise node.unsupported(f"weights of shape {list(weights.shape)}, or without a scale")
     if any(weights.q.zero_points):
-        raise node.unsupported(
-            "weights with a zero point beside float32 inputs", "convert the model again"
-        )
+        raise node.unsupported("weights with a zero point beside float32 inputs", SYMMETRIC)
     if len(weights.q.scales) not in (1, weights.shape[axis]):
         raise node.unsupported(f"{len(weights.q.scales)} scales of weights {weights}")
 

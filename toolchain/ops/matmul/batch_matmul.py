@@ -225,7 +225,7 @@ _MIXED = replace(
     _INT16,
     select=_select_mixed,
     sample=_sample_mixed,
-    tflite=kit.TfliteBinding(_BUILTINS, _read_mixed, _write_mixed),
+    tflite=kit.TfliteBinding(("BATCH_MATMUL",), _read_mixed, _write_mixed),
     weights=kit.DType.INT8,
     name="16x8",
     limits="int16 by constant int8 matrices",

@@ -171,7 +171,7 @@ def _check_bias_scale(node: kit.TfliteNode) -> None:
     if abs(product - bias.q.scales[0]) > 0.02 * y.q.scale:
         raise node.unsupported(
             f"its bias has the scale {bias.q.scales[0]:g}, not {product:g}, input times weights",
-            "convert the model again",
+            "quantise the bias by the scale of the input times that of the weights",
         )
 
 

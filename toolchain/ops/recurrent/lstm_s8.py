@@ -276,7 +276,10 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
         raise node.unsupported(str(error), "convert it again") from error
     hidden = node.intermediates[4] if len(node.intermediates) == 5 else None
     if hidden is None or hidden.quantisation is None:
-        raise node.unsupported("the scale of its hidden state is missing", "convert it again")
+        raise node.unsupported(
+            "the scale of its hidden state is missing",
+            "convert it with a representative_dataset, by which the converter calibrates it",
+        )
     attributes = IntegerLstm(
         bool(options.timeMajor), float(options.cellClip), hidden.q.scale, hidden.q.zero_point
     )
