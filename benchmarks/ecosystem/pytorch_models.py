@@ -43,6 +43,8 @@ UINT8_WEIGHTS: Options = {
 }
 UINT8_TENSOR: Options = UINT8 | {"per_channel": False}
 SYMMETRIC: Options = CHANNEL | {"extra_options": {"ActivationSymmetric": True}}
+INT4: Options = CHANNEL | {"weight_type": QuantType.QInt4}
+UINT4: Options = UINT8 | {"weight_type": QuantType.QUInt4, "per_channel": False}
 OPERATORS: Options = UINT8 | {"quant_format": QuantFormat.QOperator}
 
 
@@ -173,6 +175,8 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         "lstm": Recipe(n.lstm, [(1, 7, 5)]),
         "siamese": Recipe(n.siamese, [(1, 1, 8, 8), (1, 1, 8, 8)]),
         "autoencoder": Recipe(n.autoencoder, [(1, 65)], options=TENSOR),
+        "autoencoder_int4": Recipe(n.autoencoder, [(1, 65)], 21, options=INT4, everything=False),
+        "shufflenet_uint4": Recipe(n.shufflenet, IMAGE, 21, options=UINT4, everything=False),
         "autoencoder_batch": Recipe(n.autoencoder, [(4, 65)], 11, options=OPERATORS),
         "unet_float": Recipe(n.unet, [(1, 1, 32, 24)], 18, True, None),
     }

@@ -38,8 +38,15 @@ def stored_type(node: Node, constants: Mapping[str, Array]) -> str:
     return dtype_name(code) if code else "uint8"
 
 
-def parameters(node: Node, constants: Mapping[str, Array], dtype: str) -> Parameters:
+_NIBBLES = ("int4", "uint4")
+"""Types of constants that are read as int8, which holds all their values."""
+
+
+def parameters(
+    node: Node, constants: Mapping[str, Array], dtype: str, *, constant: bool = False
+) -> Parameters:
     """The parameters of a QuantizeLinear or DequantizeLinear; `dtype` if it names no zero point.
+    A `constant` may have integers of 4 bits.
 
     Raises RefusedError for types other than 8 bits and int32, InputError for impossible scales.
     """
@@ -51,12 +58,18 @@ def parameters(node: Node, constants: Mapping[str, Array], dtype: str) -> Parame
             "quantise the model statically (quantize_static)",
         )
     if node.attributes.get("block_size"):
-        raise RefusedError("blocked quantisation", "quantise per tensor or per channel")
+        raise RefusedError(
+            "blocked quantisation, of which a sum has several scales",
+            "quantise per tensor or per channel",
+        )
     scales = np.asarray(constants[scale_name])
     given = str(constants[zero_name].dtype) if zero_name else dtype
-    if given not in ("int8", "uint8", "int32"):
-        raise RefusedError(f"quantisation to {given}", "quantise to int8 or uint8")
-    zeros = constants[zero_name] if zero_name else np.zeros(scales.shape, dtype=given)
+    narrow = constant and given in _NIBBLES
+    if given not in ("int8", "uint8", "int32") and not narrow:
+        of = "activations quantised" if given in _NIBBLES else "quantisation"
+        raise RefusedError(f"{of} to {given}", "quantise to int8 or uint8")
+    held = "int8" if narrow else given
+    zeros = constants[zero_name].astype(held) if zero_name else np.zeros(scales.shape, dtype=held)
     if scales.ndim > 1 or scales.size == 0 or zeros.size not in (1, scales.size):
         raise InputError(f"{node} has {scales.size} scales and {zeros.size} zero points")
     reals = scales.astype(np.float32).reshape(-1)
@@ -73,10 +86,15 @@ def parameters(node: Node, constants: Mapping[str, Array], dtype: str) -> Parame
 
 
 def dequantised_constant(node: Node, data: Array, constants: Mapping[str, Array]) -> OnnxData:
-    """The constant that a DequantizeLinear of `data` stands for, uint8 turned into int8."""
-    given = parameters(node, constants, str(data.dtype))
-    if str(data.dtype) != given.dtype:
-        raise InputError(f"{node} has {data.dtype} data and a {given.dtype} zero point")
+    """The constant that a DequantizeLinear of `data` stands for, uint8 and integers of 4 bits
+    turned into int8."""
+    given = parameters(node, constants, str(data.dtype), constant=True)
+    zero_name = node.inputs[2] if len(node.inputs) > 2 else ""
+    if zero_name and constants[zero_name].dtype != data.dtype:
+        zero_type = constants[zero_name].dtype
+        raise InputError(f"{node} has {data.dtype} data and a {zero_type} zero point")
+    if str(data.dtype) in _NIBBLES:
+        data = data.astype(np.int8)
     q = given.quantisation
     if q.axis is not None:
         axis = q.axis + data.ndim if q.axis < 0 else q.axis
