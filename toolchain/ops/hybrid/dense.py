@@ -25,7 +25,7 @@ from toolchain.ops.hybrid.sums import (
     real_weights,
     with_bias,
 )
-from toolchain.ops.matmul.partial_fully_connected import leading_dimensions
+from toolchain.ops.matmul.partial_fully_connected import layer_axes, leading_dimensions
 
 
 @dataclass(frozen=True)
@@ -64,20 +64,9 @@ def _select(op: kit.Operator[HybridDense], core: kit.Core) -> kit.Kernel:
 
 
 def _axes(op: kit.Operator[HybridDense]) -> tuple[kit.Axis, ...]:
-    """Outputs, each with weights of its own; rows where input and output agree on them, and each is
-    quantised by itself.
-    """
-    x, y = op.input(kit.INPUT), op.y
-    filters = (kit.Reach(0),) * (len(op.inputs) - 1)
-    outputs = kit.Axis(len(y.shape) - 1, (None, *filters), lambda part: op.attributes)
-    if x.shape[:-1] != y.shape[:-1] or op.attributes.range is Range.ONNX:
-        return (outputs,)
-    whole = (None,) * len(filters)
-    rows = (
-        kit.Axis(axis, (kit.Reach(axis), *whole), lambda part: op.attributes)
-        for axis in range(len(y.shape) - 1)
-    )
-    return (*rows, outputs)
+    """Outputs, and rows where each is quantised by itself."""
+    *rows, outputs = layer_axes(op)
+    return (outputs,) if op.attributes.range is Range.ONNX else (*rows, outputs)
 
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:

@@ -33,7 +33,11 @@ from toolchain.ops.matmul.kernels import (
     thimble_fully_connected_s16,
 )
 from toolchain.ops.matmul.kernels.cmsis_nn import arm_fully_connected_s8, arm_fully_connected_s16
-from toolchain.ops.matmul.partial_fully_connected import PartialFullyConnected, leading_dimensions
+from toolchain.ops.matmul.partial_fully_connected import (
+    PartialFullyConnected,
+    layer_axes,
+    leading_dimensions,
+)
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.readers.float32 import float32_form, with_bias_and_activation
 from toolchain.ops.readers.int16 import int16_form
@@ -83,21 +87,6 @@ def _float_reference(op: kit.Operator[FullyConnected], inputs: kit.Inputs) -> ki
         sums = sums + rows[:, index, None] * filters[:, index]
     y = op.y
     return (with_bias_and_activation(sums, op, inputs, op.attributes.activation).reshape(y.shape),)
-
-
-def _axes(op: kit.Operator[FullyConnected]) -> tuple[kit.Axis, ...]:
-    """Outputs, each with weights of its own; rows where input and output agree on them."""
-    attributes, x, y = op.attributes, op.input(kit.INPUT), op.y
-    filters = (kit.Reach(0),) * (len(op.inputs) - 1)
-    outputs = kit.Axis(len(y.shape) - 1, (None, *filters), lambda part: attributes)
-    if x.shape[:-1] != y.shape[:-1]:
-        return (outputs,)
-    whole = (None,) * len(filters)
-    rows = (
-        kit.Axis(axis, (kit.Reach(axis), *whole), lambda part: attributes)
-        for axis in range(len(y.shape) - 1)
-    )
-    return (*rows, outputs)
 
 
 def _ending(op: kit.Operator[FullyConnected]) -> RequantiseSums:
@@ -306,7 +295,7 @@ INT8 = kit.Form(
     select=kit.Choice(_select, arm_fully_connected_s8.kernel),
     sample=_sample_any,
     macs=_macs,
-    axes=_axes,
+    axes=layer_axes,
     reductions=_reductions,
     tflite=kit.TfliteBinding(("FULLY_CONNECTED",), _read, _write),
     onnx=kit.OnnxBinding(("Gemm", "MatMul"), _read_onnx),

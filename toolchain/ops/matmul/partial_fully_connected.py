@@ -37,6 +37,21 @@ def leading_dimensions(x: kit.Tensor, weights: kit.Tensor, keep_dims: bool) -> t
     return x.shape[:-1] if keep_dims else (x.elements // depth,)
 
 
+def layer_axes(op: kit.AnyOperator) -> tuple[kit.Axis, ...]:
+    """Outputs, each with weights of its own; rows where input and output agree on them."""
+    x, y = op.input(kit.INPUT), op.y
+    filters = (kit.Reach(0),) * (len(op.inputs) - 1)
+    outputs = kit.Axis(len(y.shape) - 1, (None, *filters), lambda part: op.attributes)
+    if x.shape[:-1] != y.shape[:-1]:
+        return (outputs,)
+    whole = (None,) * len(filters)
+    rows = (
+        kit.Axis(axis, (kit.Reach(axis), *whole), lambda part: op.attributes)
+        for axis in range(len(y.shape) - 1)
+    )
+    return (*rows, outputs)
+
+
 def _infer(op: kit.Operator[PartialFullyConnected]) -> kit.TensorTypes:
     weights = op.input(kit.WEIGHTS)
     rows = leading_dimensions(op.input(kit.INPUT), weights, op.attributes.keep_dims)
