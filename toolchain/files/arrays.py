@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from toolchain.errors import InputError
 
 Array = NDArray[np.generic]
+ARRAY_SUFFIXES = (".npy", ".npz")
 LARGEST_BYTES = 1 << 31
 """Limit for one array, and for one file of raw bytes."""
 MOST_ELEMENTS = 1 << 29
@@ -67,26 +68,53 @@ def read_named_arrays(file: Path, checks: Mapping[str, Check]) -> dict[str, Arra
     return _entries(file, checks, _any_shape)
 
 
+def array_file(given: Path) -> tuple[Path, str]:
+    """The file, and the name of one of its arrays, that `FILE.npz:NAME` stands for; '' without."""
+    file, _, name = str(given).rpartition(":")
+    return (Path(file), name) if file.endswith(".npz") else (given, "")
+
+
+def read_chosen(given: Path, usual: Sequence[str]) -> Array:
+    """The array of an .npy, or one of an .npz: that of `FILE.npz:NAME`, else the first of the
+    names `usual` that it has, else its only one. Raises as `read_named_arrays` does.
+    """
+    file, name = array_file(given)
+    if file.suffix != ".npz":
+        return read_array(file)
+    if not name:
+        with _archive(file) as archive:
+            names = [entry.removesuffix(".npy") for entry in archive.namelist()]
+        name = next((one for one in usual if one in names), usual[0])
+    return read_named_arrays(file, {name: _any_shape})[name]
+
+
 def _entries(file: Path, checks: Mapping[str, Check] | None, first: Check) -> dict[str, Array]:
     """These entries; for None the first one, with the check `first`."""
+    with _archive(file) as archive:
+        entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        names = None if checks is None else list(checks)
+        chosen = _chosen(file, list(entries), names)
+        declared = sum(entries[entry].file_size for entry in chosen.values())
+        if declared > LARGEST_BYTES:
+            raise InputError(
+                f"{file} says that it unpacks to {declared:,} bytes; the most is "
+                f"{LARGEST_BYTES:,}: use several files"
+            )
+        by_name = checks or dict.fromkeys(chosen, first)
+        return {
+            name: _entry(archive, entries[entry], file, by_name[name])
+            for name, entry in chosen.items()
+        }
+
+
+@contextmanager
+def _archive(file: Path) -> Iterator[zipfile.ZipFile]:
+    """An .npz to read. Raises InputError where that fails, then or later."""
     with _opened(file) as source:
         _expect(source, file, _ZIP, "an .npz of arrays")
         try:
             with zipfile.ZipFile(source) as archive:
-                entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-                names = None if checks is None else list(checks)
-                chosen = _chosen(file, list(entries), names)
-                declared = sum(entries[entry].file_size for entry in chosen.values())
-                if declared > LARGEST_BYTES:
-                    raise InputError(
-                        f"{file} says that it unpacks to {declared:,} bytes; the most is "
-                        f"{LARGEST_BYTES:,}: use several files"
-                    )
-                by_name = checks or dict.fromkeys(chosen, first)
-                return {
-                    name: _entry(archive, entries[entry], file, by_name[name])
-                    for name, entry in chosen.items()
-                }
+                yield archive
         except (InputError, MemoryError):
             raise
         except Exception as error:  # zipfile and its decoders raise a dozen kinds

@@ -16,6 +16,7 @@ from toolchain.files.bounded import MOST_SAMPLE_BYTES, read_bounded
 
 TABLE_SUFFIXES = (".csv", ".tsv")
 _SEPARATORS = ",;\t "
+_OF_WORDS = ",;\t"
 
 
 def read_table(file: Path) -> NDArray[np.float64]:
@@ -24,14 +25,8 @@ def read_table(file: Path) -> NDArray[np.float64]:
 
     Raises InputError, naming the file and line, for what is no number, and rows of other lengths.
     """
-    content = read_bounded(file, MOST_SAMPLE_BYTES)
-    try:
-        first = content.decode("utf-8-sig").partition("\n")[0]
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} is no text of UTF-8: byte {error.start} is not") from error
-    separator = next((s for s in _SEPARATORS if s in first), ",")
+    lines, separator = _opened(file, _SEPARATORS)
     found, width = array("d"), 0
-    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline=None)
     try:
         for number, cells in enumerate(_rows(lines, separator), 1):
             words = [cell.strip() for cell in cells if cell.strip()]
@@ -51,6 +46,38 @@ def read_table(file: Path) -> NDArray[np.float64]:
     if not found:
         raise InputError(f"{file} holds no numbers")
     return np.frombuffer(found, np.float64).reshape(-1, width)
+
+
+def read_rows(file: Path) -> list[tuple[int, list[str]]]:
+    """The cells of a table of words, without white space around them, with the number of each
+    line: separated by commas, semicolons or tabs. Empty lines are left out.
+
+    Raises InputError, naming the file, for what is no text or no table, and for an empty one.
+    """
+    lines, separator = _opened(file, _OF_WORDS)
+    try:
+        rows = [
+            (number, [cell.strip() for cell in cells])
+            for number, cells in enumerate(_rows(lines, separator), 1)
+            if any(cell.strip() for cell in cells)
+        ]
+    except csv.Error as error:
+        raise InputError(f"{file} is no table: {error}") from error
+    if not rows:
+        raise InputError(f"{file} is empty")
+    return rows
+
+
+def _opened(file: Path, separators: str) -> tuple[Iterable[str], str]:
+    """The lines of a table, and which of these separates its cells. Raises InputError."""
+    content = read_bounded(file, MOST_SAMPLE_BYTES)
+    try:
+        first = content.decode("utf-8-sig").partition("\n")[0]
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is no text of UTF-8: byte {error.start} is not") from error
+    separator = next((s for s in separators if s in first), ",")
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline=None)
+    return lines, separator
 
 
 def _rows(lines: Iterable[str], separator: str) -> Iterator[list[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -116,6 +116,15 @@ def read_samples(
     return [{name: values[i] for name, values in read.items()} for i in range(count)]
 
 
+def array_samples(
+    values: Array, where: Path, end: End, scaling: Scaling = AS_STORED
+) -> list[dict[str, Array]]:
+    """As `read_samples`, for an array in memory of one input's data. `where` names it in errors."""
+    scaling.check()
+    _check_size(values.shape, where, end)
+    return [{end.name: one} for one in _array(values, where, end, scaling)]
+
+
 def expanded(given: Path) -> list[Path]:
     """The files that a folder or a pattern stands for, sorted. Raises InputError for none."""
     if given.is_dir():
@@ -200,8 +209,13 @@ def _image_axes(file: Path, end: End, scaling: Scaling) -> tuple[int, int, int, 
     return (shape[1], shape[2], shape[0], True) if first else (*shape, False)
 
 
-def _heard(file: Path, end: End, scaling: Scaling, source: BoundAudio) -> Array:
-    """The inputs that `--preprocess audio` makes of a sound."""
+def heard(
+    file: Path, end: End, scaling: Scaling, source: BoundAudio
+) -> tuple[int, Iterator[Array]]:
+    """The samples of a sound, and one by one the inputs that `--preprocess audio` makes of them.
+
+    Raises InputError, naming the file, for a sound of another rate, and for a `scaling`.
+    """
     _check_unscaled(file, scaling)
     samples, bits, rate = read_sound(file)
     wanted = source.features.rate
@@ -211,14 +225,20 @@ def _heard(file: Path, end: End, scaling: Scaling, source: BoundAudio) -> Array:
             f"audio for {wanted:,}: convert it, or compile with audio:rate={rate}"
         )
     limits = np.iinfo(np.int16)
-    heard = np.clip(np.rint(samples * 2.0 ** (16 - bits)), limits.min, limits.max)
-    windows = list(source.windows(heard.astype(np.int16)))
-    if not windows:
+    stored = np.clip(np.rint(samples * 2.0 ** (16 - bits)), limits.min, limits.max)
+    windows = source.windows(stored.astype(np.int16))
+    return len(samples), (end.to_model(window) for window in windows)
+
+
+def _heard(file: Path, end: End, scaling: Scaling, source: BoundAudio) -> Array:
+    count, windows = heard(file, end, scaling, source)
+    made = list(windows)
+    if not made:
         raise InputError(
-            f"{file} has {len(samples):,} samples: too few for the {source.frames} frames of input "
+            f"{file} has {count:,} samples: too few for the {source.frames} frames of input "
             f"{end.name!r}"
         )
-    return np.stack([end.to_model(window) for window in windows])
+    return np.stack(made)
 
 
 def _seen(file: Path, end: End, scaling: Scaling, source: BoundImage) -> Array:

@@ -98,6 +98,13 @@ def float_inputs(model: Path) -> list[End]:
     return _inputs(_float_model(model))
 
 
+def float_session(model: Path, limit_seconds: float) -> tuple[list[End], Any]:
+    """The inputs of a float ONNX model, and a session of it. Raises as `quantise_model` does."""
+    loaded = _float_model(model)
+    names = [value.name for value in loaded.graph.output]
+    return _inputs(loaded), _session(loaded, names, limit_seconds)
+
+
 def quantise_samples(
     model: Path,
     samples: Sequence[Sample],

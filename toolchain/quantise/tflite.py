@@ -56,7 +56,7 @@ def quantise_tflite(
         machine = tflite_model.interpreter(wide)
     except InputError as error:
         raise InputError(f"{model}: {error}") from error
-    ends = _ends(model, machine)
+    ends = float_ends(model, machine)
     samples = [sample for file in data for sample in read_samples([file], ends, scaling)]
     if not samples:
         raise InputError("no data to calibrate with: give at least one file with --data")
@@ -73,7 +73,7 @@ def quantise_tflite(
     return Quantised(str(model), *counts, *sizes, layers, outputs, made.left)
 
 
-def _ends(model: Path, machine: Any) -> list[End]:
+def float_ends(model: Path, machine: Any) -> list[End]:
     """The model's inputs. Raises InputError for a type that has no counterpart, and for int8."""
     ends = []
     for detail in machine.get_input_details():
