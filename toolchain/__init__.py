@@ -3,8 +3,8 @@ finds.
 
 The Python interface: `compile_torch`, `compile_keras` (from a training script), `load_model`,
 `plan_model`, `compile_model`, `compile_shared`,
-`export_models`, `deployed`, `profile_folder`, `verify_model`, `evaluate` (for a search among
-architectures).
+`export_models`, `deployed`, `profile_folder`, `verify_model`, `measure_accuracy`, `evaluate` (for a
+search among architectures).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from toolchain.version import __version__
 
 if TYPE_CHECKING:
+    from toolchain.accuracy.run.measure import measure_accuracy
+    from toolchain.accuracy.run.result import Accuracy
     from toolchain.deployment.compile import (
         Compiled,
         compile_library,
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
     from toolchain.ops.preference import Preference
     from toolchain.planner import plan_model
     from toolchain.planning.options import PlanOptions
+    from toolchain.preprocess.samples import Scaling
     from toolchain.sweep.candidates import Estimate, evaluate
 
 _HOMES = {
+    "Accuracy": "accuracy.run.result",
     "Built": "deployment.training",
     "Compiled": "deployment.compile",
     "Deployment": "deployment.run",
@@ -43,6 +47,7 @@ _HOMES = {
     "PlanOptions": "planner",
     "Preference": "ops.preference",
     "Profile": "deployment.profile",
+    "Scaling": "preprocess.samples",
     "Verification": "deployment.verification",
     "check_fit": "memory.firmware_size",
     "compile_keras": "deployment.training",
@@ -54,12 +59,14 @@ _HOMES = {
     "evaluate": "sweep.candidates",
     "export_models": "export.exporting",
     "load_model": "frontends",
+    "measure_accuracy": "accuracy.run.measure",
     "plan_model": "planner",
     "profile_folder": "deployment.profiling",
     "verify_model": "deployment.verification",
 }
 
 __all__ = [
+    "Accuracy",
     "Built",
     "Compiled",
     "Deployment",
@@ -69,6 +76,7 @@ __all__ = [
     "PlanOptions",
     "Preference",
     "Profile",
+    "Scaling",
     "Verification",
     "__version__",
     "check_fit",
@@ -81,6 +89,7 @@ __all__ = [
     "evaluate",
     "export_models",
     "load_model",
+    "measure_accuracy",
     "plan_model",
     "profile_folder",
     "verify_model",

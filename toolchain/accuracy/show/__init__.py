@@ -1,0 +1,1 @@
+"""The figures for people and for programs."""
