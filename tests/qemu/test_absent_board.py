@@ -1,4 +1,4 @@
-"""A board that is not here: `run`, `verify` and `profile` on the emulated board for it."""
+"""A board that is not here: commands that run models, on the emulated board for it."""
 
 from __future__ import annotations
 
@@ -86,6 +86,25 @@ def test_verify_compiles_for_the_board_and_runs_the_stand_in(
     found = json.loads(output.out)
     assert (found["board"], found["ran_on"], found["differing"]) == (BOARD, STAND_IN, 0)
     assert (out / "firmware.bin").read_bytes() == (compiled / "firmware.bin").read_bytes()
+
+
+def test_accuracy_is_that_of_the_stand_in(
+    compiled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nine of the digits, of which LiteRT and the board take the same for what they are."""
+    data, page = str(MODEL.parent / "samples.npz"), tmp_path / "page.html"
+    words = ["accuracy", str(compiled), "-d", data, "--labels", data, "--std", "16"]
+    words += ["--limit", "9", "--int8-model", str(MODEL), "--json", "-", "--html", str(page)]
+    assert run(words) == 0
+    output = capsys.readouterr()
+    assert SAID in output.err
+    found = json.loads(output.out)
+    assert (found["board"], found["ran_on"], found["judged"]) == (BOARD, STAND_IN, "board")
+    board, reference = found["runtimes"]["board"], found["runtimes"]["reference"]
+    assert board["title"] == STAND_IN and board["confusions"] == reference["confusions"]
+    assert (found["elements"], found["differing"], found["same_predictions"]) == (90, 0, 1.0)
+    assert found["accuracy"] >= 8 / 9
+    assert f"Labelled data ran on {STAND_IN}, not {BOARD}." in page.read_text()
 
 
 @pytest.mark.parametrize("ran_on", [BOARD, STAND_IN])

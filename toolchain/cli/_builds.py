@@ -61,6 +61,11 @@ class PageOptions:
         "The JSON of `thimble quantize --json FILE`: show the loss of each layer.",
         unit="FILE",
     )
+    accuracy: Path | None = option(
+        None,
+        "The JSON of `thimble accuracy --json FILE`: show its figures.",
+        unit="FILE",
+    )
 
     @property
     def timed(self) -> bool:
@@ -102,8 +107,9 @@ def growing_build(
         else _of_model(path, board, asked, options, step)
     )
     quantised = None if asked.quantised is None else read_json(asked.quantised)
+    accuracy = None if asked.accuracy is None else read_json(asked.accuracy)
     for findings in pages:
-        yield build(replace(findings, quantised=quantised), where)
+        yield build(replace(findings, quantised=quantised, accuracy=accuracy), where)
 
 
 def _of_folder(path: Path, asked: PageOptions, step: Report) -> Iterator[Findings]:

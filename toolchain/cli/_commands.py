@@ -16,6 +16,10 @@ from toolchain.cli._leaving import Group
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
+        "accuracy": (
+            "Count how often a model is right on labelled data: float, int8 and the board side by "
+            "side."
+        ),
         "arena": (
             "Place buffers in the smallest arena, and say whether it is proved to be the smallest."
         ),

@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.segment import Segment
 from rich.table import Table
 
@@ -123,14 +130,19 @@ class Steps:
 
 
 @contextmanager
-def progress() -> Iterator[Steps]:
-    """A spinner, with a bar if a total is known; nothing off a terminal, or with --quiet."""
+def progress(*, remaining: bool = False) -> Iterator[Steps]:
+    """A spinner, with a bar if a total is known; nothing off a terminal, or with --quiet.
+
+    `remaining`: and an estimate of the time that is left, for parts that take equally long.
+    """
     console = error_console()
+    estimate = [TextColumn("left:"), TimeRemainingColumn()] if remaining else []
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TimeElapsedColumn(),
+        *estimate,
         console=console,
         transient=True,
         disable=is_quiet() or not console.is_terminal,

@@ -6,7 +6,7 @@ import hashlib
 import platform
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
@@ -94,6 +94,13 @@ def with_profile(findings: Findings, profile: Profile) -> Findings:
     if profile.board != profile.ran_on:
         notes = (*notes, f"Ran on {profile.ran_on}; its time is that of {profile.board}.")
     return replace(findings, profile=fields, notes=(*findings.notes, *notes))
+
+
+def with_accuracy(findings: Findings, fields: Mapping[str, Any]) -> Findings:
+    """The findings with the figures of `thimble accuracy`, and where they were measured."""
+    on, ran_on = fields["board"], fields["ran_on"]
+    stood = () if on == ran_on else (f"Labelled data ran on {ran_on}, not {on}.",)
+    return replace(findings, accuracy=fields, notes=(*findings.notes, *stood))
 
 
 def write_page(target: str, builds: Sequence[Build]) -> int:

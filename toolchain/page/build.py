@@ -1,4 +1,4 @@
-"""The content of the page of one build: JSON of `plan`, `compile`, `profile` and `verify`."""
+"""The content of the page of one build: JSON of `plan`, `compile`, `profile` and other commands."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cost.basis import Basis
+from toolchain.errors import InputError
 from toolchain.files.records import decode, field_of
 from toolchain.page.document import (
     VERSION,
@@ -41,6 +42,12 @@ from toolchain.report.text import share, size
 Json = Mapping[str, Any]
 _MOST_MOVED = 20
 """Operators that a page of two builds lists."""
+_FIGURES: Mapping[str, tuple[str, ...]] = {
+    "classes": ("accuracy", "accuracy_low", "accuracy_high", "top_5", "macro_f1"),
+    "numbers": ("mae", "rmse", "r2", "largest_error"),
+    "boxes": ("map", "map_50", "map_75", "boxes", "found"),
+}
+"""The figures of `accuracy` that a page shows, by its task."""
 INPUT = -1
 """The source of an edge from outside, and the writer of such a tensor."""
 
@@ -55,6 +62,7 @@ class Findings:
     profile    of `profile`, with `loops` where they were asked for
     verified   of `verify`
     quantised  of `quantize`
+    accuracy   of `accuracy`
     label      what tells it from another build of the model for the board; may be empty
     commands   the command line of each entry of `pareto` in the plan
     facts      names and values: versions, hashes
@@ -66,6 +74,7 @@ class Findings:
     profile: Json | None = None
     verified: Json | None = None
     quantised: Json | None = None
+    accuracy: Json | None = None
     label: str = ""
     commands: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -150,6 +159,7 @@ def build(found: Findings, where: str = "plan.json") -> Build:
         ),
         verification=found.verified,
         quantisation=_quantisation(found.quantised),
+        accuracy=_accuracy(found.accuracy),
         notes=(*_notes(plan), *found.notes),
         facts=found.facts,
     )
@@ -368,6 +378,27 @@ def _quantisation(found: Json | None) -> Json | None:
         "compared": field_of(found, "compared", int, where),
         "layers": tuple(asdict(layer) for layer in worst),
     }
+
+
+def _accuracy(found: Json | None) -> Json | None:
+    """The figures of `accuracy`, if they are complete. Raises InputError for those of no such
+    command."""
+    if found is None:
+        return None
+    where = "the report of accuracy"
+    judged = field_of(found, "judged", str, where)
+    runtimes = field_of(found, "runtimes", Mapping[str, Any], where)
+    shown = _FIGURES.get(field_of(found, "task", str, where))
+    if shown is None or judged not in runtimes:
+        raise InputError(f"{where} has no figures of its task")
+    field_of(found, "samples", int, where)
+    for name, runtime in runtimes.items():
+        at = f"{where}: runtimes.{name}"
+        field_of(runtime, "title", str, at)
+        for figure in shown:
+            field_of(runtime, figure, float | None, at)
+        field_of(runtime, "numbers" if "mae" in shown else "classes", tuple[Any, ...], at)
+    return found
 
 
 def _choices(found: Findings) -> Iterator[Choice]:

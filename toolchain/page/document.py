@@ -187,6 +187,7 @@ class Build:
     quantisation: Mapping[str, Any] | None
     notes: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
+    accuracy: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

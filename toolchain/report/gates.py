@@ -24,14 +24,20 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "!=": operator.ne,
 }
 _COUNTS = {"": 1.0, "K": 1e3, "M": 1e6}
+_SHARES = (
+    *("agreement", "accuracy", "accuracy_loss", "top_5", "macro_f1", "same_predictions"),
+    *("map", "map_50", "map_75", "map_loss", "false_reject_rate"),
+)
+"""Fields that are shares, at most 1."""
 _UNITS: Mapping[str, Mapping[str, float]] = {
     "bytes": {"": 1.0, "K": 1024.0, "KiB": 1024.0, "M": 1024.0**2, "MiB": 1024.0**2},
     "milliseconds": {"": 1.0, "ms": 1.0},
     "percent": {"": 1.0, "%": 1.0},
     "db": {"": 1.0, "dB": 1.0},
-    "agreement": {"": 1.0, "%": 0.01},
 }
-"""Units that a number may have, by the ending of its field; _COUNTS for other fields."""
+"""Units that a number may have, by the ending of its field; _SHARE_UNITS for _SHARES, _COUNTS for
+other fields."""
+_SHARE_UNITS = {"": 1.0, "%": 0.01}
 _DECIBELS = "_db"
 _NAMES = {
     "arena": "arena_bytes",
@@ -93,13 +99,15 @@ def _gate(text: str) -> Gate:
     if match is None or number != number:
         raise InputError(f'--fail-on {text!r} is no condition like "arena > 20K" or "ms >= 12.5"')
     field = _NAMES.get(match["field"], match["field"])
-    units = next((units for end, units in _UNITS.items() if field.endswith(end)), _COUNTS)
+    is_share = field.rpartition(".")[2] in _SHARES
+    usual = _SHARE_UNITS if is_share else _COUNTS
+    units = next((units for end, units in _UNITS.items() if field.endswith(end)), usual)
     unit = match["unit"] or ""
     if unit not in units:
         known = ", ".join(filter(None, units))
         raise InputError(f"--fail-on {text!r}: a number of {field} takes {known}, not {unit}")
     number *= units[unit]
-    if field.endswith("agreement") and abs(number) > 1:
+    if is_share and abs(number) > 1:
         raise InputError(f"--fail-on {text!r}: {field} is at most 1, or 100%: write {number:g}%")
     return Gate(text.strip(), field, match["operator"], number)
 
