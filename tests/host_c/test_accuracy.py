@@ -21,10 +21,12 @@ from tests.support.sounds import clips, listener
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.accuracy.metrics.numbers import Regression
 from toolchain.accuracy.run.columns import reference_column
+from toolchain.accuracy.run.result import said
 from toolchain.accuracy.run.subject import subject_of_model
 from toolchain.accuracy.samples.inputs import Frame
 from toolchain.cli import run
 from toolchain.ir import Graph
+from toolchain.ops import forms
 from toolchain.ops.interpret import interpret
 from toolchain.planning.options import PlanOptions
 from toolchain.preprocess.audio import AudioFeatures
@@ -173,6 +175,29 @@ def test_one_clear_error(
     assert run(["accuracy", *words, *data, "--labels", "data.npz", "--real"]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert complaint in said, said
+
+
+def test_a_state_begins_anew_with_each_file(tmp_path: Path) -> None:
+    """The class of a file is that of its last run, from the initial state on."""
+    graph = forms()["svdf"].sample(np.random.default_rng(57))
+    model, rng = tmp_path / "svdf.tflite", np.random.default_rng(2)
+    model.write_bytes(tflite_bytes(graph))
+    rows, kept, unlike = ["file,label"], dict[str, Any](), 0
+    for place in range(6):
+        frames = rng.integers(-128, 128, (1 + place % 2, 1, 27)).astype(np.int8)
+        np.save(tmp_path / f"{place}.npy", frames)
+        fresh: dict[str, Any] = {}
+        (anew,) = [interpret(graph, [frame], fresh) for frame in frames][-1]
+        (on,) = [interpret(graph, [frame], kept) for frame in frames][-1]
+        rows.append(f"{place}.npy,{anew.argmax()}")
+        unlike += int(anew.argmax() != on.argmax())
+    assert unlike, "states that go on would be seen"
+    (tmp_path / "labels.csv").write_text("\n".join(rows))
+    result = thimble.measure_accuracy(model, tmp_path, tmp_path / "labels.csv", "host")
+    assert [one.name for one in result.columns] == ["reference", "board"]
+    assert [said(one.figures) for one in result.columns] == ["accuracy 100.00%, top-5 100.00%"] * 2
+    assert (result.samples, result.inferences) == (6, 9)
+    assert result.agreement is not None and result.agreement.differing == 0
 
 
 def test_boxes_of_a_detector(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

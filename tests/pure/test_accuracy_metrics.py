@@ -19,7 +19,9 @@ from toolchain.accuracy.metrics.boxes import (
 from toolchain.accuracy.metrics.classes import Classification, ClassTally
 from toolchain.accuracy.metrics.keywords import KeywordTally, keyword_classes
 from toolchain.accuracy.metrics.numbers import regression
-from toolchain.accuracy.run.tasks import ClassesTally, Form, Windows, pooled
+from toolchain.accuracy.run.tasks import ClassesTally, Form, Windows, form_of, pooled
+from toolchain.errors import InputError
+from toolchain.ir import DType, End, Tensor
 
 Floats = NDArray[np.float64]
 
@@ -274,6 +276,21 @@ def test_one_score_is_held_against_the_threshold() -> None:
     outputs = [{"y": np.array([[score]])} for score in (0.69, 0.7, 0.9)]
     assert tally.add(1, outputs) == [0, 1, 1]
     assert tally.result().matrix.tolist() == [[0, 0], [1, 2]]
+
+
+def test_how_an_output_tells_a_class() -> None:
+    def form(shape: tuple[int, ...], dtype: DType) -> Form:
+        return form_of(End(Tensor("y", shape, dtype)))
+
+    assert form((1, 7), DType.FLOAT32) is Form.SCORES
+    assert form((1, 1), DType.FLOAT32) is Form.SCORE
+    assert form((), DType.INT64) is Form.NUMBER
+    with pytest.raises(InputError, match=r"output 'y' \[1, 4, 7\] is no row of classes"):
+        form((1, 4, 7), DType.FLOAT32)
+    tally = ClassesTally("y", Form.NUMBER, Windows.EACH, 0.5, ClassTally(("a", "b")))
+    assert tally.add(0, [{"y": np.array(1.0)}]) == [1]
+    with pytest.raises(InputError, match="output 'y' says class 2, and there are 2"):
+        tally.add(0, [{"y": np.array(2.0)}])
 
 
 def test_windows_of_a_sample() -> None:

@@ -99,7 +99,7 @@ def test_names_before_numbers() -> None:
     assert classes_of(given, ("1", "2"), 2) == (("1", "2"), [1, 0])
     assert classes_of(given, ("0", "1", "two"), 3) == (("0", "1", "two"), [2, 1])
     assert classes_of(given, (), None) == (("0", "1", "2"), [2, 1])
-    assert classes_of([("", "b"), ("", "a")], (), None) == (("a", "b"), [1, 0])
+    assert classes_of([("", "b"), ("", "a")], (), 2) == (("a", "b"), [1, 0])
 
 
 def test_a_limit_takes_samples_evenly() -> None:
@@ -150,7 +150,8 @@ def test_wrong_places_of_labels(data: Path) -> None:
         ("dgo", ("cat", "dog"), 2, "line 4: the label 'dgo' is none of the 2 classes. Did you"),
         ("7", ("cat", "dog"), 2, "line 4: there is no class 7; the output has 2"),
         ("-1", (), 3, "line 4: there is no class -1; the output has 3"),
-        ("dog", (), 3, "the labels name 2 classes and the output has 3"),
+        ("dog", (), None, "the labels name 2 classes and the model has an unknown number"),
+        ("dog", (), 3, "the labels name 2 classes and the model has 3"),
         ("5000", (), None, "5,001 classes: the most is 4,096"),
     ],
 )

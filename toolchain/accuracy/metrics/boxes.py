@@ -59,8 +59,9 @@ class BoxClass:
 
 @dataclass(frozen=True)
 class Detection:
-    """Boxes beside true ones. `map`: mean average precision over overlaps of 0.5 to 0.95, `map_50`
-    and `map_75`: at these alone; None where no class has a true box.
+    """Boxes beside true ones. `found`: all boxes, also of classes beyond `classes`. `map`: mean
+    average precision over overlaps of 0.5 to 0.95, `map_50` and `map_75`: at these alone; None
+    where no class has a true box.
     """
 
     samples: int
@@ -87,7 +88,7 @@ def detection(
     return Detection(
         samples=len(truths),
         boxes=sum(one.boxes for one in classes),
-        found=sum(one.found for one in classes),
+        found=sum(len(one.classes) for one in found),
         map=float(all_ap.mean()) if precisions else None,
         map_50=float(all_ap[:, _HALF].mean()) if precisions else None,
         map_75=float(all_ap[:, _THREE_QUARTERS].mean()) if precisions else None,

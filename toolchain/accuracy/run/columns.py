@@ -70,7 +70,7 @@ def float_column(model: FloatModel, file: Path, subject: Subject, options: PlanO
     Raises InputError where it has another number of outputs, or gives another number of elements.
     """
     names = _matched([end.name for end in subject.heads], model.outputs)
-    decoder, heads = (None, ()) if subject.boxes is None else float_decoder(file, options)
+    decoder, heads = float_decoder(file, options) if subject.decoded else (None, ())
 
     def run(frames: Iterable[Frame]) -> Iterator[Outputs]:
         if subject.stateful:

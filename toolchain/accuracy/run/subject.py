@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from toolchain.deployment.decoded import Decoder
 from toolchain.deployment.folder import PLAN_FILE, compiled_model
@@ -12,7 +13,8 @@ from toolchain.errors import InputError
 from toolchain.files.records import field_of, read_json
 from toolchain.frontends import model_sha256
 from toolchain.ir import End, Graph
-from toolchain.ops.detection.decode_boxes import OUTPUTS, DecodeBoxes
+from toolchain.ops.detection.decode_boxes import KIND, OUTPUTS, DecodeBoxes
+from toolchain.ops.detection.detection_postprocess import SPEC as POSTPROCESS
 from toolchain.planner import Network, read_network
 from toolchain.planning.options import PlanOptions
 from toolchain.preprocess.option import Bound, bound_source
@@ -24,7 +26,9 @@ class Subject:
 
     outputs   all of them, the boxes of `--decode` included
     labels    names of classes by output
-    boxes     the outputs that hold "boxes", "classes", "scores" and "count"; None without boxes
+    boxes     the outputs that hold "boxes", "classes", "scores" and "count", of `--decode` or
+              TFLite_Detection_PostProcess; None without boxes
+    decoded   whether `--decode` makes them
     source    the `--preprocess` that makes the input
     stateful  whether it keeps values from run to run
     decoder   makes the boxes of the raw heads where no board does
@@ -36,12 +40,13 @@ class Subject:
     boxes: Mapping[str, str] | None
     source: Bound | None
     stateful: bool
+    decoded: bool = False
     decoder: Decoder | None = None
 
     @property
     def heads(self) -> tuple[End, ...]:
         """The outputs of the model file itself."""
-        made = {} if self.boxes is None else self.boxes
+        made = self.boxes if self.decoded and self.boxes is not None else {}
         return tuple(end for end in self.outputs if end.name not in made.values())
 
     @property
@@ -62,9 +67,10 @@ def subject_of_model(model: Path, options: PlanOptions) -> Subject:
         if len(inputs) != 1:
             raise InputError(f"--preprocess makes one input, and {model} has {len(inputs)}")
         source = bound_source(options.preprocess, inputs[0].tensor, stateful=bool(graph.states))
-    boxes = None if decoder is None else dict(zip(OUTPUTS, decoder.op.outputs, strict=True))
+    boxes = _boxes(((op.kind, op.outputs) for op in graph.ops), outputs)
+    decoded = decoder is not None
     stateful = bool(graph.states)
-    return Subject(inputs, outputs, network.about.labels, boxes, source, stateful, decoder)
+    return Subject(inputs, outputs, network.about.labels, boxes, source, stateful, decoded, decoder)
 
 
 def subject_of_folder(folder: Path, graph: Graph | None = None) -> Subject:
@@ -72,15 +78,36 @@ def subject_of_folder(folder: Path, graph: Graph | None = None) -> Subject:
     nothing was compiled."""
     made = compiled_model(folder)
     decoder = None if graph is None else Decoder.of(graph)
+    boxes = made.boxes
+    if boxes is None:
+        where = str(folder / PLAN_FILE)
+        ops = field_of(read_json(folder / PLAN_FILE), "operators", tuple[Any, ...], where)
+        written = (
+            (field_of(op, "kind", str, where), field_of(op, "outputs", tuple[str, ...], where))
+            for op in ops
+        )
+        boxes = _boxes(written, made.outputs)
     return Subject(
         made.inputs,
         made.outputs,
         made.labels,
-        made.boxes,
+        boxes,
         made.source(),
         made.stateful,
+        made.boxes is not None,
         decoder,
     )
+
+
+def _boxes(
+    ops: Iterable[tuple[str, tuple[str, ...]]], outputs: Sequence[End]
+) -> dict[str, str] | None:
+    """The outputs that hold boxes, by what they hold. `ops`: kinds and outputs of the operators."""
+    names = {end.name for end in outputs}
+    for kind, made in ops:
+        if kind in (KIND, POSTPROCESS.kind) and names.issuperset(made):
+            return dict(zip(OUTPUTS, made, strict=True))
+    return None
 
 
 def subject_beside(folder: Path, model: Path, options: PlanOptions) -> Subject:
@@ -92,7 +119,7 @@ def subject_beside(folder: Path, model: Path, options: PlanOptions) -> Subject:
     if compiled_from != model_sha256(model):
         raise InputError(f"{folder} was not compiled from {model}: its SHA-256 is another")
     found = subject_of_folder(folder)
-    if found.boxes is None:
+    if not found.decoded:
         return found
     if options.decode is None:
         raise InputError(

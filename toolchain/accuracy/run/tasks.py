@@ -139,6 +139,7 @@ class BoxesTally:
 
     def __init__(self, boxes: Mapping[str, str], names: tuple[str, ...]) -> None:
         self._boxes, self._names = boxes, names
+        self._has_all = not all(name.isdecimal() for name in names)
         self._truths: list[TrueBoxes] = []
         self._found: list[FoundBoxes] = []
 
@@ -156,6 +157,11 @@ class BoxesTally:
         count = int(np.clip(values[self._boxes["count"]].reshape(-1)[0], 0, len(scores)))
         sides = values[self._boxes["boxes"]].reshape(-1, 4)[:count]
         classes = values[self._boxes["classes"]].reshape(-1)[:count].astype(np.int64)
+        if self._has_all and count and classes.max() >= len(self._names):
+            raise InputError(
+                f"the model finds class {classes.max()}, counted from 0, and there are names of "
+                f"{len(self._names)}"
+            )
         return FoundBoxes(sides, classes, scores[:count])
 
     def result(self) -> Detection:

@@ -180,13 +180,13 @@ def classes_of(
             f"{did_you_mean(wrong, names)}"
         )
     ordered = tuple(sorted(different))
-    if count is not None and len(ordered) != count:
+    if len(ordered) != count:
+        many = "an unknown number" if count is None else f"{count:,}"
         raise InputError(
-            f"the labels name {len(ordered):,} classes and the output has {count:,}: nothing says "
+            f"the labels name {len(ordered):,} classes and the model has {many}: nothing says "
             "which is which",
             remedies=["--classes FILE, with the name of one class on each line"],
         )
-    _check_count(len(ordered))
     return ordered, [ordered.index(word) for _, word in words]
 
 

@@ -25,7 +25,8 @@ def accuracy_lines(result: Accuracy) -> Iterator[Table | str]:
     yield f"{result.model}: {result.samples:,} samples{many}"
     yield _runtimes(result.columns)
     final = result.final
-    yield _parts(final.figures, f"{final.name}, {final.title}")
+    if not isinstance(final.figures, Regression) or len(final.figures.numbers) > 1:
+        yield _parts(final.figures, f"{final.name}, {final.title}")
     if isinstance(final.figures, Classification):
         yield _confusions(final.figures)
     if final.keywords is not None:
