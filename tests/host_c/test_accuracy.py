@@ -20,11 +20,11 @@ from tests.support.graphs import dense_chain
 from tests.support.sounds import clips, listener
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.accuracy.metrics.numbers import Regression
-from toolchain.accuracy.run.columns import reference_column
-from toolchain.accuracy.run.result import said
+from toolchain.accuracy.run.columns import board_column, reference_column
 from toolchain.accuracy.run.subject import subject_of_model
 from toolchain.accuracy.samples.inputs import Frame
 from toolchain.cli import run
+from toolchain.deployment.run import deployed
 from toolchain.ir import Graph
 from toolchain.ops import forms
 from toolchain.ops.interpret import interpret
@@ -193,11 +193,23 @@ def test_a_state_begins_anew_with_each_file(tmp_path: Path) -> None:
         unlike += int(anew.argmax() != on.argmax())
     assert unlike, "states that go on would be seen"
     (tmp_path / "labels.csv").write_text("\n".join(rows))
-    result = thimble.measure_accuracy(model, tmp_path, tmp_path / "labels.csv", "host")
-    assert [one.name for one in result.columns] == ["reference", "board"]
-    assert [said(one.figures) for one in result.columns] == ["accuracy 100.00%, top-5 100.00%"] * 2
-    assert (result.samples, result.inferences) == (6, 9)
-    assert result.agreement is not None and result.agreement.differing == 0
+    result = thimble.measure_accuracy(model, tmp_path, tmp_path / "labels.csv")
+    assert (result.accuracy, result.samples, result.inferences) == (1.0, 6, 9)
+    assert str(result).endswith(
+        "reference: accuracy 100.00%, top-5 100.00% (LiteRT's reference kernels)"
+    )
+
+
+def test_a_board_keeps_the_state_of_a_file(echo: Path) -> None:
+    """Its runs are one sequence, which begins with a reset; each gives the outputs of its place."""
+    with deployed(echo / "out") as deployment:
+        deployment.stateful = True
+        column = board_column(deployment)
+        rows = np.eye(CLASSES, dtype=np.int8)
+        for count in (1, 3):
+            frames = [Frame({"x": 100 * row[None]}) for row in rows[:count]]
+            shown = [int(one["y"].argmax()) for one in column.run(frames)]
+            assert shown == list(range(count))
 
 
 def test_boxes_of_a_detector(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

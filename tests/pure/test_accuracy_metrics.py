@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -63,6 +63,7 @@ def test_the_five_best_of_six() -> None:
     assert counted([1], np.array([[np.nan, 0.0]])).accuracy == 1.0
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.lists(st.integers(-3, 3), min_size=7, max_size=7)))
     .filter(bool)
