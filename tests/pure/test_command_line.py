@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from toolchain.boards import board as find_board
-from toolchain.boards import boards, chips
+from toolchain.boards import boards, chips, core_names
 from toolchain.cli import _completion as completion
 from toolchain.cli import app, run
 from toolchain.cli._commands import COMMANDS, load
@@ -66,7 +66,7 @@ def test_no_percentage(text: str) -> None:
 def test_boards_and_chips_are_completed() -> None:
     assert completion.boards("") == sorted(boards())
     assert completion.boards("nucleo-f4") == [n for n in sorted(boards()) if n[:9] == "nucleo-f4"]
-    assert {*completion.targets("")} == {*boards(), *chips()}
+    assert {*completion.targets("")} == {*boards(), *chips(), *core_names()}
 
 
 def test_models_are_completed_and_folders_beside_them(tmp_path: Path) -> None:

@@ -1,6 +1,10 @@
 """Chips and boards: a chip is a file `boards/chips/<name>.toml`, a board a folder `boards/<name>/`
-with a `board.toml`."""
+with a `board.toml`; a core without either is a file `boards/cores/<name>.toml`."""
 
+from toolchain.boards.bare_core import core_files as core_files
+from toolchain.boards.bare_core import core_names as core_names
+from toolchain.boards.bare_core import is_core as is_core
+from toolchain.boards.bare_core import sized_core as sized_core
 from toolchain.boards.board_model import Board as Board
 from toolchain.boards.board_model import Emulator as Emulator
 from toolchain.boards.board_model import Uart as Uart
@@ -34,4 +38,6 @@ from toolchain.boards.target import as_target as as_target
 from toolchain.boards.target import board as board
 from toolchain.boards.target import board_files as board_files
 from toolchain.boards.target import energy_of as energy_of
+from toolchain.boards.target import named_in as named_in
+from toolchain.boards.target import naming as naming
 from toolchain.boards.target import stand_in as stand_in

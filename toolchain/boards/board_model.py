@@ -68,7 +68,8 @@ class Board:
     name classes of `device/runners.py`, preferred first, with the options each one needs. `usb_ids`
     are those of the USB serial port on the board, as `vendor:product` in lower case. `clocks_hz`:
     the core's and the buses' where the chip's clock tree is known. `external`: None where all
-    memory can be read as it is.
+    memory can be read as it is. `assumed`: for a core without a board (`bare_core`), what nobody
+    said of its memories and clock, in words; None for a board or a chip.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Board:
     usb_ids: tuple[str, ...] = ()
     clocks_hz: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     external: External | None = None
+    assumed: tuple[str, ...] | None = None
 
     @property
     def core(self) -> Core:
@@ -102,9 +104,25 @@ class Board:
     def is_host(self) -> bool:
         return not self.memories
 
+    @property
+    def is_core(self) -> bool:
+        """Whether it is a core without a board."""
+        return self.assumed is not None
+
     def check_firmware(self) -> None:
-        """Check that firmware can run here. Raises InputError for a chip without a board, which has
-        no serial port."""
+        """Check that firmware can run here. Raises InputError for a core or a chip without a board,
+        which has no serial port."""
+        if self.is_core:
+            raise InputError(
+                f"{self.name} is a core without a board: firmware needs start-up code, a clock "
+                "and a serial port, which are a board's",
+                remedies=[
+                    "`thimble compile --library` for the C alone",
+                    "`thimble export --for cmake` (or another build system) for a package",
+                    "`thimble verify`, which runs the C in QEMU",
+                    "a --board (`thimble boards` lists them)",
+                ],
+            )
         if self.uart is None and not self.is_host:
             raise InputError(
                 f"{self.name} is a chip without a board: firmware needs to know its clock and the "

@@ -12,6 +12,7 @@ from toolchain.resources import BOARDS
 ENVIRONMENT_VARIABLE = "THIMBLE_BOARDS"
 FILE = "board.toml"
 CHIPS = "chips"
+CORES = "cores"
 
 
 def user_folders() -> tuple[Path, ...]:

@@ -8,18 +8,21 @@ target, and runs in QEMU.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from toolchain.boards.bare_core import bare_core, core_file_of, core_names, core_that_has
 from toolchain.boards.board_model import Board
 from toolchain.boards.chip_model import Energy
 from toolchain.boards.core import Core
-from toolchain.boards.memory import GUARD_BYTES, Cache, Content, Memory
+from toolchain.boards.memory import GUARD_BYTES, Cache, Content, Memory, MemoryKind
 from toolchain.boards.parts import chip_of
 from toolchain.boards.places import CHIPS, FILE, board_files_by_name, file_of
 from toolchain.boards.reading import boards, chip, chips, invalid_boards, package_board, read_board
 from toolchain.errors import InputError, did_you_mean
+from toolchain.files.records import field_of
 from toolchain.resources import BOARDS
 
 _STANDS_FOR = ":"
@@ -39,8 +42,8 @@ class Target:
 
 def board(name: str) -> Board:
     """The board that `name` means: a board's name, the path of its folder or file, a chip or a part
-    number (a board of nothing but that), `EMULATED:TARGET`, or any of these with `@BANK` behind it,
-    the bank to which all constants go.
+    number (a board of nothing but that), a core (`bare_core`), `EMULATED:TARGET`, or any of these
+    with `@BANK` behind it, the bank to which all constants go.
 
     Raises InputError listing the boards if there is none, where its file is invalid, and where the
     machine cannot stand for the target.
@@ -51,7 +54,13 @@ def board(name: str) -> Board:
     machine, colon, target = name.partition(_STANDS_FOR)
     if colon and machine in boards():
         return _standing_for(machine, target)
-    meant = did_you_mean(name, [*boards(), *_bare()])
+    if core := core_that_has(name):
+        raise InputError(
+            f"there is no board {name!r} and no file of that chip; its core is a {core}, which is "
+            "all that the C depends on",
+            remedies=[f"--chip {core} with the --ram, --flash and --clock of your chip"],
+        )
+    meant = did_you_mean(name, [*boards(), *_bare(), *core_names()])
     listed = f"; the boards are {', '.join(boards())}, the chips {', '.join(_bare())}."
     raise InputError(
         f"there is no board {name!r}{meant or listed} `thimble boards` lists all; a part number "
@@ -76,7 +85,7 @@ def _plain(name: str) -> Board | None:
         return read_board(file, str(file.parent if file.name == FILE else file))
     if file is not None and _STANDS_FOR not in name:
         raise InputError(f"there is no {file}; a board is a {FILE}, or a folder with one")
-    return bare_chip(name)
+    return bare_core(name) or bare_chip(name)
 
 
 def _with_weights_in(target: Board, bank: str) -> Board:
@@ -125,13 +134,17 @@ def _bare() -> list[str]:
 def _standing_for(machine: str, target: str) -> Board:
     name = f"{machine}{_STANDS_FOR}{target}"
     emulated, meant = boards()[machine], as_target(target)
-    if emulated.emulator is None:
+    emulator = emulated.emulator
+    if emulator is None:
         raise InputError(f"board {name}: {machine} is not emulated, so it stands for itself only")
+    alone = bare_core(target)
+    if alone is not None and _runs_core(emulated, alone):
+        emulated = _with_core(emulated, alone)
     if emulated.core.name != meant.core.name:
         raise InputError(
             f"board {name}: {target} has a {meant.core.name}, and {machine} a {emulated.core.name}"
         )
-    moved = _moved(meant.memories, emulated.memories, f"board {name}")
+    moved = _moved(meant.memories, emulated.memories, f"board {name}", alone is not None)
     return replace(
         emulated,
         name=name,
@@ -139,8 +152,24 @@ def _standing_for(machine: str, target: str) -> Board:
         clock_hz=meant.clock_hz,
         memories=moved,
         caches=meant.caches,
-        emulator=replace(emulated.emulator, stands_for=""),
+        emulator=replace(emulator, stands_for=""),
     )
+
+
+_ALSO_RUN = {"cortex-m0plus": "cortex-m0", "cortex-m55": "cortex-m85"}
+"""Cores that run all instructions that the C for another core becomes."""
+
+
+def _runs_core(emulated: Board, alone: Board) -> bool:
+    return alone.core.name in (emulated.core.name, _ALSO_RUN.get(emulated.core.name))
+
+
+def _with_core(emulated: Board, alone: Board) -> Board:
+    """The machine with that core, for the same C; its own flags where the features are its own."""
+    own, core = emulated.core, alone.core
+    alike = (own.dsp, own.mve, own.fpu) == (core.dsp, core.mve, core.fpu)
+    flags = emulated.compiler_flags if alike else alone.compiler_flags
+    return replace(emulated, chip=replace(emulated.chip, core=core, compiler_flags=flags))
 
 
 def stand_in(target: Board) -> Board | None:
@@ -151,17 +180,25 @@ def stand_in(target: Board) -> Board | None:
     """
     if target.emulator is not None or target.is_host:
         return None
-    alike = (b for b in boards().values() if b.emulator and b.core.name == target.core.name)
+    alike = [
+        b
+        for b in boards().values()
+        if b.emulator
+        and (_runs_core(b, target) if target.is_core else b.core.name == target.core.name)
+    ]
     for machine in sorted(alike, key=lambda one: (-one.ram_bytes, one.name)):
         with contextlib.suppress(InputError):
             return _standing_for(machine.name, target.name)
     return None
 
 
-def _moved(banks: Sequence[Memory], into: Sequence[Memory], where: str) -> tuple[Memory, ...]:
+def _moved(
+    banks: Sequence[Memory], into: Sequence[Memory], where: str, of_core: bool
+) -> tuple[Memory, ...]:
     """Banks at addresses of an emulated machine: each in memory of its kind, the first at the
     beginning. Banks that touch still touch, others do not. A bank for weights alone may be larger
-    than the machine's memory: it gets what is left. Raises InputError where one has no room.
+    than the machine's memory, and so may the flash of a core without a board (`of_core`): it gets
+    what is left. Raises InputError where one has no room.
     """
     free = {room.name: room.origin for room in into}
     origins: dict[str, int] = {}
@@ -170,7 +207,8 @@ def _moved(banks: Sequence[Memory], into: Sequence[Memory], where: str) -> tuple
     for run in _runs(sorted(used, key=lambda bank: (bank.origin != banks[0].origin, bank.origin))):
         size = run[-1].end - run[0].origin
         room = next((r for r in into if _fits(r, run[0], free[r.name] + size)), None)
-        if room is None and [bank.holds for bank in run] == [{Content.WEIGHTS}]:
+        nominal = of_core and run[0].kind is MemoryKind.FLASH
+        if room is None and (nominal or [bank.holds for bank in run] == [{Content.WEIGHTS}]):
             room = max(
                 (r for r in into if r.kind is run[0].kind), key=lambda r: r.end - free[r.name]
             )
@@ -216,7 +254,7 @@ def board_files(name: str) -> tuple[Path, ...]:
     files = sorted((BOARDS / CHIPS).rglob("*.toml"))
     plain = name.rpartition(_WEIGHTS_IN)[0]
     for part in (name, plain, *name.split(_STANDS_FOR), *plain.split(_STANDS_FOR)):
-        file = board_files_by_name().get(part) or file_of(part)
+        file = board_files_by_name().get(part) or file_of(part) or core_file_of(part)
         if file is not None and file.is_file():
             files.append(file)
             if not file.is_relative_to(BOARDS):
@@ -233,12 +271,34 @@ def as_target(name: str) -> Target:
     if source is not None and not source.is_host:
         return Target(name, source.core, source.clock_hz, source.memories, source.caches)
     named = [b.name for b in boards().values() if not b.is_host]
-    meant = did_you_mean(name, [*named, *_bare()])
+    meant = did_you_mean(name, [*named, *_bare(), *core_names()])
     listed = f"; the boards are {', '.join(named)}; the chips are {', '.join(_bare())}."
     raise InputError(
         f"there is no board or chip {name!r} with memories{meant or listed} "
         "`thimble boards` lists all."
     )
+
+
+def naming(name: str) -> dict[str, Any]:
+    """The fields of JSON that say for which board something is: `board`; for a core without one,
+    that is null, and `chip`, `core`, `clock_hz` and what was `assumed` follow.
+    """
+    alone = bare_core(name)
+    if alone is None:
+        return {"board": name}
+    return {
+        "board": None,
+        "chip": alone.name,
+        "core": alone.core.name,
+        "clock_hz": alone.clock_hz,
+        "assumed": list(alone.assumed or ()),
+    }
+
+
+def named_in(fields: Mapping[str, Any], where: str) -> str:
+    """The name that `naming` wrote. Raises InputError where there is none."""
+    named = field_of(fields, "board", str | None, where)
+    return field_of(fields, "chip", str, where) if named is None else str(named)
 
 
 def energy_of(name: str) -> Energy | None:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from toolchain.boards.places import CHIPS, board_files_by_name
+from toolchain.boards.places import CHIPS, CORES, board_files_by_name
 from toolchain.resources import BOARDS
 
 _MODELS = (".tflite", ".onnx")
@@ -22,8 +22,9 @@ def boards(incomplete: str) -> list[str]:
 
 
 def targets(incomplete: str) -> list[str]:
-    """Boards and chips."""
-    return boards(incomplete) + chips(incomplete)
+    """Boards, chips and cores."""
+    cores = (file.stem for file in (BOARDS / CORES).glob("*.toml"))
+    return boards(incomplete) + chips(incomplete) + _beginning(incomplete, cores)
 
 
 def chips(incomplete: str) -> list[str]:

@@ -83,6 +83,13 @@ def note(text: str) -> None:
         error_console().say(text)
 
 
+def note_core(core: str, ran_on: str) -> None:
+    """A line that says where the C of a core without a board ran."""
+    on_host = "on this machine, as plain C: no emulated board has such a core and memories"
+    where = on_host if ran_on == "host" else f"in QEMU ({ran_on})"
+    note(f"{core} is a core without a board: the model ran {where}.")
+
+
 def note_stand_in(board: str, ran_on: str) -> None:
     """A line that says what ran in place of a board that is not here; none where it ran itself."""
     if ran_on != board:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolchain.boards import board as find_board
+from toolchain.boards import is_core, sized_core
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import note
 from toolchain.cli._groups import option
 from toolchain.device.patience import RUN_SECONDS
 from toolchain.errors import InputError
 from toolchain.ir import External
+
+if TYPE_CHECKING:
+    from toolchain.planning.options import PlanOptions
 
 _WEIGHTS = "code", "external", "fetched"
 _CODE, _LINE = "Files", "The line to the board"
@@ -33,12 +38,58 @@ BoardOption = Annotated[
         "-b",
         "--chip",
         help="A board (`thimble boards` lists them), the path of your board.toml, or a part number "
-        "without a board (STM32U575ZI: to plan, and for C). EMULATED:TARGET is an emulated "
+        "without a board (STM32U575ZI: to plan, and for C). A core does so for chips of other "
+        "makers: cortex-m0, m0plus, m3, m4, m4f, m7, m33, m55, m85. EMULATED:TARGET is an emulated "
         "board with the memories and clock of another board or chip, as mps2-an500:nucleo-h743zi. "
         "BOARD@BANK puts the weights into that bank, as f746g-disco@QSPI.",
         autocompletion=completion.targets,
     ),
 ]
+
+
+@dataclass(frozen=True)
+class BoardOptions:
+    """A board; and what is known of a chip whose core is named without one."""
+
+    board: BoardOption = ""
+    clock: str | None = option(
+        None,
+        "With a core as --chip: the clock of your chip, as 64M. --ram and --flash then also say "
+        "how much memory it has. What is left out is assumed, and a line says how.",
+        unit="HZ",
+    )
+    wait_states: int | None = option(
+        None,
+        "With a core as --chip: cycles that a read of its flash waits. Default: 0.",
+        unit="CYCLES",
+        least=0,
+    )
+
+    def named(self, options: PlanOptions, folder: Path | None = None) -> str:
+        """As `named_board`; a core has the values that are given, and a line tells the others."""
+        return self.sized(named_board(self.board, folder), options)
+
+    def sized(self, board: str, options: PlanOptions) -> str:
+        """The board; a core with the values that are given, and a line on those that are not.
+
+        Raises InputError for a clock or wait states of what has its own.
+        """
+        clock = {"clock": self.clock, "waits": self.wait_states}
+        told = {key: str(value) for key, value in clock.items() if value is not None}
+        if not is_core(board):
+            for key in told:
+                option_name = {"clock": "--clock", "waits": "--wait-states"}[key]
+                raise InputError(
+                    f"{option_name} is of a core without a board, as --chip cortex-m4f: "
+                    + (f"{board} has its own" if board else "name one")
+                )
+            return board
+        memory = {"ram": options.ram_bytes, "flash": options.flash_bytes}
+        given = {key: str(value) for key, value in memory.items() if value is not None}
+        name = sized_core(board, told, given)
+        if assumed := find_board(name).assumed:
+            note(f"{name} is assumed to have {', '.join(assumed)}.")
+        return name
 
 
 def named_board(board: str, folder: Path | None = None) -> str:

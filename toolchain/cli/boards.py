@@ -14,6 +14,7 @@ from toolchain.boards import (
     board_files_by_name,
     boards,
     checked,
+    core_names,
     header_of,
     invalid_boards,
     starting_board,
@@ -69,6 +70,9 @@ def listing(context: typer.Context, json: JsonOption = None, model: ForOption = 
         header = header_of(board.chip) or "-"
         table.add_row(*described(board), _where_run(board), header)
     output_console().print(table)
+    output_console().say(
+        f"Cores without a board, for chips of other makers (--chip): {', '.join(core_names())}."
+    )
     last = checked()
     compared = " and ".join(
         f"{name} at {commit[:12]}" for name, commit in last.repositories.items()

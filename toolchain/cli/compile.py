@@ -11,12 +11,16 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from toolchain.boards import Board
+from toolchain.boards import Board, naming
 from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import note_replaced, output_console, progress, warn_of_plan
 from toolchain.cli._groups import argument, grouped, option
-from toolchain.cli._options import BoardOption, CodeOptions, PortOption, named_board
+from toolchain.cli._options import (
+    BoardOptions,
+    CodeOptions,
+    PortOption,
+)
 from toolchain.cli._output import Output, tell_json, write_json
 from toolchain.cli._page import compiled_findings, write_findings
 from toolchain.cli._planning import print_memory
@@ -69,8 +73,8 @@ def command(
         "An int8 .tflite file, or a QDQ or QLinear .onnx; several with --share-arena.",
         complete=completion.models,
     ),
-    board: BoardOption = "",
     *,
+    on: BoardOptions,
     out: Path = option(
         Path("build/model"), "Folder to write, completely or not at all.", "-o", unit="DIR"
     ),
@@ -117,7 +121,7 @@ def command(
     conditions = gates(output.fail_on)
     output.check_apart(out)
     before = last_board(out)
-    board = named_board(board, out)
+    board = on.named(options, out)
     target = find_board(board)
     begin = time.perf_counter()
     tuning = None
@@ -215,7 +219,7 @@ def _report_shared(
 ) -> dict[str, Any]:
     """Print several models that share an arena; return the fields of --json."""
     result: dict[str, Any] = {
-        "board": board,
+        **naming(board),
         "folder": str(shared.folder),
         "arena_bytes": shared.arena_bytes,
         "models": [compiled_json(made.plan, made.sizes) for made in shared.models],

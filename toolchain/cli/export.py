@@ -9,10 +9,11 @@ from typing import Annotated
 from rich.markup import escape
 from rich.table import Table
 
+from toolchain.boards import naming
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import note, output_console, progress, warn_of_plan
 from toolchain.cli._groups import argument, grouped, option, without
-from toolchain.cli._options import BoardOption, CodeOptions
+from toolchain.cli._options import BoardOptions, CodeOptions
 from toolchain.cli._output import JsonOption, check_apart, tell_json
 from toolchain.deployment.compile import known_latency
 from toolchain.errors import InputError
@@ -46,7 +47,7 @@ def command(
     ),
     *,
     build_system: TargetOptions,
-    board: BoardOption = "",
+    on: BoardOptions,
     out: Path = option(
         Path("build/export"), "Folder to write, completely or not at all.", "-o", unit="DIR"
     ),
@@ -81,6 +82,7 @@ def command(
     if options.labels and len(models) > 1:
         raise InputError("--labels names the classes of one model: export that one alone")
     check_apart(json, out)
+    board = on.sized(on.board, options)
     with progress() as step:
         made = export_models(
             models,
@@ -106,7 +108,7 @@ def command(
         "folder": str(made.folder),
         "files": list(made.files),
         "models": [model.name for model in made.models],
-        "board": made.board.name,
+        **naming(made.board.name),
         "cores": made.board.core.served,
     }
     if not tell_json(json, fields):

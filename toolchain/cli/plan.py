@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from toolchain.cli._groups import grouped, option, without
-from toolchain.cli._options import BoardOption, ModelArgument
+from toolchain.cli._options import BoardOptions, ModelArgument
 from toolchain.cli._output import Output
 from toolchain.planning.options import PlanOptions
 from toolchain.report.fronts import names as format_names
@@ -14,8 +14,8 @@ from toolchain.report.fronts import names as format_names
 @grouped
 def command(
     model: ModelArgument,
-    board: BoardOption = "",
     *,
+    on: BoardOptions,
     options: Annotated[PlanOptions, without("labels", "preprocess")],
     pareto: bool = option(False, "List the plans to choose from: RAM, flash and predicted time."),
     plot: str | None = option(
@@ -40,4 +40,4 @@ def command(
     """
     from toolchain.cli._planning import show_plan  # --help needs no planner
 
-    show_plan(model, board, options, pareto, plot, output)
+    show_plan(model, on.sized(on.board, options), options, pareto, plot, output)

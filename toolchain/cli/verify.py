@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from toolchain.boards import is_core
 from toolchain.cli._console import (
+    note_core,
     note_replaced,
     note_stand_in,
     output_console,
@@ -15,7 +17,12 @@ from toolchain.cli._console import (
     warn_of_plan,
 )
 from toolchain.cli._groups import grouped, option, without
-from toolchain.cli._options import BoardOption, CodeOptions, LineOptions, ModelArgument, named_board
+from toolchain.cli._options import (
+    BoardOptions,
+    CodeOptions,
+    LineOptions,
+    ModelArgument,
+)
 from toolchain.cli._output import Output, write_json
 from toolchain.cli._page import compiled_findings, write_findings
 from toolchain.cli._samples import FORMATS, SampleOptions
@@ -61,8 +68,8 @@ class RunOptions:
 @grouped
 def command(
     model: ModelArgument,
-    board: BoardOption = "",
     *,
+    on: BoardOptions,
     asked: RunOptions,
     samples: SampleOptions,
     out: Path | None = option(None, "Keep the build here.", "-o", unit="DIR"),
@@ -106,7 +113,7 @@ def command(
     """
     conditions = gates(output.fail_on)
     before = "" if out is None else last_board(out)
-    board = named_board(board, out)
+    board = on.named(options, out)
     scaling, files = samples.scaling(), files_of(asked.inputs or ())
     if out is not None:
         output.check_apart(out)
@@ -128,7 +135,10 @@ def command(
         )
     if out is not None:
         note_replaced(out, before, result.compiled.plan.board)
-    note_stand_in(result.compiled.plan.board, result.ran_on)
+    if is_core(result.board):
+        note_core(result.board, result.ran_on)
+    else:
+        note_stand_in(result.compiled.plan.board, result.ran_on)
     warn_of_plan(result.compiled.plan)
     if output.json:
         write_json(output.json, verification_json(result))

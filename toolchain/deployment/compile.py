@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from toolchain.boards import Board
+from toolchain.boards import Board, naming
 from toolchain.boards import board as find_board
 from toolchain.codegen import Costs, generate
 from toolchain.codegen.library import write_library
@@ -205,7 +205,7 @@ def compile_shared(
                 host.build([host.HostModel(sources, plan.graph)], root, inside)
             made = _Generated(plan, sources, root, folder / sources.name, inside)
             done.append(made.compiled(sizes))
-        shared = {"board": target.name, "models": [sources.name for _, sources in pairs]}
+        shared = {**naming(target.name), "models": [sources.name for _, sources in pairs]}
         (fresh / PLAN_FILE).write_text(json.dumps(shared, indent=1) + "\n", encoding="utf-8")
     return SharedCompiled(tuple(done), folder, sizes)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from toolchain.boards import Board
+from toolchain.boards import Board, named_in
 from toolchain.boards import board as find_board
 from toolchain.errors import InputError
 from toolchain.files import check_whole, did_you_mean_beside
@@ -74,7 +74,7 @@ def compiled_model(folder: str | Path) -> CompiledModel:
             raise InputError(f"{where}: boxes are {', '.join(boxes)}, not {', '.join(OUTPUTS)}")
     except InputError as error:
         raise InputError(f"{error}: the folder is damaged, compile again") from error
-    board = find_board(field_of(data, "board", str, where))
+    board = find_board(named_in(data, where))
     return CompiledModel(
         board, tuple(sides[0]), tuple(sides[1]), stateful, labels, boxes, preprocess
     )
@@ -83,7 +83,7 @@ def compiled_model(folder: str | Path) -> CompiledModel:
 def compiled_board(folder: str | Path) -> Board:
     """The board that a folder was compiled for. Raises InputError if nothing was compiled."""
     file, data = _read(Path(folder))
-    return find_board(field_of(data, "board", str, str(file)))
+    return find_board(named_in(data, str(file)))
 
 
 def last_board(folder: str | Path) -> str:
@@ -94,7 +94,7 @@ def last_board(folder: str | Path) -> str:
     if not file.is_file():
         return ""
     with contextlib.suppress(InputError):
-        return str(field_of(read_json(file), "board", str, str(file), ""))
+        return named_in(decode(Mapping[str, Any], read_json(file), str(file)), str(file))
     return ""
 
 

@@ -13,6 +13,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.boards import Board, naming, stand_in
 from toolchain.boards import board as find_board
 from toolchain.deployment.agreement import Agreement
 from toolchain.deployment.compile import Compiled, compile_model
@@ -250,13 +251,15 @@ def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
     of a model is reset before each sequence. Random inputs come from `seed`, with one generator per
     run; a model with state gets them as two sequences. `limit_seconds`: of one inference, on the
     board and in the reference. A board that is not here is replaced by an emulated one, which
-    `ran_on` names (`firmware_here`). `out` keeps the build. `force`, `external`
+    `ran_on` names (`firmware_here`); a core without a board by one that has the core, or by this
+    machine where there is none. `out` keeps the build. `force`, `external`
     and the errors raised are those of `compile_model`; LinkError where the board fails.
     """
+    on = _runs_on(find_board(board))
     with scratch_folder() as scratch:
         folder = Path(out) if out is not None else scratch / "build"
         compiled = compile_model(
-            model, board, folder, options, cmsis_nn_folder, report, force=force, external=external
+            model, on, folder, options, cmsis_nn_folder, report, force=force, external=external
         )
         wanted = (options or PlanOptions()).reading
         process = RuntimeProcess(limit_seconds)
@@ -328,7 +331,7 @@ def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
                         operators = one
                     elif operators is not None:
                         operators = operators.with_run(one)
-            memory = None if find_board(board).is_host else deployment.memory_use()
+            memory = None if find_board(on).is_host else deployment.memory_use()
             clock_hz, ran_on = deployment.clock_hz, deployment.ran_on
     return Verification(
         model=compiled.plan.graph.name,
@@ -386,6 +389,14 @@ def _nudged(values: Array, rng: np.random.Generator) -> Array:
         return values
     towards = np.where(rng.random(values.shape) < 0.5, -np.inf, np.inf).astype(np.float32)
     return np.nextafter(values, towards)
+
+
+def _runs_on(target: Board) -> str:
+    """The board that is compiled for: one that stands for a core without a board, else itself."""
+    if not target.is_core:
+        return target.name
+    other = stand_in(target)
+    return "host" if other is None else other.name
 
 
 def _by_operators(
@@ -508,7 +519,7 @@ def verification_json(result: Verification) -> dict[str, object]:
     latency = counted_latency(result)
     return {
         "model": result.model,
-        "board": result.board,
+        **naming(result.board),
         "ran_on": result.ran_on,
         "runs": result.runs,
         "reference": result.reference,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from toolchain.boards import Board
+from toolchain.boards import Board, named_in
 from toolchain.boards import board as find_board
 from toolchain.cost.basis import Basis
 from toolchain.errors import InputError
@@ -115,7 +115,7 @@ def build(found: Findings, where: str = "plan.json") -> Build:
     """
     plan = found.plan
     read = _read(plan, where)
-    board = find_board(field_of(plan, "board", str, where))
+    board = find_board(named_in(plan, where))
     operators = tuple(_operators(read, found.profile))
     edges = tuple(_edges(read))
     placed, lines = layered(len(operators), [(e.source, e.target) for e in edges if e.source >= 0])

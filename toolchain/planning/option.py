@@ -116,14 +116,6 @@ def option_words(value: Any) -> list[str]:
     return words
 
 
-def amount(text: str, name: str) -> int:
-    """Bytes: `98304`, `96K` or `96KB` or `96KiB`, `1M`; K is 1024 bytes."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KM]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    if match is None:
-        raise InputError(f"{name} {text!r} is no amount of memory; write it as 98304 or 96K")
-    return int(float(match[1]) * {"": 1, "K": 1024, "M": 1024**2}[match[2].upper()])
-
-
 def per_cent(text: str, name: str) -> float:
     """`5%` or `5`: five hundredths. The one reader of percentages, for every option.
 

@@ -13,13 +13,14 @@ from toolchain import arena, partition, schedule
 from toolchain.boards import Board
 from toolchain.decode.option import Decode, decoding
 from toolchain.errors import InputError, did_you_mean
+from toolchain.files.amounts import amount
 from toolchain.files.labels import read_labels
 from toolchain.frontends import Reading
 from toolchain.memory.firmware_size import ram_bytes
 from toolchain.memory.plan import Plan
 from toolchain.ops.preference import Preference, preference
 from toolchain.partition import splitters
-from toolchain.planning.option import Option, amount, option, option_words, per_cent, read_options
+from toolchain.planning.option import Option, option, option_words, per_cent, read_options
 from toolchain.preprocess.option import Preprocess
 from toolchain.preprocess.option import preprocess as read_preprocess
 

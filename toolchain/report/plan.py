@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+from toolchain.boards import naming
 from toolchain.files.records import encode
 from toolchain.memory.firmware_size import MemoryNeed
 from toolchain.memory.plan import NEARLY_FREE, Plan
@@ -39,7 +40,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         "model": graph.name,
         "model_sha256": plan.about.sha256,
         "labels": {output: list(names) for output, names in plan.about.labels.items()},
-        "board": plan.board,
+        **naming(plan.board),
         "scheduler": plan.schedule.method,
         "allocator": plan.arena.allocator,
         **kernels_json(plan),
