@@ -20,6 +20,9 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
             "Count how often a model is right on labelled data: float, int8 and the board side by "
             "side."
         ),
+        "advise": (
+            "Say what to change in a network: each change with the plan of the changed network."
+        ),
         "arena": (
             "Place buffers in the smallest arena, and say whether it is proved to be the smallest."
         ),

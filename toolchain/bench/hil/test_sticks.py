@@ -38,7 +38,7 @@ def run(folder: PipelineFolder, count: int) -> tuple[list[tuple[Array, ...]], Ru
     """Results of so many frames; the sticks are free again then."""
     runner = pipeline.open_runner(folder, "delegate")
     frames, _ = pipeline.frames_of(folder, [], count)
-    results, times = list(pipeline.run_all(runner, frames)), runner.times
+    results, times = list(runner.run(frames)), runner.times
     assert times is not None
     del runner
     gc.collect()  # delegates close their sticks when they go
