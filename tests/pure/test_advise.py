@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -36,7 +37,8 @@ from toolchain.planning.options import PlanOptions
 from toolchain.resources import BOARDS
 
 DIGITS = BOARDS.parent / "examples" / "digits" / "digits_int8.tflite"
-SAME3, SAME5 = Padding(1, 1, 1, 1), Padding(2, 2, 2, 2)
+PAGE = BOARDS.parent / "docs" / "advise.md"
+SAME3 = Padding(1, 1, 1, 1)
 TARGET = board("cortex-m4f")
 COSTS = predicted_model(TARGET)
 
@@ -58,7 +60,7 @@ def with_channels(first: int, second: int) -> Graph:
 
 def with_kernel(size: int, times: int) -> Graph:
     build = Builder()
-    x = build.input((1, 16, 16, 8))
+    x = build.input((1, 8, 8, 8))
     for _ in range(times):
         x = build.conv(x, size, 8, Conv2D(padding=Padding(*(size // 2,) * 4)))
     return build.graph([build.conv(x, 1, 8, Conv2D())])
@@ -101,7 +103,7 @@ def sound(before: Graph, proposal: Proposal) -> None:
 def test_a_changed_graph_is_planned_as_one_that_was_built_so(
     graph: Graph, changed: dict[str, Graph]
 ) -> None:
-    told = advise_graph(graph, TARGET, costs=COSTS)
+    told = advise_graph(graph, TARGET, plans=8, costs=COSTS)
     base = Base.of(TARGET, PlanOptions(), COSTS)
     assert told.before == base.figures(base.plan(graph))
     for what, fresh in changed.items():
@@ -246,3 +248,8 @@ def test_the_command_tells_what_is_saved(capsys: pytest.CaptureFixture[str]) -> 
     assert advice["after"]["count"] < told["before"]["count"]
     assert run(["advise", str(DIGITS), "--chip", "m4f", "--by", "rom"]) == 2
     assert "it is one of time, ram, flash" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_page_has_every_change() -> None:
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert rows == list(changes())
