@@ -62,9 +62,10 @@ def _files() -> list[Path]:
     return sorted((BOARDS / CORES).glob("*.toml"))
 
 
-def core_names() -> list[str]:
+@cache
+def core_names() -> tuple[str, ...]:
     """The names of the cores; reads no file."""
-    return [file.stem for file in _files()]
+    return tuple(file.stem for file in _files())
 
 
 def core_file_of(name: str) -> Path | None:
@@ -105,6 +106,7 @@ def sized_core(core: str, told: Mapping[str, str], otherwise: Mapping[str, str])
     return _name(name, {**otherwise, **values, **told})
 
 
+@cache
 def bare_core(name: str) -> Board | None:
     """The board of nothing but a core, its memories and a clock; None where the name is no core's.
 

@@ -70,9 +70,9 @@ def board(name: str) -> Board:
 
 def _plain(name: str) -> Board | None:
     """A board that stands for itself; None where there is none. Raises InputError if its file is
-    invalid.
+    invalid, and as `bare_core`.
     """
-    named = package_board(name) or boards().get(name)
+    named = package_board(name) or bare_core(name) or boards().get(name)
     if named is not None:
         return named
     plain, at, bank = name.rpartition(_WEIGHTS_IN)
@@ -85,7 +85,7 @@ def _plain(name: str) -> Board | None:
         return read_board(file, str(file.parent if file.name == FILE else file))
     if file is not None and _STANDS_FOR not in name:
         raise InputError(f"there is no {file}; a board is a {FILE}, or a folder with one")
-    return bare_core(name) or bare_chip(name)
+    return bare_chip(name)
 
 
 def _with_weights_in(target: Board, bank: str) -> Board:

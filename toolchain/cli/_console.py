@@ -20,6 +20,7 @@ from rich.progress import (
 from rich.segment import Segment
 from rich.table import Table
 
+from toolchain.boards import is_core
 from toolchain.cli._quiet import is_quiet
 from toolchain.cli._streams import STANDARD_OUTPUT
 from toolchain.files.printable import printable
@@ -83,7 +84,7 @@ def note(text: str) -> None:
         error_console().say(text)
 
 
-def note_core(core: str, ran_on: str) -> None:
+def _note_core(core: str, ran_on: str) -> None:
     """A line that says where the C of a core without a board ran."""
     on_host = "on this machine, as plain C: no emulated board has such a core and memories"
     where = on_host if ran_on == "host" else f"in QEMU ({ran_on})"
@@ -92,7 +93,9 @@ def note_core(core: str, ran_on: str) -> None:
 
 def note_stand_in(board: str, ran_on: str) -> None:
     """A line that says what ran in place of a board that is not here; none where it ran itself."""
-    if ran_on != board:
+    if is_core(board):
+        _note_core(board, ran_on)
+    elif ran_on != board:
         machine = ran_on.partition(":")[0]
         note(
             f"{board} is not plugged in: its C ran in QEMU on {machine}, with the clock and "

@@ -10,6 +10,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
+from toolchain.boards import naming
 from toolchain.cli._boxes import box_table, boxes_in
 from toolchain.cli._console import note_stand_in, output_console, progress
 from toolchain.cli._groups import argument, grouped, option
@@ -101,7 +102,7 @@ def command(
         if end.name not in box_outputs.values()
     }
     fields = {
-        "board": model.board.name,
+        **naming(model.board.name),
         "ran_on": ran_on,
         "random_seed": None if inputs else seed,
         "top": {name: [[asdict(c) for c in row] for row in rows] for name, rows in top.items()},

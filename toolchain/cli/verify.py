@@ -9,7 +9,6 @@ from typing import Annotated
 
 from toolchain.boards import is_core
 from toolchain.cli._console import (
-    note_core,
     note_replaced,
     note_stand_in,
     output_console,
@@ -135,10 +134,8 @@ def command(
         )
     if out is not None:
         note_replaced(out, before, result.compiled.plan.board)
-    if is_core(result.board):
-        note_core(result.board, result.ran_on)
-    else:
-        note_stand_in(result.compiled.plan.board, result.ran_on)
+    named = result.board if is_core(result.board) else result.compiled.plan.board
+    note_stand_in(named, result.ran_on)
     warn_of_plan(result.compiled.plan)
     if output.json:
         write_json(output.json, verification_json(result))

@@ -27,6 +27,7 @@ from toolchain.deployment.weights import (
 from toolchain.device import host
 from toolchain.device.build import build
 from toolchain.device.firmware import Sizes
+from toolchain.device.stand_in import library_of
 from toolchain.errors import DoesNotFitError, Overflow
 from toolchain.files import check_folder, free_name, replaced_folder
 from toolchain.files.notebook import Card, Told
@@ -274,6 +275,9 @@ def compile_library(
         fresh,
     ):
         write_library([made.sources], fresh)
+        library = library_of(made.plan, made.sources, target) if target.is_core else None
+        if library is not None:
+            library.save(fresh)
         return made.compiled()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median_low
 from typing import Any
 
+from toolchain.boards import naming
 from toolchain.cost.basis import Basis, milliseconds
 from toolchain.cycles.issue_bound import issue_bound
 from toolchain.cycles.reading import Reading
@@ -193,7 +194,7 @@ def profile_json(profile: Profile) -> dict[str, Any]:
 
     return {
         "model": profile.model,
-        "board": profile.board,
+        **naming(profile.board),
         "ran_on": profile.ran_on,
         "unit": profile.unit,
         "basis": profile.basis.value,

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from toolchain.boards import Board, stand_in
+from toolchain.boards import stand_in
 from toolchain.deployment.folder import compiled_board
 from toolchain.device.firmware import Firmware, load_firmware
 from toolchain.device.session import is_here
-from toolchain.device.stand_in import linked_for_stand_in
+from toolchain.device.stand_in import LIBRARY, linked_for_stand_in, linked_library
 from toolchain.errors import InputError
 from toolchain.files import scratch_folder
 from toolchain.progress import Report, silent
@@ -24,32 +24,26 @@ def firmware_here(
     found) the same C linked for the emulated board that stands for it. None for this machine, which
     has no firmware.
 
-    Raises InputError as `load_firmware` and `linked_for_stand_in` do, and where several ports could
-    be the board's; MissingToolError.
+    Raises InputError as `load_firmware`, `linked_for_stand_in` and `linked_library` do, and where
+    several ports could be the board's; MissingToolError.
     """
     board = compiled_board(folder)
     if board.is_host:
         yield None
         return
     if board.is_core:
-        raise InputError(
-            f"{folder} holds the C of {board.name}, a core without a board, and no firmware",
-            remedies=_remedies(board),
-        )
+        if not (Path(folder) / LIBRARY).is_file():
+            raise InputError(
+                f"{folder} holds the C of {board.name}, a core without a board, and no emulated "
+                "board takes it",
+                remedies=[f"`thimble verify MODEL --chip {board.name}`, which runs the model here"],
+            )
+        with scratch_folder() as scratch:
+            yield linked_library(Path(folder), board, scratch, report)
+        return
     firmware = load_firmware(Path(folder))
     if is_here(firmware.board, port) or stand_in(firmware.board) is None:
         yield firmware
         return
     with scratch_folder() as scratch:
         yield linked_for_stand_in(firmware, scratch, report)
-
-
-def _remedies(core: Board) -> list[str]:
-    """How the C of a core runs without a board."""
-    other = stand_in(core)
-    on = "host" if other is None else other.name
-    where = "on this machine" if other is None else "in QEMU"
-    return [
-        f"`thimble compile MODEL --board {on} -o DIR`, which runs {where}",
-        f"`thimble verify MODEL --chip {core.name}`",
-    ]

@@ -380,8 +380,39 @@ def build(
         cmsis_nn_include=kernels / "Include",
     )
     chosen = options or BuildOptions()
-    shared = shared_arena(plans)
-    carried = [
+    carried = _carried(models)
+    banks = beside_weights(_banks(board, plans, chosen), made)
+    try:
+        return build_files(board, carried, files, folder, banks, chosen, report=report)
+    except compiler.BankOverflowError as overflow:
+        other = roomier_banks(board, plans, chosen, banks, overflow)
+        if other is None:
+            raise
+        other = beside_weights(other, made)
+        return build_files(board, carried, files, folder, other, chosen, report=report)
+
+
+def _banks(board: Board, plans: Sequence[Plan], options: BuildOptions) -> Layout:
+    held = sum(map(pushed_bytes, plans))
+    return firmware_layout(board, plans, options.stack_bytes, more_data_bytes=held)
+
+
+def linkable(plan: Plan, sources: Sources, board: Board) -> tuple[FirmwareModel, Linked]:
+    """The model of a library, and of which files of its folder and of this package firmware for a
+    board is linked."""
+    linked = Linked(
+        tuple(sources.run_files),
+        tuple(sorted(sources.runtime)),
+        tuple(sorted(sources.cmsis_nn)),
+        BankNames.of(_banks(board, [plan], BuildOptions())),
+    )
+    return _carried([(plan, sources)])[0], linked
+
+
+def _carried(models: Sequence[tuple[Plan, Sources]]) -> list[FirmwareModel]:
+    """Models that share one arena, as a firmware sees them."""
+    shared = shared_arena([plan for plan, _ in models])
+    return [
         firmware_model(
             plan,
             sources,
@@ -396,17 +427,6 @@ def build(
             models, shared.parts, shared.offsets, strict=True
         )
     ]
-    held = sum(map(pushed_bytes, plans))
-    chosen_banks = firmware_layout(board, plans, chosen.stack_bytes, more_data_bytes=held)
-    banks = beside_weights(chosen_banks, made)
-    try:
-        return build_files(board, carried, files, folder, banks, chosen, report=report)
-    except compiler.BankOverflowError as overflow:
-        other = roomier_banks(board, plans, chosen, banks, overflow)
-        if other is None:
-            raise
-        other = beside_weights(other, made)
-        return build_files(board, carried, files, folder, other, chosen, report=report)
 
 
 def beside_weights(banks: Layout, made: Sequence[Sources]) -> Layout:
