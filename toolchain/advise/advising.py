@@ -32,7 +32,7 @@ from toolchain.progress import Report, silent
 from toolchain.report.blocks import constant_bytes
 from toolchain.report.latency import predict_latency
 
-PLANS = 60
+PLANS = 40
 """Changed graphs that are planned, at most."""
 LEAST_SAVED = 0.02
 """A change is worth telling that saves so much of the time, the RAM or the flash."""
@@ -167,17 +167,19 @@ def advise_graph(
 
 @dataclass(frozen=True)
 class Base:
-    """The board, options and costs that every plan of one advice shares."""
+    """The board, options and costs that every plan of one advice shares. `ram_bytes`: with more a
+    plan does not fit; None for the board's."""
 
     target: Board
     options: PlanOptions
     costs: CostModel
+    ram_bytes: int | None = None
 
     @staticmethod
     def of(target: Board, options: PlanOptions, costs: CostModel) -> Base:
         """The base of the options but for splits, and with limits of `--plan fast`."""
         whole = replace(options.unsplit, split_seconds=0.0, fast=True, stream_input=False)
-        return Base(target, whole, costs)
+        return Base(target, whole, costs, options.ram_bytes)
 
     def plan(self, graph: Graph) -> Plan:
         """The plan of a graph. Raises as `plan_graph`."""
@@ -185,7 +187,7 @@ class Base:
 
     def figures(self, plan: Plan) -> Figures:
         need, latency = estimated_need(plan), predict_latency(plan, self.costs)
-        fits = True
+        fits = self.ram_bytes is None or need.ram_bytes <= self.ram_bytes
         try:
             check_fit(plan)
         except DoesNotFitError:

@@ -40,7 +40,7 @@ def command(
         complete=completion.one_of(*_BY),
     ),
     plans: int = option(
-        60,
+        40,
         "The most changed networks to plan, those of the layers with the largest shares first.",
         least=1,
     ),

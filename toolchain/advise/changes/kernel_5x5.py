@@ -30,7 +30,7 @@ def _proposals(graph: Graph, _: Core) -> Iterator[Proposal]:
         with contextlib.suppress(CannotChangeError):
             kind = "DepthwiseConv2D" if isinstance(attributes, DepthwiseConv2D) else "Conv2D"
             channels = graph.output(op).shape[3]
-            groups = ", groups=channels" if kind == "DepthwiseConv2D" else ""
+            groups = f", groups={channels}" if kind == "DepthwiseConv2D" else ""
             filters_of = "" if kind == "DepthwiseConv2D" else f"{channels}, "
             stride = attributes.stride[0]
             yield Proposal(
