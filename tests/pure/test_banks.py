@@ -16,7 +16,7 @@ from tests.support.small_boards import small_board
 from toolchain import arena, packages
 from toolchain.arena.banks.spread import spread
 from toolchain.boards import GUARD_BYTES, Board, Content, board, boards
-from toolchain.errors import DoesNotFitError, MissingToolError
+from toolchain.errors import DoesNotFitError
 from toolchain.ir import ArenaPart, ArenaProblem, Bank, Block, SharedPair, Spread
 from toolchain.ir.banks import check_spread
 from toolchain.memory.bank_layout import Layout, arena_rooms, layout
@@ -26,6 +26,7 @@ from toolchain.memory.traffic import accesses
 from toolchain.ops.check import check
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
+from toolchain.report.plan import proof_line
 
 EXACT = arena.allocator("exact")
 FAST, SLOW = Bank("FAST", 40, 1), Bank("SLOW", 60, 5)
@@ -247,17 +248,18 @@ def test_a_faster_bank_takes_the_hottest_part(tmp_path: Path) -> None:
         assert not whole.arena.parts and plan.arena.size_bytes >= whole.arena.size_bytes
 
 
-def test_without_cp_sat_the_extra_and_the_way_around_are_named(
+def test_without_cp_sat_an_arena_is_in_one_piece_and_the_report_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = ("SLOW", 0x2100_0000, 100_000, 4, "arena")
     monkeypatch.setattr(packages, "_is_installed", lambda package: False)
-    with small_board(
-        "mps2-an386", tmp_path, [("DTCM", 0x2000_0000, 24_576, 1, "data arena"), slow]
-    ) as name:
-        with pytest.raises(MissingToolError, match=r"thimble-nn\[solver\].*--one-bank"):
-            planned(name)
-        assert not planned(name, one_bank=True).arena.parts
+    for fast_bytes, told in ((24_576, True), (60_000, False)):
+        banks = [("DTCM", 0x2000_0000, fast_bytes, 1, "data arena"), slow]
+        with small_board("mps2-an386", tmp_path / str(fast_bytes), banks) as name:
+            plan, whole = planned(name), planned(name, one_bank=True)
+            assert not plan.arena.parts and plan.arena.offsets == whole.arena.offsets
+            check_fit(plan)
+            assert ("over banks of RAM, is not installed" in proof_line(plan)) == told
 
 
 def test_without_cp_sat_what_is_too_big_says_what_does_not_fit(

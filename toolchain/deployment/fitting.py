@@ -20,7 +20,6 @@ from toolchain.memory.firmware_size import (
     least_weight_bytes,
 )
 from toolchain.memory.plan import Plan
-from toolchain.packages import SOLVER
 from toolchain.planner import Network, Planner, read_network
 from toolchain.planning.choices import Choices
 from toolchain.planning.known import planned_alike
@@ -86,8 +85,6 @@ def fits(
     bound, not at all. Without CP-SAT arenas are in one piece. Raises InputError if the file is not
     a model that can be read.
     """
-    if SOLVER.missing:
-        options = replace(options, one_bank=True)
     try:
         network = read_network(model, options, report)
     except UnsupportedError as error:

@@ -39,17 +39,12 @@ def faster_bank(board: Board, chosen: Layout) -> bool:
     )
 
 
-def fits_whole(plan: Plan, board: Board) -> bool:
-    """Whether the firmware fits with its arena in one piece."""
-    try:
-        firmware_layout(board, [plan])
-    except DoesNotFitError:
+def may_spread(plan: Plan, board: Board) -> bool:
+    """Whether an arena may be spread over banks, and no bank holds all of it, or a faster bank
+    could hold a part. That of an input that arrives by rows may not.
+    """
+    if board.is_host or plan.graph.pushed is not None:
         return False
-    return True
-
-
-def wants_banks(plan: Plan, board: Board) -> bool:
-    """Whether no bank holds the whole arena, or a faster bank could hold a part of it."""
     try:
         return faster_bank(board, firmware_layout(board, [plan]))
     except DoesNotFitError:

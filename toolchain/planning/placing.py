@@ -8,7 +8,6 @@ from dataclasses import replace
 from toolchain import arena
 from toolchain.boards import Board
 from toolchain.codegen import constant_bytes
-from toolchain.errors import MissingToolError
 from toolchain.ir import MemoryProblem, Schedule
 from toolchain.ir.arena import arena_plan
 from toolchain.ir.memory import footprint
@@ -56,19 +55,12 @@ def over_banks(
 ) -> Plan:
     """The plan with its arena spread over banks, if none holds all of it, or only a slow one does.
 
-    Not spread if only one piece meets --ram, nor where an input arrives by rows, nor without CP-SAT
-    where no bank holds all of it. Raises MissingToolError without CP-SAT where one does.
+    Not spread if only one piece meets --ram, nor where an input arrives by rows, nor without
+    CP-SAT: the report says so, and `check_fit` where one piece does not fit.
     """
-    one_piece = target.is_host or options.one_bank or plan.graph.pushed is not None
-    if one_piece or not banks.wants_banks(plan, target):
+    one_piece = options.one_bank or bool(SOLVER.missing)
+    if one_piece or not banks.may_spread(plan, target):
         return plan
-    if SOLVER.missing and not banks.fits_whole(plan, target):
-        return plan  # `check_fit` says what does not fit, and that CP-SAT could spread it
-    if SOLVER.missing:
-        raise MissingToolError(
-            f"the arena is to be spread over banks of RAM, which CP-SAT does: {SOLVER.remedy}, or "
-            "keep it in one piece (--one-bank)"
-        )
     report("placing tensors in banks")
     allocator = arena.allocator(options.allocator)
     spread = banks.spread_arena(plan, problem(), target, allocator, options.time_limit_seconds)

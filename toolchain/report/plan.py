@@ -8,8 +8,9 @@ from typing import Any
 
 from rich.table import Table
 
-from toolchain.boards import naming
+from toolchain.boards import board, naming
 from toolchain.files.records import encode
+from toolchain.memory.banks import may_spread
 from toolchain.memory.firmware_size import MemoryNeed
 from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.ops.detection.decode_boxes import KIND, OUTPUTS
@@ -350,6 +351,9 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
 
 def proof_line(plan: Plan) -> str:
     """A line on the proof of the arena, and on a search for ways to split that ended early."""
+    if SOLVER.missing and may_spread(plan, board(plan.board)):
+        does = "which spreads an arena over banks of RAM"
+        return f"{_proved(plan)} CP-SAT, {does}, is not installed: {SOLVER.remedy}"
     if not plan.arena.proved_optimal and SOLVER.missing:
         return f"{_proved(plan)} CP-SAT, which may find less, is not installed: {SOLVER.remedy}"
     if plan.search_stopped:
