@@ -66,6 +66,6 @@ def _as_good(one: Alternative, other: Alternative) -> bool:
     """Whether the first takes no more scratch, distance and time than the other."""
     return (
         one.count <= other.count
+        and one.kernel.scratch_bytes <= other.kernel.scratch_bytes
         and one.kernel.apart_bytes <= other.kernel.apart_bytes
-        and (one.kernel.scratch_bytes <= other.kernel.scratch_bytes)
     )

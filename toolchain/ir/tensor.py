@@ -64,6 +64,11 @@ class Quantisation:
     zero_points: tuple[int, ...]
     axis: int | None = None
 
+    @cached_property
+    def identity(self) -> Hashable:
+        """Equal for two with equal scales, bit by bit, zero points and axis (`ir.identity`)."""
+        return identity_of(self)
+
     @property
     def per_channel(self) -> bool:
         return len(self.scales) > 1
@@ -131,7 +136,8 @@ class Tensor:
         """The tensor but for its name (`ir.identity`): shape, element type, quantisation and
         constant. Its constant must not change.
         """
-        return identity_of((self.shape, self.dtype, self.quantisation, self.constant))
+        q = self.quantisation and self.quantisation.identity
+        return self.shape, self.dtype, q, identity_of(self.constant)
 
     @property
     def q(self) -> Quantisation:

@@ -308,7 +308,7 @@ def least_flash_bytes(graph: Graph) -> int:
 def _distinct_bytes(array: NDArray[np.generic]) -> int:
     """The fewest bytes of the parts of one index, along any axis: equal ones count once."""
     parts = (
-        len(np.unique(array, axis=axis)) * (array.nbytes // size)
+        len({part.tobytes() for part in np.moveaxis(array, axis, 0)}) * (array.nbytes // size)
         for axis, size in enumerate(array.shape)
     )
     fits_nibbles = array.dtype.kind == "i" and array.min() >= -8 and array.max() <= 7

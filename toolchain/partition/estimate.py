@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
+from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,20 +26,22 @@ _THIN = 0.98
 """Choices of kernels for a region's operators are kept whose peaks are so far apart."""
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """The predicted peak and cost of a region for one number of blocks and one choice of kernels.
 
     `bytes_inside`: the most bytes that the region's own windows, results and scratch take at a
-    step, without tensors from outside. `count`: instructions or cycles of all its blocks. `blocks`:
+    step, without tensors from outside. `cost`: instructions or cycles of all its blocks. `blocks`:
     the number of blocks of all operators together. `titles`: of the kernel of each of the region's
     operators, in its order; '' for the one that is chosen first.
     """
 
     bytes_inside: int
-    count: int
+    cost: int
     blocks: int
     titles: tuple[str, ...]
+
+
+_BY_COST = itemgetter(1, 0)
 
 
 @dataclass(frozen=True)
@@ -138,17 +142,16 @@ class Estimator:
         apart = walk.apart(each)
         ranked = [
             [
-                (walk.peaks(at, way), way.counts.tolist(), way.title if rank else "")
+                list(
+                    zip(walk.peaks(at, way), way.counts.tolist(), repeat(way.title if rank else ""))
+                )
                 for rank, way in enumerate(ways)
             ]
             for at, ways in enumerate(each)
         ]
         result = []
         for number, valid in enumerate(walk.valid):
-            choices = [
-                [(peaks[number], counts[number], title) for peaks, counts, title in ways]
-                for ways in ranked
-            ]
+            choices = [[way[number] for way in ways] for ways in ranked]
             found = _trades(choices, apart[number]) if valid else ()
             result.append(
                 tuple(
@@ -205,25 +208,26 @@ def _trades(
     """By falling peak, the cheapest choice of kernels below it: peak, cost and titles. `choices`:
     for each step, the peak, cost and title of each kernel.
     """
-    ranked = [sorted(each, key=lambda one: (one[1], one[0])) for each in choices]
+    ranked = [sorted(each, key=_BY_COST) if len(each) > 1 else each for each in choices]
     ranks = [0] * len(ranked)
     last = math.inf
     before: tuple[int, int, tuple[str, ...]] | None = None
-    while True:
+    ended = False
+    while not ended:
         chosen = [each[rank] for each, rank in zip(ranked, ranks, strict=True)]
-        peak = max((least_bytes, *(one[0] for one in chosen)))
-        made = (peak, sum(one[1] for one in chosen), tuple(one[2] for one in chosen))
+        peaks, counts, titles = zip(*chosen, strict=True)
+        peak = max(least_bytes, *peaks)
         if peak <= _THIN * last:
             last, before = peak, None
-            yield made
+            yield peak, sum(counts), titles
         else:
-            before = made
+            before = peak, sum(counts), titles
+        ended = peak <= least_bytes
         for at, each in enumerate(ranked):
-            while ranks[at] < len(each) and each[ranks[at]][0] >= peak:
-                ranks[at] += 1
-        if peak <= least_bytes or any(
-            rank == len(each) for each, rank in zip(ranked, ranks, strict=True)
-        ):
-            break
+            rank = ranks[at]
+            while rank < len(each) and each[rank][0] >= peak:
+                rank += 1
+            ranks[at] = rank
+            ended |= rank == len(each)
     if before is not None:
         yield before

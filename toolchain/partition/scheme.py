@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
@@ -40,11 +41,11 @@ class Scheme:
     grains: tuple[int, ...] = ()
 
 
-def program_of(graph: Graph, scheme: Scheme) -> BlockProgram:
-    """The program of a scheme. Raises CannotSplitError if it is invalid for this graph."""
-    wanted = set(scheme.ops)
-    chosen = [index for index, op in enumerate(graph.ops) if op.name in wanted]
-    whole = region(graph, chosen, scheme.seed)
+def _program(graph: Graph, scheme: Scheme, ops: Sequence[int]) -> BlockProgram:
+    """The program of a scheme. `ops`: its operators. Raises CannotSplitError if it is invalid for
+    this graph.
+    """
+    whole = region(graph, ops, scheme.seed)
     grains = dict(zip(scheme.ops, scheme.grains, strict=False))
     each = [grains.get(whole.op(op).name, 1) for op in whole.ops]
     return block_program(whole, scheme.count, scheme.mode, scheme.slack, each)
@@ -61,10 +62,47 @@ def split(graph: Graph, scheme: Scheme) -> Graph:
 
 def split_all(graph: Graph, schemes: Iterable[Scheme]) -> Graph:
     """Apply `split` for each scheme in turn; their operators must not overlap."""
-    known = _Known(GraphNames.of(graph))
-    for scheme in schemes:
-        graph = _Splitter(program_of(graph, scheme), known).graph()
+    known, waiting = _Known(GraphNames.of(graph)), list(schemes)
+    while waiting:
+        each = list(_together(graph, waiting))
+        graph = _applied(graph, list(zip(waiting, each, strict=False)), known)
+        waiting = waiting[len(each) :]
     return graph
+
+
+def _together(graph: Graph, schemes: Sequence[Scheme]) -> Iterator[list[int]]:
+    """The operators of the first of some schemes, by index, as long as each scheme splits operators
+    of this graph, and none of another one's lies between its first and its last.
+
+    Applied in turn, they give the graph that they give at once: each puts its blocks in the place
+    of its own run of operators, and what it reads of the rest of the graph none of the others
+    changes: whether an operator outside reads or writes a tensor, and what that is part of.
+    """
+    place = {op.name: index for index, op in enumerate(graph.ops)}
+    runs: list[Run] = []
+    for scheme in schemes:
+        ops = sorted(place[name] for name in scheme.ops if name in place)
+        begin, end = (ops[0], ops[-1] + 1) if ops else (0, len(graph.ops))
+        at = bisect_left(runs, (begin, end))
+        apart = (not at or runs[at - 1][1] <= begin) and (at == len(runs) or end <= runs[at][0])
+        if runs and not (apart and len(ops) == len(scheme.ops)):
+            return
+        runs.insert(at, (begin, end))
+        yield ops
+
+
+def _applied(graph: Graph, schemes: Sequence[tuple[Scheme, list[int]]], known: _Known) -> Graph:
+    """The graph, split by schemes that go together; each with its operators."""
+    tensors = dict(graph.tensors)
+    runs = []
+    for scheme, ops in schemes:
+        splitter = _Splitter(_program(graph, scheme, ops), known, tensors)
+        runs.append((ops[0], ops[-1] + 1, splitter.run()))
+    made, end = [], 0
+    for begin, stop, run in sorted(runs, key=lambda run: run[0]):
+        made += [*graph.ops[end:begin], *run]
+        end = stop
+    return graph.with_ops([*made, *graph.ops[end:]], tensors.values())
 
 
 @dataclass(frozen=True)
@@ -106,19 +144,21 @@ class _Held:
 class _Splitter:
     """Builds the operators of one region, block by block, as its program says."""
 
-    def __init__(self, program: BlockProgram, known: _Known) -> None:
+    def __init__(self, program: BlockProgram, known: _Known, tensors: dict[str, Tensor]) -> None:
+        """`tensors`: of the coarse graph, to which those of the blocks are added."""
         self.program = program
         self.known = known
         self.region: Region = program.region
         self.coarse = program.region.graph
         self.ops: list[Op] = []
-        self.tensors: dict[str, Tensor] = dict(self.coarse.tensors)
+        self.tensors = tensors
         self.held: dict[str, _Held] = {}
         self.slices: dict[tuple[str, int, Run], str] = {}
         self.parts: dict[str, list[_Held]] = {name: [] for name in self.region.joined}
         self.sums: dict[str, str] = {}
 
-    def graph(self) -> Graph:
+    def run(self) -> list[Op]:
+        """The operators that take the place of those from the region's first to its last."""
         program = self.program
         for k in range(int(program.counts[0])):
             for at, (step, window) in enumerate(zip(program.steps, program.windows, strict=True)):
@@ -142,23 +182,22 @@ class _Splitter:
             ending, owner = reduction.ending(), self._owner(name)
             self.ops.append(Op(kind, whole.name, (self.sums[name],), (name,), ending, owner))
         before, after = self._around()
-        return self.coarse.with_ops([*before, *self.ops, *after], self.tensors.values())
+        return [*before, *self.ops, *after]
 
     def _around(self) -> tuple[list[Op], list[Op]]:
-        """The operators outside: those that depend on the region come after it."""
-        inside = set(self.region.ops)
-        last = max(inside)
-        dependent: set[int] = set(inside)
-        before, after = [], []
-        for index, op in enumerate(self.coarse.ops):
-            if index in inside:
+        """The operators outside, between its first and its last: those that depend on the region
+        come after it.
+        """
+        dependent = set(self.region.ops)
+        before: list[Op] = []
+        after: list[Op] = []
+        for index in range(self.region.ops[0], self.region.ops[-1] + 1):
+            if index in self.region.axes or index in self.region.reductions:
                 continue
-            if any(p in dependent for p in self.coarse.predecessors[index]):
+            depends = any(p in dependent for p in self.coarse.predecessors[index])
+            (after if depends else before).append(self.coarse.ops[index])
+            if depends:
                 dependent.add(index)
-            if index in dependent or index > last:
-                after.append(op)
-            else:
-                before.append(op)
         return before, after
 
     def _block(self, k: int, step: Step, window: Window) -> None:

@@ -194,6 +194,7 @@ class Chains:
         self._work = work
         self._size = 0
         self._ending: list[list[Segment]] = [[] for _ in range(steps + 1)]
+        self._spanning: dict[tuple[int, int], list[Segment]] = {}
         self._first = list(range(steps + 1))
         """The first step of all segments that end at each border."""
         self._limit = math.nan
@@ -203,17 +204,15 @@ class Chains:
 
     def add(self, segment: Segment) -> None:
         """Keep it unless another one from and to the same steps is as small and as cheap."""
-        others = self._ending[segment.end]
+        begin, end, peak_bytes, extra, *_ = segment
+        others = self._spanning.setdefault((begin, end), [])
         for other in others:
-            if (
-                other.begin == segment.begin
-                and other.peak_bytes <= segment.peak_bytes
-                and other.extra <= segment.extra
-            ):
+            if other.peak_bytes <= peak_bytes and other.extra <= extra:
                 return
         others.append(segment)
-        self._first[segment.end] = min(self._first[segment.end], segment.begin)
-        self._changed.add(segment.end)
+        self._ending[end].append(segment)
+        self._first[end] = min(self._first[end], begin)
+        self._changed.add(end)
         self._size += 1
 
     def reached(self, limit: float) -> int:
@@ -274,16 +273,16 @@ class Chains:
         costs[0] = 0.0
         chosen = np.full(costs.shape, -1)
         for at, ending in enumerate(self._ending[1:], 1):
-            peaks = np.asarray([segment.peak_bytes for segment in ending])
-            belows = np.searchsorted(-limits, -peaks, "left").tolist()
-            for number, (segment, below) in enumerate(zip(ending, belows, strict=True)):
-                cost = costs[segment.begin, :below] + segment.extra
-                if room:
-                    near = limits[:below] * (1 - room) <= segment.peak_bytes
-                    cost = cost + np.where(near, _NEARLY_FULL, 0.0)
-                better = cost < costs[at, :below]
-                costs[at, :below] = np.where(better, cost, costs[at, :below])
-                chosen[at, :below] = np.where(better, number, chosen[at, :below])
+            if not ending:
+                continue
+            peaks = np.asarray([segment.peak_bytes for segment in ending])[:, None]
+            extras = np.asarray([segment.extra for segment in ending])[:, None]
+            cost = costs[[segment.begin for segment in ending]] + extras
+            if room:
+                cost += np.where(limits * (1 - room) <= peaks, _NEARLY_FULL, 0.0)
+            cost[limits <= peaks] = np.inf
+            chosen[at] = cost.argmin(axis=0)
+            costs[at] = cost.min(axis=0)
         found: list[list[Segment]] = []
         for column in np.flatnonzero(np.isfinite(costs[-1])).tolist():
             chain: list[Segment] = []

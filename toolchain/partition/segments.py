@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,8 +34,7 @@ a region, and each of its blocks. Measured over 2,641 regions: nine in ten are p
 of the processor's time, their sum within 4%."""
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """Steps [begin, end) of the order; `scheme` is None where they stay unsplit.
 
     `extra`: cost beyond that of these steps, unsplit, by their quickest kernels. `titles`: of the
@@ -256,16 +256,17 @@ class Segments:
             + (len(estimator.runs) - runs) * _NS_A_RUN
             + len(region.ops) * (_NS_AN_OPERATOR + sum(counts) * _NS_A_BLOCK)
         )
+        schemes = [Scheme(names, region.seed, count, mode, grains=grains) for count in counts]
         return [
             Segment(
                 span.begin,
                 span.end,
                 max(span.outside_bytes + guess.bytes_inside, span.floor_bytes),
-                guess.count - span.cost + span.before,
-                Scheme(names, region.seed, count, mode, grains=grains),
-                tuple(pair for pair in zip(names, guess.titles, strict=True) if pair[1]),
+                guess.cost - span.cost + span.before,
+                scheme,
+                tuple([pair for pair in zip(names, guess.titles, strict=True) if pair[1]]),
             )
-            for count, found in zip(counts, guesses, strict=True)
+            for scheme, found in zip(schemes, guesses, strict=True)
             for guess in found
             if guess.blocks <= self._most_calls
         ]

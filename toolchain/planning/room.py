@@ -334,16 +334,17 @@ class Room:
 
         The knapsack counts the code that ways add, not that of functions which nothing calls any
         more. So the quickest of all ways, and of those without more constants, are tried, too: as
-        these do not depend on `spare`, more of it is never slower.
+        these do not depend on `spare`, more of it is never slower. Nothing saves more than the
+        quickest of all ways: where they fit, nothing is packed.
         """
         none, quickest, plain = _fixed_choices(items)
-        if spare is None:
-            others, spare = [none, plain], 0
-        else:
-            others = [none, quickest, plain]
-            if spare >= 0:
-                others.append(within(items, spare).choices)
+        others = [none, plain] if spare is None else [none, quickest, plain]
         figures = [self._figures(items, called, choices) for choices in others]
+        if spare is None:
+            spare = 0
+        elif 0 <= spare < figures[1][1]:
+            others.append(within(items, spare).choices)
+            figures.append(self._figures(items, called, others[-1]))
         fitting = [at for at, (_, more) in enumerate(figures) if more <= spare]
         least = min(range(len(others)), key=lambda at: figures[at][1])
         return others[max(fitting, key=lambda at: figures[at][0], default=least)]

@@ -39,7 +39,7 @@ class _TinyEngine:
                 watch.tell(f"patches for {end} of {last} steps", *_best(segments, stages))
                 counts = range(2, min(span.size, _MOST_PATCHES) + 1)
                 for made in segments.split(span, counts, Mode.TILES):
-                    stages.append(replace(made, peak_bytes=max(made.peak_bytes, rest)))
+                    stages.append(made._replace(peak_bytes=max(made.peak_bytes, rest)))
         whole = Segment(0, last, max(steps, default=0), 0)
         kept: list[Point] = []
         for segment in sorted([whole, *stages], key=lambda s: (s.extra, s.peak_bytes, s.end)):
