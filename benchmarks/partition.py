@@ -1,11 +1,12 @@
 """Splitting operators: what it saves, what it costs, beside MOTES, TinyEngine and HMCOS.
 
-    python -m benchmarks.partition [--part networks|runs|flash|table3] [--only NAME,..]
+    python -m benchmarks.partition [--part networks|goals|runs|flash|table3] [--only NAME,..]
                                    [--models DIR] [--splitters NAME,..] [--board BOARD]
                                    [--seconds S] [--json FILE] [--factors N,..] [--show]
 
 networks  peak and arena unsplit under three schedulers; the arena split at several slowdowns, and
           the least, by each splitter; the search's time; the published figures
+goals     arenas and slowdowns of finished plans, each for its own board, beside what is aimed at
 runs      whole networks in QEMU, unsplit and split: bytes compared, slowdown measured
 flash     code and tables of the linked firmware, unsplit and split at 5%; lines of C
 table3    one convolution in blocks of falling size (MOTES, table 3), counted in QEMU
@@ -29,6 +30,7 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks import _partition_goals as goals
 from benchmarks import zoo
 from benchmarks._partition_flash import measure_flash, show_flash
 from benchmarks._partition_report import PUBLISHED, aims, show_networks
@@ -43,6 +45,7 @@ from toolchain.progress import Report
 
 SMALLEST = (
     "--part networks --only fomo_face --splitters tinyengine --models {shared}/models",
+    "--part goals --only ic_resnet8 --models {shared}/models",
     "--part runs --only fomo_face --models {shared}/models",
     "--part flash --only fomo_face --models {shared}/models",
     "--part table3 --factors 16",
@@ -53,6 +56,9 @@ FILES = {
     "mcunet_in4": "gw_mcunet_512kb_2mb_imagenet_int8.tflite",
     "mcunet_vww": "tinyengine_mcunet_vww_int8.tflite",
     "fomo_face": "openmv_fomo_face_detection.tflite",
+    "ic_resnet8": "mlperf_tiny_ic_resnet8_int8.tflite",
+    "vww_mobilenet": "mlperf_tiny_vww_mbv1_025_96_int8.tflite",
+    "yamnet_256": "st_yamnet_256_64x96_esc10_int8.tflite",
 }
 OF_THE_PAPER = (
     "nasnet_a_cifar10",
@@ -82,7 +88,7 @@ RUNS = (
     "fomo_face",
     "mcunet_vww",
 )
-PARTS = ("networks", "runs", "flash", "table3")
+PARTS = ("networks", "goals", "runs", "flash", "table3")
 SCHEDULERS = ("rpo", "hmcos", "auto")
 BUDGETS = (0.0, 0.01, 0.02, 0.05, 0.1)
 
@@ -171,7 +177,7 @@ def main() -> int:
     options = parser.parse_args()
     console, log = Console(width=170), Console(stderr=True)
     only = [name for name in options.only.split(",") if name]
-    known = (*OF_THE_PAPER, *OTHERS, *RUNS)
+    known = (*OF_THE_PAPER, *OTHERS, *RUNS, *goals.NETWORKS)
     for name in only:
         if name not in zoo.NETWORKS and name not in FILES:
             parser.error(f"no network {name!r}; there are: {', '.join(dict.fromkeys(known))}")
@@ -205,6 +211,12 @@ def main() -> int:
         console.print(f"All of the zoo: {zoo.OF_ALL}.")
         for name in (row["network"] for row in rows if row["network"] in zoo.NETWORKS):
             console.print(f"{name}: {zoo.NETWORKS[name].differs or 'as published'}")
+    if options.part in (None, "goals"):
+        if not options.show:
+            names = only or goals.NETWORKS
+            for row in goals.measure(names, lambda name: graph_of(name, options.models), report):
+                kept.add("goals", row)
+        goals.show(kept.rows("goals", goals.TITLES), console)
     if options.part in (None, "runs"):
         if not options.show:
             for row in measure_runs(graphs(RUNS), options.board, 0.05, report):
@@ -237,7 +249,9 @@ class Kept:
             self._parts = json.loads(file.read_text("utf-8"))
 
     def add(self, part: str, row: Any) -> None:
-        """Keep a row, in the file too, in place of an older one of the same network or factor."""
+        """Keep a row, in the file too, in place of an older one of the same goal, network or
+        factor.
+        """
         key = _key(row)
         others = [other for other in self._parts.get(part, []) if _key(other) != key]
         self._parts[part] = [*others, row]
@@ -254,7 +268,7 @@ class Kept:
 
 
 def _key(row: Any) -> Any:
-    return row.get("network", row.get("factor"))
+    return row.get("goal", row.get("network", row.get("factor")))
 
 
 if __name__ == "__main__":

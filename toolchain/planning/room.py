@@ -158,7 +158,7 @@ def _bounds(blocks: Sequence[Sequence[Form]]) -> tuple[int, int, list[tuple[int,
     return none, given_back, ways
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Spot:
     """A form, where its scratch lies, and the bytes of the smallest arena in which it may."""
 
@@ -167,7 +167,7 @@ class _Spot:
     arena_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Block:
     """An operator of the graph with forms: those that fit beside what is live, quickest first.
 
