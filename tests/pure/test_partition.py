@@ -21,6 +21,7 @@ from toolchain.cost.basis import Basis
 from toolchain.cost.predicted import predicted_model
 from toolchain.ir import Block, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.arena import arena_problem
+from toolchain.ir.printer import graph_text
 from toolchain.memory.problem import memory_problem
 from toolchain.ops import forms, spec_of
 from toolchain.ops.arithmetic.rounding import Rounding
@@ -29,7 +30,7 @@ from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.lowering import Lowered, lower
 from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.ops.window import Padding
-from toolchain.partition import CannotSplitError, Mode, Scheme, single_outputs, split
+from toolchain.partition import CannotSplitError, Mode, Scheme, single_outputs, split, split_all
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
 from toolchain.planning.ways import search
@@ -58,7 +59,7 @@ def test_random_valid_schemes_compute_the_same() -> None:
 
 
 def test_regions_that_slice_one_tensor_have_slices_of_their_own() -> None:
-    """Along two axes, or before and behind one another."""
+    """Along two axes, or before and behind one another. Split at once they are as split in turn."""
     rng = np.random.default_rng(12)
     both = 0
     for _ in range(400):
@@ -70,6 +71,7 @@ def test_regions_that_slice_one_tensor_have_slices_of_their_own() -> None:
             finer = split(split(graph, first), second)
         except CannotSplitError:
             continue
+        assert graph_text(split_all(graph, [first, second])) == graph_text(finer)
         sliced = [op.inputs[0] for op in finer.ops if op.kind == "slice"]
         both += len(set(sliced)) < len(sliced)
         check(finer)
@@ -78,6 +80,26 @@ def test_regions_that_slice_one_tensor_have_slices_of_their_own() -> None:
         for want, have in zip(wanted, got, strict=True):
             np.testing.assert_array_equal(have, want)
     assert both > 20
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3), (2, 0, 1, 3)])
+def test_schemes_are_applied_at_once_as_in_turn(order: Sequence[int]) -> None:
+    """Also where their operators alternate, or one splits blocks that another one makes."""
+    builder, same = Builder(), Conv2D(padding=Padding(1, 1, 1, 1))
+    x = builder.input((1, 8, 8, 8))
+    ends = [builder.conv(builder.conv(x, 3, 8, same), 3, 8, same) for _ in range(2)]
+    given = builder.graph(ends)
+    graph = check(given.with_ops([given.ops[index] for index in order]))
+    first, second = (
+        Scheme(tuple(op.name for op in given.ops[at : at + 2]), (ends[at // 2], 1), 4)
+        for at in (0, 2)
+    )
+    both = check(split(split(graph, first), second))
+    assert graph_text(check(split_all(graph, [first, second]))) == graph_text(both)
+    block = next(op for op in both.ops if op.part_of == second.ops[1])
+    third = Scheme((block.name,), (block.outputs[0], 2), 2)
+    again = graph_text(check(split(both, third)))
+    assert graph_text(check(split_all(graph, [first, second, third]))) == again
 
 
 BLOCKED = (
