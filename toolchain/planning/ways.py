@@ -30,8 +30,8 @@ from toolchain.planning.ordering import choose_views
 from toolchain.planning.placing import place
 from toolchain.progress import Report, silent
 
-_PLACING_SECONDS = 0.3
-"""Work limit of placing the tensors of one way."""
+_PLACING_SECONDS, _PLACING_SECONDS_AN_OPERATOR, _MOST_PLACING_SECONDS = 0.3, 0.001, 1.0
+"""Work limit of placing the tensors of one way, and what each of its operators adds, at most."""
 _APART = 0.985
 """Ways of one list are kept whose peaks are so far apart."""
 _OTHERS = 4
@@ -149,7 +149,9 @@ def built(whole: Plan, graph: Graph, point: Point, known: Kernels) -> Built:
 
 def way_plan(way: Built, whole: Plan, target: Board, options: PlanOptions) -> Plan:
     """The plan of a way; `whole` is the unsplit one."""
-    seconds = min(_PLACING_SECONDS, options.time_limit_seconds or math.inf)
+    operators = len(way.lowered.graph.ops)
+    seconds = _PLACING_SECONDS + _PLACING_SECONDS_AN_OPERATOR * operators
+    seconds = min(seconds, _MOST_PLACING_SECONDS, options.time_limit_seconds or math.inf)
     limited = replace(options, time_limit_seconds=seconds)
     plan = place(way.lowered, target, way.problem, way.found, limited, others=False)
     return replace(plan, boundaries=whole.boundaries)
