@@ -30,8 +30,9 @@ from toolchain.planning.ordering import choose_views
 from toolchain.planning.placing import place
 from toolchain.progress import Report, silent
 
-_PLACING_SECONDS, _PLACING_SECONDS_AN_OPERATOR, _MOST_PLACING_SECONDS = 0.3, 0.001, 1.0
-"""Work limit of placing the tensors of one way, and what each of its operators adds, at most."""
+_PLACING_SECONDS, _PLACING_SECONDS_AN_OPERATOR, _MOST_PLACING_SECONDS = 0.3, 0.01, 1.0
+"""Work limit of placing the tensors of one way, what each operator of the unsplit graph adds, and
+the most."""
 _APART = 0.985
 """Ways of one list are kept whose peaks are so far apart."""
 _OTHERS = 4
@@ -149,7 +150,7 @@ def built(whole: Plan, graph: Graph, point: Point, known: Kernels) -> Built:
 
 def way_plan(way: Built, whole: Plan, target: Board, options: PlanOptions) -> Plan:
     """The plan of a way; `whole` is the unsplit one."""
-    operators = len(way.lowered.graph.ops)
+    operators = len(whole.graph.ops)
     seconds = _PLACING_SECONDS + _PLACING_SECONDS_AN_OPERATOR * operators
     seconds = min(seconds, _MOST_PLACING_SECONDS, options.time_limit_seconds or math.inf)
     limited = replace(options, time_limit_seconds=seconds)
