@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from toolchain.errors import InputError
 from toolchain.frontends import AS_WRITTEN, Reading
+from toolchain.frontends.onnx.qonnx import in_standard_operators
 from toolchain.frontends.onnx.reader import read_traced
 from toolchain.ops.spec import Array
 from toolchain.packages import ONNX, VERIFY, lazy
@@ -76,9 +77,12 @@ class OnnxRuntime:
 def open_onnx_runtime(
     data: bytes, process: RuntimeProcess, wanted: Reading = AS_WRITTEN
 ) -> OnnxRuntime:
-    """The reference of an ONNX file. Raises InputError where ONNX Runtime refuses the file, and
-    MissingToolError where it is not installed.
+    """The reference of an ONNX file, which gets QONNX's operators in ONNX's own.
+
+    Raises InputError where ONNX Runtime refuses the file, and MissingToolError where it is not
+    installed.
     """
+    data = in_standard_operators(data)
     model = _open(process, data)
     operators = tuple(node.op_type for node in onnx.load_from_string(data).graph.node)
     return OnnxRuntime(model, data, operators, wanted=wanted)

@@ -15,12 +15,14 @@ from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import AS_WRITTEN, Problem, Reading, unsupported
 from toolchain.frontends.onnx.arithmetic import IN_INT8, Arithmetic, Float32
 from toolchain.frontends.onnx.casts import join_casts
+from toolchain.frontends.onnx.clips import clips_of_reals
 from toolchain.frontends.onnx.dynamic import join_dynamic
 from toolchain.frontends.onnx.file import read_file
 from toolchain.frontends.onnx.importer import Importer
 from toolchain.frontends.onnx.model import FileModel
 from toolchain.frontends.onnx.operators import Trait, operator
 from toolchain.frontends.onnx.protos import constants_from_nodes, is_function
+from toolchain.frontends.onnx.qonnx import in_standard_operators
 from toolchain.frontends.onnx.quantisation import DEQUANTIZE
 from toolchain.frontends.onnx.rewriting import in_new_forms, without_integers
 from toolchain.frontends.onnx.shapes import is_standard, ranks, resolve, with_shapes
@@ -54,7 +56,8 @@ def read_traced(
 
 
 def _read(data: bytes, path: Path, wanted: Reading) -> tuple[Graph, Mapping[str, Stored]]:
-    old = with_shapes(constants_from_nodes(read_file(data)), wanted.input_shapes)
+    parsed = read_file(in_standard_operators(data))
+    old = with_shapes(constants_from_nodes(parsed), wanted.input_shapes)
     file = in_new_forms(old, lambda: ranks(old))
     unknown = _unknown(file)
     expanded = without_integers(file)
@@ -70,7 +73,7 @@ def _read(data: bytes, path: Path, wanted: Reading) -> tuple[Graph, Mapping[str,
             raise
         raise _refused(path, unknown, file, kept_in_float, [str(error)]) from error
     arithmetic = Float32() if in_float else Arithmetic()
-    joined = join_dynamic(join_casts(shaped))
+    joined = join_dynamic(clips_of_reals(join_casts(shaped)))
     importer = Importer(joined if in_float else fuse_tables(joined), arithmetic)
     graph = importer.graph(path.stem)
     if importer.faults and not importer.problems:

@@ -26,6 +26,8 @@ from toolchain.ops.spec import OnnxNode
 from toolchain.ops.unary.lookup import onnx_parameters, onnx_row
 from toolchain.ops.unary.relu import Bounds, Relu
 
+CLIP = "Clip"
+
 
 def _computed(node: OnnxNode) -> None:
     """By the float32 form of the function's row."""
@@ -198,7 +200,7 @@ def _clip_clips(tensors: Tensors, node: Node) -> tuple[float, float] | None:
 _COMPOSED = (
     Operator("Celu", float32=_celu),
     Operator(
-        "Clip",
+        CLIP,
         Trait.KEEPS_VALUES,
         older=Older(11, given(("min", np.float32), ("max", np.float32))),
         float32=_clip,
