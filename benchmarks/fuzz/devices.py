@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from tests.support.probe import BYTES, PROBE, probe_input, probe_output
 
 from benchmarks.fuzz.outcome import (
     ANSWERED,
@@ -27,6 +26,7 @@ from benchmarks.fuzz.outcome import (
 )
 from benchmarks.fuzz.pool import Serve
 from tests.support.mutations import INTEGERS
+from toolchain.bench.probe_model import BYTES, PROBE, probe_input, probe_output
 from toolchain.boards import board
 from toolchain.device import protocol
 from toolchain.device.firmware import Firmware, Sizes

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from tests.support.probe import BYTES, probe_firmware, probe_input, probe_output
 
 from benchmarks.fuzz.outcome import (
     ANSWERED,
@@ -24,6 +23,7 @@ from benchmarks.fuzz.outcome import (
 )
 from benchmarks.fuzz.pool import Serve
 from tests.support.mutations import INTEGERS
+from toolchain.bench.probe_model import BYTES, probe_firmware, probe_input, probe_output
 from toolchain.boards import board
 from toolchain.device import protocol
 from toolchain.device.protocol import CRASHED, ERROR, REPLY, ErrorCode, Frame, Type

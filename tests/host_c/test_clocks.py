@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import external, probe
+from tests.support import external
 from tests.support.families import families
 from tests.support.families.family import MHZ, Follows, Started
 from tests.support.registers import Registers, registers
@@ -26,7 +26,7 @@ from toolchain.boards import GUARD_BYTES, Board, board, boards
 from toolchain.device.build import BuildOptions, firmware_defines
 from toolchain.resources import RUNTIME_C
 
-FOLDER = probe.SOURCE.parent
+FOLDER = Path(external.__file__).parent / "firmware"
 FORGET = "# forget the fault record"
 SHORT = ("-DTHIMBLE_WAIT_TURNS=50u",)
 STOPPED = 6

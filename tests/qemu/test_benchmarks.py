@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 FILES = tuple(sorted((ROOT / "benchmarks").rglob("*.py")))
 CONSTANT = "SMALLEST"
-TOOLS = ("keras", "litert_torch", "tensorflow", "tf2onnx", "tf_keras", "torch")
+TOOLS = ("brevitas", "keras", "litert_torch", "tensorflow", "tf2onnx", "tf_keras", "torch")
 """Those of `benchmarks/ecosystem/`, which have environments of their own."""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from toolchain.bench.probe_model import SOURCE, probe_firmware, probe_input, probe_output
+from toolchain.bench.probe_model import probe_firmware, probe_input, probe_output
 from toolchain.boards import Board, board, read_board
 from toolchain.device import compiler, qemu
 from toolchain.device.qemu import Machine, TraceRequest, command_line
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.skipif(
     reason="needs arm-none-eabi-gcc and qemu-system-arm",
 )
 AT = 0x0800_8000
+LOADER = Path(__file__).resolve().parents[1] / "support" / "firmware" / "loader.c"
 LIKE = "netduinoplus2"
 
 
@@ -44,7 +45,7 @@ def test_started_by_a_loader_that_leaves_all_on(
     loader = tmp_path / "loader.elf"
     command = [compiler.find_tool("gcc"), *target.compiler_flags, "-Os", "-nostdlib", *flags]
     command += [f"-DAPPLICATION=0x{AT:X}u", "-Wl,--section-start=.vectors=0x08000000"]
-    command += ["-Wl,-Ttext=0x08000100", "-Wl,-ereset", str(SOURCE.parent / "loader.c")]
+    command += ["-Wl,-Ttext=0x08000100", "-Wl,-ereset", str(LOADER)]
     subprocess.run([*command, "-o", str(loader)], check=True)
 
     def behind(

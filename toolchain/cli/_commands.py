@@ -21,7 +21,8 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
             "side."
         ),
         "advise": (
-            "Say what to change in a network: each change with the plan of the changed network."
+            "Say what to change in a network: each change with the finished plan of the changed "
+            "network."
         ),
         "arena": (
             "Place buffers in the smallest arena, and say whether it is proved to be the smallest."

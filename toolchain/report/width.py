@@ -12,6 +12,8 @@ from rich.text import Text
 
 _FEWEST = 2
 """Columns that stay whatever the width is."""
+_LONGEST_NUMBER = 12
+"""Characters of a number with its unit."""
 _WIDEST_SHARE = 0.4
 """Share of the width that a word may take. A longer one goes on in the next line."""
 
@@ -67,12 +69,17 @@ def _sizes(column: Column, console: Console) -> list[Measurement]:
 
 def _words(column: Column, console: Console) -> int:
     """Cells of its longest word; of its longest line where lines are not to break, as in numbers
-    with a unit."""
+    with a unit. A row of several numbers may break between them."""
     if column.width is not None:
         return column.width
     heading, *cells = _sizes(column, console)
-    whole = column.no_wrap or column.justify == "right"
-    return max(heading.minimum, *(size.maximum if whole else size.minimum for size in cells))
+    number = column.justify == "right"
+
+    def least(size: Measurement) -> int:
+        whole = column.no_wrap or (number and size.maximum <= _LONGEST_NUMBER)
+        return size.maximum if whole else size.minimum
+
+    return max(heading.minimum, *map(least, cells))
 
 
 def _line(column: Column, console: Console) -> int:

@@ -97,7 +97,7 @@ class Arithmetic(ABC):
         return None
 
 
-Sampler = Callable[[np.random.Generator, str, kit.Attributes], kit.Graph]
+Sampler = Callable[["np.random.Generator", str, kit.Attributes], kit.Graph]
 """A random graph of one operator of a kind with these attributes."""
 
 
