@@ -182,7 +182,7 @@ def test_functions_that_nothing_calls_any_more_take_no_flash() -> None:
 
 @pytest.mark.slow
 def test_blocks_may_need_more_flash_than_there_is() -> None:
-    of = asked(random_graph(13), "mps3-an547")
+    of = asked(random_graph(42), "mps3-an547")
     hold(of)
     assert None in of.by_flash
 

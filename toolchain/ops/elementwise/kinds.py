@@ -288,7 +288,15 @@ def _integer_reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tupl
 
 
 def _integer_select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
-    return expressed_kernel(op, core, _row(op).name, _integers(op).calls, _limits(op))
+    kernel = expressed_kernel(op, core, _row(op).name, _integers(op).calls, _limits(op))
+    return replace(kernel, find_terms=lambda: _integer_terms(op, kernel.terms or {}))
+
+
+def _integer_terms(op: kit.AnyOperator, terms: kit.Terms) -> kit.Terms:
+    """int32 and int64 have kernels of one name."""
+    wide = "wide " if op.y.dtype is kit.DType.INT64 else ""
+    named = {name if name == "call" else f"{wide}{name}": n for name, n in terms.items()}
+    return named | {f"{wide}clamped": op.y.elements * bool(_limits(op))}
 
 
 def _integer_form(kind: _Kind, dtype: kit.DType) -> kit.Form[Any]:

@@ -80,13 +80,14 @@ def _reference(op: kit.Operator[Gather], inputs: kit.Inputs) -> kit.Arrays:
 
 def _select(op: kit.Operator[Gather], core: kit.Core) -> kit.Kernel:
     shape = _shape(op)
+    run = shape.inner * op.x.dtype.size_bytes
     params = kit.Struct(
         "thimble_gather_params",
         {
             "batches": shape.batches,
             "outer": shape.outer,
             "count": shape.count,
-            "run_bytes": shape.inner * op.x.dtype.size_bytes,
+            "run_bytes": run,
             "picks": shape.picks,
             "index_bytes": op.input(1).dtype.size_bytes,
         },
@@ -97,7 +98,18 @@ def _select(op: kit.Operator[Gather], core: kit.Core) -> kit.Kernel:
         "indices": kit.Input(1),
         "target": kit.Output(0),
     }
-    return kit.Kernel((kit.Call("thimble_gather", arguments, status=True),), _extents)
+    runs = shape.batches * shape.outer * shape.picks
+    return kit.Kernel(
+        (kit.Call("thimble_gather", arguments, status=True),),
+        _extents,
+        find_terms=lambda: {
+            "call": 1.0,
+            "outer": shape.batches * shape.outer,
+            "run": runs,
+            "run word": runs * (run // 4),
+            "run byte": runs * (run % 4),
+        },
+    )
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:

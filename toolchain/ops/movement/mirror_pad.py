@@ -89,7 +89,18 @@ def _select(op: kit.Operator[MirrorPad], core: kit.Core) -> kit.Kernel:
     call = kit.Call(
         "thimble_mirror_pad", {"params": params, "source": kit.Input(0), "target": kit.Output(0)}
     )
-    return kit.Kernel((call,), _extents)
+    runs = math.prod(axis.count for axis in axes)
+    return kit.Kernel(
+        (call,),
+        _extents,
+        find_terms=lambda: {
+            "call": 1.0,
+            "run": runs,
+            "place": runs * len(axes),
+            "run word": runs * (run // 4),
+            "run byte": runs * (run % 4),
+        },
+    )
 
 
 def _axis(axis: Axis) -> kit.Struct:

@@ -73,7 +73,18 @@ def _select(op: kit.Operator[ScatterNd], core: kit.Core) -> kit.Kernel:
         "target": kit.Output(0, element="int8_t" if y.dtype is kit.DType.UINT8 else ""),
     }
     call = kit.Call(f"thimble_scatter_nd_{suffix}", arguments, status=True)
-    return kit.Kernel((call,), partial(_extents, y.dtype.size_bytes))
+    rows, depth = math.prod(indices.shape[:-1]), indices.shape[-1]
+    return kit.Kernel(
+        (call,),
+        partial(_extents, y.dtype.size_bytes),
+        find_terms=lambda: {
+            "call": 1.0,
+            "cleared": y.elements,
+            "row": rows,
+            "coordinate": rows * depth,
+            "added": op.input(1).elements,
+        },
+    )
 
 
 def _extents(element_bytes: int, touched: kit.Touched) -> kit.Extents:

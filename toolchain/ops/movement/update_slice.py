@@ -57,7 +57,20 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
         "target": kit.Output(0),
     }
     call = kit.Call("thimble_update_slice", arguments)
-    return kit.Kernel((call,), _extents, find_overlaps=lambda: (kit.SafeOverlap(0, exact=True),))
+    runs = math.prod(update.shape[:-1])
+    return kit.Kernel(
+        (call,),
+        _extents,
+        find_overlaps=lambda: (kit.SafeOverlap(0, exact=True),),
+        find_terms=lambda: {
+            "call": 1.0,
+            "word": data.size_bytes // 4,
+            "run": runs,
+            "axis of a run": runs * (len(data.shape) - 1),
+            "run word": runs * (update.size_bytes // runs // 4),
+            "run byte": runs * (update.size_bytes // runs % 4),
+        },
+    )
 
 
 def _extents(touched: kit.Touched) -> kit.Extents:

@@ -158,7 +158,7 @@ def _select(op: kit.Operator[Softmax], core: kit.Core) -> kit.Kernel:
             ),
         ),
         find_overlaps=lambda: elementwise.overlaps_same_shape(op, core),
-        find_terms=(lambda: _terms(rows, columns, entries)) if narrow else None,
+        find_terms=lambda: _terms(rows, columns, entries),
     )
 
 

@@ -20,7 +20,7 @@ from toolchain.ops.arithmetic.fixed_s16 import logistic, tanh
 from toolchain.ops.recurrent import lstm_layer as layer
 from toolchain.ops.recurrent.lstm_layer import Lstm
 from toolchain.ops.recurrent.samples import random_q
-from toolchain.ops.recurrent.sequence import check_types, row_extents
+from toolchain.ops.recurrent.sequence import Walk, check_types, row_extents
 
 _PLAIN, _WRAPPED = "thimble_lstm_s8", "thimble_lstm_wrapped_s8"
 _WITHOUT_TANH = "thimble_lstm_without_tanh_s8"
@@ -203,8 +203,30 @@ def _select(op: kit.Operator[IntegerLstm], core: kit.Core) -> kit.Kernel:
         _extents,
         constants=tuple(_constants(gates)),
         scratch_bytes=2 * len(layer.GATES) * walk.units,
+        find_terms=lambda: _terms(walk, core),
         suspicion=_NO_TANH if without else "",
     )
+
+
+def _terms(walk: Walk, core: kit.Core) -> kit.Terms:
+    """Rows of a gate's matrices, so many together, and the vectors, words or bytes of each."""
+    together, width = (4, 16) if core.mve else (2, 4) if core.dsp else (3, 1)
+    cells, (groups, last) = walk.batches * walk.steps, divmod(walk.units, together)
+    matrices = len(layer.GATES) * cells
+    terms = dict.fromkeys(("group word", "group rest", "last word", "last rest"), 0.0)
+    for depth in (walk.inputs, walk.units):
+        words, rest = (-(-depth // width), 0) if core.mve else divmod(depth, width)
+        terms["group word"] += matrices * groups * words
+        terms["group rest"] += matrices * groups * rest
+        terms["last word"] += matrices * last * words
+        terms["last rest"] += matrices * last * rest
+    return terms | {
+        "call": 1.0,
+        "cell": cells,
+        "group": 2 * matrices * groups,
+        "last": 2 * matrices * last,
+        "unit": cells * (-(-walk.units // 4) if core.mve else walk.units),
+    }
 
 
 def _packed_gate(name: str, gate: _Gate) -> kit.Struct:

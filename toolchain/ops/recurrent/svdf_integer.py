@@ -154,8 +154,13 @@ def _cmsis_nn(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
         "output_dims": _dims(batches, units),
         "output_data": kit.Output(0),
     }
-    call = kit.Call("arm_svdf_state_s16_s8", arguments, status=True)
-    return kit.Kernel((call,), _cmsis_nn_extents, scratch_bytes=feature_bytes + unit_bytes)
+    together = 2 if core.dsp and not core.mve else 3
+    return kit.Kernel(
+        (kit.Call("arm_svdf_state_s16_s8", arguments, status=True),),
+        _cmsis_nn_extents,
+        scratch_bytes=feature_bytes + unit_bytes,
+        find_terms=lambda: layer.sizes_of(op).terms(core, together),
+    )
 
 
 def _own(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
@@ -176,7 +181,11 @@ def _own(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:
     function, state_bytes = _OWN[state.dtype]
     params = kit.Struct("thimble_svdf_params", members)
     call = kit.Call(function, {"params": params, **layer.OPERANDS})
-    return kit.Kernel((call,), lambda touched: layer.extents(touched, 1, state_bytes, state_bytes))
+    return kit.Kernel(
+        (call,),
+        lambda touched: layer.extents(touched, 1, state_bytes, state_bytes),
+        find_terms=lambda: layer.sizes_of(op).terms(core),
+    )
 
 
 def _no_cmsis_nn(op: kit.Operator[Svdf], core: kit.Core) -> kit.Kernel:

@@ -69,6 +69,30 @@ class Sizes:
         output = kit.whole(self.batches * self.units, element_bytes)
         return kit.Extents(read, {0: output, 1: kit.whole(self.batches * past, state_bytes)})
 
+    def terms(self, core: kit.Core, together: int = 1) -> kit.Terms:
+        """How often loops over bytes run, `together` filters of features at a time."""
+        width = 16 if core.mve else 4 if core.dsp else 1
+        words, rest = divmod(self.depth, width)
+        if core.mve:
+            words, rest = words + bool(rest), 0
+        groups, last = divmod(self.filters, together)
+        pairs, filters = self.memory // 2, self.batches * self.filters
+        return {
+            "call": 1.0,
+            "batch": self.batches,
+            "group": self.batches * groups,
+            "group word": self.batches * groups * words,
+            "group rest": self.batches * groups * rest,
+            "last": self.batches * last,
+            "last word": self.batches * last * words,
+            "last rest": self.batches * last * rest,
+            "filter": filters,
+            "past pair": filters * pairs,
+            "past rest": filters * (self.memory % 2),
+            "past word": filters * (self.memory // width),
+            "unit": self.batches * self.units,
+        }
+
 
 def sizes_of(op: kit.Operator[Svdf]) -> Sizes:
     (batches, depth), units = op.input(INPUT).shape, op.y.shape[1]

@@ -132,7 +132,19 @@ def _select(op: kit.Operator[RequantiseSums], core: kit.Core) -> kit.Kernel:
         call = kit.Call("thimble_average_sums_s8", {**given, **ending, "output": kit.Output(0)})
         extents = _average_extents
 
+    by_lanes = core.mve and attributes.law is Law.TWICE and FLOAT_CODE not in attributes.codes
+
     def terms() -> kit.Terms:
+        if by_lanes:
+            vectors = -(-pixels // 4) if channels == 1 else pixels * -(-channels // 4)
+            several = channels > 1
+            return {
+                "call": 1.0,
+                "channel": channels,
+                "lone vector": vectors * (not several),
+                "pixel vector": vectors * several,
+                "pixel of vectors": pixels * several,
+            }
         return {
             "call": 1.0,
             "pixel": pixels,

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
+from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE
 
-LANE_SCALING = kit.defined("source/convolution/thimble_requantize_lanes.h", "THIMBLE_LANE_SCALING")
+_HEADER = "source/convolution/thimble_requantize_lanes.h"
+LANE_SCALING = kit.defined(_HEADER, "THIMBLE_LANE_SCALING")
 """Words of the scaling of four channels: so many bytes of one."""
+
+_LANE_FAST, _KIND = kit.defined(_HEADER, "THIMBLE_LANE_FAST"), 0xA0
+"""Bits of a code that tell how a sum is scaled, and those of `thimble_all_fast`."""
 
 
 def column_bytes(taps: int) -> int:
@@ -45,33 +52,89 @@ def lane_scaling(ending: packing.Ending) -> NDArray[np.int32]:
 
 
 def window_terms(op: kit.AnyOperator, window: kit.Window) -> dict[str, float]:
-    """Windows copied as bytes, two at a time, times four channels in vectors."""
-    batches, out_h, out_w, channels = op.y.shape
-    x, pixels = op.x.shape, out_h * out_w
-    kernel_h, kernel_w = window.kernel
+    """Windows copied as bytes, and the pairs in which they are multiplied."""
+    batches, out_h, out_w, _ = op.y.shape
+    depth, (kernel_h, kernel_w) = op.x.shape[3], window.kernel
     rows, columns = kit.walked(op.x.shape, op.y.shape, window)
-    inside = rows.whole * columns.whole if kernel_w == 1 or window.dilation[1] == 1 else 0
-    taps, run = kernel_h * kernel_w * x[3], -(-kernel_w * x[3] // packing.VECTOR_BYTES)
-    pairs, blocks = batches * (pixels // 2 + pixels % 2), -(-channels // 4)
+    runs = window.dilation[1] == 1
+    whole = rows.whole * columns.whole if runs or kernel_w == 1 else 0
+    inside, edge = batches * whole, batches * (out_h * out_w - whole)
+    seen = batches * (rows.taps * columns.windows - whole * kernel_h)
+    taps = batches * (rows.taps * columns.taps - whole * kernel_h * kernel_w)
+    run = vectors(kernel_w * depth)
     return {
         "call": 1.0,
-        "pair of pixels": pairs,
-        "inside row": batches * inside * kernel_h,
-        "inside vector": batches * inside * kernel_h * run,
-        "edge row": batches * (pixels - inside) * kernel_h,
-        "edge vector": batches * (pixels - inside) * kernel_h * run,
-        "block": pairs * blocks,
-        "uneven block": pairs * blocks * bool(taps % packing.VECTOR_BYTES),
-        "block vector": pairs * blocks * (taps // packing.VECTOR_BYTES),
+        "pair of pixels": batches * -(-out_h * out_w // 2),
+        "inside pixel": inside,
+        "inside row": inside * kernel_h,
+        "inside vector": inside * kernel_h * run,
+        "edge pixel": edge,
+        "edge row": seen,
+        "edge vector": seen * run if runs else taps * vectors(depth),
+        "edge tap": 0.0 if runs else taps,
+        "blank row": edge * kernel_h - seen,
+        "blank vector": (edge * kernel_h - seen) * run,
     }
 
 
-def ending_terms(op: kit.AnyOperator, pixels: int) -> kit.Terms:
-    """Fours of channels whose sums are not rounded once, or not scaled by a quick right shift."""
-    path, slow = kit.slow_channels(op, once=True)
-    slow_blocks = int(slow.reshape(-1, 4).any(axis=1).sum())
-    twice = op.y.q.zero_point > -128 or kit.is_narrow(op)
-    return {
-        "twice four": pixels * (len(slow) // 4 - slow_blocks) * twice,
-        f"{path} four": pixels * slow_blocks,
+@dataclass(frozen=True)
+class Fours:
+    """How the sums of each four channels are scaled: twice, as float32, or by none of the
+    quick ways of `thimble_requantize_lanes.h`; else they are rounded once.
+    """
+
+    twice: NDArray[np.bool_]
+    in_float: NDArray[np.bool_]
+    slow: NDArray[np.bool_]
+
+    @staticmethod
+    def of(ending: packing.Ending) -> Fours:
+        """By the codes."""
+        codes = np.pad(ending.code.astype(np.uint8), (0, -len(ending.code) % 4), mode="edge")
+        fours = codes.reshape(-1, 4)
+        once, twice = (((fours & _KIND) == kind).all(axis=1) for kind in (0, _LANE_FAST))
+        in_float = (fours == FLOAT_CODE % 256).all(axis=1)
+        return Fours(twice, in_float, ~(once | twice | in_float))
+
+
+def product_terms(
+    pairs: float, channels: int, taps: int, scaled: Fours | None = None
+) -> dict[str, float]:
+    """Pairs of columns times four channels, scaled so or not at all. Beside slow ones all whole
+    fours are scaled by a call each, as the last channels are.
+    """
+    each, fours, last = vectors(taps), channels // 4, min(channels % 4, 1)
+    slow = scaled is not None and bool(scaled.slow[:fours].any())
+    quick, apart = (0, fours) if slow else (fours, 0)
+    counts = {
+        "four": quick,
+        "four of several vectors": quick * (each > 1),
+        "four vector": quick * each,
+        "last four": last,
+        "last vector": last * each,
+        "lone channel": channels % 4,
     }
+    if scaled is not None:
+        counts |= {
+            "twice four": int(scaled.twice[:quick].sum()),
+            "float four": int(scaled.in_float[:quick].sum()),
+            "four beside slow": apart,
+            "vector beside slow": apart * each,
+            "slow four": int(scaled.slow.sum()),
+        }
+    return {name: pairs * count for name, count in counts.items()}
+
+
+def vectors(count: int) -> int:
+    """Vectors that hold so many bytes."""
+    return -(-count // packing.VECTOR_BYTES)
+
+
+def ending_terms(scaled: Fours, pixels: int, calls: int = 0) -> kit.Terms:
+    """Outputs of fours of channels that are not rounded once; `calls`: how often a call makes some
+    of them, where that matters.
+    """
+    ways = {"twice": scaled.twice, "float": scaled.in_float, "slow": scaled.slow}
+    counts = {way: int(mask.sum()) for way, mask in ways.items()}
+    terms = {f"{way} four": pixels * count for way, count in counts.items()}
+    return terms | {f"{way} call": calls * count for way, count in counts.items()}

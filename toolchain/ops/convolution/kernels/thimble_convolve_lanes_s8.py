@@ -5,6 +5,8 @@ keeps a vector before each.
 
 from __future__ import annotations
 
+import math
+
 from toolchain.ops import kit
 from toolchain.ops.arithmetic import packing
 from toolchain.ops.convolution import overlaps, parts
@@ -38,7 +40,7 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
         scratch_bytes=lanes.column_bytes(taps) + 2 * before,
         extents=lambda touched: _extents(touched, before),
         overlaps=lambda: overlaps.gathered_overlap(op, window, 2),
-        terms=lambda: _terms(op, window),
+        terms=lambda: _terms(op, window, parts.own_lane_endings(op, scales())),
     )
 
 
@@ -53,14 +55,25 @@ def _extents(touched: kit.Touched, before: int) -> kit.Extents:
     )
 
 
-def _terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
-    terms, weights = lanes.window_terms(op, window), op.input(kit.WEIGHTS)
-    path, slow = kit.slow_channels(op, once=True)
-    vectors = -(-weights.elements // weights.shape[0] // packing.VECTOR_BYTES)
-    summed = 2 * terms["pair of pixels"] * vectors if weight_zero_point(weights) else 0.0
-    return terms | {
-        "narrow block": terms["block"] * kit.is_narrow(op),
-        "twice block": terms["block"] * (op.y.q.zero_point > -128),
-        "summed vector": summed,
-        f"{path} channel": terms["pair of pixels"] * int(slow.sum()),
+def _terms(op: kit.Operator[Convolution], window: kit.Window, ending: packing.Ending) -> kit.Terms:
+    terms, y = lanes.window_terms(op, window), op.y
+    channels, taps = y.shape[3], math.prod(window.kernel) * op.x.shape[3]
+    vectors, summed = lanes.vectors(taps), weight_zero_point(op.input(kit.WEIGHTS)) != 0
+    pairs = terms["pair of pixels"]
+    if not summed and _is_one_run(op, window):
+        pairs = -(-y.elements // channels // 2)
+        terms = {"call": 1.0, "run pair": pairs, "run vector": pairs * lanes.vectors(2 * taps)}
+    products = lanes.product_terms(pairs, channels, taps, lanes.Fours.of(ending))
+    held = pairs * kit.is_narrow(op) * bool(products["four"])
+    return {
+        **terms,
+        **products,
+        "narrow pair": held,
+        "narrow vector": 2 * held * lanes.vectors(channels // 4 * 4),
+        "summed vector": 2 * pairs * vectors * summed,
     }
+
+
+def _is_one_run(op: kit.AnyOperator, window: kit.Window) -> bool:
+    """Whether windows are single pixels that follow each other."""
+    return window.kernel == window.stride == parts.PLAIN and op.x.shape[1:3] == op.y.shape[1:3]

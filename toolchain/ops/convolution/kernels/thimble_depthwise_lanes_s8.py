@@ -25,9 +25,11 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     seen = (columns - 1) * window.stride[1] + window.kernel[1]
     scales = parts.scaled(op, filters_of(op))
 
+    def ending() -> packing.Ending:
+        return parts.own_lane_endings(op, scales())
+
     def packed() -> kit.Int32:
-        scaling = scales()
-        return _packed(scaling.filters, parts.own_lane_endings(op, scaling))
+        return _packed(scales().filters, ending())
 
     return walks.walked_depthwise(
         op,
@@ -37,7 +39,7 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
         scratch_bytes=4 * (window.kernel[0] * seen + band * columns),
         extents=_extents,
         overlaps=lambda: overlaps.channel_block_overlaps(op, window, band),
-        terms=lambda call: _terms(op, window),
+        terms=lambda call: _terms(op, window, lanes.Fours.of(ending())),
     )
 
 
@@ -60,7 +62,7 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     )
 
 
-def _terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
+def _terms(op: kit.AnyOperator, window: kit.Window, scaled: lanes.Fours) -> kit.Terms:
     batches, out_h, out_w, channels = op.y.shape
     (kernel_h, kernel_w), stride = window.kernel, window.stride
     blocks = batches * channels // 4
@@ -76,5 +78,5 @@ def _terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
         "four": fours,
         "four row": fours * kernel_h,
         "four tap": fours * kernel_h * kernel_w,
-        **lanes.ending_terms(op, batches * out_h * out_w),
+        **lanes.ending_terms(scaled, _TOGETHER * batches * out_h * -(-columns // _TOGETHER)),
     }

@@ -30,10 +30,11 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
     at_once = _rows_at_once(window.kernel[0], window.stride[0])
     scales = parts.scaled(op, filters_of(op))
 
+    def ending() -> packing.Ending:
+        return parts.own_lane_endings(op, scales())
+
     def packed() -> kit.Int32:
-        scaling = scales()
-        ending = parts.own_lane_endings(op, scaling)
-        return _packed(scaling.filters.reshape(-1, *window.kernel), ending)
+        return _packed(scales().filters.reshape(-1, *window.kernel), ending())
 
     strips = 4 * columns * (band + at_once - 1)
     made = walks.walked_depthwise(
@@ -44,7 +45,7 @@ def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:
         scratch_bytes=_column_bytes(columns, window.stride[1]) + strips,
         extents=_extents,
         overlaps=lambda: overlaps.channel_block_overlaps(op, window, band),
-        terms=lambda call: _terms(op, window, at_once),
+        terms=lambda call: _terms(op, window, at_once, lanes.Fours.of(ending())),
     )
     return replace(made, at_words=frozenset((op.x.name, op.y.name)))
 
@@ -75,7 +76,7 @@ def _extents(touched: kit.Touched) -> kit.Extents:
     return shapes.extents_of_images(touched, parameters, scratch)
 
 
-def _terms(op: kit.AnyOperator, window: kit.Window, at_once: int) -> kit.Terms:
+def _terms(op: kit.AnyOperator, window: kit.Window, at_once: int, scaled: lanes.Fours) -> kit.Terms:
     """`at_once` rows of strips are computed together."""
     batches, out_h, out_w, channels = op.y.shape
     width, stride, left = op.x.shape[2], window.stride, window.padding.left
@@ -83,23 +84,27 @@ def _terms(op: kit.AnyOperator, window: kit.Window, at_once: int) -> kit.Terms:
     pairs = out_h // 2 if at_once == 2 else 0
     turns = pairs + (out_h - 2 * pairs)
     outputs = [min(_STRIP, out_w - column) for column in range(0, out_w, _STRIP)]
-    fours = whole = 0
+    fours = whole = runs = 0
     for at, count in enumerate(outputs):
         first = at * _STRIP * stride[1] - left
-        seen = -(-((count - 1) * stride[1] + 4) // 4)
+        seen = -(-((count - 1) * stride[1] + SIDE) // SIDE)
+        here = sum(0 <= first + SIDE * four <= width - SIDE for four in range(seen))
         fours += seen
-        whole += sum(0 <= first + 4 * four <= width - 4 for four in range(seen))
-    edges = (-(-window.padding.top // stride[0]) + 1) // at_once + 1
-    inside = max(turns - edges, 0)
+        whole += here
+        runs += here > 0
+    tops = range(-window.padding.top, out_h * stride[0] - window.padding.top, at_once * stride[0])
+    inside = sum(0 <= top <= op.x.shape[1] - SIDE for top in tops)
     return {
         "call": 1.0,
         "block": blocks,
         "turn": blocks * turns,
         "strip": blocks * turns * len(outputs),
+        "run of columns": blocks * inside * runs,
         "whole columns": blocks * inside * whole,
         "edge columns": blocks * (turns * fours - inside * whole),
         "window": 4 * blocks * out_w * (turns - pairs),
         "two windows": 4 * blocks * out_w * pairs,
+        "strip of a row": blocks * out_h * len(outputs),
         "output": blocks * out_h * out_w,
-        **lanes.ending_terms(op, batches * out_h * out_w),
+        **lanes.ending_terms(scaled, batches * out_h * out_w, batches * out_h * len(outputs)),
     }

@@ -159,8 +159,12 @@ def _pair_terms(op: kit.AnyOperator, gathered: windows.Counts, pairs: int, words
 
 
 def _lane_terms(op: kit.AnyOperator, window: kit.Window) -> kit.Terms:
-    terms = lanes.window_terms(op, window)
-    return terms | {
-        "block added": terms["block"] * (op.inputs[SUMS] is not None),
-        "lone channel": terms["pair of pixels"] * (op.y.shape[3] % 4),
+    terms, channels = lanes.window_terms(op, window), op.y.shape[3]
+    taps = math.prod(window.kernel) * op.x.shape[3]
+    fours = op.y.elements // channels * -(-channels // 4)
+    return {
+        **terms,
+        **lanes.product_terms(terms["pair of pixels"], channels, taps),
+        "four begun": fours,
+        "four added": fours * (op.inputs[SUMS] is not None),
     }

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from toolchain.ops import kit
 from toolchain.ops.pooling.common import Pool2D
-from toolchain.ops.pooling.kernels.cmsis_nn.pools import VECTOR_CHANNELS, cmsis_kernel
+from toolchain.ops.pooling.kernels.cmsis_nn.pools import cmsis_kernel
 from toolchain.ops.pooling.kernels.windows import Counts
 
 FUNCTIONS = MappingProxyType({kit.DType.INT8: "arm_avgpool_s8", kit.DType.INT16: "arm_avgpool_s16"})
@@ -20,6 +20,6 @@ def kernel(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
     return cmsis_kernel(op, core, FUNCTIONS, _vectors, channel_bytes=each, reads_first=True)
 
 
-def _vectors(channels: int, pixels: float, lines: int, taps: int) -> Counts:
-    vectors = -(-channels // VECTOR_CHANNELS)
+def _vectors(lanes: int, channels: int, pixels: float, lines: int, taps: int) -> Counts:
+    vectors = -(-channels // lanes)
     return {"vector": pixels * vectors, "line": lines * vectors, "tap": taps * vectors}

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from toolchain.ops import kit
 from toolchain.ops.pooling.common import Pool2D
-from toolchain.ops.pooling.kernels.cmsis_nn.pools import VECTOR_CHANNELS, cmsis_kernel
+from toolchain.ops.pooling.kernels.cmsis_nn.pools import cmsis_kernel
 from toolchain.ops.pooling.kernels.windows import Counts
 
 FUNCTIONS = MappingProxyType(
@@ -21,12 +21,12 @@ def kernel(op: kit.Operator[Pool2D], core: kit.Core) -> kit.Kernel:
     return cmsis_kernel(op, core, FUNCTIONS, _vectors, reads_first=False)
 
 
-def _vectors(channels: int, pixels: float, lines: int, taps: int) -> Counts:
-    vectors = -(-channels // VECTOR_CHANNELS)
+def _vectors(lanes: int, channels: int, pixels: float, lines: int, taps: int) -> Counts:
+    vectors = -(-channels // lanes)
     return {
         "line": lines,
         "tap": taps,
         "first vector": pixels * vectors,
         "vector": (taps - pixels) * vectors,
-        "clamped": -(-pixels * channels // VECTOR_CHANNELS),
+        "clamped": -(-pixels * channels // lanes),
     }

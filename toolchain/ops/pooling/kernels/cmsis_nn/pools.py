@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from toolchain.ops import cmsis_structs, kit
+from toolchain.ops.arithmetic.packing import VECTOR_BYTES
 from toolchain.ops.pooling.common import Pool2D, pool_window
-from toolchain.ops.pooling.kernels.windows import ByChannels, Counts, pool_overlaps, pool_terms
-
-VECTOR_CHANNELS = 16
-"""Channels of one of Helium's vectors."""
+from toolchain.ops.pooling.kernels.windows import Counts, pool_overlaps, pool_terms
 
 
 def cmsis_kernel(
     op: kit.Operator[Pool2D],
     core: kit.Core,
     functions: Mapping[kit.DType, str],
-    vectors: ByChannels,
+    vectors: Callable[[int, int, float, int, int], Counts],
     *,
     channel_bytes: int = 0,
     reads_first: bool,
 ) -> kit.Kernel:
     """A call of the function for the type of elements.
 
-    vectors        its terms of int8 on Helium; those of int16 are not known.
+    vectors        its terms on Helium, from the channels of a vector on.
     channel_bytes  scratch for each channel.
     reads_first    whether it reads a window whole before it writes the result.
     """
@@ -48,13 +47,14 @@ def cmsis_kernel(
         },
         status=True,
     )
-    by_core = vectors if core.mve else _by_words
+    vector, word = VECTOR_BYTES // element_bytes, 4 // element_bytes
+    by_core = partial(vectors, vector) if core.mve else partial(_by_words, word)
     return kit.Kernel(
         (call,),
         lambda touched: _extents(touched, element_bytes, channel_bytes),
         scratch_bytes=scratch_bytes,
         find_overlaps=lambda: pool_overlaps(op, reads_first=reads_first),
-        find_terms=(lambda: pool_terms(op, by_core)) if x.dtype is kit.DType.INT8 else None,
+        find_terms=lambda: pool_terms(op, by_core),
     )
 
 
@@ -73,9 +73,9 @@ def _extents(touched: kit.Touched, element_bytes: int, channel_bytes: int) -> ki
     )
 
 
-def _by_words(channels: int, pixels: float, lines: int, taps: int) -> Counts:
-    """Without Helium averages go by channels and maxima by words."""
-    words, rest = divmod(channels, 4)
+def _by_words(in_word: int, channels: int, pixels: float, lines: int, taps: int) -> Counts:
+    """Without Helium averages go by channels and maxima by words of `in_word` channels."""
+    words, rest = divmod(channels, in_word)
     return {
         "line": lines,
         "tap": taps,
