@@ -150,6 +150,12 @@ def defines(tree: CTree, function: str) -> bool:
     return function in index.defined_in or function in index.defined_inline
 
 
+def declared(tree: CTree) -> frozenset[str]:
+    """The functions that the headers of `tree` declare for a file of their own."""
+    index = _index(tree)
+    return frozenset(index.declared_in) - frozenset(index.defined_inline)
+
+
 def parameters_of(function: str, tree: CTree) -> tuple[str, ...] | None:
     """The parameters of a function as a header of `tree` declares them; None if none does."""
     return _index(tree).parameters.get(function)
