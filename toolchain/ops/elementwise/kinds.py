@@ -289,6 +289,8 @@ def _integer_reference(op: kit.AnyOperator, inputs: Sequence[kit.Array]) -> tupl
 
 def _integer_select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
     kernel = expressed_kernel(op, core, _row(op).name, _integers(op).calls, _limits(op))
+    if len(op.inputs) == 1:
+        return kernel
     return replace(kernel, find_terms=lambda: _integer_terms(op, kernel.terms or {}))
 
 
