@@ -215,6 +215,20 @@ def test_damaged_memory_beside_the_chip_is_told_and_the_rest_goes_on(firmware: F
     assert results["start"].outcome is Outcome.FINDING
     assert "(QSPI) does not hold the weights of this firmware" in results["start"].sentences[0]
     assert results["memory"].outcome is Outcome.OK
+    assert results["memory"].sentences[-1] == "QSPI was not summed: it was not made readable"
+
+
+def test_flash_beside_the_chip_reads_the_same_twice(firmware: Firmware) -> None:
+    _, results = visited(Faults(), firmware, "f746g-disco", only=("memory",))
+    (beside,) = results["memory"].values["beside"]
+    assert beside == {"bank": "QSPI", "start": 0x9000_0000, "bytes": 1 << 20, "crcs": [1 << 20] * 2}
+    assert "QSPI: the first 1,048,576 of its 16,777,216 bytes read the same twice" in " ".join(
+        results["memory"].sentences
+    )
+    unstable = Faults(beside_bytes="unstable")
+    _, results = visited(unstable, firmware, "f746g-disco", only=("memory",))
+    assert results["memory"].outcome is Outcome.FINDING
+    assert "bytes read differently twice (CRC 0x" in results["memory"].sentences[0]
 
 
 def test_a_hang_in_the_pll_is_told_by_the_tool_that_flashed(firmware: Firmware) -> None:

@@ -38,6 +38,7 @@ class Faults:
     ram_end        reads and writes from here on fault
     flash          whether the CRC of flash is right, wrong, or another each time
     beside         the status of the memory beside the chip, where it is used
+    beside_bytes   whether the flash beside the chip reads the same again: right or unstable
     stall          cycles that a read of a new line of flash waits
     pairs          how many times as long as by the table pairs of instructions take
     garbage        what is sent in place of frames
@@ -51,6 +52,7 @@ class Faults:
     ram_end: int = _ALL
     flash: str = "right"
     beside: int = 0
+    beside_bytes: str = "right"
     stall: int = 5
     pairs: float = 1.0
     garbage: bytes = b""
@@ -167,9 +169,10 @@ class ContactBoard:
                     answer = (1, address, 0, bits)
         elif command is Command.SUM:
             self._sums += 1
-            wrong = {"right": 0, "wrong": 1, "unstable": self._sums}[faults.flash]
-            (crc,) = (image.crc for image in images(firmware) if image.start == words[0])
-            answer = (crc ^ wrong,)
+            of_chip = {image.start: image.crc for image in images(firmware)}
+            how = faults.flash if words[0] in of_chip else faults.beside_bytes
+            wrong = {"right": 0, "wrong": 1, "unstable": self._sums}[how]
+            answer = (of_chip.get(words[0], words[1]) ^ wrong,)
         elif command is Command.READ:
             start, _, step, count, none = words[:5]
             assert none == 0

@@ -1,10 +1,10 @@
-"""A march over RAM, and the CRC of flash."""
+"""A march over RAM, and the CRC of flash in the chip and beside it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from toolchain.boards import MemoryKind
+from toolchain.boards import Memory, MemoryKind
 from toolchain.contact.commands import marched, summed
 from toolchain.contact.firmware import Range, free_ranges, images
 from toolchain.contact.step import Step
@@ -13,13 +13,16 @@ from toolchain.device.firmware import Firmware
 from toolchain.device.link import BoardFaultError
 from toolchain.device.session import Session
 
+_MOST_BESIDE_BYTES = 1 << 20
+"""From the beginning of a memory beside the chip: 1 MiB is summed within seconds."""
+
 
 def _run(visit: Visit) -> Told:
     session, firmware = visit.session, visit.firmware
     assert session is not None and firmware is not None
     findings: list[str] = []
     facts: list[str] = []
-    values: dict[str, Any] = {"ram": [], "flash": []}
+    values: dict[str, Any] = {"ram": [], "flash": [], "beside": []}
     ranges = free_ranges(firmware, external=visit.external)
     for part in ranges:
         if bad := _march(session, part):
@@ -37,6 +40,15 @@ def _run(visit: Visit) -> Told:
     if told_crcs:
         size_bytes = sum(image["bytes"] for image in told_crcs)
         facts.append(f"the CRC of the firmware's {size_bytes:,} bytes of flash")
+    for bank in visit.board.memories:
+        if bank.kind is MemoryKind.FLASH and bank.beside:
+            if not visit.external:
+                facts.append(f"{bank.name} was not summed: it was not made readable")
+                continue
+            wrong, right, summed_up = _beside(session, bank)
+            findings += wrong
+            facts += right
+            values["beside"].append(summed_up)
     return told(findings, facts, values)
 
 
@@ -85,4 +97,26 @@ def _flash(
     return findings, values
 
 
-STEP = Step("memory", "march over RAM, CRC of flash", _run, asks_contact=True)
+def _beside(session: Session, bank: Memory) -> tuple[list[str], list[str], dict[str, Any]]:
+    """Findings, facts and values of the first bytes of flash beside the chip, summed twice: any
+    content is right, but it reads the same again."""
+    size_bytes = min(bank.size_bytes, _MOST_BESIDE_BYTES)
+    values = {"bank": bank.name, "start": bank.origin, "bytes": size_bytes}
+    try:
+        first, again = (summed(session, bank.origin, size_bytes, LONGEST_SECONDS) for _ in range(2))
+    except BoardFaultError as error:
+        session.greet()
+        return [f"{bank.name} cannot be read: {error.fault.reason()}"], [], values
+    values["crcs"] = [first, again]
+    part = "the first " if size_bytes < bank.size_bytes else ""
+    where = f"{bank.name}: {part}{size_bytes:,} of its {bank.size_bytes:,} bytes"
+    if first != again:
+        finding = (
+            f"{where} read differently twice (CRC 0x{first:08x}, 0x{again:08x}): its clock is too "
+            "quick for the memory's waits or for the lines to it ([external] of the board's file)"
+        )
+        return [finding], [], values
+    return [], [f"{where} read the same twice (CRC 0x{first:08x})"], values
+
+
+STEP = Step("memory", "march over RAM, CRC of flash, beside the chip too", _run, asks_contact=True)
