@@ -374,7 +374,7 @@ def facts(board: Board, macros: Mapping[str, str]) -> Iterator[Fact]:
 
 
 def chip_facts(chip: Chip, macros: Mapping[str, str]) -> Iterator[Fact]:
-    """What a chip's file says of its ports, UARTs and identity."""
+    """What a chip's file says of its ports, UARTs, identity and switches."""
     identity = chip.identity
     if identity is not None:
         register = "DBG->IDCODE" if "DBG" in macros else "DBGMCU->IDCODE"
@@ -385,6 +385,10 @@ def chip_facts(chip: Chip, macros: Mapping[str, str]) -> Iterator[Fact]:
             yield Fact(f"identity.registers.{name}", address, expression(name, macros))
         if "STM32H7_DEV_ID" in macros:
             yield Fact("identity.device_id", identity.device_id, "STM32H7_DEV_ID")
+    for name, switch in chip.switches.items():
+        peripheral, register, *_ = name.split("_")
+        yield Fact(f"switches.{name}.register", switch.register, f"&{peripheral}->{register}")
+        yield Fact(f"switches.{name}.bits", switch.bits, name)
     if chip.gpio is not None:
         register, bit = enable("GPIOA", macros)
         yield Fact("gpio.base", chip.gpio.base, "GPIOA")

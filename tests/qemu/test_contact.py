@@ -16,7 +16,7 @@ from tests.support.contact_board import ContactBoard, Faults
 from toolchain.boards import Board, Memory, MemoryKind, board, boards
 from toolchain.cli import run
 from toolchain.contact.archive import DOCUMENT, PAGE, read_contact
-from toolchain.contact.commands import Command, marched, summed
+from toolchain.contact.commands import Command, marched, summed, switched
 from toolchain.contact.document import Outcome, Result
 from toolchain.contact.firmware import contact_firmware, free_ranges, images
 from toolchain.contact.run import contact
@@ -35,8 +35,10 @@ pytestmark = pytest.mark.skipif(
 EMULATED = "netduinoplus2"
 BEYOND = 0x2004_0000
 """An address where this machine has nothing."""
+CCR, DIVISION_TRAPS = 0xE000_ED14, 1 << 4
+"""A register that QEMU has and a bit of it."""
 ASKED = ("start", "chip", "clock", "memory", "access")
-EVERY = (*ASKED, "pairs")
+EVERY = (*ASKED, "pairs", "switches")
 HANGS = LinkError(
     "nucleo-f446re holds the firmware, but the start-up waited in vain for RCC_CR_PLLRDY (held "
     "0x01000500, and bits 0x2000000 were to be 0x2000000): the PLL does not run: compare the chip "
@@ -69,6 +71,9 @@ def test_an_emulated_board_gives_the_file(
     assert {pair.count for pair in found.pairs} == {2.0} and len(found.pairs) == 11
     assert {pair.name: pair.predicted for pair in found.pairs}["float_macs"] == 6.0
     assert by_step["chip"].outcome is Outcome.SKIPPED
+    assert by_step["switches"].sentences == (
+        "QEMU models neither the prefetch of a flash nor a cache",
+    )
     assert by_step["clock"].values["counted_hz"] > 0
     assert [one.bank for one in found.accesses] == ["FLASH", "SRAM", "FLASH"]
     for one in found.accesses:
@@ -86,6 +91,9 @@ def test_marches_and_sums_keep_away_from_the_firmware(firmware: Firmware) -> Non
         before = session.memory_use().stack_bytes
         assert marched(session, part.start, part.size_bytes, 60.0) is None
         assert session.memory_use().stack_bytes >= before
+        held, changed = switched(session, CCR, DIVISION_TRAPS, 60.0, on=True)
+        assert (held ^ changed) == DIVISION_TRAPS & ~held
+        assert switched(session, CCR, DIVISION_TRAPS, 60.0, on=False)[1] == held & ~DIVISION_TRAPS
         (ram,) = [m for m in firmware.board.memories if m.kind is MemoryKind.RAM]
         with pytest.raises(BoardFaultError) as raised:
             marched(session, BEYOND, 4096, 60.0)
@@ -130,7 +138,7 @@ def test_a_board_without_a_fault_has_no_finding(firmware: Firmware) -> None:
     assert results["chip"].values["registers"].keys() >= {"RCC_CSR", "FLASH_OPTCR"}
     assert re.fullmatch("[0-9a-f]{32}", results["chip"].values["unique_id_hash"])
     assert results["clock"].values["counted_hz"] == pytest.approx(180e6, rel=1e-4)
-    assert {*stand_in.commands} == {*Command} - {Command.PAIR}
+    assert {*stand_in.commands} == {*Command} - {Command.PAIR, Command.SWITCH}
     assert "FLASH: a read from a new line waits 5.0 cycles" in results["access"].sentences
 
 
@@ -194,6 +202,28 @@ def test_pairs_of_instructions_are_held_against_the_table_of_the_core(firmware: 
     first, *_, last = results["pairs"].sentences
     assert first == "add_add: 3.00 cycles, and the core's timing table says 2.00"
     assert last == "11 pairs of instructions were timed"
+
+
+def test_prefetch_and_caches_are_switched_off_and_on_again(firmware: Firmware) -> None:
+    """Every combination; a read in sequence is dear without the cache of data (0x400)."""
+    stand_in, results = visited(Faults(dear_switch={0x400: 9}), firmware, only=("switches",))
+    settings = results["switches"].values["settings"]
+    assert results["switches"].outcome is Outcome.OK and len(settings) == 8
+    for one in settings:
+        assert one["sequential"] == (5.0 if "FLASH_ACR_DCEN" in one["on"] else 14.0)
+    assert (
+        "a read in sequence takes 5.00 cycles, 5.00 without prefetch (FLASH_ACR_PRFTEN), 5.00 "
+        "without the cache of instructions (FLASH_ACR_ICEN), 14.00 without the cache of data "
+        "(FLASH_ACR_DCEN), 14.00 without any"
+    ) in results["switches"].sentences
+    assert stand_in.registers == {0x4002_3C00: 0x700}
+    stand_in, results = visited(Faults(stuck_switch=0x200), firmware, only=("switches",))
+    assert results["switches"].sentences == (
+        "the cache of instructions (FLASH_ACR_ICEN) did not change",
+    )
+    assert stand_in.registers == {0x4002_3C00: 0x700}
+    _, results = visited(Faults(), firmware, "nucleo-f103rb", only=("switches",))
+    assert results["switches"].outcome is Outcome.SKIPPED
 
 
 def test_a_board_that_is_another_gets_no_more_firmware(firmware: Firmware) -> None:

@@ -40,6 +40,8 @@ class Faults:
     beside         the status of the memory beside the chip, where it is used
     beside_bytes   whether the flash beside the chip reads the same again: right or unstable
     stall          cycles that a read of a new line of flash waits
+    stuck_switch   bits of prefetch and caches that do not change
+    dear_switch    cycles that a read in sequence takes longer for each of these bits that is clear
     pairs          how many times as long as by the table pairs of instructions take
     garbage        what is sent in place of frames
     silent_after   requests that are answered
@@ -54,6 +56,8 @@ class Faults:
     beside: int = 0
     beside_bytes: str = "right"
     stall: int = 5
+    stuck_switch: int = 0
+    dear_switch: Mapping[int, int] = field(default_factory=dict)
     pairs: float = 1.0
     garbage: bytes = b""
     silent_after: int = 1 << 30
@@ -70,6 +74,7 @@ class ContactBoard:
         self._input, self._answer = bytes(4 * COMMAND_WORDS), bytes(4 * ANSWER_WORDS)
         self._sums, self._requests = 0, 0
         self._firmware: Firmware | None = None
+        self.registers: dict[int, int] = {}
 
     def clock(self) -> float:
         return self.now
@@ -84,6 +89,8 @@ class ContactBoard:
     ) -> Session:
         """As `open_board`."""
         self._firmware = source
+        for one in source.board.chip.switches.values():
+            self.registers[one.register] = self.registers.get(one.register, 0) | one.bits
         link = Link(self, clock=self.clock)
         return Session(source, self, None, link, limit_seconds=limit_seconds)
 
@@ -177,6 +184,8 @@ class ContactBoard:
             start, _, step, count, none = words[:5]
             assert none == 0
             waits = self.faults.stall if start < _RAM and step not in (0, 4) else 0
+            for bits, cycles in faults.dear_switch.items() if step == 4 else ():
+                waits += 0 if any(word & bits for word in self.registers.values()) else cycles
             answer = (count * (5 + waits + 3), 0, count * 3, 0)
         elif command is Command.PAIR:
             timing, code = timing_of(firmware.board.core.name), pairs(firmware)[words[0]]
@@ -185,6 +194,14 @@ class ContactBoard:
             answer = (round(each * faults.pairs), 0)
         elif command is Command.BRANCH:
             answer = (LANDINGS * (5 + words[0] * self.faults.stall), 0)
+        elif command is Command.SWITCH:
+            place, bits, on = words[:3]
+            before = self.registers[place]
+            changed = bits & ~faults.stuck_switch
+            self.registers[place] = before | changed if on else before & ~changed
+            answer = (before, self.registers[place])
+        elif words[1] in self.registers:
+            answer = tuple(self.registers[at] for at in words[1 : 1 + words[0]])
         else:
             answer = tuple(zlib.crc32(struct.pack("<I", at)) for at in words[1 : 1 + words[0]])
         padded = [*answer, *[0] * (ANSWER_WORDS - len(answer))]

@@ -60,11 +60,12 @@ def header_of(chip: Chip) -> str:
 
 
 def numbers_of(chip: Chip) -> str:
-    """A digest of what is compared: ports, UARTs, identity, and where the memories lie."""
+    """A digest of what is compared: ports, UARTs, identity, switches, where the memories lie."""
     compared = {
         "gpio": chip.gpio and asdict(chip.gpio),
         "uarts": {name: asdict(uart) for name, uart in chip.uarts.items()},
         "identity": chip.identity and asdict(chip.identity),
+        "switches": {name: (one.register, one.bits) for name, one in chip.switches.items()},
         "memories": [
             (bank.memory.origin, bank.memory.size_bytes, bank.memory.kind.value)
             for bank in chip.banks

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from toolchain.boards.clock import ClockTree
 from toolchain.boards.core import Core
-from toolchain.boards.fields import Name
+from toolchain.boards.fields import Line, Name
 from toolchain.boards.memory import Cache, Memory, MemoryTiming
 from toolchain.errors import InputError
 
@@ -47,6 +47,25 @@ class Identity:
         for name, address in self.registers.items():
             if address % 4 or not 0 <= address < 1 << 32:
                 raise InputError(f"{where}: registers.{name} is 0x{address:X}, not of a word")
+
+
+@dataclass(frozen=True)
+class Switch:
+    """`[switches.NAME]` of a chip: `bits` of a `register` that the start-up sets and that may be
+    cleared and set again at any time, by ST's name; `title`: the prefetch or cache that they are
+    for.
+    """
+
+    register: int
+    bits: int
+    title: Line
+
+    def check(self, where: str) -> None:
+        """Check the fields. Raises InputError naming the one that is out of its limits."""
+        if self.register % 4 or not 0 <= self.register < 1 << 32:
+            raise InputError(f"{where}: register is 0x{self.register:X}, not of a word")
+        if not 1 <= self.bits < 1 << 32:
+            raise InputError(f"{where}: bits are 0x{self.bits:X}, not of a word")
 
 
 @dataclass(frozen=True)
@@ -236,6 +255,7 @@ class Chip:
     clock: ClockTree | None = None
     gpio: Gpio | None = None
     uarts: Mapping[str, ChipUart] = field(default_factory=lambda: MappingProxyType({}))
+    switches: Mapping[str, Switch] = field(default_factory=lambda: MappingProxyType({}))
     firmware_sources: tuple[str, ...] = ()
     wait_states_define: str = ""
     needs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -17,6 +17,7 @@ from toolchain.boards.chip_model import (
     Energy,
     Gpio,
     Identity,
+    Switch,
     check_power_of_two,
 )
 from toolchain.boards.clock import ClockTree, Factors
@@ -190,6 +191,7 @@ class ChipEntry:
     gpio: Gpio | None = None
     uarts: Mapping[Name, ChipUart] = field(default_factory=dict)
     without: tuple[Name, ...] = ()
+    switches: Mapping[Name, Switch] = field(default_factory=dict)
     firmware: FirmwareEntry = FirmwareEntry()
 
     def uarts_there(self, where: str) -> Mapping[str, ChipUart]:

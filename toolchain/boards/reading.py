@@ -69,6 +69,8 @@ def _read_chip(file: Path, _: _Stamps) -> Chip:
         entry.energy.check(f"{where}: energy")
     if entry.identity:
         entry.identity.check(f"{where}: identity")
+    for name, switch in entry.switches.items():
+        switch.check(f"{where}: switches.{name}")
     banks = banks_of(entry, where, entry.cache)
     caches = [
         cache.cache(name, names_behind(name, banks), f"{where}: cache.{name}")
@@ -91,6 +93,7 @@ def _read_chip(file: Path, _: _Stamps) -> Chip:
         clock=entry.clock,
         gpio=entry.gpio,
         uarts=MappingProxyType({**entry.uarts_there(where)}),
+        switches=MappingProxyType({**entry.switches}),
         firmware_sources=entry.firmware.sources,
         wait_states_define=entry.firmware.wait_states_define,
         needs=MappingProxyType({**entry.firmware.needs}),

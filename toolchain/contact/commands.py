@@ -35,6 +35,7 @@ class Command(IntEnum):
     READ = 5
     BRANCH = 6
     PAIR = 7
+    SWITCH = 8
 
 
 @dataclass(frozen=True)
@@ -135,3 +136,11 @@ def pair_ticks(session: Session, number: int, limit_seconds: float) -> int:
     """Ticks of a pair of instructions, `firmware.PAIR_REPEATS` times in a row."""
     answer = command(session, Command.PAIR, number, limit_seconds=limit_seconds)
     return answer.words[0] | answer.words[1] << 32
+
+
+def switched(
+    session: Session, register: int, bits: int, limit_seconds: float, *, on: bool
+) -> tuple[int, int]:
+    """A register before and after its bits were set or cleared."""
+    answer = command(session, Command.SWITCH, register, bits, int(on), limit_seconds=limit_seconds)
+    return answer.words[0], answer.words[1]

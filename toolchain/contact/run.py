@@ -28,6 +28,7 @@ from toolchain.contact.steps import (
     pairs,
     silence,
     start,
+    switches,
     tools,
 )
 from toolchain.contact.visit import Desk, Told, Visit, skipped
@@ -42,7 +43,7 @@ SECONDS = 600.0
 """That a visit takes at most: a step that is under way ends by limits of its own."""
 STEPS: tuple[Step, ...] = (
     *(tools.STEP, start.STEP, chip.STEP, clock.STEP, memory.STEP, access.STEP),
-    *(pairs.STEP, operators.STEP, networks.STEP),
+    *(pairs.STEP, switches.STEP, operators.STEP, networks.STEP),
 )
 """In their order."""
 

@@ -5,8 +5,9 @@
 #include "contact.h"
 #include "thimble_frame.h"
 
-#ifdef THIMBLE_CACHES
 #include "thimble_cortex_m.h"
+#ifdef THIMBLE_CACHES
+#include "registers_caches.h"
 #endif
 
 #include <string.h>
@@ -23,6 +24,7 @@ enum {
     COMMAND_READ = 5,
     COMMAND_BRANCH = 6,
     COMMAND_PAIR = 7,
+    COMMAND_SWITCH = 8,
 };
 enum { UNKNOWN_COMMAND = -64 };
 
@@ -77,6 +79,35 @@ static void peek(const uint32_t *words, uint32_t *answer)
     }
 }
 
+#define SWITCH_READS 100000u
+
+/* Takes a register, bits of it, and whether to set them; prefetch or a cache. Answers the register before and
+ * after. No handler runs while a cache of data is emptied and turned off: it would leave in it what it
+ * stores. */
+static void switch_bits(const uint32_t *words, uint32_t *answer)
+{
+    volatile uint32_t *place = (volatile uint32_t *)(uintptr_t)words[0];
+    const uint32_t bits = words[1];
+    const uint32_t wanted = words[2] != 0 ? bits : 0u;
+
+    answer[0] = *place;
+    const uint32_t next = (answer[0] & ~bits) | wanted;
+    __asm volatile("cpsid i" : : : "memory");
+    contact_empty_caches();
+#ifdef THIMBLE_CACHES
+    if (words[0] == SCB_CCR && (wanted & SCB_CCR_DC_Msk) != 0) {
+        thimble_caches_enable(); /* lines that it holds are older than the memory */
+    }
+#endif
+    *place = next;
+    thimble_barrier();
+    for (uint32_t i = 0; i < SWITCH_READS && (*place & bits) != wanted; i++) {
+    }
+    __asm volatile("cpsie i" : : : "memory");
+    contact_empty_caches();
+    answer[1] = *place;
+}
+
 int32_t contact_run(uint8_t *arena)
 {
     contact_command command;
@@ -106,6 +137,9 @@ int32_t contact_run(uint8_t *arena)
         break;
     case COMMAND_PAIR:
         contact_pair(&command.words[1], answer.words);
+        break;
+    case COMMAND_SWITCH:
+        switch_bits(&command.words[1], answer.words);
         break;
     default:
         status = UNKNOWN_COMMAND;
