@@ -25,6 +25,7 @@ from toolchain.contact.document import (
     Sample,
 )
 from toolchain.contact.residuals import compared, fit, residuals
+from toolchain.contact.waits import Waits, fitted_waits, lines_for_file
 from toolchain.cost.basis import Basis
 from toolchain.cost.correction import OF_ALL, Correction
 from toolchain.cost.database import Database
@@ -39,7 +40,7 @@ BUILD = Build("gcc", "cmsis-nn")
 BOARD = "nucleo-f446re"
 CALL = 300.0
 PAIR = Pair("load_use", 3.5, 3.0)
-WAITS = Access("FLASH", "a read from a new line", 12.0, 5.0, 6.5, 11.0, 5)
+WAITS = Access("FLASH", "a read from a new line", 12.0, 5.0, 6.75, 11.0, 5, lines=(1.0, 0.25, 0.9))
 KERNELS = {"convolve": 1.5, "pool": 2.0, "add": 1.5}
 """Of the formula's cycles, what a call really takes, besides `CALL`."""
 
@@ -140,6 +141,39 @@ def test_wrong_bytes_and_instructions_are_no_measurements() -> None:
     assert not compared(replace(whole, samples=changed))
 
 
+def test_waits_of_a_bank_are_fitted_and_judged_by_other_reads() -> None:
+    """An H743 whose flash answers two cycles later than its file says."""
+    h7 = board("nucleo-h743zi")
+    bank = h7.memories[0]
+    assert bank.timing is not None
+    said = bank.timing.read_cycles
+
+    def access(what: str, stall: float, **more: object) -> Access:
+        return Access(bank.name, what, 4 + stall, 4.0, predicted_stall=said, **more)  # type: ignore[arg-type]
+
+    real = said + 2.0
+    read = access("read", real + 0.1, sequential=4 + real / 8, random=4 + real, lines=(1, 0.125, 1))
+    call = access("call", real - 0.1, lines=(1, 0, 0))
+    whole = replace(visited(), board=h7.name, accesses=(read, call))
+    (found,) = fitted_waits(whole)
+    assert found.after == Waits(real, 0.0) and found.before == Waits(said, 0.0)
+    assert (found.accesses, found.held_out) == (2, 2)
+    assert found.error_before == pytest.approx((2 + 2 / 8) / 2) and found.error_after < 0.01
+    assert found.helps and not fitted_waits(replace(whole, emulated=True))
+    table, line = lines_for_file(h7, found)
+    clocks = {t.timing_name: t.timing for t in h7.chip.banks if t.timing}["flash"]
+    assert table == "[timing.flash]"
+    assert line == f"first_clocks = {clocks.first_clocks + 2 // clocks.divider}"
+    assert not lines_for_file(h7, replace(found, after=found.before))
+
+
+def test_lines_of_two_lengths_tell_both_waits() -> None:
+    one = replace(WAITS, first=5 + 11.0, parts=1, predicted_stall=9)
+    two = replace(WAITS, first=5 + 11.0 + 3 * 2.0, parts=4, predicted_stall=9, sequential=None)
+    (found,) = fitted_waits(replace(visited(), accesses=(one, two)))
+    assert found.after == Waits(11.0, 2.0)
+
+
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user's measurements."""
@@ -159,6 +193,8 @@ def test_what_is_measured_is_kept_and_told(
     said = " ".join(capsys.readouterr().out.split())
     assert "all of cortex-m4 48 measured / predicted" in said
     assert "FLASH: a read from a new line waits 7.0 cycles, the chip's file says 5" in said
+    assert "FLASH: fitted to 1 kinds of access, read_cycles 5 -> 7, burst_cycles 0 -> 0; 2" in said
+    assert "off by 1.00 cycles before, 0.15 after [timing.flash] first_clocks = 2 These" in said
     assert "load_use: 3.50 cycles, 3.00 by the table" in said
     assert "judged by 12 that were held out: error" in said
     assert f"Kept in {own}: 48 measurements, and the fit." in said
@@ -169,6 +205,7 @@ def test_what_is_measured_is_kept_and_told(
     assert run(["cost", "import", str(file), "--json", "-"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert again["measurements"] == 0 and again["fit"]["kept"]
+    assert again["waits"][0]["file"] == ["[timing.flash]", "first_clocks = 2"]
 
 
 def test_nothing_is_kept_of_an_emulated_board(

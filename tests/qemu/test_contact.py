@@ -76,6 +76,9 @@ def test_an_emulated_board_gives_the_file(
     )
     assert by_step["clock"].values["counted_hz"] > 0
     assert [one.bank for one in found.accesses] == ["FLASH", "SRAM", "FLASH"]
+    flash, ram, _ = (one.lines for one in found.accesses)
+    assert flash is not None and flash[:2] == (1.0, 0.25) and 0.98 < flash[2] <= 1.0
+    assert ram == (1.0, 1.0, 1.0)  # no cache, and a word is all that an access delivers
     for one in found.accesses:
         assert one.stall == 0 < one.first  # QEMU counts instructions
     (ram,) = by_step["memory"].values["ram"]

@@ -181,13 +181,14 @@ class BusTiming:
 
 @dataclass(frozen=True)
 class Bank:
-    """A memory, and how it is reached: `timing` is None where that is not known, and `caches`
-    names the caches before it.
+    """A memory, and how it is reached: `timing` is None where that is not known, `caches` names the
+    caches before it, and `timing_name` the table of the file.
     """
 
     memory: Memory
     timing: BusTiming | None = None
     caches: tuple[str, ...] = ()
+    timing_name: str = ""
 
     def at(self, core_hz: int, where: str) -> Memory:
         """The memory with its stalls at a clock of the core. Raises InputError as `BusTiming`."""

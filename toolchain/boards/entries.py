@@ -277,7 +277,7 @@ def banks_of(
             _find("caches", cache, caches, place)
         if read.timing:
             _find("timing", read.timing, entry.timing, place)
-        banks[read.name] = Bank(memory, entry.timing.get(read.timing), read.caches)
+        banks[read.name] = Bank(memory, entry.timing.get(read.timing), read.caches, read.timing)
     return tuple(banks.values())
 
 

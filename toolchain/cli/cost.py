@@ -19,6 +19,7 @@ from toolchain.cli._output import JsonOption, tell_json
 from toolchain.contact.archive import is_contact, read_contact
 from toolchain.contact.residuals import Fit, compared, fit, kept, residuals
 from toolchain.contact.sticks import BOARD as STICKS
+from toolchain.contact.waits import WaitsFit, fitted_waits, lines_for_file
 from toolchain.cost.database import Database
 from toolchain.errors import InputError
 from toolchain.timing.cost_check import Check, check_models, emulated_boards
@@ -85,7 +86,9 @@ def import_(
     A contact file is shown first: how far the formula is off by kernel, and a fit of it to the
     file (a factor for the core and each kernel, cycles for a call) with its error before and after
     on samples that were held out. Measurements are kept; of the fit, what helps, for predictions of
-    this board's other kernels. An emulated board measures nothing, so nothing of it is kept.
+    this board's other kernels. The waits of each bank are fitted to reads of new lines, judged by
+    reads in sequence and at random, and shown as lines for the chip's file. An emulated board
+    measures nothing, so nothing of it is kept.
 
     Example: `thimble cost import contact.zip`
     """
@@ -109,6 +112,7 @@ def _contact(file: Path, json: str | None, *, keep: bool) -> None:
     by_kernel, fitted = residuals(samples), fit(samples)
     with Database() as database:
         count = kept(contact, fitted, database) if keep else 0
+    waits = [(one, _lines(contact.board, one)) for one in fitted_waits(contact)]
     fits = keep and not contact.emulated and fitted is not None and fitted.helps
     content = {
         "file": str(file),
@@ -116,6 +120,7 @@ def _contact(file: Path, json: str | None, *, keep: bool) -> None:
         "board": contact.board,
         "core": contact.core,
         "memories": [{**asdict(one), "stall": one.stall} for one in contact.accesses],
+        "waits": [{**asdict(bank), "file": list(lines)} for bank, lines in waits],
         "pairs": [asdict(one) for one in contact.pairs],
         "residuals": [asdict(one) for one in by_kernel],
         "fit": None if fitted is None else {**asdict(fitted), "kept": fits},
@@ -140,6 +145,15 @@ def _contact(file: Path, json: str | None, *, keep: bool) -> None:
         console.say(
             f"{access.bank}: {access.what} waits {access.stall:.1f} cycles, the chip's file {said}"
         )
+    for fit_of_bank, lines in waits:
+        console.say(_waits_text(fit_of_bank))
+        for line in lines if fit_of_bank.helps else ():
+            console.say(f"    {line}", whole=True)
+    if any(lines and fit_of_bank.helps for fit_of_bank, lines in waits):
+        console.say(
+            "These lines are for the chip's file. Visit the board again with them: the fit of "
+            "kernels below has the waits in it."
+        )
     for pair in contact.pairs if not contact.emulated else ():
         said = (
             "no table of the core"
@@ -153,6 +167,24 @@ def _contact(file: Path, json: str | None, *, keep: bool) -> None:
     elif keep:
         text = f"Kept in {database.file}: {count} measurements"
         console.say(f"{text}{', and the fit' if fits else ', not the fit'}.", whole=True)
+
+
+def _lines(board: str, fit: WaitsFit) -> tuple[str, ...]:
+    """As `lines_for_file`; () for a board that is not known here."""
+    try:
+        return lines_for_file(find_board(board), fit)
+    except InputError:
+        return ()
+
+
+def _waits_text(fit: WaitsFit) -> str:
+    before, after = fit.before, fit.after
+    return (
+        f"{fit.bank}: fitted to {fit.accesses} kinds of access, read_cycles "
+        f"{before.read_cycles:g} -> {after.read_cycles:g}, burst_cycles {before.burst_cycles:g} -> "
+        f"{after.burst_cycles:g}; {fit.held_out} others are off by {fit.error_before:.2f} cycles "
+        f"before, {fit.error_after:.2f} after"
+    )
 
 
 def _fit_text(fitted: Fit | None) -> str:

@@ -63,7 +63,9 @@ class Access:
 
     `first`: to a new line, `again`: to the same, `sequential`, `random`: reads of words; None for
     calls. `predicted_stall`: cycles by which `first` takes longer than `again`, by the board's
-    file; None where that does not say.
+    file; None where that does not say. `parts`: reads of the bank that bring one line, each after
+    the first waiting `burst_cycles` by that file. `lines`: that one access brings on average, of
+    `first`, `sequential` and `random`, by the geometry of the cache.
     """
 
     bank: str
@@ -73,6 +75,9 @@ class Access:
     sequential: float | None = None
     random: float | None = None
     predicted_stall: int | None = None
+    parts: int = 1
+    burst_cycles: int = 0
+    lines: tuple[float, float, float] | None = None
 
     @property
     def stall(self) -> float:

@@ -54,7 +54,7 @@ _FIRMWARE_SOURCES = (
     *("fault.c", "memory_use.c", "measure.c", "state.c"),
 )
 _HOOKS = "thimble_hooks.h"
-_CACHES = "cortex_m/caches.c"
+CACHES = "cortex_m/caches.c"
 """A source of the firmware for chips whose core has caches."""
 _WAITS = "stm32/waits.c"
 """A source of the firmware for chips whose start-up waits for flags."""
@@ -111,7 +111,7 @@ def firmware_defines(board: Board, options: BuildOptions) -> list[str]:
         values["THIMBLE_ID_REGISTER"] = f"0x{board.chip.identity.id_register:X}u"
     switches = {
         "THIMBLE_CORTEX_M7": board.core.name == "cortex-m7",
-        "THIMBLE_CACHES": _CACHES in board.firmware_sources,
+        "THIMBLE_CACHES": CACHES in board.firmware_sources,
         "THIMBLE_COUNTER_DOWN": board.counter.counts_down,
         "THIMBLE_COUNTER_WIDE": board.counter.wide,
         "THIMBLE_COUNTER_CYCLES": board.counter.unit == "cycles",

@@ -12,12 +12,15 @@ from toolchain.contact.firmware import free_ranges
 from toolchain.contact.step import Step
 from toolchain.contact.visit import LONGEST_SECONDS, Told, Visit, told
 from toolchain.cost.basis import CYCLES
+from toolchain.device.build import CACHES
 from toolchain.device.link import BoardFaultError
 from toolchain.device.session import Session
 
 _READS = 256
 _MOST_SPAN_BYTES = 1 << 16
 _WORD_BYTES = 4
+_FACTOR, _SUMMAND = 1664525, 1013904223
+"""Constants of the generator in `contact_read` (Numerical Recipes, 7.1)."""
 _AWAY = 1.5
 """Cycles by which a stall may differ from the file's: what the core does beside a read is part."""
 
@@ -72,23 +75,67 @@ def _span(size_bytes: int) -> int:
 
 
 def _read(session: Session, board: Board, bank: Memory, start: int, span_bytes: int) -> Access:
+    """The reads in sequence lie in the other half of the part than those from new lines: a cache
+    that no command empties keeps lines."""
     cache = _cache(board, bank, "data")
     line = _line_bytes(bank, cache)
-    count = min(_READS, span_bytes // line)
-
-    def each(step: int) -> float:
-        ticks = read_ticks(session, start, span_bytes, step, count, LONGEST_SECONDS)
-        return _counted(board, ticks, count)
-
+    half_bytes = span_bytes // 2
+    count = min(_READS, half_bytes // line)
+    held = _Held(cache, line, stays=CACHES not in board.firmware_sources)
+    found: list[float] = []
+    lines: list[float] = []
+    for step, at, size_bytes in (
+        (line, 0, half_bytes),
+        (0, 0, half_bytes),
+        (_WORD_BYTES, half_bytes, half_bytes),
+        (ANY_WORD, 0, span_bytes),
+    ):
+        ticks = read_ticks(session, start + at, size_bytes, step, count, LONGEST_SECONDS)
+        found.append(_counted(board, ticks, count))
+        lines.append(held.lacked(at, size_bytes, step, count) / count)
     return Access(
         bank=bank.name,
         what="a read from a new line",
-        first=each(line),
-        again=each(0),
-        sequential=each(_WORD_BYTES),
-        random=each(ANY_WORD),
+        first=found[0],
+        again=found[1],
+        sequential=found[2],
+        random=found[3],
         predicted_stall=_stall(bank, cache),
+        parts=_parts(bank, line),
+        burst_cycles=bank.timing.burst_cycles if bank.timing else 0,
+        lines=(lines[0], lines[2], lines[3]),
     )
+
+
+class _Held:
+    """Lines that a cache holds, which forgets the one that was used least recently; without a
+    cache, what the bank delivered last. `stays`: it is not emptied before each command.
+    """
+
+    def __init__(self, cache: Cache | None, line_bytes: int, *, stays: bool) -> None:
+        self._line_bytes, self._stays = line_bytes, stays
+        sectors = cache.line_bytes // cache.filled_bytes if cache else 1
+        self._sets = cache.sets * sectors if cache else 1
+        self._ways = cache.ways if cache else 1
+        self._held: dict[int, list[int]] = {}
+
+    def lacked(self, start: int, size_bytes: int, step: int, count: int) -> int:
+        """Lines that `count` reads bring, at the offsets of the firmware's `contact_read`."""
+        if not self._stays:
+            self._held = {}
+        lacked, at, state, mask = 0, 0, 1, (size_bytes - 1) & ~3
+        for _ in range(count):
+            line = (start + (at & mask)) // self._line_bytes
+            ways = self._held.setdefault(line % self._sets, [])
+            if line in ways:
+                ways.remove(line)
+            else:
+                lacked += 1
+            ways.append(line)
+            del ways[: -self._ways]
+            state = (state * _FACTOR + _SUMMAND) & 0xFFFFFFFF
+            at = (state >> 8) & ~3 if step == ANY_WORD else at + step
+        return lacked
 
 
 def _called(session: Session, board: Board) -> Access:
@@ -100,7 +147,14 @@ def _called(session: Session, board: Board) -> Access:
     )
     cache = _cache(board, bank, "instructions")
     return Access(
-        bank.name, "a call to a new line", apart, same, predicted_stall=_stall(bank, cache)
+        bank.name,
+        "a call to a new line",
+        apart,
+        same,
+        predicted_stall=_stall(bank, cache),
+        parts=_parts(bank, _line_bytes(bank, cache)),
+        burst_cycles=bank.timing.burst_cycles if bank.timing else 0,
+        lines=(1.0, 0.0, 0.0),
     )
 
 
@@ -121,11 +175,16 @@ def _line_bytes(bank: Memory, cache: Cache | None) -> int:
     return max(cache.filled_bytes if cache else width, width, _WORD_BYTES)
 
 
+def _parts(bank: Memory, line_bytes: int) -> int:
+    """Reads of the bank that bring a line."""
+    return -(-line_bytes // bank.timing.width_bytes) if bank.timing else 1
+
+
 def _stall(bank: Memory, cache: Cache | None) -> int | None:
     """Cycles that the core waits for a new line by the board's file; None where it does not say."""
     if bank.timing is None:
         return None
-    parts = -(-_line_bytes(bank, cache) // bank.timing.width_bytes)
+    parts = _parts(bank, _line_bytes(bank, cache))
     return bank.timing.read_cycles + (parts - 1) * bank.timing.burst_cycles
 
 
