@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.support.contact_board import ContactBoard, Faults
@@ -19,8 +21,10 @@ from toolchain.contact.archive import DOCUMENT, PAGE, read_contact
 from toolchain.contact.commands import Command, marched, summed, switched
 from toolchain.contact.document import Outcome, Result
 from toolchain.contact.firmware import contact_firmware, free_ranges, images
+from toolchain.contact.power.energy import GAP_SECONDS
+from toolchain.contact.power.recording import Recording
 from toolchain.contact.run import contact
-from toolchain.contact.steps import silence
+from toolchain.contact.steps import networks, silence
 from toolchain.contact.steps.operators import kinds, tried_kinds
 from toolchain.contact.visit import Desk, Visit
 from toolchain.device.firmware import Firmware
@@ -316,6 +320,45 @@ def test_operators_are_compared_counted_and_predicted(tmp_path: Path) -> None:
     for sample in done.samples:
         assert 0 < sample.warm <= sample.cold and sample.predicted > 0
         assert sample.differing == 0 < sample.elements
+
+
+class Drawn:
+    """A recorder of a board that draws 1 W in runs and 0.1 W beside them, and the clock of it."""
+
+    def __init__(self) -> None:
+        self._skipped, self.slept = 0.0, list[float]()
+
+    def now(self) -> float:
+        return time.monotonic() + self._skipped
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(self.now())
+        self._skipped += seconds
+
+    def begin(self) -> None: ...
+
+    def start(self) -> None: ...
+
+    def finish(self, report: object = None) -> Recording:
+        before, after = self.slept
+        seconds = np.arange(0.0, after - before + 2.0, 0.001)
+        in_runs = (seconds > GAP_SECONDS) & (seconds < after - before)
+        return Recording(seconds, np.where(in_runs, 1.0, 0.1))
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.long
+def test_energy_of_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(networks, "_MOST_RUNS", 20)
+    drawn = Drawn()
+    visit = bench(tmp_path, recorder=drawn, clock=drawn.now, sleep=drawn.sleep)
+    done = networks.tried_networks(visit, ("ad",))
+    (row,) = done.values["networks"]
+    assert done.outcome is Outcome.OK and row["runs_in_a_row"] == 20
+    assert row["idle_milliwatts"] == pytest.approx(100, rel=0.01)
+    assert row["run_milliwatts"] > 200
+    assert f"ad: {row['microjoules']:,.1f} uJ a run" in done.sentences[-1]
 
 
 def wrong_bytes(source: Firmware, port: str | None = None, **named: object) -> Session:

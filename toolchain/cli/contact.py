@@ -16,6 +16,7 @@ from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption, named
 from toolchain.cli._output import JsonOption, tell_json
 from toolchain.contact.archive import write_contact
 from toolchain.contact.document import Contact, Outcome
+from toolchain.contact.power.recorder import recorder_of
 from toolchain.contact.run import SECONDS, STEPS, contact
 from toolchain.contact.sticks import contact_sticks
 from toolchain.contact.visit import Desk
@@ -35,6 +36,24 @@ class _Reach:
         None, "Flashing tool; default: the first installed one of the board's file."
     )
     probe: str = option("", "Serial number of the debug probe, if several are plugged in.")
+
+
+@dataclass(frozen=True)
+class _Power:
+    """Energy of the networks."""
+
+    power: str = option(
+        "",
+        "Measure energy: a CSV file (time in s, current in A or power in W) that you record during "
+        "the visit and export when asked to, or lpm01a:PORT, ST's X-NUCLEO-LPM01A.",
+        unit="SOURCE",
+    )
+    volts: float = option(
+        3.3,
+        "With --power: the board's supply, where the file has current alone; an LPM01A's.",
+        least=0.5,
+        most=60,
+    )
 
 
 @dataclass(frozen=True)
@@ -65,6 +84,7 @@ def command(
     ),
     seconds: float = option(SECONDS, "Begin no step after so many seconds.", least=1),
     edge: _Edge,
+    power: _Power,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
@@ -80,11 +100,15 @@ def command(
     firmware, each alone, pairs in both orders, a pipeline of all; outputs equal to the processor's,
     time of each stage. Each run is a process that is killed where a stick hangs.
 
+    With --power the step `networks` runs each network many times in a row, with a second of idling
+    before and after, finds these runs in the recording, and says microjoules of a run. Nor has that
+    been run on silicon.
+
     Exits 1 if a step has a finding; the file is written all the same.
 
     Example: `thimble contact --board nucleo-f446re -o contact.zip`
     """
-    if edge.sticks and (board or only or reach != _Reach()):
+    if edge.sticks and (board or only or reach != _Reach() or power != _Power()):
         raise InputError("--sticks visits Edge TPUs: it goes with --model, --seconds and -o alone")
     if edge.model and not edge.sticks:
         raise InputError("--model is for --sticks: a board gets networks of its own")
@@ -92,7 +116,12 @@ def command(
         if edge.sticks:
             found = contact_sticks(edge.model or (), seconds=seconds, report=step)
         else:
-            desk = Desk(find_board(named_board(board)), cmsis_nn_folder=cmsis_nn, **vars(reach))
+            desk = Desk(
+                find_board(named_board(board)),
+                cmsis_nn_folder=cmsis_nn,
+                recorder=recorder_of(power.power, power.volts) if power.power else None,
+                **vars(reach),
+            )
             found = contact(desk, only=tuple(only or ()), seconds=seconds, report=step)
     write_contact(found, out)
     if tell_json(json, {"file": str(out), **encode(found)}):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,8 +83,15 @@ class Ran:
         )
 
 
-def ran(visit: Visit, graph: Graph, options: PlanOptions, name: str) -> Ran:
-    """Plan, build, flash and run a graph. The board makes integer inputs by itself.
+def ran(
+    visit: Visit,
+    graph: Graph,
+    options: PlanOptions,
+    name: str,
+    more: Callable[[Session, int], None] | None = None,
+) -> Ran:
+    """Plan, build, flash and run a graph. The board makes integer inputs by itself. `more`: what
+    else is asked of the open session, with the count of the quickest run.
 
     Raises DoesNotFitError where it does not fit, and as `Visit.put` and `Session.run_pattern` do.
     """
@@ -122,6 +129,8 @@ def ran(visit: Visit, graph: Graph, options: PlanOptions, name: str) -> Ran:
         costs = predicted_model(reader.target)
         totals = [one.total for one in modelled.runs]
         counts = [one.operators for one in modelled.runs]
+    if more is not None:
+        more(session, min(totals[1:]))
     visit.leave()
     each = predict_latency(plan, costs).counts
     predicted = [sum(each[number] for number in op.numbers) for op in sources.operators]

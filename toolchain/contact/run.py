@@ -72,21 +72,28 @@ def contact(
     desk: Desk, *, only: Sequence[str] = (), seconds: float = SECONDS, report: Report = silent
 ) -> Contact:
     """Visit a board. `only`: names of the steps to take; `start` is always one, where another needs
-    it. Raises InputError for an unknown one, and for the host, which is no board.
+    it. Raises InputError for an unknown one, for the host, which is no board, and for a recorder of
+    power beside an emulated one; ThimbleError as `Recorder.begin` does.
     """
     if desk.board.is_host:
         raise InputError("the host is no board to visit: name one, or one in QEMU")
+    if desk.recorder is not None and desk.board.emulator is not None:
+        raise InputError("an emulated board draws no power: --power is for a real one")
     desk.board.check_firmware()
     steps = chosen(only)
     with scratch_folder() as folder:
         log = _Log(folder)
         visit = Visit(desk, folder, seconds, report)
         try:
+            if desk.recorder is not None:
+                desk.recorder.begin()
             for number, step in enumerate(steps):
                 report(step.title, number, len(steps))
                 _take(step, visit, log)
         finally:
             visit.leave()
+            if desk.recorder is not None:
+                desk.recorder.close()
     build = current_build(desk.cmsis_nn_folder)
     board = desk.board
     return Contact(

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from toolchain.boards import Board
 from toolchain.contact.document import Access, Outcome, Pair, Sample
 from toolchain.contact.firmware import contact_firmware
+from toolchain.contact.power.recorder import Recorder
 from toolchain.cycles.memory_system import MemorySystem
 from toolchain.device.firmware import Firmware
 from toolchain.device.flash import flash as flash_board
@@ -53,7 +54,8 @@ class Desk:
     """How a board is reached.
 
     port, probe, runner  as `thimble run` and `thimble flash` take them
-    opener, flasher, maker, clock  the tools; others in tests
+    opener, flasher, maker, clock, sleep  the tools; others in tests
+    recorder  of power, as its methods say; None: energy is not measured
     """
 
     board: Board
@@ -64,6 +66,8 @@ class Desk:
     flasher: Flasher = flash_board
     maker: Maker = contact_firmware
     clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    recorder: Recorder | None = None
     cmsis_nn_folder: Path | None = None
 
 

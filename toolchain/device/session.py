@@ -213,6 +213,15 @@ class Session:
         return self._counted(done.ticks)
 
     def _run(self) -> Run:
+        ticks = self._inference()
+        outputs = {
+            port.name: _from_bytes(port, self.read_output(index, port.size_bytes))
+            for index, port in enumerate(self.firmware.model.outputs)
+        }
+        return Run(outputs, self._counted(ticks), self.hello.unit, self.hello.clock_hz)
+
+    def _inference(self) -> int:
+        """The ticks of one inference."""
         try:
             reply = self.link.request(Type.RUN, timeout_seconds=self._limit_seconds)
         except BoardFaultError as error:
@@ -229,12 +238,11 @@ class Session:
             who = self._who(done.status)
             raise LinkError(f"the model failed on the board with status {done.status}{who}")
         self._ticks = done.ticks
-        outputs = {
-            port.name: _from_bytes(port, self.read_output(index, port.size_bytes))
-            for index, port in enumerate(self.firmware.model.outputs)
-        }
-        count = self._counted(done.ticks)
-        return Run(outputs, count, self.hello.unit, self.hello.clock_hz)
+        return done.ticks
+
+    def repeat(self) -> None:
+        """Run the model on what its arena holds; outputs are not read. Raises as `run` does."""
+        self._inference()
 
     def operator_counts(self) -> tuple[OperatorCount, ...]:
         """The count of each operator in the last run; () without counters. Raises LinkError for

@@ -9,16 +9,21 @@ from typing import Any
 from toolchain.contact.document import Sample
 from toolchain.contact.measured import ran
 from toolchain.contact.network import Network
+from toolchain.contact.power.energy import GAP_SECONDS, Burst, energies
 from toolchain.contact.step import Step
 from toolchain.contact.steps import silence
 from toolchain.contact.visit import Told, Visit, skipped, told
-from toolchain.errors import DoesNotFitError, LinkError
+from toolchain.device.session import Session
+from toolchain.errors import DoesNotFitError, LinkError, ThimbleError
 from toolchain.ir import Graph
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.planning.options import PlanOptions
 
 _OPTIONS = PlanOptions(fast=True)
 _RELU = Activation.RELU
+_BURST_SECONDS = 2.0
+_FEWEST_RUNS, _MOST_RUNS = 5, 1000
+"""Runs in a burst, of which the energy is measured."""
 
 
 def anomaly_detection() -> Graph:
@@ -77,13 +82,26 @@ def tried_networks(visit: Visit, names: tuple[str, ...]) -> Told:
     facts: list[str] = []
     rows: list[dict[str, Any]] = []
     samples: list[Sample] = []
+    bursts: list[Burst] = []
+    recorder = visit.desk.recorder
+    try:
+        if recorder is not None:
+            recorder.start()
+    except ThimbleError as error:
+        findings.append(str(error))
+        recorder = None
     for number, name in enumerate(names):
+
+        def more(session: Session, count: int, name: str = name) -> None:
+            if recorder is not None:
+                bursts.append(burst(visit, session, name, count))
+
         visit.report(f"network {name}", number, len(names))
         if visit.left_seconds <= 0:
             facts.append(f"{name} was left out, as the time was over")
             continue
         try:
-            done = ran(visit, NETWORKS[name](), _OPTIONS, f"network-{name}")
+            done = ran(visit, NETWORKS[name](), _OPTIONS, f"network-{name}", more)
         except DoesNotFitError as error:
             facts.append(f"{name} does not fit: {error.message.splitlines()[0]}")
             continue
@@ -115,9 +133,54 @@ def tried_networks(visit: Visit, names: tuple[str, ...]) -> Told:
                 "stack_bytes": done.stack_bytes,
             }
         )
+    if bursts:
+        _add_energies(visit, bursts, rows, findings, facts)
     if not rows and not findings:
         return skipped("; ".join(facts))
     return told(findings, facts, {"networks": rows}, samples)
+
+
+def burst(visit: Visit, session: Session, name: str, count: int) -> Burst:
+    """Runs of a network in a row, each of `count` cycles, with a gap before and after."""
+    desk = visit.desk
+    run_seconds = count / (session.hello.clock_hz or visit.board.clock_hz)
+    runs = min(max(round(_BURST_SECONDS / run_seconds), _FEWEST_RUNS), _MOST_RUNS)
+    desk.sleep(GAP_SECONDS)
+    began = desk.clock()
+    for _ in range(runs):
+        session.repeat()
+    ended = desk.clock()
+    desk.sleep(GAP_SECONDS)
+    return Burst(name, began, ended, runs, run_seconds)
+
+
+def _add_energies(
+    visit: Visit,
+    bursts: list[Burst],
+    rows: list[dict[str, Any]],
+    findings: list[str],
+    facts: list[str],
+) -> None:
+    """Find the bursts in the recording, and add the energy of a run to each network's row."""
+    assert visit.desk.recorder is not None
+    try:
+        found = energies(visit.desk.recorder.finish(visit.report), bursts)
+    except ThimbleError as error:
+        findings.append(str(error))
+        return
+    for one, made in zip(found, bursts, strict=True):
+        facts.append(
+            f"{one.network}: {one.microjoules:,.1f} uJ a run, {one.run_watts * 1e3:.2f} mW in it "
+            f"and {one.idle_watts * 1e3:.2f} mW beside it, by {made.runs} runs in a row"
+        )
+        for row in rows:
+            if row["name"] == one.network:
+                row |= {
+                    "microjoules": round(one.microjoules, 3),
+                    "run_milliwatts": round(one.run_watts * 1e3, 4),
+                    "idle_milliwatts": round(one.idle_watts * 1e3, 4),
+                    "runs_in_a_row": made.runs,
+                }
 
 
 def _run(visit: Visit) -> Told:
