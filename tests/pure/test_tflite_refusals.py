@@ -116,3 +116,38 @@ def test_in_float_nothing_tells_to_quantise(tmp_path: Path) -> None:
         load_model(path, Reading(allow_float=True))
     assert "ABS" in str(caught.value)
     assert "quantise" not in str(caught.value)
+
+
+def unknown_size(first: str) -> File:
+    """A RESHAPE to a shape that is computed, or an input without a shape, and a MEAN of it."""
+    file = File()
+    main = file.subgraph()
+    x, shape, made = main.tensor((1, 4, 4, 2)), main.tensor((4,), "int32"), main.tensor(())
+    y, axes = main.tensor((1, 2)), main.constant((1, 2))
+    if first == "RESHAPE":
+        main.inputs.extend((x, shape))
+        main.op("RESHAPE", [x, shape], [made], schema.ReshapeOptionsT())
+    else:
+        main.inputs.append(made)
+    main.op("MEAN", [made, axes], [y], schema.ReducerOptionsT())
+    main.outputs.append(y)
+    return file
+
+
+@pytest.mark.parametrize(("first", "blamed"), [("RESHAPE", "RESHAPE"), ("", "MEAN")])
+def test_a_shape_that_only_a_run_tells(first: str, blamed: str) -> None:
+    """The operator that makes it is blamed alone, not those that read a tensor of 0 dimensions."""
+    said = message(unknown_size(first))
+    assert "1 of" in said and "known only when it runs" in said and "batch_shape" in said
+    assert f"{blamed} (operator 0)" in said and "0 dimensions" not in said
+
+
+def test_a_type_without_a_kernel_names_those_with_one() -> None:
+    file = File()
+    main = file.subgraph()
+    x, y = main.tensor((1, 4), "uint16"), main.tensor((1, 4), "uint16")
+    main.inputs.append(x)
+    main.op("ABS", [x], [y])
+    main.outputs.append(y)
+    assert "tensor_0' is uint16, and its kernels take" in (said := message(file))
+    assert "tf.cast" in said

@@ -141,5 +141,6 @@ def _of(tensor: Tensor) -> str:
 def _refusal(op: Op, why: str) -> UnsupportedError:
     return UnsupportedError(
         f"operator {op.name!r} ({op.kind}): {why}; the model's shapes or attributes contradict "
-        "each other, so no code is generated for it. Convert the model again"
+        "each other, so no code is generated for it. Where LiteRT or ONNX Runtime runs the model, "
+        "this is a defect of Thimble: report it with the file"
     )

@@ -92,7 +92,7 @@ def unsupported(path: Path, problems: Sequence[Problem], operators: int) -> Unsu
 
 def _without_quantising(problem: Problem) -> Problem:
     """The problems without advice to quantise, for a caller who wants the model in float."""
-    asks = problem.remedy.startswith("quantise the model")
+    asks = "quantise the model" in problem.remedy
     return replace(problem, remedy="") if asks else problem
 
 

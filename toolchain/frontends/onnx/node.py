@@ -80,7 +80,10 @@ class NodeView:
 
     def constant(self, index: int) -> OnnxData:
         if not self.is_constant(index):
-            raise RefusedError(f"its input {index} is not constant")
+            raise RefusedError(
+                f"its input {index} is not constant",
+                "export it as a constant, or as an initialiser that is no input of the model",
+            )
         return self._values.constants[self._node.inputs[index]]
 
     def integers(self, index: int) -> tuple[int, ...]:
@@ -145,7 +148,10 @@ class NodeView:
         if self.plain or self._arithmetic.quantisation is not None:
             quantisation = None  # all have the same
         if quantisation is not None and value.stored and value.quantisation != quantisation:
-            raise RefusedError("it joins integers of different scales or zero points")
+            raise RefusedError(
+                "it joins integers of different scales or zero points",
+                "put a DequantizeLinear and a QuantizeLinear before one of them",
+            )
         if quantisation is not None:
             name = f"{self.name}/input{index}"
             value = self._values.builder.requantised(value, quantisation, name)

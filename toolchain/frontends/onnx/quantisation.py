@@ -122,6 +122,8 @@ def reshaped_constant(value: OnnxData, shape: Sequence[int]) -> OnnxData:
         starts = np.cumprod([1, *shape])[: len(shape)]
         axes = [i for i, size in enumerate(shape) if size == old[q.axis] and starts[i] == before]
         if not axes:
-            raise RefusedError("a reshape of a constant across its quantised dimension")
+            raise RefusedError(
+                "a reshape of a constant across its quantised dimension", "quantise it per tensor"
+            )
         q = Quantisation(q.scales, q.zero_points, axes[0])
     return OnnxData(value.data.reshape(shape), q)

@@ -76,13 +76,14 @@ def resolve(model: FileModel) -> ShapedModel:
         shapes = _infer(model, strict=True)
     model = replace(model, nodes=needed(model.nodes, model.outputs))
     open_shapes = [
-        name for node in model.nodes for name in node.outputs if name and name not in shapes
+        (node, name) for node in model.nodes for name in node.outputs if name and name not in shapes
     ]
     if open_shapes:
         _check_known(model)
+        node, name = open_shapes[0]
         raise InputError(
-            f"the shape of {open_shapes[0]!r} cannot be told before the model runs, although all "
-            "inputs have fixed shapes; export the model without shapes that depend on values"
+            f"{node} gives {name!r}, whose shape is known only when it runs, although all inputs "
+            "have fixed shapes; export the model without shapes that depend on values"
         )
     for node in model.nodes:
         empty = [name for name in node.outputs if name and 0 in shapes[name]]
@@ -111,8 +112,8 @@ def _check_known(model: FileModel) -> None:
             onnx.defs.get_schema(node.operator, forms_opset(model.opset))
         except onnx.defs.SchemaError as error:
             raise InputError(
-                f"{node} does not exist in opset {model.opset}, which the file names; convert it "
-                "again with a newer opset"
+                f"{node} does not exist in opset {model.opset}, which the file names; export "
+                "the model with a newer opset"
             ) from error
 
 

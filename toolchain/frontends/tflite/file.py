@@ -34,10 +34,10 @@ class FileTensor:
     """A tensor of the file.
 
     `tensor` is None if it cannot be used: its type has no counterpart in DType, or `refusal` gives
-    the reason. `type_name` is the schema's name for its type. Constants of INT4 are unpacked to
-    int8, those of FLOAT16 to float32. `dynamic`: the file leaves its shape, or the dimensions
-    `open_axes`, undefined. `variable`: it keeps its value between runs. `buffer` is the file's
-    number of its data.
+    reason and remedy. `type_name` is the schema's name for its type. Constants of INT4 are
+    unpacked to int8, those of FLOAT16 to float32. `dynamic`: the file leaves its shape, or the
+    dimensions `open_axes`, undefined. `variable`: it keeps its value between runs. `buffer` is the
+    file's number of its data.
     """
 
     name: str
@@ -45,7 +45,7 @@ class FileTensor:
     type_name: str
     dynamic: bool = False
     open_axes: tuple[int, ...] = ()
-    refusal: str = ""
+    refusal: tuple[str, str] | None = None
     variable: bool = False
     buffer: int = 0
 
@@ -264,13 +264,13 @@ def _unpacked(data: NDArray[np.generic], elements: int) -> NDArray[np.generic]:
     return pairs.reshape(-1)[:elements]
 
 
-def _refusal(table: Table, name: str, constant: bool) -> str:
-    """Why a tensor that is well formed cannot be used; '' where it can."""
+def _refusal(table: Table, name: str, constant: bool) -> tuple[str, str] | None:
+    """Why a tensor that is well formed cannot be used, and what to do; None where it can."""
     if table.has(6):
-        return f"tensor {name!r} is stored sparse"
+        return f"tensor {name!r} is stored sparse", "convert with dense weights"
     if table.integer(10, "I") and constant:
-        return f"tensor {name!r} lies in another file"
-    return ""
+        return f"tensor {name!r} lies in another file", "write the model with its weights inside"
+    return None
 
 
 def _quantisation(

@@ -42,6 +42,8 @@ class _Node:
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor, ...]
     intermediates: tuple[Tensor | None, ...]
+    open: bool = False
+    """Whether the file leaves the shape of an output undefined."""
     asked: set[int] = field(default_factory=set)
     """The inputs whose constants were asked for."""
 
@@ -71,10 +73,11 @@ class _Node:
             raise InputError(f"{self.op} lacks its input {index}")
         self.asked.add(index)
         if tensor.constant is None:
-            raise self.unsupported(
-                f"input {index} ({tensor.name!r}) is computed at run time",
-                "convert with constant shapes, axes and indices",
-            )
+            why = f"input {index} ({tensor.name!r}) is computed at run time"
+            if self.open:
+                why = f"the shape of its output is known only when it runs: {why}"
+                raise self.unsupported(why, refusals.FIXED_SHAPES)
+            raise self.unsupported(why, "convert with constant shapes, axes and indices")
         return tensor.constant
 
     def integers(self, index: int) -> tuple[int, ...]:
@@ -128,8 +131,11 @@ def _form_for(
             taking.append(form)
         first = first or reason
     if not taking:
-        assert first is not None
-        raise RefusedError(*first)
+        every = frozenset(dtype for form in forms for dtype in form.dtypes)
+        reasons = (refusals.of_tensor(end, every) for end in ends)
+        reason = next((reason for reason in reasons if reason is not None), first)
+        assert reason is not None
+        raise RefusedError(*reason)
     data = ends[0].tensor if ends else None
     alike = [form for form in taking if data is not None and data.dtype in form.dtypes] or taking
     types = [end.tensor.dtype if end and end.tensor else None for end in inputs]
@@ -147,6 +153,7 @@ class OperatorReader:
         self._known: set[int] = set()
         self._problems: list[Problem] = []
         self._broken: list[str] = []
+        self._shapeless: set[int] = set()
         self._names = Names(tensor.name for tensor in model.tensors)
         self._variables = Variables(model, self._names)
         self._states: list[State] = []
@@ -225,7 +232,8 @@ class OperatorReader:
         if not outputs:
             raise InputError(f"{op} has no output")
         between = tuple(file_tensors[i].tensor for i in op.intermediates)
-        node = _Node(op, inputs, outputs, between)
+        is_open = any(file_tensors[i].dynamic for i in op.outputs if i != -1)
+        node = _Node(op, inputs, outputs, between, is_open)
         answer = form.tflite.read(node)
         _check_all_are_read(node, answer)
         _check_finite(op, answer.attributes)
@@ -337,7 +345,8 @@ def settled_as(file_tensor: FileTensor, inferred: TensorType, op: FileOp) -> Ten
     if not file_tensor.dynamic:
         raise InputError(
             f"{op}: output {file_tensor.name!r} has shape {list(tensor.shape)} in the file, but "
-            f"its inputs make it {list(inferred.shape)}"
+            f"its inputs make it {list(inferred.shape)}; if the file is whole, its shapes were "
+            f"changed after conversion: {refusals.FIXED_SHAPES}"
         )
     settled = replace(tensor, shape=inferred.shape)
     if settled.size_bytes > LARGEST_ACTIVATION_BYTES:

@@ -158,8 +158,10 @@ class _Reader(ComposedReader):
                     shape = [-1 if axis in entering.open_axes else size for axis, size in sizes]
                     raise InputError(
                         f"input {entering.name!r} has the open shape {shape}: only a first "
-                        "dimension may be open (it becomes 1); convert with a fixed input shape"
+                        f"dimension may be open (it becomes 1); {refusals.FIXED_SHAPES}"
                     )
+                if not entering.tensor.shape and not self._calls:
+                    self._shapeless.add(index)
                 if entering.tensor.elements == 0:
                     raise InputError(f"input {entering.name!r} is empty")
             self._known.add(index)
@@ -220,19 +222,31 @@ class _Reader(ComposedReader):
             self._problems.append(Problem(op.name, op.place, refused.why, refused.remedy))
         except TooManyError:
             raise
-        except InputError as error:
-            self._broken.append(str(error))
-        except ValueError as error:
-            self._broken.append(f"{op}: {error}")
-        except _CONTRADICTIONS as error:
-            self._broken.append(f"{op} is malformed: {error or type(error).__name__}")
+        except (InputError, ValueError, *_CONTRADICTIONS) as error:
+            if self._shapeless.isdisjoint(op.inputs):
+                self._broken.append(_broken(op, error))
+            else:
+                self._note_shapeless(op)
         self._pretend(op)
         return []
+
+    def _note_shapeless(self, op: FileOp) -> None:
+        """Note an operator that fails for a model input whose shape the file leaves out; one behind
+        an operator that could not be read is no problem of its own."""
+        names = [self._file_tensors[i].name for i in self._model.inputs if i in self._shapeless]
+        given = {self._file_tensors[i].name for i in op.inputs if i != -1}
+        for name in names:
+            if name in given:
+                why = f"the shape of its input {name!r} is known only when it runs"
+                problem = Problem(op.name, op.place, why, refusals.FIXED_SHAPES)
+                self._problems.append(problem)
 
     def _pretend(self, op: FileOp) -> None:
         """Let later operators read the results of an operator that could not be read."""
         for index in op.outputs:
             self._known.add(index)
+            if self._file_tensors[index].dynamic:
+                self._shapeless.add(index)
             tensor = self._file_tensors[index].tensor
             if tensor is not None:
                 self._tensors[tensor.name] = tensor
@@ -482,6 +496,15 @@ class _Reader(ComposedReader):
         name = f"passed_on_{self._next_op}"
         self._next_op += 1
         return [Op("reshape", name, (value.name,), (output.name,), Reshape(value.shape))]
+
+
+def _broken(op: FileOp, error: Exception) -> str:
+    """The fault of the file, where reading the operator raised the error."""
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, ValueError):
+        return f"{op}: {error}"
+    return f"{op} is malformed: {error or type(error).__name__}"
 
 
 def _check_shape(op: FileOp, output: FileTensor, result: Tensor) -> None:

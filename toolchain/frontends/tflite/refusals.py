@@ -15,6 +15,14 @@ _COMPILED = (
 )
 """Beginnings of the names of compiled files' custom operators, with their processor and
 compiler."""
+COMPLEX = (
+    "it computes with complex numbers",
+    "read its output by COMPLEX_ABS, REAL and IMAG (tf.abs, tf.math.real, tf.math.imag)",
+)
+FIXED_SHAPES = (
+    "convert with a fixed input shape, the batch included: keras.Input(batch_shape=...), or a "
+    "tf.TensorSpec without None"
+)
 QUANTISE = (
     "quantise the model fully to int8: `thimble quantize MODEL --data FILES -o OUT`, or when it is "
     "converted: converter.optimizations = [tf.lite.Optimize.DEFAULT], a representative_dataset, "
@@ -24,15 +32,21 @@ _BY_TYPE = {
     "FLOAT32": ("it computes in float32", QUANTISE),
     "FLOAT16": ("it uses float16", QUANTISE),
     "FLOAT64": ("it uses float64", QUANTISE),
-    "UINT8": (
-        "it takes no uint8 tensor",
-        "convert the original model again with the int8 scheme of TensorFlow 2",
-    ),
-    "INT16": ("it has no kernel for int16 activations", "convert with int8 activations"),
-    "INT4": ("int4 tensors must be constant", "convert with int8 activations"),
-    "INT2": ("int2 weights are not supported", "convert with int8 weights"),
+    "UINT8": ("it takes no uint8 tensor", f"take the float model, and {QUANTISE}"),
+    "INT16": ("it has no kernel for int16 activations", f"take the float model, and {QUANTISE}"),
+    "INT4": ("int4 tensors must be constant", f"take the float model, and {QUANTISE}"),
+    "INT2": ("int2 weights are not supported", "quantise the weights to int8 or int4"),
     "RESOURCE": ("it passes a variable on", "read and assign variables directly"),
+    "STRING": ("it is about text", "look words up before the model"),
+    "VARIANT": (
+        "it passes a list of tensors on",
+        "export recurrent layers with unroll=True, or as UNIDIRECTIONAL_SEQUENCE_LSTM",
+    ),
+    "COMPLEX64": COMPLEX,
+    "COMPLEX128": COMPLEX,
 }
+_CAST = (DType.INT32, DType.FLOAT32)
+"""Types that other numbers can be cast to, the better one first."""
 
 
 def compiled_for(op: FileOp) -> tuple[str, str] | None:
@@ -67,7 +81,7 @@ def of_operator(op: FileOp) -> tuple[str, str]:
 def of_tensor(file_tensor: FileTensor, allowed: frozenset[DType]) -> tuple[str, str] | None:
     """Reason and remedy for a tensor whose element type the operator cannot take."""
     if file_tensor.refusal:
-        return file_tensor.refusal, "convert the model without it"
+        return file_tensor.refusal
     tensor = file_tensor.tensor
     if tensor is not None:
         if tensor.dtype in allowed:
@@ -76,9 +90,11 @@ def of_tensor(file_tensor: FileTensor, allowed: frozenset[DType]) -> tuple[str, 
             return None
         if tensor.is_constant and tensor.dtype is DType.INT8:
             return None
+    cast = next((dtype.value for dtype in _CAST if dtype in allowed), "")
     default = (
-        f"tensor {file_tensor.name!r} is {file_tensor.type_name.lower()}",
-        "convert with int8 tensors",
+        f"tensor {file_tensor.name!r} is {file_tensor.type_name.lower()}, and its kernels take "
+        f"{', '.join(sorted(dtype.value for dtype in allowed))}",
+        f"cast it to {cast} before the operator (tf.cast)" if cast else QUANTISE,
     )
     return _BY_TYPE.get(file_tensor.type_name, default)
 

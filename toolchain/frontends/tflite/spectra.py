@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
+from toolchain.frontends.tflite.refusals import COMPLEX
 
 OPERATORS = ("RFFT2D",)
 READERS = ("COMPLEX_ABS", "IMAG", "REAL")
 _VIEWS = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
-_REMEDY = "read its output by COMPLEX_ABS, REAL and IMAG (tf.abs, tf.math.real, tf.math.imag)"
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Spectra:
         if spectrum is not None and op.code in READERS:
             return Behind(replace(op, inputs=spectrum.inputs), spectrum.reshaped)
         if spectrum is not None and op.code not in _VIEWS:
-            raise RefusedError("it computes with complex numbers", _REMEDY)
+            raise RefusedError(*COMPLEX)
         if len(op.outputs) != 1 or (spectrum is None and len(op.inputs) != 2):
             raise op.miscounted()
         if op.outputs[0] in self._outputs:
-            raise RefusedError("an output of the model is complex", _REMEDY)
+            raise RefusedError("an output of the model is complex", COMPLEX[1])
         if spectrum is None:
             self._file_tensors[op.outputs[0]] = _Spectrum(op.inputs)
         else:

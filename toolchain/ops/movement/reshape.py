@@ -96,7 +96,10 @@ def _target(node: kit.TfliteNode) -> tuple[int, ...]:
     elif node.builtin == "RESHAPE" and shape is None and node.has_options:
         wanted = [int(size) for size in node.options.newShape]
     if x is None or -1 not in wanted:
-        return tuple(wanted) if wanted else node.outputs[0].shape
+        declared = node.outputs[0].shape
+        if not wanted and x is not None and shape is not None and math.prod(declared) != x.elements:
+            node.constant(1)  # where it is computed, the file's shape is not the result's
+        return tuple(wanted) if wanted else declared
     known = math.prod(size for size in wanted if size != -1)
     return tuple(x.elements // known if size == -1 else size for size in wanted)
 

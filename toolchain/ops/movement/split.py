@@ -68,18 +68,12 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
     assert x is not None
     axis = node.integers(axis_input)[0]
     resolved = axis % max(len(x.shape), 1)
-    lengths = tuple(y.shape[resolved] for y in node.outputs)
+    whole = x.shape[resolved]
     if node.builtin == "SPLIT_V":
         stated = node.integers(1)
-        whole = x.shape[resolved]
-        stated = tuple(whole - sum(stated) - 1 if n == -1 else n for n in stated)
+        lengths = tuple(whole - sum(stated) - 1 if n == -1 else n for n in stated)
     else:
-        stated = (x.shape[resolved] // len(lengths),) * len(lengths)
-    if stated != lengths:
-        raise node.unsupported(
-            f"its outputs have {list(lengths)} of axis {axis}, and it makes {list(stated)}",
-            "convert the model again",
-        )
+        lengths = (whole // len(node.outputs),) * len(node.outputs)
     return kit.ReadOp(Split(axis, lengths), (data,))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolchain.ops import kit
+from toolchain.ops.hybrid.sums import SYMMETRIC
 from toolchain.ops.recurrent.sequence import Sequential, Walk, check_shapes, walk_of
 
 INPUT, INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES, HIDDEN, CELL = 0, 1, 5, 9, 13, 14
@@ -76,16 +77,23 @@ def given_tensors(node: kit.TfliteNode) -> tuple[tuple[int, ...], list[kit.Tenso
     for index in kept[INPUT_WEIGHTS:HIDDEN]:
         node.constant(index)
     if options.fusedActivationFunction != "TANH":
-        raise node.unsupported("its activation is not tanh")
+        raise node.unsupported(
+            f"its activation is {options.fusedActivationFunction}, not TANH",
+            "train the layer with activation='tanh'",
+        )
     if options.diagonalRecurrentTensors or options.projClip:
-        raise node.unsupported("it has diagonal recurrent weights or a clipped projection")
+        raise node.unsupported(
+            "it has diagonal recurrent weights or a clipped projection", "use a plain LSTM layer"
+        )
     return kept, [tensor for index in kept if (tensor := given[index]) is not None]
 
 
 def check_symmetric(node: kit.TfliteNode, weights: kit.Tensor) -> None:
     """Raise what `node.unsupported` makes unless they have one scale and the zero point 0."""
     if weights.q.per_channel or weights.q.zero_point:
-        raise node.unsupported(f"weights {weights.name!r} are not per tensor and symmetric")
+        raise node.unsupported(
+            f"weights {weights.name!r} are not per tensor and symmetric", SYMMETRIC
+        )
 
 
 def written(

@@ -31,6 +31,10 @@ _NO_TANH = (
     "tangent: the output is the same whatever the cell state, as the reference's; quantise the "
     "model with data in which the state's largest value is between 0.5 and 64"
 )
+_CALIBRATED = (
+    "convert the float model with converter.optimizations = [tf.lite.Optimize.DEFAULT] and a "
+    "representative_dataset, by which the converter calibrates the states"
+)
 _LARGEST_PRODUCT = 32767 * 32768
 """The largest product of an output gate and a hyperbolic tangent, in int16."""
 _TANH_BITS = range(7)
@@ -125,7 +129,9 @@ def _cell_clip(op: kit.Operator[IntegerLstm]) -> int:
 def _check_cell(scale: float) -> None:
     """Raises ValueError where LiteRT does not define the cell state at this scale."""
     if math.log2(scale) not in _CELL_SHIFTS:
-        raise ValueError(f"the cell state's scale {scale:g} is not a power of two, 2^-30 to 2^1")
+        raise ValueError(
+            f"the cell state's scale {scale:g} is not a power of two, 2^-30 to 2^1; {_CALIBRATED}"
+        )
 
 
 def _integer_bits(op: kit.Operator[IntegerLstm]) -> int:
@@ -171,9 +177,7 @@ def _select(op: kit.Operator[IntegerLstm], core: kit.Core) -> kit.Kernel:
     try:
         _check_cell(op.input(layer.CELL).q.scale)
     except ValueError as error:
-        raise kit.UnsupportedError(
-            f"operator {op.name!r}: {error}; convert the model again"
-        ) from error
+        raise kit.UnsupportedError(f"operator {op.name!r}: {error}") from error
     walk, bits = layer.lstm_walk(op), _integer_bits(op)
     params: dict[str, kit.Argument] = {
         "gates": kit.Row(tuple(starmap(_packed_gate, zip(layer.GATES, gates, strict=True)))),
@@ -291,17 +295,16 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
         layer.check_symmetric(node, tensor)
     cell = tensors[layer.CELL].q
     if cell.zero_point:
-        raise node.unsupported(f"the cell state's zero point is {cell.zero_point}, not 0")
+        raise node.unsupported(
+            f"the cell state's zero point is {cell.zero_point}, not 0", _CALIBRATED
+        )
     try:
         _check_cell(cell.scale)
     except ValueError as error:
-        raise node.unsupported(str(error), "convert it again") from error
+        raise node.unsupported(str(error)) from error
     hidden = node.intermediates[4] if len(node.intermediates) == 5 else None
     if hidden is None or hidden.quantisation is None:
-        raise node.unsupported(
-            "the scale of its hidden state is missing",
-            "convert it with a representative_dataset, by which the converter calibrates it",
-        )
+        raise node.unsupported("the scale of its hidden state is missing", _CALIBRATED)
     attributes = IntegerLstm(
         bool(options.timeMajor), float(options.cellClip), hidden.q.scale, hidden.q.zero_point
     )

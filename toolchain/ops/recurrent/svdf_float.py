@@ -15,7 +15,14 @@ from toolchain.ops import kit
 from toolchain.ops.arithmetic.dynamic_range import Range
 from toolchain.ops.arithmetic.lane_sums import lane_sum
 from toolchain.ops.hybrid.kernels import Images, images_call, images_extents, product_constants
-from toolchain.ops.hybrid.sums import centred, check_floats, in_float32, random_range, range_asked
+from toolchain.ops.hybrid.sums import (
+    SYMMETRIC,
+    centred,
+    check_floats,
+    in_float32,
+    random_range,
+    range_asked,
+)
 from toolchain.ops.readers.float32 import check_float_node, larger, range_of, smaller
 from toolchain.ops.recurrent import svdf_layer as layer
 from toolchain.ops.recurrent.samples import in_float, with_attributes, with_int8_weights
@@ -151,10 +158,10 @@ def _check_int8_filters(node: kit.TfliteNode) -> None:
         if filters.dtype is not kit.DType.INT8 or filters.quantisation is None:
             raise node.unsupported(
                 f"its filters {filters.name!r} are not int8 with a scale, beside int8 ones",
-                "convert the model again",
+                SYMMETRIC,
             )
         if filters.q.per_channel or filters.q.zero_point:
-            raise node.unsupported("its filters are not per tensor and symmetric")
+            raise node.unsupported("its filters are not per tensor and symmetric", SYMMETRIC)
 
 
 def _write(op: kit.Operator[FloatSvdf]) -> kit.WrittenOp:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops import cmsis_structs, kit
+from toolchain.ops.hybrid.sums import SYMMETRIC
 from toolchain.ops.recurrent import svdf_layer as layer
 from toolchain.ops.recurrent.samples import random_q
 from toolchain.ops.recurrent.sequence import check_types
@@ -222,7 +223,8 @@ def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
     if state is not None and (state.dtype is not kit.DType.INT16 or state.q.zero_point):
         raise node.unsupported(
             f"its state is {state.dtype.value}, and LiteRT computes with a symmetric int16 state",
-            "convert it again: current converters make the state int16",
+            "convert the float model with converter.optimizations = [tf.lite.Optimize.DEFAULT] and "
+            "a representative_dataset, which makes the state a symmetric int16",
         )
     return _read(node, kit.DType.INT16)
 
@@ -244,9 +246,13 @@ def _read(node: kit.TfliteNode, time_dtype: kit.DType) -> kit.ReadOp:
         tensor for i in (layer.FEATURES, layer.TIME) if (tensor := node.inputs[i]) is not None
     ]
     if any(t.q.per_channel or t.q.zero_point for t in filters):
-        raise node.unsupported("its filters are not per tensor and symmetric")
+        raise node.unsupported("its filters are not per tensor and symmetric", SYMMETRIC)
     if node.options.fusedActivationFunction != "RELU":
-        raise node.unsupported("its activation is not RELU, the only one that LiteRT computes")
+        raise node.unsupported(
+            f"its activation is {node.options.fusedActivationFunction}, and LiteRT computes RELU "
+            "whatever the file says",
+            "train it with ReLU, or leave the model in float",
+        )
     return kit.ReadOp(Svdf(int(node.options.rank)), (0, 1, 2, 3, 4), states=(layer.STATE,))
 
 

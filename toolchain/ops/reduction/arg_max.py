@@ -94,7 +94,8 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
         raise node.unsupported(
             f"its options give the result type {named}, and its tensor is "
             f"{node.outputs[0].dtype.value}",
-            "convert the model again",
+            "the file was edited or is damaged: convert the model with the output_type that is "
+            "wanted of tf.math.argmax",
         )
     return kit.ReadOp(ArgMax(node.integers(1)[0], smallest, node.outputs[0].dtype), (0,))
 
