@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from tests.support.host import run_graph_on_host
 from tests.support.tflite_writer import tflite_bytes
 from toolchain import verify_model
+from toolchain.cli import run
+from toolchain.deployment.run import deployed
 from toolchain.errors import LinkError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.movement.gather import Gather, as_indices, index_limits
@@ -72,3 +75,14 @@ def test_verification_draws_indices_that_exist(tmp_path: Path) -> None:
     file.write_bytes(tflite_bytes(graph))
     result = verify_model(file, "host", runs=5)
     assert result.elements == 150 and result.differing == 0
+
+
+def test_run_and_profile_draw_indices_that_exist(tmp_path: Path) -> None:
+    file, out = tmp_path / "embedding.tflite", tmp_path / "out"
+    file.write_bytes(tflite_bytes(_embedding()))
+    assert run(["compile", str(file), "--board", "host", "-o", str(out)]) == 0
+    assert json.loads((out / "plan.json").read_text())["index_limits"] == {"tokens": 17}
+    assert run(["run", str(out)]) == 0
+    with deployed(out) as deployment:
+        drawn = [deployment.random(np.random.default_rng(seed))["tokens"] for seed in range(99)]
+    assert set(np.unique(drawn)) == set(range(17))

@@ -19,7 +19,7 @@ from toolchain.cli._output import JsonOption, tell_json
 from toolchain.cli._samples import FORMATS, LabelsOption, SampleOptions, labels_for, top_classes
 from toolchain.deployment.folder import CompiledModel, compiled_model
 from toolchain.deployment.modelled_time import NoReader, find_reader
-from toolchain.deployment.run import Deployment, deployed
+from toolchain.deployment.run import deployed
 from toolchain.deployment.stand_in import firmware_here
 from toolchain.files.arrays import Array
 from toolchain.preprocess.samples import read_samples, real_values
@@ -80,7 +80,7 @@ def command(
                 frames = (
                     read_samples(inputs, deployment.inputs, asked, model.source())
                     if inputs
-                    else [_random(deployment, seed)]
+                    else [deployment.random(np.random.default_rng(seed))]
                 )
                 done = deployment.run_sequence(frames, step)
                 time = deployment.run_time(done)
@@ -179,8 +179,3 @@ def _input_lines(
         low, high = map(float, limits)
         type_text = f"{values.dtype.name}[{shape(end.model_shape)}]"
         yield f"Input {end.name}: {type_text}, {low:g} to {high:g}{means}{several}"
-
-
-def _random(deployment: Deployment, seed: int) -> dict[str, Array]:
-    rng = np.random.default_rng(seed)
-    return {end.name: end.random(rng) for end in deployment.inputs}

@@ -28,7 +28,8 @@ PREPROCESS = "preprocess"
 class CompiledModel:
     """A model as `plan.json` describes it. `stateful`: it keeps values from run to run; `labels`:
     names of the classes of its outputs, by output; `boxes`: the outputs that hold the "boxes",
-    "classes", "scores" and "count" of `--decode`; `preprocess`: what makes its input.
+    "classes", "scores" and "count" of `--decode`; `preprocess`: what makes its input;
+    `index_limits`: for inputs that choose from a table, the table's length.
     """
 
     board: Board
@@ -38,6 +39,7 @@ class CompiledModel:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     boxes: Mapping[str, str] | None = None
     preprocess: Preprocess | None = None
+    index_limits: Mapping[str, int] = field(default_factory=dict)
 
     def source(self) -> Bound | None:
         """The `--preprocess` that was compiled in, for the one input; None without."""
@@ -67,6 +69,9 @@ def compiled_model(folder: str | Path) -> CompiledModel:
         stateful = bool(field_of(data, "states", Any, where))
         labels = field_of(data, "labels", Mapping[str, tuple[str, ...]], where, {})
         boxes = field_of(data, "boxes", Mapping[str, str] | None, where, None)
+        limits = field_of(data, "index_limits", Mapping[str, int], where, {})
+        if min(limits.values(), default=1) < 1:
+            raise InputError(f"{where}: index_limits: a table has at least one row")
         kept = field_of(data, PREPROCESS, Any, where, None)
         at = f"{where}: {PREPROCESS}"
         preprocess = None if kept is None else preprocess_from_json(kept, at)
@@ -76,7 +81,7 @@ def compiled_model(folder: str | Path) -> CompiledModel:
         raise InputError(f"{error}: the folder is damaged, compile again") from error
     board = find_board(named_in(data, where))
     return CompiledModel(
-        board, tuple(sides[0]), tuple(sides[1]), stateful, labels, boxes, preprocess
+        board, tuple(sides[0]), tuple(sides[1]), stateful, labels, boxes, preprocess, limits
     )
 
 

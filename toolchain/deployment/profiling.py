@@ -243,8 +243,7 @@ def record(profile: Profile, folder: str | Path, database: Database | None = Non
 def _inference(deployment: Deployment) -> int:
     if deployment.pattern(1) is not None:
         return deployment.run_pattern(1).count
-    rng = np.random.default_rng(1)
-    return deployment.run({end.name: end.random(rng) for end in deployment.inputs}).count
+    return deployment.run(deployment.random(np.random.default_rng(1))).count
 
 
 def _planned(folder: Path) -> dict[str, Any]:

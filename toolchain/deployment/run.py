@@ -35,6 +35,7 @@ from toolchain.device.session import (
 )
 from toolchain.errors import InputError
 from toolchain.ir import DType, Graph, Sources
+from toolchain.ops.movement.gather import as_indices
 from toolchain.progress import Report, silent
 
 Array = NDArray[np.generic]
@@ -125,6 +126,7 @@ class Deployment:
         self.inputs = compiled.inputs
         self.outputs = compiled.outputs
         self.stateful = compiled.stateful
+        self._index_limits = compiled.index_limits
 
     @property
     def ran_on(self) -> str:
@@ -199,6 +201,14 @@ class Deployment:
         """Give the model's state its initial value, as before the first run."""
         if self.stateful:
             self.session.clear_state()
+
+    def random(self, rng: np.random.Generator) -> dict[str, Array]:
+        """Random inputs, over the range that the graph's tensors hold; of inputs that choose from a
+        table, indices of its rows."""
+        inputs = {end.name: end.random(rng) for end in self.inputs}
+        for name in self._index_limits.keys() & inputs.keys():
+            inputs[name] = as_indices(inputs[name], self._index_limits[name])
+        return inputs
 
     def pattern(self, seed: int) -> dict[str, Array] | None:
         """Random inputs that the board can generate itself, for `run_pattern`.

@@ -27,7 +27,6 @@ from toolchain.files import scratch_folder
 from toolchain.files.notebook import Card, Told
 from toolchain.ir import DType, End, External
 from toolchain.ops.interpret import interpret
-from toolchain.ops.movement.gather import as_indices, index_limits
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_use
@@ -267,7 +266,6 @@ def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
         sequences = list(given(compiled.plan.inputs))
         cases = [case for sequence in sequences for case in sequence]
         begins = _begins([len(sequence) for sequence in sequences], runs)
-        limits = index_limits(compiled.plan.graph)
         tolerance = max(reference.tolerance, int(float_use(compiled.plan) is not None))
         differences: list[Differing] = []
         elements, worst, count, unit = 0, 0.0, 0, ""
@@ -290,7 +288,7 @@ def verify_model(  # noqa: PLR0913 - the public interface: a keyword each
                     case = _Case(cases[run])
                 else:
                     rng = np.random.default_rng([seed, run - len(cases)])
-                    case = _random_case(deployment, rng, limits)
+                    case = _random_case(deployment, rng)
                 inputs = case.inputs
                 expected = reference.run([inputs[end.name] for end in deployment.inputs])
                 try:
@@ -465,23 +463,16 @@ class _Case:
         return deployment.run_pattern(self.pattern)
 
 
-def _random_case(
-    deployment: Deployment, rng: np.random.Generator, limits: Mapping[str, int]
-) -> _Case:
+def _random_case(deployment: Deployment, rng: np.random.Generator) -> _Case:
     """A run on random inputs. Big ones are made on the board: an emulated serial port carries some
     20 kB/s.
-
-    Inputs named in `limits` are indices below them.
     """
     if sum(end.tensor.size_bytes for end in deployment.inputs) > _BIG_INPUT_BYTES:
         seed = int(rng.integers(1, 1 << 32))
         inputs = deployment.pattern(seed)
         if inputs is not None:
             return _Case(inputs, seed)
-    inputs = {end.name: end.random(rng) for end in deployment.inputs}
-    for name in limits.keys() & inputs.keys():
-        inputs[name] = as_indices(inputs[name], limits[name])
-    return _Case(inputs)
+    return _Case(deployment.random(rng))
 
 
 def compare(run: int, output: str, got: Array, want: Array) -> Differing:

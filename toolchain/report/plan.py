@@ -14,6 +14,7 @@ from toolchain.memory.banks import may_spread
 from toolchain.memory.firmware_size import MemoryNeed
 from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.ops.detection.decode_boxes import KIND, OUTPUTS
+from toolchain.ops.movement.gather import index_limits
 from toolchain.ops.movement.input_rows import rows_of
 from toolchain.ops.preference import Preference
 from toolchain.packages import SOLVER
@@ -72,6 +73,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         "operators": encode(tuple(_operators(plan, latency))),
         "inputs": [end_json(end) for end in plan.inputs],
         "outputs": [end_json(end) for end in plan.outputs],
+        **limits_json(plan),
         "boxes": boxes_json(plan),
         "input_by_rows": rows_json(plan),
         "states": [
@@ -137,6 +139,13 @@ def boxes_json(plan: Plan) -> dict[str, str] | None:
     """The outputs that hold the boxes of `--decode`; None without it."""
     op = next((op for op in plan.graph.ops if op.kind == KIND), None)
     return None if op is None else dict(zip(OUTPUTS, op.outputs, strict=True))
+
+
+def limits_json(plan: Plan) -> dict[str, dict[str, int]]:
+    """`index_limits`: for each input that chooses from a table, the table's length. Nothing where
+    no input does."""
+    limits = index_limits(plan.graph)
+    return {"index_limits": dict(limits)} if limits else {}
 
 
 def _longest_step(plan: Plan, latency: Latency) -> dict[str, Any] | None:
