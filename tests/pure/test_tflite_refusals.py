@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from pathlib import Path
 from typing import Any
 
 import ai_edge_litert.schema_py_generated as schema
+import flatbuffers
+import numpy as np
 import pytest
+from ai_edge_litert.interpreter import Interpreter
 
 from tests.support.tflite_subgraphs import File
+from tests.support.tflite_writer import tflite_bytes
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends import load_model
 from toolchain.frontends.front_end import Reading
 from toolchain.frontends.tflite import FRONT_END
+from toolchain.ops import specs
 
 
 def message(file: File) -> str:
@@ -151,3 +157,36 @@ def test_a_type_without_a_kernel_names_those_with_one() -> None:
     main.outputs.append(y)
     assert "tensor_0' is uint16, and its kernels take" in (said := message(file))
     assert "tf.cast" in said
+
+
+def lstm(change: Callable[[Any, Any], None]) -> bytes:
+    """An int8 LSTM, whose operator and tensors are changed."""
+    graph = specs()["lstm"].forms[0].sample(np.random.default_rng(0))
+    model = schema.ModelT.InitFromPackedBuf(tflite_bytes(graph), 0)
+    change(model.subgraphs[0].operators[0], model.subgraphs[0].tensors)
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def test_an_lstm_without_the_scale_of_its_hidden_state() -> None:
+    """LiteRT looks for it in the file, and stops."""
+
+    def without(op: Any, tensors: Any) -> None:
+        tensors[op.intermediates[4]].quantization = None
+
+    data = lstm(without)
+    with pytest.raises(UnsupportedError, match=r"without which LiteRT.*representative_dataset"):
+        FRONT_END.read(data, Path("model.tflite"))
+    with pytest.raises(RuntimeError, match=r"hidden->quantization\.type"):
+        Interpreter(model_content=data).allocate_tensors()
+
+
+def test_an_lstm_of_int16_activations() -> None:
+    def wide(op: Any, tensors: Any) -> None:
+        for index in (op.inputs[0], op.inputs[18], op.outputs[0]):
+            tensors[index].type = schema.TensorType.INT16
+            tensors[index].quantization.zeroPoint = [0]
+
+    with pytest.raises(UnsupportedError, match=r"int16.*LiteRT's kernel would read as int8"):
+        FRONT_END.read(lstm(wide), Path("model.tflite"))

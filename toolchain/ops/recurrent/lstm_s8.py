@@ -289,6 +289,12 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
     options, (kept, tensors) = node.options, layer.given_tensors(node)
+    if tensors[layer.INPUT].dtype is kit.DType.INT16:
+        raise node.unsupported(
+            "its activations are int16, which LiteRT's kernel would read as int8",
+            "quantise them to int8: target_spec.supported_ops = "
+            "[tf.lite.OpsSet.TFLITE_BUILTINS_INT8]",
+        )
     kinds = [kit.DType.INT8] * layer.BIASES + [kit.DType.INT32] * len(layer.GATES)
     check_types(node, dict(zip(kept, (*kinds, kit.DType.INT8, kit.DType.INT16), strict=True)))
     for tensor in tensors[layer.INPUT_WEIGHTS : layer.BIASES]:
@@ -304,7 +310,10 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
         raise node.unsupported(str(error)) from error
     hidden = node.intermediates[4] if len(node.intermediates) == 5 else None
     if hidden is None or hidden.quantisation is None:
-        raise node.unsupported("the scale of its hidden state is missing", _CALIBRATED)
+        raise node.unsupported(
+            "the scale of its hidden state is missing, without which LiteRT does not run it",
+            _CALIBRATED,
+        )
     attributes = IntegerLstm(
         bool(options.timeMajor), float(options.cellClip), hidden.q.scale, hidden.q.zero_point
     )
