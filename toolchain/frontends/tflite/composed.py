@@ -8,12 +8,19 @@ from types import MappingProxyType
 
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
-from toolchain.frontends.tflite import bidirectional, chosen, circular, compressed, refusals
-from toolchain.frontends.tflite.file import FileModel, FileOp
+from toolchain.frontends.tflite import (
+    bidirectional,
+    chosen,
+    circular,
+    compressed,
+    mediapipe,
+    refusals,
+)
+from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
 from toolchain.frontends.tflite.operators import OperatorReader, settled_as
 from toolchain.frontends.tflite.spectra import Spectra, plain
 from toolchain.frontends.tflite.states import check_outside
-from toolchain.ir import DType, Graph, Op
+from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops import specs
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.spec import TensorType
@@ -73,6 +80,20 @@ class ComposedReader(OperatorReader):
         self._file_tensors.append(added)
         self._variables.grow([added])
         return len(self._file_tensors) - 1
+
+    def _transposed(self, op: FileOp) -> list[Op]:
+        """MediaPipe's transposed convolution, whose output shape becomes a constant."""
+        self._check_types(*(i for i in (*op.inputs, *op.outputs) if i != -1))
+        read = mediapipe.transposed(op, len(self._file_tensors))
+        x, weights = (self._input(op.inputs[i]) for i in (mediapipe.INPUT, mediapipe.WEIGHTS))
+        assert x is not None and weights is not None
+        value = mediapipe.output_shape(op, x, weights)
+        name = self._names.fresh(f"{self._file_tensors[op.outputs[0]].name}_shape")
+        shape = Tensor(name, value.shape, DType.INT32, None, value)
+        self._file_tensors.append(FileTensor(name, shape, shape.dtype.name))
+        self._variables.grow(self._file_tensors[-1:])
+        self._learn(len(self._file_tensors) - 1, shape)
+        return self._read(read)
 
     def _ring(self, op: FileOp) -> list[Op]:
         """A circular buffer, whose output the file may mark as a variable."""

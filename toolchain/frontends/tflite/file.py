@@ -27,6 +27,8 @@ LARGEST_RANK = 8
 LARGEST_CONSTANT_BYTES = 2**31 - 1
 LARGEST_ACTIVATION_BYTES = 1 << 26
 """64 MiB: more than the external memory of any microcontroller board."""
+_LARGEST_STRUCT_BYTES = 64
+"""Above the structs of custom options."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class FileOp:
     `options` are as `options.read_options` returns them. `misplaced_options`: the type of the
     options that the file gives it, if they are another operator's. `legacy`: its tensors were uint8
     and have been lowered to int8 (`legacy`). `caller`: the operator of the main subgraph that calls
-    the one it stands in, where it is another.
+    the one it stands in, where it is another. `struct`: a custom operator's options, read as int32
+    fields instead of as a FlexBuffer.
     """
 
     index: int
@@ -71,6 +74,7 @@ class FileOp:
     misplaced_options: str = ""
     legacy: bool = False
     caller: int | None = None
+    struct: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         inside = "" if self.caller is None else "in what "
@@ -326,6 +330,19 @@ def _operator(
         if not 0 <= tensor < tensors:
             raise InputError(f"the file is corrupt: {code} (operator {index}) names no tensor")
     options, misplaced = read_options(table, code, f"{code} (operator {index})")
+    fields: tuple[int, ...] = ()
     if custom:
-        options = read_flexbuffer(table.numbers(5, "uint8"))
-    return FileOp(index, code, custom, version, options, inputs, outputs, between, misplaced)
+        content = table.numbers(5, "uint8")
+        options, fields = read_flexbuffer(content), _fields(content)
+    return FileOp(
+        *(index, code, custom, version, options, inputs, outputs, between, misplaced), struct=fields
+    )
+
+
+def _fields(content: NDArray[np.generic] | None) -> tuple[int, ...]:
+    """Custom options as the int32 fields of a struct of TFLite's C interface; () for other sizes
+    than a few of them have."""
+    data = b"" if content is None else content.tobytes()
+    if len(data) % 4 or len(data) > _LARGEST_STRUCT_BYTES:
+        return ()
+    return tuple(int(field) for field in np.frombuffer(data, "<i4"))

@@ -24,6 +24,7 @@ from toolchain.frontends.tflite import (
     compressed,
     control,
     legacy,
+    mediapipe,
     refusals,
     shapes,
     spectra,
@@ -537,7 +538,11 @@ _BUILTIN: Mapping[str, _Own] = MappingProxyType(
     }
 )
 _CUSTOM: Mapping[str, _Own] = MappingProxyType(
-    {circular.CUSTOM: _Reader._ring, compressed.CUSTOM: _Reader._decoded}
+    {
+        circular.CUSTOM: _Reader._ring,
+        compressed.CUSTOM: _Reader._decoded,
+        mediapipe.TRANSPOSED: _Reader._transposed,
+    }
 )
 """Readers of operators that no kind reads: by builtin name, and by the name of a custom one."""
 READ_AWAY = tuple(sorted({*_BUILTIN, *_CUSTOM, *shapes.OPERATORS, *spectra.OPERATORS}))
