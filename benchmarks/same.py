@@ -304,6 +304,7 @@ def _start(tree: Path, chosen: argparse.Namespace, more: Sequence[Any]) -> subpr
     asked += ["--thorough"] if chosen.thorough else []
     command = [sys.executable, str(Path(__file__).resolve()), *map(str, [*asked, *more])]
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
+    environment["PATH"] = ""  # a library is compiled, for its stack, where there is a compiler
     return subprocess.Popen(command, cwd=tree, env=environment)
 
 

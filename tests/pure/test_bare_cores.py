@@ -93,11 +93,16 @@ def test_a_library_remembers_its_core_and_firmware_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "library"
+    monkeypatch.setenv("PATH", "")  # no compiler: the stack is not known, and the header says so
     made = compile_library(DIGITS, "m33,ram=64K", folder, QUICK)
+    assert (
+        "DIGITS_INT8_STACK_BYTES is not defined: no compiler" in made.sources.files["digits_int8.h"]
+    )
     machine = plan_model(DIGITS, "mps2-an505", QUICK)
     assert made.plan.operators == machine.operators
     assert made.plan.arena.offsets == machine.arena.offsets
     told = json.loads((folder / "plan.json").read_text())
+    assert told["stack"] is None
     assert (told["board"], told["chip"], told["core"]) == (None, "cortex-m33,ram=64K", "cortex-m33")
     assert last_board(folder) == compiled_board(folder).name == "cortex-m33,ram=64K"
     monkeypatch.setattr(device_stand_in, "_digest", lambda _: "of newer kernels")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,10 @@ def test_a_core_is_verified_in_qemu(core: str, machine: str) -> None:
 def test_the_folder_of_a_library_runs_in_qemu(tmp_path: Path) -> None:
     """The core has no FPU, and the machine has one."""
     made = compile_library(DIGITS, "cortex-m4", tmp_path / "library", QUICK)
+    stack = json.loads((made.folder / "plan.json").read_text())["stack"]
+    header = (made.folder / "digits_int8.h").read_text()
+    assert f"#define DIGITS_INT8_STACK_BYTES {stack['size_bytes']}\n" in header
+    assert "-mcpu=cortex-m4" in stack["compiler"] and stack["compiler"] in header
     with firmware_here(made.folder) as firmware, deployed(made.folder, firmware=firmware) as ran:
         assert ran.ran_on == "mps2-an386:cortex-m4" and ran.board.name == "cortex-m4"
         given = ran.pattern(1)

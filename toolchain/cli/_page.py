@@ -58,7 +58,7 @@ def command_line() -> str:
 def compiled_findings(compiled: Compiled, model: Path, **more: Any) -> Findings:
     """Findings of a model that was just compiled."""
     return Findings(
-        plan=compiled_json(compiled.plan, compiled.sizes),
+        plan=compiled_json(compiled.plan, compiled.sizes, compiled.sources.stack),
         sections=None if compiled.sizes is None else asdict(compiled.sizes),
         facts=facts(model),
         **more,

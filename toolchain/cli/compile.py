@@ -164,7 +164,7 @@ def command(
         )
     warn_of_plan(compiled.plan)
     note_replaced(out, before, target.name)
-    fields = compiled_json(compiled.plan, compiled.sizes)
+    fields = compiled_json(compiled.plan, compiled.sizes, compiled.sources.stack)
     if output.json:
         tuned = {"tuning": asdict(tuning)} if tuning else {}
         seconds = time.perf_counter() - begin
@@ -222,7 +222,9 @@ def _report_shared(
         **naming(board),
         "folder": str(shared.folder),
         "arena_bytes": shared.arena_bytes,
-        "models": [compiled_json(made.plan, made.sizes) for made in shared.models],
+        "models": [
+            compiled_json(made.plan, made.sizes, made.sources.stack) for made in shared.models
+        ],
         "seconds": seconds,
     }
     if shared.sizes is not None:

@@ -137,6 +137,7 @@ def generate(
         "depends_on_data": any(op.attributes.nested for op in plan.graph.ops),
         "computes_in_float": plan.graph.computes_in_float,
         "pointers": writer.places.pointers,
+        "stack": None,
         "uses_string": bool(resets or fetched)
         or any(
             printed.function in _STRING_FUNCTIONS

@@ -14,6 +14,7 @@ from toolchain.boards import board as find_board
 from toolchain.codegen import Costs, generate
 from toolchain.codegen.library import write_library
 from toolchain.codegen.names import checked_name, model_identifier
+from toolchain.codegen.stack import with_stack
 from toolchain.cost.key import Build
 from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE, PREPROCESS
 from toolchain.deployment.measurements import cost_model, current_build
@@ -25,13 +26,13 @@ from toolchain.deployment.weights import (
     save_layout,
 )
 from toolchain.device import host
-from toolchain.device.build import build
+from toolchain.device.build import build, firmware_stacks, library_stacks
 from toolchain.device.firmware import Sizes
 from toolchain.device.stand_in import library_of
 from toolchain.errors import DoesNotFitError, Overflow
-from toolchain.files import check_folder, free_name, replaced_folder
+from toolchain.files import check_folder, free_name, replaced_folder, scratch_folder
 from toolchain.files.notebook import Card, Told
-from toolchain.ir import External, Sources
+from toolchain.ir import External, Sources, StackNeed
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import (
     MemoryNeed,
@@ -117,7 +118,30 @@ def compile_model(
         )
         _check_flash(firmware.sizes, made.plan, options)
         plan = with_linked_code(made.plan, firmware.sizes.code_copy_bytes)
-        return replace(made, plan=plan).compiled(firmware.sizes)
+        (sources,) = _with_stacks([made.sources], firmware_stacks(firmware), fresh)
+        return replace(made, plan=plan, sources=sources).compiled(firmware.sizes)
+
+
+def _with_stacks(
+    models: Sequence[Sources], stacks: Sequence[StackNeed], folder: Path
+) -> list[Sources]:
+    """The models with what their functions take of the stack, their headers in `folder` too."""
+    made = [with_stack(*pair) for pair in zip(models, stacks, strict=True)]
+    for sources in made:
+        header = f"{sources.name}.h"
+        (folder / header).write_text(sources.files[header], encoding="utf-8")
+    return made
+
+
+def with_library_stacks(
+    models: Sequence[Sources], target: Board, cmsis_nn_folder: Path
+) -> list[Sources]:
+    """The models of a library, with their stack where a compiler for the core is installed."""
+    with scratch_folder() as folder:
+        stacks = library_stacks(models, target, folder, cmsis_nn_folder)
+    if not stacks:
+        return list(models)
+    return [with_stack(*pair) for pair in zip(models, stacks, strict=True)]
 
 
 def _check_flash(sizes: Sizes, plan: Plan, options: PlanOptions | None) -> None:
@@ -182,10 +206,12 @@ def compile_shared(
         pairs.append((plan, sources))
     if not target.is_host:
         check_fit_together(target, [plan for plan, _ in pairs])
+    plans, made_of = [plan for plan, _ in pairs], [sources for _, sources in pairs]
     with replaced_folder(folder, force=force, inputs=inputs) as fresh:
         sizes, firmware = None, None
         if library:
-            write_library([sources for _, sources in pairs], fresh)
+            made_of = with_library_stacks(made_of, target, root)
+            write_library(made_of, fresh)
         elif not target.is_host:
             firmware = build(
                 pairs,
@@ -195,8 +221,9 @@ def compile_shared(
                 report=report,
             )
             sizes = firmware.sizes
+            made_of = _with_stacks(made_of, firmware_stacks(firmware), fresh)
         done = []
-        for index, (plan, sources) in enumerate(pairs):
+        for index, (plan, sources) in enumerate(zip(plans, made_of, strict=True)):
             inside = fresh / sources.name
             inside.mkdir(exist_ok=True)
             if firmware is not None:
@@ -274,7 +301,9 @@ def compile_library(
         made,
         fresh,
     ):
-        write_library([made.sources], fresh)
+        (sources,) = with_library_stacks([made.sources], target, made.cmsis_nn)
+        made = replace(made, sources=sources)
+        write_library([sources], fresh)
         library = library_of(made.plan, made.sources, target) if target.is_core else None
         if library is not None:
             library.save(fresh)
@@ -294,7 +323,7 @@ class _Generated:
 
     def compiled(self, sizes: Sizes | None = None) -> Compiled:
         """Add `plan.json` and close the work."""
-        fields = compiled_json(self.plan, sizes)
+        fields = compiled_json(self.plan, sizes, self.sources.stack)
         if self.preprocess is not None:
             fields[PREPROCESS] = preprocess_json(self.preprocess)
         text = json.dumps(fields, indent=1) + "\n"
@@ -370,10 +399,11 @@ def _kernels_json(plan: Plan, sources: Sources, build: Build) -> dict[str, Any]:
     return {**asdict(build), "operators": entries}
 
 
-def compiled_json(plan: Plan, sizes: Sizes | None) -> dict[str, Any]:
-    """The content of `plan.json`: the plan, with the linked firmware's sizes if there is one."""
+def compiled_json(plan: Plan, sizes: Sizes | None, stack: StackNeed | None) -> dict[str, Any]:
+    """The content of `plan.json`: the plan, with the linked firmware's sizes if there is one, and
+    the stack of its C if that was compiled."""
     fields = plan_json(plan, compiled_need(plan, sizes), known_latency(plan))
-    return {**fields, **float_json(plan)}
+    return {**fields, **float_json(plan), "stack": None if stack is None else asdict(stack)}
 
 
 def known_latency(plan: Plan) -> Latency:

@@ -221,7 +221,7 @@ def _int8_file(out: str | Path, suffix: str) -> Path:
 
 def _fields(built: Built) -> dict[str, Any]:
     """Fields that a condition can name: those of `compile --json` and `quantize --json`."""
-    fields = compiled_json(built.compiled.plan, built.compiled.sizes)
+    fields = compiled_json(built.compiled.plan, built.compiled.sizes, built.compiled.sources.stack)
     return {
         **fields,
         "layers": [vars(layer) for layer in built.layers],

@@ -21,9 +21,10 @@ from toolchain.device.firmware import (
     Sizes,
     firmware_model,
 )
-from toolchain.errors import DoesNotFitError, InputError
+from toolchain.device.stack import stack_need
+from toolchain.errors import DoesNotFitError, InputError, MissingToolError
 from toolchain.files.templates import rendered
-from toolchain.ir import Sources, Status
+from toolchain.ir import Sources, StackNeed, Status
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.memory.bank_layout import BankNames, Layout
 from toolchain.memory.firmware_size import (
@@ -46,7 +47,7 @@ else:
 _BIN_LIMIT_BYTES = 64 * 1024 * 1024
 _COMMON = (
     *("-std=gnu99", "-ffunction-sections", "-fdata-sections", "-fno-common"),
-    *("-fno-asynchronous-unwind-tables", "-fno-unwind-tables"),
+    *("-fno-asynchronous-unwind-tables", "-fno-unwind-tables", compiler.CALLS_FLAG),
 )
 _WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef")
 _FIRMWARE_SOURCES = (
@@ -128,6 +129,8 @@ def firmware_defines(board: Board, options: BuildOptions) -> list[str]:
 
 @dataclass(frozen=True)
 class _Units:
+    """`kernels` and `model` come first among `all`."""
+
     kernels: tuple[Unit, ...]
     model: tuple[Unit, ...]
     firmware: tuple[Unit, ...]
@@ -149,15 +152,12 @@ def _units(
     base = (*board.compiler_flags, *_COMMON)
     folder = RUNTIME_C / "firmware"
     headers = folder / "include"
-    system = (files.cmsis_nn_include,) if files.cmsis_nn_include else ()
     defines = firmware_defines(board, options)
     hooks = ("-include", _HOOKS, *defines) if options.profile else ()
-    kernel_flags = (*base, options.kernel_optimisation)
     copied = (
         f'-DTHIMBLE_COPIED_{bank}=__attribute__((section("{_copied_section(bank)}")))'
         for bank in copied_to
     )
-    model_flags = (*base, options.model_optimisation, *_WARNINGS, *hooks, *copied)
     firmware_flags = (*base, "-Os", *_WARNINGS, *defines)
     assert board.counter is not None
     sources = [*_FIRMWARE_SOURCES, *board.firmware_sources, board.counter.source]
@@ -169,34 +169,39 @@ def _units(
     if board.emulator is not None:
         sources.append("emulator/exit.c")
     return _Units(
-        kernels=(
-            *(
-                Unit(path, (*kernel_flags, "-w"), (), _KERNEL_SUFFIX, system)
-                for path in files.cmsis_nn
-            ),
-            *(
-                Unit(
-                    path,
-                    (*kernel_flags, *_WARNINGS),
-                    runtime_c.KERNEL_INCLUDES,
-                    _KERNEL_SUFFIX,
-                    system,
-                )
-                for path in files.kernels
-            ),
-        ),
-        model=tuple(
-            Unit(
-                path,
-                model_flags,
-                (path.parent, runtime_c.INCLUDE, headers),
-                _MODEL_SUFFIX,
-                system,
-            )
-            for path in files.generated
-        ),
+        kernels=_kernel_units(board, files, options),
+        model=_model_units(board, files, (options.model_optimisation, *_WARNINGS, *hooks, *copied)),
         firmware=tuple(Unit(folder / name, firmware_flags, (headers,)) for name in sources),
         glue=Unit(glue, firmware_flags, (glue.parent, headers)),
+    )
+
+
+def _system(files: ModelFiles) -> tuple[Path, ...]:
+    return (files.cmsis_nn_include,) if files.cmsis_nn_include else ()
+
+
+def _kernel_units(board: Board, files: ModelFiles, options: BuildOptions) -> tuple[Unit, ...]:
+    flags = (*board.compiler_flags, *_COMMON, options.kernel_optimisation)
+    system, warned = _system(files), (*flags, *_WARNINGS)
+    theirs = (Unit(path, (*flags, "-w"), (), _KERNEL_SUFFIX, system) for path in files.cmsis_nn)
+    ours = (
+        Unit(path, warned, runtime_c.KERNEL_INCLUDES, _KERNEL_SUFFIX, system)
+        for path in files.kernels
+    )
+    return (*theirs, *ours)
+
+
+def _model_units(board: Board, files: ModelFiles, flags: Sequence[str]) -> tuple[Unit, ...]:
+    headers = RUNTIME_C / "firmware" / "include"
+    return tuple(
+        Unit(
+            path,
+            (*board.compiler_flags, *_COMMON, *flags),
+            (path.parent, runtime_c.INCLUDE, headers),
+            _MODEL_SUFFIX,
+            _system(files),
+        )
+        for path in files.generated
     )
 
 
@@ -237,6 +242,7 @@ def build_files(
         measure(elf, models),
         job.build_id.hex(),
         linked=_linked(files, folder, banks),
+        objects=objects[: len(job.units.kernels) + len(job.units.model)],
     )
     built.save()
     return built
@@ -366,19 +372,10 @@ def build(
     """
     folder.mkdir(parents=True, exist_ok=True)
     plans, made = [plan for plan, _ in models], [sources for _, sources in models]
-    for name, text in (item for sources in made for item in sources.files.items()):
-        (folder / name).write_text(text, encoding="utf-8")
+    files = _written(made, folder, cmsis_nn_folder)
     blobs = [(sources, write_blob(sources, folder)) for sources in made]
-    kernels = cmsis_nn.tree(cmsis_nn_folder or cmsis_nn.find()).include.parent
-    files = ModelFiles(
-        generated=(
-            *(folder / name for s in made for name in s.run_files),
-            *(blob for s, blob in blobs if blob and s.weights and s.weights.address is None),
-        ),
-        kernels=tuple(RUNTIME_C / path for path in sorted({p for s in made for p in s.runtime})),
-        cmsis_nn=tuple(kernels / path for path in sorted({p for s in made for p in s.cmsis_nn})),
-        cmsis_nn_include=kernels / "Include",
-    )
+    held = [b for s, b in blobs if b and s.weights and s.weights.address is None]
+    files = replace(files, generated=(*files.generated, *held))
     chosen = options or BuildOptions()
     carried = _carried(models)
     banks = beside_weights(_banks(board, plans, chosen), made)
@@ -390,6 +387,58 @@ def build(
             raise
         other = beside_weights(other, made)
         return build_files(board, carried, files, folder, other, chosen, report=report)
+
+
+def _written(made: Sequence[Sources], folder: Path, cmsis_nn_folder: Path | None) -> ModelFiles:
+    """The generated files, written to `folder`, and the kernels that they need."""
+    for name, text in (item for sources in made for item in sources.files.items()):
+        (folder / name).write_text(text, encoding="utf-8")
+    kernels = cmsis_nn.tree(cmsis_nn_folder or cmsis_nn.find()).include.parent
+    return ModelFiles(
+        generated=tuple(folder / name for s in made for name in s.run_files),
+        kernels=tuple(RUNTIME_C / path for path in sorted({p for s in made for p in s.runtime})),
+        cmsis_nn=tuple(kernels / path for path in sorted({p for s in made for p in s.cmsis_nn})),
+        cmsis_nn_include=kernels / "Include",
+    )
+
+
+def firmware_stacks(firmware: Firmware) -> tuple[StackNeed, ...]:
+    """The stack of each model of a firmware that was built just now."""
+    options = BuildOptions()
+    said = _compiler_line(firmware.board, options.model_optimisation, options.kernel_optimisation)
+    return tuple(
+        stack_need(model.name, firmware.objects, firmware.elf, said) for model in firmware.models
+    )
+
+
+def library_stacks(
+    made: Sequence[Sources], board: Board, folder: Path, cmsis_nn_folder: Path
+) -> tuple[StackNeed, ...]:
+    """The stack of each model of a library, compiled in the empty `folder`; none where the compiler
+    for the board's core is not installed, or the core has none."""
+    try:
+        compiler.find_tool("gcc")
+        compiler.find_tool("objdump")
+    except MissingToolError:
+        return ()
+    if board.is_host:
+        return ()
+    options = BuildOptions(model_optimisation="-O2")
+    files = _written(made, folder, cmsis_nn_folder)
+    kernels = _kernel_units(board, files, options)
+    model = _model_units(board, files, (options.model_optimisation, *_WARNINGS))
+    objects = compiler.compile_units((*kernels, *model))
+    elf = folder / "library.elf"
+    compiler.link_functions(objects, board.compiler_flags, elf)
+    said = _compiler_line(board, options.model_optimisation, options.kernel_optimisation)
+    return tuple(stack_need(sources.name, objects, elf, said) for sources in made)
+
+
+def _compiler_line(board: Board, model: str, kernels: str) -> str:
+    """The compiler and its flags, for people."""
+    core = " ".join(f for f in board.compiler_flags if f.startswith("-m"))
+    apart = f"{kernels} (the model's own file: {model})"
+    return f"{compiler.compiler_version()}, {core} {kernels if model == kernels else apart}"
 
 
 def _banks(board: Board, plans: Sequence[Plan], options: BuildOptions) -> Layout:

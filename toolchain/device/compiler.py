@@ -28,6 +28,8 @@ from toolchain.errors import (
 from toolchain.kernels.cmsis_nn import cache_folder
 from toolchain.progress import Report, silent
 
+CALLS_FLAG, CALLS_SUFFIX = "-fcallgraph-info=su", ".ci"
+"""With the flag gcc writes frames and calls of each function; they are kept beside the object."""
 _UNFINISHED = ".tmp"
 _PRUNED = "pruned"
 """Beside the objects: an empty file as old as their last pruning."""
@@ -166,6 +168,7 @@ def compile_unit(gcc: str, unit: Unit, target: Path) -> None:
         ) from error
     os.close(handle)
     temporary = Path(name)
+    calls = temporary.with_suffix(CALLS_SUFFIX)
     try:
         includes = [word for folder in unit.includes for word in ("-I", str(folder))]
         for folder in unit.system_includes:
@@ -173,9 +176,12 @@ def compile_unit(gcc: str, unit: Unit, target: Path) -> None:
         rename = f"-ffile-prefix-map={unit.source.parent}=."
         command = [gcc, *unit.flags, rename, *includes, "-c", str(unit.source)]
         _run([*command, "-o", str(temporary)])
+        if CALLS_FLAG in unit.flags:
+            calls.replace(target.with_suffix(CALLS_SUFFIX))
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+        calls.unlink(missing_ok=True)
 
 
 def compile_units(
@@ -236,6 +242,7 @@ def _prune(folder: Path) -> None:
         if excess <= 0 or modified > time.time() - _OLD_SECONDS:
             return
         path.unlink(missing_ok=True)
+        path.with_suffix(CALLS_SUFFIX).unlink(missing_ok=True)
         excess -= size
 
 
@@ -261,6 +268,19 @@ def link(objects: Sequence[Path], flags: Sequence[str], script: Path, elf: Path)
     options = ["-nostartfiles", "--specs=nosys.specs", "-Wl,--gc-sections", "-T", str(script)]
     options += ["-Xlinker", f"-Map={elf.with_suffix('.map')}"]  # -Wl would part it at a comma
     _run([find_tool("gcc"), *flags, *options, *(str(o) for o in objects), "-o", str(elf)])
+
+
+def link_functions(objects: Sequence[Path], flags: Sequence[str], elf: Path) -> None:
+    """Link all functions of `objects`, and those of the C library that they call, to a program that
+    does not run: what else they call is left open. Raises BuildError."""
+    options = ["-nostartfiles", "--specs=nosys.specs", "-Wl,--unresolved-symbols=ignore-all"]
+    options += ["-Wl,--no-warnings", "-Wl,-e,0"]
+    _run([find_tool("gcc"), *flags, *options, *(str(o) for o in objects), "-o", str(elf)])
+
+
+def disassembly(elf: Path) -> str:
+    """The text that `objdump -d` prints of a program. Raises MissingToolError, BuildError."""
+    return _run([find_tool("objdump"), "-d", str(elf)])
 
 
 def convert(elf: Path, target_format: str, output: Path) -> None:

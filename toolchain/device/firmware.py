@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -232,7 +232,8 @@ class Firmware:
     """A linked firmware in `folder`. `build_id` is also inside it, and the board reports it.
 
     Its models share one arena and run one at a time; `index` is that of the current one. `linked`:
-    None where its C lies elsewhere.
+    None where its C lies elsewhere. `objects`: those of models and kernels, where it was built just
+    now.
     """
 
     folder: Path
@@ -242,6 +243,7 @@ class Firmware:
     build_id: str
     index: int = 0
     linked: Linked | None = None
+    objects: tuple[Path, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def to_flash(self) -> str:

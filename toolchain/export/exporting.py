@@ -10,7 +10,12 @@ from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.codegen.names import checked_name, model_identifier
-from toolchain.deployment.compile import check_fit_together, plans_together, step_costs
+from toolchain.deployment.compile import (
+    check_fit_together,
+    plans_together,
+    step_costs,
+    with_library_stacks,
+)
 from toolchain.deployment.measurements import cost_model
 from toolchain.errors import InputError
 from toolchain.export import exporter
@@ -83,6 +88,8 @@ def export_models(  # noqa: PLR0913 - the public interface: a keyword each
             plan, on.core, root, name=identifier, costs=step_costs(plan), preprocess=preprocess
         )
         made.append(CarriedModel(plan, sources))
+    stacked = with_library_stacks([model.sources for model in made], on, root)
+    made = [replace(model, sources=one) for model, one in zip(made, stacked, strict=True)]
     package = name or (made[0].name if len(made) == 1 else SHARED_PACKAGE)
     carried = Carried(package, tuple(made), on, root, share_arena)
     files = wanted.files(carried)

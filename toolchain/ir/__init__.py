@@ -11,6 +11,7 @@ from toolchain.ir.progress import Access, LiveRun
 from toolchain.ir.removed import NOTHING_REMOVED, RemovedChannels
 from toolchain.ir.schedule import Schedule
 from toolchain.ir.sources import CodeOperator, ExternalWeights, Sources
+from toolchain.ir.stack_need import StackNeed
 from toolchain.ir.status import Status, meaning_of
 from toolchain.ir.tensor import DType, Quantisation, Serial, Tensor
 
@@ -49,6 +50,7 @@ __all__ = [
     "SharedPair",
     "Sources",
     "Spread",
+    "StackNeed",
     "State",
     "Status",
     "Tensor",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from toolchain.ir.arena import ArenaPart
+from toolchain.ir.stack_need import StackNeed
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Sources:
     weights    the constants, where the code does not hold them; `<name>_weights.bin` is for them.
     in_steps   whether the code can also run the model in steps.
     pushed     the identifier of the input that arrives by rows; '' where none does.
+    stack      what its functions take of the stack, where the C was compiled.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Sources:
     in_steps: bool = False
     weights: ExternalWeights | None = None
     pushed: str = ""
+    stack: StackNeed | None = None
 
     @property
     def weights_file(self) -> str:

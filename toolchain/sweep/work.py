@@ -131,7 +131,7 @@ def _plan(case: Case, file: Path, folder: Path, place: Place | None) -> Parts:
 
 def _compile(case: Case, file: Path, folder: Path, place: Place | None) -> Parts:
     compiled = compile_model(file, case.board, folder, case.options)
-    yield compiled_json(compiled.plan, compiled.sizes)
+    yield compiled_json(compiled.plan, compiled.sizes, compiled.sources.stack)
 
 
 def _verify(case: Case, file: Path, folder: Path, place: Place | None) -> Parts:
@@ -140,7 +140,9 @@ def _verify(case: Case, file: Path, folder: Path, place: Place | None) -> Parts:
         result = verify_model(
             file, case.board, runs, case.seed, port=port, options=case.options, out=folder
         )
-    yield _predicted(compiled_json(result.compiled.plan, result.compiled.sizes))
+    yield _predicted(
+        compiled_json(result.compiled.plan, result.compiled.sizes, result.compiled.sources.stack)
+    )
     yield verification_json(result)
     if not result.passed:
         raise _DiffersError(
@@ -153,7 +155,7 @@ def _verify(case: Case, file: Path, folder: Path, place: Place | None) -> Parts:
 
 def _profile(case: Case, file: Path, folder: Path, place: Place | None) -> Parts:
     compiled = compile_model(file, case.board, folder, case.options)
-    yield _predicted(compiled_json(compiled.plan, compiled.sizes))
+    yield _predicted(compiled_json(compiled.plan, compiled.sizes, compiled.sources.stack))
     with _on_place(case, file, folder, place) as port:
         profile = profile_folder(folder, port, DEFAULT_RUNS if case.runs is None else case.runs)
     fields = profile_json(profile)
