@@ -225,6 +225,7 @@ def test_uint8_conversions_in_the_header(tmp_path: Path) -> None:
     sources = generated(graph, boundaries=ends)
     program = compile_with("convert.c", [sources], tmp_path, ["-DWITH_UINT8", "-Wno-unused-result"])
     done = subprocess.run([str(program)], input=b"", capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
     pairs = np.frombuffer(done.stdout[4 * 256 :], np.uint8).reshape(-1, 2)
     every = np.arange(256).astype(np.uint8)
     np.testing.assert_array_equal(pairs[:, 1], every)

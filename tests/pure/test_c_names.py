@@ -80,6 +80,7 @@ def test_string_literals_say_the_same_bytes(text: str) -> None:
         ("input_1", "input", "1"),
         ("model/Ünïcode-Layer", "output", "model_unicode_layer"),
         ("x_quantize", "input", "x_quantize_tensor"),
+        ("x_quantize_all", "input", "x_quantize_all_tensor"),
         ("", "output", "data"),
     ],
 )

@@ -29,7 +29,7 @@ _SPACES = "span span_of std int8_t uint8_t int16_t int32_t int64_t size_t"
 """Names that C++ headers use inside a model's namespace."""
 _RESERVED = frozenset(f"{_KEYWORDS} {_HEADERS} {_MACROS} {_SPACES}".split())
 _RESERVED_PREFIXES = ("arm_", "thimble", "cmsis", "riscv_")
-_HELPERS = ("_quantize", "_dequantize", "_uint8")
+_HELPERS = ("_quantize", "_dequantize", "_uint8", "_quantize_all", "_dequantize_all", "_uint8_all")
 _LONGEST_IDENTIFIER = 48
 
 
