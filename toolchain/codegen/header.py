@@ -13,6 +13,13 @@ from toolchain.ir.boundary import End
 from toolchain.memory.plan import Plan
 from toolchain.ops.movement.input_rows import InputRows, rows_of
 
+_AXES = {
+    (0, 2, 1): ("n", "c", "w"),
+    (0, 2, 3, 1): ("n", "c", "h", "w"),
+    (0, 2, 3, 4, 1): ("n", "c", "d", "h", "w"),
+}
+"""Names of a model's axes by the permutation of an image with its channels first."""
+
 
 @dataclass(frozen=True)
 class Accessor:
@@ -83,6 +90,32 @@ class Accessor:
             return ""
         shape = "x".join(str(d) for d in self.end.model_shape) or "1"
         return f"{self.end.model_dtype.value} [{shape}]"
+
+    @property
+    def layout(self) -> str:
+        """The name of the model file's order of axes, as NCHW, or its axes as the graph has them;
+        '' where the two agree."""
+        permutation = () if self.boundary is None else self.boundary.permutation
+        if not permutation:
+            return ""
+        names = _AXES.get(permutation)
+        if names is None:
+            return f"its axes {', '.join(map(str, permutation))} are the axes here in their order"
+        here = "".join(names[axis] for axis in permutation)
+        return f"{''.join(names).upper()}, here {here.upper()}"
+
+    @property
+    def places(self) -> tuple[str, str]:
+        """In C: the indices of an element in the model file's order, and its number here."""
+        assert self.boundary is not None
+        permutation, shape = self.boundary.permutation, self.tensor.shape
+        names = _AXES.get(permutation) or tuple(f"i{axis}" for axis in range(len(shape)))
+        number = names[permutation[0]]
+        for axis, size in list(zip(permutation, shape, strict=True))[1:]:
+            if " " in number:
+                number = f"({number})"
+            number = f"{number} * {size} + {names[axis]}"
+        return "".join(f"[{name}]" for name in names), number
 
     @property
     def uint8_shift(self) -> int | None:
