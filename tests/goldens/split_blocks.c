@@ -86,7 +86,7 @@ static const struct net_op0_resize_bilinear_block {
     { 768, 5, 6, 164, 185}, { 768, 4, 6, 173,   0},
 };
 
-static int32_t net_op0_resize_bilinear(uint8_t *arena, uint32_t index)
+static void net_op0_resize_bilinear(uint8_t *arena, uint32_t index)
 {
     const struct net_op0_resize_bilinear_block *const block = &net_op0_resize_bilinear_blocks[index];
 
@@ -100,7 +100,6 @@ static int32_t net_op0_resize_bilinear(uint8_t *arena, uint32_t index)
     };
     thimble_resize_bilinear_s8(&params, (const int8_t *)(arena + 4 * block->source),
                                (int8_t *)(arena + 4 * block->target));
-    return 0;
 }
 
 /*
@@ -124,7 +123,7 @@ static const struct net_op1_depthwise_conv2d_block {
     {6,   0,  36, 184},
 };
 
-static int32_t net_op1_depthwise_conv2d(uint8_t *arena, uint32_t index)
+static void net_op1_depthwise_conv2d(uint8_t *arena, uint32_t index)
 {
     const struct net_op1_depthwise_conv2d_block *const block = &net_op1_depthwise_conv2d_blocks[index];
 
@@ -145,7 +144,6 @@ static int32_t net_op1_depthwise_conv2d(uint8_t *arena, uint32_t index)
     thimble_depthwise_conv_blocks_s8(&shape, &requant, (const int8_t *)(arena + 4 * block->input),
                                      net_op1_parameters, (void *)(arena + 4 * block->scratch),
                                      (int8_t *)(arena + 16 * block->output));
-    return 0;
 }
 
 /*
@@ -154,12 +152,11 @@ static int32_t net_op1_depthwise_conv2d(uint8_t *arena, uint32_t index)
  *    in       int8 [1x32x4x4]  at 0      t4@4.window
  *    out      int8 [1x32x4x4]  at 2,432  t4@5.before
  */
-static int32_t net_op2_block_concat(uint8_t *arena, uint32_t index)
+static void net_op2_block_concat(uint8_t *arena, uint32_t index)
 {
     (void)index;
 
     thimble_move((int8_t *)(arena + 2432), (const int8_t *)arena, 512);
-    return 0;
 }
 
 /*
@@ -173,7 +170,7 @@ static int32_t net_op2_block_concat(uint8_t *arena, uint32_t index)
  *             2,488 bytes: biases, filters [3x38x4x4] and requantisation, packed for thimble_convolve_inside_s8
  *    scratch  2,432 bytes      at 0
  */
-static int32_t net_op3_conv2d(uint8_t *arena, uint32_t index)
+static void net_op3_conv2d(uint8_t *arena, uint32_t index)
 {
     (void)index;
 
@@ -188,7 +185,6 @@ static int32_t net_op3_conv2d(uint8_t *arena, uint32_t index)
     };
     thimble_convolve_inside_s8(&shape, &requant, (const int8_t *)(arena + 2432), net_op3_parameters,
                                (void *)arena, (int8_t *)(arena + 2432));
-    return 0;
 }
 
 /*
@@ -202,7 +198,7 @@ static int32_t net_op3_conv2d(uint8_t *arena, uint32_t index)
  *             72 bytes: biases, filters [1x4x2x3] and requantisation, packed for thimble_depthwise_conv_s8
  *    scratch  108 bytes       at 0
  */
-static int32_t net_op4_depthwise_conv2d(uint8_t *arena, uint32_t index)
+static void net_op4_depthwise_conv2d(uint8_t *arena, uint32_t index)
 {
     (void)index;
 
@@ -223,7 +219,6 @@ static int32_t net_op4_depthwise_conv2d(uint8_t *arena, uint32_t index)
     };
     thimble_depthwise_conv_s8(&shape, &requant, (const int8_t *)(arena + 2432), net_op4_parameters,
                               (void *)arena, (int8_t *)(arena + 108));
-    return 0;
 }
 
 /*
@@ -234,12 +229,11 @@ static int32_t net_op4_depthwise_conv2d(uint8_t *arena, uint32_t index)
  *    const    int8 [256]      flash     net_op5_table
  *             256 bytes: leaky_relu of every byte
  */
-static int32_t net_op5_leaky_relu(uint8_t *arena, uint32_t index)
+static void net_op5_leaky_relu(uint8_t *arena, uint32_t index)
 {
     (void)index;
 
     thimble_lookup_s8((const int8_t *)(arena + 2432), (int8_t *)arena, 3, net_op5_table);
-    return 0;
 }
 
 /*
@@ -250,19 +244,18 @@ static int32_t net_op5_leaky_relu(uint8_t *arena, uint32_t index)
  *    const    int8 [256]      flash  net_op5_table
  *             256 bytes: leaky_relu of every byte
  */
-static int32_t net_op6_leaky_relu(uint8_t *arena, uint32_t index)
+static void net_op6_leaky_relu(uint8_t *arena, uint32_t index)
 {
     (void)index;
 
     thimble_lookup_s8((const int8_t *)arena, (int8_t *)arena, 3, net_op5_table);
-    return 0;
 }
 
 /*
  * The functions, and the operator that each belongs to.
  */
 static const struct {
-    int32_t (*run)(uint8_t *arena, uint32_t index);
+    void (*run)(uint8_t *arena, uint32_t index);
     int32_t index;
 } net_functions[] = {
     {net_op0_resize_bilinear, 0},
@@ -307,11 +300,8 @@ int32_t net_run(uint8_t *arena)
         const int32_t index = net_functions[function].index;
 
         THIMBLE_OP_BEGIN(index);
-        const int32_t status = net_functions[function].run(arena, block);
+        net_functions[function].run(arena, block);
         THIMBLE_OP_END(index);
-        if (status != 0) {
-            return index + 1;
-        }
     }
     return NET_OK;
 }

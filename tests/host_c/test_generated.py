@@ -24,10 +24,12 @@ from toolchain.boards import HOST
 from toolchain.codegen import generate
 from toolchain.device.host import HostProgram, build
 from toolchain.errors import LinkError
-from toolchain.ir import Boundary, DType, Graph, Quantisation, Sources, Tensor
+from toolchain.ir import Boundary, DType, Graph, Op, Quantisation, Sources, Tensor
 from toolchain.ir.boundary import End
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.ops import forms
+from toolchain.ops.check import check
+from toolchain.ops.movement.gather import Gather
 from toolchain.resources import RUNTIME_C
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -292,16 +294,36 @@ def test_equal_constants_are_stored_once() -> None:
     )
 
 
+def _gathers() -> Graph:
+    """An operator that cannot fail, and one that does where an index is too large."""
+    dense = dense_chain("failing", (4, 3), ops=["first"])
+    ends = (Tensor("at", (1, 2), DType.INT32), activation("z", (1, 2)))
+    op = Op("gather", "second", ("y", "at"), ("z",), Gather(axis=1, batch_dims=1))
+    tensors, ops = (*dense.tensors.values(), *ends), (*dense.ops, op)
+    return check(Graph.build("failing", tensors, ops, ["x", "at"], ["z"]))
+
+
 def test_a_failing_operator_is_named(tmp_path: Path) -> None:
-    graph = dense_chain("failing", (4, 3, 2), ops=["first", "second"])
-    model = host_model(graph)
-    head, tail = model.sources.files["failing.c"].split("failing_op1_fully_connected", 1)
-    spoilt = f"{head}failing_op1_fully_connected{tail.replace('return 0;', 'return -1;', 1)}"
-    files = {**model.sources.files, "failing.c": spoilt}
-    model = replace(model, sources=replace(model.sources, files=files))
+    model = host_model(_gathers())
+    text = model.sources.files["failing.c"]
+    assert "static void failing_op0_fully_connected(" in text
+    assert "static int32_t failing_op1_gather(" in text
+    assert "the operator that failed" in model.sources.files["failing.h"]
     program = build([model], cmsis_nn.find(), tmp_path)
-    with HostProgram(program, [model]) as running, pytest.raises(LinkError, match="'second'"):
-        running.run(random_inputs(graph, np.random.default_rng(0)))
+    x = np.array([[1, -2, 50, 4]], np.int8)
+    given = (x, np.array([[2, 0]], np.int32))
+    with HostProgram(program, [model]) as running:
+        (got,) = running.run(given)
+        np.testing.assert_array_equal(got, reference_outputs(model.graph, given)[0])
+        with pytest.raises(LinkError, match="'second'"):
+            running.run((x, np.array([[0, 3]], np.int32)))
+
+
+def test_a_model_that_cannot_fail_has_no_status() -> None:
+    files = generated(dense_chain("sure", (4, 3, 2))).files
+    assert "static void sure_op0_fully_connected(uint8_t *arena)" in files["sure.c"]
+    assert "const int32_t status = sure_operators" not in files["sure.c"]
+    assert "no operator of this model can fail" in files["sure.h"]
 
 
 @pytest.mark.parametrize("spread", [False, True])

@@ -53,8 +53,7 @@ def table(*bodies: Body) -> tuple[dict[str, tuple[str, tuple[str, ...]]], str]:
 
 
 def printed(body: Body) -> str:
-    text = environment().get_template("ops/body.c.j2").render(calls=body)
-    return text.removesuffix("return 0;\n")
+    return environment().get_template("ops/body.c.j2").render(calls=body)
 
 
 def test_numbers_that_differ_become_columns_of_the_smallest_type() -> None:

@@ -45,7 +45,8 @@ class Function:
     """A function of the generated file. `operator` is the number that profiling hooks get.
 
     `columns` and `rows` are the table of its blocks. Without columns all its calls are the same.
-    `takes_rows`: there is the table alone, of blocks of rows that the caller brings.
+    `takes_rows`: there is the table alone, of blocks of rows that the caller brings. `can_fail`: it
+    returns a status, which is not 0 where it failed; others return nothing.
     """
 
     operator: int
@@ -55,6 +56,7 @@ class Function:
     rows: tuple[tuple[str, ...], ...]
     body: str
     takes_rows: bool = False
+    can_fail: bool = False
 
     @property
     def first(self) -> Call:
@@ -107,6 +109,16 @@ class Code:
         return next((function for function in self.functions if function.takes_rows), None)
 
     @property
+    def can_fail(self) -> bool:
+        """Whether some function returns a status."""
+        return any(function.can_fail for function in self.functions)
+
+    @property
+    def all_can_fail(self) -> bool:
+        """Whether each function returns a status, so that one table holds them."""
+        return all(function.can_fail or function.takes_rows for function in self.functions)
+
+    @property
     def step_arrays(self) -> Mapping[str, NDArray[np.generic]]:
         """The steps as C arrays: the functions, and the blocks that they compute."""
         return {
@@ -140,6 +152,7 @@ def code(operators: Sequence[Sequence[Call]], order: Sequence[int], prefix: str)
                     columns=columns,
                     rows=tuple(distinct),
                     body=wrap(indent(text.strip("\n"), _INDENT)),
+                    can_fail=any(printed.status for printed in group[0].body),
                 )
             )
     ran = tuple(number for number in order if number in step_of)
