@@ -159,7 +159,9 @@ def test_a_narrow_terminal_keeps_operator_cycles_and_share_whole(width: int) -> 
 def test_one_stick_pays(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["edgetpu", "plan", str(DIGITS), "--stages", "auto", "--max-sticks", "2"]) == 0
     text = capsys.readouterr().out
-    assert "1 stick pays (*)" in text
+    assert "1 stick pays (*): more shorten" in text
+    assert run(["edgetpu", "plan", str(DIGITS), "--stages", "auto", "--max-sticks", "1"]) == 0
+    assert "1 stick pays (*): more were not tried." in capsys.readouterr().out
 
 
 def test_what_is_split_is_named_with_its_blocks_and_cost() -> None:

@@ -64,6 +64,8 @@ def test_a_plan_takes_them_and_says_what_they_save_and_cost() -> None:
         "--max-slowdown",
     ):
         assert said in line
+    for_time, _ = split_lines(replace(plan, unsplit_bytes=plan.arena.size_bytes))
+    assert f"arena {plan.arena.size_bytes:,} B as with operators whole, " in for_time
     assert split_lines(whole()) == ()
 
 

@@ -43,6 +43,9 @@ def test_it_adds_files_of_its_own(
     if given:
         (header,) = (tmp_path / "out").rglob("listener_audio.h")
         assert "#define LISTENER_AUDIO_STRIDE 2\n" in header.read_text()
+    if first == "export":
+        readme = (tmp_path / "out" / "README.md").read_text()
+        assert ("- `listener_audio.h`: " in readme) == bool(given)
 
 
 def test_run_hears_a_sound(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

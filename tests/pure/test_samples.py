@@ -227,6 +227,18 @@ def test_a_table(tmp_path: Path) -> None:
         read_samples([file], [end(1, 2)])
 
 
+def test_one_array_of_an_archive(tmp_path: Path) -> None:
+    values = np.arange(8, dtype=np.int8).reshape(2, 4)
+    np.savez(tmp_path / "all.npz", images=values, labels=np.zeros(2))
+    given = [tmp_path / "all.npz:images"]
+    (first, second) = (sample["image"] for sample in read_samples(given, [end(1, 4)]))
+    assert [first.tolist(), second.tolist()] == values.reshape(2, 1, 4).tolist()
+    with pytest.raises(InputError, match=r"takes shape \[1, 4\], not \[2\]"):
+        read_samples([tmp_path / "all.npz:labels"], [end(1, 4)])
+    with pytest.raises(InputError, match="pictures"):
+        read_samples([tmp_path / "all.npz:pictures"], [end(1, 4)])
+
+
 def test_folders_and_patterns(photo: Path, tmp_path: Path) -> None:
     folder = tmp_path / "photos"
     folder.mkdir()

@@ -114,6 +114,8 @@ def run_bench(
         str(_TESTS),
         "-c",
         os.devnull,
+        "-o",
+        "junit_family=xunit1",  # whose cases have properties
     ]
     arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # this command imported them
     arguments += [f"--soak={soak}"] if soak is not None else []

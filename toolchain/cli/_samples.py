@@ -18,8 +18,8 @@ from toolchain.ir import End
 from toolchain.preprocess.samples import Scaling, real_values
 
 FORMATS = (
-    ".npy, .npz (arrays by input name), .png, .jpg, .bmp, .wav, .csv, or raw bytes; a folder or a "
-    "'*' pattern means its files"
+    ".npy, .npz (arrays by input name; FILE.npz:NAME is one of them), .png, .jpg, .bmp, .wav, "
+    ".csv, or raw bytes; a folder or a '*' pattern means its files"
 )
 LabelsOption = Annotated[
     Path | None,

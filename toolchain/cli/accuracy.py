@@ -35,7 +35,7 @@ class DataOptions:
 
     data: list[Path] = option(
         REQUIRED,
-        f"The samples: {FORMATS}; FILE.npz:NAME for one array of several. May be repeated.",
+        f"The samples: {FORMATS}. May be repeated.",
         "-d",
         unit="DIR|FILE",
     )

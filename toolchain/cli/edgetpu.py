@@ -148,7 +148,7 @@ def _print_plan(
     console = output_console()
     if plans:
         console.print(report.sticks_table(plans, planned))
-        console.print(report.sticks_line(planned))
+        console.print(report.sticks_line(plans, planned))
     console.print(report.plan_table(planned))
     for line in report.proof_lines(planned):
         console.print(line)

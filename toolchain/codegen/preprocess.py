@@ -49,6 +49,10 @@ class _Table:
         return c_type(DType(self.data.dtype.name))
 
 
+FRONT_ENDS = ("audio", "image")
+"""The ends of the files' names: for sound, for images."""
+
+
 def preprocess_files(
     plan: Plan,
     preprocess: Preprocess,
@@ -63,10 +67,10 @@ def preprocess_files(
         raise InputError(f"--preprocess takes a model of one input, not of {len(inputs)}")
     (end,) = inputs
     if isinstance(preprocess, AudioInput):
-        kind = "audio"
+        kind = FRONT_ENDS[0]
         made = _audio(preprocess.bound(end.tensor, stateful=bool(plan.graph.states)))
     else:
-        kind = "image"
+        kind = FRONT_ENDS[1]
         made = _image(preprocess.bound(end.tensor))
     made = {**values, **made, "input": end, "headers": headers}
     render = environment().get_template

@@ -12,6 +12,7 @@ from pathlib import Path
 from toolchain.boards import Board
 from toolchain.codegen.arrays import c_type
 from toolchain.codegen.library import SHARED_NAME, shared_arena_header
+from toolchain.codegen.preprocess import FRONT_ENDS
 from toolchain.ir import Sources
 from toolchain.ir.boundary import End
 from toolchain.kernels import cmsis_nn, runtime_c
@@ -86,6 +87,12 @@ class Carried:
             sources = [model.sources for model in self.models]
             headers[f"{SHARED_NAME}_arena.h"] = shared_arena_header(sources)
         return headers | self._ours_included_by(headers.values())
+
+    @property
+    def front_ends(self) -> list[str]:
+        """Headers of what `--preprocess` compiled in: a sensor's data to the model's input."""
+        names = (f"{model.name}_{kind}.h" for model in self.models for kind in FRONT_ENDS)
+        return [name for name in names if name in self.public_headers]
 
     @cached_property
     def generated(self) -> Mapping[str, str]:

@@ -235,7 +235,7 @@ def _ram_remedies(plan: Plan, lack: Overflow) -> Iterator[str]:
         yield f"splitting operators (--ram {lack.room_bytes // 1024}K)"
     if not plan.schedule.proved_optimal:
         yield "another --scheduler"
-    yield "a smaller input or narrower layers around that step"
+    yield "a smaller input or narrower layers around that step (`thimble advise`)"
     yield larger_board(lack)
 
 
@@ -243,7 +243,7 @@ def _flash_remedies(plan: Plan, lack: Overflow) -> Iterator[str]:
     """Remedies for this overflow of flash; splitting operators takes more of it, not less."""
     if plan.spent.operators:
         yield f"--optimise size (gives back {plan.spent.weight_bytes:,} bytes of flash)"
-    yield "int4 weights or fewer channels"
+    yield "int4 weights or fewer channels (`thimble advise`)"
     yield larger_board(lack)
 
 

@@ -24,6 +24,7 @@ from toolchain.files.arrays import (
     MOST_ELEMENTS,
     Array,
     Check,
+    array_file,
     read_array,
     read_named_arrays,
 )
@@ -86,11 +87,11 @@ def read_samples(
     """Inputs by name, one inference after another, in the model's own shapes and types.
 
     For a model with one input, the data of all files in turn; otherwise one file for each input in
-    the model's order, or one .npz. A folder means its files, and a pattern (`*.png`) those that it
-    matches, sorted. `source`: what `--preprocess` compiled in for the one input; sounds, or images,
-    become the input as they do on the board. Raises InputError, naming file and input, for data of
-    another size, type or order of axes, and where inputs have data for different numbers of
-    inferences.
+    the model's order, or one .npz. A folder means its files, a pattern (`*.png`) those that it
+    matches, sorted, and `FILE.npz:NAME` one array of the file. `source`: what `--preprocess`
+    compiled in for the one input; sounds, or images, become the input as they do on the board.
+    Raises InputError, naming file and input, for data of another size, type or order of axes, and
+    where inputs have data for different numbers of inferences.
     """
     scaling.check()
     if len(files) == 1 and files[0].suffix == ".npz":
@@ -165,6 +166,10 @@ def _joined(
 def _values(file: Path, end: End, scaling: Scaling, source: Bound | None) -> Array:
     """The data of one file, inference by inference."""
     suffix = file.suffix.lower()
+    archive, name = array_file(file)
+    if name:
+        arrays = read_named_arrays(archive, {name: _check(archive, end)})
+        return _array(arrays[name], archive, end, scaling)
     if isinstance(source, BoundAudio) and suffix in SOUND_SUFFIXES:
         return _heard(file, end, scaling, source)
     if isinstance(source, BoundImage) and suffix in IMAGE_SUFFIXES:

@@ -199,8 +199,9 @@ def split_lines(plan: Plan) -> tuple[str, ...]:
         less = f"Arena {arena:,} B, {cost} as predicted (--max-slowdown 0% takes that one)."
         return (less,) if plan.slowdown else ()
     limit = ", --max-slowdown sets another limit than 1%" if plan.slowdown <= NEARLY_FREE else ""
+    beside = f"instead of {whole:,} B" if whole != arena else "as with operators whole"
     return (
-        f"Split into blocks: arena {arena:,} B instead of {whole:,} B, {cost} as "
+        f"Split into blocks: arena {arena:,} B {beside}, {cost} as "
         f"predicted (--no-split keeps operators whole{limit}).",
         f"Split: {_split_operators(plan)}.",
     )

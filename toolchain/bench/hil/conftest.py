@@ -22,11 +22,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def _sticks(config: pytest.Config) -> int:
+    mode = config.pluginmanager.get_plugin(BENCH_MODE)
+    return int(mode.bench.sticks) if mode is not None else 0
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A bench without sticks has no tests of them, skipped ones included."""
+    return True if collection_path.name == "test_sticks.py" and not _sticks(config) else None
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "sticks" in metafunc.fixturenames:
-        mode = metafunc.config.pluginmanager.get_plugin(BENCH_MODE)
-        count = mode.bench.sticks if mode is not None else 0
-        metafunc.parametrize("sticks", [count] if count else [], ids=[f"sticks-{count}"][:count])
+        count = _sticks(metafunc.config)
+        metafunc.parametrize("sticks", [count], ids=[f"sticks-{count}"])
     if "model" in metafunc.fixturenames:
         folder: Path = metafunc.config.getoption("--models")
         files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES)

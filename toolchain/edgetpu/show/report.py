@@ -233,9 +233,11 @@ def sticks_table(plans: Sequence[PipelinePlan], best: PipelinePlan) -> Table:
     return table
 
 
-def sticks_line(best: PipelinePlan) -> str:
-    """How many sticks `--stages auto` chose, and why."""
+def sticks_line(plans: Sequence[PipelinePlan], best: PipelinePlan) -> str:
+    """How many sticks of those tried `--stages auto` chose, and why."""
     pay = "1 stick pays" if best.sticks == 1 else f"{best.sticks} sticks pay"
+    if best is plans[-1]:
+        return f"{pay} (*): more were not tried."
     return f"{pay} (*): more shorten the period by less than 5%."
 
 
