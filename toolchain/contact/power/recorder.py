@@ -65,7 +65,7 @@ class ExportedFile:
             before = size
             self._sleep(_POLL_SECONDS)
         raise InputError(
-            f"{self._file} was not written within {_PATIENCE_SECONDS:g} s after the last run: "
+            f"{self._file.name} was not written within {_PATIENCE_SECONDS:g} s after the last run: "
             "record power from before the visit on, and export it there when asked to"
         )
 

@@ -41,14 +41,16 @@ class _Column:
 def read_recording(file: Path, volts: float) -> Recording:
     """The recording in a CSV file. `volts`: of the supply, where the file has current alone.
 
-    Raises InputError where no columns are recognised, a field is no number, or time goes back.
+    Raises InputError where no columns are recognised, a field is no number, or time goes back; it
+    names the file without its folder, as a visit's file is sent.
     """
+    where = file.name
     text = read_bounded(file, _LARGEST_BYTES).decode("utf-8-sig", errors="replace")
     head, _, body = text.partition("\n")
     delimiter = next((one for one in (";", "\t") if one in head), ",")
     columns = _columns(head, delimiter)
     if "time" not in columns or not columns.keys() & {"current", "power"}:
-        raise InputError(f"{file}: its first line is {head.strip()!r:.120}; {RECOGNISED}")
+        raise InputError(f"{where}: its first line is {head.strip()!r:.120}; {RECOGNISED}")
     if delimiter == ";":
         body = body.replace(",", ".")
     names = list(columns)
@@ -60,13 +62,13 @@ def read_recording(file: Path, volts: float) -> Recording:
             ndmin=2,
         )
     except (ValueError, IndexError) as error:
-        raise InputError(f"{file}: {error}") from error
+        raise InputError(f"{where}: {error}") from error
     found = {name: table[:, i] * columns[name].scale for i, name in enumerate(names) if table.size}
     if not found or len(table) < 2:
-        raise InputError(f"{file} has fewer than two samples")
+        raise InputError(f"{where} has fewer than two samples")
     seconds = found["time"]
     if not np.all(np.isfinite(table)) or np.any(np.diff(seconds) < 0):
-        raise InputError(f"{file}: a sample is no number, or time goes back")
+        raise InputError(f"{where}: a sample is no number, or time goes back")
     watts = found["power"] if "power" in found else found["current"] * found.get("voltage", volts)
     return Recording(seconds, watts)
 

@@ -80,7 +80,7 @@ def _read(session: Session, board: Board, bank: Memory, start: int, span_bytes: 
     cache = _cache(board, bank, "data")
     line = _line_bytes(bank, cache)
     half_bytes = span_bytes // 2
-    count = min(_READS, half_bytes // line)
+    count = max(min(_READS, half_bytes // line), 1)
     held = _Held(cache, line, stays=CACHES not in board.firmware_sources)
     found: list[float] = []
     lines: list[float] = []
