@@ -28,6 +28,7 @@ from toolchain.export import exporter, exporters
 from toolchain.export.exporter import URL
 from toolchain.export.exporting import Exported
 from toolchain.ops import forms
+from toolchain.planning.options import PlanOptions
 from toolchain.resources import RUNTIME_C
 
 DIGITS = RUNTIME_C.parent / "examples" / "digits" / "digits_int8.tflite"
@@ -307,6 +308,64 @@ def test_models_may_share_an_arena(models: list[Path], tmp_path: Path) -> None:
     include = ("-I", made.folder / "include", "-I", made.folder / "src")
     run("gcc", "-O1", *include, *c_files, "-lm", "-o", tmp_path / "program")
     assert "digits_int8" in run(tmp_path / "program")
+
+
+_BOTH = """
+#include "again.h"
+#include "digits_int8.h"
+#include <string.h>
+
+int main(void)
+{
+    uint8_t *const one = digits_int8_arena(), *const other = again_arena();
+
+    memset(digits_int8_input_image(one), 7, DIGITS_INT8_INPUT_IMAGE_BYTES);
+    memset(again_input_image(other), 7, AGAIN_INPUT_IMAGE_BYTES);
+    if (digits_int8_run(one) != DIGITS_INT8_OK || again_run(other) != AGAIN_OK) {
+        return 1;
+    }
+    return memcmp(digits_int8_output_data(one), again_output_data(other), AGAIN_OUTPUT_DATA_BYTES);
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_two_exports_link_together(models: list[Path], tmp_path: Path) -> None:
+    def exported(which: list[Path], out: str, of: Path | None = None) -> Exported:
+        options = PlanOptions(nearly_free=False, split_seconds=0.0, fast=True)
+        folder = tmp_path / out
+        return export_models(which, "cmake", folder, "host", options, kernels_from=of)
+
+    first = exported(models[:1], "first")
+    second = exported(models[1:], "second", first.folder)
+    sources = [[p for p in made.files if "/main.c" not in p] for made in (first, second)]
+    kernels = [{Path(p).name for p in files if "kernels/" in p} for files in sources]
+    assert not kernels[0] & kernels[1] and any(name.startswith("arm_") for name in kernels[1])
+    said = (second.folder / "README.md").read_text()
+    assert f"- {len(kernels[0])} of its kernels are in another export" in said
+    main = tmp_path / "main.c"
+    main.write_text(_BOTH)
+    c_files = [
+        made.folder / path
+        for made, files in zip((first, second), sources, strict=True)
+        for path in files
+        if path.endswith(".c")
+    ]
+    include = [f"-I{made.folder / name}" for made in (first, second) for name in ("include", "src")]
+    macros = ("-DAGAIN_STATIC_ARENA", "-DDIGITS_INT8_STATIC_ARENA")
+    run("gcc", "-O0", *macros, *include, main, *c_files, "-lm", "-o", tmp_path / "program")
+    run(tmp_path / "program")
+
+    def refused(message: str, of: Path, out: str = "third") -> None:
+        with pytest.raises(InputError, match=message):
+            exported(models[1:2], out, of)
+
+    (tmp_path / "empty").mkdir()
+    refused("holds no kernels", tmp_path / "empty")
+    refused("is the folder that is to be written", first.folder, "first")
+    older = next(path for path in c_files if path.name == "thimble_softmax_s8.c")
+    older.write_text("/* older */\n")
+    refused("thimble_softmax_s8.c is another version", first.folder)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

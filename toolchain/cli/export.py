@@ -37,6 +37,19 @@ class TargetOptions:
     list_targets: bool = option(False, "List the targets and stop.", "--list")
 
 
+@dataclass(frozen=True)
+class BesideOptions:
+    """Models of one program."""
+
+    share_arena: bool = option(False, "One arena for models that run one at a time.")
+    kernels_from: Path | None = option(
+        None,
+        "Another export of the same program: the kernels that it holds are left out, so that both "
+        "can be linked.",
+        unit="DIR",
+    )
+
+
 @grouped
 def command(
     models: list[Path] | None = argument(
@@ -57,7 +70,7 @@ def command(
         "from the model file's name.",
         unit="NAME",
     ),
-    share_arena: bool = option(False, "One arena for models that run one at a time."),
+    beside: BesideOptions,
     options: Annotated[PlanOptions, without("choice")],
     code: Annotated[CodeOptions, without("weights", "weights_address")],
     json: JsonOption = None,
@@ -67,7 +80,7 @@ def command(
     DIR gets the C, every kernel once, a working example, a README and the licences. Its build
     fetches nothing. The board's core decides which kernels it holds, so name the board or part that
     you have; without --board a line says which cores the package serves. Put all models of a
-    project into one export: two exports would both define the kernels.
+    project into one export; for two exports in one program, make the second with --kernels-from.
 
     Example: `thimble export wake.tflite words.tflite --for cmake --chip STM32U575ZI -o models`.
     """
@@ -93,7 +106,8 @@ def command(
             code.cmsis_nn,
             step,
             name=name,
-            share_arena=share_arena,
+            share_arena=beside.share_arena,
+            kernels_from=beside.kernels_from,
             force=code.force,
         )
     for model in made.models:

@@ -67,6 +67,7 @@ class Carried:
     """Models that one package holds, for one board or chip, and the C that they need.
 
     `name`: of the package, a C identifier. `share_arena`: they run one at a time in one arena.
+    `elsewhere`: names of kernels' files that another package of the same program holds.
     File names are flat: each kernel is one file, and no two have the same name, however many models
     call it.
     """
@@ -76,6 +77,7 @@ class Carried:
     board: Board
     cmsis_nn: Path
     share_arena: bool
+    elsewhere: frozenset[str] = frozenset()
 
     @cached_property
     def public_headers(self) -> Mapping[str, str]:
@@ -101,11 +103,15 @@ class Carried:
 
     @cached_property
     def kernels(self) -> Mapping[str, str]:
-        """C files of Thimble's kernels and of CMSIS-NN's, each once."""
+        """C files of Thimble's kernels and of CMSIS-NN's, each once, without those elsewhere."""
         ours = sorted({path for model in self.models for path in model.sources.runtime})
         theirs = sorted({path for model in self.models for path in model.sources.cmsis_nn})
         files = [*(RUNTIME_C / path for path in ours), *(self.cmsis_nn / path for path in theirs)]
-        return {file.name: file.read_text(encoding="utf-8") for file in files}
+        return {
+            file.name: file.read_text(encoding="utf-8")
+            for file in files
+            if file.name not in self.elsewhere
+        }
 
     @cached_property
     def private_headers(self) -> Mapping[str, str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
@@ -28,6 +28,7 @@ from toolchain.planner import plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 
+_KERNEL_PREFIXES = ("thimble_", "arm_")
 SHARED_PACKAGE = "thimble_models"
 """The name of a package of several models that was given none."""
 
@@ -54,14 +55,17 @@ def export_models(  # noqa: PLR0913 - the public interface: a keyword each
     *,
     name: str = "",
     share_arena: bool = False,
+    kernels_from: str | Path | None = None,
     force: bool = False,
 ) -> Exported:
     """Plan models for a board (or chip, or part number; default: the target's) and write them as a
     package for `target` into the folder `out`, completely or not at all.
 
     Kernels are in it once, however many models call them. `name` names the package, and the model
-    where there is only one. With `share_arena` the models run one at a time in one arena. Raises
-    what `compile_library` raises, and InputError for a target that is not known.
+    where there is only one. With `share_arena` the models run one at a time in one arena.
+    `kernels_from`: another export of the same program, whose kernels this one leaves out. Raises
+    what `compile_library` raises, and InputError for a target that is not known, and where that
+    other export holds another version of a kernel.
     """
     wanted = exporter(target)
     folder, inputs = Path(out), [Path(model) for model in models]
@@ -74,6 +78,7 @@ def export_models(  # noqa: PLR0913 - the public interface: a keyword each
         raise InputError("--preprocess is for one model: export the others by themselves")
     if name:
         checked_name(name)
+    theirs = {} if kernels_from is None else _kernels_in(Path(kernels_from), folder)
     check_folder(folder, force=force, inputs=inputs)
     on = find_board(board or wanted.board)
     plans = _plans(inputs, on, options or PlanOptions(), share_arena, report)
@@ -93,6 +98,9 @@ def export_models(  # noqa: PLR0913 - the public interface: a keyword each
     package = name or (made[0].name if len(made) == 1 else SHARED_PACKAGE)
     carried = Carried(package, tuple(made), on, root, share_arena)
     files = wanted.files(carried)
+    if theirs:
+        carried = replace(carried, elsewhere=_shared(carried, files, theirs))
+        files = wanted.files(carried)
     with replaced_folder(folder, force=force, inputs=inputs) as fresh:
         for path, content in files.items():
             file = fresh / path
@@ -102,6 +110,35 @@ def export_models(  # noqa: PLR0913 - the public interface: a keyword each
             else:
                 file.write_text(content, encoding="utf-8", newline="\n")
     return Exported(wanted.name, folder, tuple(sorted(files)), carried.models, on)
+
+
+def _kernels_in(other: Path, folder: Path) -> Mapping[str, Path]:
+    """The kernels' files of the export in `other`, by name. Raises InputError for a folder without
+    any, and for the one that is to be written."""
+    if other.resolve() == folder.resolve():
+        raise InputError(f"--kernels-from {other} is the folder that is to be written")
+    found = {p.name: p for p in sorted(other.rglob("*.c")) if p.name.startswith(_KERNEL_PREFIXES)}
+    if not found:
+        raise InputError(f"--kernels-from {other} holds no kernels: name the folder of an export")
+    return found
+
+
+def _shared(
+    carried: Carried, files: Mapping[str, str | bytes], theirs: Mapping[str, Path]
+) -> frozenset[str]:
+    """The kernels of a package that another one holds, too. Raises InputError where they differ."""
+    shared = set()
+    for path, text in files.items():
+        name = PurePosixPath(path).name
+        if name not in carried.kernels or name not in theirs:
+            continue
+        if theirs[name].read_bytes() != (text.encode() if isinstance(text, str) else text):
+            raise InputError(
+                f"{theirs[name]} is another version of this kernel, or for another build system: "
+                "export both packages anew, for one target"
+            )
+        shared.add(name)
+    return frozenset(shared)
 
 
 def _plans(
