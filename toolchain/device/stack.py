@@ -171,7 +171,7 @@ def _label(lines: Sequence[tuple[str, str]], below: str) -> _Label:
         by_address = by_address or (
             (name.startswith("blx") and to is None)
             or (name.startswith("bx") and rest.strip() != "lr")
-            or (name.startswith("ldr") and rest.startswith("pc"))  # `mov pc` is a switch
+            or (_loads_pc(name, rest) and "[sp" not in rest)  # `mov pc` is a switch
         )
     if lines and below and not _leaves(*lines[-1]):
         branches.add(below)
@@ -181,7 +181,12 @@ def _label(lines: Sequence[tuple[str, str]], below: str) -> _Label:
 def _leaves(name: str, rest: str) -> bool:
     """Whether nothing runs behind an instruction."""
     jump = name in ("b", "b.n", "b.w", "bx", "udf", "nop")
-    return jump or (name.startswith(("pop", "ldm")) and "pc" in rest)
+    return jump or _loads_pc(name, rest) or (name.startswith(("pop", "ldm")) and "pc" in rest)
+
+
+def _loads_pc(name: str, rest: str) -> bool:
+    """From the stack it is a return, from elsewhere a call by address."""
+    return name.startswith("ldr") and rest.startswith("pc")
 
 
 def _lowers(name: str, rest: str) -> int | None:
