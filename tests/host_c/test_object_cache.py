@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from toolchain.device.compiler import Unit, compile_units, find_host_compiler
+from toolchain.device import compiler
+from toolchain.device.compiler import CALLS_FLAG, Unit, compile_units, find_host_compiler
+from toolchain.device.stack import tells_calls
 
 
 def test_a_header_beside_the_source_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,6 +23,18 @@ def test_a_header_beside_the_source_counts(tmp_path: Path, monkeypatch: pytest.M
         objects += compile_units([Unit(source, ("-O1",), ())], gcc=find_host_compiler())
     assert objects[0] == objects[1] != objects[2]
     assert objects[0].read_bytes() != objects[2].read_bytes()
+
+
+def test_an_older_gcc_is_not_asked_for_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    source = tmp_path / "one.c"
+    source.write_text("int one(void) { return 1; }\n")
+    unit = Unit(source, ("-O1", CALLS_FLAG), ())
+    assert tells_calls(compile_units([unit], gcc=find_host_compiler()))
+    monkeypatch.setattr(compiler, "_tells_calls", lambda gcc: False)
+    assert not tells_calls(compile_units([unit], gcc=find_host_compiler()))
 
 
 def test_what_is_old_is_looked_for_once_an_hour(

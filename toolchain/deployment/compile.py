@@ -125,7 +125,10 @@ def compile_model(
 def _with_stacks(
     models: Sequence[Sources], stacks: Sequence[StackNeed], folder: Path
 ) -> list[Sources]:
-    """The models with what their functions take of the stack, their headers in `folder` too."""
+    """The models with what their functions take of the stack, their headers in `folder` too; as
+    they are where that is not known."""
+    if not stacks:
+        return list(models)
     made = [with_stack(*pair) for pair in zip(models, stacks, strict=True)]
     for sources in made:
         header = f"{sources.name}.h"

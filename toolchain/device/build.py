@@ -21,7 +21,7 @@ from toolchain.device.firmware import (
     Sizes,
     firmware_model,
 )
-from toolchain.device.stack import stack_need
+from toolchain.device.stack import stack_need, tells_calls
 from toolchain.errors import DoesNotFitError, InputError, MissingToolError
 from toolchain.files.templates import rendered
 from toolchain.ir import Sources, StackNeed, Status
@@ -403,7 +403,10 @@ def _written(made: Sequence[Sources], folder: Path, cmsis_nn_folder: Path | None
 
 
 def firmware_stacks(firmware: Firmware) -> tuple[StackNeed, ...]:
-    """The stack of each model of a firmware that was built just now."""
+    """The stack of each model of a firmware that was built just now; none where the compiler does
+    not tell it."""
+    if not tells_calls(firmware.objects):
+        return ()
     options = BuildOptions()
     said = _compiler_line(firmware.board, options.model_optimisation, options.kernel_optimisation)
     return tuple(
@@ -415,7 +418,7 @@ def library_stacks(
     made: Sequence[Sources], board: Board, folder: Path, cmsis_nn_folder: Path
 ) -> tuple[StackNeed, ...]:
     """The stack of each model of a library, compiled in the empty `folder`; none where the compiler
-    for the board's core is not installed, or the core has none."""
+    for the board's core is not installed or does not tell it, and for the host."""
     try:
         compiler.find_tool("gcc")
         compiler.find_tool("objdump")
@@ -428,6 +431,8 @@ def library_stacks(
     kernels = _kernel_units(board, files, options)
     model = _model_units(board, files, (options.model_optimisation, *_WARNINGS))
     objects = compiler.compile_units((*kernels, *model))
+    if not tells_calls(objects):
+        return ()
     elf = folder / "library.elf"
     compiler.link_functions(objects, board.compiler_flags, elf)
     said = _compiler_line(board, options.model_optimisation, options.kernel_optimisation)

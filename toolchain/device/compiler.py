@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -29,7 +29,9 @@ from toolchain.kernels.cmsis_nn import cache_folder
 from toolchain.progress import Report, silent
 
 CALLS_FLAG, CALLS_SUFFIX = "-fcallgraph-info=su", ".ci"
-"""With the flag gcc writes frames and calls of each function; they are kept beside the object."""
+"""With the flag gcc writes frames and calls of each function; they are kept beside the object. An
+older gcc, which does not know it, is not given it."""
+_FIRST_WITH_CALLS = 10
 _UNFINISHED = ".tmp"
 _PRUNED = "pruned"
 """Beside the objects: an empty file as old as their last pruning."""
@@ -73,6 +75,12 @@ def find_tool(name: str) -> str:
 @cache
 def _version(gcc: str) -> str:
     return _run([gcc, "--version"]).splitlines()[0]
+
+
+@cache
+def _tells_calls(gcc: str) -> bool:
+    """Whether a compiler knows CALLS_FLAG: gcc does from 10 on."""
+    return int(_run([gcc, "-dumpversion"]).partition(".")[0]) >= _FIRST_WITH_CALLS
 
 
 @cache
@@ -196,6 +204,11 @@ def compile_units(
     """
     gcc = gcc or find_tool("gcc")
     listed = tuple(units)
+    if not _tells_calls(gcc):
+        listed = tuple(
+            replace(unit, flags=tuple(flag for flag in unit.flags if flag != CALLS_FLAG))
+            for unit in listed
+        )
     folder = cache_folder() / "objects"
     headers_digest.cache_clear()
     targets = []

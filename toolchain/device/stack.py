@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolchain.device.compiler import disassembly
+from toolchain.device.compiler import CALLS_SUFFIX, disassembly
 from toolchain.ir import StackNeed
 from toolchain.packages import lazy
 
@@ -61,7 +61,7 @@ def _plain(title: str) -> str:
 
 def _read(path: Path) -> _Object:
     """The object at `path`, with the graph of its calls beside it."""
-    text = path.with_suffix(".ci").read_text(encoding="utf-8", errors="replace")
+    text = path.with_suffix(CALLS_SUFFIX).read_text(encoding="utf-8", errors="replace")
     frames: dict[str, int | None] = {}
     calls: dict[str, list[str]] = {}
     for match in _NODE.finditer(text):
@@ -284,6 +284,11 @@ class _Walk:
         size = self.program.lowered(name)
         (self.unknown if size is None else self.assembly).add(name)
         return size or 0
+
+
+def tells_calls(objects: Iterable[Path]) -> bool:
+    """Whether each object has the graph of its calls beside it: gcc makes it from 10 on."""
+    return all(path.with_suffix(CALLS_SUFFIX).is_file() for path in objects)
 
 
 def stack_need(prefix: str, objects: Iterable[Path], elf: Path, compiler: str) -> StackNeed:
