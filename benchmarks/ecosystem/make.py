@@ -5,9 +5,9 @@
 
 The tools are large and no dependency of this project: install them in environments of their own,
 `pip install tensorflow-cpu tf2onnx tf_keras`, `pip install torch onnx onnxscript onnxruntime
-brevitas onnxoptimizer` or `pip install litert-torch`, and run this in each. Weights and calibration
-data come from seeds. A tool that is not installed is left out and said so. DIR/models.json says
-which tool made which file.
+brevitas onnxoptimizer torchao` or `pip install litert-torch`, and run this in each. Weights and
+calibration data come from seeds. A tool that is not installed is left out and said so.
+DIR/models.json says which tool made which file.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ SMALLEST = ("--out {scratch} --only no_model",)
 MODULES = (
     *("tensorflow_models", "tensorflow_rare", "tf2onnx_models", "tf_keras_models"),
     *("pytorch_models", "pytorch_rare", "litert_torch_models", "brevitas_models"),
+    "pt2e_models",
 )
 INDEX = "models.json"
 

@@ -95,6 +95,24 @@ def test_what_onnx_cannot_say_is_refused(given: dict[str, object], said: str) ->
         prepared_of(_model(**given))
 
 
+@pytest.mark.parametrize(
+    ("operator", "said"),
+    [
+        ("BipolarQuant", "no kernel has activations of one bit; train activations of 2 bits"),
+        ("Trunc", "drops the low bits of sums.*nn.AvgPool2d with a QuantIdentity"),
+    ],
+)
+def test_what_no_kernel_computes_is_refused(operator: str, said: str) -> None:
+    given = ["x", "one"] if operator == "BipolarQuant" else ["x", "one", "zero", "ten", "eight"]
+    node = helper.make_node(operator, given, ["y"], domain=DOMAIN)
+    values = {"one": 1, "zero": 0, "ten": 10, "eight": 8}
+    constants = {name: np.asarray(value, np.float32) for name, value in values.items()}
+    made = model_of([node], {"x": SHAPE}, ["y"], {name: constants[name] for name in given[1:]})
+    made.opset_import.append(helper.make_opsetid(DOMAIN, 2))
+    with pytest.raises(UnsupportedError, match=said):
+        prepared_of(made.SerializeToString())
+
+
 def test_other_files_stay_as_they_are() -> None:
     digits = Path(__file__).parents[2] / "examples" / "digits" / "digits_qdq.onnx"
     data = digits.read_bytes()

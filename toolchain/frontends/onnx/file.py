@@ -95,7 +95,8 @@ def tensor_data(tensor: onnx.TensorProto, what: str) -> Array:
     if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
         raise InputError(
             f"{what} lies in another file; save the model with its data inside "
-            "(onnx.save_model(..., save_as_external_data=False))"
+            "(torch.onnx.export(..., external_data=False), or onnx.save_model(..., "
+            "save_as_external_data=False))"
         )
     check_shape(tensor.dims, what)
     try:

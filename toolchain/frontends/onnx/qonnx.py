@@ -27,7 +27,7 @@ else:
     onnx = lazy("onnx", ONNX)
 
 _DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
-_QUANT, _BIPOLAR = "Quant", "BipolarQuant"
+_QUANT, _BIPOLAR, _TRUNC = "Quant", "BipolarQuant", "Trunc"
 _OLDEST = 13
 """The first opset whose QuantizeLinear has scales of channels."""
 _REMEDY = "export with export_onnx_qcdq (Brevitas), in ONNX's own operators"
@@ -82,8 +82,14 @@ class _Writer:
 
     def parts(self, node: onnx.NodeProto) -> list[Any]:
         """The operators that stand for `node`."""
-        if node.domain not in _DOMAINS or node.op_type not in (_QUANT, _BIPOLAR):
+        if node.domain not in _DOMAINS or node.op_type not in (_QUANT, _BIPOLAR, _TRUNC):
             return [node]
+        if node.op_type == _TRUNC:
+            raise self._refused(
+                node,
+                "drops the low bits of sums, for which ONNX has no operator",
+                "pool by nn.AvgPool2d with a QuantIdentity behind it, in place of TruncAvgPool2d",
+            )
         self.rewrote = True
         if self.opset < _OLDEST:
             raise UnsupportedError(
@@ -121,6 +127,13 @@ class _Writer:
         return [*made, make(DEQUANTIZE, [stored, *parameters], outputs, node.name, **axis)]
 
     def _bipolar(self, node: onnx.NodeProto) -> list[Any]:
+        if node.input[0] not in self.constants:
+            raise self._refused(
+                node,
+                "takes signs of what is computed while the model runs, and no kernel has "
+                "activations of one bit",
+                "train activations of 2 bits or more (QuantReLU, QuantIdentity)",
+            )
         values, scale = (self._constant(node, place) for place in (0, 1))
         stored = self._put(
             "stored", np.where(values.astype(np.float32) >= 0, 1, -1).astype(np.int8)
@@ -152,5 +165,5 @@ class _Writer:
         self.made.append(onnx.numpy_helper.from_array(data, name))
         return name
 
-    def _refused(self, node: onnx.NodeProto, why: str) -> UnsupportedError:
-        return UnsupportedError(f"{node.op_type} {node.name!r} {why}; {_REMEDY}")
+    def _refused(self, node: onnx.NodeProto, why: str, remedy: str = _REMEDY) -> UnsupportedError:
+        return UnsupportedError(f"{node.op_type} {node.name!r} {why}; {remedy}")
