@@ -1,7 +1,9 @@
-"""MediaPipe's Convolution2DTransposeBias against its source (transpose_conv_bias.cc) in NumPy."""
+"""MediaPipe's custom operators against their sources in NumPy, a pixel at a time
+(transpose_conv_bias.cc, max_pool_argmax.cc, max_unpooling.cc)."""
 
 from __future__ import annotations
 
+import math
 import struct
 from pathlib import Path
 
@@ -9,10 +11,12 @@ import numpy as np
 import pytest
 
 from tests.support.tflite_subgraphs import File
+from toolchain import verify_model
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
+from toolchain.planning.options import PlanOptions
 
 SAME, VALID = 1, 2
 NAME = "Convolution2DTransposeBias"
@@ -85,6 +89,90 @@ def test_the_published_kernel(padding: int, stride: tuple[int, int]) -> None:
                 np.testing.assert_allclose(got, wanted, rtol=0, atol=2e-5)
             else:
                 np.testing.assert_array_equal(got, wanted)
+
+
+def pool(x: Array, rows: int, columns: int) -> tuple[Array, Array]:
+    """The published loops of MaxPoolingWithArgmax2D: the first of equal elements wins."""
+    batches, height, width, depth = x.shape
+    shape = (batches, height // rows, width // columns, depth)
+    y, places = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    for at in np.ndindex(shape):
+        most, best = np.finfo(np.float32).min, 0
+        for row, column in np.ndindex(rows, columns):
+            value = x[at[0], at[1] * rows + row, at[2] * columns + column, at[3]]
+            if value > most:
+                most, best = value, row * columns + column
+        y[at], places[at] = most, np.float32(best) + np.float32(0.1)
+    return y, places
+
+
+def unpool(x: Array, places: Array, rows: int, columns: int) -> Array:
+    """The published loops of MaxUnpooling2D."""
+    batches, height, width, depth = x.shape
+    y = np.zeros((batches, height * rows, width * columns, depth), np.float32)
+    for at in np.ndindex(x.shape):
+        row, column = divmod(int(places[at]), columns)
+        y[at[0], at[1] * rows + row, at[2] * columns + column, at[3]] = x[at]
+    return y
+
+
+def pair(shape: tuple[int, ...], rows: int, columns: int, options: bytes) -> File:
+    """MaxPoolingWithArgmax2D, a NEG of the maxima, and MaxUnpooling2D of these."""
+    small = (shape[0], shape[1] // rows, shape[2] // columns, shape[3])
+    made = File()
+    main = made.subgraph()
+    x, y, places, less = main.tensor(shape), *(main.tensor(small) for _ in range(3))
+    back = main.tensor((*small[:1], small[1] * rows, small[2] * columns, small[3]))
+    main.inputs.append(x)
+    main.outputs.extend((places, back))
+    main.op("CUSTOM", [x], [y, places])
+    main.op("NEG", [y], [less])
+    main.op("CUSTOM", [less, places], [back])
+    for index, name in ((0, "MaxPoolingWithArgmax2D"), (2, "MaxUnpooling2D")):
+        made.model.operatorCodes[index].customCode = name
+        main.written.operators[index].customOptions = np.frombuffer(options, np.uint8)
+    return made
+
+
+WIDE = (1, 6, 8, 3)
+
+
+def wide_pair(rows: int, columns: int) -> bytes:
+    options = struct.pack("<6i", SAME, columns, rows, columns, rows, 0)
+    return pair(WIDE, rows, columns, options).data()
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2, 2), (3, 2)])
+def test_places_of_maxima_there_and_back(rows: int, columns: int) -> None:
+    shape, rng, data = WIDE, np.random.default_rng(rows), wide_pair(rows, columns)
+    graph = FRONT_END.read(data, Path("m.tflite"))
+    for values in (rng.standard_normal(shape), rng.integers(-2, 3, shape)):
+        x = values.astype(np.float32)
+        y, places = pool(x, rows, columns)
+        got = interpret(graph, [x])
+        np.testing.assert_array_equal(got[0], places)
+        np.testing.assert_array_equal(got[1], unpool(-y, places, rows, columns))
+
+
+def test_c_that_finds_places_and_puts_values_back(tmp_path: Path) -> None:
+    (tmp_path / "pair.tflite").write_bytes(wide_pair(3, 2))
+    wanted = PlanOptions(allow_float=True)
+    result = verify_model(tmp_path / "pair.tflite", "host", runs=2, options=wanted)
+    assert result.elements == 2 * math.prod(WIDE) * 7 // 6 and result.differing == 0
+
+
+@pytest.mark.parametrize(
+    ("walk", "said"),
+    [
+        ((SAME, 1, 1, 2, 2, 0), "windows overlap, or leave gaps; pool with a stride"),
+        ((SAME, 2, 2, 2, 2, 1), "a fused activation"),
+        ((SAME, 5, 5, 5, 5, 0), "windows of 5x5 do not fill 6x8"),
+    ],
+)
+def test_windows_that_are_not_side_by_side(walk: tuple[int, ...], said: str) -> None:
+    made = pair((1, 6, 8, 3), 2, 2, struct.pack("<6i", *walk))
+    with pytest.raises(InputError, match=said):
+        FRONT_END.read(made.data(), Path("m.tflite"))
 
 
 def test_options_that_are_none() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from toolchain.frontends.tflite.control import reached
 from toolchain.frontends.tflite.file import FileModel, FileOp
-from toolchain.frontends.tflite.mediapipe import TRANSPOSED
+from toolchain.frontends.tflite.mediapipe import POOLED, TRANSPOSED, UNPOOLED
 from toolchain.ir import DType
 from toolchain.reference.process import Runtime
 
@@ -141,7 +141,7 @@ RULES: tuple[Rule, ...] = (
         "LiteRT's default kernels round otherwise, or crash",
     ),
     Rule((*SIGNAL, "CIRCULAR_BUFFER", "TFLM_DECODE"), (), (_MICRO,), "LiteRT does not know them"),
-    Rule((TRANSPOSED,), (), (), "MediaPipe alone knows it"),
+    Rule((TRANSPOSED, POOLED, UNPOOLED), (), (), "MediaPipe alone knows it"),
     Rule((), (), (_REF, _PLAIN, _MICRO), "LiteRT's reference kernels say what TFLite means"),
 )
 

@@ -65,8 +65,12 @@ class Chosen:
         """`yes` where the mask holds, else `no`."""
         shapes = (mask.shape, yes.shape, no.shape)
         self.shape = tuple(int(size) for size in np.broadcast_shapes(*shapes))
-        names = (mask.name, yes.name, no.name)
-        self.ops.append(Op("select", f"{self.name}_{len(self.ops)}", names, (y.name,), Select()))
+        self.into(y, "select", Select(), (mask, yes, no))
+
+    def into(self, y: Tensor, kind: str, attributes: Attributes, inputs: Sequence[Tensor]) -> None:
+        """An operator whose output is one of the file's."""
+        names = tuple(tensor.name for tensor in inputs)
+        self.ops.append(Op(kind, f"{self.name}_{len(self.ops)}", names, (y.name,), attributes))
 
     def _tensor(
         self,

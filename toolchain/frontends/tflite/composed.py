@@ -95,6 +95,25 @@ class ComposedReader(OperatorReader):
         self._learn(len(self._file_tensors) - 1, shape)
         return self._read(read)
 
+    def _windows(self, op: FileOp) -> list[Op]:
+        """MediaPipe's pooling with the places of the maxima, or their way back."""
+        ends = (*op.inputs, *op.outputs)
+        if len(ends) != 3 or -1 in ends:
+            raise op.miscounted()
+        self._check_types(*ends)
+        inputs = [x for x in map(self._input, op.inputs) if x is not None]
+        outputs = [self._output(self._file_tensors[i], narrowed=False) for i in op.outputs]
+        compose = mediapipe.pooled if op.custom == mediapipe.POOLED else mediapipe.unpooled
+        first, second, third = (*inputs, *outputs)
+        made = compose(op, first, second, third, self._names)
+        self._tensors |= {tensor.name: tensor for tensor in made.tensors}
+        for index, output in zip(op.outputs, outputs, strict=True):
+            settled = settled_as(
+                self._file_tensors[index], TensorType(made.shape, output.dtype), op
+            )
+            self._learn(index, settled)
+        return made.ops
+
     def _ring(self, op: FileOp) -> list[Op]:
         """A circular buffer, whose output the file may mark as a variable."""
         if (len(op.inputs), len(op.outputs)) != (1, 1) or op.inputs[0] == -1:

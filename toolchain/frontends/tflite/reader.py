@@ -542,6 +542,7 @@ _CUSTOM: Mapping[str, _Own] = MappingProxyType(
         circular.CUSTOM: _Reader._ring,
         compressed.CUSTOM: _Reader._decoded,
         mediapipe.TRANSPOSED: _Reader._transposed,
+        **dict.fromkeys((mediapipe.POOLED, mediapipe.UNPOOLED), _Reader._windows),
     }
 )
 """Readers of operators that no kind reads: by builtin name, and by the name of a custom one."""
