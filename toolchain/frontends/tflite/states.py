@@ -30,6 +30,12 @@ OUTSIDE = "keep state outside of branches and loops"
 """The remedy: runtimes differ in whose state it is where a subgraph is called more than once."""
 
 
+def _no_numbers(verb: str, tensor: FileTensor) -> tuple[str, str]:
+    """Reason and remedy for a variable of a type that no tensor here has."""
+    why = f"it {verb} {tensor.name!r}, which is {tensor.type_name.lower()}"
+    return why, "keep numbers in variables: int8, or float32"
+
+
 def check_outside(op: FileOp) -> None:
     """Raise RefusedError where an operator that keeps samples stands in a called subgraph."""
     if op.caller is not None:
@@ -131,14 +137,14 @@ class Variables:
             return self._read(op, key, tensors)
         value = tensors.get(self._file_tensors[op.inputs[1]].name)
         if value is None:
-            raise RefusedError("it assigns a value that cannot be used")
+            raise RefusedError(*_no_numbers("assigns", self._file_tensors[op.inputs[1]]))
         self._values[key] = _Value(value, assigned=True)
         return None
 
     def _read(self, op: FileOp, key: Key, tensors: dict[str, Tensor]) -> Op:
         declared = self._file_tensors[op.outputs[0]].tensor
         if declared is None:
-            raise RefusedError(f"it reads {self._file_tensors[op.outputs[0]].type_name.lower()}")
+            raise RefusedError(*_no_numbers("reads", self._file_tensors[op.outputs[0]]))
         if key not in self._values:
             self._values[key] = _Value(self._begin(key, declared, tensors), assigned=False)
         value = self._values[key].tensor

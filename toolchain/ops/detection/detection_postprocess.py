@@ -205,7 +205,10 @@ def _extents(touched: kit.Touched) -> kit.Extents:
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
     options, anchors = node.options, node.constant(_ANCHORS).astype(np.float32)
     if (anchors[:, 2:] < 0).any():
-        raise node.unsupported("an anchor has a negative size", "export the detector again")
+        raise node.unsupported(
+            "an anchor has a negative size",
+            "export the detector with the anchors that it was trained with",
+        )
     regular = bool(getattr(options, "use_regular_nms", False))
     each_class = int(getattr(options, "detections_per_class", _DEFAULT_EACH_CLASS))
     y, x, height, width = (float(getattr(options, f"{side}_scale")) for side in "yxhw")

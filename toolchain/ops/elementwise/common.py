@@ -158,7 +158,10 @@ def check_node(node: kit.TfliteNode, *types: DType) -> None:
 def check_per_tensor(node: kit.TfliteNode, tensor: kit.Tensor) -> None:
     """Raise UnsupportedError unless the tensor has one scale and one zero point."""
     if tensor.quantisation is None or tensor.quantisation.per_channel:
-        raise node.unsupported(f"tensor {tensor.name!r} has not one scale and zero point")
+        raise node.unsupported(
+            f"tensor {tensor.name!r} has not one scale and zero point",
+            "quantise it per tensor: converters give scales of channels to weights alone",
+        )
 
 
 def ratio_float32(*factors: float, divisor: float) -> float:

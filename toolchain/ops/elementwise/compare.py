@@ -141,7 +141,9 @@ def _form(dtype: kit.DType) -> kit.Form[Any]:
             )
         for tensor in node.inputs:
             if tensor is None or tensor.dtype is not dtype:
-                raise node.unsupported(f"an operand that is not {dtype.value}")
+                raise node.unsupported(
+                    f"an operand that is not {dtype.value}", "give both operands one type (tf.cast)"
+                )
             if scaled:
                 check_per_tensor(node, tensor)
         return kit.ReadOp(Compare(Relation[node.builtin]), (0, 1))

@@ -310,7 +310,8 @@ def _integer_form(kind: _Kind, dtype: kit.DType) -> kit.Form[Any]:
         for index, tensor in enumerate(node.inputs):
             if tensor is not None and tensor.dtype is not dtype:
                 raise node.unsupported(
-                    f"input {index} ({tensor.name!r}) is {tensor.dtype.value} beside {dtype.value}"
+                    f"input {index} ({tensor.name!r}) is {tensor.dtype.value} beside {dtype.value}",
+                    "give both operands one type (tf.cast)",
                 )
         if limited is not None and not limited.holds(node.constant(1)):
             raise node.unsupported(limited.wrong)

@@ -51,7 +51,7 @@ def check_sums(
     if np.max(largest) >= _SUMS_IN_REFERENCE:
         raise op.refused(
             f"sums of up to {np.max(largest):.3g} overrun the int64 in "
-            "which LiteRT scales them; quantise the model again"
+            "which LiteRT scales them; quantise the model with a representative data set"
         )
     if np.max(factors) >= _FACTORS_IN_REFERENCE:
         raise op.refused(

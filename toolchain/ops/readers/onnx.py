@@ -42,7 +42,9 @@ def image_axes(node: kit.OnnxNode) -> tuple[int, ...]:
     """
     rank = len(node.shape(0))
     if rank not in (3, 4):
-        raise node.unsupported(f"an input of {rank} dimensions; images have 3 or 4")
+        raise node.unsupported(
+            f"an input of {rank} dimensions; images have 3 or 4", "reshape it to [N, C, H, W]"
+        )
     return (0, *range(2, rank), 1)
 
 
@@ -220,7 +222,10 @@ def add_bias(
     stored = np.clip(stored, -room, room)
     lost = np.abs(stored * scales - real).max(initial=0) / node.output_quantisation().scale
     if lost > _MOST_LOST and not fits.all():
-        raise node.unsupported("its bias is too large for an int32 accumulator")
+        raise node.unsupported(
+            "its bias is too large for an int32 accumulator",
+            "quantise with per_channel=False, which gives rows of tiny weights a larger scale",
+        )
     if lost > _MOST_LOST:
         raise node.unsupported(
             f"its bias loses up to {lost:.3g} steps of the output in steps of input times weights",

@@ -232,7 +232,9 @@ def _read_s16(node: kit.TfliteNode) -> kit.ReadOp:
 def _read_s8(node: kit.TfliteNode) -> kit.ReadOp:
     state = node.inputs[layer.STATE] if len(node.inputs) == 5 else None
     if state is not None and state.q.per_channel:
-        raise node.unsupported(f"tensor {state.name!r} has not one scale and zero point")
+        raise node.unsupported(
+            f"tensor {state.name!r} has not one scale and zero point", "quantise it per tensor"
+        )
     return _read(node, kit.DType.INT8)
 
 

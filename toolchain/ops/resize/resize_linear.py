@@ -216,7 +216,9 @@ def _overlaps(op: kit.Operator[ResizeLinear]) -> tuple[kit.SafeOverlap, ...]:
 def _read_onnx(node: kit.OnnxNode) -> None:
     """Resize of an image in either mode."""
     if node.shape(0)[:2] != node.output_shape()[:2]:
-        raise node.unsupported("resizing the batch or the channels")
+        raise node.unsupported(
+            "resizing the batch or the channels", "resize height and width alone"
+        )
     mode = node.attribute("mode", "nearest")
     coordinates = node.attribute("coordinate_transformation_mode", "half_pixel")
     if mode == "nearest":

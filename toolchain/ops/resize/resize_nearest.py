@@ -174,7 +174,10 @@ def _onnx_nearest(
     elif coordinates in ("half_pixel", "pytorch_half_pixel"):
         place = (place + np.float32(0.5)) / one - np.float32(0.5)
     else:
-        raise node.unsupported(f"{coordinates!r} coordinates")
+        raise node.unsupported(
+            f"{coordinates!r} coordinates",
+            "use asymmetric, half_pixel, pytorch_half_pixel or align_corners",
+        )
     rounding = node.attribute("nearest_mode", "round_prefer_floor")
     below = np.floor(place)
     halfway = np.abs(place - below - np.float32(0.5)) <= _HALFWAY
@@ -185,7 +188,7 @@ def _onnx_nearest(
         "round_prefer_ceil": lambda p: np.where(halfway, below + 1, np.floor(p + 0.5)),
     }
     if rounding not in functions:
-        raise node.unsupported(f"nearest_mode {rounding!r}")
+        raise node.unsupported(f"nearest_mode {rounding!r}", f"use {' or '.join(functions)}")
     indices = np.clip(functions[rounding](place), 0, old - 1)
     return [int(i) for i in indices]
 

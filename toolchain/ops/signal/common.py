@@ -56,7 +56,10 @@ def check_type(node: kit.TfliteNode) -> None:
     if code not in (INT16, FLOAT32):
         raise node.unsupported("its T is no int16 or float32", "use samples of one of these")
     if code != wanted:
-        raise node.unsupported("its T is not the type of its tensors", "export the model again")
+        raise node.unsupported(
+            "its T is not the type of its tensors",
+            "the file was edited or is damaged: export it with one type of samples",
+        )
 
 
 def length_of(node: kit.TfliteNode) -> int:

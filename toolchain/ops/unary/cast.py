@@ -69,7 +69,10 @@ def _select(op: kit.AnyOperator, core: kit.Core) -> kit.Kernel:
 
 def _read(node: kit.TfliteNode) -> kit.ReadOp:
     if node.legacy:
-        raise node.unsupported("it changes the type of legacy uint8", "convert with int8 tensors")
+        raise node.unsupported(
+            "it changes the type of legacy uint8",
+            "quantise the float model to int8 by TensorFlow 2",
+        )
     return kit.ReadOp(Cast(node.outputs[0].dtype), (0,))
 
 

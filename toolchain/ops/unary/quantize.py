@@ -130,7 +130,8 @@ def _read(node: kit.TfliteNode) -> kit.ReadOp:
         check_node(node, *_INTEGERS)
         if _has_no_kernel(x, y):
             raise node.unsupported(
-                f"conversion of {x.dtype.value} to {y.dtype.value}", "convert with int8"
+                f"conversion of {x.dtype.value} to {y.dtype.value}",
+                "set the converter's inference_input_type and inference_output_type to tf.int8",
             )
     elif y.dtype not in (*_BYTES, kit.DType.INT16):
         raise node.unsupported(f"float32 to {y.dtype.value}", "quantise the model to int8")
