@@ -15,6 +15,7 @@ from toolchain.cli._groups import grouped, option, without
 from toolchain.cli._options import BoardOptions, ModelArgument
 from toolchain.cli._output import JsonOption, tell_json
 from toolchain.planning.options import PlanOptions
+from toolchain.report.time import duration
 
 if TYPE_CHECKING:
     from toolchain.advise import Advice, Advised
@@ -156,7 +157,7 @@ def _helps(advice: Advice, advised: Advised) -> bool:
 
 def _time(advised: Advised) -> str:
     before = advised.before
-    at = "" if before.milliseconds is None else f" ({before.milliseconds:,.3g} ms)"
+    at = "" if before.milliseconds is None else f" ({duration(before.milliseconds)})"
     return f"{before.count:,} {before.unit}{at}"
 
 
