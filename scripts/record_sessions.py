@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 PAGE = ROOT / "docs" / "sessions.md"
 VARIES = (
-    (re.compile(r"\b\d+(?:\.\d+)? ?(?:s|seconds)\b"), "<seconds>"),
+    (re.compile(r"\b\d+(?:\.\d+)? ?(?:s|seconds)\b(?: \(\d+:\d\d:\d\d\))?"), "<seconds>"),
     (re.compile(r"\b\d+ skipped, \d+ warnings?\b"), "<skipped>"),
 )
 """What differs from run to run, and the word for it."""

@@ -68,6 +68,7 @@ def test_another_line_or_code_is_found_and_other_seconds_are_not() -> None:
         return record.differences([record.Step("a", first)], [record.Step("a", second)])
 
     assert not differ("in 0.1 s, 3 B\n", "in 12 s, 3 B\n")
+    assert not differ("8 passed in 9.50s\n", "8 passed in 77.00s (0:01:17)\n")
     assert "+in <seconds>, 4 B" in differ("in 0.1 s, 3 B\n", "in 1 s, 4 B\n")
     failing = [record.Step("false", ""), record.Step("echo $?", "")]
     assert record.run(failing, str)[1].output == "1\n"
