@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
 _FEWEST = 2
 """Columns that stay whatever the width is."""
-_LONGEST_NUMBER = 12
-"""Characters of a number with its unit."""
+_BETWEEN = " + "
+"""Between the numbers of a sum."""
 _WIDEST_SHARE = 0.4
 """Share of the width that a word may take. A longer one goes on in the next line."""
 
@@ -41,10 +41,15 @@ def fit(table: Table, console: Console) -> None:
     if _width(table, least) > console.width or not table.columns:
         return
     spare = console.width - _width(table, least)
-    for column in sorted(table.columns, key=lambda one: _line(one, console) - least[id(one)]):
-        more = max(0, min(spare, _line(column, console) - least[id(column)]))
-        spare -= more
-        column.width = least[id(column)] + more
+
+    widths = dict(least)
+    for wanted in (_usual, _line):  # what most cells take, then what all do
+        for column in sorted(table.columns, key=lambda one: wanted(one, console)):
+            more = min(spare, max(0, wanted(column, console) - widths[id(column)]))
+            spare -= more
+            widths[id(column)] += more
+    for column in table.columns:
+        column.width = widths[id(column)]
         column.no_wrap, column.overflow = False, "fold"
     if named := ", ".join(filter(None, map(_heading, gone))):
         said = f"left out for want of width: {named}"
@@ -59,32 +64,36 @@ def _next_to_go(table: Table) -> int:
     return headings.index(named[0]) if named else bare[-1] if bare else -1
 
 
-def _sizes(column: Column, console: Console) -> list[Measurement]:
-    options = console.options.update(width=1 << 16)
-    return [
-        Measurement.get(console, options, cell)
-        for cell in (column.header, *column.cells, column.footer)
-    ]
+def _size(cell: RenderableType, console: Console) -> Measurement:
+    return Measurement.get(console, console.options.update(width=1 << 16), cell)
 
 
 def _words(column: Column, console: Console) -> int:
     """Cells of its longest word; of its longest line where lines are not to break, as in numbers
-    with a unit. A row of several numbers may break between them."""
+    with a unit. Sums of several (`128 + 64 KiB`) may break between these.
+    """
     if column.width is not None:
         return column.width
-    heading, *cells = _sizes(column, console)
-    number = column.justify == "right"
 
-    def least(size: Measurement) -> int:
-        whole = column.no_wrap or (number and size.maximum <= _LONGEST_NUMBER)
-        return size.maximum if whole else size.minimum
+    def least(cell: RenderableType) -> int:
+        number = column.justify == "right" and _BETWEEN not in str(cell)
+        size = _size(cell, console)
+        return size.maximum if column.no_wrap or number else size.minimum
 
-    return max(heading.minimum, *map(least, cells))
+    heading = _size(column.header, console).minimum
+    return max(heading, *map(least, (*column.cells, column.footer)))
 
 
 def _line(column: Column, console: Console) -> int:
     """Cells of its longest line."""
-    return column.width or max(size.maximum for size in _sizes(column, console))
+    cells = (column.header, *column.cells, column.footer)
+    return column.width or max(_size(cell, console).maximum for cell in cells)
+
+
+def _usual(column: Column, console: Console) -> int:
+    """Cells of the lines that three of four of its rows take."""
+    sizes = sorted(_size(cell, console).maximum for cell in column.cells)
+    return column.width or (sizes[3 * len(sizes) // 4] if sizes else 0)
 
 
 def _heading(column: Column) -> str:
