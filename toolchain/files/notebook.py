@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from toolchain.files import templates
@@ -49,12 +50,12 @@ class Card:
         return template.render(card=self, steps=steps, width=_PICTURE[0], height=_PICTURE[1])
 
 
-class Told:
+class Told(ABC):
     """A value with a card: its repr is the card's text, and notebooks show the card."""
 
+    @abstractmethod
     def card(self) -> Card:
         """The card of this value."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return self.card().text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -192,27 +193,26 @@ def depthwise_kernel(op: kit.AnyOperator, window: kit.Struct, chosen: Range) -> 
     output is one int32 sum of values less the zero point, in LiteRT, too: it may wrap.
     """
     weights = op.input(kit.WEIGHTS)
-    arguments: dict[str, kit.Argument] = {
+    first: dict[str, kit.Argument] = {
         "window": window,
         "range": kit.Symbol(chosen.value),
         "filters_zero_point": weights.q.zero_points[0],
-        "input": kit.Input(kit.INPUT),
-        "filters": kit.Input(kit.WEIGHTS),
-        "scales": kit.Packed("scales"),
-        "bias": kit.Input(kit.BIAS),
-        "scratch": kit.Scratch(),
-        "output": kit.Output(0),
     }
-    call = kit.Call(_DEPTHWISE, arguments)
-    constants = (_scales(weights, weights.shape[3]),)
-    return kit.Kernel((call,), _extents, constants, scratch_bytes=_scratch_bytes(call))
+    return _unpacked_kernel(_DEPTHWISE, weights, weights.shape[3], first)
 
 
 def transposed_kernel(op: kit.AnyOperator, window: kit.Struct) -> kit.Kernel:
     """A transposed convolution whose filters have one scale or one each."""
     weights = op.input(kit.WEIGHTS)
+    return _unpacked_kernel(_TRANSPOSED, weights, weights.shape[0], {"window": window})
+
+
+def _unpacked_kernel(
+    function: str, weights: kit.Tensor, filters: int, first: Mapping[str, kit.Argument]
+) -> kit.Kernel:
+    """A call that reads so many filters as the model has them, after the arguments `first`."""
     arguments: dict[str, kit.Argument] = {
-        "window": window,
+        **first,
         "input": kit.Input(kit.INPUT),
         "filters": kit.Input(kit.WEIGHTS),
         "scales": kit.Packed("scales"),
@@ -220,8 +220,8 @@ def transposed_kernel(op: kit.AnyOperator, window: kit.Struct) -> kit.Kernel:
         "scratch": kit.Scratch(),
         "output": kit.Output(0),
     }
-    call = kit.Call(_TRANSPOSED, arguments)
-    constants = (_scales(weights, weights.shape[0]),)
+    call = kit.Call(function, arguments)
+    constants = (_scales(weights, filters),)
     return kit.Kernel((call,), _extents, constants, scratch_bytes=_scratch_bytes(call))
 
 
