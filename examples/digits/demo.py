@@ -100,7 +100,8 @@ def run(board: str, port: str | None, count: int, console: Console) -> bool:
     console.print(f"LiteRT on the same images gives the same class on {agree} of {count}")
     time = time_text(profile.total, profile.unit, profile.basis, profile.clock_hz)
     console.print(f"An inference takes {time}")
-    console.print(f"Most stack used: {used.stack_bytes:,} B of the reserved")
+    reserved = f" of the {compiled.sizes.stack_bytes:,} B reserved" if compiled.sizes else ""
+    console.print(f"Most stack used: {used.stack_bytes:,} B{reserved}")
     return agree == count
 
 
