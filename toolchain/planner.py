@@ -16,6 +16,7 @@ from toolchain import passes, schedule
 from toolchain.boards import Board, Core
 from toolchain.boards import board as find_board
 from toolchain.codegen import constant_bytes
+from toolchain.collector import collecting_seldom
 from toolchain.cost import CostModel
 from toolchain.cost.predicted import predicted_model
 from toolchain.decode.append import with_boxes
@@ -137,6 +138,7 @@ class Planner:
         self._boundaries = boundaries
         self._known: dict[Core, Known] = {}
 
+    @collecting_seldom()
     def candidates(
         self,
         target: Board,

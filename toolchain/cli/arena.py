@@ -11,10 +11,10 @@ from rich.table import Table
 
 from toolchain import arena
 from toolchain.arena.exact import DEFAULT_TIME_LIMIT_SECONDS
-from toolchain.cli._collector import collector_paused
 from toolchain.cli._console import error_console, output_console, progress
 from toolchain.cli._groups import argument, grouped, only, option
 from toolchain.cli._output import JsonOption, write_json, write_text
+from toolchain.collector import collector_paused
 from toolchain.errors import InputError, ResultError
 from toolchain.frontends.minimalloc import BufferFile, offsets_csv, read_buffers
 from toolchain.ir import Placement

@@ -45,7 +45,7 @@ class Fit:
         each = self.kernels.get(kernel)
         if each is None:
             return None
-        return sum(each.get(name, 0.0) * count for name, count in terms.items())
+        return sum([each[name] * count for name, count in terms.items() if name in each], 0.0)
 
 
 @cache
@@ -63,8 +63,9 @@ def fit_for(core: Core, op: Op, graph: Graph) -> Fit:
     A core without FPU whose fit was made with one takes the fit of a core without FPU for float32.
     """
     fit = fit_of(core)
-    borrows = _IN_SOFTWARE not in fit.kernels and rough_kernel(op, graph, core) == _IN_SOFTWARE
-    return fit_of(_WITHOUT_FPU) if borrows else fit
+    if core.fpu or _IN_SOFTWARE in fit.kernels or rough_kernel(op, graph, core) != _IN_SOFTWARE:
+        return fit
+    return fit_of(_WITHOUT_FPU)
 
 
 def coefficients_text(data: Mapping[str, Any]) -> str:

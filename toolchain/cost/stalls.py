@@ -175,7 +175,7 @@ def _scaled(each: Terms, by: float) -> Terms:
 
 
 def _sum(each: Terms, terms: Terms) -> float:
-    return sum(each.get(name, 0.0) * count for name, count in terms.items())
+    return sum([each[name] * count for name, count in terms.items() if name in each], 0.0)
 
 
 def constant_terms(terms: Terms, size_bytes: int, of_bytes: int, cache: Cache) -> Terms:

@@ -27,11 +27,11 @@ class DType(Enum):
     FLOAT32 = "float32"
     BOOL = "bool"
 
-    @property
+    @cached_property
     def numpy(self) -> np.dtype[np.generic]:
         return np.dtype(self.value)
 
-    @property
+    @cached_property
     def size_bytes(self) -> int:
         return int(self.numpy.itemsize)
 

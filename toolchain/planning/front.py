@@ -16,6 +16,7 @@ from heapq import heappop, heappush
 
 from toolchain.boards import Board, Content, Memory
 from toolchain.codegen import constant_bytes
+from toolchain.collector import collecting_seldom
 from toolchain.cost import CostModel
 from toolchain.cost.predicted import predicted_model
 from toolchain.errors import DoesNotFitError, Overflow
@@ -368,6 +369,7 @@ class Candidates:
                     best = found
         return best
 
+    @collecting_seldom()
     def front(self) -> list[Choice]:
         """The choices that no other is as good as in arena and time, the quickest first, each with
         clearly less arena than the one before it; with quicker kernels and, behind them, without.
@@ -406,6 +408,7 @@ class Candidates:
                 best = min(best, found.count)
                 yield found
 
+    @collecting_seldom()
     def asked(self) -> Plan:
         """The plan that the options ask for. Raises DoesNotFitError where there is none."""
         options = self.options
@@ -499,6 +502,7 @@ class Candidates:
         plan = over_banks(plan, self.target, problem, options, self.report)
         return plan, copy_constants(plan, self.target, options)
 
+    @collecting_seldom()
     def finished(self, choice: Choice, ram_bytes: int | None = None) -> Plan:
         """The plan of a choice, with all that is said of it. `ram_bytes`: of all RAM, copies
         included.
