@@ -21,12 +21,14 @@ from toolchain.partition.region import CannotSplitError, region
 from toolchain.partition.search import Chains
 from toolchain.partition.segments import Segment
 from toolchain.partition.walk import Walks
-from toolchain.planner import Planner, plan_graph
+from toolchain.planner import Planner, candidates, plan_graph
 from toolchain.planning.options import PlanOptions
+from toolchain.planning.room import Form, _Block, _Spot, _useful
 from toolchain.search import Work
 
 BOARD, OTHER = board("nucleo-l4r5zi"), board("nucleo-f303re")
 STEPS = 12
+FORM = Form(0, "", "", 0, (), 0, 0, 0)
 
 
 def _graph(kind: str, operators: int) -> Graph:
@@ -112,3 +114,40 @@ def test_constants_are_counted_as_the_c_holds_them(kind: str) -> None:
         writer = Writer(plan, "model")
         writer.calls()
         assert constant_bytes(plan) == writer.constants.size_bytes == plan.weight_bytes > 0
+
+
+def test_bounds_of_ways_without_places_hold() -> None:
+    """No plan of a way takes less time in an arena than the forms that have scratch there at all.
+    One bound is above that for any arena: else nothing is left out by it.
+    """
+    found = candidates(_graph("residual", 3), BOARD)
+    ways = range(1, len(found.ways.points))
+    built = {way: found._way(way) for way in ways}
+    higher = 0
+    for way in ways:
+        room, forms, graph = found.room(way), found._timed.forms, found._graph(way)
+        spare = found.spare(way)
+        for size in room.sizes:
+            least = forms.least(graph, found._most_constants, built[way].beside(size))
+            assert least <= room.count(size, spare)
+            higher += least > found._least_count(way)
+    assert higher
+
+
+def test_spots_that_are_left_out_are_never_the_best() -> None:
+    rng = random.Random(1)
+    for _ in range(200):
+        forms = [
+            replace(FORM, number=number, cycles=rng.randrange(5), function=rng.choice("abc"))
+            for number in range(8)
+        ]
+        spots = [_Spot(form, 0, rng.randrange(6)) for form in forms]
+        every = tuple(sorted(spots, key=lambda spot: (spot.form.cycles, -spot.form.number)))
+        now = rng.choice(spots)
+        for functions in (frozenset(), frozenset("a"), frozenset("bc")):
+            for size in range(-1, 6):
+                bests = [
+                    _Block(0, kept, now, "b").best(functions, size)
+                    for kept in (every, _useful(spots))
+                ]
+                assert bests[0] == bests[1]

@@ -160,7 +160,13 @@ class Candidates:
         key = point.schemes, point.titles
         if key not in plans:
             plans[key] = way_plan(self._way(way), self.whole, self.target, self.options)
+            del self._known.built[key]  # the plan has what is asked of a way from here on
         return plans[key]
+
+    def _placed_plan(self, way: int) -> Plan | None:
+        """The plan of a way if it is made already."""
+        point = self.ways.points[way]
+        return self._known.plans.get((point.schemes, point.titles)) if way else self.whole
 
     def _least_count(self, way: int) -> int:
         """No plan of a way takes less time: for this it needs neither an order nor places."""
@@ -180,8 +186,20 @@ class Candidates:
 
     def _bound(self, way: int) -> Choice:
         """The arena and the time that a way takes at least: neither needs places."""
-        peak = self._way(way).found.peak_bytes
+        placed = self._placed_plan(way)
+        peak = (self._way(way).found if placed is None else placed.schedule).peak_bytes
         return Choice(way, peak, peak + least_data_bytes(), self._least_count(way))
+
+    def _may_take(self, way: int, most_count: float, most_bytes: float) -> bool:
+        """Whether a plan of a way may take at most so long, and so many bytes of RAM. Of a way
+        without places, the bound of its time counts forms of kernels whose scratch fits beside what
+        is live.
+        """
+        if self._placed_plan(way) is not None or most_bytes == math.inf:
+            return True
+        beside = self._way(way).beside(most_bytes - least_data_bytes())
+        graph, most_constants = self._graph(way), self._most_constants
+        return self._timed.forms.least(graph, most_constants, beside) <= most_count
 
     def _ways_within(self, most_count: float, *, split: bool) -> list[int]:
         """The ways of which a plan may take at most so long, the quickest bound first. `split`: or
@@ -356,14 +374,20 @@ class Candidates:
         quickest; None where there is none. `split`: or else of those that split nothing.
 
         The bound of the time comes first, because it needs no order: the peaks of ways that take
-        longer are not computed.
+        longer are not computed. Nor has a way places if it takes longer in the RAM that another one
+        needs: that of the base, at first, which is one of them where it takes at most so long.
         """
         best: Choice | None = None
+        base, most_bytes = self.base, math.inf
+        if base.count <= most_count and (split or not self._is_split(base)):
+            most_bytes = base.ram_bytes
         bounds = map(self._bound, self._ways_within(most_count, split=split))
         for bound in sorted(bounds, key=_size_rank):
-            if best is not None and bound.ram_bytes > best.ram_bytes:
+            if best is not None:
+                most_bytes = min(most_bytes, best.ram_bytes)
+            if bound.ram_bytes > most_bytes:
                 break
-            if self._held(bound.way):
+            if self._may_take(bound.way, most_count, most_bytes) and self._held(bound.way):
                 found = self._smallest_of(bound.way, most_count)
                 if found and (best is None or _size_rank(found) < _size_rank(best)):
                     best = found

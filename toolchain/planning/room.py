@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 
 from toolchain.boards import Memory
@@ -45,6 +46,24 @@ class Form:
     cycles: int
     least: int
     constant_bytes: int
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Room for scratch beside what is live while each operator runs, of a way without places.
+
+    `bytes_beside`: for each operator, no more are free in the arena, wherever tensors lie.
+    `titles`: of the kernels that the way has.
+    """
+
+    bytes_beside: Sequence[float]
+    titles: Sequence[str]
+
+    def fitting(self, forms: tuple[Form, ...], index: int) -> tuple[Form, ...]:
+        """The forms that may have their scratch, the leanest and the way's own included."""
+        most, title = self.bytes_beside[index], self.titles[index]
+        others = (one for one in forms[1:] if one.scratch_bytes <= most or one.title == title)
+        return forms[0], *others
 
 
 class Forms:
@@ -95,18 +114,22 @@ class Forms:
                 self._constant_bytes(kernel, lean, index) if several else 0,
             )
 
-    def least(self, graph: Graph, most_bytes: int | None = None) -> int:
-        """No plan of these operators takes less time, whatever its arena and copies.
+    def least(
+        self, graph: Graph, most_bytes: int | None = None, beside: Beside | None = None
+    ) -> int:
+        """No plan of these operators takes less time, whatever its copies.
 
         `most_bytes`: bytes of constants beyond those of lean kernels, for which the flash has room,
         at most; None: any number. The code of lean functions may give way to as many, in any case.
+        `beside`: what the arena has room for; None: anything.
         """
         lean = self.lean(graph)
         blocks: dict[tuple[str, tuple[str, ...]], list[tuple[Form, ...]]] = {}
         for index, op in enumerate(lean.graph.ops):
             if not may_move(op, lean.graph):
                 known = blocks.setdefault((op.part_of or op.name, op.inputs[1:]), [])
-                known.append(self.of(lean, index))
+                forms = self.of(lean, index)
+                known.append(forms if beside is None else beside.fitting(forms, index))
         least = sum(min(form.least for form in forms) for each in blocks.values() for forms in each)
         if most_bytes is None:
             return least
@@ -207,7 +230,7 @@ class Room:
         self._groups: dict[str, list[_Block]] = {}
         self._fixed = self._savable = 0
         self._fixed_functions: set[str] = set()
-        self._kept: dict[tuple[int, int | None, bool], Sequence[tuple[_Block, _Spot]]] = {}
+        self._kept: dict[tuple[int, int | None, bool], tuple[_Spot, ...]] = {}
         for index, live in zip(plan.schedule.order, _live(plan), strict=True):
             if operators is None or index in operators:
                 self._add(index, live)
@@ -233,12 +256,11 @@ class Room:
         lean = forms[0].function
         now = next((form for form in forms if form.title == kernel.title), forms[0])
         there = _Spot(now, at, at + now.scratch_bytes if now.scratch_bytes else 0)
-        spots = [*_spots(plan, op, live, forms), there]
-        spots.sort(key=lambda spot: (spot.form.cycles, -spot.form.number))
+        spots = _useful([*_spots(plan, op, live, forms), there])
         if now.function != lean:
             at_least = _gap(live, forms[0].scratch_bytes)
             there = _Spot(forms[0], at_least, at_least + forms[0].scratch_bytes)
-        block = _Block(index, tuple(spots), there, lean)
+        block = _Block(index, spots, there, lean)
         self._groups.setdefault(op.part_of or op.name, []).append(block)
 
     @cached_property
@@ -253,7 +275,7 @@ class Room:
         }
         return (least, *sorted(end for end in ends if end > least))
 
-    @cached_property
+    @property
     def lean(self) -> Plan:
         """The plan with the kernels of which each alone takes the least flash."""
         return self._with(self._chosen(self.whole.arena.size_bytes, None, lean=True))
@@ -279,16 +301,23 @@ class Room:
         that of `lean`. A negative number: less than that, where the plan `holds`. None: no kernel
         has more constants than the lean one.
         """
-        return self._fixed + sum(spot.form.cycles for _, spot in self._chosen(arena_bytes, spare))
+        return self._fixed + sum(spot.form.cycles for spot in self._taking(arena_bytes, spare))
 
     def least(self, arena_bytes: int, spare: int | None) -> int:
         """This cost less what copies into RAM may save at most."""
-        forms = [spot.form for _, spot in self._chosen(arena_bytes, spare)]
-        return self._fixed - self._savable + sum(form.least for form in forms)
+        least = sum(spot.form.least for spot in self._taking(arena_bytes, spare))
+        return self._fixed - self._savable + least
 
     def _chosen(
         self, arena_bytes: int, spare: int | None, *, lean: bool = False
-    ) -> Sequence[tuple[_Block, _Spot]]:
+    ) -> Iterator[tuple[_Block, _Spot]]:
+        """Every block with its form."""
+        blocks = chain.from_iterable(self._groups.values())
+        return zip(blocks, self._taking(arena_bytes, spare, lean=lean), strict=True)
+
+    def _taking(
+        self, arena_bytes: int, spare: int | None, *, lean: bool = False
+    ) -> tuple[_Spot, ...]:
         """The form of every block: of all blocks of one operator those of one function, or the lean
         one where that is quicker. `lean`: the lean ones alone.
         """
@@ -297,15 +326,13 @@ class Room:
             self._kept[key] = tuple(self._choose(arena_bytes, spare, lean=lean))
         return self._kept[key]
 
-    def _choose(
-        self, arena_bytes: int, spare: int | None, *, lean: bool
-    ) -> Iterator[tuple[_Block, _Spot]]:
+    def _choose(self, arena_bytes: int, spare: int | None, *, lean: bool) -> Iterator[_Spot]:
         items, called = self._items(arena_bytes)
         choices = (None,) * len(items) if lean else self._best(items, called, spare)
         for blocks, ways, choice in zip(self._groups.values(), items, choices, strict=True):
             functions = frozenset() if choice is None else ways[choice].functions
             for block in blocks:
-                yield block, block.best(functions, arena_bytes)
+                yield block.best(functions, arena_bytes)
 
     def _items(self, arena_bytes: int) -> tuple[list[list[Way]], list[list[frozenset[str]]]]:
         """The ways of each operator, in one order for every arena; and the functions that they
@@ -502,6 +529,19 @@ def _spots(plan: Plan, op: Op, live: Sequence[Span], forms: Sequence[Form]) -> I
         if _safe(plan, op, form.overlaps):
             at = _gap(live, form.scratch_bytes)
             yield _Spot(form, at, at + form.scratch_bytes if form.scratch_bytes else 0)
+
+
+def _useful(spots: Iterable[_Spot]) -> tuple[_Spot, ...]:
+    """The spots, quickest first, without those that are never the best: of each function a spot
+    that is as quick, or quicker, fits in every arena in which they do.
+    """
+    kept: list[_Spot] = []
+    least: dict[str, int] = {}
+    for spot in sorted(spots, key=lambda spot: (spot.form.cycles, -spot.form.number)):
+        if spot.arena_bytes < least.get(spot.form.function, sys.maxsize):
+            least[spot.form.function] = spot.arena_bytes
+            kept.append(spot)
+    return tuple(kept)
 
 
 def lone_form(plan: Plan, title: str) -> Plan:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from toolchain import partition, schedule
 from toolchain.boards import Board
 from toolchain.cost import CostModel
 from toolchain.cost.alternatives import timed_forms
 from toolchain.ir import Graph, MemoryProblem, Schedule
-from toolchain.ir.memory import peak_bytes
+from toolchain.ir.memory import footprint, peak_bytes
 from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
@@ -28,6 +29,7 @@ from toolchain.partition.walk import Walks
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.planning.ordering import choose_views
 from toolchain.planning.placing import place
+from toolchain.planning.room import Beside
 from toolchain.progress import Report, silent
 
 _PLACING_SECONDS, _PLACING_SECONDS_AN_OPERATOR, _MOST_PLACING_SECONDS = 0.3, 0.01, 1.0
@@ -117,6 +119,20 @@ class Built:
     lowered: Lowered
     problem: MemoryProblem
     found: Schedule
+
+    @cached_property
+    def live_bytes(self) -> tuple[int, ...]:
+        """For each operator the bytes that are live while it runs, but for its scratch."""
+        live = [0] * len(self.problem.ops)
+        order = self.found.order
+        for index, size in zip(order, footprint(self.problem, order), strict=True):
+            live[index] = size - self.problem.scratch_bytes[index]
+        return tuple(live)
+
+    def beside(self, arena_bytes: float) -> Beside:
+        """Room for scratch in an arena of so many bytes."""
+        room = [arena_bytes - size for size in self.live_bytes]
+        return Beside(room, [kernel.title for kernel in self.lowered.kernels])
 
 
 def finer(whole: Plan, schemes: Sequence[Scheme]) -> Graph:
