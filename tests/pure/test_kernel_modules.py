@@ -16,7 +16,7 @@ import pytest
 
 import toolchain
 from toolchain.kernels import c_sources, cmsis_nn, runtime_c
-from toolchain.ops import code_bytes, forms, kernel_of
+from toolchain.ops import forms, kernel_of
 from toolchain.ops.convolution.kernels.cmsis_nn import arm_depthwise_conv_s8_opt
 from toolchain.ops.preference import Preference
 from toolchain.report.kinds import CORES
@@ -62,16 +62,6 @@ def test_a_kernel_module_is_named_as_its_first_function_and_makes_kernels_of_all
     assert folder == ("cmsis_nn" if theirs else "kernels")
     assert c_sources.defines(tree, function)
     assert [other for other in _modules().values() if function in _functions(other)] == [module]
-
-
-def test_code_is_declared_of_functions_that_exist_and_are_larger_than_most() -> None:
-    sizes = code_bytes.declared()
-    trees = runtime_c.tree(), cmsis_nn.tree(cmsis_nn.find())
-    missing = [f for f in sizes if not c_sources.defines(trees[cmsis_nn.is_named(f)], f)]
-    assert missing == []
-    assert min(sizes.values()) > code_bytes.CodeBytes.PLAIN
-    assert code_bytes.code_bytes("thimble_depthwise_lanes_s8") == code_bytes.CodeBytes.LANES
-    assert code_bytes.code_bytes("thimble_add_s8") == code_bytes.CodeBytes.PLAIN
 
 
 def test_families_with_kernel_modules_call_no_function_without_one() -> None:

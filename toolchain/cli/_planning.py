@@ -19,6 +19,7 @@ from toolchain.memory.plan import Plan
 from toolchain.planner import plan_choices
 from toolchain.planning.options import PlanOptions
 from toolchain.quantise.float_use import float_json
+from toolchain.report.code import code_table
 from toolchain.report.front import front_json, front_table
 from toolchain.report.fronts import format_of
 from toolchain.report.gates import check, gates
@@ -117,6 +118,8 @@ def show_plan(
             if stopped := plan.search_stopped:
                 console.print(f"The search was stopped {stopped}: these were found by then.")
         print_memory(plan, need, target, latency)
+        if not target.is_host:
+            console.print(code_table(plan))
     check_fit(plan)
     check(conditions, fields)
 

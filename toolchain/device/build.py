@@ -169,7 +169,7 @@ def _units(
     if board.emulator is not None:
         sources.append("emulator/exit.c")
     return _Units(
-        kernels=_kernel_units(board, files, options),
+        kernels=kernel_units(board, files, options),
         model=_model_units(board, files, (options.model_optimisation, *_WARNINGS, *hooks, *copied)),
         firmware=tuple(Unit(folder / name, firmware_flags, (headers,)) for name in sources),
         glue=Unit(glue, firmware_flags, (glue.parent, headers)),
@@ -180,7 +180,11 @@ def _system(files: ModelFiles) -> tuple[Path, ...]:
     return (files.cmsis_nn_include,) if files.cmsis_nn_include else ()
 
 
-def _kernel_units(board: Board, files: ModelFiles, options: BuildOptions) -> tuple[Unit, ...]:
+def kernel_units(
+    board: Board, files: ModelFiles, options: BuildOptions | None = None
+) -> tuple[Unit, ...]:
+    """The compilations of the kernels among `files`, as for firmware of a board."""
+    options = options or BuildOptions()
     flags = (*board.compiler_flags, *_COMMON, options.kernel_optimisation)
     system, warned = _system(files), (*flags, *_WARNINGS)
     theirs = (Unit(path, (*flags, "-w"), (), _KERNEL_SUFFIX, system) for path in files.cmsis_nn)
@@ -428,7 +432,7 @@ def library_stacks(
         return ()
     options = BuildOptions(model_optimisation="-O2")
     files = _written(made, folder, cmsis_nn_folder)
-    kernels = _kernel_units(board, files, options)
+    kernels = kernel_units(board, files, options)
     model = _model_units(board, files, (options.model_optimisation, *_WARNINGS))
     objects = compiler.compile_units((*kernels, *model))
     if not tells_calls(objects):

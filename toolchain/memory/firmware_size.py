@@ -2,58 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Board, Content
+from toolchain.boards import Board, Content, Core
 from toolchain.boards import board as find_board
 from toolchain.errors import DoesNotFitError, Overflow
 from toolchain.ir import ArenaPart, Graph
 from toolchain.ir.values import identity_of
+from toolchain.kernels.code_sizes import sizes_of
 from toolchain.memory.bank_layout import SECTION_ALIGNMENT_BYTES, Layout, layout
 from toolchain.memory.plan import Plan
 from toolchain.ops import spec_of
-from toolchain.ops.code_bytes import code_bytes
 from toolchain.packages import SOLVER
 
 STACK_BYTES = 2048
 """Reserved for the stack; the firmware paints it and reports how much was used."""
 
 _FIRMWARE_DATA_BYTES = 448
-_FIRMWARE_CODE_BYTES = 3400
-"""This and the other figures here are fitted to linked firmware (docs/flash.md has the errors), as
-what functions declare (`ops.code_bytes`)."""
-_BYTES_PER_OPERATOR = 100
-_BYTES_PER_BLOCK = 10
-"""A row of its operator's table (equal ones are kept once) and a step."""
-
-_ARMV6M = ("cortex-m0", "cortex-m0plus", "cortex-m1")
-_ARMV6M_LONGER = 1.25
-"""Code of Armv6-M, which has most instructions for eight registers only, over that of Armv7-M."""
+_RUN_BYTES, _BYTES_PER_OPERATOR = 200, 46
+"""Code of a model that runs its operators, and of the call of one; this and the figures below are
+those of linked firmware (docs/flash.md has the errors)."""
+_BYTES_PER_SHARED_CALL, _BYTES_PER_BLOCK = 80, 2
+"""Bytes that the call of an operator in blocks takes more, and bytes of a step."""
+_OWN_CODE_BYTES = 150
+"""Code of an operator that calls no function but computes by itself."""
 
 
-def code_estimate_bytes(*plans: Plan) -> int:
-    """Estimated bytes of code of the firmware.
+@dataclass(frozen=True)
+class Code:
+    """Estimated bytes of code of a firmware. `functions`: of each C function that is linked, the
+    largest first; `calls`: the model's own functions, which call them; `rest`: the firmware."""
 
-    They are its own code, one kernel per function used, one call per operator, and a table of the
-    blocks of operators that are split.
-    """
-    functions = {function for p in plans for op in p.operators for function in op.functions}
-    of_functions = sum(map(code_bytes, functions))
+    functions: Mapping[str, int]
+    calls: int
+    rest: int
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(self.functions.values()) + self.calls + self.rest
+
+
+def code_of(*plans: Plan) -> Code:
+    """Estimated code of the firmware of models for one board: each function once, as measured in
+    objects of the board's core."""
+    target = find_board(plans[0].board)
+    computed = (op for plan in plans for op in plan.operators if not op.is_view)
+    called = {function for op in computed for function in op.functions}
+    sizes = sizes_of(target.core)
+    calls = sum(map(_calls_bytes, plans))
+    return Code(sizes.linked(called), calls, sizes.around(target.name))
+
+
+def _calls_bytes(plan: Plan) -> int:
+    """Bytes of the generated functions of a model."""
+    blocks = plan.calls if plan.calls > plan.counted else 0
+    ops = zip(plan.graph.ops, plan.operators, strict=True)
+    parts = Counter(op.counted_as for op, planned in ops if not planned.is_view)
+    shared = sum(count > 1 for count in parts.values())
+    own = sum(not (op.is_view or op.functions) for op in plan.operators)
     return (
-        _instructions(find_board(plans[0].board) if plans else None, of_functions)
-        + _BYTES_PER_OPERATOR * sum(plan.counted for plan in plans)
-        + _BYTES_PER_BLOCK * sum(plan.calls for plan in plans if plan.calls > plan.counted)
+        _RUN_BYTES
+        + _BYTES_PER_OPERATOR * plan.counted
+        + _BYTES_PER_SHARED_CALL * shared
+        + _BYTES_PER_BLOCK * blocks
+        + _OWN_CODE_BYTES * own
     )
 
 
-def _instructions(board: Board | None, functions_bytes: int) -> int:
-    """Bytes of the firmware's own code and of functions; `functions_bytes`: as for Armv7-M."""
-    longer = _ARMV6M_LONGER if board is not None and board.core.name in _ARMV6M else 1
-    return round((_FIRMWARE_CODE_BYTES + functions_bytes) * longer)
+def code_estimate_bytes(*plans: Plan) -> int:
+    """Estimated bytes of code of the firmware of models for one board."""
+    return code_of(*plans).size_bytes
 
 
 def pushed_bytes(plan: Plan) -> int:
@@ -298,11 +321,11 @@ def least_weight_bytes(graph: Graph) -> int:
     return sum(least.values())
 
 
-def least_flash_bytes(graph: Graph) -> int:
-    """A lower bound on the flash of a firmware, as `estimated_need` has it, without the code of
-    kernels.
+def least_flash_bytes(graph: Graph, core: Core) -> int:
+    """A lower bound on the flash of a firmware on any board of a core, as `estimated_need` has it,
+    without the code of kernels.
     """
-    return _FIRMWARE_CODE_BYTES + least_weight_bytes(graph)
+    return sizes_of(core).least_around + least_weight_bytes(graph)
 
 
 def _distinct_bytes(array: NDArray[np.generic]) -> int:
@@ -324,7 +347,7 @@ def check_flash_possible(graph: Graph, board: Board, weight_bytes: int) -> None:
     try:
         layout(
             board,
-            code_bytes=_instructions(board, 0),
+            code_bytes=sizes_of(board.core).around(board.name),
             weight_bytes=weight_bytes,
             data_bytes=least_data_bytes(),
             at_least=True,

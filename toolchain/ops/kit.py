@@ -24,7 +24,6 @@ from toolchain.ops.arithmetic.fixed_point import (
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.axes import elementwise_axes, leading_axes, resolve_axis, window_axes
-from toolchain.ops.code_bytes import CodeBytes
 from toolchain.ops.extents import (
     Extent,
     Extents,

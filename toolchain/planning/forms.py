@@ -6,11 +6,10 @@ of each operator, as `search.knapsack` packs them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from toolchain.ops.code_bytes import code_bytes
 from toolchain.search.knapsack import Packed, pack
 
 
@@ -26,16 +25,18 @@ class Way:
     saved: int
 
 
-def within(items: Sequence[Sequence[Way]], spare: int) -> Packed:
-    """Choose at most one way for each item: the most time saved within so many bytes of flash. The
-    bytes of a function that several ways call count once.
+def within(
+    items: Sequence[Sequence[Way]], spare: int, code_bytes: Callable[[frozenset[str]], int]
+) -> Packed:
+    """Choose at most one way for each item: the most time saved within so many bytes of flash.
+    `code_bytes`: what functions add to the code, each once, however many ways call them.
     """
     functions = sorted({name for ways in items for way in ways for name in way.functions})
     best: tuple[int | None, ...] = (None,) * len(items)
     worth, optimal = (0, 0), True
     for count in range(1, len(functions) + 1):
         for allowed in combinations(functions, count):
-            code = sum(map(code_bytes, allowed))
+            code = code_bytes(frozenset(allowed))
             left = spare - code
             if left < 0:
                 continue

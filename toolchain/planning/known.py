@@ -70,7 +70,7 @@ class Known:
     @cached_property
     def least_flash_bytes(self) -> int:
         """No firmware of the graph takes less flash, however it is split."""
-        return least_flash_bytes(self.whole.graph)
+        return least_flash_bytes(self.whole.graph, self.whole.lowered.core)
 
     @cached_property
     def walks(self) -> Walks:

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from types import MappingProxyType
 
@@ -17,8 +17,8 @@ from toolchain.cost import CostModel
 from toolchain.cost.alternatives import kernels_of
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ir.arena import SCRATCH_ALIGNMENT_BYTES
+from toolchain.kernels.code_sizes import code_bytes
 from toolchain.memory.plan import Plan, planned_ops
-from toolchain.ops.code_bytes import code_bytes
 from toolchain.ops.kernel import Kernel, SafeOverlap
 from toolchain.ops.lowering import Kernels, Lowered, lower
 from toolchain.ops.moves import may_move, moves
@@ -34,13 +34,15 @@ _APART = 16
 class Form:
     """A kernel that may compute an operator, as far as it is the same for all blocks of one shape.
 
-    `number`: its place in what `kernels_of` yields. `least`: cycles with its constants and its code
+    `number`: its place in what `kernels_of` yields. `function`: the kernel's name; `functions`: of
+    C, which it calls. `least`: cycles with its constants and its code
     copied to the quickest RAM.
     """
 
     number: int
     title: str
     function: str
+    functions: tuple[str, ...]
     scratch_bytes: int
     overlaps: tuple[SafeOverlap, ...]
     cycles: int
@@ -107,6 +109,7 @@ class Forms:
                 number,
                 kernel.title,
                 kernel.name,
+                kernel.functions,
                 kernel.scratch_bytes,
                 kernel.overlaps,
                 counts[0],
@@ -133,8 +136,8 @@ class Forms:
         least = sum(min(form.least for form in forms) for each in blocks.values() for forms in each)
         if most_bytes is None:
             return least
-        called = {function for kernel in lean.kernels for function in kernel.functions}
-        room, none, items = max(most_bytes, sum(map(code_bytes, called))), 0, []
+        called = frozenset(name for kernel in lean.kernels for name in kernel.functions)
+        room, none, items = max(most_bytes, code_bytes(lean.core, called)), 0, []
         for each in blocks.values():
             count, given_back, ways = _bounds(each)
             room, none = room + given_back, none + count
@@ -231,6 +234,7 @@ class Room:
         self._fixed = self._savable = 0
         self._fixed_functions: set[str] = set()
         self._kept: dict[tuple[int, int | None, bool], tuple[_Spot, ...]] = {}
+        self._called: dict[str, tuple[str, ...]] = {}
         for index, live in zip(plan.schedule.order, _live(plan), strict=True):
             if operators is None or index in operators:
                 self._add(index, live)
@@ -261,6 +265,7 @@ class Room:
             at_least = _gap(live, forms[0].scratch_bytes)
             there = _Spot(forms[0], at_least, at_least + forms[0].scratch_bytes)
         block = _Block(index, spots, there, lean)
+        self._called |= {form.function: form.functions for form in forms}
         self._groups.setdefault(op.part_of or op.name, []).append(block)
 
     @cached_property
@@ -370,7 +375,10 @@ class Room:
         if spare is None:
             spare = 0
         elif 0 <= spare < figures[1][1]:
-            others.append(within(items, spare).choices)
+            base = frozenset().union(*(each[-1] for each in called))
+            code = self._code_bytes([base])
+            more = partial(self._more_code_bytes, base, code)
+            others.append(within(items, spare, more).choices)
             figures.append(self._figures(items, called, others[-1]))
         fitting = [at for at, (_, more) in enumerate(figures) if more <= spare]
         least = min(range(len(others)), key=lambda at: figures[at][1])
@@ -404,7 +412,14 @@ class Room:
         return sum(way.saved for way in ways), more_bytes
 
     def _code_bytes(self, called: Iterable[frozenset[str]]) -> int:
-        return sum(map(code_bytes, self._fixed_functions.union(*called)))
+        """Bytes of all code of kernels where those of these names are called."""
+        functions = {
+            function for name in frozenset[str]().union(*called) for function in self._called[name]
+        }
+        return code_bytes(self._lean.core, frozenset(self._fixed_functions | functions))
+
+    def _more_code_bytes(self, base: frozenset[str], before: int, names: frozenset[str]) -> int:
+        return self._code_bytes([base, names]) - before
 
     def _taken(
         self, blocks: Sequence[_Block], functions: frozenset[str], arena_bytes: int

@@ -20,6 +20,7 @@ from toolchain.ops.preference import Preference
 from toolchain.packages import SOLVER
 from toolchain.report.blocks import blocks, constant_bytes, moved_bytes
 from toolchain.report.buffers import planned_buffers
+from toolchain.report.code import code_json
 from toolchain.report.ends import end_json
 from toolchain.report.latency import Latency, longest_call, per_turn
 from toolchain.report.planned import PlannedBank, PlannedOperator, PlannedTensor, PlannedTime
@@ -59,6 +60,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         "flash_bytes": need.flash_bytes,
         "code_bytes": need.code_bytes,
         "weight_bytes": plan.weight_bytes,
+        "code_predicted": code_json(plan),
         "memory_estimated": need.estimated,
         "unsplit_arena_bytes": plan.unsplit_bytes or plan.arena.size_bytes,
         "slowdown_percent": round(100 * plan.slowdown, 4),

@@ -18,7 +18,6 @@ from toolchain.ops.readers.float32 import range_of, with_bias_and_activation
 Triple = tuple[int, int, int]
 
 _FUNCTION = "thimble_convolve_3d_f32"
-CODE_BYTES = {_FUNCTION: kit.CodeBytes.CONVOLUTION}
 _OPTIONS = ("strideD", "strideH", "strideW")
 _DILATIONS = ("dilationDFactor", "dilationHFactor", "dilationWFactor")
 

@@ -18,11 +18,6 @@ _WORDS, _VECTORS = "thimble_convolve_hybrid_s8", "thimble_convolve_hybrid_lanes_
 _DEPTHWISE = "thimble_depthwise_hybrid_s8"
 _TRANSPOSED = "thimble_transpose_conv_hybrid_s8"
 _ROWS, _LANE_ROWS = "thimble_rows_hybrid_s8", "thimble_rows_hybrid_lanes_s8"
-CODE_BYTES = {
-    _WORDS: kit.CodeBytes.CONVOLUTION,
-    _DEPTHWISE: kit.CodeBytes.DEPTHWISE,
-    **dict.fromkeys((_VECTORS, _LANE_ROWS), kit.CodeBytes.LANES),
-}
 _TAPS = MappingProxyType(
     {_WORDS: 4, _VECTORS: packing.VECTOR_BYTES, _ROWS: 4, _LANE_ROWS: packing.VECTOR_BYTES}
 )

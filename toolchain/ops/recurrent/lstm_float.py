@@ -27,10 +27,6 @@ from toolchain.ops.recurrent.sequence import Walk, lstm_cell, products, row_exte
 _FLOAT_BYTES = 4
 _FLOAT = "thimble_sequence_lstm_f32"
 _WORDS, _VECTORS = "thimble_sequence_lstm_hybrid_s8", "thimble_sequence_lstm_hybrid_lanes_s8"
-CODE_BYTES = {
-    **dict.fromkeys((_FLOAT, _WORDS), kit.CodeBytes.CELL),
-    _VECTORS: kit.CodeBytes.LANES,
-}
 _MATRICES = {"weights": layer.INPUT_WEIGHTS, "recurrent": layer.RECURRENT_WEIGHTS}
 
 

@@ -24,7 +24,6 @@ from toolchain.ops.recurrent.sequence import Walk, check_types, row_extents
 
 _PLAIN, _WRAPPED = "thimble_lstm_s8", "thimble_lstm_wrapped_s8"
 _WITHOUT_TANH = "thimble_lstm_without_tanh_s8"
-CODE_BYTES = dict.fromkeys((_PLAIN, _WRAPPED, _WITHOUT_TANH), kit.CodeBytes.CELL)
 _GATE_SCALE = 2.0**-12
 _NO_TANH = (
     "a cell state whose scale is not 2**-15 to 2**-9, where LiteRT leaves out its hyperbolic "

@@ -14,7 +14,6 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import blocks
 
 FUNCTIONS = MappingProxyType({8: "thimble_convolve_1x1_s8", 4: "thimble_convolve_1x1_s4"})
-CODE_BYTES = dict.fromkeys(FUNCTIONS.values(), kit.CodeBytes.CONVOLUTION)
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window, width: blocks.Width) -> kit.Kernel:

@@ -19,10 +19,6 @@ FUNCTIONS = MappingProxyType(
     }
 )
 """By the kind."""
-CODE_BYTES = {
-    FUNCTIONS["conv2d"]: kit.CodeBytes.CONVOLUTION,
-    FUNCTIONS["depthwise_conv2d"]: kit.CodeBytes.DEPTHWISE,
-}
 _LAYER = "A fully connected layer is a convolution of a line of pixels: each row is a pixel."
 
 

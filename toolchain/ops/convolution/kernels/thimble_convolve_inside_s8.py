@@ -16,7 +16,6 @@ from toolchain.ops.convolution.kernels import blocks, shapes
 from toolchain.ops.convolution.kernels.thimble_convolve_s8 import gathered_windows
 
 FUNCTIONS = MappingProxyType({8: "thimble_convolve_inside_s8", 4: "thimble_convolve_inside_s4"})
-CODE_BYTES = dict.fromkeys(FUNCTIONS.values(), kit.CodeBytes.CONVOLUTION)
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window, width: blocks.Width) -> kit.Kernel:

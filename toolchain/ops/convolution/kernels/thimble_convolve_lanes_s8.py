@@ -14,7 +14,6 @@ from toolchain.ops.convolution.common import Convolution, depth_of, filters_of, 
 from toolchain.ops.convolution.kernels import lanes, shapes
 
 FUNCTIONS = PLAIN, OFFSET = "thimble_convolve_lanes_s8", "thimble_convolve_offset_lanes_s8"
-CODE_BYTES = dict.fromkeys(FUNCTIONS, kit.CodeBytes.LANES)
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window) -> kit.Kernel:

@@ -14,7 +14,6 @@ from toolchain.ops.convolution.common import Convolution, depth_of, filters_of
 from toolchain.ops.convolution.kernels import shapes
 
 FUNCTION = "thimble_convolve_packed_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
 LARGEST_SUM, MOST_TAPS = 255, 9
 """The largest sum of magnitudes of a run, 128 times which is below 2**15, and its most taps."""
 _HEAD_WORDS = 9

@@ -21,7 +21,6 @@ FUNCTIONS = MappingProxyType(
     }
 )
 """By the kind."""
-CODE_BYTES = {FUNCTIONS["conv2d"]: kit.CodeBytes.CONVOLUTION}
 
 
 def kernel(op: kit.Operator[Any], core: kit.Core) -> kit.Kernel:

@@ -15,10 +15,6 @@ from toolchain.ops.convolution.common import Convolution, depth_of, filters_of, 
 from toolchain.ops.convolution.kernels import blocks, shapes, windows
 
 FUNCTIONS = MappingProxyType({8: "thimble_convolve_s8", 4: "thimble_convolve_s4"})
-CODE_BYTES = {
-    FUNCTIONS[8]: kit.CodeBytes.MANY_COLUMNS,
-    FUNCTIONS[4]: kit.CodeBytes.CONVOLUTION,
-}
 
 
 def kernel(

@@ -122,7 +122,6 @@ FORMS: Mapping[int, Form] = MappingProxyType(
 )
 """By the side of a tile."""
 FUNCTIONS = tuple(form.function for form in FORMS.values())
-CODE_BYTES = dict.fromkeys(FUNCTIONS, kit.CodeBytes.CONVOLUTION)
 
 
 def winograd_forms(op: kit.Operator[Convolution]) -> tuple[kit.Kernel, ...]:

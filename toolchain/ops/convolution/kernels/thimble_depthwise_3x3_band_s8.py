@@ -15,7 +15,6 @@ FUNCTIONS = MappingProxyType(
     {1: "thimble_depthwise_3x3_band_s8", 2: "thimble_depthwise_3x3_band_step_2_s8"}
 )
 """By the stride along rows."""
-CODE_BYTES = dict.fromkeys(FUNCTIONS.values(), kit.CodeBytes.DEPTHWISE_3X3)
 _HEADER = "source/convolution/thimble_depthwise_3x3_band.h"
 FOURS = kit.defined(_HEADER, "THIMBLE_FOURS")
 """Channels whose lines are made together."""

@@ -9,7 +9,6 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import lines_3x3, walks, windows
 
 FUNCTION = "thimble_depthwise_3x3_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.DEPTHWISE_3X3}
 
 
 def kernel(op: kit.Operator[Convolution], window: kit.Window, endings: walks.Ended) -> kit.Kernel:

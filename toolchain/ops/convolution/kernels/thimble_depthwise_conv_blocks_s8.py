@@ -14,7 +14,6 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import shapes, walks, windows
 
 FUNCTION = "thimble_depthwise_conv_blocks_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.DEPTHWISE}
 _EDGE_OUTPUTS = kit.defined(f"source/convolution/{FUNCTION}.c", "EDGE_OUTPUTS")
 """Outputs at an edge whose windows are gathered together."""
 

@@ -13,7 +13,6 @@ from toolchain.ops.convolution.common import Convolution
 from toolchain.ops.convolution.kernels import shapes, walks, windows
 
 FUNCTION = "thimble_depthwise_conv_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.DEPTHWISE}
 _BAND_BYTES = 640
 """Scratch in bytes that it may always take; one output row may need more."""
 

@@ -11,7 +11,6 @@ from toolchain.ops.convolution.common import Convolution, filters_of
 from toolchain.ops.convolution.kernels import lanes, shapes, walks
 
 FUNCTION = "thimble_depthwise_lanes_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.LANES}
 _TOGETHER = kit.defined(f"source/convolution/{FUNCTION}.c", "TOGETHER")
 """Outputs of a row that are computed together."""
 

@@ -13,7 +13,6 @@ from toolchain.ops.convolution.common import Convolution, filters_of
 from toolchain.ops.convolution.kernels import lanes, shapes, walks
 
 FUNCTION = "thimble_depthwise_windows_lanes_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.LANES}
 _SOURCE = f"source/convolution/{FUNCTION}.c"
 SIDE = kit.defined(_SOURCE, "SIDE")
 """Rows and columns of the largest window."""

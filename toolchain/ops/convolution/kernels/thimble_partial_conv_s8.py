@@ -23,7 +23,6 @@ FUNCTIONS = WINDOWS, PIXELS, LANES = (
     "thimble_partial_conv_1x1_s8",
     "thimble_partial_conv_lanes_s8",
 )
-CODE_BYTES = {LANES: kit.CodeBytes.LANES}
 SUMS = 3
 
 

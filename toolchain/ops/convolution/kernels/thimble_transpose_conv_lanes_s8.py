@@ -21,7 +21,6 @@ from toolchain.ops.convolution.kernels.thimble_transpose_conv_s8 import (
 )
 
 FUNCTION = "thimble_transpose_conv_lanes_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.LANES}
 
 
 def kernel(op: kit.Operator[Any]) -> kit.Kernel:

@@ -14,7 +14,6 @@ from toolchain.ops.arithmetic import packing
 from toolchain.ops.matmul.kernels import dense
 
 FUNCTION = "thimble_fully_connected_joined_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.JOINED_UNITS}
 _SUM_LIMIT = 1 << 23
 
 

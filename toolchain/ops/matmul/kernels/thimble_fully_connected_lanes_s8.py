@@ -18,7 +18,6 @@ from toolchain.ops.matmul.kernels import dense
 FUNCTIONS = MappingProxyType(
     {8: "thimble_fully_connected_lanes_s8", 4: "thimble_fully_connected_lanes_s4"}
 )
-CODE_BYTES = dict.fromkeys(FUNCTIONS.values(), kit.CodeBytes.LANES)
 
 
 def kernel(op: kit.Operator[Any], bits: int = 8) -> kit.Kernel:

@@ -16,7 +16,6 @@ FUNCTIONS = WORDS, LANES = (
     "thimble_partial_fully_connected_s8",
     "thimble_partial_fully_connected_lanes_s8",
 )
-CODE_BYTES = {LANES: kit.CodeBytes.LANES}
 SUMS = 3
 """The input with the sums of the blocks before."""
 

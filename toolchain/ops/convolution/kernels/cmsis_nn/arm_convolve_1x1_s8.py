@@ -16,7 +16,6 @@ from toolchain.ops.convolution.kernels.cmsis_nn.products import (
 )
 
 FUNCTIONS = PIXELS, ROWS = "arm_convolve_1x1_s8", "arm_convolve_1_x_n_s8"
-CODE_BYTES = dict.fromkeys(FUNCTIONS, kit.CodeBytes.CONVOLUTION)
 
 
 def takes_row(op: kit.AnyOperator, core: kit.Core, window: kit.Window) -> bool:

@@ -16,7 +16,6 @@ from toolchain.ops.convolution.kernels.cmsis_nn.products import (
 )
 
 FUNCTION = "arm_convolve_1x1_s8_fast"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.CONVOLUTION}
 
 
 def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) -> kit.Kernel:

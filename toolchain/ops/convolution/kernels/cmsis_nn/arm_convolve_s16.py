@@ -16,7 +16,6 @@ from toolchain.ops.convolution.kernels import int16
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 FUNCTIONS = ANY, FAST = "arm_convolve_s16", "arm_convolve_fast_s16"
-CODE_BYTES = dict.fromkeys(FUNCTIONS, kit.CodeBytes.CONVOLUTION)
 
 
 def kernel(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:

@@ -12,7 +12,6 @@ from toolchain.ops.convolution.kernels.cmsis_nn import shared
 from toolchain.ops.convolution.kernels.cmsis_nn.products import helium_terms
 
 FUNCTION = "arm_convolve_s8"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.MANY_COLUMNS}
 
 
 def kernel(op: kit.Operator[Convolution], core: kit.Core, window: kit.Window) -> kit.Kernel:

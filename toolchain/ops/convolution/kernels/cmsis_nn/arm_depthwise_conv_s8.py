@@ -12,7 +12,6 @@ from toolchain.ops.convolution.kernels import windows
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 FUNCTIONS = ANY, SMALL = "arm_depthwise_conv_s8", "arm_depthwise_conv_3x3_s8"
-CODE_BYTES = dict.fromkeys(FUNCTIONS, kit.CodeBytes.DEPTHWISE)
 
 
 def takes_3x3(op: kit.AnyOperator, window: kit.Window) -> bool:

@@ -11,7 +11,6 @@ from toolchain.ops.convolution.kernels import windows
 from toolchain.ops.convolution.kernels.cmsis_nn import shared
 
 FUNCTION = "arm_depthwise_conv_s8_opt"
-CODE_BYTES = {FUNCTION: kit.CodeBytes.DEPTHWISE}
 CHANNELS_AT_ONCE = 124
 """CH_IN_BLOCK_MVE of arm_nnsupportfunctions.h: channels of a block."""
 
