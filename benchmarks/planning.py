@@ -39,7 +39,7 @@ from toolchain.frontends import load_model
 from toolchain.ir import Graph
 from toolchain.planner import candidates, plan_graph
 from toolchain.planning import ways
-from toolchain.planning.copies import copy_constants
+from toolchain.planning.copies import Copies
 from toolchain.planning.front import Candidates
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.planning.room import Forms, Room
@@ -57,7 +57,7 @@ STAGES: dict[str, Callable[..., object]] = {
     "forms beside what is live": Room.__init__,
     "time by arena and flash": Room.count,
     "bytes of constants": constant_bytes,
-    "copies of constants": copy_constants,
+    "copies of constants": Copies.total,
     "the plan that is asked for": Candidates.finished,
 }
 REQUESTS = {

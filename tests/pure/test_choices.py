@@ -35,12 +35,14 @@ def test_each_row_is_the_plan_that_its_number_takes() -> None:
     base = rows[0].latency.total
     for row in rows:
         assert row.slowdown == row.latency.total / base - 1
-        figures.append((row.ram_bytes, row.flash_bytes, row.latency.total))
+        needed = row.ram_bytes - row.copied_bytes
+        figures.append((needed, row.flash_bytes, row.latency.total))
     for row in (rows[0], rows[len(rows) // 2], rows[-1]):
         options = PlanOptions(split_seconds=0.2, choice=row.choice)
         taken = plan_model(DIGITS, BOARD, options, costs=costs)
         need, total = estimated_need(taken), predict_latency(taken, costs).total
         assert (row.ram_bytes, row.flash_bytes) == (need.ram_bytes, need.flash_bytes)
+        assert row.copied_bytes == taken.copied.size_bytes
         assert row.latency.total == total
         assert row.slowdown == taken.slowdown
         assert row.lower_bound_bytes == taken.schedule.lower_bound_bytes <= row.peak_bytes

@@ -95,7 +95,8 @@ def test_without_cp_sat_the_choice_keeps_all_limits(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("name", M7)
-def test_by_default_banks_that_never_wait_keep_a_quarter_free(name: str) -> None:
+def test_by_default_banks_keep_a_quarter_free_or_half_of_what_is_left(name: str) -> None:
+    """A quarter of those that never wait."""
     plan, without = _plan(name), _plan(name, copy_constants=False)
     copied = plan.copied
     assert without.copied == NOTHING_COPIED and copied.operators > 0
@@ -107,10 +108,13 @@ def test_by_default_banks_that_never_wait_keep_a_quarter_free(name: str) -> None
     for at, size in copied.banks:
         bank = _bank(name, at)
         assert Content.COPIES in bank.holds
-        assert bank.timing is not None and bank.timing.read_cycles == 0
         others = plan.arena.size_bytes * (layout.arena == bank)
         others += firmware_data_bytes(plan) * (layout.data == bank)
-        assert size + others <= bank.size_bytes * 3 // 4
+        assert bank.timing is not None
+        if bank.timing.read_cycles:
+            assert size <= (bank.size_bytes - others) // 2
+        else:
+            assert size + others <= bank.size_bytes * 3 // 4
     before, after = predict_latency(without).total, predict_latency(plan).total
     assert copied.before == before and copied.saved == before - after > 0.05 * before
     (line,) = copied_lines(plan)
@@ -120,18 +124,19 @@ def test_by_default_banks_that_never_wait_keep_a_quarter_free(name: str) -> None
 @pytest.mark.parametrize("name", M7)
 def test_speed_takes_slower_banks_too(name: str) -> None:
     plan, default = _plan(name, optimise=Optimise.SPEED), _plan(name)
-    assert plan.copied.size_bytes > default.copied.size_bytes
+    most, usual = dict(plan.copied.banks), dict(default.copied.banks)
+    assert sum(most.values()) >= sum(usual.values())
+    assert plan.copied.saved > default.copied.saved or "ITCM" in usual
     timing = _bank(name, plan.copied.banks[-1][0]).timing
     assert timing is not None and timing.read_cycles > 0
     assert plan.copied.operators == len(WIDTHS) - 1
     assert sum(size for _, size in plan.copied.banks) >= plan.weight_bytes
-    assert predict_latency(plan).total < predict_latency(default).total
+    assert predict_latency(plan).total <= predict_latency(default).total
 
 
 @pytest.mark.parametrize(("name", "bank"), [("nucleo-l4r5zi", "SRAM2"), ("nucleo-l476rg", "SRAM2")])
 def test_code_goes_where_its_buses_reach_ram(name: str, bank: str) -> None:
-    """Only with `speed`; a bank with an address of its own for code holds nothing else."""
-    assert _plan(name).copied == NOTHING_COPIED
+    """A bank with an address of its own for code holds nothing else."""
     plan, without = _plan(name, optimise=Optimise.SPEED), _plan(name, copy_constants=False)
     copied, layout = plan.copied, firmware_layout(board(name), [plan])
     assert copied.code_in == bank and layout.code_copy == _bank(name, bank)
@@ -149,7 +154,8 @@ def test_code_goes_where_its_buses_reach_ram(name: str, bank: str) -> None:
 
 def test_what_is_refused_or_saves_nothing_stays_in_flash() -> None:
     assert _plan("nucleo-h743zi", optimise=Optimise.SIZE).copied == NOTHING_COPIED
-    for name in ("mps2-an500", "nucleo-l4r5zi", "host"):
+    assert _plan("nucleo-l4r5zi", copy_constants=False).copied == NOTHING_COPIED
+    for name in ("mps2-an500", "host"):
         assert _plan(name).copied == NOTHING_COPIED
     few = plan_graph(dense_chain("few", (16, 16)), board("nucleo-h743zi"))
     assert few.copied == NOTHING_COPIED  # L1 holds them
@@ -221,5 +227,5 @@ def test_code_that_is_too_large_for_its_copy_stays_in_flash() -> None:
     assert made.copied.banks == plan.copied.banks and not made.copied.code_in
     assert made.copied.before - made.copied.saved == predict_latency(made).total
     assert predict_latency(made).total > predict_latency(plan).total
-    nothing = with_linked_code(_plan(name), 0)
+    nothing = with_linked_code(_plan(name, copy_constants=False), 0)
     assert nothing.copied == NOTHING_COPIED

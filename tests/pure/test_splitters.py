@@ -181,7 +181,7 @@ def test_a_row_of_the_table_is_a_budget_and_the_plot_shows_every_point() -> None
 
 def test_a_front_of_one_point_can_be_drawn() -> None:
     latency = predict_latency(inverted_bottlenecks())
-    row = FrontRow(1, 0, 0, 0, 0, 0.0, latency, ())
+    row = FrontRow(1, 0, 0, 0, 0, 0, 0.0, latency, ())
     ElementTree.fromstring(front_svg([row], "empty"))
 
 

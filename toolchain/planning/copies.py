@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from toolchain import search
 from toolchain.boards import Board, Memory
 from toolchain.codegen import copied_bytes
+from toolchain.cost import CostModel
 from toolchain.cost.predicted import PredictedCostModel, predicted_model
 from toolchain.errors import DoesNotFitError
-from toolchain.memory.bank_layout import SECTION_ALIGNMENT_BYTES
+from toolchain.kernels.code_sizes import sizes_of
+from toolchain.memory.bank_layout import SECTION_ALIGNMENT_BYTES, Layout
 from toolchain.memory.firmware_size import (
+    code_of,
     firmware_data_bytes,
     firmware_layout,
     ram_bytes,
 )
 from toolchain.memory.plan import NOTHING_COPIED, Copied, Plan
 from toolchain.ops.lowering import Lowered
+from toolchain.ops.moves import moves
 from toolchain.packages import SOLVER, lazy
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.report.latency import predict_latency
@@ -34,7 +39,9 @@ else:
     cp_model = lazy("ortools.sat.python.cp_model", SOLVER)
 
 _SHARE = 12
-"""Sixteenths of a bank that may be full; the rest is the user's."""
+"""Sixteenths of a tightly coupled bank that may be full; the rest is the user's."""
+_SPARE_SHARE = 2
+"""The part of what a plan leaves of another bank that copies may take: a half."""
 _RESERVE_BYTES = 1024
 """Left in a bank with Optimise.SPEED: the size of data is an estimate."""
 _WORTH = 0.01
@@ -42,9 +49,8 @@ _WORTH = 0.01
 _BYTES_PER_CYCLE = 16
 """Bytes for which a copy must save a cycle in every inference. A line of 32 bytes that is read once
 waits for more than two."""
-_COPIED_FUNCTION_BYTES = 3600
-"""Bytes of a kernel with the functions that it calls; more than most take, because the room is
-fixed before linking."""
+_BRANCH_BYTES, _BESIDE_BYTES = 16, 64
+"""Bytes of a call of a function that stays in flash, and those to align a copy of code."""
 _SECONDS = 0.5
 _SECONDS_PER_UNIT = 1.0
 """Seconds that one unit of CP-SAT's deterministic time takes."""
@@ -59,75 +65,155 @@ class Item:
     saved: Mapping[str, int]
 
 
-def copy_constants(plan: Plan, target: Board, options: PlanOptions) -> Plan:
-    """The plan with constants copied to RAM where that saves time and `options` allow it.
+@dataclass(frozen=True)
+class _Chosen:
+    """Banks of the constants of operators, the bank of the code or '', and what is saved."""
 
-    By default to banks that are tightly coupled (they never wait, and other RAM does), up to three
-    quarters of each, if that saves a hundredth of the time or more; with Optimise.SPEED to all that
-    may hold copies and are quicker than flash. `--ram` is a limit of both. A firmware that does not
-    fit gets no copies.
+    banks: Mapping[str, str]
+    code_in: str = ""
+    code_bytes: int = 0
+    saved: int = 0
+
+
+class Copies:
+    """The copies of constants and code that a plan may have, for every limit of RAM.
+
+    By default they go to all banks that may hold copies and are read sooner than flash: up to three
+    quarters of those that are tightly coupled (they never wait, and other RAM does), and half of
+    what the plan leaves of others, if that saves a hundredth of the time or more; with
+    Optimise.SPEED to all of them. A firmware that does not fit gets no copies.
+
+    Constants alone are weighed against code with constants in what it leaves: so more room is never
+    slower.
     """
-    costs = predicted_model(target)
-    if not copy_banks(target, options, costs):
-        return plan
-    rooms = _rooms(plan, target, options, costs)
-    if not rooms:
-        return plan
-    items = _items(plan, costs, list(rooms))
-    most = sum(rooms.values())
-    if options.ram_bytes is not None:
-        most = min(most, options.ram_bytes - ram_bytes(plan))
-    speed = options.optimise is Optimise.SPEED
-    chosen = choose(items, rooms, most, 0 if speed else _BYTES_PER_CYCLE)
-    saved = sum(item.saved[chosen[item.operator]] for item in items if item.operator in chosen)
-    before = predict_latency(plan, costs).total
-    made = plan
-    if chosen and (speed or saved >= _WORTH * before):
-        placed = replace(plan, lowered=_placed(plan.lowered, chosen))
-        taken = copied_bytes(placed)
-        banks = tuple((bank, taken[bank]) for bank in rooms if bank in taken)
-        copied = Copied(banks, len(chosen), saved=saved, before=before, unit=costs.unit)
-        made = replace(placed, copied=copied)
-    return _with_code(made, target, options, costs, rooms)
 
+    def __init__(self, plan: Plan, target: Board, options: PlanOptions) -> None:
+        """`options`: their limit of RAM is not read."""
+        self.plan = plan
+        self._target = target
+        self._speed = options.optimise is Optimise.SPEED
+        self._costs = predicted_model(target)
+        self._rooms = _rooms(plan, target, options, self._costs)
+        self._owners = [op.part_of or op.name for op in plan.graph.ops]
+        self._counts: dict[tuple[int, str, str], int] = {}
+        self._kept: dict[int | None, _Chosen] = {}
 
-def _with_code(
-    plan: Plan,
-    target: Board,
-    options: PlanOptions,
-    costs: PredictedCostModel,
-    rooms: Mapping[str, int],
-) -> Plan:
-    """The plan with the code of all its kernels in the first bank that has room beside constants,
-    where that saves time, by default a hundredth.
-    """
-    functions = {function for op in plan.operators for function in op.functions}
-    size = _COPIED_FUNCTION_BYTES * len(functions)
-    taken, used = dict(plan.copied.banks), firmware_layout(target, [plan])
-    held = {bank.name for bank in used.merged().banks}
-    before = predict_latency(plan, costs).total
-    if options.ram_bytes is not None and ram_bytes(plan) + size > options.ram_bytes:
-        return plan
-    for bank in target.memories:
-        room = rooms.get(bank.name, 0) - taken.get(bank.name, 0)
-        shared = bank.name in held or any(at.covers(bank) for at in used.arenas)
-        if bank.code_origin is None or size > room or (bank.code_origin != bank.origin and shared):
-            continue
-        kernels = tuple(each.moved(each.constants_in, bank.name) for each in plan.lowered.kernels)
-        made = replace(plan, lowered=replace(plan.lowered, kernels=kernels))
-        saved = before - predict_latency(made, costs).total
-        if saved < max(1, 0 if options.optimise is Optimise.SPEED else _WORTH * before):
-            continue
-        copied = replace(
-            plan.copied,
-            code_in=bank.name,
-            code_bytes=size,
-            saved=plan.copied.saved + saved,
-            before=plan.copied.before or before,
-            unit=costs.unit,
+    @cached_property
+    def _before(self) -> int:
+        return predict_latency(self.plan, self._costs).total
+
+    @cached_property
+    def _least(self) -> float:
+        """Cycles that copies save, or there are none."""
+        return 1 if self._speed else max(1, _WORTH * self._before)
+
+    def _count(self, number: int, bank: str, code_in: str) -> int:
+        """The cost of an operator with its constants and its code in these banks."""
+        key = number, bank, code_in
+        if key not in self._counts:
+            lowered = self.plan.lowered
+            moved = lowered.with_kernel(number, lowered.kernels[number].moved(bank, code_in))
+            self._counts[key] = self._costs.cost(moved, number).count
+        return self._counts[key]
+
+    @cached_property
+    def _computed(self) -> tuple[int, ...]:
+        """The operators with kernels."""
+        graph, arena = self.plan.graph, self.plan.arena
+        every = enumerate(graph.ops)
+        return tuple(number for number, op in every if moves(op, graph, arena) is None)
+
+    @cached_property
+    def _items(self) -> list[Item]:
+        """The constants of each operator that has any; its blocks share them."""
+        tagged = _placed(self.plan.lowered, {name: name for name in self._owners})
+        sizes = copied_bytes(replace(self.plan, lowered=tagged))
+        saved = {owner: dict.fromkeys(self._rooms, 0) for owner in sizes}
+        for number, owner in enumerate(self._owners):
+            if owner in sizes:
+                flash = self._count(number, "", "")
+                for bank in self._rooms:
+                    saved[owner][bank] += flash - self._count(number, bank, "")
+        return [Item(owner, size_bytes, saved[owner]) for owner, size_bytes in sizes.items()]
+
+    @cached_property
+    def _code(self) -> tuple[str, int]:
+        """The first bank that has room for the code of all kernels, if that alone saves enough, and
+        the bytes of that; ('', 0) where there is none.
+        """
+        size, used = code_copy_bytes(self.plan), firmware_layout(self._target, [self.plan])
+        held = {bank.name for bank in used.merged().banks}
+        for bank in self._target.memories:
+            shared = bank.name in held or any(at.covers(bank) for at in used.arenas)
+            if bank.code_origin is None or not 0 < size <= self._rooms.get(bank.name, 0):
+                continue
+            if not (shared and bank.code_origin != bank.origin):
+                saved = sum(
+                    self._count(number, "", "") - self._count(number, "", bank.name)
+                    for number in self._computed
+                )
+                return (bank.name, size) if saved >= self._least else ("", 0)
+        return "", 0
+
+    def _chosen(self, ram_bytes: int | None) -> _Chosen:
+        if ram_bytes not in self._kept:
+            self._kept[ram_bytes] = self._choose(ram_bytes) if self._rooms else _Chosen({})
+        return self._kept[ram_bytes]
+
+    def _choose(self, most_ram_bytes: int | None) -> _Chosen:
+        most, best = sum(self._rooms.values()), _Chosen({})
+        if most_ram_bytes is not None:
+            most = min(most, most_ram_bytes - ram_bytes(self.plan))
+        for home, size in dict.fromkeys([("", 0), self._code]):
+            if size > most:
+                continue
+            left = dict(self._rooms)
+            if home:
+                bank = next(one for one in self._target.memories if one.name == home)
+                left[home] = left[home] - size if bank.code_origin == bank.origin else 0
+            worth = 0 if self._speed else _BYTES_PER_CYCLE
+            banks = choose(self._items, left, most - size, worth)
+            saved = sum(
+                self._count(number, "", "")
+                - self._count(number, banks.get(self._owners[number], ""), home)
+                for number in self._computed
+                if home or self._owners[number] in banks
+            )
+            if saved >= self._least and saved > best.saved:
+                best = _Chosen(banks, home, size, saved)
+        return best
+
+    def total(self, ram_bytes: int | None, costs: CostModel) -> int:
+        """Cost of an inference with the copies that are made where all RAM is so much (None: any
+        RAM), by these costs."""
+        if costs.identity != self._costs.identity:
+            return predict_latency(self.made(ram_bytes), costs).total
+        return self._before - self._chosen(ram_bytes).saved
+
+    def made(self, ram_bytes: int | None) -> Plan:
+        """The plan with the copies that are made where all RAM is so much."""
+        chosen = self._chosen(ram_bytes)
+        if not chosen.saved:
+            return self.plan
+        lowered = _placed(self.plan.lowered, chosen.banks, chosen.code_in)
+        made = replace(self.plan, lowered=lowered)
+        taken = copied_bytes(made)
+        banks = tuple((bank, taken[bank]) for bank in self._rooms if bank in taken)
+        code = chosen.code_in, chosen.code_bytes
+        copied = Copied(
+            banks, len(chosen.banks), *code, chosen.saved, self._before, self._costs.unit
         )
         return replace(made, copied=copied)
-    return plan
+
+
+def code_copy_bytes(plan: Plan) -> int:
+    """Bytes that a copy of the code of a plan's kernels takes: those of the functions, and of what
+    lets them call others that stay in flash.
+    """
+    functions = code_of(plan).functions
+    held = [name for name in functions if sizes_of(plan.lowered.core).is_of_kernels(name)]
+    branches = _BRANCH_BYTES * (len(functions) - len(held))
+    return sum(functions[name] for name in held) + branches + _BESIDE_BYTES if held else 0
 
 
 def with_linked_code(plan: Plan, code_bytes: int) -> Plan:
@@ -226,14 +312,19 @@ def _rooms(
     """Bytes that copies may take in each bank, the quickest first, of those the ones that suit code
     last; none where flash never waits.
     """
-    speed = options.optimise is Optimise.SPEED
+    speed, waits = options.optimise is Optimise.SPEED, _waits(costs)
+    coupled = {name for name, cycles in waits.items() if not cycles and any(waits.values())}
+    banks = copy_banks(target, options, costs)
+    if not banks:
+        return {}
     try:
-        rooms = {
-            bank.name: _free(bank, plan, target, speed=speed)
-            for bank in copy_banks(target, options, costs)
-        }
+        layout = firmware_layout(target, [plan])
     except DoesNotFitError:
         return {}
+    rooms = {
+        bank.name: _free(bank, plan, layout, speed=speed, coupled=bank.name in coupled)
+        for bank in banks
+    }
     return {name: room for name, room in rooms.items() if room > 0}
 
 
@@ -243,21 +334,19 @@ def copy_banks(
     """The banks that may hold copies, as `_rooms` orders them; none where `options` refuse any."""
     if options.optimise is Optimise.SIZE or not options.copy_constants or costs.stalls is None:
         return ()
-    flash, reaches = costs.stalls.constants.fill_cycles, costs.stalls.copies
-    speed = options.optimise is Optimise.SPEED
-    waits = {name: reach.fill_cycles if reach else 0 for name, reach in reaches.items()}
+    flash, waits = costs.stalls.constants.fill_cycles, _waits(costs)
     banks = [bank for bank in target.memories if waits.get(bank.name, flash) < flash]
-    coupled = any(waits.values())
-    allowed = [bank for bank in banks if speed or (coupled and not waits[bank.name])]
-    return tuple(sorted(allowed, key=lambda bank: (waits[bank.name], bank.code_origin is not None)))
+    return tuple(sorted(banks, key=lambda bank: (waits[bank.name], bank.code_origin is not None)))
 
 
-def _free(bank: Memory, plan: Plan, target: Board, *, speed: bool) -> int:
-    """Bytes of a bank that the rest of the firmware leaves for copies.
+def _waits(costs: PredictedCostModel) -> Mapping[str, int]:
+    """Cycles of stall until a line is there, of each bank that may hold copies."""
+    reaches = {} if costs.stalls is None else costs.stalls.copies
+    return {name: reach.fill_cycles if reach else 0 for name, reach in reaches.items()}
 
-    Raises DoesNotFitError where the firmware does not fit without any.
-    """
-    layout = firmware_layout(target, [plan])
+
+def _free(bank: Memory, plan: Plan, layout: Layout, *, speed: bool, coupled: bool) -> int:
+    """Bytes of a bank that the rest of the firmware leaves for copies."""
     arenas = [(part.bank, part.size_bytes) for part in plan.arena.parts] or [
         (layout.arena.name, plan.arena.size_bytes)
     ]
@@ -266,31 +355,21 @@ def _free(bank: Memory, plan: Plan, target: Board, *, speed: bool) -> int:
     used = [size for name, size in arenas if name == bank.name]
     if layout.data.name == bank.name:
         used.append(firmware_data_bytes(plan))
-    most = bank.size_bytes - _RESERVE_BYTES if speed else bank.size_bytes * _SHARE // 16
-    sections = SECTION_ALIGNMENT_BYTES * (len(used) + 2)
-    return most - sum(used) - sections - layout.merged().guard_bytes(bank)
+    taken = sum(used) + SECTION_ALIGNMENT_BYTES * (len(used) + 2)
+    taken += layout.merged().guard_bytes(bank)
+    if speed:
+        return bank.size_bytes - _RESERVE_BYTES - taken
+    if coupled:
+        return bank.size_bytes * _SHARE // 16 - taken
+    return (bank.size_bytes - taken) // _SPARE_SHARE
 
 
-def _items(plan: Plan, costs: PredictedCostModel, banks: Sequence[str]) -> list[Item]:
-    """The constants of each operator that has any; its blocks share them."""
-    owners = [op.part_of or op.name for op in plan.graph.ops]
-    lowered = plan.lowered
-    tagged = _placed(lowered, {name: name for name in owners})
-    sizes = copied_bytes(replace(plan, lowered=tagged))
-    numbers = [number for number, owner in enumerate(owners) if owner in sizes]
-    saved = {owner: dict.fromkeys(banks, 0) for owner in sizes}
-    before = {number: costs.cost(lowered, number).count for number in numbers}
-    for bank in banks:
-        there = _placed(lowered, dict.fromkeys(owners, bank))
-        for number in numbers:
-            saved[owners[number]][bank] += before[number] - costs.cost(there, number).count
-    return [Item(owner, size_bytes, saved[owner]) for owner, size_bytes in sizes.items()]
-
-
-def _placed(lowered: Lowered, chosen: Mapping[str, str]) -> Lowered:
-    """The kernels with their constants in the banks that are named for their operators."""
+def _placed(lowered: Lowered, chosen: Mapping[str, str], code_in: str = "") -> Lowered:
+    """The kernels with their constants in the banks that are named for their operators, and with
+    their code in one.
+    """
     kernels = (
-        kernel.moved(chosen.get(op.part_of or op.name, ""), kernel.code_in)
+        kernel.moved(chosen.get(op.part_of or op.name, ""), code_in)
         for op, kernel in zip(lowered.graph.ops, lowered.kernels, strict=True)
     )
     return replace(lowered, kernels=tuple(kernels))

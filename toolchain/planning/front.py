@@ -21,6 +21,7 @@ from toolchain.cost import CostModel
 from toolchain.cost.predicted import predicted_model
 from toolchain.errors import DoesNotFitError, Overflow
 from toolchain.ir import Graph, MemoryProblem
+from toolchain.memory.banks import may_spread
 from toolchain.memory.firmware_size import (
     estimated_need,
     firmware_data_bytes,
@@ -30,7 +31,7 @@ from toolchain.memory.firmware_size import (
 from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.partition.front import CTRL_C, Point
-from toolchain.planning.copies import copy_banks, copy_constants
+from toolchain.planning.copies import Copies, copy_banks
 from toolchain.planning.flash import check_flash, flash_spent
 from toolchain.planning.known import Known, Timed, timed_alike
 from toolchain.planning.options import Optimise, PlanOptions
@@ -89,7 +90,6 @@ class Candidates:
         self._timed = self._timed_by(banks)
         self._flash_bytes = options.flash_of(target)
         self._flash = options.optimise is not Optimise.SIZE and not target.is_host
-        self._placed: dict[tuple[Choice, int | None], tuple[Plan, Plan]] = {}
 
     def asking(self, options: PlanOptions) -> Candidates:
         """These ways for a request that differs in RAM, slowdown and flash."""
@@ -287,8 +287,8 @@ class Candidates:
         found = Choice(way, arena_bytes, arena_bytes + self._data_bytes(way), count, flash)
         if not self._copies:
             return found
-        _, plan = self._plans(found, ram_bytes)
-        return replace(found, count=predict_latency(plan, self.costs).total)
+        count = self._copied(found, ram_bytes).total(ram_bytes, self.costs)
+        return replace(found, count=count)
 
     def _quickest_of(
         self, way: int, most_bytes: float, most_count: float, ram_bytes: int | None
@@ -500,44 +500,56 @@ class Candidates:
             overflows=[Overflow("RAM", ram_bytes(best), most_bytes, is_flash=False)],
         )
 
-    def _plans(self, choice: Choice, ram_bytes: int | None) -> tuple[Plan, Plan]:
-        """The plan of a choice with its arena in banks, and then with copies of constants and code
-        in RAM, of which there are so many bytes.
+    def _copied(self, choice: Choice, ram_bytes: int | None) -> Copies:
+        """The plan of a choice with its arena in banks, and the copies of constants and code that
+        it may have. `ram_bytes`: of all RAM, which is read where the arena may be spread.
         """
-        key = replace(choice, count=0), ram_bytes
-        if key not in self._placed:
-            self._placed[key] = self._banked(choice, ram_bytes)
-        return self._placed[key]
+        spare = self.spare(choice.way, flash=choice.flash)
+        key = choice.way, choice.arena_bytes, spare, self.target.name
+        placed = self._timed.placed
+        if key not in placed:
+            plan = self._in_one_piece(choice, spare)
+            placed[key] = plan, may_spread(plan, self.target), {}
+        plan, spreads, known = placed[key]
+        limit = ram_bytes if spreads else None
+        if limit not in known:
+            known[limit] = self._banked(plan, choice, limit)
+        return known[limit]
 
-    def _banked(self, choice: Choice, ram_bytes: int | None) -> tuple[Plan, Plan]:
-        room, spare = self.room(choice.way), self.spare(choice.way, flash=choice.flash)
-        options = replace(self.options, ram_bytes=ram_bytes)
+    def _in_one_piece(self, choice: Choice, spare: int | None) -> Plan:
+        """The plan of a choice with its arena in one piece."""
+        room = self.room(choice.way)
         plan = _weighed(room.plan(choice.arena_bytes, spare))
         plan = replace(plan, board=self.target.name)
         while spare and spare > 0 and estimated_need(plan).flash_bytes > self._flash_bytes:
             spare = max(spare - (estimated_need(plan).flash_bytes - self._flash_bytes), 0)
             plan = _weighed(room.plan(choice.arena_bytes, spare))
             plan = replace(plan, board=self.target.name)
+        return plan
+
+    def _banked(self, plan: Plan, choice: Choice, ram_bytes: int | None) -> Copies:
+        options = replace(self.options, ram_bytes=ram_bytes)
         split, lowered = self._is_split(choice), plan.lowered
 
         def problem() -> MemoryProblem:
             return memory_problem(lowered, progressive=True) if split else choose_views(lowered)
 
         plan = over_banks(plan, self.target, problem, options, self.report)
-        return plan, copy_constants(plan, self.target, options)
+        return Copies(plan, self.target, options)
 
     @collecting_seldom()
     def finished(self, choice: Choice, ram_bytes: int | None = None) -> Plan:
         """The plan of a choice, with all that is said of it. `ram_bytes`: of all RAM, copies
         included.
         """
-        before, plan = self._plans(choice, ram_bytes)
+        copies = self._copied(choice, ram_bytes)
+        plan = copies.made(ram_bytes)
         check_flash(plan, self.options)
         slowdown = predict_latency(plan, self.costs).total / max(self.base.count, 1) - 1
         return replace(
             plan,
             unsplit_bytes=self.whole_bytes if self._is_split(choice) else 0,
-            spent=flash_spent(before, self.costs, self._timed.forms),
+            spent=flash_spent(copies.plan, self.costs, self._timed.forms),
             search_stopped=self.ways.stopped,
             slowdown=max(slowdown, 0.0),
         )

@@ -16,6 +16,7 @@ from toolchain.memory.plan import Plan
 from toolchain.ops.lowering import Kernels
 from toolchain.partition.scheme import Scheme
 from toolchain.partition.walk import Walks
+from toolchain.planning.copies import Copies
 from toolchain.planning.options import PlanOptions
 from toolchain.planning.room import Forms, Room
 from toolchain.planning.ways import Built, Ways, ordered_walks
@@ -38,7 +39,9 @@ class Timed:
     - whether splits may be chosen, whether they are searched, and the goal.
 
     How large memories are, where they lie and how many there are does not count, nor do names of
-    boards: how much RAM and flash a plan may take is asked of the finished plans.
+    boards: how much RAM and flash a plan may take is asked of the finished plans. `placed`: by way,
+    arena, spare flash and board, a plan, whether its arena may be spread over banks, and by the
+    limit of RAM, if so, its copies.
     """
 
     key: Hashable
@@ -47,6 +50,9 @@ class Timed:
     least: dict[tuple[tuple[Scheme, ...], int | None], int] = field(default_factory=dict)
     rooms: dict[int, Room] = field(default_factory=dict)
     lean_bytes: dict[int, int] = field(default_factory=dict)
+    placed: dict[Hashable, tuple[Plan, bool, dict[int | None, Copies]]] = field(
+        default_factory=dict
+    )
 
 
 @dataclass

@@ -101,14 +101,13 @@ class PlanOptions:
     fast          True for --plan fast.
     input_shapes  pairs of an input's name and its shape.
     dead_channels  False for --keep-dead-channels.
+    copy_constants  False for --no-copies; never with Optimise.SIZE (`planning.copies`).
     kernels, optimise, decode, preprocess  values, or the words of their options.
 
     These have no option:
     time_limit_seconds  for the scheduler and for the allocator, each.
     rewrite       partition concatenations where that lowers the peak. Convolutions that sum in
                   parts take about three times the instructions.
-    copy_constants  let the start-up copy constants and code to RAM that is read sooner than flash
-                  (`planning.copies`). Never with Optimise.SIZE.
 
     Limits in seconds count work that takes about so long on one core: no clock changes a plan.
     """
@@ -170,10 +169,9 @@ class PlanOptions:
         Option(
             "--optimise",
             "How flash and RAM are used. balanced: the least RAM within 1% of the quickest plan; "
-            "kernels that save cycles with more flash; copies of constants in up to three quarters "
-            "of tightly coupled RAM. speed: the quickest plan; up to all RAM and 15/16 of the "
-            "flash; copies of constants and code in all RAM that is quicker than flash. size: the "
-            "smallest kernels, and no copies.",
+            "kernels that save cycles with more flash; copies of constants and code in half of the "
+            "spare RAM. speed: the quickest plan; up to all RAM and 15/16 of the flash, copies "
+            "wherever they are read sooner. size: the smallest kernels, and no copies.",
             unit="|".join(Optimise),
             values=tuple(Optimise),
         ),
@@ -379,7 +377,18 @@ class PlanOptions:
     )
     time_limit_seconds: float | None = None
     rewrite: bool = True
-    copy_constants: bool = True
+    copy_constants: bool = option(
+        True,
+        Option(
+            "--no-copies",
+            "Leave all constants and code in flash. Default: where that saves 1% of the time, the "
+            "start-up copies them to RAM that is read sooner, which the plan does not need: up to "
+            "three quarters of tightly coupled banks, and half of what is left of others. --ram "
+            "sets another limit.",
+            takes=bool,
+            read=lambda refused, _: not refused,
+        ),
+    )
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> PlanOptions:

@@ -18,17 +18,19 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 @dataclass(frozen=True)
 class FrontRow:
-    """A finished plan that no other is as good as in RAM, flash and time.
+    """A finished plan that no other is as good as in RAM, copies apart, flash and time.
 
-    `choice`: the number with which `--choice` takes it. `peak_bytes`: of its arena. `ram_bytes` and
-    `flash_bytes` are estimated before linking. `lower_bound_bytes`: no order of the row's operators
-    needs a smaller arena. `slowdown`: beside the quickest plan, as a fraction.
+    `choice`: the number with which `--choice` takes it. `peak_bytes`: of its arena. `ram_bytes`, of
+    which copies take `copied_bytes`, and `flash_bytes` are estimated before linking.
+    `lower_bound_bytes`: no order of the row's operators needs a smaller arena. `slowdown`: beside
+    the quickest plan, as a fraction.
     """
 
     choice: int
     peak_bytes: int
     lower_bound_bytes: int
     ram_bytes: int
+    copied_bytes: int
     flash_bytes: int
     slowdown: float
     latency: Latency
@@ -43,6 +45,7 @@ def front_json(rows: Sequence[FrontRow]) -> list[dict[str, Any]]:
             "lower_bound_bytes": row.lower_bound_bytes,
             "choice": row.choice,
             "ram_bytes": row.ram_bytes,
+            "copied_bytes": row.copied_bytes,
             "flash_bytes": row.flash_bytes,
             "slowdown_percent": round(100 * row.slowdown, 4),
             "total": row.latency.total,
@@ -64,6 +67,9 @@ def front_table(rows: Sequence[FrontRow], title: str) -> Table:
         table.add_column("ms", justify="right")
     table.add_column("flash", justify="right")
     table.add_column("RAM", justify="right")
+    copying = any(row.copied_bytes for row in rows)
+    if copying:
+        table.add_column("of it copies", justify="right")
     table.add_column("arena", justify="right")
     table.add_column("its bound", justify="right")
     table.add_column("")
@@ -78,6 +84,7 @@ def front_table(rows: Sequence[FrontRow], title: str) -> Table:
             *([f"{row.latency.milliseconds:.3f}"] if timed else []),
             f"{row.flash_bytes:,}",
             f"{row.ram_bytes:,}",
+            *([f"{row.copied_bytes:,}"] if copying else []),
             f"{row.peak_bytes:,}",
             f"{row.lower_bound_bytes:,}",
             _bar(row.peak_bytes / most),

@@ -305,7 +305,7 @@ def copied_lines(plan: Plan) -> tuple[str, ...]:
     return (
         f"The start-up copies {where}: "
         f"{copied.saved:,} {copied.unit} fewer, {share(copied.saved, copied.before)} as predicted "
-        "(--optimise size refuses it, speed copies all that RAM holds).",
+        "(--no-copies refuses it, --ram limits it, --optimise speed copies all that RAM holds).",
     )
 
 
