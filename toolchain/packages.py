@@ -19,8 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from toolchain.errors import MissingToolError
-
-DISTRIBUTION = "thimble-nn"
+from toolchain.version import DISTRIBUTION
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from toolchain.page.charts import PACKAGE, version
 from toolchain.page.document import Build
 from toolchain.page.render import page
 from toolchain.report.annotate import annotated_json
+from toolchain.version import DISTRIBUTION
 
-_DISTRIBUTION = "thimble-nn"
 MOST_BUILDS = 2
 """Builds that a page shows side by side."""
 _LOOPS = 12
@@ -35,7 +35,7 @@ _LOOPS = 12
 def facts(*files: Path) -> tuple[tuple[str, str], ...]:
     """Versions, and the size and SHA-256 of each file."""
     try:
-        thimble = metadata.version(_DISTRIBUTION)
+        thimble = metadata.version(DISTRIBUTION)
     except metadata.PackageNotFoundError:
         thimble = "not installed"
     rows = [
