@@ -15,8 +15,6 @@ from toolchain.boards import board
 from toolchain.cli import run
 from toolchain.contact.archive import DOCUMENT, read_contact, write_contact
 from toolchain.contact.document import (
-    FORMAT,
-    VERSION,
     Access,
     Contact,
     Outcome,
@@ -33,6 +31,7 @@ from toolchain.cost.key import Build
 from toolchain.cost.measured import measured_model
 from toolchain.cost.predicted import predicted_model
 from toolchain.errors import InputError
+from toolchain.files.formats import CONTACT
 from toolchain.ops import forms
 from toolchain.ops.lowering import lower
 
@@ -62,7 +61,8 @@ def visited(emulated: bool = False, noise: float = 0.0, most: int = 16) -> Conta
             samples.append(sample(kernel, number, real, predicted))
     result = Result("operators", "operators", Outcome.OK, ("all is well",), 1.5, {"equal": []})
     return Contact(
-        FORMAT, VERSION, "0.1.0", 7, BOARD, "stm32f446", "cortex-m4", 180_000_000, emulated,
+        CONTACT.name, CONTACT.version, "0.1.0", 7, BOARD, "stm32f446", "cortex-m4", 180_000_000,
+        emulated,
         BUILD.compiler, BUILD.cmsis_nn, (result,), tuple(samples), (WAITS,), (PAIR,),
     )  # fmt: skip
 
@@ -89,11 +89,11 @@ def zipped(file: Path, name: str, text: str) -> None:
         (lambda file: zipped(file, DOCUMENT, "{"), "is not JSON"),
         (lambda file: zipped(file, DOCUMENT, '{"format": "x"}'), "is none of"),
         (
-            lambda file: zipped(file, DOCUMENT, json.dumps({"format": FORMAT, "version": 9})),
+            lambda file: zipped(file, DOCUMENT, json.dumps({"format": CONTACT.name, "version": 9})),
             "is of version 9; this Thimble reads 1",
         ),
         (
-            lambda file: zipped(file, DOCUMENT, json.dumps({"format": FORMAT, "version": 1})),
+            lambda file: zipped(file, DOCUMENT, json.dumps({"format": CONTACT.name, "version": 1})),
             "the field 'thimble' is missing",
         ),
         (lambda file: zipped(file, DOCUMENT, " " * (1 << 26 | 1)), "declares 67,108,865 bytes"),

@@ -16,13 +16,14 @@ import pytest
 from toolchain.boards import board
 from toolchain.cost import Cost, CostModel
 from toolchain.cost.basis import Basis
-from toolchain.cost.database import SCHEMA_VERSION, Database, Measurement
+from toolchain.cost.database import Database, Measurement
 from toolchain.cost.fitted import fit_of, kernel_terms, plain_terms, rough_kernel
 from toolchain.cost.key import Build, Key, _code_digest, copies_key, operator_key
 from toolchain.cost.measured import MeasuredCostModel, measured_model
 from toolchain.cost.predicted import only_views, predicted_model
 from toolchain.deployment import measurements
 from toolchain.errors import InputError
+from toolchain.files.formats import DATABASE
 from toolchain.ir import Graph
 from toolchain.ops import forms
 from toolchain.ops.lowering import lower
@@ -104,7 +105,7 @@ def test_a_newer_or_damaged_file_is_told(database: Database, tmp_path: Path) -> 
     database.put([row()])
     database.close()
     with sqlite3.connect(database.file) as raw:
-        raw.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+        raw.execute(f"PRAGMA user_version = {DATABASE.version + 1}")
     raw.close()
     with pytest.raises(InputError, match="newer Thimble"):
         database.rows()

@@ -41,7 +41,8 @@ from toolchain.device.places import reserved, serial_port
 from toolchain.device.ports import attached_ports, find_port, port_at
 from toolchain.device.session import Session, open_board
 from toolchain.errors import InputError, LinkError
-from toolchain.files.records import Form, read_toml
+from toolchain.files.formats import WRITTEN_BY_HAND, versioned_toml
+from toolchain.files.records import Form
 from toolchain.kernels.cmsis_nn import cache_folder
 
 try:
@@ -127,7 +128,7 @@ class Bench:
 
 def read_bench(file: Path) -> Bench:
     """Read a `bench.toml`. Raises InputError naming the invalid entry and field."""
-    data = read_toml(file)
+    data = versioned_toml(file, WRITTEN_BY_HAND)
     entries = data.get("board", [])
     coordinator = data.get("coordinator", "")
     sticks = _sticks(data.get("sticks", {}), f"{file}: sticks")

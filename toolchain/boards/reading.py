@@ -24,6 +24,7 @@ from toolchain.boards.soldered import (
     uart_defines,
 )
 from toolchain.errors import InputError, did_you_mean
+from toolchain.files.formats import WRITTEN_BY_HAND, versioned_toml
 from toolchain.files.records import field_of, read_toml, record
 from toolchain.resources import BOARDS
 
@@ -56,7 +57,7 @@ def read_chip(file: Path) -> Chip:
 @cache
 def _read_chip(file: Path, _: _Stamps) -> Chip:
     where = str(file)
-    data = read_toml(file)
+    data = versioned_toml(file, WRITTEN_BY_HAND)
     family = field_of(data, "family", Word, where, "")
     if family:
         base = file.parent / _FAMILIES / f"{family}.toml"
@@ -123,7 +124,7 @@ def read_board(file: Path, name: str = "") -> Board:
 @cache
 def _read_board(file: Path, name: str, _: _Stamps) -> Board:
     where = str(file)
-    entry: BoardEntry = record(BoardEntry, read_toml(file), where)
+    entry: BoardEntry = record(BoardEntry, versioned_toml(file, WRITTEN_BY_HAND), where)
     on = _find_chip(entry.chip, file.parent.parent / CHIPS, f"{where}: chip: ")
     return _parse(name or file.parent.name, on, entry, where)
 

@@ -18,7 +18,8 @@ from toolchain.cli._options import named_board
 from toolchain.cli._output import Output, write_json, write_text
 from toolchain.cli._page import command_line
 from toolchain.errors import InputError, ResultError, did_you_mean
-from toolchain.files.records import read_toml, record
+from toolchain.files.formats import WRITTEN_BY_HAND, versioned_toml
+from toolchain.files.records import record
 from toolchain.planning.option import options_of
 from toolchain.planning.options import PlanOptions
 from toolchain.report.gates import broken, check_rows, gates
@@ -280,7 +281,8 @@ def _request(models: Sequence[str], asked: AskedOptions) -> Request:
     if named and len(models) > 1:
         raise InputError(f"{named[0]} is a whole sweep: name models in it, or leave it out")
     if named:
-        file, folder = record(SweepFile, read_toml(named[0]), str(named[0])), named[0].parent
+        content = versioned_toml(named[0], WRITTEN_BY_HAND)
+        file, folder = record(SweepFile, content, str(named[0])), named[0].parent
     else:
         file, folder = SweepFile(tuple(models)), Path()
     axes = {name: _texts(value) for name, value in file.options.items()}

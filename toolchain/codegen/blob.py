@@ -30,11 +30,12 @@ from toolchain.codegen.header import Accessor
 from toolchain.codegen.library import with_headers
 from toolchain.codegen.operators import Code
 from toolchain.codegen.writer import Reset
+from toolchain.files.formats import WEIGHTS
 from toolchain.ir import BLOB_ALIGNMENT_BYTES
 from toolchain.memory.plan import Plan
 from toolchain.version import __version__
 
-MAGIC, FORMAT, HEADER_BYTES = b"THWB", 1, 64
+MAGIC, HEADER_BYTES = b"THWB", 64
 DIGEST_BYTES = 16
 _HEAD = struct.Struct("<4sHHII16s16s16s")
 _CHECKED_FROM = 16
@@ -90,7 +91,7 @@ def pack(constants: ConstantTable, layout: Layout) -> bytes:
     size = HEADER_BYTES + len(body)
 
     def head(crc: int) -> bytes:
-        given = (MAGIC, FORMAT, HEADER_BYTES, size, crc, layout.digest, content, version)
+        given = (MAGIC, WEIGHTS.version, HEADER_BYTES, size, crc, layout.digest, content, version)
         return _HEAD.pack(*given)
 
     return head(zlib.crc32(head(0)[_CHECKED_FROM:] + body)) + bytes(body)

@@ -8,11 +8,12 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from toolchain.contact.document import FORMAT, VERSION, Contact
+from toolchain.contact.document import Contact
 from toolchain.errors import InputError
 from toolchain.files import write_file
 from toolchain.files.bounded import read_bounded
-from toolchain.files.records import LARGEST_JSON_BYTES, encode, field_of, parse_json, record
+from toolchain.files.formats import CONTACT
+from toolchain.files.records import LARGEST_JSON_BYTES, encode, parse_json, record
 from toolchain.page.render import still_page
 
 DOCUMENT, PAGE = "contact.json", "contact.html"
@@ -60,11 +61,9 @@ def read_contact(file: Path) -> Contact:
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
         raise InputError(f"{file} is no contact file: {error}") from error
     found = parse_json(text, where)
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(found, dict) or found.get("format") != CONTACT.name:
         raise InputError(f"{where} is none of `thimble contact`")
-    version = field_of(found, "version", int, where)
-    if version != VERSION:
-        raise InputError(f"{where} is of version {version}; this Thimble reads {VERSION}")
+    CONTACT.check_fields(found, where)
     return record(Contact, found, where)
 
 

@@ -9,9 +9,6 @@ from typing import Any
 
 from toolchain.cost.basis import Basis
 
-FORMAT = "thimble-contact"
-VERSION = 1
-
 
 class Outcome(Enum):
     """How a step ended: all as expected, something to act on, or nothing tried."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from toolchain.contact.document import (
-    FORMAT,
-    VERSION,
     Access,
     Contact,
     Outcome,
@@ -36,6 +34,7 @@ from toolchain.deployment.measurements import current_build
 from toolchain.device.link import BoardFaultError, NoAnswerError
 from toolchain.errors import InputError, ThimbleError
 from toolchain.files import scratch_folder
+from toolchain.files.formats import CONTACT
 from toolchain.progress import Report, silent
 from toolchain.version import __version__
 
@@ -97,8 +96,8 @@ def contact(
     build = current_build(desk.cmsis_nn_folder)
     board = desk.board
     return Contact(
-        format=FORMAT,
-        version=VERSION,
+        format=CONTACT.name,
+        version=CONTACT.version,
         thimble=__version__,
         made_at=int(time.time()),
         board=board.name,

@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.contact.document import FORMAT, VERSION, Contact, Outcome, Result
+from toolchain.contact.document import Contact, Outcome, Result
 from toolchain.contact.visit import Told, skipped, told
 from toolchain.edgetpu.run import compiler, interpreters
 from toolchain.errors import InputError, LinkError, MissingToolError, ThimbleError
 from toolchain.files import scratch_folder
+from toolchain.files.formats import CONTACT
 from toolchain.progress import Report, silent
 from toolchain.resources import EXAMPLES
 from toolchain.version import __version__
@@ -275,8 +276,8 @@ def contact_sticks(
             done = Result(step.name, step.title, outcome.outcome, said, took, outcome.values)
             results.append(done)
     return Contact(
-        format=FORMAT,
-        version=VERSION,
+        format=CONTACT.name,
+        version=CONTACT.version,
         thimble=__version__,
         made_at=int(time.time()),
         board=BOARD,

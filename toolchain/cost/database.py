@@ -24,12 +24,11 @@ from toolchain.cost.key import Build, Key
 from toolchain.errors import InputError
 from toolchain.files import databases, write_file
 from toolchain.files.databases import connected, told
+from toolchain.files.formats import DATABASE, MEASUREMENTS
 from toolchain.files.records import field_of, read_json
 from toolchain.kernels.cmsis_nn import cache_folder
 
 ENVIRONMENT_VARIABLE = "THIMBLE_MEASUREMENTS"
-SCHEMA_VERSION = 3
-FORMAT, EXPORT_VERSION = "thimble-measurements", 2
 KNOWN = (Basis.MEASURED, Basis.TRACE)
 """Bases that a row may have."""
 _COUNTED_BEFORE = {CYCLES: Basis.MEASURED, INSTRUCTIONS: Basis.TRACE}
@@ -244,8 +243,8 @@ class Database:
             raise InputError(f"{file} is the database itself: export to another file")
         rows = self.rows(board)
         data = {
-            "format": FORMAT,
-            "version": EXPORT_VERSION,
+            "format": MEASUREMENTS.name,
+            "version": MEASUREMENTS.version,
             "measurements": [entry.as_dict() for entry in rows],
         }
         write_file(file, json.dumps(data, indent=1) + "\n")
@@ -254,13 +253,9 @@ class Database:
     def import_from(self, file: Path) -> int:
         """Take the newer measurements from an export, all or none. Returns how many."""
         data = read_json(file)
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
+        if not isinstance(data, dict) or data.get("format") != MEASUREMENTS.name:
             raise InputError(f"{file} holds no measurements: `thimble cost export` writes them")
-        if data.get("version") not in range(1, EXPORT_VERSION + 1):
-            raise InputError(
-                f"{file} is of version {data.get('version')!r}, this Thimble reads 1 to "
-                f"{EXPORT_VERSION}: use the same version of Thimble on both ends"
-            )
+        MEASUREMENTS.check_fields(data, str(file))
         entries = field_of(data, "measurements", tuple[Any, ...], str(file))
         if data["version"] == 1:
             entries = tuple(_since_version_1(entry) for entry in entries)
@@ -285,7 +280,7 @@ class Database:
             self._check_ours(connection)
             _write_ahead(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
-            if _version(connection) != SCHEMA_VERSION:
+            if _version(connection) != DATABASE.version:
                 self._upgrade(connection)
         except BaseException:
             connection.close()
@@ -307,18 +302,15 @@ class Database:
         upgrade, too."""
         with _transaction(connection):
             version = _version(connection)
-            if version > SCHEMA_VERSION:
-                raise InputError(
-                    f"{self.file} is of a newer Thimble (version {version}, this one knows "
-                    f"{SCHEMA_VERSION}): upgrade, or set {ENVIRONMENT_VARIABLE} to another file"
-                )
             if version == 0:
                 connection.execute(_SCHEMA)
+            else:
+                DATABASE.check(version, str(self.file))
             if version == 1:
                 _with_basis(connection)
             if version < 3:
                 connection.execute(_CORRECTIONS)
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute(f"PRAGMA user_version = {DATABASE.version}")
 
 
 def _with_basis(connection: sqlite3.Connection) -> None:

@@ -10,11 +10,12 @@ from typing import Any
 
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
-from toolchain.codegen.blob import FORMAT, Layout, is_intact, read_head
+from toolchain.codegen.blob import Layout, is_intact, read_head
 from toolchain.deployment.folder import check_result
 from toolchain.deployment.measurements import cost_model
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.files.bounded import read_bounded
+from toolchain.files.formats import WEIGHTS
 from toolchain.files.records import read_json, record
 from toolchain.frontends.model_file import LARGEST_FILE_BYTES
 from toolchain.ir import External, Sources
@@ -157,10 +158,7 @@ def check_weights(blob: str | Path, folder: str | Path) -> dict[str, Any]:
     head = read_head(data)
     if head is None:
         raise InputError(f"{file} is no blob of weights (ERROR_WEIGHTS_NO_BLOB)")
-    if head.format != FORMAT:
-        raise InputError(
-            f"{file} has version {head.format} of the format, not {FORMAT} (ERROR_WEIGHTS_VERSION)"
-        )
+    WEIGHTS.check(head.format, f"{file} (ERROR_WEIGHTS_VERSION)")
     if head.layout != Layout(tuple(code.layout.items())).digest.hex():
         raise InputError(
             f"{file} is for other code than that in {folder} (ERROR_WEIGHTS_MODEL): `thimble "

@@ -7,19 +7,19 @@ from __future__ import annotations
 import hashlib
 import json
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from toolchain.errors import InputError
-from toolchain.files.records import read_json, record
+from toolchain.files.formats import FOLDER
+from toolchain.files.records import field_of, read_json, record
 from toolchain.version import __version__
 
 MARKER = ".thimble.json"
 """The file that is the list, in the folder."""
-FORMAT: Literal["thimble-output"] = "thimble-output"
-VERSION: Literal[1] = 1
 _SHOWN = 5
 
 
@@ -31,7 +31,7 @@ class _Entry:
 @dataclass(frozen=True)
 class _List:
     format: Literal["thimble-output"]
-    version: Literal[1]
+    version: int
     tool: str
     files: Mapping[str, _Entry]
 
@@ -39,27 +39,40 @@ class _List:
 def write_list(folder: Path) -> None:
     """List the files in `folder`."""
     files = {name: {"sha256": content(folder / name)} for name in entries(folder)}
-    data = {"format": FORMAT, "version": VERSION, "tool": __version__, "files": files}
+    data = {"format": FOLDER.name, "version": FOLDER.version, "tool": __version__, "files": files}
     (folder / MARKER).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
 def read_list(folder: Path) -> dict[str, str] | None:
-    """SHA-256 of each listed file; None where there is no list. InputError if it is damaged."""
+    """SHA-256 of each listed file; None where there is no list. InputError if it is damaged, or of
+    a version that is not read.
+    """
     file = folder / MARKER
     if file.is_symlink() or not file.is_file():
         return None
-    try:
-        listed = record(_List, read_json(file), MARKER).files
+    with _damaged(file):
+        data = read_json(file)
+        version = field_of(data, "version", int, MARKER)
+    FOLDER.check(version, str(folder))
+    with _damaged(file):
+        listed = record(_List, data, MARKER).files
         for name in listed:
             parts = name.split("/")
             if not all(parts) or {".", ".."} & set(parts) or "\0" in name or name == MARKER:
                 raise InputError(f"{name!r} is no file in the folder")
+    return {name: entry.sha256 for name, entry in listed.items()}
+
+
+@contextmanager
+def _damaged(file: Path) -> Iterator[None]:
+    """An InputError of the list becomes one that says what to do."""
+    try:
+        yield
     except InputError as error:
         raise InputError(
             f"{file}, the list of what thimble wrote, is damaged ({error}): move what you need, "
             "delete the folder"
         ) from error
-    return {name: entry.sha256 for name, entry in listed.items()}
 
 
 def list_of(folder: Path) -> tuple[Path, dict[str, str] | None]:

@@ -21,13 +21,13 @@ from typing import Any, Self
 
 from toolchain.errors import InputError
 from toolchain.files.databases import connected, told
+from toolchain.files.formats import SWEEP_RESULTS
 from toolchain.sweep.cases import Case
 from toolchain.sweep.kept import FIGURES, done_of, figure, name_of
 from toolchain.sweep.work import Done
 
 APPLICATION = 0x54687377
 """SQLite's application_id of such a file: "Thsw"."""
-VERSION = 1
 _SCHEMA = """
 CREATE TABLE result (
     key TEXT PRIMARY KEY, final INTEGER NOT NULL, ok INTEGER NOT NULL,
@@ -248,14 +248,12 @@ class Store:
         if is_new:
             connection.execute("PRAGMA journal_mode = WAL")  # no wait for the disk at each row
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+            numbered = f"PRAGMA user_version = {SWEEP_RESULTS.version}"
+            connection.executescript(f"BEGIN; {_SCHEMA} {numbered}; COMMIT;")
         elif application != APPLICATION:
             raise InputError(f"{self.file} holds no results of `thimble sweep`: name another file")
-        elif version != VERSION:
-            raise InputError(
-                f"{self.file} is of version {version}, this Thimble writes {VERSION}: name another "
-                "file, or use the same version of Thimble"
-            )
+        else:
+            SWEEP_RESULTS.check(version, str(self.file))
         connection.execute("PRAGMA synchronous = NORMAL")
 
     @contextlib.contextmanager

@@ -25,16 +25,14 @@ from toolchain.edgetpu.run.split import Segment
 from toolchain.errors import InputError
 from toolchain.files import check_whole, file_stem, free_name, replaced_folder
 from toolchain.files.bounded import read_bounded
+from toolchain.files.formats import PIPELINE, RATES, Format
 from toolchain.files.records import field_of, read_json, record
 from toolchain.frontends.model_file import LARGEST_FILE_BYTES
 
 MANIFEST = "pipeline.json"
 FIRMWARE = "mcu"
 """The folder of a microcontroller's firmware."""
-FORMAT = "thimble-edgetpu-pipeline"
 RATES_MANIFEST = "rates.json"
-RATES_FORMAT = "thimble-edgetpu-rates"
-VERSION = 1
 COMPILED_SUFFIX = "_edgetpu.tflite"
 _FILES = "files"
 _MOST_STAGES = 64
@@ -163,8 +161,8 @@ def written_folder(
     with replaced_folder(path, force=force, inputs=inputs, reserved=reserved) as fresh:
         folder = PipelineFolder(
             path=fresh,
-            format=FORMAT,
-            version=VERSION,
+            format=PIPELINE.name,
+            version=PIPELINE.version,
             objective=options.objective,
             stages=plan.stages,
             cost=options.cost,
@@ -266,7 +264,9 @@ def read_folder(path: Path) -> PipelineFolder:
             f"{path} holds no {MANIFEST}; make it with `thimble edgetpu split MODEL -o {path}`"
         )
     try:
-        read = record(_Manifest, read_json(manifest), str(manifest))
+        content = read_json(manifest)
+        _check_kind(content, PIPELINE, str(manifest))
+        read = record(_Manifest, content, str(manifest))
         _check_manifest(read, str(manifest))
     except InputError as error:
         raise InputError(f"no pipeline: {error}; split the model again") from error
@@ -277,10 +277,15 @@ def read_folder(path: Path) -> PipelineFolder:
     return folder
 
 
+def _check_kind(content: Any, kind: Format, where: str) -> None:
+    """Raises InputError for a file of another kind, or of a version that is not read."""
+    if field_of(content, "format", str, where) != kind.name:
+        raise InputError(f"{where}: the format is another")
+    kind.check_fields(content, where)
+
+
 def _check_manifest(read: _Manifest, where: str) -> None:
     """Raises InputError where what it says cannot be."""
-    if (read.format, read.version) != (FORMAT, VERSION):
-        raise InputError(f"{where}: another format or version")
     if not read.models or any(len(model.stages) != read.stages for model in read.models):
         raise InputError(f"{where}: stages are missing")
     if not len(read.models) == len(read.weights_ms) == len(read.kinds):
@@ -345,10 +350,7 @@ def read_plan(path: Path) -> Routes:
     where = str(path)
     try:
         content = read_json(path)
-        if field_of(content, "format", str, where) != RATES_FORMAT:
-            raise InputError(f"{where}: the format is another")
-        if field_of(content, "version", int, where) != VERSION:
-            raise InputError(f"{where}: the version is another")
+        _check_kind(content, RATES, where)
         sticks = field_of(content, "sticks", int, where)
         cost = field_of(content, "cost", EdgeTpuCost, where)
         host = HostCost() if field_of(content, "host", bool, where) else None

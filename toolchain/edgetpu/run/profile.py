@@ -14,9 +14,8 @@ from typing import Any
 from toolchain.edgetpu.model.figures import PROCESSOR, EdgeTpuCost
 from toolchain.edgetpu.run.folder import PipelineFolder
 from toolchain.errors import InputError
+from toolchain.files.formats import PIPELINE_PROFILE
 from toolchain.files.records import field_of, read_json
-
-FORMAT = "thimble-edgetpu-profile"
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,8 @@ def profile_of(folder: PipelineFolder, backend: str, stages_ms: Sequence[float])
 
 def profile_json(profile: Profile) -> dict[str, Any]:
     return {
-        "format": FORMAT,
+        "format": PIPELINE_PROFILE.name,
+        "version": PIPELINE_PROFILE.version,
         "model": profile.model,
         "board": profile.backend,
         "unit": "ms",
@@ -86,8 +86,9 @@ def read_profile(path: Path) -> Profile:
     where = str(path)
     try:
         content = read_json(path)
-        if field_of(content, "format", str, where) != FORMAT:
+        if field_of(content, "format", str, where) != PIPELINE_PROFILE.name:
             raise InputError(f"{where}: the format is another")
+        PIPELINE_PROFILE.check_fields(content, where, default=1)
         operators = field_of(content, "operators", tuple[Any, ...], where)
         places = [(entry, f"{where}: operators[{i}]") for i, entry in enumerate(operators)]
         times = tuple(field_of(entry, "count", float, at) for entry, at in places)

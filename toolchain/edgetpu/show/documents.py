@@ -11,14 +11,13 @@ from toolchain.edgetpu.plan.planner import PipelinePlan
 from toolchain.edgetpu.plan.rates import Baseline, RatePlan, highest_factor
 from toolchain.edgetpu.run.compiler import CompilerReport, differences
 from toolchain.edgetpu.run.folder import (
-    RATES_FORMAT,
-    VERSION,
     ModelStages,
     PipelineFolder,
     StageFile,
 )
 from toolchain.edgetpu.run.runner import RunTimes
 from toolchain.edgetpu.run.simulate import Arrivals, RequestTrace, Served, Simulation
+from toolchain.files.formats import RATES
 
 _MEANS = ("busy_ms", "queue_ms", "transfer_ms", "blocked_ms")
 """Times of a stage that a run tells by frame."""
@@ -98,8 +97,8 @@ def rates_json(
             }
         )
     return {
-        "format": RATES_FORMAT,
-        "version": VERSION,
+        "format": RATES.name,
+        "version": RATES.version,
         "objective": demand.objective,
         "sticks": plan.setting.sticks,
         "host": plan.setting.host is not None,
