@@ -80,7 +80,9 @@ PLANS: Mapping[str, Sequence[str]] = {
     "worst": ("--rate", "5", "--deadline", "400ms", "--objective", "worst", "--seconds", "2"),
 }
 """The options of plans of one model for sticks, beside those of stages and objectives."""
-VOLATILE = frozenset({"seconds", "version", "thimble_version", "folder", "file", "report"})
+VOLATILE = frozenset(
+    {"seconds", "version", "json_version", "thimble_version", "folder", "file", "report"}
+)
 """Fields of documents that differ between two runs of one tree."""
 MANIFESTS = ("pipeline.json", "rates.json")
 """Documents that are part of a folder's format."""

@@ -17,6 +17,7 @@ import pytest
 from tests.pure.test_damaged_databases import read_measurements, read_sweep
 from toolchain.bench.bench_file import read_bench
 from toolchain.boards import read_board
+from toolchain.cli import run
 from toolchain.cli.sweep import AskedOptions, _request
 from toolchain.contact.archive import read_contact
 from toolchain.cost.database import Database
@@ -120,10 +121,22 @@ def test_another_version_is_refused_with_the_way_on(kind: Kind, tmp_path: Path) 
             read(file)
 
 
+@pytest.mark.parametrize("option", ["--accuracy", "--quantised"])
+def test_a_report_reads_no_newer_json(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "newer.json"
+    file.write_text(json.dumps({"json_version": formats.JSON.version + 1}))
+    assert run(["report", str(copied("build", tmp_path)), option, str(file)]) == 2
+    assert f"a newer Thimble wrote it: upgrade Thimble, or {formats.JSON.way_on}" in (
+        capsys.readouterr().err.replace("\n", " ")
+    )
+
+
 def test_every_format_has_a_file_here_or_a_test_of_its_own() -> None:
     """A blob of weights is refused by the C that takes it, too (tests/qemu/test_weights.py)."""
     every = {known for known in vars(formats).values() if isinstance(known, Format)}
-    assert every - {known for _, known, *_ in KINDS} == {formats.WEIGHTS}
+    assert every - {known for _, known, *_ in KINDS} == {formats.WEIGHTS, formats.JSON}
     assert {file.relative_to(KEPT).parts[0] for file in KEPT.rglob("*")} == {
         Path(name).parts[0] for name, *_ in KINDS
     }

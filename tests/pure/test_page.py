@@ -234,7 +234,7 @@ def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFi
     out = tmp_path / "page.html"
     assert run(["report", str(DIGITS), "-b", "netduinoplus2", "-o", str(out), "--json", "-"]) == 0
     written = json.loads(capsys.readouterr().out)
-    assert written == {"file": str(out), "bytes": out.stat().st_size}
+    assert written == {"json_version": 1, "file": str(out), "bytes": out.stat().st_size}
 
 
 def test_a_model_that_does_not_fit_gets_its_page(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from toolchain.cli._console import warn_of_plan
 from toolchain.cli._groups import option
@@ -24,7 +25,8 @@ from toolchain.deployment.profiling import DEFAULT_RUNS, profile_folder
 from toolchain.deployment.verification import verification_json, verify_model
 from toolchain.errors import DoesNotFitError, InputError
 from toolchain.files import scratch_folder
-from toolchain.files.records import read_json
+from toolchain.files.formats import JSON
+from toolchain.files.records import field_of, read_json
 from toolchain.memory.firmware_size import check_fit, estimated_need
 from toolchain.page.build import Findings, build
 from toolchain.page.document import Build
@@ -106,10 +108,18 @@ def growing_build(
         if path.is_dir()
         else _of_model(path, board, asked, options, step)
     )
-    quantised = None if asked.quantised is None else read_json(asked.quantised)
-    accuracy = None if asked.accuracy is None else read_json(asked.accuracy)
+    quantised = None if asked.quantised is None else _document(asked.quantised)
+    accuracy = None if asked.accuracy is None else _document(asked.accuracy)
     for findings in pages:
         yield build(replace(findings, quantised=quantised, accuracy=accuracy), where)
+
+
+def _document(file: Path) -> Any:
+    """What another command wrote with --json. Raises InputError for a version that is not read."""
+    content = read_json(file)
+    if isinstance(content, dict):
+        JSON.check(field_of(content, "json_version", int, str(file), 1), str(file))
+    return content
 
 
 def _of_folder(path: Path, asked: PageOptions, step: Report) -> Iterator[Findings]:

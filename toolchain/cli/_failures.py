@@ -23,10 +23,12 @@ def with_error(written: str, error: BaseException, code: int) -> str:
 
     A text that is no object stays as it is; the error is then told on standard error alone.
     """
+    from toolchain.cli._output import numbered  # with much that --help does not need
+
     try:
         result = json.loads(written) if written.strip() else {}
     except ValueError:
         return written
     if not isinstance(result, dict):
         return written
-    return json.dumps({**result, "error": error_json(error, code)}, indent=2) + "\n"
+    return json.dumps({**numbered(result), "error": error_json(error, code)}, indent=2) + "\n"

@@ -19,6 +19,7 @@ from toolchain.cli._groups import option
 from toolchain.cli._streams import STANDARD_OUTPUT
 from toolchain.errors import InputError
 from toolchain.files import write_file
+from toolchain.files.formats import JSON
 
 RESULTS = "Results"
 """The heading of options that say where results go."""
@@ -76,12 +77,18 @@ def check_apart(target: str | None, folder: Path, option: str = "--json") -> Non
         )
 
 
+def numbered(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A document of --json with its version, which is its first field (docs/json.md)."""
+    return {"json_version": JSON.version, **value}
+
+
 def write_json(target: str, value: Mapping[str, Any]) -> None:
-    """Write `value` to a file, completely or not at all, or to standard output for '-'.
+    """Write `value` to a file, completely or not at all, or to standard output for '-'. It is
+    `numbered`.
 
     A device or pipe is written to, never replaced. Raises InputError if the file cannot be written.
     """
-    write_text(target, json.dumps(value, indent=2) + "\n")
+    write_text(target, json.dumps(numbered(value), indent=2) + "\n")
 
 
 def tell_json(target: str | None, value: Mapping[str, Any]) -> bool:
