@@ -73,6 +73,10 @@ class UnsupportedError(InputError):
         self.in_float = in_float
 
 
+class FloatModelError(UnsupportedError):
+    """The model computes in float32, and the caller did not ask for that."""
+
+
 class MissingToolError(ThimbleError):
     """A compiler, emulator or library is not installed; the message says how to get it."""
 

@@ -172,3 +172,16 @@ def test_what_is_split_is_named_with_its_blocks_and_cost() -> None:
     named = set(re.findall(r"\w+_\d+", split))
     assert named and named <= parts
     assert re.search(r"into \d+ blocks", split)
+    latency = predict_latency(plan, predicted_model(find_board("netduinoplus2")))
+    table, whole = (operator_table(plan, latency, blocks=blocks) for blocks in (False, True))
+    names = {op.part_of or op.name for op in plan.graph.ops}
+    assert (table.row_count, whole.row_count) == (len(names), len(plan.graph.ops))
+    assert table.row_count < whole.row_count
+    (count, total) = (list(t.columns[8].cells) for t in (table, whole))
+    assert sum(_number(cell) for cell in count) == sum(_number(cell) for cell in total)
+    kinds = list(table.columns[2].cells)
+    assert any(re.fullmatch(r"\w+ x\d+", str(kind)) for kind in kinds)
+
+
+def _number(cell: object) -> int:
+    return int(re.sub(r"\D", "", str(cell)))

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -166,6 +167,7 @@ def test_a_file_of_version_1_is_upgraded_and_an_export_of_it_read(
 
 WRITER = """
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from toolchain.cost.database import Database
 from tests.pure.test_cost_database import row
@@ -177,6 +179,7 @@ with Database(Path(sys.argv[1])) as database:
 """
 ENDLESS = """
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from toolchain.cost.database import Database
 connection = Database(Path(sys.argv[1]))._connected()
@@ -351,6 +354,13 @@ def test_traces_stand_beside_measurements_and_grow_old(
     model = measured_model(rows, predicted_model(board(name)))
     assert isinstance(model, MeasuredCostModel) and model.known[key].count == 1000
     assert measurements.known_rows(database, "nucleo-l476rg", BUILD) == ()
+    monkeypatch.setattr(measurements, "current_build", lambda: BUILD)
+    told = measurements.kept_line(name, database)
+    last = datetime.fromtimestamp(max(row.measured_at for row in database.rows()), UTC).date()
+    assert told.startswith(f"The plan rests on 2 kept times of kernels on {name} (measured and ")
+    assert f"the last on {last})" in told and "THIMBLE_MEASUREMENTS=none before the" in told
+    assert measurements.kept_line("nucleo-l476rg", database) == ""
+    assert measurements.kept_line(name, Database(Path("none"))) == ""
     monkeypatch.setattr(measurements, "_reading_digest", lambda board: "of other tables")
     rows = measurements.known_rows(database, name, BUILD)
     assert [row.basis for row in rows] == ["measured"]

@@ -369,6 +369,14 @@ def test_a_picture_of_a_digit(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert f"Best of 10 classes:\n  number {samples['labels'][0]} 0.9" in shown
     assert "Input serving_default_image:0: int8[1x8x8x1], -128 to 111, which means 0 to" in shown
     assert "random" not in shown
+    np.save(tmp_path / "all.npy", samples["images"].astype(np.float32)[..., None] / 16)
+    several = ["--input", str(tmp_path / "all.npy"), "--real", *given[-2:]]
+    assert thimble(["run", str(out), *several]) == 0
+    rows = [line.split("│") for line in capsys.readouterr().out.splitlines() if "│" in line]
+    classes = [cells[2].strip() for cells in rows if cells[1].strip().isdigit()]
+    assert len(classes) == len(samples["labels"])
+    right = np.array(classes) == [f"number {truth}" for truth in samples["labels"]]
+    assert right.mean() > 0.9
     assert thimble(["run", str(out), "--seed", "7"]) == 0
     assert "No --input was given: random numbers, of --seed 7." in capsys.readouterr().out
     labels.write_text("one\n")

@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ElementTree
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from toolchain.cli import run as command
@@ -160,6 +161,40 @@ def test_two_benches_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
         (suite,) = ElementTree.parse(tmp_path / name).getroot().iter("testsuite")
         counts.append((suite.get("tests"), suite.get("failures"), suite.get("errors")))
     assert counts[0] == counts[1] and int(counts[0][0] or 0) == 16
+
+
+@pytest.mark.long
+def test_a_model_in_float_is_compared_as_verify_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    onnx = pytest.importorskip("onnx")
+    of, real = onnx.helper, onnx.TensorProto.FLOAT
+    weights = np.random.default_rng(0).normal(size=(8, 5)).astype(np.float32)
+    graph = of.make_graph(
+        [of.make_node("MatMul", ["x", "w"], ["y"]), of.make_node("Sigmoid", ["y"], ["z"])],
+        "real",
+        [of.make_tensor_value_info("x", real, [1, 8])],
+        [of.make_tensor_value_info("z", real, [1, 5])],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    model = of.make_model(graph, opset_imports=[of.make_opsetid("", 13)], ir_version=8)
+    (tmp_path / "models").mkdir()
+    onnx.save(model, tmp_path / "models" / "real.onnx")
+    file = tmp_path / "bench.toml"
+    file.write_text('[[board]]\nboard = "netduinoplus2"\n')
+    words = [
+        "hil",
+        str(file),
+        "--models",
+        str(tmp_path / "models"),
+        "-k",
+        "references",
+        "--json",
+        "-",
+    ]
+    assert command(words) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["passed"], said["failed"], said["skipped"]) == (1, 0, 0)
 
 
 def test_the_command_counts_by_board(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from toolchain.memory.plan import Plan
 
 
+_WIDTH_OF_A_FILE = 132
+
+
 class Plain(Console):
     """Shows what is not seen as symbols: a terminal is not to obey the names in a file.
 
@@ -68,9 +71,13 @@ class Plain(Console):
 
 
 def output_console() -> Plain:
-    """The console for results. Wide enough for tables when it is not a terminal."""
+    """The console for results. Where it is no terminal it is as wide as COLUMNS says, else wide
+    enough for tables.
+    """
     console = Plain()
-    return console if console.is_terminal else Plain(width=132)
+    if console.is_terminal:
+        return console
+    return console if os.environ.get("COLUMNS", "").isdigit() else Plain(width=_WIDTH_OF_A_FILE)
 
 
 def error_console() -> Plain:
@@ -119,6 +126,14 @@ def warn_of_plan(plan: Plan) -> None:
     use = float_use(plan)
     for text in ((use.text,) if use else ()) + plan_warnings(plan):
         note(f"warning: {text}.")
+
+
+def note_kept(board: str) -> None:
+    """A line where plans for the board rest on what was measured on it before."""
+    from toolchain.deployment.measurements import kept_line
+
+    if line := kept_line(board):
+        note(line)
 
 
 class Steps:

@@ -8,7 +8,7 @@ from typing import Any
 
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
-from toolchain.cli._console import output_console, progress, warn_of_plan
+from toolchain.cli._console import note_kept, output_console, progress, warn_of_plan
 from toolchain.cli._fits import fits_json, print_fits
 from toolchain.cli._output import Output, write_json, write_text
 from toolchain.deployment.fitting import FEW, fits
@@ -68,6 +68,8 @@ def show_plan(
     pareto: bool,
     plot: str | None,
     output: Output,
+    *,
+    blocks: bool = False,
 ) -> None:
     """Plan, and write what was asked for. Raises DoesNotFitError and GateError after that."""
     if not board:
@@ -103,12 +105,13 @@ def show_plan(
             }
         write_json(output.json, {**fields, **float_json(plan), "seconds": seconds})
     warn_of_plan(plan)
+    note_kept(board)
     if plot and written:
         title = f"{plan.graph.name} on {board}: RAM against slowdown in {latency.unit}"
         write_text(plot, written(rows, title))
     if output.has_tables and plot != "-":
         console = output_console()
-        console.print(operator_table(plan, latency))
+        console.print(operator_table(plan, latency, blocks=blocks))
         if pareto:
             title = (
                 f"{plan.graph.name} on {board}: choices, {latency.unit} predicted; "

@@ -14,7 +14,7 @@ from rich.table import Table
 from toolchain.boards import Board, naming
 from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
-from toolchain.cli._console import note_replaced, output_console, progress, warn_of_plan
+from toolchain.cli._console import note_kept, note_replaced, output_console, progress, warn_of_plan
 from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._options import (
     BoardOptions,
@@ -143,6 +143,7 @@ def command(
             )
         for made in shared.models:
             warn_of_plan(made.plan)
+        note_kept(board)
         note_replaced(out, before, target.name)
         check(conditions, _report_shared(shared, board, output.json, time.perf_counter() - begin))
         return
@@ -163,6 +164,7 @@ def command(
             external=external,
         )
     warn_of_plan(compiled.plan)
+    note_kept(board)
     note_replaced(out, before, target.name)
     fields = compiled_json(compiled.plan, compiled.sizes, compiled.sources.stack)
     if output.json:

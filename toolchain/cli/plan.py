@@ -18,6 +18,9 @@ def command(
     on: BoardOptions,
     options: Annotated[PlanOptions, without("labels", "preprocess")],
     pareto: bool = option(False, "List the plans to choose from: RAM, flash and predicted time."),
+    blocks: bool = option(
+        False, "A row for each block of a split operator, in place of one for all of them."
+    ),
     plot: str | None = option(
         None,
         "Write that list to a file, too; its ending is the format: "
@@ -40,4 +43,4 @@ def command(
     """
     from toolchain.cli._planning import show_plan  # --help needs no planner
 
-    show_plan(model, on.sized(on.board, options), options, pareto, plot, output)
+    show_plan(model, on.sized(on.board, options), options, pareto, plot, output, blocks=blocks)

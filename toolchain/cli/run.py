@@ -16,7 +16,14 @@ from toolchain.cli._console import note_stand_in, output_console, progress
 from toolchain.cli._groups import argument, grouped, option
 from toolchain.cli._options import LineOptions
 from toolchain.cli._output import JsonOption, tell_json
-from toolchain.cli._samples import FORMATS, LabelsOption, SampleOptions, labels_for, top_classes
+from toolchain.cli._samples import (
+    FORMATS,
+    Class,
+    LabelsOption,
+    SampleOptions,
+    labels_for,
+    top_classes,
+)
 from toolchain.deployment.folder import CompiledModel, compiled_model
 from toolchain.deployment.modelled_time import NoReader, find_reader
 from toolchain.deployment.run import deployed
@@ -25,6 +32,7 @@ from toolchain.files.arrays import Array
 from toolchain.preprocess.samples import read_samples, real_values
 from toolchain.report.text import shape, share
 from toolchain.report.time import time_text
+from toolchain.report.width import Shown
 
 
 @grouped
@@ -135,15 +143,17 @@ def command(
     for name, values in done.outputs.items():
         if name in box_outputs.values():
             continue
+        if len(frames) > 1 and top[name]:
+            console.print(_classes_table(name, top[name]))
+            continue
         console.print(f"[bold]{escape(name)}[/] {values.dtype.name}[{shape(values.shape)}]")
         text = np.array2string(values, threshold=200, max_line_width=110, precision=6)
         console.say(text)
         if top[name]:
             console.say(f"Best of {values.shape[-1]:,} classes:")
-        for number, row in enumerate(top[name]):
-            begin = f"  run {number}: " if len(top[name]) > 1 else "  "
+        for row in top[name]:
             best = ", ".join(f"{c.label or c.index} {c.score:.4g}" for c in row)
-            console.say(f"{begin}{best}")
+            console.say(f"  {best}")
     if box_outputs:
         console.print(box_table(boxes) if boxes else "No box was found.")
     if counts:
@@ -162,6 +172,20 @@ def command(
         console.say(f"{longest} took {text}{traced_from}")
     if isinstance(reader, NoReader) and reader.reason:
         console.say(f"No cycles: {reader.reason}.")
+
+
+def _classes_table(output: str, rows: Sequence[Sequence[Class]]) -> Shown:
+    """A row for each sample: its best class, and the next one."""
+    table = Shown(
+        title=output, title_style="", header_style="bold", first_to_go=("its score", "next")
+    )
+    for heading in ("sample", "class", "score", "next", "its score"):
+        words = heading in ("class", "next")
+        table.add_column(heading, justify="left" if words else "right", no_wrap=True)
+    for number, row in enumerate(rows):
+        cells = [cell for c in row[:2] for cell in (str(c.label or c.index), f"{c.score:.4g}")]
+        table.add_row(str(number), *map(escape, cells))
+    return table
 
 
 def _input_lines(

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from toolchain.boards import Board, board_files
 from toolchain.boards import board as find_board
 from toolchain.cost import CostModel
 from toolchain.cost.basis import CYCLES, Basis
-from toolchain.cost.database import Database, Measurement
+from toolchain.cost.database import ENVIRONMENT_VARIABLE, Database, Measurement
 from toolchain.cost.key import Build, Key
 from toolchain.cost.measured import measured_model
 from toolchain.cost.predicted import predicted_model
@@ -51,6 +52,30 @@ def cost_model(
     store = database or Database()
     rows, corrections = known_rows(store, board, build), store.corrections(board, build)
     return measured_model(rows, predicted, corrections)
+
+
+def kept_line(board: str, database: Database | None = None) -> str:
+    """A sentence on the kept times that plans for a board rest on, and how to refuse them; '' where
+    there are none.
+    """
+    build = None if find_board(board).is_host else current_build()
+    if build is None:
+        return ""
+    store = database or Database()
+    rows, corrected = known_rows(store, board, build), store.corrections(board, build)
+    kept = []
+    if rows:
+        last = datetime.fromtimestamp(max(row.measured_at for row in rows), UTC).date()
+        text = " and ".join(sorted({row.basis.text for row in rows}))
+        kept.append(f"{len(rows)} kept times of kernels on {board} ({text}, the last on {last})")
+    if corrected:
+        kept.append(f"corrections of {len(corrected)} kernels on {board}")
+    if not kept:
+        return ""
+    return (
+        f"The plan rests on {' and '.join(kept)}: `thimble cost list` shows them, "
+        f"{ENVIRONMENT_VARIABLE}=none before the command refuses them."
+    )
 
 
 def known_rows(database: Database, board: str, build: Build) -> tuple[Measurement, ...]:

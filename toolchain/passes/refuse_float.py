@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolchain.errors import UnsupportedError
+from toolchain.errors import FloatModelError
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops import spec_of
 
@@ -24,7 +24,7 @@ def computes_in_float(op: Op, graph: Graph) -> bool:
 
 
 def refuse_float(graph: Graph, *, allowed: bool) -> None:
-    """Raise UnsupportedError for a float model unless float is `allowed`.
+    """Raise FloatModelError for a float model unless float is `allowed`.
 
     A quantised model may have some operators that compute in float. A float model is one without
     integer activations, or one that multiplies more by float weights than by integer ones.
@@ -38,7 +38,7 @@ def refuse_float(graph: Graph, *, allowed: bool) -> None:
     others = sum(_weights(*part) for part in parts if not computes_in_float(*part))
     if integers and weighted <= others:
         return
-    raise UnsupportedError(
+    raise FloatModelError(
         f"{graph.name} is a float model ({len(floats)} of {len(parts)} operators compute in "
         f"float32); {ADVICE}"
     )

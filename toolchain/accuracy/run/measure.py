@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from toolchain.deployment.compile import Compiled, compile_model
 from toolchain.deployment.run import deployed
 from toolchain.deployment.stand_in import firmware_here
 from toolchain.device.patience import RUN_SECONDS
-from toolchain.errors import InputError
+from toolchain.errors import FloatModelError, InputError
 from toolchain.files import scratch_folder
 from toolchain.ir import End
 from toolchain.planning.options import PlanOptions
@@ -101,6 +101,7 @@ def measure_accuracy(  # noqa: PLR0913 - the public interface: a keyword each
     path, process = Path(model), RuntimeProcess(limit_seconds)
     beside = None if float_model is None else Path(float_model)
     with ExitStack() as stack:
+        stack.enter_context(_beside_int8(path))
         folder: Path | None = None
         compiled: Compiled | None = None
         file: Path | None = path
@@ -161,6 +162,19 @@ def measure_accuracy(  # noqa: PLR0913 - the public interface: a keyword each
         run.agreement(),
         compiled,
     )
+
+
+@contextmanager
+def _beside_int8(model: Path) -> Iterator[None]:
+    """The refusal of a float model says how to measure one, too."""
+    try:
+        yield
+    except FloatModelError as error:
+        raise FloatModelError(
+            f"{error.message}.\nTo have its accuracy beside that of the int8 model: `thimble "
+            f"accuracy INT8 --float-model {model}`",
+            operator=error.operator,
+        ) from error
 
 
 def _of_folder(folder: Path, file: Path | None, board: str, options: PlanOptions) -> Subject:

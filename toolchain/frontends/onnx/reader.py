@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from toolchain.errors import InputError, UnsupportedError
+from toolchain.errors import FloatModelError, InputError, UnsupportedError
 from toolchain.frontends.front_end import AS_WRITTEN, Problem, Reading, unsupported
 from toolchain.frontends.onnx.arithmetic import IN_INT8, Arithmetic, Float32
 from toolchain.frontends.onnx.casts import join_casts
@@ -114,7 +114,7 @@ def _refused(
             "this model's activations are floats; quantise the float model that it was made of"
         )
     problem += f", {_QUANTISE_HINT}"
-    return UnsupportedError(f"{path.name}: {problem}. Nor can it run in float:\n{error}")
+    return FloatModelError(f"{path.name}: {problem}. Nor can it run in float:\n{error}")
 
 
 _QUANTISE_HINT = (
