@@ -9,6 +9,7 @@ import pytest
 
 from toolchain import partition
 from toolchain.boards import board
+from toolchain.cli._remedies import more_remedies
 from toolchain.errors import DoesNotFitError, Overflow
 from toolchain.memory.bank_layout import layout
 from toolchain.memory.firmware_size import check_fit, estimated_need, least_ram_bytes, ram_bytes
@@ -98,3 +99,23 @@ def test_flash_that_is_asked_for_is_a_remedy_where_it_was_the_limit() -> None:
         plan_model(DIGITS, BOARD, PlanOptions(flash_bytes=least - 1))
     assert any(remedy.startswith("--flash ") for remedy in caught.value.remedies)
     assert "--ram" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("lack", "options", "offered"),
+    [
+        (Overflow("RAM", 3000, 2950, is_flash=False), PlanOptions(), True),
+        (Overflow("RAM", 3000, 2900, is_flash=False), PlanOptions(), False),
+        (Overflow("RAM", 3000, 2950, is_flash=False), PlanOptions(stream_input=True), False),
+        (Overflow("FLASH", 3000, 2950, is_flash=True), PlanOptions(), False),
+    ],
+)
+def test_an_input_by_rows_is_offered_where_it_saves_enough(
+    lack: Overflow, options: PlanOptions, offered: bool
+) -> None:
+    """The image of digits has 64 bytes."""
+    with pytest.raises(DoesNotFitError) as caught, more_remedies(DIGITS, options):
+        raise DoesNotFitError("too big", remedies=["less"], overflows=[lack])
+    *first, last = caught.value.remedies
+    assert last == "less" and caught.value.overflows == (lack,)
+    assert [remedy.partition(" ")[0] for remedy in first] == ["--stream-input"] * offered

@@ -24,6 +24,7 @@ from toolchain.cli._options import (
 from toolchain.cli._output import Output, tell_json, write_json
 from toolchain.cli._page import compiled_findings, write_findings
 from toolchain.cli._planning import print_memory
+from toolchain.cli._remedies import more_remedies
 from toolchain.deployment.compile import (
     Compiled,
     SharedCompiled,
@@ -148,7 +149,7 @@ def command(
         check(conditions, _report_shared(shared, board, output.json, time.perf_counter() - begin))
         return
     (model,) = models
-    with progress() as step:
+    with progress() as step, more_remedies(model, options):
         if tune:
             tuning = tune_model(model, board, options, port, code.cmsis_nn, report=step)
         make = compile_library if form.library else compile_model

@@ -42,5 +42,7 @@ def command(
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """
     from toolchain.cli._planning import show_plan  # --help needs no planner
+    from toolchain.cli._remedies import more_remedies
 
-    show_plan(model, on.sized(on.board, options), options, pareto, plot, output, blocks=blocks)
+    with more_remedies(model, options):
+        show_plan(model, on.sized(on.board, options), options, pareto, plot, output, blocks=blocks)

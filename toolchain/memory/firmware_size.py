@@ -255,7 +255,9 @@ def _does_not_fit(graph: Graph, board: Board, error: DoesNotFitError) -> str:
 def _ram_remedies(plan: Plan, lack: Overflow) -> Iterator[str]:
     """Remedies for this overflow of RAM."""
     if least_ram_bytes(plan.graph) <= lack.room_bytes:
-        yield f"splitting operators (--ram {lack.room_bytes // 1024}K)"
+        split = any(op.part_of for op in plan.graph.ops)
+        how = "splitting further" if split else "splitting operators"
+        yield f"{how} (--ram {lack.room_bytes // 1024}K)"
     if not plan.schedule.proved_optimal:
         yield "another --scheduler"
     yield "a smaller input or narrower layers around that step (`thimble advise`)"
