@@ -111,7 +111,7 @@ def surroundings(commands: Path) -> dict[str, str]:
     outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     return {
         **outside,
-        "COLUMNS": "80",
+        "COLUMNS": "132",
         "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "THIMBLE_MEASUREMENTS": str(commands / "measurements.sqlite"),

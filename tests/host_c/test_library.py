@@ -98,6 +98,7 @@ def test_a_model_of_our_kernels_alone_is_built_without_cmsis_nn(
         written = write_library([sources], folder)
         assert "cmsis_nn_sources.txt" not in {p.name for p in written}
         text = "".join(path.read_text() for path in written)
+        assert "PRIVATE -O2 " in (folder / "CMakeLists.txt").read_text()
         assert "CMSIS_NN_DIR" not in text and '#include "arm_' not in text
         check_built(sources, folder, *options)
 

@@ -16,12 +16,21 @@ from toolchain import passes
 from toolchain.boards import board
 from toolchain.codegen import generate
 from toolchain.codegen.stack import with_stack
-from toolchain.device.build import BuildOptions, ModelFiles, build_files
-from toolchain.device.firmware import FirmwarePart, firmware_model
+from toolchain.deployment import compile as compiling
+from toolchain.deployment.run import deployed
+from toolchain.deployment.stand_in import firmware_here
+from toolchain.device.build import (
+    BuildOptions,
+    ModelFiles,
+    build_files,
+    firmware_stacks,
+    stack_to_reserve,
+)
+from toolchain.device.firmware import Firmware, FirmwarePart, firmware_model
 from toolchain.device.session import open_board
 from toolchain.device.stack import stack_need
 from toolchain.frontends import load_model
-from toolchain.ir import Graph
+from toolchain.ir import Graph, StackNeed
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import firmware_layout
 from toolchain.ops import forms
@@ -86,3 +95,30 @@ def test_a_run_takes_no_more_than_the_bound(
     header = with_stack(sources, need).files["net.h"]
     assert f"#define NET_STACK_BYTES {need.size_bytes}\n" in header
     assert "NET_STACK_BYTES is not defined" in sources.files["net.h"]
+
+
+@pytest.mark.parametrize(("bounds", "reserved"), [([], 0), ([None], 0), ([700, 9], 1216)])
+def test_the_stack_to_reserve_has_room_for_the_firmware_s_frames(
+    bounds: list[int | None], reserved: int
+) -> None:
+    stacks = [StackNeed(bound, "gcc") for bound in bounds]
+    assert stack_to_reserve(stacks) == reserved
+
+
+@pytest.mark.long
+def test_firmware_is_linked_with_a_larger_stack_where_a_bound_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And runs on the board that stands for its own, whose stack is as large."""
+
+    def larger(firmware: Firmware) -> tuple[StackNeed, ...]:
+        return tuple(replace(need, size_bytes=3000) for need in firmware_stacks(firmware))
+
+    monkeypatch.setattr(compiling, "firmware_stacks", larger)
+    compiled = compiling.compile_model(DIGITS, "nucleo-f446re", tmp_path / "out")
+    assert compiled.sizes is not None and compiled.sizes.stack_bytes == 3520
+    with firmware_here(tmp_path / "out") as firmware:
+        assert firmware is not None and firmware.sizes.stack_bytes == 3520
+        with deployed(tmp_path / "out", firmware=firmware) as deployment:
+            deployment.run(deployment.random(np.random.default_rng(0)))
+            assert deployment.ran_on.startswith("mps2-an386")

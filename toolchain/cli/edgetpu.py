@@ -358,7 +358,7 @@ def simulate_command(
     console.print(
         f"{simulation.frames} frames: {simulation.period_ms:.3f} ms between results "
         f"({1e3 / simulation.period_ms:.1f}/s), latency {simulation.latency_ms:.3f} ms, first "
-        f"result after {simulation.first_ms:.3f} ms; the hub is busy {simulation.hub_share:.0%}."
+        f"result after {simulation.first_ms:.3f} ms; {report.hub_words(simulation)}."
     )
     console.print(report.stall_line(simulation))
     console.print(f"The plan predicted {read.period_ms:.3f} ms.")

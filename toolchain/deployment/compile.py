@@ -26,8 +26,14 @@ from toolchain.deployment.weights import (
     save_layout,
 )
 from toolchain.device import host
-from toolchain.device.build import build, firmware_stacks, library_stacks
-from toolchain.device.firmware import Sizes
+from toolchain.device.build import (
+    BuildOptions,
+    build,
+    firmware_stacks,
+    library_stacks,
+    stack_to_reserve,
+)
+from toolchain.device.firmware import Firmware, Sizes
 from toolchain.device.stand_in import library_of
 from toolchain.errors import DoesNotFitError, Overflow
 from toolchain.files import check_folder, free_name, replaced_folder, scratch_folder
@@ -109,17 +115,36 @@ def compile_model(
             report("compiling")
             host.build([host.HostModel(made.sources, made.plan.graph)], made.cmsis_nn, fresh)
             return made.compiled()
-        firmware = build(
-            [(made.plan, made.sources)],
-            target,
-            fresh,
-            cmsis_nn_folder=made.cmsis_nn,
-            report=report,
-        )
+        firmware, stacks = _built([(made.plan, made.sources)], target, fresh, made.cmsis_nn, report)
         _check_flash(firmware.sizes, made.plan, options)
         plan = with_linked_code(made.plan, firmware.sizes.code_copy_bytes)
-        (sources,) = _with_stacks([made.sources], firmware_stacks(firmware), fresh)
+        (sources,) = _with_stacks([made.sources], stacks, fresh)
         return replace(made, plan=plan, sources=sources).compiled(firmware.sizes)
+
+
+def _built(
+    pairs: Sequence[tuple[Plan, Sources]],
+    target: Board,
+    folder: Path,
+    cmsis_nn_folder: Path,
+    report: Report,
+) -> tuple[Firmware, tuple[StackNeed, ...]]:
+    """Firmware, and the stack of each of its models; linked again with a larger stack where the
+    bound of a model, beside the firmware's own frames, exceeds the usual one."""
+
+    def made(options: BuildOptions) -> tuple[Firmware, tuple[StackNeed, ...]]:
+        firmware = build(
+            pairs, target, folder, options, cmsis_nn_folder=cmsis_nn_folder, report=report
+        )
+        return firmware, firmware_stacks(firmware)
+
+    usual = BuildOptions()
+    firmware, stacks = made(usual)
+    wanted = stack_to_reserve(stacks)
+    if wanted <= usual.stack_bytes:
+        return firmware, stacks
+    report(f"linking with {wanted:,} bytes of stack")
+    return made(replace(usual, stack_bytes=wanted))
 
 
 def _with_stacks(
@@ -216,15 +241,9 @@ def compile_shared(
             made_of = with_library_stacks(made_of, target, root)
             write_library(made_of, fresh)
         elif not target.is_host:
-            firmware = build(
-                pairs,
-                target,
-                fresh,
-                cmsis_nn_folder=root,
-                report=report,
-            )
+            firmware, stacks = _built(pairs, target, fresh, root, report)
             sizes = firmware.sizes
-            made_of = _with_stacks(made_of, firmware_stacks(firmware), fresh)
+            made_of = _with_stacks(made_of, stacks, fresh)
         done = []
         for index, (plan, sources) in enumerate(zip(plans, made_of, strict=True)):
             inside = fresh / sources.name

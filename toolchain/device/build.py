@@ -258,9 +258,10 @@ def identity(
     files: ModelFiles,
     folder: Path,
     banks: Layout,
+    options: BuildOptions,
 ) -> str:
     """The `build_id` that `build_files` would give; writes linker script and glue to `folder`."""
-    return _job(board, models, files, folder, banks, BuildOptions()).build_id.hex()
+    return _job(board, models, files, folder, banks, options).build_id.hex()
 
 
 def _linked(files: ModelFiles, folder: Path, banks: Layout) -> Linked | None:
@@ -416,6 +417,17 @@ def firmware_stacks(firmware: Firmware) -> tuple[StackNeed, ...]:
     return tuple(
         stack_need(model.name, firmware.objects, firmware.elf, said) for model in firmware.models
     )
+
+
+_OWN_STACK_BYTES = 512
+"""At most, of the firmware around a model: its frames from the start on, and an interrupt's."""
+_STACK_UNIT = 64
+
+
+def stack_to_reserve(stacks: Sequence[StackNeed]) -> int:
+    """Bytes of stack that firmware with these models needs; 0 where no model has a bound."""
+    most = max((stack.size_bytes or 0 for stack in stacks), default=0)
+    return -(-(most + _OWN_STACK_BYTES) // _STACK_UNIT) * _STACK_UNIT if most else 0
 
 
 def library_stacks(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolchain.boards import Board, stand_in
-from toolchain.device.build import ModelFiles, build_files, identity, linkable
+from toolchain.device.build import BuildOptions, ModelFiles, build_files, identity, linkable
 from toolchain.device.firmware import Firmware, FirmwareModel, Linked
 from toolchain.errors import InputError
 from toolchain.files import files_digest
@@ -38,9 +38,10 @@ def linked_for_stand_in(firmware: Firmware, folder: Path, report: Report = silen
         raise InputError(f"{firmware.folder} does not say what it was linked of: compile again")
     files = _files(linked, firmware.folder, folder, report)
     absent = [path.name for path in (*files.kernels, *files.cmsis_nn) if not path.is_file()]
-    was = linked.banks.on(firmware.board)
+    was = _below_weights(linked.banks.on(firmware.board), firmware.models)
+    options = BuildOptions(stack_bytes=firmware.sizes.stack_bytes)
     if absent or firmware.build_id != identity(
-        firmware.board, firmware.models, files, folder, _below_weights(was, firmware.models)
+        firmware.board, firmware.models, files, folder, was, options
     ):
         raise InputError(
             f"{firmware.folder} was built of other kernels or other C than are here now: compile "
@@ -48,7 +49,7 @@ def linked_for_stand_in(firmware: Firmware, folder: Path, report: Report = silen
         )
     models = [_moved(model, firmware, board) for model in firmware.models]
     banks = _below_weights(linked.banks.on(board), models)
-    built = build_files(board, models, files, folder, banks, report=report)
+    built = build_files(board, models, files, folder, banks, options, report=report)
     return replace(built, index=firmware.index)
 
 
