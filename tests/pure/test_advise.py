@@ -246,6 +246,9 @@ def test_the_command_tells_what_is_saved(capsys: pytest.CaptureFixture[str]) -> 
     (advice,) = told["advice"]
     assert advice["change"] == "separable" and advice["train_anew"]
     assert advice["after"]["count"] < told["before"]["count"]
+    assert run([*words, "--time-limit", "0", "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["planned"], told["advice"]) == (0, []) and told["proposed"] > 1
     assert run(["advise", str(DIGITS), "--chip", "m4f", "--by", "rom"]) == 2
     assert "it is one of time, ram, flash" in " ".join(capsys.readouterr().err.split())
 

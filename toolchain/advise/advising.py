@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -111,9 +111,11 @@ def advise_model(
     by: str = "",
     plans: int = PLANS,
     report: Report = silent,
+    go_on: Callable[[], bool] = lambda: True,
 ) -> Advised:
     """Advice on the network of a model file for a board, chip or core. `by`: the one of MEASURES
-    that it is sorted by; '' for whichever saves most.
+    that it is sorted by; '' for whichever saves most. `go_on`: whether to plan one more changed
+    network, asked before each.
 
     Raises InputError for another measure, and what planning raises where the network itself cannot
     be planned; it need not fit.
@@ -125,7 +127,7 @@ def advise_model(
     asked = replace(options or PlanOptions(), allow_float=True)
     network = read_network(model, asked, report)
     target, costs = find_board(board), cost_model(board)
-    return advise_graph(network.graph, target, asked, by, plans, report, costs)
+    return advise_graph(network.graph, target, asked, by, plans, report, costs, go_on)
 
 
 def advise_graph(
@@ -136,6 +138,7 @@ def advise_graph(
     plans: int = PLANS,
     report: Report = silent,
     costs: CostModel | None = None,
+    go_on: Callable[[], bool] = lambda: True,
 ) -> Advised:
     """As `advise_model`, of a graph that is ready to compile."""
     base = Base.of(target, options or PlanOptions(), costs or cost_model(target.name))
@@ -143,9 +146,12 @@ def advise_graph(
     whole = base.plan(graph)
     before = base.figures(whole)
     proposals = _ranked(_proposals(graph, target), whole, base)
-    advice = []
+    advice, planned = [], 0
     chosen = proposals[:plans]
     for number, (name, proposal) in enumerate(chosen):
+        if not go_on():
+            break
+        planned += 1
         report(f"planning {name} of {proposal.layer}", number, len(chosen))
         try:
             after = base.figures(base.plan(proposal.graph))
@@ -160,7 +166,7 @@ def advise_graph(
         before,
         _deciding(whole, base),
         tuple(sorted(advice, key=lambda one: _worth(one, by, before))),
-        len(chosen),
+        planned,
         len(proposals),
     )
 

@@ -45,6 +45,12 @@ def command(
         "The most changed networks to plan, those of the layers with the largest shares first.",
         least=1,
     ),
+    time_limit: float | None = option(
+        None,
+        "Begin no more plans after so many seconds: what was planned by then is shown.",
+        unit="SECONDS",
+        least=0,
+    ),
     options: Annotated[
         PlanOptions,
         without(
@@ -73,8 +79,12 @@ def command(
 
     begin = time.perf_counter()
     board = on.named(options)
-    with progress() as step:
-        advised = advise_model(model, board, options, by, plans, step)
+
+    def go_on() -> bool:
+        return time_limit is None or time.perf_counter() - begin < time_limit
+
+    with progress(remaining=True) as step:
+        advised = advise_model(model, board, options, by, plans, step, go_on)
     if tell_json(json, {**_as_json(advised), "seconds": time.perf_counter() - begin}):
         _print(advised, top)
 
