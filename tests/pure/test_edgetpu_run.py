@@ -29,6 +29,7 @@ from toolchain.edgetpu.run.folder import read_folder
 from toolchain.edgetpu.run.profile import profile_of
 from toolchain.edgetpu.run.runner import Limit, Pipeline, StageError
 from toolchain.edgetpu.run.simulate import Visit, simulate
+from toolchain.edgetpu.show.report import hub_words
 from toolchain.errors import InputError, MissingToolError
 from toolchain.files import replaced_folder
 
@@ -219,6 +220,8 @@ def test_simulation_agrees_with_the_formula() -> None:
     shared = simulate([Visit(0, 0.1, stream_ms), Visit(1, 0.1, stream_ms)], bus)
     assert shared.period_ms == pytest.approx(20.0, rel=0.03)
     assert shared.hub_share > 0.95
+    assert hub_words(even) == "no parameters stream over the hub"
+    assert hub_words(shared).startswith("parameters stream over the hub 9")
     slow = simulate([Visit(0, 1.0, 0.0), Visit(1, 1.0, 0.0)], bus, arrival_ms=7.0)
     assert slow.period_ms == pytest.approx(7.0)
     assert slow.latency_ms == pytest.approx(2.0)

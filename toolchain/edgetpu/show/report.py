@@ -281,7 +281,7 @@ def _frames_table(columns: Mapping[str, str], stages: Sequence[Any], digits: int
 def hub_words(simulation: Simulation) -> str:
     """How much of the time parameters stream over the hub, which is all that sticks share there."""
     if not simulation.hub_share:
-        return "every stick holds its parameters, and none stream over the hub"
+        return "no parameters stream over the hub"
     return f"parameters stream over the hub {simulation.hub_share:.1%} of the time"
 
 
