@@ -28,6 +28,7 @@ __all__ = [
     "model_labels",
     "model_sha256",
     "read_model_file",
+    "read_whole_model",
 ]
 
 
@@ -57,6 +58,17 @@ def front_end_of(path: Path, data: bytes) -> FrontEnd:
     raise InputError(f"{path} is no model file that Thimble reads ({suffixes})")
 
 
+def read_whole_model(path: Path) -> bytes:
+    """The bytes of a model file, with what it keeps in files beside it inside.
+
+    Raises InputError as `read_model_file`, and where one of these files is missing.
+    """
+    data = read_model_file(path)
+    ends = (front_end for front_end in front_ends() if front_end.recognises(data))
+    front_end = next(ends, None)
+    return data if front_end is None else front_end.whole(data, path)
+
+
 def model_labels(path: str | Path) -> tuple[Labels, ...]:
     """The names of classes in a model file that `load_model` takes."""
     file = Path(path)
@@ -65,8 +77,9 @@ def model_labels(path: str | Path) -> tuple[Labels, ...]:
 
 
 def model_sha256(path: str | Path) -> str:
-    """SHA-256 of a model file, in hexadecimal. Raises InputError where it cannot be read."""
-    return hashlib.sha256(read_model_file(Path(path))).hexdigest()
+    """SHA-256 of a model file, in hexadecimal; of one with data beside it, that of both in one
+    piece. Raises InputError where it cannot be read."""
+    return hashlib.sha256(read_whole_model(Path(path))).hexdigest()
 
 
 def load_model(path: str | Path, wanted: Reading = AS_WRITTEN) -> Graph:
@@ -76,7 +89,7 @@ def load_model(path: str | Path, wanted: Reading = AS_WRITTEN) -> Graph:
     all of its unsupported operators, for a model that cannot be compiled.
     """
     file = Path(path)
-    data = read_model_file(file)
+    data = read_whole_model(file)
     try:
         return front_end_of(file, data).read(data, file, wanted)
     except UnsupportedError as error:

@@ -41,6 +41,11 @@ def no_labels(data: bytes) -> tuple[Labels, ...]:
     return ()
 
 
+def in_one_piece(data: bytes, path: Path) -> bytes:
+    """The content of a format that keeps nothing beside its file."""
+    return data
+
+
 @dataclass(frozen=True)
 class FrontEnd:
     """A model format.
@@ -49,6 +54,8 @@ class FrontEnd:
     read        from file content, path (for messages and the graph's name) and what the caller
                 wants to a Graph; raises InputError or UnsupportedError.
     labels      names of the classes of outputs, of a file that `read` takes.
+    whole       from file content and path to the content with what lies in files beside it; raises
+                InputError where these are missing.
     """
 
     name: str
@@ -56,6 +63,7 @@ class FrontEnd:
     recognises: Callable[[bytes], bool]
     read: ReadFile
     labels: Callable[[bytes], tuple[Labels, ...]] = no_labels
+    whole: Callable[[bytes, Path], bytes] = in_one_piece
 
 
 class RefusedError(UnsupportedError):

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from toolchain.device.patience import RUN_SECONDS, stopped_after, too_slow
 from toolchain.errors import InputError, ThimbleError
 from toolchain.files import scratch_folder, write_file
+from toolchain.frontends import read_whole_model
 from toolchain.frontends.onnx.operators import operator
 from toolchain.ir import DType, End, Tensor
 from toolchain.packages import QUANTIZE, lazy
@@ -131,7 +132,7 @@ def quantise_samples(
         str(model),
         len(samples),
         len(compared),
-        model.stat().st_size,
+        loaded.ByteSize(),
         len(text),
         layers,
         outputs,
@@ -143,12 +144,11 @@ def _float_model(file: Path) -> onnx.ModelProto:
         raise InputError(
             f"{file} is a TFLite file, which `thimble quantize` and `quantise_tflite` take"
         )
-    load = onnx.load
+    data = read_whole_model(file)
+    load = onnx.load_model_from_string
     try:
-        model = load(str(file))
+        model = load(data)
         onnx.checker.check_model(model)
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from error
     except Exception as error:  # protobuf's and onnx's exceptions share no base but this
         raise InputError(f"{file} is not a sound ONNX model: {error}") from error
     if any(operator(node.op_type).is_quantised for node in model.graph.node):

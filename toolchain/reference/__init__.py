@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from toolchain.errors import InputError
-from toolchain.frontends import AS_WRITTEN, Reading, front_end_of, load_model, read_model_file
+from toolchain.frontends import AS_WRITTEN, Reading, front_end_of, load_model, read_whole_model
 from toolchain.reference.onnx_runtime import OnnxRuntime, open_onnx_runtime
 from toolchain.reference.operator_differences import OperatorDifferences
 from toolchain.reference.process import RuntimeProcess
@@ -45,7 +45,7 @@ def open_reference(
     instead of a new one. `wanted`: how the model was read. Raises as `load_model` does for a file
     that cannot be read; InputError where a runtime crashes on it; MissingToolError.
     """
-    data = read_model_file(path)
+    data = read_whole_model(path)
     process = process or RuntimeProcess()
     front_end = front_end_of(path, data)
     if front_end.name == "TFLite":

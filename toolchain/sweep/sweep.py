@@ -13,7 +13,7 @@ from toolchain.bench.bench_file import Bench
 from toolchain.boards import board as find_board
 from toolchain.boards import stand_in
 from toolchain.errors import InputError, did_you_mean
-from toolchain.frontends import read_model_file
+from toolchain.frontends import read_whole_model
 from toolchain.planning.options import PlanOptions
 from toolchain.sweep.cases import WORKS, Case, tool_of
 from toolchain.sweep.changes import Changes, changes
@@ -90,7 +90,7 @@ def planned(request: Request, bench: Bench | None = None) -> Planned:
         tools[name, do] = tuple(tool_of(name, do).items())
     models, hashes = {}, {}
     for file in request.files:
-        data = read_model_file(file)
+        data = read_whole_model(file)
         hashes[file] = hashlib.sha256(data).hexdigest()
         models[hashes[file]] = Shared(hashes[file], data)
     combined = itertools.product(request.files, request.boards, request.works, request.options)

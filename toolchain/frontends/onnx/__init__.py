@@ -1,5 +1,5 @@
-"""The ONNX front end: `file` checks the file, `importer` builds the Graph, `operators` says of each
-operator how it is read, `node` presents it to its reader.
+"""The ONNX front end: `beside` reads files beside the model's, `file` checks it, `importer` builds
+the Graph, `operators` says of each operator how it is read, `node` presents it to its reader.
 
 The modules below are imported when the first ONNX file is read.
 """
@@ -29,4 +29,10 @@ def _labels(data: bytes) -> tuple[Labels, ...]:
     return labels(data)
 
 
-FRONT_END = FrontEnd("ONNX", (".onnx",), _recognises, _read, labels=_labels)
+def _whole(data: bytes, path: Path) -> bytes:
+    from toolchain.frontends.onnx.beside import with_data_inside
+
+    return with_data_inside(data, path)
+
+
+FRONT_END = FrontEnd("ONNX", (".onnx",), _recognises, _read, labels=_labels, whole=_whole)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolchain.errors import InputError
+from toolchain.frontends.onnx.beside import is_outside
 from toolchain.frontends.onnx.model import Array, End, FileModel, Node, dtype_name
 from toolchain.frontends.onnx.operators import operator
 from toolchain.frontends.onnx.operators.integers import of_reals
@@ -92,7 +93,7 @@ def _check_text(owner: str, names: Iterable[object]) -> None:
 
 def tensor_data(tensor: onnx.TensorProto, what: str) -> Array:
     """The data of a TensorProto. Raises InputError where its parts contradict each other."""
-    if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
+    if is_outside(tensor):  # of bytes without a path: `with_data_inside` had no file to look beside
         raise InputError(
             f"{what} lies in another file; save the model with its data inside "
             "(torch.onnx.export(..., external_data=False), or onnx.save_model(..., "
