@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
+from toolchain.deployment import training
 from toolchain.deployment.compile import compile_model
 from toolchain.deployment.training import Built, compile_torch
 from toolchain.errors import InputError
 from toolchain.quantise.layers import LayerError, OutputError
+from toolchain.quantise.tensorflow import _unrolled
 from toolchain.resources import RUNTIME_C
 
 DIGITS = RUNTIME_C.parent / "examples" / "digits" / "digits_int8.tflite"
@@ -45,3 +51,74 @@ def test_samples_without_batches_are_refused_before_anything_is_done() -> None:
     """A map-style Dataset of PyTorch: it has elements, but gives none by itself."""
     with pytest.raises(InputError, match=r"samples: object is no array .* a loader of batches"):
         compile_torch(None, object(), "host")
+
+
+class _Exporter:
+    """Stands for `torch.onnx`: the older exporter refuses; so does the newer one, with `newer`."""
+
+    def __init__(self, newer: str) -> None:
+        self.newer = newer
+        self.asked: list[tuple[bool, int]] = []
+
+    def export(
+        self, model: object, arguments: object, file: str, *, dynamo: bool, **more: Any
+    ) -> None:
+        self.asked.append((dynamo, more["opset_version"]))
+        if not dynamo:
+            raise RuntimeError("aten::bilinear is not supported\nat line 3")
+        if self.newer:
+            raise ModuleNotFoundError(self.newer)
+        Path(file).write_bytes(b"exported")
+
+
+class _Torch:
+    def __init__(self, newer: str = "") -> None:
+        self.onnx = _Exporter(newer)
+
+    @staticmethod
+    def from_numpy(values: object) -> object:
+        return values
+
+
+class _Model:
+    """Of PyTorch: it remembers the mode it is in."""
+
+    training = True
+
+    def eval(self) -> None:
+        self.training = False
+
+    def train(self, training: bool) -> None:
+        self.training = training
+
+
+def test_what_the_older_exporter_does_not_know_the_newer_one_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample, file, model = [np.zeros((1, 2), np.float32)], tmp_path / "model.onnx", _Model()
+    works = _Torch()
+    monkeypatch.setattr(training, "torch", works)
+    training._export(model, sample, ["x"], file)
+    assert file.read_bytes() == b"exported" and works.onnx.asked == [(False, 17), (True, 18)]
+    assert model.training
+    monkeypatch.setattr(training, "torch", _Torch("No module named 'onnxscript'"))
+    both = r"aten::bilinear is not supported; nor can its newer exporter: No module .*onnxscript"
+    with pytest.raises(InputError, match=both):
+        training._export(model, sample, ["x"], file)
+
+
+class _Layer:
+    """Of Keras: a recurrent one has `unroll`."""
+
+    def __init__(self, **fields: bool) -> None:
+        vars(self).update(fields)
+
+
+def test_recurrent_layers_of_keras_are_unrolled_while_they_are_calibrated() -> None:
+    """TensorFlow's calibrator ends the process by a signal where the file has a loop."""
+    layers = [_Layer(), _Layer(unroll=False), _Layer(unroll=True)]
+    model = SimpleNamespace(_flatten_layers=lambda: iter(layers))
+    with pytest.raises(ValueError, match="the converter's"), _unrolled(model):
+        assert [vars(layer) for layer in layers] == [{}, {"unroll": True}, {"unroll": True}]
+        raise ValueError("the converter's")
+    assert [vars(layer) for layer in layers] == [{}, {"unroll": False}, {"unroll": True}]

@@ -12,6 +12,7 @@ from onnx import helper
 from tests.support.onnx_models import compare, model_of, prepared_of, quantised, random_feeds, run
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType
+from toolchain.passes.refuse_float import refuse_float
 
 RNG = np.random.default_rng(77)
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -147,6 +148,7 @@ def test_a_quantised_keyword_spotter(operator: str) -> None:
     graph = found.prepared.graph
     types = {op.kind: graph.output(op).dtype for op in graph.ops}
     assert types["conv2d"] is DType.INT8 and types["recurrent_layer"] is DType.FLOAT32
+    refuse_float(graph, allowed=False)  # most weights are the layer's, which has no int8 form
 
 
 def test_what_no_exporter_writes_is_refused() -> None:

@@ -49,6 +49,8 @@ else:
     torch = lazy("torch", TORCH)
 
 _OPSET = 17
+_DYNAMO_OPSET = 18
+"""The oldest that the newer exporter writes."""
 _WORST = 3
 Array = NDArray[Any]
 
@@ -270,20 +272,28 @@ def _on_cpu(values: Any) -> Any:
 
 
 def _export(model: Any, sample: Sequence[Array], names: list[str], file: Path) -> None:
+    """Write the model by PyTorch's exporter through TorchScript; by its newer one, which needs
+    onnxscript, what the older one does not know.
+    """
     arguments = tuple(torch.from_numpy(np.ascontiguousarray(values)) for values in sample)
     known = inspect.signature(torch.onnx.export).parameters
-    more = {"dynamo": False} if "dynamo" in known else {}
-    try:
-        with _evaluating(model), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            torch.onnx.export(
-                model, arguments, str(file), input_names=names, opset_version=_OPSET, **more
-            )
-    except (KeyboardInterrupt, MemoryError):
-        raise
-    except Exception as error:  # PyTorch's exceptions share no base but this
-        said = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(f"PyTorch cannot export the model: {said[0]}") from error
+    ways: list[dict[str, Any]] = [{"opset_version": _OPSET}]
+    if "dynamo" in known:
+        ways[0]["dynamo"] = False
+        ways.append({"opset_version": _DYNAMO_OPSET, "dynamo": True, "external_data": False})
+    said = []
+    for way in ways:
+        try:
+            with _evaluating(model), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                torch.onnx.export(model, arguments, str(file), input_names=names, **way)
+                return
+        except (KeyboardInterrupt, MemoryError):
+            raise
+        except Exception as error:  # PyTorch's exceptions share no base but this
+            said.append(next(iter(str(error).strip().splitlines()), type(error).__name__))
+    newer = "".join(f"; nor can its newer exporter: {text}" for text in said[1:])
+    raise InputError(f"PyTorch cannot export the model: {said[0]}{newer}")
 
 
 @contextmanager

@@ -27,14 +27,15 @@ def refuse_float(graph: Graph, *, allowed: bool) -> None:
     """Raise FloatModelError for a float model unless float is `allowed`.
 
     A quantised model may have some operators that compute in float. A float model is one without
-    integer activations, or one that multiplies more by float weights than by integer ones.
+    integer activations, or one that multiplies more by float weights than by integer ones. Kinds
+    without an integer form, as ONNX's GRU, do not count: no quantiser can make integers of them.
     """
     parts = list(_parts(graph))
     floats = [part for part in parts if computes_in_float(*part)]
     if allowed or not floats:
         return
     integers = any(t.dtype in _INTEGERS for t in graph.activations())
-    weighted = sum(_weights(*part) for part in floats)
+    weighted = sum(_weights(*p) for p in floats if spec_of(p[0].kind).dtypes & _INTEGERS)
     others = sum(_weights(*part) for part in parts if not computes_in_float(*part))
     if integers and weighted <= others:
         return

@@ -33,12 +33,21 @@ def quantise_keras(
     """The bytes of an int8 .tflite file, calibrated on `samples` (one array for each input, with a
     batch of 1), and the loss on the first `MOST_COMPARED` of them.
 
+    Recurrent layers are unrolled for it, one copy of their operators a step: TensorFlow's
+    calibrator ends the process by a signal where the file has a loop.
+
     Raises InputError where TensorFlow refuses the model; MissingToolError without TensorFlow.
     """
-    report("converting the float model")
-    exact = _converted(model, None)
-    report(f"calibrating on {len(samples)} samples")
-    rough = _converted(model, samples)
+    with _unrolled(model):
+        report("converting the float model")
+        exact = _converted(model, None)
+        if any(op["op_name"] == "WHILE" for op in _interpreter(exact)._get_ops_details()):
+            raise InputError(
+                "the model holds a loop other than that of a recurrent layer of Keras, which "
+                "TensorFlow's converter cannot calibrate: write its turns one after another"
+            )
+        report(f"calibrating on {len(samples)} samples")
+        rough = _converted(model, samples)
     layers, outputs = _compared(exact, rough, samples[:MOST_COMPARED], report)
     return rough, layers, outputs
 
@@ -62,6 +71,24 @@ def _converted(model: Any, samples: Sequence[Sample] | None) -> bytes:
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(f"TensorFlow cannot convert the model: {said[0]}") from error
     return made
+
+
+@contextlib.contextmanager
+def _unrolled(model: Any) -> Iterator[None]:
+    """Set `unroll` of the model's recurrent layers for the block, and reset it afterwards."""
+    rolled = [one for one in _layers(model) if getattr(one, "unroll", True) is False]
+    for layer in rolled:
+        layer.unroll = True
+    try:
+        yield
+    finally:
+        for layer in rolled:
+            layer.unroll = False
+
+
+def _layers(model: Any) -> list[Any]:
+    """The layers inside of a Keras model, those inside of layers (Bidirectional), too."""
+    return list(model._flatten_layers()) if hasattr(model, "_flatten_layers") else []
 
 
 @contextlib.contextmanager
