@@ -13,7 +13,10 @@ from toolchain.cli._groups import REQUIRED, argument, grouped, option, without
 from toolchain.cli._options import timeout_option
 from toolchain.cli._output import Output, write_json
 from toolchain.cli._samples import FORMATS, SampleOptions
-from toolchain.errors import InputError, did_you_mean
+from toolchain.errors import InputError, UnsupportedError, did_you_mean
+from toolchain.frontends import load_model
+from toolchain.passes import prepare
+from toolchain.passes.refuse_float import refuse_float
 from toolchain.preprocess.samples import files_of
 from toolchain.quantise.post_training import METHODS, Quantised, as_json, quantise_model
 from toolchain.quantise.tflite import SUFFIXES, quantise_tflite
@@ -124,8 +127,17 @@ def _print(result: Quantised, out: Path) -> None:
         )
     for operator, why in result.left_in_float:
         console.say(f"stays in float: {operator}: {why}")
-    more = " --float" if result.left_in_float else ""
+    more = " --float" if result.left_in_float and _is_float(out) else ""
     console.say(
         f"{out}: {size(result.int8_bytes)} (float {size(result.float_bytes)}), calibrated on "
         f"{result.samples} samples, compared on {result.compared}. Next: thimble plan {out}{more}"
     )
+
+
+def _is_float(model: Path) -> bool:
+    """Whether so much stays in float that the model needs leave for it."""
+    try:
+        refuse_float(prepare(load_model(model)).graph, allowed=False)
+    except UnsupportedError:
+        return True
+    return False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.device.patience import RUN_SECONDS, stopped_after, too_slow
-from toolchain.errors import InputError, ThimbleError
+from toolchain.errors import InputError
 from toolchain.files import scratch_folder, write_file
 from toolchain.frontends import read_whole_model
 from toolchain.frontends.onnx.operators import operator
@@ -28,6 +27,7 @@ from toolchain.packages import QUANTIZE, lazy
 from toolchain.preprocess.samples import AS_STORED, Scaling, read_samples
 from toolchain.progress import Report, silent
 from toolchain.quantise.layers import LayerError, OutputError, Sums
+from toolchain.quantise.onnx_quantiser import excluding, named, with_flat_norms
 
 if TYPE_CHECKING:
     import onnx
@@ -123,7 +123,7 @@ def quantise_samples(
         report("preparing the model")
         prepared = _prepared(loaded, folder, ends)
         report(f"calibrating on {len(samples)} samples")
-        made = _quantised(prepared, samples, folder, method, per_channel, limit_seconds)
+        made, left = _quantised(prepared, samples, folder, method, per_channel, limit_seconds)
         compared = samples[:MOST_COMPARED]
         layers, outputs = _compared(onnx.load(str(prepared)), made, compared, report, limit_seconds)
         text = made.SerializeToString()
@@ -136,6 +136,7 @@ def quantise_samples(
         len(text),
         layers,
         outputs,
+        left,
     )
 
 
@@ -191,6 +192,7 @@ def _prepared(model: onnx.ModelProto, folder: Path, ends: Sequence[End]) -> Path
                 ):
                     dim.ClearField("dim_param")
                     dim.dim_value = size
+    named(fixed)
     source, target = folder / "fixed.onnx", folder / "prepared.onnx"
     onnx.save(fixed, str(source))
     preprocess = _module("onnxruntime.quantization.shape_inference").quant_pre_process
@@ -198,6 +200,9 @@ def _prepared(model: onnx.ModelProto, folder: Path, ends: Sequence[End]) -> Path
         preprocess(str(source), str(target), skip_symbolic_shape=True)
     except Exception as error:  # onnxruntime's exceptions share no base but this
         raise InputError(f"onnxruntime cannot prepare the model: {error}") from error
+    ready = onnx.load(str(target))
+    with_flat_norms(ready)
+    onnx.save(ready, str(target))
     return target
 
 
@@ -272,15 +277,15 @@ def _quantised(
     method: str,
     per_channel: bool,
     limit_seconds: float,
-) -> onnx.ModelProto:
+) -> tuple[onnx.ModelProto, tuple[tuple[str, str], ...]]:
+    """The int8 model, and the operators that stay in float, each with why."""
     quantization = _module("onnxruntime.quantization")
     target, graph = folder / "int8.onnx", onnx.load(str(prepared)).graph
 
     class Reader(_Samples, quantization.CalibrationDataReader):  # type: ignore[misc, name-defined]
         """A reader with the base class that onnxruntime asks for."""
 
-    logging.disable(logging.WARNING)  # it warns of what it then handles
-    try:
+    def quantise(left: list[str]) -> None:
         with _calibrating_within(limit_seconds):
             quantization.quantize_static(
                 str(prepared),
@@ -288,19 +293,16 @@ def _quantised(
                 Reader(samples),
                 quant_format=quantization.QuantFormat.QDQ,
                 op_types_to_quantize=sorted({node.op_type for node in graph.node}),
+                nodes_to_exclude=left,
                 per_channel=per_channel,
                 activation_type=quantization.QuantType.QInt8,
                 weight_type=quantization.QuantType.QInt8,
                 calibrate_method=getattr(quantization.CalibrationMethod, method),
                 extra_options={"ActivationSymmetric": False, "WeightSymmetric": True},
             )
-    except ThimbleError:
-        raise
-    except Exception as error:  # onnxruntime's exceptions share no base but this
-        raise InputError(f"onnxruntime cannot quantise the model: {error}") from error
-    finally:
-        logging.disable(logging.NOTSET)
-    return onnx.load(str(target))
+
+    left = excluding(quantise, graph)
+    return onnx.load(str(target)), left
 
 
 def _compared(
