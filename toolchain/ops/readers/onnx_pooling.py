@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,8 +13,12 @@ from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import ScaleError, check_reach
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.elementwise.div import Div
 from toolchain.ops.elementwise.rows import Lookup
 from toolchain.ops.movement.pad import Pad
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.movement.slice import Slice
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.readers import onnx
 from toolchain.ops.readers.onnx import OnnxWindow
@@ -22,6 +27,8 @@ from toolchain.ops.window import Padding
 
 _STEPS = 255
 """Steps between the smallest and the largest value of 8 bits."""
+_LANES = 4
+"""Floats that ONNX Runtime adds at once."""
 _LARGEST_RATIO = 2.0
 """Up to this ratio of scales, averaging and then requantising differs from one rounding by at most
 1.
@@ -116,7 +123,46 @@ def _emit_sum(node: kit.OnnxNode, x: str, walk: OnnxWindow, q: kit.Quantisation)
 def read_global_average_pool(node: kit.OnnxNode) -> None:
     """Reads GlobalAveragePool: a mean over all dimensions after the first two."""
     rank = len(node.shape(0))
-    _emit_mean(node, tuple(range(2, rank)), keep_dims=True)
+    if node.in_float and math.prod(node.shape(0)[2:]) >= _LANES:
+        _emit_mean_in_lanes(node)
+    else:
+        _emit_mean(node, tuple(range(2, rank)), keep_dims=True)
+
+
+def _emit_mean_in_lanes(node: kit.OnnxNode) -> None:
+    """The mean of floats in the order of ONNX Runtime's `MlasPoolGlobalKernel`: the elements of a
+    channel are added in four lanes, the lanes as (0 + 2) + (1 + 3), then what is left one by one.
+    """
+    batches, channels, *spatial = node.shape(0)
+    axes = (0, *range(2, 2 + len(spatial)), 1)
+    count = math.prod(spatial)
+    whole = count // _LANES * _LANES
+
+    def reshaped(x: str, *shape: int) -> str:
+        return node.results("reshape", Reshape(shape), [x], [shape])[0]
+
+    def part(x: str, begin: int, size: int) -> str:
+        shape = (batches, size, channels)
+        attributes = Slice((0, begin, 0), shape, (1, 1, 1), shape)
+        return node.results("slice", attributes, [x], [shape])[0]
+
+    def joined(x: str, shape: tuple[int, ...]) -> str:
+        return node.results("sum", Reduce((1,)), [x], [shape])[0]
+
+    def added(one: str, two: str, rows: int) -> str:
+        return node.results("add", Sum(), [one, two], [(batches, rows, channels)])[0]
+
+    pixels = reshaped(node.operand(0, axes), batches, count, channels)
+    rows = pixels if whole == count else part(pixels, 0, whole)
+    turns = reshaped(rows, batches, whole // _LANES, _LANES, channels)
+    lanes = joined(turns, (batches, _LANES, channels))
+    pair = added(part(lanes, 0, 2), part(lanes, 2, 2), 2)
+    total = reshaped(joined(pair, (batches, channels)), batches, 1, channels)
+    for place in range(whole, count):
+        total = added(total, part(pixels, place, 1), 1)
+    shape = (batches, *(1 for _ in spatial), channels)
+    size = node.add_constant("count", np.full((1,) * len(shape), count, np.float32), None)
+    node.emit("div", Div(), [reshaped(total, *shape), size], None, axes)
 
 
 def read_mean(node: kit.OnnxNode) -> None:
