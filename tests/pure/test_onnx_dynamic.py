@@ -17,11 +17,13 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from tests.support.onnx_models import model_of, prepared_of, random_feeds, run
 from toolchain.deployment.verification import verify_model
-from toolchain.errors import UnsupportedError
+from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.onnx.reader import read
 from toolchain.ir import DType
 from toolchain.passes import Prepared
+from toolchain.passes.refuse_float import refuse_float
 from toolchain.planning.options import PlanOptions
+from toolchain.quantise.post_training import float_inputs
 
 RNG = np.random.default_rng(22)
 
@@ -186,3 +188,14 @@ def test_a_recurrent_layer_is_refused_with_the_remedy() -> None:
         read(dynamic(model), Path("lstm.onnx"))
     remedied = read(dynamic(model, op_types_to_quantize=["MatMul", "Conv", "Gather"]), Path("l"))
     assert "dynamic_fully_connected" in {op.kind for op in remedied.ops}
+
+
+def test_the_float_model_that_it_was_made_of_is_asked_for(tmp_path: Path) -> None:
+    """`thimble quantize` does not take what is in part quantised, so no refusal sends there."""
+    model = onnx.shape_inference.infer_shapes(picture())
+    file = tmp_path / "dynamic.onnx"
+    file.write_bytes(dynamic(model))
+    with pytest.raises(UnsupportedError, match="quantise the float model that it was made of"):
+        refuse_float(prepared_of(file.read_bytes()).graph, allowed=False)
+    with pytest.raises(InputError, match="give the float model that it was made of"):
+        float_inputs(file)

@@ -9,10 +9,9 @@ from toolchain.ir import DType, Graph, Op
 from toolchain.ops import spec_of
 
 _INTEGERS = frozenset({DType.INT8, DType.UINT8, DType.INT16})
-ADVICE = (
-    "quantise it to int8 (`thimble quantize MODEL --data FILES -o OUT`), or run it in float with "
-    "--float"
-)
+_QUANTISE = "(`thimble quantize MODEL --data FILES -o OUT`), or run it in float with --float"
+_OF_THE_MOMENT = ("dynamic_conv2d", "dynamic_depthwise_conv2d", "dynamic_fully_connected")
+"""Kinds of dynamically quantised ONNX models, which `thimble quantize` does not take."""
 
 
 def computes_in_float(op: Op, graph: Graph) -> bool:
@@ -39,9 +38,14 @@ def refuse_float(graph: Graph, *, allowed: bool) -> None:
     others = sum(_weights(*part) for part in parts if not computes_in_float(*part))
     if integers and weighted <= others:
         return
+    counted = f"({len(floats)} of {len(parts)} operators compute in float32)"
+    if any(op.kind in _OF_THE_MOMENT for op, _ in parts):
+        raise FloatModelError(
+            f"{graph.name} is a float model whose weights alone are stored in 8 bits {counted}; "
+            f"quantise the float model that it was made of {_QUANTISE}"
+        )
     raise FloatModelError(
-        f"{graph.name} is a float model ({len(floats)} of {len(parts)} operators compute in "
-        f"float32); {ADVICE}"
+        f"{graph.name} is a float model {counted}; quantise it to int8 {_QUANTISE}"
     )
 
 

@@ -21,7 +21,8 @@ from toolchain.device.patience import RUN_SECONDS, stopped_after, too_slow
 from toolchain.errors import InputError
 from toolchain.files import scratch_folder, write_file
 from toolchain.frontends import read_whole_model
-from toolchain.frontends.onnx.operators import operator
+from toolchain.frontends.onnx.file import name_of
+from toolchain.frontends.onnx.operators import Trait, operator
 from toolchain.ir import DType, End, Tensor
 from toolchain.packages import QUANTIZE, lazy
 from toolchain.preprocess.samples import AS_STORED, Scaling, read_samples
@@ -152,7 +153,13 @@ def _float_model(file: Path) -> onnx.ModelProto:
         onnx.checker.check_model(model)
     except Exception as error:  # protobuf's and onnx's exceptions share no base but this
         raise InputError(f"{file} is not a sound ONNX model: {error}") from error
-    if any(operator(node.op_type).is_quantised for node in model.graph.node):
+    rows = [operator(name_of(node)) for node in model.graph.node]
+    if any(Trait.OF_THE_MOMENT in row.traits for row in rows):
+        raise InputError(
+            f"{file} has its weights in 8 bits and scales of its activations that are known when "
+            "it runs: give the float model that it was made of, or compile it with --float"
+        )
+    if any(row.is_quantised for row in rows):
         raise InputError(f"{file} is quantised already: compile it as it is")
     return model
 

@@ -200,6 +200,12 @@ def _items(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else (value,)
 
 
+def name_of(node: onnx.NodeProto) -> str:
+    """The name of a node's operator, with the domain of one that is not standard."""
+    known = node.domain in _STANDARD_DOMAINS
+    return str(node.op_type if known else f"{node.domain}.{node.op_type}")
+
+
 def read_node(index: int, node: onnx.NodeProto) -> Node:
     """An operator with its attributes as plain values. Raises InputError."""
     attribute_names = (attribute.name for attribute in node.attribute)
@@ -207,9 +213,7 @@ def read_node(index: int, node: onnx.NodeProto) -> Node:
     _check_text(f"operator {index}", names)
     if not node.op_type:
         raise InputError(f"operator {index} has no type")
-    operator = node.op_type
-    if node.domain not in _STANDARD_DOMAINS:
-        operator = f"{node.domain}.{node.op_type}"
+    operator = name_of(node)
     where = f"operator {index} ({operator} {node.name!r})"
     attributes: dict[str, Any] = {}
     for attribute in node.attribute:
