@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,19 @@ def with_flat_norms(model: onnx.ModelProto) -> None:
         nodes.extend(_flat_norm(node, graph, constants, shape, names))
     del graph.node[:]
     graph.node.extend(nodes)
+    read = {name for node in _all_nodes(graph) for name in node.input}
+    kept = [tensor for tensor in graph.initializer if tensor.name in read]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+
+
+def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of a graph and of the graphs inside of it."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _all_nodes(inner)
 
 
 def _shape(value: onnx.ValueInfoProto) -> tuple[int, ...] | None:

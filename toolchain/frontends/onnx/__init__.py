@@ -1,5 +1,6 @@
-"""The ONNX front end: `beside` reads files beside the model's, `file` checks it, `importer` builds
-the Graph, `operators` says of each operator how it is read, `node` presents it to its reader.
+"""The ONNX front end: `whole` puts a model of several files and functions in one piece, `file`
+checks it, `importer` builds the Graph, `operators` says of each operator how it is read, `node`
+presents it to its reader.
 
 The modules below are imported when the first ONNX file is read.
 """
@@ -30,9 +31,9 @@ def _labels(data: bytes) -> tuple[Labels, ...]:
 
 
 def _whole(data: bytes, path: Path) -> bytes:
-    from toolchain.frontends.onnx.beside import with_data_inside
+    from toolchain.frontends.onnx.whole import in_one_piece
 
-    return with_data_inside(data, path)
+    return in_one_piece(data, path)
 
 
 FRONT_END = FrontEnd("ONNX", (".onnx",), _recognises, _read, labels=_labels, whole=_whole)

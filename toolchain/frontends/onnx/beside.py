@@ -21,32 +21,21 @@ if TYPE_CHECKING:
 else:
     onnx = lazy("onnx", ONNX)
 
-_KEY = b"location"
-"""The key that each such tensor has."""
 
-
-def with_data_inside(data: bytes, path: Path) -> bytes:
-    """The model of the file at `path`, whose content is `data`, in one piece; unchanged if it is.
+def put_inside(model: onnx.ModelProto, path: Path) -> bool:
+    """Put the data inside of `model`, that of the file at `path`; False if all of it was.
 
     Raises InputError, naming tensor and file, for a file that is missing or too short, and for one
     outside of the model's folder.
     """
-    if _KEY not in data:
-        return data
-    try:
-        model = onnx.load_model_from_string(data)
-    except Exception:  # the reader says what is wrong with it
-        return data
     outside = [tensor for tensor in _tensors(model) if is_outside(tensor)]
-    if not outside:
-        return data
     files = _Files(path)
     for tensor in outside:
         content = files.content(tensor)
         tensor.ClearField("external_data")
         tensor.ClearField("data_location")
         tensor.raw_data = content
-    return bytes(model.SerializeToString())
+    return bool(outside)
 
 
 def is_outside(tensor: onnx.TensorProto) -> bool:

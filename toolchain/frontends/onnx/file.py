@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolchain.errors import InputError
 from toolchain.frontends.onnx.beside import is_outside
+from toolchain.frontends.onnx.functions import without_functions
 from toolchain.frontends.onnx.model import Array, End, FileModel, Node, dtype_name
 from toolchain.frontends.onnx.operators import operator
 from toolchain.frontends.onnx.operators.integers import of_reals
@@ -60,12 +61,7 @@ def _parse(data: bytes) -> onnx.ModelProto:
         raise InputError("not an ONNX file, or a truncated one") from error
     if not model.HasField("graph"):
         raise InputError("not an ONNX file, or a truncated one: it holds no graph")
-    if model.functions:
-        names = ", ".join(sorted({function.name for function in model.functions}))
-        raise InputError(
-            f"the model defines functions of its own ({names}); inline them with onnx.inliner"
-        )
-    return model
+    return without_functions(model)
 
 
 def _initialisers(graph: onnx.GraphProto) -> dict[str, Array]:
@@ -93,7 +89,7 @@ def _check_text(owner: str, names: Iterable[object]) -> None:
 
 def tensor_data(tensor: onnx.TensorProto, what: str) -> Array:
     """The data of a TensorProto. Raises InputError where its parts contradict each other."""
-    if is_outside(tensor):  # of bytes without a path: `with_data_inside` had no file to look beside
+    if is_outside(tensor):  # bytes without a path: there is nothing to look beside
         raise InputError(
             f"{what} lies in another file; save the model with its data inside "
             "(torch.onnx.export(..., external_data=False), or onnx.save_model(..., "
