@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 from keras import layers, ops
 
-from benchmarks.ecosystem.tensorflow_common import net
+from benchmarks.ecosystem.tensorflow_common import net, randomised
 from benchmarks.ecosystem.tensorflow_models import (
     TOOL,
     convert,
@@ -435,6 +436,16 @@ def open_batch() -> Any:
     return net(body, (6, 8, 3), batch=None)
 
 
+def open_sizes() -> Any:
+    """An image of any size, down and up again: every size in the file follows from it."""
+    keras.utils.set_random_seed(0)
+    image = keras.Input((None, None, 3), name="image")
+    y = layers.Conv2D(6, 3, strides=2, padding="same", activation="relu")(image)
+    y = layers.Add()([y, layers.Conv2D(6, 3, padding="same")(y)])
+    y = layers.Conv2DTranspose(3, 3, strides=2, padding="same")(layers.UpSampling2D(2)(y))
+    return randomised(keras.Model(image, y))
+
+
 def dynamic_lone_scales(converter: Any) -> None:
     """Dynamic range as older converters have it: one scale of all filters."""
     dynamic_range(converter)
@@ -444,7 +455,7 @@ def dynamic_lone_scales(converter: Any) -> None:
 _OPERATORS = (
     *("computed_weights", "einsums", "cumulative", "gathers", "top_k", "pieces", "trigonometry"),
     *("selections", "constant_output", "transposed", "conv_3d", "spectrogram", "conditional"),
-    *("loop", "counted_loop", "embeddings", "one_hots", "open_batch"),
+    *("loop", "counted_loop", "embeddings", "one_hots", "open_batch", "open_sizes"),
 )
 _NETWORKS = (
     *("ssd_head", "yolo_v8_head", "yolo_v5_head", "multi_head", "mixer", "resnet_v2"),

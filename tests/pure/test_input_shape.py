@@ -1,4 +1,4 @@
-"""--input-shape: dimensions that an ONNX file leaves open."""
+"""--input-shape: dimensions that a model file leaves open."""
 
 from __future__ import annotations
 
@@ -110,7 +110,37 @@ def test_what_is_no_shape(text: str) -> None:
         PlanOptions.of({"input_shape": [text]})
 
 
-def test_it_is_not_for_tflite(tmp_path: Path) -> None:
-    digits = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
-    with pytest.raises(errors.InputError, match="--input-shape is for ONNX files"):
-        load_model(digits, Reading({"image": (1, 8, 8, 1)}))
+IMAGE = "serving_default_image:0"
+OPEN = Path(__file__).parents[1] / "ecosystem" / "tf_open_sizes.tflite"
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+
+
+@pytest.mark.parametrize(
+    ("file", "shapes", "message"),
+    [
+        (OPEN, {}, "or give it: --input-shape serving_default_image:0=1x.x.x3, with a number"),
+        (
+            OPEN,
+            {IMAGE: (1, 8, 8, 4)},
+            r"4: the file has \?x\?x\?x3, of which only . is open",
+        ),
+        (OPEN, {IMAGE: (1, 8, 8)}, "=1x8x8: the file has"),
+        (OPEN, {IMAGE: (1, 9000, 9000, 3)}, "more than 16,777,216 elements"),
+        (OPEN, {"image": (1, 8, 8, 3)}, "there is no input 'image'; the inputs are 'serving"),
+        (DIGITS, {"serving_default_image:0": (1, 9, 8, 1)}, "the file has .x8x8x1"),
+    ],
+)
+def test_what_does_not_fit_a_tflite_file(
+    file: Path, shapes: dict[str, tuple[int, ...]], message: str
+) -> None:
+    with pytest.raises(errors.InputError, match=message) as caught:
+        load_model(file, Reading(shapes))
+    assert str(caught.value).startswith(f"{file.name}: ")
+
+
+def test_the_shapes_of_a_tflite_file_follow_from_its_inputs() -> None:
+    """A batch of two, and sizes that the strides do not divide; the C is compared in
+    host_c/test_ecosystem.py."""
+    graph = load_model(OPEN, Reading({IMAGE: (2, 5, 9, 3)}))
+    shapes = [graph.tensors[name].shape for name in (*graph.inputs, *graph.outputs)]
+    assert shapes == [(2, 5, 9, 3), (2, 12, 20, 3)]

@@ -58,15 +58,15 @@ def front_end_of(path: Path, data: bytes) -> FrontEnd:
     raise InputError(f"{path} is no model file that Thimble reads ({suffixes})")
 
 
-def read_whole_model(path: Path) -> bytes:
-    """The bytes of a model file, with what it keeps in files beside it inside.
+def read_whole_model(path: Path, wanted: Reading = AS_WRITTEN) -> bytes:
+    """The bytes of a model file, as they stand alone: see `FrontEnd.whole`.
 
-    Raises InputError as `read_model_file`, and where one of these files is missing.
+    Raises InputError as `read_model_file` and `FrontEnd.whole` do.
     """
     data = read_model_file(path)
     ends = (front_end for front_end in front_ends() if front_end.recognises(data))
     front_end = next(ends, None)
-    return data if front_end is None else front_end.whole(data, path)
+    return data if front_end is None else front_end.whole(data, path, wanted)
 
 
 def model_labels(path: str | Path) -> tuple[Labels, ...]:
@@ -89,7 +89,7 @@ def load_model(path: str | Path, wanted: Reading = AS_WRITTEN) -> Graph:
     all of its unsupported operators, for a model that cannot be compiled.
     """
     file = Path(path)
-    data = read_whole_model(file)
+    data = read_whole_model(file, wanted)
     try:
         return front_end_of(file, data).read(data, file, wanted)
     except UnsupportedError as error:

@@ -36,16 +36,6 @@ class ReadFile(Protocol):
     def __call__(self, data: bytes, path: Path, wanted: Reading = AS_WRITTEN) -> Graph: ...
 
 
-def no_labels(data: bytes) -> tuple[Labels, ...]:
-    """The labels of a format, or a model, that names no classes: none."""
-    return ()
-
-
-def in_one_piece(data: bytes, path: Path) -> bytes:
-    """The content of a format that keeps nothing beside its file."""
-    return data
-
-
 @dataclass(frozen=True)
 class FrontEnd:
     """A model format.
@@ -54,16 +44,17 @@ class FrontEnd:
     read        from file content, path (for messages and the graph's name) and what the caller
                 wants to a Graph; raises InputError or UnsupportedError.
     labels      names of the classes of outputs, of a file that `read` takes.
-    whole       from file content and path to the content with what lies in files beside it; raises
-                InputError where these are missing.
+    whole       from file content, path and what the caller wants to content that stands alone: with
+                what lies in files beside it, and with open sizes set where `read` needs that;
+                raises InputError where files are missing or sizes do not fit.
     """
 
     name: str
     suffixes: tuple[str, ...]
     recognises: Callable[[bytes], bool]
     read: ReadFile
-    labels: Callable[[bytes], tuple[Labels, ...]] = no_labels
-    whole: Callable[[bytes, Path], bytes] = in_one_piece
+    labels: Callable[[bytes], tuple[Labels, ...]]
+    whole: Callable[[bytes, Path, Reading], bytes]
 
 
 class RefusedError(UnsupportedError):

@@ -292,7 +292,7 @@ class PlanOptions:
         (),
         Option(
             "--input-shape",
-            "The shape of an input whose dimensions the ONNX file leaves open; give it again for "
+            "The shape of an input whose dimensions the file leaves open; give it again for "
             "further inputs.",
             unit="NAME=1x3x192x192",
             takes=list,

@@ -54,6 +54,7 @@ def with_flat_norms(model: onnx.ModelProto) -> None:
     del graph.node[:]
     graph.node.extend(nodes)
     read = {name for node in _all_nodes(graph) for name in node.input}
+    read |= {value.name for value in graph.output}
     kept = [tensor for tensor in graph.initializer if tensor.name in read]
     del graph.initializer[:]
     graph.initializer.extend(kept)

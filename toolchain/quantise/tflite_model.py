@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import struct
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from toolchain.device.patience import RUN_SECONDS, bounded
 from toolchain.errors import InputError
+from toolchain.frontends.tflite.objects import bytes_of, object_of
 from toolchain.packages import VERIFY, lazy
 from toolchain.progress import Report, silent
 from toolchain.quantise.tflite_rules import Fixed, stored_in_int8
@@ -22,15 +22,12 @@ from toolchain.quantise.tflite_rules import Fixed, stored_in_int8
 if TYPE_CHECKING:
     import ai_edge_litert.interpreter as litert
     import ai_edge_litert.schema_py_generated as schema
-    import flatbuffers.builder
 else:
     litert = lazy("ai_edge_litert.interpreter", VERIFY)
     schema = lazy("ai_edge_litert.schema_py_generated", VERIFY)
-    flatbuffers = lazy("flatbuffers")
 
 Floats = NDArray[np.float32]
 Sample = Mapping[str, NDArray[np.generic]]
-_IDENTIFIER = b"TFL3"
 _LEVELS = 255
 _LARGEST_ARCHIVE_BYTES = 1 << 26
 _LEAST_SCALE = 2.0**-26
@@ -54,25 +51,6 @@ class Range:
         """Scale and zero point; 0.0 is a level."""
         scale = max(float(np.float32((self.high - self.low) / _LEVELS)), _LEAST_SCALE)
         return scale, int(np.clip(round(-128 - self.low / scale), -128, 127))
-
-
-def object_of(data: bytes) -> Any:
-    """The file as objects of TFLite's schema. Raises InputError where it is none."""
-    types: Any = schema
-    if data[4:8] != _IDENTIFIER:
-        raise InputError("this is no TFLite file")
-    try:
-        return types.ModelT.InitFromObj(types.Model.GetRootAs(data))
-    except (struct.error, IndexError, TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"the file cannot be taken apart: {error}") from error
-
-
-def bytes_of(model: Any) -> bytes:
-    """The file of a model that `object_of` gave."""
-    make: Any = flatbuffers.builder.Builder
-    builder = make(1 << 16)
-    builder.Finish(model.Pack(builder), _IDENTIFIER)
-    return bytes(builder.Output())
 
 
 def with_archive_of(source: bytes, data: bytes) -> bytes:

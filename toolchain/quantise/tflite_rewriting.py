@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.frontends.tflite.objects import bytes_of, object_of
 from toolchain.packages import VERIFY, lazy
 from toolchain.quantise.tflite_model import (
     Floats,
     Range,
     add_buffer,
-    bytes_of,
     code_of,
     made_object,
-    object_of,
     values_of,
 )
 from toolchain.quantise.tflite_rules import Fixed, Rule, Weights, rule_of

@@ -45,11 +45,11 @@ def open_reference(
     instead of a new one. `wanted`: how the model was read. Raises as `load_model` does for a file
     that cannot be read; InputError where a runtime crashes on it; MissingToolError.
     """
-    data = read_whole_model(path)
+    data = read_whole_model(path, wanted)
     process = process or RuntimeProcess()
     front_end = front_end_of(path, data)
     if front_end.name == "TFLite":
-        return open_tflite(data, load_model(path), process)
+        return open_tflite(data, load_model(path, wanted), process)
     if front_end.name == "ONNX":
         return open_onnx_runtime(data, process, wanted)
     raise InputError(f"{path}: there is no reference runtime for {front_end.name} files")

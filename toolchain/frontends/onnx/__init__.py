@@ -30,7 +30,7 @@ def _labels(data: bytes) -> tuple[Labels, ...]:
     return labels(data)
 
 
-def _whole(data: bytes, path: Path) -> bytes:
+def _whole(data: bytes, path: Path, wanted: Reading) -> bytes:
     from toolchain.frontends.onnx.whole import in_one_piece
 
     return in_one_piece(data, path)

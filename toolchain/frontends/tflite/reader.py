@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -34,6 +35,7 @@ from toolchain.frontends.tflite.composed import ComposedReader
 from toolchain.frontends.tflite.expansion import check_calls
 from toolchain.frontends.tflite.file import IDENTIFIER, FileOp, FileTensor, read_file
 from toolchain.frontends.tflite.metadata import labels
+from toolchain.frontends.tflite.resized import resized
 from toolchain.frontends.tflite.states import OUTSIDE
 from toolchain.frontends.written_out import TooManyError
 from toolchain.ir import Graph, Op, Tensor
@@ -155,12 +157,7 @@ class _Reader(ComposedReader):
             if entering.tensor is not None:
                 self._learn(index, entering.tensor)
                 if any(axis > 0 for axis in entering.open_axes):
-                    sizes = enumerate(entering.tensor.shape)
-                    shape = [-1 if axis in entering.open_axes else size for axis, size in sizes]
-                    raise InputError(
-                        f"input {entering.name!r} has the open shape {shape}: only a first "
-                        f"dimension may be open (it becomes 1); {refusals.FIXED_SHAPES}"
-                    )
+                    raise InputError(_open_shape(entering, entering.tensor.shape))
                 if not entering.tensor.shape and not self._calls:
                     self._shapeless.add(index)
                 if entering.tensor.elements == 0:
@@ -551,13 +548,28 @@ READ_AWAY = tuple(sorted({*_BUILTIN, *_CUSTOM, *shapes.OPERATORS, *spectra.OPERA
 numbers."""
 
 
+def _open_shape(entering: FileTensor, sizes: Sequence[int]) -> str:
+    """The refusal of an input with open dimensions behind the first one."""
+    marked = ("?" if axis and axis in entering.open_axes else n for axis, n in enumerate(sizes))
+    shape = "x".join(map(str, marked))
+    return (
+        f"input {entering.name!r} has the open shape {shape}: only a first dimension may be open "
+        f"(it becomes 1); {refusals.FIXED_SHAPES}, or give it: --input-shape "
+        f"{shlex.quote(entering.name)}={shape}, with a number for each ?"
+    )
+
+
 def _read(data: bytes, path: Path, wanted: Reading = AS_WRITTEN) -> Graph:
-    if wanted.input_shapes:
-        raise InputError(
-            f"{path.name}: --input-shape is for ONNX files; the shapes of a TFLite file are fixed "
-            "by its converter"
-        )
     return read(data, path)
 
 
-FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, _read, labels)
+def _whole(data: bytes, path: Path, wanted: Reading) -> bytes:
+    if not wanted.input_shapes:
+        return data
+    try:
+        return resized(data, wanted.input_shapes)
+    except InputError as error:
+        raise InputError(f"{path.name}: {error}") from error
+
+
+FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, _read, labels, _whole)
