@@ -67,7 +67,7 @@ class _Exporter:
         if not dynamo:
             raise RuntimeError("aten::bilinear is not supported\nat line 3")
         if self.newer:
-            raise ModuleNotFoundError(self.newer)
+            raise RuntimeError("step 1/3 failed") from ModuleNotFoundError(self.newer)
         Path(file).write_bytes(b"exported")
 
 

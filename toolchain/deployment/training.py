@@ -291,9 +291,17 @@ def _export(model: Any, sample: Sequence[Array], names: list[str], file: Path) -
         except (KeyboardInterrupt, MemoryError):
             raise
         except Exception as error:  # PyTorch's exceptions share no base but this
-            said.append(next(iter(str(error).strip().splitlines()), type(error).__name__))
+            said.append(_cause(error))
     newer = "".join(f"; nor can its newer exporter: {text}" for text in said[1:])
     raise InputError(f"PyTorch cannot export the model: {said[0]}{newer}")
+
+
+def _cause(error: BaseException) -> str:
+    """The first line of the error that the others were raised from: PyTorch's own say which step
+    of the exporter failed, in colours."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 @contextmanager
