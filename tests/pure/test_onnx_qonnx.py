@@ -117,3 +117,64 @@ def test_other_files_stay_as_they_are() -> None:
     digits = Path(__file__).parents[2] / "examples" / "digits" / "digits_qdq.onnx"
     data = digits.read_bytes()
     assert in_standard_operators(data) is data
+
+
+def decomposed(code: int = 1, scale: str = "s") -> bytes:
+    """A dense layer as PyTorch's older exporter leaves that of a PT2E model."""
+
+    def node(kind: str, inputs: str, output: str) -> onnx.NodeProto:
+        return helper.make_node(kind, inputs.split(), [output], domain="quantized_decomposed")
+
+    rng = np.random.default_rng(4)
+    nodes = [
+        node("quantize_per_tensor", f"x {scale} z low high type", "xq"),
+        node("dequantize_per_tensor", f"xq {scale} z low high type", "xd"),
+        node("dequantize_per_channel", "w ws wz axis narrow high type", "wd"),
+        helper.make_node("Transpose", ["wd"], ["wt"], perm=[1, 0]),
+        helper.make_node("MatMul", ["xd", "wt"], ["m"]),
+        node("quantize_per_tensor", "m ys z narrow high type", "yq"),
+        node("dequantize_per_tensor", "yq ys z narrow high type", "y"),
+    ]
+    constants = {
+        "s": np.float64(0.02),
+        "ys": np.float64(0.05),
+        "z": np.int64(3),
+        "type": np.int64(code),
+        "low": np.int64(-128),
+        "narrow": np.int64(-100),
+        "high": np.int64(127),
+        "axis": np.int64(0),
+        "wz": np.zeros(5, np.int64),
+        "w": rng.integers(-127, 128, (5, 8)).astype(np.int8),
+        "ws": rng.uniform(0.005, 0.02, 5).astype(np.float32),
+    }
+    return model_of(nodes, {"x": (1, 8)}, ["y"], constants).SerializeToString()
+
+
+def test_values_of_pytorch_are_those_of_its_quantisers() -> None:
+    data = decomposed()
+    session = onnxruntime.InferenceSession(in_standard_operators(data))
+    prepared = prepared_of(data)
+    w, ws = (
+        onnx.numpy_helper.to_array(t)
+        for t in onnx.load_from_string(data).graph.initializer
+        if t.name in ("w", "ws")
+    )
+    rng, clipped = np.random.default_rng(1), 0
+    for _ in range(20):
+        x = rng.standard_normal((1, 8)).astype(np.float32) * 2
+        stored = np.clip(np.rint(x / np.float32(0.02)) + 3, -128, 127)
+        real = ((stored - 3) * 0.02) @ (w * ws[:, None].astype(np.float64)).T
+        steps = np.rint(real / 0.05) + 3
+        clipped += (steps < -100).any()
+        want = (np.clip(steps, -100, 127) - 3) * 0.05
+        (theirs,), (ours,) = session.run(None, {"x": x}), run(prepared, {"x": x})
+        assert np.abs(theirs - want).max() < 0.051 and np.abs(ours - theirs).max() < 0.051
+    assert clipped
+
+
+def test_what_pytorch_s_quantisers_store_otherwise_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match=r"stores numbers of PyTorch's type 2; export by"):
+        prepared_of(decomposed(code=2))
+    with pytest.raises(UnsupportedError, match="computes its input 1 while the model runs"):
+        prepared_of(decomposed(scale="x"))

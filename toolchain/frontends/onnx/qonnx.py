@@ -1,8 +1,14 @@
-"""QONNX's Quant and BipolarQuant, as Brevitas, QKeras and FINN write them, in ONNX's own operators.
+"""Quantisers of other domains in ONNX's own operators: QONNX's Quant and BipolarQuant, as Brevitas,
+QKeras and FINN write them, and PyTorch's `quantized_decomposed`.
 
 Quant of up to 8 bits is QuantizeLinear, a Clip where the range is narrower, and DequantizeLinear:
 both round halves to even. BipolarQuant of a constant is DequantizeLinear of 1 and -1. ONNX Runtime
 runs the result, too. Definitions: docs/qonnx-custom-ops of fastmachinelearning/qonnx.
+
+torch.onnx.export writes `quantized_decomposed` as QuantizeLinear and DequantizeLinear, but not its
+older exporter, which leaves such nodes (ONNX_FALLTHROUGH). Their inputs, by
+torch/ao/quantization/fx/_decomposed.py: values, scale, zero point, [axis,] least and greatest
+integer, type.
 """
 
 from __future__ import annotations
@@ -26,10 +32,15 @@ if TYPE_CHECKING:
 else:
     onnx = lazy("onnx", ONNX)
 
-_DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
+_DECOMPOSED = "quantized_decomposed"
+_DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general", _DECOMPOSED)
+_TAKE, _GIVE, _CHANNELS = "quantize_per_", "dequantize_per_", "channel"
+_STORED = {0: np.uint8, 1: np.int8}
+"""By PyTorch's number of a type (c10/core/ScalarType.h)."""
 _QUANT, _BIPOLAR, _TRUNC = "Quant", "BipolarQuant", "Trunc"
 _OLDEST = 13
 """The first opset whose QuantizeLinear has scales of channels."""
+_NEWER = "export by torch.onnx.export(torch.export.export(model, inputs), inputs, FILE)"
 _REMEDY = "export with export_onnx_qcdq (Brevitas), in ONNX's own operators"
 
 
@@ -82,7 +93,9 @@ class _Writer:
 
     def parts(self, node: onnx.NodeProto) -> list[Any]:
         """The operators that stand for `node`."""
-        if node.domain not in _DOMAINS or node.op_type not in (_QUANT, _BIPOLAR, _TRUNC):
+        decomposed = node.domain == _DECOMPOSED and node.op_type.startswith((_TAKE, _GIVE))
+        known = decomposed or node.op_type in (_QUANT, _BIPOLAR, _TRUNC)
+        if node.domain not in _DOMAINS or not known:
             return [node]
         if node.op_type == _TRUNC:
             raise self._refused(
@@ -96,7 +109,50 @@ class _Writer:
                 f"{node.op_type} {node.name!r} is in a file of opset {self.opset}; export it with "
                 f"opset {_OLDEST} or newer"
             )
+        if decomposed:
+            return self._decomposed(node)
         return self._bipolar(node) if node.op_type == _BIPOLAR else self._quant(node)
+
+    def _decomposed(self, node: onnx.NodeProto) -> list[Any]:
+        channels = node.op_type.endswith(_CHANNELS)
+        scale, zero = (self._constant(node, place, _NEWER) for place in (1, 2))
+        numbers = (self._constant(node, place, _NEWER) for place in range(3, 6 + channels))
+        *axes, low, high, code = (int(number.reshape(-1)[0]) for number in numbers)
+        if code not in _STORED:
+            raise self._refused(node, f"stores numbers of PyTorch's type {code}", _NEWER)
+        shape = (-1,) if channels else ()
+        parameters = (
+            self._put("scale", scale.astype(np.float32).reshape(shape)),
+            self._put("zero_point", zero.astype(_STORED[code]).reshape(shape)),
+        )
+        axis: dict[str, Any] = {"axis": axes[0]} if channels else {}
+        if node.op_type.startswith(_TAKE):
+            ends = low, high
+            return self._storing(node.input[0], node.output[0], parameters, axis, ends, code)
+        inputs, outputs = [node.input[0], *parameters], list(node.output)
+        return [onnx.helper.make_node(DEQUANTIZE, inputs, outputs, node.name, **axis)]
+
+    def _storing(
+        self,
+        values: str,
+        stored: str,
+        parameters: tuple[str, str],
+        axis: dict[str, Any],
+        ends: tuple[int, int],
+        code: int,
+    ) -> list[Any]:
+        """QuantizeLinear to `stored`, with a Clip behind it where `ends` are not those of the type
+        with PyTorch's number `code`."""
+        make, dtype = onnx.helper.make_node, _STORED[code]
+        info = np.iinfo(dtype)
+        if ends == (info.min, info.max):
+            return [make(QUANTIZE, [values, *parameters], [stored], **axis)]
+        whole = self.names.fresh(f"{stored}/whole")
+        limits = [self._put("end", np.asarray(end, dtype)) for end in ends]
+        return [
+            make(QUANTIZE, [values, *parameters], [whole], **axis),
+            make(CLIP, [whole, *limits], [stored]),
+        ]
 
     def _quant(self, node: onnx.NodeProto) -> list[Any]:
         given = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
@@ -115,16 +171,10 @@ class _Writer:
         if (zero != np.rint(zero)).any() or zero.min() < info.min or zero.max() > info.max:
             raise self._refused(node, "has a zero point that is no integer of its type")
         parameters, axis = self._parameters(node, scale, zero.astype(dtype))
-        stored = self.names.fresh(f"{node.output[0]}/stored")
-        make = onnx.helper.make_node
-        made = [make(QUANTIZE, [node.input[0], *parameters], [stored], **axis)]
-        if (low, high) != (info.min, info.max):
-            clipped = self.names.fresh(f"{node.output[0]}/clipped")
-            ends = [self._put("end", np.asarray(end, dtype)) for end in (low, high)]
-            made.append(make(CLIP, [stored, *ends], [clipped]))
-            stored = clipped
-        outputs = list(node.output)
-        return [*made, make(DEQUANTIZE, [stored, *parameters], outputs, node.name, **axis)]
+        stored, ends = self.names.fresh(f"{node.output[0]}/stored"), (low, high)
+        made = self._storing(node.input[0], stored, parameters, axis, ends, int(signed))
+        inputs, outputs = [stored, *parameters], list(node.output)
+        return [*made, onnx.helper.make_node(DEQUANTIZE, inputs, outputs, node.name, **axis)]
 
     def _bipolar(self, node: onnx.NodeProto) -> list[Any]:
         if node.input[0] not in self.constants:
@@ -154,10 +204,10 @@ class _Writer:
         names = self._put("scale", scales), self._put("zero_point", np.ascontiguousarray(zeros))
         return names, {"axis": along[0]} if along else {}
 
-    def _constant(self, node: onnx.NodeProto, place: int) -> Array:
+    def _constant(self, node: onnx.NodeProto, place: int, remedy: str = _REMEDY) -> Array:
         name = node.input[place] if place < len(node.input) else ""
         if name not in self.constants:
-            raise self._refused(node, f"computes its input {place} while the model runs")
+            raise self._refused(node, f"computes its input {place} while the model runs", remedy)
         return np.asarray(self.constants[name])
 
     def _put(self, stem: str, data: Array) -> str:
