@@ -94,7 +94,6 @@ def test_losses_are_those_from_float_to_board() -> None:
 
 @pytest.fixture(scope="module")
 def fields() -> dict[str, Any]:
-    pytest.importorskip("igraph", reason="the extra [report] is not installed")
     pytest.importorskip("vl_convert", reason="the extra [report] is not installed")
     plan = plan_model(DIGITS, "netduinoplus2", PlanOptions().unsplit)
     return plan_json(plan, estimated_need(plan), predict_latency(plan))

@@ -6,7 +6,9 @@ import json
 import re
 from dataclasses import asdict, replace
 from html.parser import HTMLParser
+from itertools import combinations, pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -25,10 +27,9 @@ from toolchain.planning.options import PlanOptions
 from toolchain.report.latency import predict_latency
 from toolchain.report.plan import plan_json
 
-pytest.importorskip("igraph", reason="the extra [report] is not installed")
 pytest.importorskip("vl_convert", reason="the extra [report] is not installed")
 
-from toolchain.page.layout import layered
+from toolchain.page.layout import BOX_HEIGHT, BOX_WIDTH, layered
 from toolchain.page.live import LivePage
 from toolchain.page.render import page
 
@@ -86,13 +87,39 @@ def test_operators_are_whole_and_counts_add_up(digits: Build) -> None:
         assert {digits.steps[step].operator for step in op.steps} == {row}
 
 
-def test_edges_join_writers_and_readers(digits: Build) -> None:
-    joined = {(edge.source, edge.target) for edge in digits.edges}
+def test_lines_join_writers_and_readers(digits: Build) -> None:
+    """Of boxes that hold each operator once, those of one network with the blocks that serve it."""
+    boxes = digits.network.boxes
+    held = [row for box in boxes for row in box.operators]
+    assert sorted(held) == list(range(len(digits.operators)))
+    box_of = {row: at for at, box in enumerate(boxes) for row in box.operators}
+    joined = {(line.source, line.target) for line in digits.network.lines}
+    (image,) = (at for at, box in enumerate(boxes) if box.side == "input")
+    (scores,) = (at for at, box in enumerate(boxes) if box.side == "output")
+    assert boxes[image].shape == (1, 8, 8, 1)
+    assert scores in {target for _, target in joined}
     for tensor in digits.tensors:
         for reader in tensor.readers:
-            source = digits.steps[tensor.writer].operator if tensor.writer >= 0 else -1
-            target = digits.steps[reader].operator
+            outside = tensor.writer < 0
+            source = image if outside else box_of[digits.steps[tensor.writer].operator]
+            target = box_of[digits.steps[reader].operator]
             assert source == target or (source, target) in joined
+
+
+def test_a_split_network_has_the_boxes_of_the_whole_one() -> None:
+    whole, split = (build(Findings(_fields(most))).network for most in (None, 0.5))
+    named = [sorted((box.side, box.name) for box in one.boxes) for one in (whole, split)]
+    assert named[0] == named[1]
+    assert max(line.tensors for line in split.lines) > 1
+
+
+def test_the_gap_between_arena_and_peak_is_explained() -> None:
+    fields = _fields()
+    live = max(op["live_bytes"] for op in fields["operators"])
+    larger = build(Findings({**fields, "arena_bytes": live + 60})).peak
+    assert f"{live + 60:,} B; at most {live:,} B" in larger
+    assert "The other 60 B are gaps" in larger
+    assert "gaps" not in build(Findings({**fields, "arena_bytes": live})).peak
 
 
 def test_a_profile_gives_the_times_and_the_rows_their_bounds() -> None:
@@ -208,26 +235,58 @@ def test_a_page_of_two_hundred_operators_is_below_its_limit() -> None:
         steps=one.steps * times,
         tensors=one.tensors * times,
         buffers=one.buffers * times,
-        edges=one.edges * times,
+        network=replace(one.network, lines=one.network.lines * times),
     )
     assert len(page(document([long], "thimble report")).encode()) < 3 << 20
 
 
 def test_operators_stand_below_what_they_read() -> None:
     edges = [(0, 1), (1, 2), (0, 2), (2, 3), (0, 4), (4, 3)]
-    places, lines = layered(5, edges)
-    for (source, target), line in zip(edges, lines, strict=True):
-        assert places[source][1] < places[target][1]
-        assert (line[0], line[-1]) == (places[source], places[target])
+    layout = layered(5, edges)
+    for (source, target), line in zip(edges, layout.lines, strict=True):
+        (_, above), (_, below) = layout.places[source], layout.places[target]
+        assert above < below
+        assert (line[0][1], line[-1][1]) == (above + BOX_HEIGHT / 2, below - BOX_HEIGHT / 2)
         assert [y for _, y in line] == sorted(y for _, y in line)
-    assert len(set(places)) == len(places)
+    assert len(set(layout.places)) == 5
 
 
 def test_an_edge_may_go_upwards() -> None:
     """A block of an operator reads what a later operator wrote for the block before."""
-    places, lines = layered(3, [(0, 1), (1, 2), (2, 1)])
-    assert places[1][1] < places[2][1]
-    assert lines[2] == (places[2], places[1])
+    layout = layered(3, [(0, 1), (1, 2), (2, 1)])
+    assert layout.places[1][1] < layout.places[2][1]
+    down, up = layout.lines[1:]
+    assert [y for _, y in up] == [y for _, y in reversed(down)]
+    assert {x for x, _ in up}.isdisjoint(x for x, _ in down)
+
+
+def test_no_line_runs_behind_a_box() -> None:
+    """Between two layers lines bend, beside boxes they are upright; boxes lie apart."""
+    random = Random(4)
+    edges = [
+        (i, j) for i in range(60) for j in range(i + 1, 60) if j == i + 1 or random.random() < 0.06
+    ]
+    layout = layered(60, edges)
+    apart = [
+        abs(x - u) >= BOX_WIDTH or abs(y - v) >= BOX_HEIGHT
+        for (x, y), (u, v) in combinations(layout.places, 2)
+    ]
+    assert all(apart)
+    for line in layout.lines:
+        for (x, y), (u, v) in pairwise(line):
+            for a, b in layout.places:
+                if max(y, v) > b - BOX_HEIGHT / 2 + 1 and min(y, v) < b + BOX_HEIGHT / 2 - 1:
+                    assert x == u
+                    assert abs(x - a) > BOX_WIDTH / 2
+
+
+def test_a_chain_can_be_cut_everywhere_and_a_loop_around_it_nowhere() -> None:
+    chain = [(i, i + 1) for i in range(5)]
+    assert len(layered(6, chain).cuts) == 5
+    assert len({x for x, _ in layered(6, chain).places}) == 1
+    assert [y for _, y in layered(6, [*chain, (1, 5)]).cuts] == [
+        y for _, y in layered(6, chain).cuts[:2]
+    ]
 
 
 def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,6 @@ from toolchain.planning.options import PlanOptions
 from toolchain.report.latency import predict_latency
 from toolchain.report.plan import plan_json
 
-pytest.importorskip("igraph", reason="the extra [report] is not installed")
 pytest.importorskip("vl_convert", reason="the extra [report] is not installed")
 
 from toolchain.page.live import LivePage
@@ -86,7 +85,8 @@ def _text(driver: Any, selector: str) -> str:
 def test_nothing_is_on_the_console_and_every_block_is_drawn(shown: Any, built: Build) -> None:
     assert shown.get_log("browser") == []
     assert len(_all(shown, "#b0-arena .buffer")) == len(built.buffers)
-    assert len(_all(shown, "#b0-network .node")) == len(built.operators)
+    assert len(_all(shown, "#b0-network .node")) == len(built.network.boxes)
+    assert len(_all(shown, "#b0-network .edge")) == len(built.network.lines)
     assert len(_all(shown, "#b0-operators tbody tr")) == len(built.operators)
     for chart in ("bars", "roofline", "memory"):
         assert _all(shown, f"#b0-{chart} svg"), chart
@@ -105,7 +105,8 @@ def test_pointing_at_a_block_tells_of_it(shown: Any, built: Build) -> None:
     activations = [i for i, buffer in enumerate(built.buffers) if buffer.tensors]
     largest = max(activations, key=lambda i: built.buffers[i].bytes)
     shown.execute_script("arguments[0].scrollIntoView({block: 'center'})", blocks[largest])
-    ActionChains(shown).move_to_element(blocks[largest]).perform()
+    within = (0, 6)  # its middle is on the edge between two steps' bytes
+    ActionChains(shown).move_to_element_with_offset(blocks[largest], *within).perform()
     told = _text(shown, "#tip")
     buffer = built.buffers[largest]
     shape = "\u00d7".join(map(str, built.tensors[buffer.tensors[0]].shape))
@@ -144,24 +145,95 @@ def test_filtering_by_a_kind(shown: Any, built: Build) -> None:
     assert f"{kept} of {len(built.operators)}" in _text(shown, "#b0-operators .tools")
 
 
-def test_a_click_on_a_box_goes_to_its_row(shown: Any, built: Build) -> None:
-    box = _all(shown, "#b0-network .node")[2]
-    shown.execute_script("arguments[0].scrollIntoView({block: 'center'})", box)
+def _box(driver: Any, built: Build) -> tuple[Any, int]:
+    """A box of the picture whose operator has a C function, in view, and the operator's row."""
+    boxes = built.network.boxes
+    at, row = next(
+        (at, box.operators[0])
+        for at, box in enumerate(boxes)
+        if not box.side and built.operators[box.operators[0]].functions
+    )
+    box = _all(driver, "#b0-network .node")[at]
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", box)
+    return box, row
+
+
+def test_a_click_on_a_box_tells_of_it_there_and_leads_to_its_row(shown: Any, built: Build) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    box, row = _box(shown, built)
+    before = shown.execute_script("return scrollY")
     box.click()
-    (row,) = _all(shown, "#b0-operators tr.chosen")
-    assert row == shown.switch_to.active_element
-    assert built.operators[2].name in row.text
-    for function in built.operators[2].functions:
-        assert function in _text(shown, "#b0-operators .detail")
+    assert shown.execute_script("return scrollY") == before
+    told = _text(shown, "#b0-network .detail")
+    for part in (built.operators[row].name, *built.operators[row].functions, "from input"):
+        assert part in told
+    shown.find_element("css selector", "#b0-network .detail button:not(.close)").click()
+    (chosen,) = _all(shown, "#b0-operators tr.chosen")
+    assert chosen == shown.switch_to.active_element
+    assert built.operators[row].name in chosen.text
+    opened = chosen.find_element("xpath", "following-sibling::tr[1]")
+    assert opened.get_attribute("class") == "opened"
+    assert built.operators[row].functions[0] in opened.text
+    chosen.click()
+    assert _all(shown, "#b0-operators .opened") == []
+    box.send_keys(Keys.ENTER)
+    assert shown.find_element("css selector", "#b0-network .detail").is_displayed()
+    box.send_keys(Keys.ESCAPE)
+    assert not shown.find_element("css selector", "#b0-network .detail").is_displayed()
+
+
+def test_the_network_zooms_is_dragged_and_searched(shown: Any, built: Build) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    frame = shown.find_element("css selector", "#b0-network .frame")
+    shown.execute_script("arguments[0].scrollIntoView({block: 'center'})", frame)
+
+    def width() -> float:
+        return float(frame.find_element("css selector", "svg").get_attribute("width"))
+
+    first = width()
+    frame.send_keys("+++++")
+    assert width() > 2.9 * first
+    assert frame.get_property("scrollWidth") > frame.get_property("clientWidth")
+    left = frame.get_property("scrollLeft")
+    ActionChains(shown).move_to_element(frame).click_and_hold().move_by_offset(
+        -60, 0
+    ).release().perform()
+    assert frame.get_property("scrollLeft") == left + 60
+    frame.send_keys("0")
+    assert frame.get_property("scrollWidth") == frame.get_property("clientWidth")
+    finder = shown.find_element("css selector", "#b0-network input")
+    finder.send_keys("4x4x32")
+    wide = [line for line in built.network.lines if line.shape == (1, 4, 4, 32)]
+    assert len(_all(shown, "#b0-network .found")) == len({line.source for line in wide}) > 0
+    assert len(_all(shown, "#b0-network .current")) == 1
+    texts = [text.text for text in _all(shown, "#b0-network .shape")]
+    assert any(text.startswith("1\u00d7") for text in texts)
+
+
+def test_no_figure_is_cut_on_a_narrow_screen(shown: Any) -> None:
+    shown.set_window_size(500, 900)  # the least that this browser takes
+    assert shown.execute_script("return document.body.scrollWidth <= innerWidth")
+    table = shown.find_element("css selector", "#b0-operators .rows")
+    assert table.get_property("scrollWidth") <= table.get_property("clientWidth")
+    assert shown.find_element("css selector", "#b0-operators .narrow").is_displayed()
+    shown.set_window_size(1280, 1000)
+    assert table.get_property("scrollWidth") <= table.get_property("clientWidth")
+    assert not shown.find_element("css selector", "#b0-operators .narrow").is_displayed()
 
 
 def test_the_network_by_kernel(shown: Any, built: Build) -> None:
     for option in _all(shown, "#b0-network option"):
         if option.text == "kernel":
             option.click()
-    boxes = _all(shown, "#b0-network .node")
-    for box, op in zip(boxes, built.operators, strict=True):
-        assert (op.functions[0][:20] if op.functions else "no code") in box.text
+    nodes = _all(shown, "#b0-network .node")
+    for node, box in zip(nodes, built.network.boxes, strict=True):
+        if box.side:
+            assert box.side in node.text
+        else:
+            op = built.operators[box.operators[0]]
+            assert (op.functions[0][:20] if op.functions else "no code") in node.text
 
 
 def test_a_part_of_the_steps(shown: Any, built: Build) -> None:
@@ -190,6 +262,10 @@ def test_two_builds_stand_side_by_side(opened: Any, built: Build, tmp_path: Path
     _show(opened, [built, built], tmp_path)
     assert opened.get_log("browser") == []
     first, second = _all(opened, ".build")
+    assert [letter.text for letter in _all(opened, "h1 .letter, .build > h2 .letter")] == [*"ABAB"]
+    heads = [build.find_elements("css selector", "h2") for build in (first, second)]
+    for one, other in zip(*heads, strict=True):
+        assert one.location["y"] == other.location["y"]
     assert first.location["y"] == second.location["y"]
     assert first.location["x"] < second.location["x"]
     assert len(_all(opened, ".changes tbody tr")) > 5
@@ -238,7 +314,7 @@ def test_a_live_page_follows_the_work(opened: Any, built: Build) -> None:
         live.end("All is known.")
         _wait_for(opened, "document.querySelector('#live').dataset.ended === 'true'")
         assert not _all(opened, "#live svg")
-        assert len(_all(opened, "#b0-network .node")) == len(built.operators)
+        assert len(_all(opened, "#b0-network .node")) == len(built.network.boxes)
         opened.get("about:blank")
     found = [entry for entry in opened.get_log("browser") if "favicon" not in entry["message"]]
     assert found == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from toolchain.boards import Board, named_in
@@ -21,7 +21,6 @@ from toolchain.page.document import (
     Change,
     Choice,
     Document,
-    Edge,
     Function,
     Operator,
     OperatorChange,
@@ -29,7 +28,7 @@ from toolchain.page.document import (
     Tensor,
     Verdict,
 )
-from toolchain.page.layout import layered
+from toolchain.page.network import network
 from toolchain.report.planned import (
     PlannedBank,
     PlannedBuffer,
@@ -117,9 +116,10 @@ def build(found: Findings, where: str = "plan.json") -> Build:
     read = _read(plan, where)
     board = find_board(named_in(plan, where))
     operators = tuple(_operators(read, found.profile))
-    edges = tuple(_edges(read))
-    placed, lines = layered(len(operators), [(e.source, e.target) for e in edges if e.source >= 0])
-    drawn = iter(lines)
+    sides = [
+        {field_of(end, "name", str, where) for end in field_of(plan, side, tuple[Any, ...], where)}
+        for side in ("inputs", "outputs")
+    ]
     live = [op.live_bytes for op in read.operators] or [0]
     model = field_of(plan, "model", str, where)
     return Build(
@@ -133,6 +133,7 @@ def build(found: Findings, where: str = "plan.json") -> Build:
         macs=field_of(plan, "macs", int, where),
         arena=field_of(plan, "arena_bytes", int, where),
         peak_step=live.index(max(live)),
+        peak=_peak(field_of(plan, "arena_bytes", int, where), max(live), live.index(max(live))),
         banks=tuple(
             Bank(bank.bank, bank.start, bank.bytes)
             for bank in field_of(plan, "arena_banks", tuple[PlannedBank, ...], where)
@@ -142,10 +143,8 @@ def build(found: Findings, where: str = "plan.json") -> Build:
         steps=tuple(
             Step(op.name, op.kind, read.rows[op.counted_as], op.live_bytes) for op in read.operators
         ),
-        operators=tuple(
-            replace(op, x=x, y=y) for op, (x, y) in zip(operators, placed, strict=True)
-        ),
-        edges=tuple(e if e.source < 0 else replace(e, points=next(drawn)) for e in edges),
+        operators=operators,
+        network=network(read.operators, read.tensors, read.rows, *sides),
         choices=tuple(_choices(found)),
         functions=tuple(
             Function(entry["name"], entry["count"], entry["instructions"])
@@ -263,22 +262,6 @@ def _operators(read: _Read, profile: Json | None) -> Iterator[Operator]:
         )
 
 
-def _edges(read: _Read) -> Iterator[Edge]:
-    """One between each two operators that a tensor joins, with the bytes of all such tensors."""
-    bytes_of: dict[tuple[int, int], dict[str, int]] = {}
-    by_step = {op.step: read.rows[op.counted_as] for op in read.operators}
-    for op in read.operators:
-        target = read.rows[op.counted_as]
-        for name in op.inputs:
-            writer = read.writers.get(name, INPUT)
-            source = by_step.get(writer, INPUT)
-            if source != target and writer < op.step:
-                size_bytes = read.tensors[name].bytes if name in read.tensors else 0
-                bytes_of.setdefault((source, target), {})[name] = size_bytes
-    for (source, target), held in bytes_of.items():
-        yield Edge(source, target, sum(held.values()))
-
-
 def _verdict(found: Findings, board: Board, where: str) -> Verdict:
     plan, sections = found.plan, found.sections or {}
     ram, flash, code, weights, arena, bound = (
@@ -331,6 +314,17 @@ def _verdict(found: Findings, board: Board, where: str) -> Verdict:
         f"{checked['reference']}",
         differing=None if checked is None else checked["differing"],
         passed=None if checked is None else checked["passed"],
+    )
+
+
+def _peak(arena: int, live: int, step: int) -> str:
+    """Why an arena may be larger than what is live at once."""
+    if arena <= live:
+        return f"The arena is as large as the most bytes that are live at once, at step {step}."
+    return (
+        f"The arena has {arena:,} B; at most {live:,} B are live at once, at step {step}. "
+        f"The other {arena - live:,} B are gaps: a buffer keeps its place as long as it lives, and "
+        "begins at a multiple of its alignment, so the buffers of a step need not touch."
     )
 
 

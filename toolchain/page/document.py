@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,6 @@ class Operator:
 
     `count` is in the verdict's unit. `constants`: bytes of weights, biases and tables in the model.
     `bound`: the least cycles in which the core can issue what it executed; None without a trace.
-    `x`, `y`: its place in the picture of the network.
     """
 
     name: str
@@ -123,18 +122,55 @@ class Operator:
     instructions: int | None
     basis: str
     bound: int | None = None
-    x: float = 0.0
-    y: float = 0.0
 
 
 @dataclass(frozen=True)
-class Edge:
-    """From one operator to another; -1 is the model's input. `points`: the corners of the line."""
+class Box:
+    """A box of the network's picture, and its centre.
+
+    operators  rows of `operators`: the operator that most work is in, then slices and joins of its
+               blocks; none for a tensor that nothing slices
+    side       input or output: a tensor of the model, with `shape`; '' for an operator
+    """
+
+    name: str
+    operators: tuple[int, ...]
+    side: str
+    shape: tuple[int, ...]
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """From one box to another, by their numbers, for all `tensors` that the one reads of the other.
+
+    `shape`: that of the largest tensor; `points`: the corners of the line.
+    """
 
     source: int
     target: int
+    shape: tuple[int, ...]
+    dtype: str
+    tensors: int
     bytes: int
-    points: tuple[tuple[float, float], ...] = ()
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Network:
+    """The picture of the network. `box`: width and height of a box.
+
+    `cuts`: points at which a single line passes from one layer to the next, where the picture may
+    go on in another column.
+    """
+
+    boxes: tuple[Box, ...]
+    lines: tuple[Line, ...]
+    cuts: tuple[tuple[float, float], ...]
+    box: tuple[float, float]
+    width: float
+    height: float
 
 
 @dataclass(frozen=True)
@@ -161,7 +197,10 @@ class Function:
 
 @dataclass(frozen=True)
 class Build:
-    """One model on one board."""
+    """One model on one board.
+
+    `peak`: the arena beside the most bytes that are live at once, in a sentence.
+    """
 
     title: str
     model: str
@@ -173,12 +212,13 @@ class Build:
     macs: int
     arena: int
     peak_step: int
+    peak: str
     banks: tuple[Bank, ...]
     tensors: tuple[Tensor, ...]
     buffers: tuple[Buffer, ...]
     steps: tuple[Step, ...]
     operators: tuple[Operator, ...]
-    edges: tuple[Edge, ...]
+    network: Network
     choices: tuple[Choice, ...]
     functions: tuple[Function, ...]
     loops: tuple[Mapping[str, Any], ...]

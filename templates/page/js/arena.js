@@ -1,21 +1,23 @@
 // The arena: bytes upwards, steps to the right, a block for each buffer.
 
-const ARENA = { width: 1100, height: 440, left: 78, right: 14, top: 26, bottom: 34 };
+const ARENA = { width: 1100, least: 350, height: 440, left: 78, right: 14, top: 26, bottom: 34 };
 
 function drawArena(build, container) {
   container.classList.add("arena");
-  const colour = colours();
   const steps = build.steps.length;
   const frame = element("div");
-  const kinds = [...new Set(build.buffers.map((buffer) => paintOf(build, buffer, colour).kind))];
+  const kinds = [...new Set(build.buffers.map((buffer) => paintOf(build, buffer).kind))];
   const ranges = operatorRanges(build);
   const select = choice("Show", [["all", "all steps"], ...ranges.map(([name, from, to], index) =>
     [String(index), `steps ${from} to ${to - 1}: ${shortened(name, 40)}`])],
     (value) => render(value === "all" ? [0, steps] : ranges[Number(value)].slice(1)));
   const tools = element("div", { class: "tools" });
   if (ranges.length > 1) tools.append(select);
-  container.append(tools, frame, legend(kinds.map((kind) => [colour.get(kind) ?? "#b9c2cb", kind])));
-  const render = ([from, to]) => frame.replaceChildren(arenaPicture(build, colour, from, to));
+  container.append(tools, frame, legend(kinds.map((kind) => [kind === INPUT ? OUTSIDE : kindColour(kind), kind])));
+  const render = ([from, to]) => {
+    ARENA.width = Math.max(ARENA.least, container.clientWidth); // a letter is as large on any screen
+    frame.replaceChildren(arenaPicture(build, from, to));
+  };
   render([0, Math.max(steps, 1)]);
 }
 
@@ -31,15 +33,17 @@ function operatorRanges(build) {
   return ranges.filter(([, from, to]) => to - from > 1);
 }
 
-function paintOf(build, buffer, colour) {
+const INPUT = "input", OUTSIDE = "#b9c2cb";
+
+function paintOf(build, buffer) {
   if (buffer.kind === "scratch") {
     const step = build.steps[buffer.runs[0][0]];
-    return { kind: step.kind, fill: colour.get(step.kind) };
+    return { kind: step.kind, fill: kindColour(step.kind) };
   }
   const writer = buffer.tensors.map((index) => build.tensors[index].writer).find((step) => step >= 0);
-  if (writer === undefined) return { kind: "input", fill: "#b9c2cb" };
+  if (writer === undefined) return { kind: INPUT, fill: OUTSIDE };
   const kind = build.steps[writer].kind;
-  return { kind, fill: colour.get(kind) };
+  return { kind, fill: kindColour(kind) };
 }
 
 // Rectangles [from, to) in steps and [bottom, top) in bytes of the arena.
@@ -54,7 +58,7 @@ function rectangles(buffer) {
   return found;
 }
 
-function arenaPicture(build, colour, from, to) {
+function arenaPicture(build, from, to) {
   const most = Math.max(build.arena, 1, ...build.buffers.map((b) => b.offset + b.bytes));
   const { width, height, left, right, top, bottom } = ARENA;
   const x = (step) => left + ((width - left - right) * (step - from)) / (to - from);
@@ -70,7 +74,7 @@ function arenaPicture(build, colour, from, to) {
   for (const buffer of build.buffers) {
     const parts = rectangles(buffer).map(([a, b, low, high]) =>
       [Math.max(a, from), Math.min(b, to), low, high]).filter(([a, b]) => a < b);
-    if (parts.length) shapes.push(bufferShape(build, buffer, parts, colour, x, y));
+    if (parts.length) shapes.push(bufferShape(build, buffer, parts, x, y));
   }
   for (const { shape } of shapes) svg.append(shape);
   for (const [step, low, high] of sharedBytes(build, from, to)) {
@@ -84,11 +88,11 @@ function arenaPicture(build, colour, from, to) {
   return svg;
 }
 
-function bufferShape(build, buffer, parts, colour, x, y) {
+function bufferShape(build, buffer, parts, x, y) {
   const outline = parts.map(([a, b, low, high]) =>
     `M${x(a)} ${y(low)}H${x(b)}V${y(high)}H${x(a)}Z`).join("");
   const [title, lines] = bufferText(build, buffer);
-  const shape = drawn("path", { d: outline, fill: paintOf(build, buffer, colour).fill ?? "#b9c2cb",
+  const shape = drawn("path", { d: outline, fill: paintOf(build, buffer).fill,
     class: `buffer ${buffer.kind}`, tabindex: -1, role: "img", "aria-label": [title, ...lines].join(", ") });
   tipFor(shape, () => [title, lines]);
   for (const [event, on] of [["pointerenter", true], ["pointerleave", false], ["focus", true], ["blur", false]]) {
@@ -158,7 +162,7 @@ function drawAxes(svg, build, x, y, most, from, to) {
     svg.append(drawn("line", { class: "axis", x1: left, x2: width - right, y1: y(at), y2: y(at) }));
     svg.append(drawn("text", { x: left - 6, y: y(at) + 4, "text-anchor": "end" }, number(at)));
   }
-  const every = Math.max(1, Math.ceil((to - from) / 20));
+  const every = Math.max(1, Math.ceil((to - from) / Math.min(20, width / 45)));
   for (let step = from; step < to; step += every) {
     svg.append(drawn("text", { x: (x(step) + x(step + 1)) / 2, y: height - bottom + 14, "text-anchor": "middle" }, String(step)));
   }
@@ -187,12 +191,13 @@ function drawPeak(svg, build, x, y, from, to) {
     "text-anchor": middle ? "end" : "start" }, `▼ peak: ${bytes(build.steps[step].live)} at step ${step}`));
 }
 
-// One stop for the Tab key; the arrow keys, Home and End go from block to block.
+// One stop for the Tab key; the arrow keys, Home and End go from shape to shape.
 function walkWithArrows(shapes) {
   if (shapes.length) shapes[0].setAttribute("tabindex", 0);
   shapes.forEach((shape, index) => shape.addEventListener("keydown", (event) => {
     const last = shapes.length - 1;
-    const to = { ArrowRight: Math.min(index + 1, last), ArrowLeft: Math.max(index - 1, 0), Home: 0, End: last }[event.key];
+    const [next, before] = [Math.min(index + 1, last), Math.max(index - 1, 0)];
+    const to = { ArrowRight: next, ArrowDown: next, ArrowLeft: before, ArrowUp: before, Home: 0, End: last }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     shape.setAttribute("tabindex", -1);

@@ -5,8 +5,8 @@ const page = JSON.parse(document.getElementById("document").textContent);
 page.builds.forEach((build, number_) => {
   const place = (name) => document.getElementById(`b${number_}-${name}`);
   let mark = () => {};
-  const row = drawOperators(build, place("operators"), (index) => { row(index, false); mark(index); });
-  mark = drawNetwork(build, place("network"), (index) => { row(index, true); mark(index); });
+  const table = drawOperators(build, place("operators"), (index) => mark(index));
+  mark = drawNetwork(build, place("network"), (index) => table.go(index));
   drawArena(build, place("arena"));
   drawBars(build, place("bars"));
   drawRoofline(build, place("roofline"));

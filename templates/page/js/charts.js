@@ -36,7 +36,6 @@ function drawBars(build, container) {
   ];
   let measure = measures[0];
   const place = element("div", { class: "chart" });
-  const colour = colours();
   const draw = chart(place, () => {
     const spec = copied("bars");
     const rows = build.operators.map((operator, index) =>
@@ -45,7 +44,7 @@ function drawBars(build, container) {
     spec.height = 18 * spec.data.values.length;
     spec.encoding.x.title = spec.encoding.tooltip[2].title = measure[1];
     const kinds = [...new Set(spec.data.values.map((row) => row.kind))];
-    spec.encoding.color.scale = { domain: kinds, range: kinds.map((kind) => colour.get(kind)) };
+    spec.encoding.color.scale = { domain: kinds, range: kinds.map((kind) => kindColour(kind)) };
     return spec;
   });
   container.append(element("div", { class: "tools" },
@@ -55,7 +54,6 @@ function drawBars(build, container) {
 
 function drawRoofline(build, container) {
   const total = build.operators.reduce((sum, operator) => sum + operator.count, 0);
-  const colour = colours();
   const rows = build.operators.map((operator, index) => ({ operator, index }))
     .filter(({ operator }) => operator.macs && operator.count && operator.moved)
     .map(({ operator, index }) => ({
@@ -74,7 +72,7 @@ function drawRoofline(build, container) {
     const { y, color, shape } = spec.layer[1].encoding;
     if (rows.every((row) => row.bound === null)) spec.layer.shift();
     y.title = `${build.verdict.unit} for a product`;
-    color.scale = { domain: kinds, range: kinds.map((kind) => colour.get(kind)) };
+    color.scale = { domain: kinds, range: kinds.map((kind) => kindColour(kind)) };
     shape.scale = { domain: kinds };
     return spec;
   });

@@ -25,10 +25,16 @@ const PALETTE = [
   "#b5c46a", "#c3a0c9", "#9fb7c9", "#e6a1a1",
 ];
 
-// One colour for a kind in all builds of the page.
-function colours() {
-  const kinds = [...new Set(page.builds.flatMap((build) => build.operators.map((operator) => operator.kind)))];
-  return new Map(kinds.map((kind, index) => [kind, PALETTE[index % PALETTE.length]]));
+// One colour for a kind on all pages: a colour of its own for each frequent one, a hue by its name for others.
+const FREQUENT = ["depthwise_conv2d", "conv2d", "fully_connected", "add", "average_pool2d", "softmax",
+  "concat", "max_pool2d", "mul", "reshape", "slice", "block_concat"];
+
+function kindColour(kind) {
+  const at = FREQUENT.indexOf(kind);
+  if (at >= 0) return PALETTE[at];
+  let hash = 7;
+  for (const letter of kind) hash = (hash * 31 + letter.charCodeAt(0)) % 65521;
+  return `hsl(${hash % 360}, 45%, ${68 + 6 * (hash % 3)}%)`;
 }
 
 // A name that no other element of the page has.

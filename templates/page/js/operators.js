@@ -8,29 +8,31 @@ function operatorColumns(build) {
     ["#", (o) => o.index, number],
     ["name", (o) => o.name, String],
     ["kind", (o) => o.kind, String],
-    ["blocks", (o) => o.calls, number],
+    ["blocks", (o) => o.calls, number, "more"],
     [unit, (o) => o.count, number],
     ["share", (o) => o.count / (total || 1), (value) => `${(100 * value).toFixed(1)}%`],
   ];
-  if (clock) columns.push(["ms", (o) => (1e3 * o.count) / clock, (value) => value.toFixed(3)]);
+  if (clock) columns.push(["ms", (o) => (1e3 * o.count) / clock, (value) => value.toFixed(3), "more"]);
   columns.push(
-    ["products", (o) => o.macs, number],
-    ["for a product", (o) => (o.macs ? o.count / o.macs : null), (value) => value.toFixed(2)],
-    ["bytes moved", (o) => o.moved, number],
-    ["constants", (o) => o.constants, number],
-    ["live bytes", (o) => o.live, number],
-    ["scratch", (o) => o.scratch, number],
-    ["C functions", (o) => o.functions.join(", "), String],
+    ["products", (o) => o.macs, number, "more"],
+    ["for a product", (o) => (o.macs ? o.count / o.macs : null), (value) => value.toFixed(2), "more"],
+    ["bytes moved", (o) => o.moved, number, "more"],
+    ["constants", (o) => o.constants, number, "more"],
+    ["live bytes", (o) => o.live, number, "more"],
+    ["scratch", (o) => o.scratch, number, "more"],
   );
-  return columns.map(([title, value, show]) => ({ title, value, show }));
+  return columns.map(([title, value, show, room = ""]) => ({ title, value, show, room }));
 }
+
+const WHOLE_ROWS = 120; // a longer table scrolls in a frame of its own
 
 function drawOperators(build, container, chosen) {
   container.classList.add("operators");
+  container.classList.toggle("long", build.operators.length > WHOLE_ROWS);
   const columns = operatorColumns(build);
   const longest = Math.max(1, ...build.operators.map((operator) => operator.count));
   const rows = build.operators.map((operator, index) =>
-    operatorRow({ ...operator, index, length: operator.count / longest }, columns, chosen));
+    operatorRow({ ...operator, index, length: operator.count / longest }, columns, (row) => open(row)));
   const body = element("tbody");
   const count = element("span");
   const sorted = { column: 0, falling: false };
@@ -44,9 +46,10 @@ function drawOperators(build, container, chosen) {
     count.textContent = `${kept.length} of ${rows.length} operators`;
   };
   filter.addEventListener("input", show);
-  const heads = columns.map(({ title, value }, index) => {
+  const heads = columns.map(({ title, value, room }, index) => {
     const button = element("button", { type: "button" }, title);
     const head = element("th", { scope: "col", "aria-sort": "none" }, button);
+    if (room) head.classList.add(room);
     if (rows.length && typeof value(rows[0].operator) !== "string") head.classList.add("number");
     button.addEventListener("click", () => {
       sorted.falling = sorted.column === index ? !sorted.falling : head.classList.contains("number");
@@ -59,19 +62,29 @@ function drawOperators(build, container, chosen) {
     return head;
   });
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), body);
-  const detail = element("div", { class: "detail", "aria-live": "polite", hidden: "" });
-  container.append(
-    element("div", { class: "tools" }, element("label", {}, "Filter", filter), count),
-    element("div", { class: "rows", tabindex: 0, role: "region", "aria-label": "The table of operators" }, table), detail);
-  show();
-  return (index, scroll) => {
-    rows.forEach(({ row, operator }) => row.classList.toggle("chosen", operator.index === index));
-    showOperator(build, build.operators[index], detail);
-    if (!scroll) return;
-    if (!rows[index].row.isConnected) { filter.value = ""; show(); }
-    rows[index].row.scrollIntoView({ block: "center" });
-    rows[index].row.focus({ preventScroll: true });
+  const cell = element("td", { colspan: columns.length, "aria-live": "polite" });
+  const detail = element("tr", { class: "opened" }, cell);
+  const mark = (index) => rows.forEach(({ row, operator }) => row.classList.toggle("chosen", operator.index === index));
+  const open = (index) => {
+    const { row } = rows[index];
+    if (detail.previousSibling === row) return detail.remove(); // a second click closes it
+    mark(index);
+    chosen(index);
+    cell.replaceChildren(element("div", { class: "detail" }, ...operatorDetail(build, build.operators[index], true)));
+    row.after(detail);
   };
+  container.append(
+    element("div", { class: "tools" }, element("label", {}, "Filter", filter), count,
+      element("span", { class: "narrow" }, "A row shows the figures that have no room here.")),
+    element("div", { class: "rows", tabindex: 0, role: "region", "aria-label": "The table of operators" }, table));
+  show();
+  return { mark, go: (index) => {
+    const { row } = rows[index];
+    if (!row.isConnected) { filter.value = ""; show(); }
+    if (detail.previousSibling !== row) open(index);
+    row.scrollIntoView({ block: "center" });
+    row.focus({ preventScroll: true });
+  } };
 }
 
 function compared(a, b) {
@@ -80,10 +93,14 @@ function compared(a, b) {
 }
 
 function operatorRow(operator, columns, chosen) {
-  const cells = columns.map(({ title, value, show }) => {
+  const cells = columns.map(({ title, value, show, room }) => {
     const found = value(operator);
     const cell = element("td", typeof found === "string" ? {} : { class: "number" }, found === null ? "-" : show(found));
-    if (title === "name") cell.classList.add("name");
+    if (room) cell.classList.add(room);
+    if (title === "name") {
+      cell.classList.add("name");
+      if (operator.functions.length) cell.append(element("code", {}, operator.functions.join(", ")));
+    }
     if (title === "share") {
       cell.classList.add("share");
       const bar = element("span", { class: "bar" });
@@ -101,28 +118,34 @@ function operatorRow(operator, columns, chosen) {
   return { row, operator, text };
 }
 
-function showOperator(build, operator, detail) {
+// All that is known of an operator; `whole`: with its hot loops.
+function operatorDetail(build, operator, whole) {
   const list = element("dl");
-  const steps = operator.steps;
+  const { steps } = operator, { unit } = build.verdict;
+  const total = build.operators.reduce((sum, other) => sum + other.count, 0);
   const facts = [
-    ["steps", steps.length > 8 ? `${steps.length} steps from ${steps[0]} to ${steps[steps.length - 1]}` : steps.join(", ")],
-    ["place", operator.place],
     ["C functions", operator.functions.join(", ") || "none: a view"],
-    [build.verdict.unit, `${number(operator.count)}, ${operator.basis}`],
+    [unit, `${number(operator.count)} (${percent(operator.count, total)}), ${operator.basis}`],
   ];
   if (operator.instructions !== null) facts.push(["instructions", number(operator.instructions)]);
+  facts.push(
+    ["products", operator.macs ? `${number(operator.macs)}, ${(operator.count / operator.macs).toFixed(2)} ${unit} each` : "none"],
+    ["bytes", `${number(operator.moved)} moved, ${number(operator.constants)} of constants`],
+    ["in the arena", `up to ${bytes(operator.live)} live, ${bytes(operator.scratch)} of it scratch`],
+    ["steps", steps.length > 8 ? `${steps.length} steps from ${steps[0]} to ${steps[steps.length - 1]}` : steps.join(", ")],
+    ["place", operator.place],
+  );
   for (const [name, value] of facts) list.append(element("dt", {}, name), element("dd", {}, value));
-  const loops = build.loops.filter((loop) => loop.operators.some((part) => part.name === operator.name));
+  const loops = whole ? build.loops.filter((loop) => loop.operators.some((part) => part.name === operator.name)) : [];
   const texts = loops.map((loop) => element("div", {},
     element("strong", {}, `${loop.function}: ${(100 * loop.share).toFixed(1)}% of all cycles, ${loop.cycles_per_iteration.toFixed(2)} cycles an iteration`),
     element("pre", { tabindex: 0 }, loopText(loop))));
-  if (!texts.length && operator.functions.length) {
+  if (whole && !texts.length && operator.functions.length) {
     texts.push(element("p", {}, build.loops.length
       ? "None of the hottest loops is in this operator."
       : "A profile with a trace shows its hot loops: thimble report with --profile."));
   }
-  detail.hidden = false;
-  detail.replaceChildren(element("h3", {}, `${operator.kind} ${operator.name}`), list, ...texts);
+  return [element("h3", {}, `${operator.kind} ${operator.name}`), list, ...texts];
 }
 
 function loopText(loop) {
