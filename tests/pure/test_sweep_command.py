@@ -83,13 +83,19 @@ def test_a_sweep_file_and_what_the_command_line_puts_over_it(
     whole.write_text(
         'models = ["models/*.tflite"]\nboards = ["mps2-an500"]\ndo = ["plan"]\n'
         '[options]\nno-split = [false, true]\nplan = "fast"\n'
+        '[groups]\n"odd ones" = ["o?e.tflite"]\n"all" = ["*"]\n'
     )
-    found = swept(capsys, whole, "-b", "netduinoplus2", "-j", "2", "-o", tmp_path / "r.sqlite")
+    page = tmp_path / "page.html"
+    to = ("-o", tmp_path / "r.sqlite", "--html", page)
+    found = swept(capsys, whole, "-b", "netduinoplus2", "-j", "2", *to)
     assert [(row["model"], row["board"], row["options"]) for row in found["rows"]] == [
         (model, "netduinoplus2", {"no-split": split, "plan": "fast"})
         for model in ("one", "two")
         for split in ("false", "true")
     ]
+    text = page.read_text().partition('<script id="document" type="application/json">')[2]
+    rows = json.loads(text.partition("</script>")[0])["rows"]
+    assert [row["group"] for row in rows] == ["odd ones"] * 2 + ["all"] * 2
 
 
 @pytest.mark.slow

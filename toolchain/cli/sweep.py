@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ _OPTIONS = {
 class SweepFile:
     """A sweep.toml. Models and patterns are relative to its folder.
 
-    Each of `options` is a value or a list of values; "none" leaves the option out.
+    Each of `options` is a value or a list of values; "none" leaves the option out. `groups`: names
+    of files or patterns of them, by a group's name, by which the page filters.
     """
 
     models: tuple[str, ...]
@@ -64,6 +66,16 @@ class SweepFile:
     options: Mapping[str, Any] = field(default_factory=dict)
     runs: int | None = None
     seed: int = 0
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def group_of(self, path: Path) -> str:
+        """The first group that has the file; '' where none has."""
+        named = (
+            name
+            for name, patterns in self.groups.items()
+            if any(fnmatchcase(path.name, pattern) for pattern in patterns)
+        )
+        return next(named, "")
 
 
 @dataclass(frozen=True)
@@ -151,14 +163,15 @@ def command(
     Example: `thimble sweep models/*.tflite --boards nucleo-u575zi-q,nucleo-h743zi --ram 64K,128K`
     """
     conditions = gates(output.fail_on)
-    request = _request(models, asked)
+    file, folder = _file(models)
+    request = _request(file, folder, asked)
     begin = time.perf_counter()
     on_bench = None if workers.bench is None else read_bench(workers.bench)
     wanted = planned(request, on_bench)
     with Store(out) as store, progress() as step, _pool(workers, on_bench, step) as pool:
         watch = _Watch(step, len(wanted.cases))
         swept = run_sweep(wanted, store, pool, command_line(), watch, again=again)
-    shown = sweep_rows(swept.rows)
+    shown = sweep_rows(swept.rows, file.group_of)
     whole = {
         "done": len(swept.rows),
         "failed": swept.failed,
@@ -186,7 +199,7 @@ def command(
     check_rows(conditions, named, whole)
 
 
-def sweep_rows(rows: Sequence[Row]) -> list[SweepRow]:
+def sweep_rows(rows: Sequence[Row], group_of: Callable[[Path], str]) -> list[SweepRow]:
     """The rows as they are shown. Stars are given among those of one model."""
     best: set[int] = set()
     for file in dict.fromkeys(row.case.file for row in rows):
@@ -200,6 +213,7 @@ def sweep_rows(rows: Sequence[Row]) -> list[SweepRow]:
                 name=case.name,
                 suite=f"{case.do} on {case.board}",
                 model=Path(case.file).stem,
+                group=group_of(Path(case.file)),
                 board=case.board,
                 do=case.do,
                 options=" ".join(f"{name}={value}" for name, value in case.words),
@@ -275,16 +289,19 @@ def _pool(asked: WorkerOptions, bench: Bench | None, step: Steps) -> Iterator[Po
             yield stack.enter_context(LocalPool(asked.jobs or os.cpu_count() or 1))
 
 
-def _request(models: Sequence[str], asked: AskedOptions) -> Request:
-    """The request of the file, with the axes of the command line in place of the file's."""
+def _file(models: Sequence[str]) -> tuple[SweepFile, Path]:
+    """A sweep's file and its folder, or a sweep of `models` in this one."""
     named = [Path(name) for name in models if name.endswith(".toml")]
     if named and len(models) > 1:
         raise InputError(f"{named[0]} is a whole sweep: name models in it, or leave it out")
     if named:
         content = versioned_toml(named[0], WRITTEN_BY_HAND)
-        file, folder = record(SweepFile, content, str(named[0])), named[0].parent
-    else:
-        file, folder = SweepFile(tuple(models)), Path()
+        return record(SweepFile, content, str(named[0])), named[0].parent
+    return SweepFile(tuple(models)), Path()
+
+
+def _request(file: SweepFile, folder: Path, asked: AskedOptions) -> Request:
+    """The request of a file, with the axes of the command line in place of the file's."""
     axes = {name: _texts(value) for name, value in file.options.items()}
     given = {name: getattr(asked, name) for name in ("ram", "flash", "optimise", "kernels")}
     axes |= {name: _values(text) for name, text in given.items() if text is not None}

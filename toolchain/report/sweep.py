@@ -23,6 +23,7 @@ class SweepRow:
     """A row, as a table, JUnit and the page show it.
 
     name   the case, as in `Case.name`; `suite`: what is done, and where
+    group  of its model, as a sweep's file names it; '' without one
     error  '' where all went well; `kind` is its class
     best   no other row of this model needs less of RAM, flash or time without more of another
     """
@@ -30,6 +31,7 @@ class SweepRow:
     name: str
     suite: str
     model: str
+    group: str
     board: str
     do: str
     options: str

@@ -22,7 +22,7 @@ const columns = [
 function shownRows() {
   const text = wanted.text.toLowerCase();
   return swept.rows.filter((row) => row.name.toLowerCase().includes(text)
-    && ["model", "board", "do", "options"].every((name) => (wanted[name] ?? ANY) === ANY || row[name] === wanted[name])
+    && ["model", "group", "board", "do", "options"].every((name) => (wanted[name] ?? ANY) === ANY || row[name] === wanted[name])
     && (wanted.outcome === ANY || outcome(row) === wanted.outcome));
 }
 
@@ -104,6 +104,7 @@ const only = element("input", { type: "checkbox" });
 only.addEventListener("change", () => filter("front")(only.checked));
 document.getElementById("filters").append(
   choice("Model", choices((row) => row.model, "all"), filter("model")),
+  choice("Group", choices((row) => row.group, "all"), filter("group")),
   choice("Board", choices((row) => row.board, "all"), filter("board")),
   choice("Done", choices((row) => row.do, "all"), filter("do")),
   choice("Options", choices((row) => row.options, "all"), filter("options")),
