@@ -18,10 +18,12 @@ from tests.pure.test_edgetpu_files import DIGITS, changed, segments_of
 from tests.support.edgetpu import random_inputs, reference_interpreter, run_chain, run_whole
 from tests.support.mutations import unpacked
 from toolchain.cli import run
+from toolchain.edgetpu.model.figures import CACHE_BYTES
 from toolchain.edgetpu.model.graph import PipelineGraph, PipelineOp, PipelineTensor
 from toolchain.edgetpu.model.supported import version_for
 from toolchain.edgetpu.plan.demand import Options
 from toolchain.edgetpu.plan.planner import plan
+from toolchain.edgetpu.show.reasons import device, kinds, parts, reasons
 from toolchain.edgetpu.show.report import idle_lines
 
 INT8, FLOAT32 = 9, 0
@@ -128,6 +130,28 @@ def test_a_stage_without_work_for_a_tpu_is_told_and_fewer_are_advised() -> None:
 def test_stages_with_work_are_not_blamed() -> None:
     graph = chain_of(("CONV_2D", 5000, 10**8), ("CONV_2D", 5000, 10**8))
     assert idle_lines(plan([graph], 2, Options("params"))) == []
+
+
+def test_a_stage_tells_its_device_the_parts_of_its_time_and_why() -> None:
+    """The slowest sets the period, or the bus does, if a cache has no room; one has no work."""
+    graph = chain_of(("CONV_2D", 5000, 10**9), ("CONV_2D", 50, 10**6), ("RESHAPE", 8, 0))
+    made = plan([graph], 3, Options("params"))
+    told = [" ".join(reasons(made, 0, number)) for number in range(3)]
+    assert [device(made, number) for number in range(3)] == [f"Edge TPU {i}" for i in range(3)]
+    for number, stage in enumerate(made.figures[0]):
+        spent = dict(parts(made, number, stage))
+        assert sum(spent.values()) == pytest.approx(stage.time_ms)
+        assert spent["arithmetic"] == pytest.approx(stage.macs / made.options.cost.macs_per_ms)
+    assert "The slowest stage" in told[0]
+    assert "Waits" in told[1] and "Its 50 B of parameters stay in the cache" in told[1]
+    assert "none of the stage's tensors is smaller" in told[1]
+    assert "a TPU gains nothing" in told[2]
+    assert kinds(graph, made.figures[0][2]) == (("RESHAPE", 1),)
+    large = CACHE_BYTES + (1 << 20)
+    streaming = plan([chain_of(("CONV_2D", large, 10**6))], 1, Options("params"))
+    (why,) = [" ".join(reasons(streaming, 0, 0))]
+    assert f"The hub takes {large / 445e3:,.2f} ms" in why
+    assert f"{large:,} of {large:,} B of parameters have no room in the cache" in why
 
 
 def test_split_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,11 @@ pipelineChart("stages", pipeline.stages.flatMap((one) => [
   { stage: one.stage, model: one.model, part: "cached", bytes: one.param_bytes - one.streamed_bytes },
   { stage: one.stage, model: one.model, part: "streamed", bytes: one.streamed_bytes },
 ]), rowHeight * devices);
-pipelineChart("times", pipeline.stages, rowHeight * devices);
+// By what it is spent on, where a single model tells that; else by model.
+const parted = pipeline.stages.every((one) => one.parts.length) && new Set(pipeline.stages.map((one) => one.model)).size === 1;
+pipelineChart("times", pipeline.stages.flatMap((one) => (parted
+  ? one.parts.map(([kind, time_ms], order) => ({ ...one, kind, time_ms, order }))
+  : [{ ...one, kind: one.model, order: 0 }])), rowHeight * devices);
 if (pipeline.simulation) {
   pipelineChart("timeline", pipeline.simulation.spans.map(([stage, frame, begin, finish]) =>
     ({ stage, frame, begin, finish, colour: frame % 6 })), rowHeight * devices);

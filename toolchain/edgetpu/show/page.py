@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from toolchain.edgetpu.model.figures import StageFigures
@@ -12,8 +12,10 @@ from toolchain.edgetpu.plan.rates import RatePlan
 from toolchain.edgetpu.run.folder import PipelineFolder, StageFile
 from toolchain.edgetpu.run.simulate import Simulation
 from toolchain.edgetpu.show.pictures import SHOWN_FRAMES
+from toolchain.edgetpu.show.reasons import Parts, device, kinds, parts, reasons
 from toolchain.edgetpu.show.report import (
     SIMULATED,
+    idle_lines,
     proof_line,
     proof_lines,
     ranges,
@@ -27,7 +29,13 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of one model. `operators` are ranges of their numbers in the file."""
+    """A stage of one model. `operators` are ranges of their numbers in the file.
+
+    device  where it runs; '' where only the number of its device is known
+    kinds   of operators, and how many, the most frequent first
+    parts   of its time, by name, in milliseconds
+    why     sentences
+    """
 
     stage: int
     model: str
@@ -37,6 +45,10 @@ class Stage:
     in_bytes: int
     out_bytes: int
     time_ms: float
+    device: str = ""
+    kinds: tuple[tuple[str, int], ...] = ()
+    parts: Parts = ()
+    why: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,8 +137,14 @@ def _stage(number: int, model: str, one: StageFigures | StageFile) -> Stage:
 def of_plan(plan: PipelinePlan, plans: Sequence[PipelinePlan], command: str) -> Pipeline:
     """A plan; `plans` are those for other numbers of devices, if there are any."""
     stages = tuple(
-        _stage(number, graph.name, one)
-        for graph, figures in zip(plan.graphs, plan.figures, strict=True)
+        replace(
+            _stage(number, graph.name, one),
+            device=device(plan, number),
+            kinds=kinds(graph, one),
+            parts=parts(plan, number, one),
+            why=tuple(reasons(plan, model, number)),
+        )
+        for model, (graph, figures) in enumerate(zip(plan.graphs, plan.figures, strict=True))
         for number, one in enumerate(figures)
     )
     return Pipeline(
@@ -136,7 +154,7 @@ def of_plan(plan: PipelinePlan, plans: Sequence[PipelinePlan], command: str) -> 
         plan.options.cost.cache_bytes,
         plan.totals.period_ms,
         stages,
-        tuple(proof_lines(plan)),
+        (*proof_lines(plan), *idle_lines(plan)),
         tuple((other.stages, other.totals.period_ms) for other in plans),
     )
 
