@@ -2,13 +2,15 @@
 
 Overview and changes are the README and CHANGELOG. The command line comes from the
 commands themselves, the Python interface from the public names of `thimble`, the tutorials from
-their scripts: docstring and comments are text, the rest is code. Nothing is written but the site.
+their scripts: docstring and comments are text, the rest is code. The page of models on boards is
+made of its figures, `docs/which-board.json`. Nothing is written but the site.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import json
 import posixpath
 import re
 import tokenize
@@ -23,13 +25,18 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import toolchain
+from benchmarks import which_board
 from toolchain.cli._commands import COMMANDS, load
+from toolchain.page.sweep import sweep_html
 from toolchain.planning.option import options_of
 from toolchain.planning.options import PlanOptions
 
 ROOT = Path(__file__).resolve().parents[1]
-MOVED = {"README.md": "index.md"}
-"""Where the site has what lies outside `docs/`."""
+MOVED = {
+    "README.md": "index.md",
+    which_board.KEPT.relative_to(ROOT).as_posix(): "which-board-rows.html",
+}
+"""Where the site has what lies outside `docs/`, and the page of what is data there."""
 _LINK = re.compile(r"\[([^\]]*)\]\((?![a-z]+://)([^)#\s]*)(#[^)\s]*)?\)")
 TUTORIALS = ROOT / "docs" / "tutorials"
 _LANGUAGES = {".c": "c", ".ld": "text"}
@@ -48,6 +55,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "commands.md": commands(),
         "python.md": names(),
     } | {f"tutorials/{script.stem}.md": tutorial(script) for script in TUTORIALS.glob("*.py")}
+    data = json.loads(which_board.KEPT.read_text(encoding="utf-8"))
+    pages["which-board-rows.html"] = sweep_html(which_board.page(data))
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.long import mostly_long
 from tests.support.pages import DIGITS, HOSTILE, browser, hostile_plan
+from toolchain.boards import board as find_board
 from toolchain.cli import run
 from toolchain.memory.firmware_size import estimated_need
 from toolchain.page.build import Findings, build, document
@@ -22,11 +23,13 @@ from toolchain.planner import plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.report.latency import predict_latency
 from toolchain.report.plan import plan_json
+from toolchain.report.sweep import SweepRow
 
 pytest.importorskip("vl_convert", reason="the extra [report] is not installed")
 
 from toolchain.page.live import LivePage
 from toolchain.page.render import page, waiting_page
+from toolchain.page.sweep import sweep_html, swept_page
 
 pytestmark = pytest.mark.slow
 _PATIENCE_SECONDS = 300.0
@@ -289,6 +292,11 @@ def test_a_pipeline_and_its_simulation(opened: Any, tmp_path: Path) -> None:
         assert _all(opened, "img") == []
         for chart in charts:
             assert _all(opened, f"#{chart} svg"), chart
+        if file == page_of_plan:
+            (card, *_) = _all(opened, ".flow .card")
+            assert "Stage 0 on Edge TPU 0" in card.text
+            assert "CONV_2D" in card.text
+            assert "parameters stay in the cache" in card.text
     bars = _all(opened, "#timeline .mark-rect.layer_0_marks path")
     assert len(bars) == 2 * 12
 
@@ -349,10 +357,63 @@ def test_the_rows_of_a_sweep_filter_and_sort(opened: Any, tmp_path: Path) -> Non
     (only,) = _all(opened, "#filters input[type=checkbox]")
     only.click()
     assert len(_all(opened, "#rows tbody tr")) == 2
-    _all(opened, "#rows thead button")[5].click()
-    used = [_all(row, "td")[5].text for row in _all(opened, "#rows tbody tr")]
+    titles = [head.text for head in _all(opened, "#rows thead button")]
+    assert "differ" not in titles  # nothing was compared
+    at = titles.index("RAM")
+    _all(opened, "#rows thead button")[at].click()
+    used = [_all(row, "td")[at].text for row in _all(opened, "#rows tbody tr")]
     assert used == sorted(used, key=lambda text: int(text.split()[0].replace(",", "")))
     _all(opened, "#rows tbody tr")[0].click()
-    assert "thimble plan" in _text(opened, "#detail")
-    assert "--ram 4K" in _text(opened, "#detail")
+    assert "thimble plan" in _text(opened, "#rows .opened")
+    assert "--ram 4K" in _text(opened, "#rows .opened")
+    assert opened.get_log("browser") == []
+
+
+def test_models_by_boards_say_what_fits_and_what_is_lacking(opened: Any, tmp_path: Path) -> None:
+    """A cell for each pair, of the quickest row that fits, or what the board has too little of."""
+    boards = ("bluepill-f103c8", "nucleo-h743zi")
+    needs = {"small": 4 << 10, "large": 100 << 10, "huge": 2 << 20}
+    rows = []
+    for model, ram in needs.items():
+        for board in boards:
+            fits = ram <= find_board(board).ram_bytes
+            shown = {
+                "name": f"plan {model}",
+                "suite": "",
+                "model": model,
+                "group": f"{model} ones",
+                "board": board,
+                "do": "plan",
+                "ok": fits,
+                "cached": True,
+                "kind": "" if fits else "does-not-fit",
+                "error": "",
+                "arena": ram,
+                "ram": ram,
+                "flash": 30 << 10,
+                "basis": "predicted",
+                "differing": None,
+                "seconds": None,
+                "best": False,
+            }
+            rows += [
+                SweepRow(options="", milliseconds=4.5, **shown),
+                SweepRow(options="optimise=speed", milliseconds=1.25, **shown),
+            ]
+    file = tmp_path / "sweep.html"
+    file.write_text(sweep_html(swept_page("models", "thimble sweep", "today", rows)))
+    _open(opened, file)
+    cells = [cell.text for cell in _all(opened, "#matrix tbody td")]
+    assert cells == ["1.25", "1.25", "no RAM", "1.25", "no RAM", "no RAM"]
+    assert [row.text.split()[-3:] for row in _all(opened, "#boards-h ~ .scroll tbody tr")] == [
+        ["1", "of", "3"],
+        ["2", "of", "3"],
+    ]
+    _all(opened, "#matrix td.fits button")[2].click()
+    told = _text(opened, "#matrix .opened")
+    assert "large on nucleo-h743zi" in told
+    assert "102,400 B" in told
+    group = next(s for s in _all(opened, "#filters select") if "large ones" in s.text)
+    group.find_element("css selector", "option[value='large ones']").click()
+    assert len(_all(opened, "#matrix tbody tr")) == 1
     assert opened.get_log("browser") == []

@@ -19,8 +19,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks import which_board
 from tests.support import yolo
 from toolchain.cli import run as thimble
+from toolchain.cli.sweep import SweepFile
+from toolchain.files.records import read_toml, record
 from toolchain.resources import RUNTIME_C
 
 ROOT = RUNTIME_C.parent
@@ -96,6 +99,14 @@ def test_a_sweep_file_and_what_the_command_line_puts_over_it(
     text = page.read_text().partition('<script id="document" type="application/json">')[2]
     rows = json.loads(text.partition("</script>")[0])["rows"]
     assert [row["group"] for row in rows] == ["odd ones"] * 2 + ["all"] * 2
+    groups = record(SweepFile, read_toml(whole), str(whole))
+    data = which_board.kept(tmp_path / "r.sqlite", groups, "01234567")
+    assert data == json.loads(which_board.as_text(data))
+    again = which_board.page(data)
+    assert "commit 01234567" in again.made
+    assert [(row.model, row.group, row.arena) for row in again.rows] == [
+        (row["model"], row["group"], row["arena"]) for row in rows[1::2]
+    ]
 
 
 @pytest.mark.slow

@@ -6,7 +6,8 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from toolchain.sweep.local import LocalPool
 from toolchain.sweep.store import Row, Store
 from toolchain.sweep.sweep import UNFIT, Request, Swept, combined, planned
 from toolchain.sweep.sweep import sweep as run_sweep
+from toolchain.version import __version__
 
 _SHOWN = 40
 _CHANGES_SHOWN = 12
@@ -124,8 +126,8 @@ class SweepOutput(Output):
 
     html: str | None = option(
         None,
-        "Write a page: a table with filters, the Pareto front, and changes. Needs the extra "
-        "[report].",
+        "Write a page: models by boards, a table with filters, the Pareto front, and changes. "
+        "Needs the extra [report].",
         unit="FILE|-",
     )
     junit: str | None = option(None, "Write JUnit's XML for a CI server.", unit="FILE|-")
@@ -236,20 +238,19 @@ def sweep_rows(rows: Sequence[Row], group_of: Callable[[Path], str]) -> list[Swe
 
 def sweep_page(shown: Sequence[SweepRow], swept: Swept, out: Path) -> str:
     """The page. Raises MissingToolError without the charts' package."""
-    from toolchain.page.render import rendered
+    from toolchain.page.sweep import sweep_html, swept_page
 
-    document = {
-        "title": f"{len(shown):,} rows of a sweep",
-        "command": command_line(),
-        "file": str(out),
-        "rows": [asdict(row) for row in shown],
-        "changes": asdict(swept.changes),
-        "cached": swept.cached,
-        "unfit": swept.unfit,
-        "failed": swept.failed,
-        "seconds": swept.seconds,
-    }
-    return rendered("sweep", document, charts_used=("sweep",))
+    made = f"{date.today().isoformat()}, Thimble {__version__}."
+    page = swept_page(f"{len(shown):,} rows of a sweep", command_line(), made, shown)
+    return sweep_html(
+        replace(
+            page,
+            file=str(out),
+            cached=swept.cached,
+            seconds=swept.seconds,
+            changes=asdict(swept.changes),
+        )
+    )
 
 
 class _Watch:

@@ -24,7 +24,8 @@ class SweepRow:
 
     name   the case, as in `Case.name`; `suite`: what is done, and where
     group  of its model, as a sweep's file names it; '' without one
-    error  '' where all went well; `kind` is its class
+    error  '' where all went well, or where it is not kept; `kind` is its class
+    seconds  that it took; None where that is not kept
     best   no other row of this model needs less of RAM, flash or time without more of another
     """
 
@@ -45,8 +46,12 @@ class SweepRow:
     milliseconds: float | None
     basis: str
     differing: int | None
-    seconds: float
+    seconds: float | None
     best: bool
+
+    @property
+    def does_not_fit(self) -> bool:
+        return self.kind == _UNFIT
 
 
 def sweep_table(rows: Sequence[SweepRow]) -> Table:
@@ -84,7 +89,7 @@ def junit(rows: Sequence[SweepRow], failed: Mapping[str, str]) -> bytes:
             failures=str(tags.count("failure")),
             errors=str(tags.count("error")),
             skipped=str(tags.count("skipped")),
-            time=f"{sum(row.seconds for row in of_suite):.3f}",
+            time=f"{sum(row.seconds or 0.0 for row in of_suite):.3f}",
         )
         for row, (tag, kind, message) in zip(of_suite, verdicts, strict=True):
             case = ElementTree.SubElement(
@@ -92,7 +97,7 @@ def junit(rows: Sequence[SweepRow], failed: Mapping[str, str]) -> bytes:
                 "testcase",
                 classname=suite,
                 name=printable(row.name),
-                time=f"{row.seconds:.3f}",
+                time=f"{row.seconds or 0.0:.3f}",
             )
             if tag:
                 ElementTree.SubElement(case, tag, type=kind, message=printable(message))
@@ -103,7 +108,7 @@ def junit(rows: Sequence[SweepRow], failed: Mapping[str, str]) -> bytes:
 
 def _verdict(row: SweepRow, broken: str) -> tuple[str, str, str]:
     """JUnit's element for a row, the class and the text of it; '' for one that went well."""
-    if row.kind == _UNFIT:
+    if row.does_not_fit:
         return "skipped", row.kind, row.error
     if row.kind:
         return "failure" if row.kind == _FAILURE else "error", row.kind, row.error

@@ -48,12 +48,28 @@ function choice(label, options, changed) {
   return element("label", {}, label, select);
 }
 
+// Names and values of details.
+function told(facts) {
+  return element("dl", {}, ...facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+}
+
 function legend(entries) {
   return element("div", { class: "legend" }, ...entries.map(([colour, text]) => {
     const mark = element("i");
     mark.style.background = colour;
     return element("span", {}, mark, text);
   }));
+}
+
+// One row of details in a table, below the row that was chosen; a second choice of that row closes it.
+function opener(columns) {
+  const cell = element("td", { colspan: columns, "aria-live": "polite" });
+  const opened = element("tr", { class: "opened" }, cell);
+  return (row, ...content) => {
+    if (opened.previousSibling === row) return opened.remove();
+    cell.replaceChildren(element("div", { class: "detail" }, ...content));
+    row.after(opened);
+  };
 }
 
 const tip = document.getElementById("tip");

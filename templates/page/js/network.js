@@ -262,12 +262,10 @@ function finder(build, nodes, view) {
 
 function describeBox(build, number_, panel, chosen, close) {
   const { boxes, lines } = build.network, box = boxes[number_];
-  const facts = element("dl");
-  const tell = (name, value) => facts.append(element("dt", {}, name), element("dd", {}, value));
-  if (box.side) tell(box.side, dimensions(box.shape));
+  const facts = box.side ? [[box.side, dimensions(box.shape)]] : [];
   for (const line of lines) {
-    if (line.target === number_) tell(`from ${boxName(build, line.source)}`, lineText(line));
-    if (line.source === number_) tell(`to ${boxName(build, line.target)}`, lineText(line));
+    if (line.target === number_) facts.push([`from ${boxName(build, line.source)}`, lineText(line)]);
+    if (line.source === number_) facts.push([`to ${boxName(build, line.target)}`, lineText(line)]);
   }
   const shut = element("button", { type: "button", class: "close", "aria-label": "Close the details" }, "×");
   shut.addEventListener("click", close);
@@ -277,7 +275,7 @@ function describeBox(build, number_, panel, chosen, close) {
     return [...operatorDetail(build, build.operators[row], row === box.operators[0]), go];
   });
   panel.hidden = false;
-  panel.replaceChildren(shut, ...(box.side ? [element("h3", {}, `${box.side} ${box.name}`)] : []), ...parts, facts);
+  panel.replaceChildren(shut, ...(box.side ? [element("h3", {}, `${box.side} ${box.name}`)] : []), ...parts, told(facts));
   panel.scrollTop = 0;
 }
 

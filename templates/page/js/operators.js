@@ -62,16 +62,12 @@ function drawOperators(build, container, chosen) {
     return head;
   });
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), body);
-  const cell = element("td", { colspan: columns.length, "aria-live": "polite" });
-  const detail = element("tr", { class: "opened" }, cell);
+  const openBelow = opener(columns.length);
   const mark = (index) => rows.forEach(({ row, operator }) => row.classList.toggle("chosen", operator.index === index));
   const open = (index) => {
-    const { row } = rows[index];
-    if (detail.previousSibling === row) return detail.remove(); // a second click closes it
     mark(index);
     chosen(index);
-    cell.replaceChildren(element("div", { class: "detail" }, ...operatorDetail(build, build.operators[index], true)));
-    row.after(detail);
+    openBelow(rows[index].row, ...operatorDetail(build, build.operators[index], true));
   };
   container.append(
     element("div", { class: "tools" }, element("label", {}, "Filter", filter), count,
@@ -81,7 +77,7 @@ function drawOperators(build, container, chosen) {
   return { mark, go: (index) => {
     const { row } = rows[index];
     if (!row.isConnected) { filter.value = ""; show(); }
-    if (detail.previousSibling !== row) open(index);
+    if (row.nextSibling?.className !== "opened") open(index);
     row.scrollIntoView({ block: "center" });
     row.focus({ preventScroll: true });
   } };
@@ -120,7 +116,6 @@ function operatorRow(operator, columns, chosen) {
 
 // All that is known of an operator; `whole`: with its hot loops.
 function operatorDetail(build, operator, whole) {
-  const list = element("dl");
   const { steps } = operator, { unit } = build.verdict;
   const total = build.operators.reduce((sum, other) => sum + other.count, 0);
   const facts = [
@@ -135,7 +130,6 @@ function operatorDetail(build, operator, whole) {
     ["steps", steps.length > 8 ? `${steps.length} steps from ${steps[0]} to ${steps[steps.length - 1]}` : steps.join(", ")],
     ["place", operator.place],
   );
-  for (const [name, value] of facts) list.append(element("dt", {}, name), element("dd", {}, value));
   const loops = whole ? build.loops.filter((loop) => loop.operators.some((part) => part.name === operator.name)) : [];
   const texts = loops.map((loop) => element("div", {},
     element("strong", {}, `${loop.function}: ${(100 * loop.share).toFixed(1)}% of all cycles, ${loop.cycles_per_iteration.toFixed(2)} cycles an iteration`),
@@ -145,7 +139,7 @@ function operatorDetail(build, operator, whole) {
       ? "None of the hottest loops is in this operator."
       : "A profile with a trace shows its hot loops: thimble report with --profile."));
   }
-  return [element("h3", {}, `${operator.kind} ${operator.name}`), list, ...texts];
+  return [element("h3", {}, `${operator.kind} ${operator.name}`), told(facts), ...texts];
 }
 
 function loopText(loop) {

@@ -1,23 +1,26 @@
-// Rows of a sweep: filters, the Pareto front of what they leave, and a table that sorts.
+// Rows of a sweep: filters, models by boards, the Pareto front of what they leave, and a table that sorts.
 
 const swept = JSON.parse(document.getElementById("document").textContent);
 const ANY = "any";
-const wanted = { text: "", outcome: ANY, front: false };
+const LOG_FROM = 20; // an axis is logarithmic if its values differ by this factor
+const WHOLE_ROWS = 120; // more of them scroll in a frame of their own
+const MOST_COLOURS = PALETTE.length;
+const wanted = { text: "", outcome: ANY, front: false, cell: "time" };
 const sorted = { column: 0, up: true };
 let onFront = new Set();
 
-const outcome = (row) => (row.ok ? "ok" : row.kind);
+const outcome = (row) => (row.ok ? "fits" : row.kind);
 const distinct = (of) => [...new Set(swept.rows.map(of))].sort();
-const choices = (of, all) => [[ANY, all], ...distinct(of).map((value) => [value, value || "no options"])];
+const several = (of) => distinct(of).length > 1;
 const columns = [
-  ["model", (row) => row.model, "name"], ["board", (row) => row.board], ["done", (row) => row.do],
+  ["model", (row) => row.model, "name"], ["group", (row) => row.group], ["board", (row) => row.board], ["done", (row) => row.do],
   ["options", (row) => row.options, "name"],
   ["arena", (row) => row.arena, "number", bytes], ["RAM", (row) => row.ram, "number", bytes],
   ["flash", (row) => row.flash, "number", bytes],
   ["ms", (row) => row.milliseconds, "number", (value) => value.toLocaleString("en-US", { maximumFractionDigits: 3 })],
   ["differ", (row) => row.differing, "number", number],
   ["front", (row) => (onFront.has(row) ? "yes" : "")], ["outcome", outcome],
-];
+].filter(([name, of]) => !["group", "done", "options", "differ"].includes(name) || several(of));
 
 function shownRows() {
   const text = wanted.text.toLowerCase();
@@ -39,18 +42,36 @@ function frontOf(rows) {
 
 const drawFront = chart(document.getElementById("front"), () => {
   const spec = copied("sweep");
-  spec.data.values = shownRows().filter((row) => row.ok && row.milliseconds !== null)
+  const values = shownRows().filter((row) => row.ok && row.milliseconds !== null)
     .map((row) => ({ ...row, front: onFront.has(row) ? "yes" : "no" }))
     .filter((row) => !wanted.front || row.front === "yes");
+  const [marks, limit] = spec.layer;
+  marks.data.values = values;
+  for (const axis of [marks.encoding.x, marks.encoding.y]) {
+    const found = values.map((row) => row[axis.field]);
+    const least = Math.min(...found);
+    axis.scale = least > 0 && Math.max(...found) > LOG_FROM * least ? { type: "log" } : { zero: false, padding: 20 };
+  }
+  const count = (name) => new Set(values.map((row) => row[name])).size;
+  const field = count("board") > 1 ? "board" : count("model") <= MOST_COLOURS ? "model" : "group";
+  marks.encoding.color = { field, type: "nominal", title: field };
+  const board = swept.boards.find(({ name }) => name === wanted.board);
+  if (board?.ram_bytes) limit.data.values = [{ ram: board.ram_bytes }];
+  else spec.layer.pop();
   return spec;
 });
 
 function describe(row) {
-  const facts = element("dl");
-  const told = [["command", `thimble ${row.name}`], ["took", `${row.seconds.toFixed(2)} s`],
-    ["known before", row.cached ? "yes" : "no"], ["time is", row.basis || "-"], ["error", row.error || "-"]];
-  for (const [name, value] of told) facts.append(element("dt", {}, name), element("dd", {}, value));
-  document.getElementById("detail").replaceChildren(element("div", { class: "detail" }, facts));
+  const board = swept.boards.find(({ name }) => name === row.board);
+  const of = (used, there) => (used === null ? "-" : `${bytes(used)}${there ? `, ${percent(used, there)} of ${bytes(there)}` : ""}`);
+  return [element("h3", {}, `${row.model} on ${row.board}`), told([
+    ["fits", row.ok ? "yes" : row.kind], ["RAM", of(row.ram, board.ram_bytes)], ["flash", of(row.flash, board.flash_bytes)],
+    ["arena", row.arena === null ? "-" : bytes(row.arena)],
+    ["one inference", row.milliseconds === null ? "-" : `${milliseconds(row.milliseconds)} ms, ${row.basis}`],
+    ["command", `thimble ${row.name}`],
+    ...(row.seconds === null ? [] : [["took", `${row.seconds.toFixed(2)} s${row.cached ? ", known before" : ""}`]]),
+    ...(row.error ? [["said", row.error]] : []),
+  ])];
 }
 
 function compared(a, b) {
@@ -64,7 +85,8 @@ function compared(a, b) {
 function drawRows() {
   const all = shownRows();
   onFront = frontOf(all);
-  const rows = (wanted.front ? all.filter((row) => onFront.has(row)) : all).sort(compared);
+  const listed = wanted.front ? all.filter((row) => onFront.has(row)) : all;
+  const rows = listed.toSorted(compared);
   const heads = columns.map(([name, , kind], index) => {
     const button = element("button", { type: "button" }, name);
     button.addEventListener("click", () => {
@@ -75,19 +97,22 @@ function drawRows() {
     const order = index === sorted.column ? { "aria-sort": sorted.up ? "ascending" : "descending" } : {};
     return element("th", { scope: "col", class: kind ?? "", ...order }, button);
   });
+  document.getElementById("rows").parentNode.parentNode.classList.toggle("long", rows.length > WHOLE_ROWS);
+  const open = opener(columns.length);
   const lines = rows.map((row) => {
     const line = element("tr", { tabindex: "0" }, ...columns.map(([, of, kind, text]) => {
       const value = of(row);
       return element("td", { class: kind ?? "" }, value === null ? "-" : text ? text(value) : value);
     }));
-    line.addEventListener("click", () => describe(row));
-    line.addEventListener("keydown", (event) => { if (event.key === "Enter") describe(row); });
+    line.addEventListener("click", () => open(line, ...describe(row)));
+    line.addEventListener("keydown", (event) => { if (event.key === "Enter") open(line, ...describe(row)); });
     return line;
   });
   document.getElementById("rows").replaceChildren(
     element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...lines));
   document.getElementById("count").textContent =
     `${number(rows.length)} of ${number(swept.rows.length)} rows, ${number(onFront.size)} on the front`;
+  drawMatrix(document.getElementById("matrix"), swept.boards, listed, wanted.cell, describe);
 }
 
 function filter(name) {
@@ -102,13 +127,12 @@ const find = element("input", { type: "search", placeholder: "part of a name" })
 find.addEventListener("input", () => filter("text")(find.value));
 const only = element("input", { type: "checkbox" });
 only.addEventListener("change", () => filter("front")(only.checked));
+const filters = [["Group", (row) => row.group, "group"], ["Model", (row) => row.model, "model"], ["Board", (row) => row.board, "board"],
+  ["Done", (row) => row.do, "do"], ["Options", (row) => row.options, "options"], ["Fits", outcome, "outcome"]];
 document.getElementById("filters").append(
-  choice("Model", choices((row) => row.model, "all"), filter("model")),
-  choice("Group", choices((row) => row.group, "all"), filter("group")),
-  choice("Board", choices((row) => row.board, "all"), filter("board")),
-  choice("Done", choices((row) => row.do, "all"), filter("do")),
-  choice("Options", choices((row) => row.options, "all"), filter("options")),
-  choice("Outcome", choices(outcome, "all"), filter("outcome")),
+  ...filters.filter(([, of]) => several(of)).map(([label, of, name]) =>
+    choice(label, [[ANY, "all"], ...distinct(of).map((value) => [value, value || "none"])], filter(name))),
   element("label", {}, "Find", find),
-  element("label", {}, only, "the front alone"));
+  element("label", {}, only, "the front alone"),
+  choice("Cells", Object.entries(CELLS).map(([name, [text]]) => [name, text]), filter("cell")));
 drawRows();

@@ -1,0 +1,152 @@
+"""Figures of the page "Which board runs which model", from the rows of a sweep.
+
+    thimble sweep benchmarks/which_board.toml -o build/which_board.sqlite
+    .venv/bin/python -m benchmarks.which_board build/which_board.sqlite --out docs/which-board.json
+
+The sweep goes on where it was stopped. The second command keeps the figures of its last rows in a
+small JSON file, with the day, the commit and the command. `make docs` puts the page of that file
+into the site; `--page FILE` writes it alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from toolchain.cli.sweep import SweepFile
+from toolchain.files.records import read_toml, record
+from toolchain.page.sweep import SweepPage, sweep_html, swept_page
+from toolchain.report.sweep import SweepRow
+
+ROOT = Path(__file__).resolve().parents[1]
+SWEEP = ROOT / "benchmarks" / "which_board.toml"
+KEPT = ROOT / "docs" / "which-board.json"
+SMALLEST = ("--page {scratch}/page.html",)
+_FIGURES = ("arena_bytes", "ram_bytes", "flash_bytes", "milliseconds")
+_DIGITS = 4
+"""Of milliseconds: they are predictions."""
+
+
+def kept(rows: Path, groups: SweepFile, commit: str) -> dict[str, Any]:
+    """The figures of a sweep's last rows: for each model one entry for each board."""
+    connection = sqlite3.connect(f"file:{rows}?mode=ro", uri=True)
+    connection.row_factory = sqlite3.Row
+    found = connection.execute("SELECT * FROM latest ORDER BY place").fetchall()
+    command, begun = connection.execute(
+        "SELECT command, begun_at FROM sweep ORDER BY id DESC"
+    ).fetchone()
+    listed = Counter(name for (name,) in connection.execute("SELECT name FROM listed"))
+    connection.close()
+    if not found:
+        raise SystemExit(f"{rows} has no rows: run its sweep first")
+    models: dict[str, dict[str, Any]] = {}
+    for row in found:
+        file = Path(row["file"])
+        model = models.setdefault(
+            file.name, {"group": groups.group_of(file), "macs": None, "boards": {}}
+        )
+        model["macs"] = model["macs"] or row["macs"]
+        figures = [row[name] for name in _FIGURES]
+        if figures[-1] is not None:
+            figures[-1] = float(f"{figures[-1]:.{_DIGITS}g}")
+        model["boards"][row["board"]] = [*figures, row["error_kind"]]
+    return {
+        "made": datetime.fromtimestamp(begun, UTC).date().isoformat(),
+        "commit": commit,
+        "command": command,
+        "options": json.loads(found[0]["options"]),
+        "basis": found[0]["basis"],
+        "missing": len(listed) - len(found),
+        "figures": [*_FIGURES, "why it does not fit"],
+        "models": models,
+    }
+
+
+def as_text(data: Mapping[str, Any]) -> str:
+    """JSON with a line for each model and board."""
+    head = {name: value for name, value in data.items() if name != "models"}
+    models = []
+    for name, model in data["models"].items():
+        boards = ",\n".join(
+            f"   {json.dumps(board)}: {json.dumps(figures)}"
+            for board, figures in model["boards"].items()
+        )
+        rest = json.dumps({key: model[key] for key in ("group", "macs")})[1:-1]
+        models.append(f'  {json.dumps(name)}: {{{rest}, "boards": {{\n{boards}}}}}')
+    return json.dumps(head)[:-1] + ', "models": {\n' + ",\n".join(models) + "\n}}\n"
+
+
+def page(data: Mapping[str, Any]) -> SweepPage:
+    """The page of what `kept` returned."""
+    made = f"{data['made']}, commit {data['commit']}: times are {data['basis']}, nothing was run."
+    rows = list(_rows(data))
+    models = len({row.model for row in rows})
+    boards = len({row.board for row in rows})
+    return swept_page(f"{models} models on {boards} boards", data["command"], made, rows)
+
+
+def _rows(data: Mapping[str, Any]) -> Iterator[SweepRow]:
+    options = "".join(f" --{name} {value}" for name, value in data["options"].items())
+    for file, model in data["models"].items():
+        for board, (arena, ram, flash, milliseconds, kind) in model["boards"].items():
+            yield SweepRow(
+                name=f"plan {file} --board {board}{options}",
+                suite=f"plan on {board}",
+                model=Path(file).stem,
+                group=model["group"],
+                board=board,
+                do="plan",
+                options=" ".join(f"{name}={value}" for name, value in data["options"].items()),
+                ok=not kind,
+                cached=True,
+                kind=kind,
+                error="",
+                arena=arena,
+                ram=ram,
+                flash=flash,
+                milliseconds=milliseconds,
+                basis=data["basis"],
+                differing=None,
+                seconds=None,
+                best=False,
+            )
+
+
+def _commit() -> str:
+    command = ["git", "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("rows", type=Path, nargs="?", help="the file of the sweep")
+    parser.add_argument("--out", type=Path, default=KEPT, help="the figures")
+    parser.add_argument("--commit", default="", help="of the sweep; default: this checkout's")
+    parser.add_argument("--page", type=Path, help="write the page of the figures")
+    arguments = parser.parse_args()
+    if arguments.rows is not None:
+        sweep = record(SweepFile, read_toml(SWEEP), str(SWEEP))
+        data = kept(arguments.rows, sweep, arguments.commit or _commit())
+        arguments.out.write_text(as_text(data), encoding="utf-8")
+        print(f"{arguments.out}: {len(data['models'])} models, {data['missing']} rows are missing")
+    if arguments.page is not None:
+        data = json.loads(arguments.out.read_text(encoding="utf-8"))
+        arguments.page.write_text(sweep_html(page(data)), encoding="utf-8")
+        print(arguments.page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
