@@ -4,10 +4,10 @@ const page = JSON.parse(document.getElementById("document").textContent);
 
 page.builds.forEach((build, number_) => {
   const place = (name) => document.getElementById(`b${number_}-${name}`);
-  let mark = () => {};
-  const table = drawOperators(build, place("operators"), (index) => mark(index));
-  mark = drawNetwork(build, place("network"), (index) => table.go(index));
+  // The pictures first: they ask for their width, and a long table would be laid out for it.
   drawArena(build, place("arena"));
+  const mark = drawNetwork(build, place("network"), (index) => table.go(index));
+  const table = drawOperators(build, place("operators"), mark);
   drawBars(build, place("bars"));
   drawRoofline(build, place("roofline"));
   drawChoices(build, place("choices"));

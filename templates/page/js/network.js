@@ -1,7 +1,7 @@
 // The network: boxes and lines where the layout put them, in as many columns as the frame has room for.
 // The frame scrolls as any part of a page does; it is dragged with a mouse, and zoomed with keys or buttons.
 
-const MARGIN = 16, GUTTER = 60, MOST_COLUMNS = 12, TALL = 560, READABLE = 0.75;
+const MARGIN = 16, GUTTER = 60, MOST_COLUMNS = 12, TALL = 560, READABLE = 0.75, LEGIBLE = 0.3;
 const BEND = 14; // room above the boxes of a further column, for the line that comes from the one before
 const LETTER = 5.8; // pixels of a label
 const ZOOMS = { least: 0.04, most: 4, step: 1.25 };
@@ -182,6 +182,7 @@ function zoomed(frame, svg, plan) {
     scale = next;
     svg.setAttribute("width", plan.width * scale);
     svg.setAttribute("height", plan.height * scale);
+    svg.classList.toggle("far", scale < LEGIBLE);
     frame.scrollTo(left * scale - x, top * scale - y);
   };
   const fit = () => to(Math.min(frame.clientWidth / plan.width, Math.max(TALL, frame.clientHeight) / plan.height));
