@@ -404,12 +404,13 @@ def test_models_by_boards_say_what_fits_and_what_is_lacking(opened: Any, tmp_pat
     file.write_text(sweep_html(swept_page("models", "thimble sweep", "today", rows)))
     _open(opened, file)
     cells = [cell.text for cell in _all(opened, "#matrix tbody td")]
-    assert cells == ["1.25", "1.25", "no RAM", "1.25", "no RAM", "no RAM"]
+    assert cells == ["1.25", "1.25", "\u2717 RAM", "1.25", "\u2717 RAM", "\u2717 RAM"]
     assert [row.text.split()[-3:] for row in _all(opened, "#boards-h ~ .scroll tbody tr")] == [
         ["1", "of", "3"],
         ["2", "of", "3"],
     ]
     _all(opened, "#matrix td.fits button")[2].click()
+    assert "2 on the front" in _text(opened, "#count")  # one of each model that fits somewhere
     told = _text(opened, "#matrix .opened")
     assert "large on nucleo-h743zi" in told
     assert "102,400 B" in told

@@ -21,7 +21,7 @@ function lack(row, board) {
   if (row.kind !== "does-not-fit") return row.kind;
   const short = [["RAM", row.ram, board.ram_bytes], ["flash", row.flash, board.flash_bytes]]
     .filter(([, needed, there]) => there && needed > there).map(([name]) => name);
-  return `no ${short.join(", ") || "room"}`;
+  return `✗ ${short.join(", ") || "room"}`;
 }
 
 function drawMatrix(place, boards, rows, cell, describe) {

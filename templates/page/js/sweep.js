@@ -29,15 +29,20 @@ function shownRows() {
     && (wanted.outcome === ANY || outcome(row) === wanted.outcome));
 }
 
-// Of equal points the first counts, as in the command's table.
+// Among rows of one model, as the command's stars; of equal points the first counts.
 function frontOf(rows) {
+  const models = [...new Set(rows.map((row) => row.model))];
+  return new Set(models.flatMap((model) => frontOfModel(rows.filter((row) => row.model === model))));
+}
+
+function frontOfModel(rows) {
   const points = rows.filter((row) => row.ok && ![row.ram, row.flash, row.milliseconds].includes(null))
     .sort((a, b) => a.ram - b.ram || a.flash - b.flash || a.milliseconds - b.milliseconds);
   const kept = [];
   for (const row of points) {
     if (!kept.some((other) => other.flash <= row.flash && other.milliseconds <= row.milliseconds)) kept.push(row);
   }
-  return new Set(kept);
+  return kept;
 }
 
 const drawFront = chart(document.getElementById("front"), () => {
@@ -86,7 +91,7 @@ function drawRows() {
   const all = shownRows();
   onFront = frontOf(all);
   const listed = wanted.front ? all.filter((row) => onFront.has(row)) : all;
-  const rows = listed.toSorted(compared);
+  const rows = [...listed].sort(compared);
   const heads = columns.map(([name, , kind], index) => {
     const button = element("button", { type: "button" }, name);
     button.addEventListener("click", () => {
