@@ -27,7 +27,9 @@ function copied(name) {
   return structuredClone(specifications[name]);
 }
 
-const labelled = (operator, index) => `${index} ${shortened(operator.name, 34)}`;
+// The end of a long name tells more: its beginning is often that of all.
+const ending = (name, length) => (name.length > length ? `…${name.slice(1 - length)}` : name);
+const labelled = (operator, index) => `${index} ${ending(operator.name, 34)}`;
 
 function drawBars(build, container) {
   const measures = [

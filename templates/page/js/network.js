@@ -112,10 +112,9 @@ function networkPicture(build, { at, route, width, height }) {
   const nodes = boxes.map((box) => {
     const [x, y] = at([box.x, box.y]);
     const operator = build.operators[box.operators[0]];
-    const blocks = operator && operator.calls > 1 ? ` in ${operator.calls} blocks` : "";
     const rect = drawn("rect", { x: x - boxWidth / 2, y: y - boxHeight / 2, width: boxWidth, height: boxHeight, rx: box.side ? 20 : 5 });
     const first = drawn("text", { x: x - boxWidth / 2 + 10, y: y - 4, class: "kind" },
-      box.side ? box.side : shortened(`${box.operators[0]} ${operator.kind}${blocks}`, 25));
+      box.side ? box.side : shortened(`${box.operators[0]} ${operator.kind}`, 24));
     const second = drawn("text", { x: x - boxWidth / 2 + 10, y: y + 11 });
     const group = drawn("g", { class: `node ${box.side}`, tabindex: -1, role: "button",
       "aria-label": `${box.side || operator.kind} ${box.name}: show details` }, rect, first, second);
@@ -162,9 +161,10 @@ function paint(build, nodes, key, name) {
     const rows = box.operators.map((row) => build.operators[row]);
     const value = measure ? (name === "time" ? rows.reduce((sum, one) => sum + one.count, 0) : Math.max(...rows.map(measure))) : 0;
     rect.setAttribute("fill", measure ? `hsl(28 85% ${95 - Math.round((45 * Math.min(value, most)) / most)}%)` : kindColour(operator.kind));
+    const blocks = operator.calls > 1 ? `, ${operator.calls} blocks` : "";
     second.textContent = {
-      time: `${percent(value, total)} of time`,
-      memory: `${bytes(value)} live`,
+      time: `${percent(value, total)} of time${blocks}`,
+      memory: `${bytes(value)} live${blocks}`,
       kernel: shortened(operator.functions[0] ?? "no code: a view", 26),
     }[name];
   }
