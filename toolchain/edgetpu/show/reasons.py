@@ -27,6 +27,16 @@ def kinds(graph: PipelineGraph, stage: StageFigures) -> tuple[tuple[str, int], .
     return tuple(Counter(graph.ops[index].kind for index in stage.operators).most_common())
 
 
+def left_over(graph: PipelineGraph, stage: StageFigures) -> list[str]:
+    """Kinds of its operators that the compiler leaves to the processor."""
+    return sorted({graph.ops[index].kind for index in stage.operators} - ON_TPU)
+
+
+def has_work(graph: PipelineGraph, stage: StageFigures) -> bool:
+    """Is there something that a TPU multiplies?"""
+    return stage.macs > 0 and any(graph.ops[index].kind in ON_TPU for index in stage.operators)
+
+
 def parts(plan: PipelinePlan, number: int, stage: StageFigures) -> Parts:
     """What the predicted time of a stage on a stick is spent on; empty for other devices."""
     if number in plan.beside:
@@ -61,10 +71,10 @@ def reasons(plan: PipelinePlan, model: int, number: int) -> Iterator[str]:
             )
         else:
             yield f"Its {stage.param_bytes:,} B of parameters stay in the cache."
-        left = sorted({graph.ops[i].kind for i in stage.operators} - ON_TPU)
+        left = left_over(graph, stage)
         if left:
             yield f"{', '.join(left)} and all that follows run on the processor, not on the TPU."
-        elif not stage.macs:
+        if not has_work(graph, stage):
             yield "Nothing to multiply: a TPU gains nothing here."
     if number + 1 < len(figures):
         yield f"{stage.out_bytes:,} B leave it. {_cut(graph, stage)}"

@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.table import Table
 
-from toolchain.edgetpu.model.supported import ON_TPU
 from toolchain.edgetpu.plan.devices import Place, Setting, Sharing
 from toolchain.edgetpu.plan.planner import Apart, PipelinePlan
 from toolchain.edgetpu.plan.rates import Baseline, RatePlan, Routes, highest_factor
@@ -16,6 +15,7 @@ from toolchain.edgetpu.run.compiler import CompilerReport
 from toolchain.edgetpu.run.folder import PipelineFolder
 from toolchain.edgetpu.run.simulate import Arrivals, RequestTrace, Served, Simulation
 from toolchain.edgetpu.show.documents import compiled_json
+from toolchain.edgetpu.show.reasons import has_work, left_over
 
 _OBJECTIVES = {
     "mean": ("mean latency", "mean ms"),
@@ -160,9 +160,8 @@ def idle_lines(plan: PipelinePlan) -> list[str]:
                 idle.discard(number)
                 continue
             kinds = [graph.ops[index].kind for index in stage.operators]
-            left = sorted({kind for kind in kinds if kind not in ON_TPU})
-            on_tpu = [kind for kind in kinds if kind in ON_TPU]
-            if stage.macs and on_tpu:
+            left = left_over(graph, stage)
+            if has_work(graph, stage):
                 idle.discard(number)
             else:
                 lines.append(
