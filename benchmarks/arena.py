@@ -26,6 +26,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._results import json_option, write_results
 from toolchain import arena, passes, schedule
 from toolchain.boards import board as find_board
 from toolchain.errors import ThimbleError
@@ -235,7 +236,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="whose name contains this")
     parser.add_argument("--time-limit", type=float, default=30.0)
     parser.add_argument("--board", default="netduinoplus2")
-    parser.add_argument("--json", type=Path)
+    json_option(parser)
     chosen = parser.parse_args()
     published = json.loads(PUBLISHED.read_text())
     console = Console(width=170)
@@ -250,8 +251,7 @@ def main() -> int:
         )
     if chosen.part in (None, "graphs"):
         result["graphs"] = graphs(chosen.shared, chosen.only, published, chosen.time_limit, console)
-    if chosen.json:
-        chosen.json.write_text(json.dumps(result, indent=1) + "\n")
+    write_results(chosen.json, result)
     late = [
         r
         for r in result.get("instances", ())

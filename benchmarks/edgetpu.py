@@ -15,7 +15,6 @@ Nothing here runs on a stick.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -39,6 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._edgetpu_files import files
 from benchmarks._edgetpu_large import OPERATORS, large
 from benchmarks._edgetpu_rates import rates
+from benchmarks._results import json_option, write_results
 from toolchain.edgetpu.model.figures import EdgeTpuCost, measure
 from toolchain.edgetpu.model.reading import read_graph
 from toolchain.edgetpu.model.rules import broken_rules
@@ -424,7 +424,7 @@ def main() -> int:
     parser.add_argument("--shared", type=Path, default=SHARED, help="folder of graphs and models")
     parser.add_argument("--inputs", type=int, default=20, help="inputs for each real file")
     parser.add_argument("--operators", type=int, default=OPERATORS, help="of `large`")
-    parser.add_argument("--json", type=Path)
+    json_option(parser)
     arguments = parser.parse_args()
     console = Console(width=150)
     wanted = arguments.parts.split(",")
@@ -446,8 +446,7 @@ def main() -> int:
         results[part], fine = run[part]()
         console.print(f"{part}: {'as it should be' if fine else 'NOT as it should be'}")
         good &= fine
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+    write_results(arguments.json, results)
     return 0 if good else 1
 
 

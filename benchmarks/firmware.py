@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.firmware [--board NAME] [--models DIR] [--json FILE]
                                             [--all] [--only TEXT] [--as BOARD|CHIP ...]
-                                            [--no-cmsis-nn] [--no-split]
+                                            [--no-cmsis-nn] [--no-split] [--optimise WAY]
 
 Every model is compiled, run in QEMU on 3 random inputs and compared with its reference. Columns:
 arena and all RAM (.data + .bss + arena + measured stack), code (flash apart from weights), flash,
@@ -16,16 +16,16 @@ CMSIS-NN's kernels, and what others published for the chip (`silicon_published.j
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._results import json_option, write_results
 from benchmarks.silicon import PUBLISHED, SHARED_MODELS, read_published
 from toolchain import compile_model, verify_model
 from toolchain.boards import board as find_board
@@ -34,7 +34,7 @@ from toolchain.deployment.profile import Profile
 from toolchain.deployment.profiling import profile_readings
 from toolchain.errors import ThimbleError
 from toolchain.ops.preference import Preference
-from toolchain.planning.options import PlanOptions
+from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.report.time import microjoules
 
 SMALLEST = ("--models {shared}/models --only ad_fcae",)
@@ -216,8 +216,11 @@ def main() -> int:
         "--all", action="store_true", help="every anchored model, not MLPerf's only"
     )
     parser.add_argument("--no-split", action="store_true", help="keep operators whole")
+    parser.add_argument(
+        "--optimise", type=Optimise, default=Optimise.BALANCED, help="as in `compile`"
+    )
     parser.add_argument("--only", default="", help="models whose name contains this")
-    parser.add_argument("--json", type=Path, help="also write the rows here")
+    json_option(parser)
     parser.add_argument(
         "--as",
         dest="chips",
@@ -238,7 +241,7 @@ def main() -> int:
         return 2
     core = find_board(arguments.board).core.name
     chips = arguments.chips or CHIPS.get(core, ())
-    rows, options = [], PlanOptions(nearly_free=not arguments.no_split)
+    rows, options = [], PlanOptions(nearly_free=not arguments.no_split, optimise=arguments.optimise)
     names = TFLM if arguments.all else MLPERF_TINY
     for name in (name for name in names if arguments.only in name):
         try:
@@ -252,8 +255,7 @@ def main() -> int:
     console.print(f"{arguments.board} in QEMU; RAM is .data + .bss + arena + measured stack")
     console.print(table(rows, core))
     console.print(times(rows, chips))
-    if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    write_results(arguments.json, rows)
     return 0 if rows and all(row.matches for row in rows) else 1
 
 

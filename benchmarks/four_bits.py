@@ -1,6 +1,7 @@
 """Weights of four bits beside weights of eight: cycles and flash, shape by shape.
 
     .venv/bin/python -m benchmarks.four_bits [--shapes N] [--board BOARD=CHIP ...]
+                                             [--json FILE]
 
 Each shape is a model of one operator, once with weights of eight bits and once with the upper four
 of these. Both are compiled for an emulated board and traced on the same input; outputs must be the
@@ -21,6 +22,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._results import json_option, write_results
 from benchmarks.kernels import SAME_3X3, Shape, graph_of
 from toolchain.boards import board
 from toolchain.codegen import generate
@@ -57,6 +59,19 @@ SHAPES = (
     Shape("fully_connected", (1, 1), 640, 128),
     Shape("fully_connected", (1, 1), 64, 10),
 )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A shape on a board and as a chip: its products, and what both widths of weights take."""
+
+    operator: str
+    shape: str
+    board: str
+    chip: str
+    macs: int
+    four: Run
+    eight: Run
 
 
 @dataclass(frozen=True)
@@ -111,7 +126,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--board", action="append", help="BOARD=CHIP, an emulated board")
     parser.add_argument("--shapes", type=int, help="only the first so many")
+    json_option(parser)
     wanted = parser.parse_args(argv)
+    rows = []
     for pair in wanted.board or BOARDS:
         board_name, chip = pair.split("=")
         table = Table("operator", "outputs", title=f"{board_name}, as {chip}; four bits / eight")
@@ -121,9 +138,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             graph = graph_of(shape)
             macs = spec_of(shape.kind).macs(graph.ops[0], graph)
             eight, four = (measured(g, board_name, chip) for g in (graph, of_four_bits(graph)))
+            operator = f"{shape.kind} {shape.kernel[0]}x{shape.kernel[1]}"
+            outputs = f"{shape.size[0]}x{shape.size[1]}, {shape.depth} -> {shape.channels}"
+            rows.append(Row(operator, outputs, board_name, chip, macs, four, eight))
             table.add_row(
-                f"{shape.kind} {shape.kernel[0]}x{shape.kernel[1]}",
-                f"{shape.size[0]}x{shape.size[1]}, {shape.depth} -> {shape.channels}",
+                operator,
+                outputs,
                 f"{four.core / macs:.2f} / {eight.core / macs:.2f}",
                 f"{four.core / eight.core:.2f}",
                 f"{four.chip / macs:.2f} / {eight.chip / macs:.2f}",
@@ -132,6 +152,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"{four.flash_bytes:,} / {eight.flash_bytes:,}",
             )
         Console(width=150).print(table)
+    write_results(wanted.json, rows)
     return 0
 
 

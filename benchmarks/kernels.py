@@ -1,6 +1,6 @@
 """Our kernels beside CMSIS-NN's, shape by shape, on an emulated board.
 
-    .venv/bin/python -m benchmarks.kernels [--board BOARD] [--shapes N]
+    .venv/bin/python -m benchmarks.kernels [--board BOARD] [--shapes N] [--json FILE]
 
 Each shape runs twice on the same input: with `--kernels thimble` and with `--kernels cmsis-nn`.
 Both outputs are compared with the reference: `differ` counts CMSIS-NN's elements that are not
@@ -19,11 +19,13 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._results import json_option, write_results
 from toolchain.boards import Board, board
 from toolchain.codegen import generate
 from toolchain.cycles.core_timing import timing_of
@@ -204,11 +206,32 @@ def measured(graph: Graph, target: Board, preference: Preference) -> Run:
     return Run(section.total, issue_bound(section.lines.values(), reading.core), differing)
 
 
+def _row(shape: Shape, macs: int, ours: Run, theirs: Run) -> dict[str, Any]:
+    """The figures of one shape; cycles are with memories that never wait."""
+    row: dict[str, Any] = {
+        "operator": shape.kind,
+        "input": f"{shape.size[0]}x{shape.size[1]}x{shape.depth}",
+        "kernel": f"{shape.kernel[0]}x{shape.kernel[1]}/{shape.stride}",
+        "outputs": shape.channels,
+        "macs": macs,
+    }
+    for name, run in (("thimble", ours), ("cmsis_nn", theirs)):
+        row[name] = {
+            "instructions": run.executed.instructions,
+            "cycles": run.executed.cycles.total,
+            "bound_cycles": run.bound,
+            "differing": run.differing,
+        }
+    return row
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--board", default=M4, help="an emulated board")
     parser.add_argument("--shapes", type=int, help="only the first so many")
+    json_option(parser)
     wanted = parser.parse_args(argv)
+    rows = []
     target = board(wanted.board)
     table = Table("operator", "input", "kernel", "outputs", title=f"on {target.name}")
     for title in ("instr.", "cycles", "per MAC", "bound"):
@@ -225,10 +248,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         if ours.differing:
             raise SystemExit(f"{shape}: {ours.differing} elements of ours are not the reference's")
+        row = _row(shape, macs, ours, theirs)
+        rows.append(row)
         table.add_row(
             shape.kind,
-            f"{shape.size[0]}x{shape.size[1]}x{shape.depth}",
-            f"{shape.kernel[0]}x{shape.kernel[1]}/{shape.stride}",
+            row["input"],
+            row["kernel"],
             str(shape.channels or "-"),
             *ours.cells,
             f"{ours.executed.cycles.total / macs:.2f}" if macs else "-",
@@ -240,6 +265,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             str(theirs.differing),
         )
     Console(width=150).print(table)
+    write_results(wanted.json, rows)
     return 0
 
 

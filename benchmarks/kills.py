@@ -1,6 +1,6 @@
 """kill -9 while Thimble writes a folder: the old result or the new one is there, whole, each time.
 
-    python -m benchmarks.kills [--runs 200] [--seed 0] [--skip-calls]
+    python -m benchmarks.kills [--runs 200] [--seed 0] [--skip-calls] [--json FILE]
 
 First `--runs` kills of a loop that compiles two models in turn into one folder, at random moments:
 half of them with files of the user in that folder (then with `force`). Then one kill at each system
@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks._results import json_option, write_results
 from toolchain.files import MARKER, check_whole, replaced_folder
 
 SMALLEST = ("--runs 1 --skip-calls",)
@@ -274,6 +275,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=200, help="kills at random moments")
     parser.add_argument("--seed", type=int, default=0, help="of those moments")
     parser.add_argument("--skip-calls", action="store_true", help="leave strace out")
+    json_option(parser)
     parser.add_argument("--replace", nargs=2, metavar=("N", "DIR"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.replace:
@@ -284,17 +286,20 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="kills-") as folder:
         try:
             counts = random_kills(Path(folder), chosen.runs, random.Random(chosen.seed))
+            found = {"compiling in a loop, at random moments": counts}
             print(f"compiling in a loop, {chosen.runs} kills at random moments: {_said(counts)}")
             traced = not chosen.skip_calls and shutil.which("strace") is not None
             if not traced:
                 print("no kills at system calls: strace is left out or not installed")
             for variant in VARIANTS if traced else ():
                 counts = call_kills(Path(folder) / "calls", variant)
+                found[f"{variant.name}, at each system call"] = counts
                 print(f"{variant.name}, at each system call: {_said(counts)}", flush=True)
         except AssertionError as error:
             print(f"LOST: {error}")
             return 1
     print("0 lost")
+    write_results(chosen.json, found)
     return 0
 
 

@@ -1,6 +1,7 @@
 """Cycles a product of each layer of a model, beside what its loops could reach.
 
     .venv/bin/python -m benchmarks.layers MODEL [--board BOARD] [--as BOARD|CHIP] [--least SHARE]
+                                          [--json FILE]
 
 The model runs on the emulated board twice, with our choice of kernels and with `--kernels
 cmsis-nn`, and what ran is read as the chip (docs/time.md). A layer's products are those of its
@@ -22,6 +23,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._results import json_option, write_results
 from toolchain import compile_model
 from toolchain.cycles.issue_bound import issue_bound
 from toolchain.deployment.profile import Profile
@@ -120,6 +122,7 @@ def main() -> int:
     parser.add_argument(
         "--least", type=float, default=1.0, help="leave out what takes less than so many percent"
     )
+    json_option(parser)
     wanted = parser.parse_args()
     try:
         found = layers(wanted.model, wanted.board, wanted.chip)
@@ -127,6 +130,7 @@ def main() -> int:
         sys.exit(f"error: {error}")
     title = f"{wanted.model.stem}, cycles as {wanted.chip or wanted.board}"
     Console(width=160).print(table(found, title, wanted.least / 100))
+    write_results(wanted.json, found)
     return 0
 
 

@@ -35,6 +35,7 @@ from benchmarks import zoo
 from benchmarks._partition_flash import measure_flash, show_flash
 from benchmarks._partition_report import PUBLISHED, aims, show_networks
 from benchmarks._partition_runs import measure_runs, measure_table_3, show_runs, show_table_3
+from benchmarks._results import json_option, write_results
 from toolchain import load_model, passes
 from toolchain.boards import board as find_board
 from toolchain.ir import Graph
@@ -172,7 +173,7 @@ def main() -> int:
         "--splitters", default=",".join(splitters.names()), help="only these, by comma"
     )
     parser.add_argument("--factors", default="", help="table 3 with these alone, by comma")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="keep all figures there, too")
+    json_option(parser)
     parser.add_argument("--show", action="store_true", help="run nothing, show what FILE holds")
     options = parser.parse_args()
     console, log = Console(width=170), Console(stderr=True)
@@ -255,10 +256,7 @@ class Kept:
         key = _key(row)
         others = [other for other in self._parts.get(part, []) if _key(other) != key]
         self._parts[part] = [*others, row]
-        if self._file is not None:
-            fresh = self._file.with_name(f"{self._file.name}.new")
-            fresh.write_text(json.dumps(self._parts, indent=1) + "\n", encoding="utf-8")
-            fresh.replace(self._file)
+        write_results(self._file, self._parts)
 
     def rows(self, part: str, names: Sequence[str] = ()) -> list[Any]:
         """All rows, those of `names` in that order first."""

@@ -1,8 +1,8 @@
 """How long planning takes, and how that grows; and what each request gives.
 
-    python -m benchmarks.planning [--sizes LIST] [--kinds LIST] [--profile]
-    python -m benchmarks.planning MODEL... [--boards LIST]
-    python -m benchmarks.planning MODEL... --fits
+    python -m benchmarks.planning [--sizes LIST] [--kinds LIST] [--profile] [--json FILE]
+    python -m benchmarks.planning MODEL... [--boards LIST] [--json FILE]
+    python -m benchmarks.planning MODEL... --fits [--json FILE]
 
 Without models: processor seconds of a default plan and memory at its most, of networks of growing
 size: chains of 3x3 convolutions, residual networks, and cells whose branches are concatenated. The
@@ -23,11 +23,14 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._results import json_option, write_results
 from toolchain import passes
 from toolchain.boards import board as find_board
 from toolchain.boards import boards
@@ -102,10 +105,21 @@ def cells(operators: int) -> Graph:
 KINDS: dict[str, Callable[[int], Graph]] = {"chain": chain, "residual": residual, "cells": cells}
 
 
-def measured(
-    kind: str, sizes: list[int], board: str, profile: bool
-) -> Iterator[tuple[str, int, float, float, float]]:
-    """Kind, operators, processor seconds, MB at most, and the exponent of the growth."""
+@dataclass(frozen=True)
+class Grown:
+    """A default plan of a network of so many operators: processor seconds, memory at its most, and
+    the exponent of the growth from the size before, None at the first.
+    """
+
+    kind: str
+    operators: int
+    seconds: float
+    megabytes: float
+    exponent: float | None
+
+
+def measured(kind: str, sizes: list[int], board: str, profile: bool) -> Iterator[Grown]:
+    """A network of each size."""
     before: tuple[int, float] | None = None
     for size in sizes:
         graph = passes.prepare(KINDS[kind](size)).graph
@@ -115,12 +129,12 @@ def measured(
         plan_graph(graph, find_board(board))
         profiler.disable()
         seconds, count = time.process_time() - begin, len(graph.ops)
-        power = math.nan
+        power = None
         if before is not None and count > before[0]:
             power = math.log(seconds / before[1]) / math.log(count / before[0])
         before = count, seconds
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        yield kind, count, seconds, most, power
+        yield Grown(kind, count, seconds, most, power)
         if profile:
             stats = pstats.Stats(profiler, stream=sys.stderr)
             print(*_stages(stats, seconds), sep="\n", file=sys.stderr)
@@ -138,46 +152,81 @@ def _stages(stats: pstats.Stats, seconds: float) -> Iterator[str]:
         yield f"{took:8.2f} s {took / seconds:6.1%}  {stage}"
 
 
-def requests(model: Path, board: str) -> Table:
+def requests(model: Path, board: str) -> Iterator[dict[str, Any]]:
+    """A row for each request; `error` where nothing fits. `unsplit_bytes`: 0 for a whole plan."""
     graph = passes.prepare(load_model(model)).graph
-    table = Table(title=f"{model.stem} on {board}")
-    for title in ("asked", "arena B", "without splits", "time", "slowdown", "seconds"):
-        table.add_column(title, justify="left" if title == "asked" else "right")
     begin = time.process_time()
     found = candidates(graph, find_board(board))
     for name, options in REQUESTS.items():
+        row: dict[str, Any] = {"model": model.stem, "board": board, "asked": name}
         try:
             plan = found.asking(options).asked()
         except DoesNotFitError as error:
-            table.add_row(name, error.message.partition(": ")[2])
+            row["error"] = error.message.partition(": ")[2]
         else:
-            table.add_row(
-                name,
-                f"{plan.arena.size_bytes:,}",
-                f"{plan.unsplit_bytes:,}" if plan.unsplit_bytes else "-",
-                f"{predict_latency(plan).total:,}",
-                f"{plan.slowdown:.2%}",
-                f"{time.process_time() - begin:.1f}",
-            )
+            row |= {
+                "arena_bytes": plan.arena.size_bytes,
+                "unsplit_bytes": plan.unsplit_bytes,
+                "time": predict_latency(plan).total,
+                "slowdown": plan.slowdown,
+            }
+        yield {**row, "seconds": round(time.process_time() - begin, 2)}
         begin = time.process_time()
     whole = plan_graph(graph, find_board(board), PlanOptions(optimise=Optimise.SIZE).unsplit)
-    total = predict_latency(whole).total
-    table.add_row("--no-split, size", f"{whole.arena.size_bytes:,}", "-", f"{total:,}", "-", "-")
+    yield {
+        "model": model.stem,
+        "board": board,
+        "asked": "--no-split, size",
+        "arena_bytes": whole.arena.size_bytes,
+        "unsplit_bytes": 0,
+        "time": predict_latency(whole).total,
+        "slowdown": None,
+        "seconds": round(time.process_time() - begin, 2),
+    }
+
+
+def requests_table(rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table(title=f"{rows[0]['model']} on {rows[0]['board']}")
+    for title in ("asked", "arena B", "without splits", "time", "slowdown", "seconds"):
+        table.add_column(title, justify="left" if title == "asked" else "right")
+    for row in rows:
+        if "error" in row:
+            table.add_row(row["asked"], row["error"])
+            continue
+        table.add_row(
+            row["asked"],
+            f"{row['arena_bytes']:,}",
+            f"{row['unsplit_bytes']:,}" if row["unsplit_bytes"] else "-",
+            f"{row['time']:,}",
+            "-" if row["slowdown"] is None else f"{row['slowdown']:.2%}",
+            f"{row['seconds']:.1f}",
+        )
     return table
 
 
-def fitting(models: Sequence[Path]) -> Table:
-    table = Table(title="boards --for")
-    for title in ("model", "boards", "hold it", "seconds", "MB"):
-        table.add_column(title, justify="left" if title == "model" else "right")
+def fitting(models: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    """A row for each model: boards, those that hold it, processor seconds, MB at most so far."""
     targets = [board for board in boards().values() if not board.is_host]
     for model in models:
         begin = time.process_time()
         held = [fit for fit in fits(model, targets, PlanOptions()) if not fit.why_not]
         seconds = time.process_time() - begin
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        counts = f"{len(targets)}", f"{len(held)}"
-        table.add_row(model.stem, *counts, f"{seconds:.1f}", f"{most:.0f}")
+        yield {
+            "model": model.stem,
+            "boards": len(targets),
+            "hold_it": len(held),
+            "seconds": round(seconds, 2),
+            "megabytes": round(most),
+        }
+
+
+def fitting_table(rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table(title="boards --for")
+    for title in ("model", "boards", "hold it", "seconds", "MB"):
+        table.add_column(title, justify="left" if title == "model" else "right")
+    for row in rows:
+        table.add_row(*map(str, row.values()))
     return table
 
 
@@ -191,25 +240,36 @@ def main() -> int:
     parser.add_argument("--kinds", default=",".join(KINDS), help="by comma")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--fits", action="store_true", help="which boards hold each model")
+    json_option(parser)
     given = parser.parse_args()
     console, names = Console(width=120), given.boards.split(",")
     if given.fits:
-        console.print(fitting(given.models))
+        fitted = list(fitting(given.models))
+        console.print(fitting_table(fitted))
+        write_results(given.json, fitted)
         return 0
-    for model in given.models:
-        for board in names:
-            console.print(requests(model, board))
     if given.models:
+        asked = []
+        for model in given.models:
+            for board in names:
+                rows = list(requests(model, board))
+                console.print(requests_table(rows))
+                asked += rows
+        write_results(given.json, asked)
         return 0
     table = Table(title=f"Planning for {names[0]}")
     for title in ("network", "operators", "seconds", "MB", "exponent"):
         table.add_column(title, justify="left" if title == "network" else "right")
     sizes = [int(size) for size in given.sizes.split(",")]
+    grown = []
     for kind in given.kinds.split(","):
-        for name, count, seconds, most, power in measured(kind, sizes, names[0], given.profile):
-            growth = "-" if math.isnan(power) else f"{power:.2f}"
-            table.add_row(name, f"{count:,}", f"{seconds:.1f}", f"{most:.0f}", growth)
+        for one in measured(kind, sizes, names[0], given.profile):
+            growth = "-" if one.exponent is None else f"{one.exponent:.2f}"
+            cells = f"{one.operators:,}", f"{one.seconds:.1f}", f"{one.megabytes:.0f}", growth
+            table.add_row(kind, *cells)
+            grown.append(one)
     console.print(table)
+    write_results(given.json, grown)
     return 0
 
 

@@ -15,16 +15,16 @@ than 10%. MODEL: part of a file's name.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
+from benchmarks._results import json_option, write_results
 from benchmarks.cost import FITTED
 from toolchain.boards import Board, Target, as_target
 from toolchain.boards import board as find_board
@@ -191,7 +191,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="MODEL", help="models with this in their names")
     parser.add_argument("--models", type=Path, default=SHARED_MODELS, help="folder of .tflite")
     parser.add_argument("--boards", default=",".join(FITTED), help="in QEMU, by comma")
-    parser.add_argument("--json", type=Path, help="write all errors to a file")
+    json_option(parser)
     options = parser.parse_args()
     models = [
         options.models / f"{name}.tflite"
@@ -211,8 +211,7 @@ def main() -> int:
         if wrong:
             text = ", ".join(f"{name} {error:+.0%}" for name, error in wrong.items())
             console.print(f"{one.model}, {one.column}: {text}", markup=False, highlight=False)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(one) for one in found], indent=1) + "\n")
+    write_results(options.json, found)
     return 0
 
 

@@ -18,7 +18,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -28,6 +28,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks._results import json_option, write_results  # noqa: E402
 from benchmarks.arena import tflm_bytes  # noqa: E402
 from toolchain import load_model, verify_model  # noqa: E402
 from toolchain.errors import DoesNotFitError, ThimbleError, UnsupportedError  # noqa: E402
@@ -152,7 +153,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help="models whose name contains this")
     parser.add_argument("--no-split", action="store_true", help="keep operators whole")
-    parser.add_argument("--json", type=Path)
+    json_option(parser)
     arguments = parser.parse_args()
     console, progress = Console(width=170), Console(stderr=True)
     files = sorted(Path(arguments.models).glob("*"))
@@ -164,9 +165,7 @@ def main() -> int:
             models.append(replace(row, made_by=made_by.get(file.name, "")))
             print(row.model, row.verdict, row.detail.splitlines()[0], file=sys.stderr)
     print_models(models, console)
-    if arguments.json:
-        rows = {"models": list(map(asdict, models))}
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+    write_results(arguments.json, {"models": models})
     return 1 if any(row.verdict in ("differs", "failed") for row in models) else 0
 
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import argparse
 import ast
-import json
 import sys
 import traceback
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks._cases import reason
+from benchmarks._results import json_option, write_results
 from toolchain.errors import DoesNotFitError, ThimbleError
 from toolchain.planner import plan_model
 from toolchain.planning.options import PlanOptions
@@ -208,7 +208,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folders", nargs="*", type=Path, default=[SHARED_MODELS])
-    parser.add_argument("--json", type=Path, help="write the same to this file")
+    json_option(parser)
     arguments = parser.parse_args()
     found = {file for folder in arguments.folders for file in folder.rglob("*")}
     files = sorted(file for file in found if file.suffix in (".tflite", ".onnx"))
@@ -216,9 +216,8 @@ def main() -> int:
     hit = {refusal.place for refusal in refusals}
     without = sorted(set(raising()) - hit)
     print_census(refusals, len(files), len(without))
-    if arguments.json:
-        fields = {"models": len(files), "refusals": [asdict(r) for r in refusals]}
-        arguments.json.write_text(json.dumps({**fields, "without": without}, indent=1) + "\n")
+    found_here = {"models": len(files), "refusals": refusals, "without": without}
+    write_results(arguments.json, found_here)
     return 0
 
 

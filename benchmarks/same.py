@@ -36,6 +36,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks._results import json_option, write_results
+
 SMALLEST = ("HEAD --parts samples --only relu_0",)
 PARTS = ("models", "samples", "graphs", "pipelines")
 SAMPLES = 2
@@ -347,13 +349,8 @@ def report(
     print(
         f"{len(before)} command lines ({listed}; {ended}), {files} generated files: {wrong} differ."
     )
-    if json_file is not None:
-        written = {
-            "cases": len(before),
-            "files": files,
-            "differ": {k: v for k, v in found.items() if v},
-        }
-        json_file.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    differ = {k: v for k, v in found.items() if v}
+    write_results(json_file, {"cases": len(before), "files": files, "differ": differ})
     return 1 if wrong or not before else 0
 
 
@@ -367,7 +364,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--thorough", action="store_true", help="all boards and options")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--json", type=Path)
+    json_option(parser)
     for internal in ("--samples", "--worker"):
         parser.add_argument(internal, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--share", type=int, help=argparse.SUPPRESS)

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks._plot import scatter
+from benchmarks._results import json_option, write_results
 from benchmarks.random_graphs import FAMILIES
 from toolchain.frontends.neutral import read_neutral
 from toolchain.ir import MemoryProblem, Schedule
@@ -185,7 +186,7 @@ def main() -> None:
     parser.add_argument("graphs", type=Path)
     parser.add_argument("--time-limit", type=float, default=30.0, help="per method and graph")
     parser.add_argument("--match", default="*", help="only graphs whose file name matches")
-    parser.add_argument("--json", type=Path)
+    json_option(parser)
     parser.add_argument("--plot", type=Path, help="where the scaling plot goes, as SVG")
     parser.add_argument("--only", choices=("graphs", "ablations", "scaling"))
     options = parser.parse_args()
@@ -207,8 +208,7 @@ def main() -> None:
         console.print(scaling_table(result["scaling"]))
         if options.plot:
             options.plot.write_text(_plot(result["scaling"]))
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    write_results(options.json, result)
 
 
 def _plot(rows: list[dict[str, Any]]) -> str:

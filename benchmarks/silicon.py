@@ -20,7 +20,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any, TypeAlias
@@ -28,6 +28,7 @@ from typing import Any, TypeAlias
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._results import json_option, write_results
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.cycles.core_timing import timing_of
@@ -210,7 +211,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="models whose short name contains this text")
     parser.add_argument("--target", default="", help="chips and boards whose name contains this")
     parser.add_argument("--cmsis-nn", type=Path, help="the folder of another release")
-    parser.add_argument("--json", type=Path, help="write the rows to a file")
+    json_option(parser)
     chosen = parser.parse_args()
     console = Console(width=140)
     names, published = read_published(PUBLISHED)
@@ -228,8 +229,7 @@ def main() -> None:
     except ThimbleError as error:
         sys.exit(f"error: {error}")
     console.print(table(rows))
-    if chosen.json:
-        chosen.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    write_results(chosen.json, rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What it takes to start Thimble: seconds of a command, each beside those of an empty Python.
 
-    python -m benchmarks.start [--runs 15]
+    python -m benchmarks.start [--runs 15] [--json FILE]
 
 A run starts an empty Python, then the command, so that both meet the same load of the machine. The
 table has medians: the command, what it is compared with, their difference; and the same difference
@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+
+from benchmarks._results import json_option, write_results
 
 SMALLEST = ("--runs 1",)
 ROOT = Path(__file__).resolve().parents[1]
@@ -78,7 +80,9 @@ def taken(arguments: Sequence[str]) -> Taken:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=15, help="pairs of each command (15)")
-    runs = parser.parse_args().runs
+    json_option(parser)
+    given = parser.parse_args()
+    runs, found = given.runs, []
     print("| command | s | quickest s | beside, s | difference, s | difference, processor s |")
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
@@ -87,13 +91,20 @@ def main() -> None:
         for case in cases(str(test)):
             taken(case.arguments)  # compiles what was never imported
             pairs = [(taken(case.beside), taken(case.arguments)) for _ in range(runs)]
-            print(
-                f"| {case.title} | {median(own.seconds for _, own in pairs):.2f} "
-                f"| {min(own.seconds for _, own in pairs):.2f} "
-                f"| {median(beside.seconds for beside, _ in pairs):.2f} "
-                f"| {median(own.seconds - beside.seconds for beside, own in pairs):.2f} "
-                f"| {median(own.processor - beside.processor for beside, own in pairs):.3f} |"
-            )
+            row = {
+                "command": case.title,
+                "seconds": median(own.seconds for _, own in pairs),
+                "least_seconds": min(own.seconds for _, own in pairs),
+                "beside_seconds": median(beside.seconds for beside, _ in pairs),
+                "more_seconds": median(own.seconds - beside.seconds for beside, own in pairs),
+                "more_processor_seconds": median(
+                    own.processor - beside.processor for beside, own in pairs
+                ),
+            }
+            found.append(row)
+            title, *seconds, processor = row.values()
+            print("|", title, *(f"| {value:.2f}" for value in seconds), f"| {processor:.3f} |")
+    write_results(given.json, found)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._results import json_option, write_results
 from benchmarks.zoo_mobile import mobilenet_v2
 from toolchain import passes
 from toolchain.boards import board as find_board
@@ -94,7 +95,7 @@ def main() -> None:
     parser.add_argument("--limits", default=LIMITS, help="factors, by commas; empty: no limit")
     parser.add_argument("--board", default="nucleo-h743zi")
     parser.add_argument("--seconds", type=float, default=30.0, help="work of each search")
-    parser.add_argument("--json", type=Path)
+    json_option(parser)
     options = parser.parse_args()
     published = json.loads(PUBLISHED.read_text())["networks"]
     console = Console(width=120)
@@ -108,8 +109,7 @@ def main() -> None:
         rows = [row(graph, limit, options.board, options.seconds) for limit in limits]
         result[name] = rows
         console.print(table(name, rows, published.get(name, {})))
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    write_results(options.json, result)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ each kind also run in emulation, many in one firmware. A difference prints its c
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections import Counter
@@ -35,6 +34,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks._cases import Case, Reference, RefusedCaseError, from_litert, reason  # noqa: E402
+from benchmarks._results import json_option, write_results  # noqa: E402
 from tests.support.host import model_of, plan_of  # noqa: E402
 from tests.support.litert import OWN_FUNCTIONS  # noqa: E402
 from toolchain.boards import board  # noqa: E402
@@ -285,7 +285,7 @@ def main() -> int:
     )
     parser.add_argument("--kind", action="append", choices=list(forms()), help="may be repeated")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path)
+    json_option(parser)
     workers = parser.add_mutually_exclusive_group()
     workers.add_argument("--jobs", type=int, default=1, help="worker processes here")
     workers.add_argument("--dask", metavar="tcp://HOST:PORT", help="the workers of a Dask cluster")
@@ -300,9 +300,8 @@ def main() -> int:
     else:
         rows = sweep(kinds, *given, Console(stderr=True))
     print_rows(rows, Console(width=170))
-    if arguments.json:
-        found = [{**asdict(row), "refused": dict(row.refused)} for row in rows]
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+    found = [{**asdict(row), "refused": dict(row.refused)} for row in rows]
+    write_results(arguments.json, found)
     return 1 if any(row.failed for row in rows) else 0
 
 

@@ -9,15 +9,15 @@ Models that cannot be compiled are listed with the first line of the reason.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._results import json_option, write_results
 from toolchain import load_model, verify_model
 from toolchain.errors import DoesNotFitError, ThimbleError
 
@@ -71,7 +71,7 @@ def main() -> int:
     parser.add_argument("--boards", default=BOARDS)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--only", default="", help="models whose name contains this")
-    parser.add_argument("--json", type=Path)
+    json_option(parser)
     arguments = parser.parse_args()
     console = Console(width=170)
     boards = arguments.boards.split(",")
@@ -98,8 +98,7 @@ def main() -> int:
     console.print(table)
     for name, reason in refused:
         console.print(f"refused: {name}: {reason}", markup=False, highlight=False)
-    if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(cell) for cell in cells], indent=1) + "\n")
+    write_results(arguments.json, cells)
     return 0 if cells and all(cell.passed is not False for cell in cells) else 1
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import heapq
-import json
 import random
 import subprocess
 import sys
@@ -24,7 +23,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -33,6 +32,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks._results import json_option, write_results  # noqa: E402
 from benchmarks.zoo_mobile import mobilenet_v2  # noqa: E402
 from benchmarks.zoo_network import in_float  # noqa: E402
 from toolchain.planning.options import PlanOptions  # noqa: E402
@@ -234,7 +234,7 @@ def main() -> int:
     parser.add_argument("--tasks", type=int, default=48)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--dask", action="store_true")
-    parser.add_argument("--json", type=Path)
+    json_option(parser)
     given = parser.parse_args()
     speeds = []
     for workers in given.workers:
@@ -251,13 +251,8 @@ def main() -> int:
     sizes = ((0.35, 96), (0.5, 128), (1.0, 224))
     rates = {f"{w:g}, {s}x{s}": candidates(w, s, max(2, given.tasks)) for w, s in sizes}
     _print(speeds, thousand, rates)
-    if given.json:
-        found = {
-            "speeds": [asdict(one) for one in speeds],
-            "simulated": [asdict(one) for one in thousand],
-            "candidates": rates,
-        }
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
+    found = {"speeds": speeds, "simulated": thousand, "candidates": rates}
+    write_results(given.json, found)
     return 0
 
 

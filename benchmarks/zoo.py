@@ -1,6 +1,6 @@
 """The networks of the splitting paper (MOTES), int8, with seeded weights.
 
-    python -m benchmarks.zoo [--json] [--only TEXT]
+    python -m benchmarks.zoo [--json FILE] [--only TEXT]
 
 Built from the published definitions. Prints each network's size, and where it differs from its
 definition (the paper's own files are not public). `network(name)` gives the graph. `zoo_cells.py`
@@ -12,7 +12,6 @@ RandWire and SwiftNet, `zoo_bert.py` BERT-Tiny. MCUNetV2-SE-Large is not built: 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import zoo_bert, zoo_cells, zoo_graphs, zoo_mobile
+from benchmarks._results import json_option, write_results
 from toolchain import passes
 from toolchain.ir import Graph
 from toolchain.ops import spec_of
@@ -141,7 +141,7 @@ def network(name: str) -> Graph:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--only", default="", help="networks whose name contains this")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    json_option(parser)
     rows = []
     chosen = parser.parse_args()
     for name in (name for name in NETWORKS if chosen.only in name):
@@ -157,9 +157,7 @@ def main() -> None:
             "differs": entry.differs,
         }
         rows.append(row)
-    if chosen.json:
-        print(json.dumps({"of_all": OF_ALL, "networks": rows}, indent=1))
-        return
+    write_results(chosen.json, {"of_all": OF_ALL, "networks": rows})
     table = Table(title="The zoo", caption=f"All: {OF_ALL}.", show_lines=True)
     for title in ("network", "operators", "M MACs", "weights kB", "source", "differs"):
         table.add_column(title, justify="left" if title in ("source", "differs") else "right")
