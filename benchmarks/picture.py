@@ -1,6 +1,6 @@
 """The arena of one model with operators whole and with operators split, as one SVG picture.
 
-    .venv/bin/python -m benchmarks.picture MODEL --board NAME -o docs/arena.svg
+    .venv/bin/python -m benchmarks.picture MODEL --board NAME [-o FILE.svg] [--json FILE]
                                            [--ram SIZE | --max-slowdown PERCENT]
 
 Two panels of one scale. Time runs to the right, by predicted cycles; bytes of the arena run up.
@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
+from benchmarks._results import json_option, write_results
 from toolchain import PlanOptions, plan_model
 from toolchain.memory.plan import Plan
 from toolchain.report.buffers import planned_buffers
@@ -39,7 +41,8 @@ def main() -> int:
     parser.add_argument("--board", required=True)
     parser.add_argument("--ram", default=None)
     parser.add_argument("--max-slowdown", default=None)
-    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("-o", "--output", type=Path, help="where the picture goes, as SVG")
+    json_option(parser)
     arguments = parser.parse_args()
     wanted = {"ram": arguments.ram, "max_slowdown": arguments.max_slowdown}
     asked = {key: value for key, value in wanted.items() if value is not None}
@@ -47,41 +50,58 @@ def main() -> int:
         plan_model(arguments.model, board=arguments.board, options=PlanOptions.of(each))
         for each in ({"no_split": True}, asked)
     )
-    arguments.output.write_text(picture([("whole operators", whole), ("split", split)]))
+    panels = [panel("whole operators", whole), panel("split", split)]
+    write_results(arguments.json, panels)
+    if arguments.output:
+        arguments.output.write_text(picture(panels))
     return 0
 
 
-def picture(plans: Sequence[tuple[str, Plan]]) -> str:
-    """SVG text: a panel for each plan, side by side, of one scale of bytes."""
-    most = max(plan.arena.size_bytes for _, plan in plans)
+def panel(title: str, plan: Plan) -> dict[str, Any]:
+    """What a panel shows: `ends` of the steps in cycles from the start, and each buffer's `outline`
+    of (step, byte of the arena).
+    """
+    latency = predict_latency(plan)
+    return {
+        "title": title,
+        "arena_bytes": plan.arena.size_bytes,
+        "unit": latency.unit,
+        "ends": [0, *accumulate(latency.costs[index].count for index in plan.schedule.order)],
+        "buffers": [
+            {"tensor": buffer.tensors[0], "bytes": buffer.bytes, "outline": list(_outline(buffer))}
+            for buffer in planned_buffers(plan)
+        ],
+    }
+
+
+def picture(panels: Sequence[Mapping[str, Any]]) -> str:
+    """SVG text: the panels side by side, of one scale of bytes."""
+    most = max(panel["arena_bytes"] for panel in panels)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
         'font-family="sans-serif" font-size="12">',
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>',
     ]
-    for index, (title, plan) in enumerate(plans):
-        left = _LEFT + index * (_PANEL + _GAP)
-        parts += _panel(title, plan, left, most)
+    for index, one in enumerate(panels):
+        parts += _panel(one, _LEFT + index * (_PANEL + _GAP), most)
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _panel(title: str, plan: Plan, left: float, most_bytes: int) -> Iterator[str]:
-    latency = predict_latency(plan)
-    counts = [latency.costs[index].count for index in plan.schedule.order]
-    ends = [0.0, *accumulate(counts)]
+def _panel(panel: Mapping[str, Any], left: float, most_bytes: int) -> Iterator[str]:
+    ends, arena = panel["ends"], panel["arena_bytes"]
     across, up = _PANEL / (ends[-1] or 1), _TALL / most_bytes
     bottom = _TOP + _TALL
-    arena = plan.arena.size_bytes
-    yield _text(left, 18, f"{title}: {arena:,} B, {ends[-1] / 1e6:.2f} M {latency.unit}", "14")
-    for index, buffer in enumerate(planned_buffers(plan)):
+    title = f"{panel['title']}: {arena:,} B, {ends[-1] / 1e6:.2f} M {panel['unit']}"
+    yield _text(left, 18, title, "14")
+    for index, buffer in enumerate(panel["buffers"]):
         colour = _COLOURS[index % len(_COLOURS)]
         outline = " ".join(
-            f"{left + ends[min(step, len(counts))] * across:.1f},{bottom - at * up:.1f}"
-            for step, at in _outline(buffer)
+            f"{left + ends[min(step, len(ends) - 1)] * across:.1f},{bottom - at * up:.1f}"
+            for step, at in buffer["outline"]
         )
         yield (
             f'<polygon points="{outline}" fill="{colour}" stroke="white" stroke-width="0.5">'
-            f"<title>{escape(buffer.tensors[0])}: {buffer.bytes:,} B</title></polygon>"
+            f"<title>{escape(buffer['tensor'])}: {buffer['bytes']:,} B</title></polygon>"
         )
     top = bottom - arena * up
     right = left + _PANEL

@@ -1,6 +1,6 @@
 """Schedulers on the published graphs, their ablations, and how `auto` scales.
 
-    python -m benchmarks.schedule GRAPHS_DIR [--time-limit S] [--json FILE] [--plot FILE]
+    python -m benchmarks.schedule GRAPHS_DIR [--time-limit S] [--json FILE]
 
 GRAPHS_DIR holds neutral .json graphs. `schedule_published.json` holds what the papers and a run
 of HMCOS's own C++ reached. Times are wall and processor seconds of this process; `cold` is the
@@ -20,7 +20,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks._plot import scatter
 from benchmarks._results import json_option, write_results
 from benchmarks.random_graphs import FAMILIES
 from toolchain.frontends.neutral import read_neutral
@@ -187,7 +186,6 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=30.0, help="per method and graph")
     parser.add_argument("--match", default="*", help="only graphs whose file name matches")
     json_option(parser)
-    parser.add_argument("--plot", type=Path, help="where the scaling plot goes, as SVG")
     parser.add_argument("--only", choices=("graphs", "ablations", "scaling"))
     options = parser.parse_args()
     console = Console(width=240)
@@ -206,19 +204,7 @@ def main() -> None:
     if options.only in (None, "scaling"):
         result["scaling"] = scaling_rows(options.time_limit)
         console.print(scaling_table(result["scaling"]))
-        if options.plot:
-            options.plot.write_text(_plot(result["scaling"]))
     write_results(options.json, result)
-
-
-def _plot(rows: list[dict[str, Any]]) -> str:
-    series: dict[str, list[tuple[float, float, bool]]] = {}
-    for row in rows:
-        point = (row["nodes"], max(row["wall_seconds"], 1e-4), row["proved_optimal"])
-        series.setdefault(row["family"], []).append(point)
-    return scatter(
-        "auto: time to the proof (filled) or to the limit (empty)", "operators", "seconds", series
-    )
 
 
 if __name__ == "__main__":
