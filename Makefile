@@ -16,7 +16,7 @@ PYTEST := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(PYTHON) -m pytest
 WORKERS := $(shell expr $$(nproc) + 1)
 C_FILES := $(shell git ls-files '*.c' '*.h' ':!tests/goldens' 2>/dev/null)
 
-.PHONY: help setup demo test test-long quick tests quick-tests lint docs release format clean
+.PHONY: help setup demo test test-long quick tests quick-tests lint docs figures release format clean
 
 help:
 	@echo "make setup   a virtual environment, compiler, QEMU and its plugin, CMSIS-NN; quick when nothing is missing"
@@ -25,6 +25,7 @@ help:
 	@echo "make test-long  what make test samples, in full: all boards, models and benchmarks (docs/tests.md)"
 	@echo "make quick   lint, types, import contract, and the tests in Python that are quick (a minute and a half)"
 	@echo "make docs    the site of the documentation in build/site; a link that leads nowhere is an error"
+	@echo "make figures  run the figures of README and docs that are not of this commit, write the pages (docs/figures.md)"
 	@echo "make release wheel and sdist in dist/, checked, installed and tried; says what a release still lacks"
 	@echo "make format  lay out Python and C"
 	@echo "make clean   remove what was built (not .venv)"
@@ -67,6 +68,9 @@ quick-tests: setup
 docs: setup
 	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(PYTHON) -m mkdocs build
 	@echo "build/site/index.html"
+
+figures: setup
+	@$(PYTHON) -m benchmarks.figures $(FIGURES)
 
 release: setup
 	@$(PYTHON) scripts/release.py

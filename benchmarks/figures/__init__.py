@@ -1,0 +1,1 @@
+"""Figures of the documents: run by command, kept as data, rendered as tables and plots."""
