@@ -5,10 +5,10 @@
     python -m benchmarks.figures --render | --check
 
 Without --list, --stale, --render and --check: runs every figure (or those named) whose data is not
-that of HEAD, keeps each as `docs/figures/NAME.json` as it ends, and renders the documents. What was
-interrupted goes on where it stopped. The paths that a figure depends on must be committed. The
-benchmarks get no measurements of earlier runs. Times are of the processor: those of the last run,
-or a guess for a figure that was never run.
+that of HEAD. Each is kept as `docs/figures/NAME.json` and rendered into the documents as it ends;
+an interrupted run goes on where it stopped. The paths that a figure depends on must be committed.
+The benchmarks get no measurements of earlier runs. Times are of the processor: those of the last
+run, or a guess for a figure that was never run.
 
 A figure is a `Figure` of `benchmarks/figures/declared/`. The exit code is 1 where a figure failed
 or was left out, or a document differs (--check).
@@ -29,7 +29,7 @@ from benchmarks.figures.documents import DocumentError, differing
 from benchmarks.figures.figure import ROOT, Figure, figures, load
 from benchmarks.figures.running import Runner, estimate
 
-SMALLEST = ("--check", "digits --list")
+SMALLEST = ("--check", "mlperf --list")
 
 
 def chosen(names: Sequence[str], most_minutes: float | None) -> list[Figure]:
@@ -100,8 +100,9 @@ def main() -> int:
         f"{sum(map(estimate, wanted)):.0f} minutes of processor time",
         highlight=False,
     )
+    runner = Runner(given.shared, given.jobs, lambda: render(console, check=False))
     try:
-        failed = Runner(given.shared, given.jobs).run(wanted, again=given.again)
+        failed = runner.run(wanted, again=given.again)
     except KeyboardInterrupt:
         console.print("stopped; the next run goes on where this one stopped")
         failed = ["stopped"]

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -93,10 +93,12 @@ def estimate(figure: Figure) -> float:
 
 
 class Runner:
-    """Runs so many commands at a time, and says what it does on the standard error."""
+    """Runs so many commands at a time, and says what it does on the standard error. `after_each`
+    is called as a figure is kept.
+    """
 
-    def __init__(self, shared: Path, jobs: int) -> None:
-        self._shared, self._jobs = shared, jobs
+    def __init__(self, shared: Path, jobs: int, after_each: Callable[[], object]) -> None:
+        self._shared, self._jobs, self._after_each = shared, jobs, after_each
         self._commit = git("rev-parse", "--short=8", "HEAD")
         self._lock = threading.Lock()
         self._done = 0
@@ -175,6 +177,7 @@ class Runner:
         for task in done:
             task.part.unlink()
         self._say(f"{figure.name}: kept in {figure.file.relative_to(ROOT)}")
+        self._after_each()
         return True
 
     def _end(self, task: Task, text: str) -> None:

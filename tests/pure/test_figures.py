@@ -204,7 +204,8 @@ def runs(folder: Path) -> list[str]:
 def test_a_figure_goes_on_where_it_stopped(checkout: Path) -> None:
     (checkout / "room" / "exit").write_text("2")
     commit(checkout)
-    runner = running.Runner(checkout, 1)
+    ends: list[str] = []
+    runner = running.Runner(checkout, 1, lambda: ends.append("kept"))
     assert runner.run([SMALL]) == ["small"]
     assert figure.load(SMALL) is None and changes.stale(SMALL, None) == "never run"
     assert runner.run([SMALL]) == ["small"]
@@ -214,6 +215,7 @@ def test_a_figure_goes_on_where_it_stopped(checkout: Path) -> None:
     commit(checkout)
     assert runner.run([SMALL]) == []
     assert runs(checkout) == ["1", "2", "2", "1", "2"]  # the room has changed
+    assert ends == ["kept"]
     found = figure.load(SMALL)
     assert found is not None and found.data == {"one": 10, "two": 20}
     assert set(found.rooms) == {"room", "benchmarks/tiny.py"}
@@ -224,7 +226,7 @@ def test_a_figure_goes_on_where_it_stopped(checkout: Path) -> None:
 def test_a_figure_is_not_kept_if_what_it_depends_on_changes_while_it_runs(checkout: Path) -> None:
     (checkout / "benchmarks" / "tiny.py").write_text(TINY.replace('"runs", "a"', '"room/a", "w"'))
     commit(checkout)
-    assert running.Runner(checkout, 2).run([SMALL]) == ["small"]
+    assert running.Runner(checkout, 2, list).run([SMALL]) == ["small"]
     assert figure.load(SMALL) is None
 
 
