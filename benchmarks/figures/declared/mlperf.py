@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.copies import CHIPS
 from benchmarks.figures.figure import Figure
 from benchmarks.figures.markdown import beside, millions, short, table
 from benchmarks.figures.rooms import VERIFIED
@@ -170,6 +171,17 @@ def whole(data: Any) -> str:
     return table([*headings, "bytes that differ"], lines)
 
 
+def copied(data: Any) -> str:
+    """Million cycles of each way to hold constants, chip by chip."""
+    found = {(r["model"], r["way"], r["chip"]): r for rows in data.values() for r in rows}
+    names = dict.fromkeys((model, way) for model, way, _ in found)
+    rows = (
+        [short(model), way, *(millions(found[model, way, chip]["cycles"]) for chip in CHIPS)]
+        for model, way in names
+    )
+    return table(["model", "constants", *CHIPS], rows, left=2)
+
+
 def values(data: Any) -> Mapping[str, str]:
     rows = by_model(data)
     ratios = [
@@ -203,6 +215,13 @@ FIGURES = (
         VERIFIED,
         6,
         tables={"time": small},
+    ),
+    Figure(
+        "copies",
+        {chip: f"copies --models {{shared}}/models --chips {chip}" for chip in CHIPS},
+        VERIFIED,
+        5,
+        tables={"all": copied},
     ),
     Figure(
         "firmware-m4",
