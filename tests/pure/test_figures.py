@@ -18,6 +18,23 @@ ROOT = Path(__file__).resolve().parents[2]
 FIGURES = figure.figures()
 WITHOUT_FIGURES = {"compare", "cost", "_edgetpu_large", "figures"}
 """Commands that compare files, fit coefficients, write models, or run the others."""
+STATED = {
+    # How far programs whose C others published are from silicon; no command builds them.
+    "README.md": {"4%", "13%"},
+    # Limits of what is counted and asked for, and an instruction count of TinyEngine's.
+    "docs/figures.md": {
+        "0.5%",
+        "2%",
+        "5%",
+        "10%",
+        "20%",
+        "256 KB",
+        "262,144 B",
+        "34.75 M instructions",
+    },
+}
+"""The figures that stand in prose without a mark."""
+MEASURED = re.compile(r"\d[\d,.]*(?:%| (?:B|KB|KiB|MB|ms|s|M cycles|M instructions|cycles)\b)")
 SMALL = Figure(
     "small",
     {"one": "tiny --count 1", "two": "tiny --count 2"},
@@ -65,6 +82,13 @@ def test_no_table_of_figures_is_written_by_hand(page: str) -> None:
     rows = re.findall(r"^\|(.*)\|$", text, re.MULTILINE)
     cells = [cell.strip() for row in rows for cell in row.split("|")]
     assert [cell for cell in cells if re.match(r"[-+*x ]*\d", cell)] == []
+
+
+@pytest.mark.parametrize("page", STATED, ids=str)
+def test_prose_states_no_figure_of_its_own(page: str) -> None:
+    text = documents.BLOCK.sub("", (ROOT / page).read_text(encoding="utf-8"))
+    text = re.sub(r"```.*?```|`[^`]*`", "", documents.INLINE.sub("", text), flags=re.DOTALL)
+    assert set(MEASURED.findall(text)) == STATED[page]
 
 
 @pytest.mark.parametrize("one", FIGURES.values(), ids=lambda one: one.name)
