@@ -82,7 +82,7 @@ def instances(data: Any) -> str:
     lines = []
     for row in data["rows"]["instances"]:
         at, least = row["at_capacity"], row["smallest"]
-        proved = least["size_bytes"] == least["bound_bytes"]
+        smallest = min(at["size_bytes"], least["size_bytes"])
         lines.append(
             [
                 row["instance"].partition(".")[0],
@@ -91,8 +91,8 @@ def instances(data: Any) -> str:
                 f"{at['size_bytes']:,}",
                 f"{at['seconds']:.2f}",
                 f"{row['minimalloc_seconds']:.2f}",
-                f"{least['size_bytes']:,}",
-                "proved" if proved else f"{least['bound_bytes']:,}",
+                f"{smallest:,}",
+                "proved" if smallest == least["bound_bytes"] else f"{least['bound_bytes']:,}",
             ]
         )
     headings = ["instance", "buffers", "capacity B", "within it B", "s", "MiniMalloc s"]
