@@ -191,9 +191,10 @@ class Candidates:
         return Choice(way, peak, peak + least_data_bytes(), self._least_count(way))
 
     def _may_take(self, way: int, most_count: float, most_bytes: float) -> bool:
-        """Whether a plan of a way may take at most so long, and so many bytes of RAM. Of a way
-        without places, the bound of its time counts forms of kernels whose scratch fits beside what
-        is live.
+        """Whether a plan of a way may take at most so long, and so many bytes of RAM.
+
+        The bound for a way without places counts forms of kernels whose scratch fits beside what is
+        live.
         """
         if self._placed_plan(way) is not None or most_bytes == math.inf:
             return True
