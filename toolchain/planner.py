@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolchain import passes, schedule
+from toolchain import arena, passes, schedule
 from toolchain.boards import Board, Core
 from toolchain.boards import board as find_board
 from toolchain.codegen import constant_bytes
@@ -26,6 +26,7 @@ from toolchain.ir.boundary import Boundary
 from toolchain.ir.removed import RemovedChannels
 from toolchain.memory.firmware_size import check_possible
 from toolchain.memory.plan import Plan
+from toolchain.memory.remembered import Remembered
 from toolchain.ops.check import check
 from toolchain.ops.lowering import Kernels, lower
 from toolchain.passes.refuse_float import refuse_float
@@ -131,9 +132,19 @@ class Planner:
     """
 
     def __init__(
-        self, graph: Graph, options: PlanOptions, boundaries: tuple[Boundary, ...] = ()
+        self,
+        graph: Graph,
+        options: PlanOptions,
+        boundaries: tuple[Boundary, ...] = (),
+        *,
+        cores: int = 1,
     ) -> None:
-        """`options`: but for RAM, slowdown, flash, choice and goal those of every request."""
+        """`options`: but for RAM, slowdown, flash, choice and goal those of every request.
+
+        `cores`: of the boards. Several often have the same blocks to place, which are then kept.
+        """
+        allocator = arena.allocator(options.allocator)
+        self._allocator = Remembered(allocator) if cores > 1 else allocator
         self.graph = stream_input(graph, options.streamed_input) if options.stream_input else graph
         self._boundaries = boundaries
         self._known: dict[Core, Known] = {}
@@ -164,7 +175,8 @@ class Planner:
         order = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)
         report("placing tensors")
         whole = replace(
-            place(lowered, target, problem, order, options), boundaries=self._boundaries
+            place(lowered, target, problem, order, options, self._allocator),
+            boundaries=self._boundaries,
         )
         whole = replace(whole, weight_bytes=constant_bytes(whole))
-        return Known(whole, Kernels(target.core, options.kernels))
+        return Known(whole, Kernels(target.core, options.kernels), allocator=self._allocator)

@@ -90,7 +90,8 @@ def fits(
     except UnsupportedError as error:
         return tuple(sorted((Fit(board, error=error) for board in boards), key=_rank))
     results, possible = [], []
-    planner = Planner(network.graph, options, network.boundaries)
+    cores = len({board.core for board in boards})
+    planner = Planner(network.graph, options, network.boundaries, cores=cores)
     weight_bytes = least_weight_bytes(planner.graph)
     for board in boards:
         try:

@@ -401,7 +401,7 @@ class Kernel:
         """The C functions that are called, each once: they say which sources to link."""
         return tuple(dict.fromkeys(call.function for call in self.calls if call.defined))
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.label or "+".join(self.functions)
 
@@ -448,7 +448,7 @@ class Kernel:
         """
         return set()
 
-    @property
+    @cached_property
     def title(self) -> str:
         """The name, and which form it is."""
         return f"{self.name} {self.form}" if self.form else self.name

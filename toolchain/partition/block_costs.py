@@ -14,7 +14,7 @@ from toolchain.cost.alternatives import Alternative, alternatives
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ir.names import Names
 from toolchain.ir.values import identity_of
-from toolchain.ops.lowering import Lowered, lower
+from toolchain.ops.lowering import Kernels, Lowered, lower
 from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Axis, Part, Reduction
@@ -45,7 +45,17 @@ class BlockKernels:
     padding, wherever they begin.
     """
 
-    def __init__(self, graph: Graph, core: Core, preference: Preference = Preference.AUTO) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        core: Core,
+        preference: Preference = Preference.AUTO,
+        known: Kernels | None = None,
+    ) -> None:
+        """`known`: from which the unsplit operators have their kernels; of this core and
+        preference.
+        """
+        self._known = known
         self.graph = graph
         self.core = core
         self.preference = preference
@@ -58,7 +68,7 @@ class BlockKernels:
     @cached_property
     def lowered(self) -> Lowered:
         """The graph, unsplit."""
-        return self._lowered(self.graph)
+        return lower(self.graph, self.core, self.preference, known=self._known)
 
     @cached_property
     def outlines(self) -> tuple[Hashable, ...]:

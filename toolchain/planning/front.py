@@ -159,7 +159,8 @@ class Candidates:
         point, plans = self.ways.points[way], self._known.plans
         key = point.schemes, point.titles
         if key not in plans:
-            plans[key] = way_plan(self._way(way), self.whole, self.target, self.options)
+            allocator = self._known.allocator
+            plans[key] = way_plan(self._way(way), self.whole, self.target, self.options, allocator)
             del self._known.built[key]  # the plan has what is asked of a way from here on
         return plans[key]
 

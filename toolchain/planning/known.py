@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from toolchain.arena import Allocator
 from toolchain.boards import Board
 from toolchain.ir import Graph
 from toolchain.memory.firmware_size import least_flash_bytes
@@ -62,6 +63,7 @@ class Known:
     They are those of the graph, order and arena of `whole`, the unsplit plan, and of all boards
     whose cores agree in every field (`Core`), for one set of options but for RAM, slowdown, flash,
     choice and goal. `graphs`: by schemes; `built` and `plans`: by schemes and titles of kernels.
+    `allocator`: by which they have places.
     The plans have the name of the board that was first. `timed`: of the last board's costs; boards
     whose costs are alike should come one after the other.
     """
@@ -71,6 +73,7 @@ class Known:
     graphs: dict[tuple[Scheme, ...], Graph] = field(default_factory=dict)
     built: dict[tuple[tuple[Scheme, ...], Names], Built] = field(default_factory=dict)
     plans: dict[tuple[tuple[Scheme, ...], Names], Plan] = field(default_factory=dict)
+    allocator: Allocator = field(kw_only=True)
     timed: Timed | None = None
 
     @cached_property
@@ -81,7 +84,7 @@ class Known:
     @cached_property
     def walks(self) -> Walks:
         """The walks of regions of the operators, in the order of `whole`."""
-        return ordered_walks(self.whole)
+        return ordered_walks(self.whole, self.kernels)
 
 
 def planned_alike(board: Board, costs: Hashable) -> Hashable:

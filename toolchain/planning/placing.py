@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from toolchain import arena
+from toolchain.arena import Allocator
 from toolchain.boards import Board
 from toolchain.codegen import constant_bytes
 from toolchain.ir import MemoryProblem, Schedule
@@ -25,11 +26,14 @@ def place(
     problem: MemoryProblem,
     schedule: Schedule,
     options: PlanOptions,
+    allocator: Allocator,
     *,
     others: bool = True,
 ) -> Plan:
-    """The plan of one order, or, with `others`, of another order whose arena is smaller."""
-    allocator = arena.allocator(options.allocator)
+    """The plan of one order, or, with `others`, of another order whose arena is smaller.
+
+    `allocator`: that of the options.
+    """
     made = arrangement.place(problem, schedule, allocator, options.time_limit_seconds)
     unsplit = not problem.accesses
     if others and options.allocator == arena.DEFAULT and unsplit:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from toolchain import partition, schedule
+from toolchain.arena import Allocator
 from toolchain.boards import Board
 from toolchain.cost import CostModel
 from toolchain.cost.alternatives import timed_forms
@@ -85,10 +86,10 @@ def search(
     return splitters.splitter(options.splitter).front(task, watch)
 
 
-def ordered_walks(plan: Plan) -> Walks:
-    """The walks of regions of an unsplit plan's operators, in its order."""
+def ordered_walks(plan: Plan, known: Kernels | None = None) -> Walks:
+    """The walks of regions of an unsplit plan's operators, in its order. `known`: of its core."""
     graph = partition.single_outputs(plan.graph, plan.schedule.order)
-    return Walks(BlockKernels(graph, plan.lowered.core, plan.lowered.preference))
+    return Walks(BlockKernels(graph, plan.lowered.core, plan.lowered.preference, known))
 
 
 def ways(front: Front) -> Ways:
@@ -164,11 +165,13 @@ def built(whole: Plan, graph: Graph, point: Point, known: Kernels) -> Built:
     return Built(lowered, problem, found)
 
 
-def way_plan(way: Built, whole: Plan, target: Board, options: PlanOptions) -> Plan:
-    """The plan of a way; `whole` is the unsplit one."""
+def way_plan(
+    way: Built, whole: Plan, target: Board, options: PlanOptions, allocator: Allocator
+) -> Plan:
+    """The plan of a way; `whole` is the unsplit one, `allocator` that of the options."""
     operators = len(whole.graph.ops)
     seconds = _PLACING_SECONDS + _PLACING_SECONDS_AN_OPERATOR * operators
     seconds = min(seconds, _MOST_PLACING_SECONDS, options.time_limit_seconds or math.inf)
     limited = replace(options, time_limit_seconds=seconds)
-    plan = place(way.lowered, target, way.problem, way.found, limited, others=False)
+    plan = place(way.lowered, target, way.problem, way.found, limited, allocator, others=False)
     return replace(plan, boundaries=whole.boundaries)
