@@ -32,7 +32,7 @@ def collecting_seldom() -> Iterator[None]:
     this decorates.
 
     A planner keeps most of what it makes. Looking through all of it for cycles, again and again,
-    takes a third of the time of planning 1,000 operators, and more of a longer plan's.
+    takes a quarter of the time of planning 300 operators.
     """
     before = gc.get_threshold()
     if 0 < before[0] < _OBJECTS:
