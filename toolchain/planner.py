@@ -29,16 +29,18 @@ from toolchain.memory.plan import Plan
 from toolchain.memory.remembered import Remembered
 from toolchain.ops.check import check
 from toolchain.ops.lowering import Kernels, lower
+from toolchain.ops.preference import Preference
 from toolchain.passes.refuse_float import refuse_float
 from toolchain.planning.choices import Choices
 from toolchain.planning.front import Candidates
 from toolchain.planning.known import Known
 from toolchain.planning.labels import labels_of, labels_of_boxes
 from toolchain.planning.nested import lay_out
-from toolchain.planning.options import PlanOptions
+from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
 from toolchain.planning.placing import place
 from toolchain.planning.rows import stream_input
+from toolchain.planning.small import small_kernels
 from toolchain.progress import Report, silent
 
 
@@ -147,7 +149,7 @@ class Planner:
         self._allocator = Remembered(allocator) if cores > 1 else allocator
         self.graph = stream_input(graph, options.streamed_input) if options.stream_input else graph
         self._boundaries = boundaries
-        self._known: dict[Core, Known] = {}
+        self._known: dict[tuple[Core, bool], Known] = {}
 
     @collecting_seldom()
     def candidates(
@@ -160,16 +162,20 @@ class Planner:
         """The plans for a board. Boards whose costs are alike should come one after the other."""
         if options.ram_bytes is not None:
             check_possible(self.graph, options.ram_bytes)
-        if target.core not in self._known:
-            self._known[target.core] = self._unsplit(target, options, report)
-        known, costs = self._known[target.core], costs or predicted_model(target)
+        key = target.core, options.optimise is Optimise.SIZE
+        if key not in self._known:
+            self._known[key] = self._unsplit(target, options, report)
+        known, costs = self._known[key], costs or predicted_model(target)
         return Candidates(known, target, options, costs, report)
 
     def _unsplit(self, target: Board, options: PlanOptions, report: Report) -> Known:
         graph = lay_out(self.graph, target.core, options)
         if options.rewrite:
             graph = rewrite_identities(graph, target.core, options.scheduler, options.kernels)
-        lowered = lower(graph, target.core, options.kernels)
+        kernels = Kernels(target.core, options.kernels)
+        if options.optimise is Optimise.SIZE and options.kernels is Preference.AUTO:
+            kernels = small_kernels(graph, target.core)
+        lowered = lower(graph, target.core, options.kernels, known=kernels)
         problem = choose_views(lowered)
         report("ordering operators")
         order = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)
@@ -179,4 +185,4 @@ class Planner:
             boundaries=self._boundaries,
         )
         whole = replace(whole, weight_bytes=constant_bytes(whole))
-        return Known(whole, Kernels(target.core, options.kernels), allocator=self._allocator)
+        return Known(whole, kernels, allocator=self._allocator)

@@ -359,6 +359,8 @@ class Kernel:
     more_flash  forms whose constants take more flash, and which are quicker if time says so: one is
                 taken by a look at the whole network (`planning.flash`). Each may have forms with
                 more scratch.
+    smaller     slower kernels that may have less code: one is taken by a look at the whole network
+                (`planning.small`).
     rows        of an output image that it computes at a time: the height of a tile.
     packed_bytes  of its constants, where these are much more than the model's; 0 elsewhere.
     form        what tells it from forms that call the same functions at the same shape; '' for the
@@ -384,6 +386,7 @@ class Kernel:
     find_terms: Callable[[], Terms] | None = None
     more_scratch: Callable[[], tuple[Kernel, ...]] = tuple
     more_flash: Callable[[], tuple[Kernel, ...]] = tuple
+    smaller: Callable[[], tuple[Kernel, ...]] = tuple
     rows: int = 1
     packed_bytes: int = 0
     form: str = ""
@@ -440,6 +443,11 @@ class Kernel:
     def flash_forms(self) -> tuple[Kernel, ...]:
         """The forms of `more_flash`, made once."""
         return self.more_flash()
+
+    @cached_property
+    def smaller_forms(self) -> tuple[Kernel, ...]:
+        """The kernels of `smaller`, made once."""
+        return self.smaller()
 
     @cached_property
     def checked(self) -> set[tuple[int, int]]:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Graph
+from toolchain.ir import Graph, Op
 from toolchain.ir.identity import OperatorIdentity, operator_identity
 from toolchain.ops import kernel_of
 from toolchain.ops.kernel import Kernel
@@ -64,14 +64,16 @@ class Kernels:
             self._graphs[id(graph)] = graph, found
         return self._graphs[id(graph)][1][index]
 
+    def _chosen(self, op: Op, graph: Graph) -> Kernel:
+        return kernel_of(op, graph, self.core, self.preference)
+
     def of(self, index: int, graph: Graph, title: str = "") -> Kernel:
         """The kernel, or the form so called. Raises UnsupportedError, which names the operator, if
         there is none.
         """
         number = self.number(index, graph)
         if number not in self._known:
-            op = graph.ops[index]
-            self._known[number] = kernel_of(op, graph, self.core, self.preference)
+            self._known[number] = self._chosen(graph.ops[index], graph)
         if not title:
             return self._known[number]
         if (number, title) not in self._forms:

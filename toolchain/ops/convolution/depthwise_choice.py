@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
 from toolchain.ops import kit
 from toolchain.ops.convolution import cmsis_nn, parts
 from toolchain.ops.convolution.common import Convolution, Windowed, weight_zero_point, window_of
@@ -58,12 +62,22 @@ def own_depthwise(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
         return thimble_depthwise_lanes_s8.kernel(op, window)
     blocks = channels == x.shape[3] and channels % 4 == 0 and weight_zero_point(weights) == 0
     if window.kernel == (3, 3) and window.dilation == parts.PLAIN and window.stride[1] <= 2:
-        return depthwise_3x3(op, window, blocks)
+        quick = depthwise_3x3(op, window, blocks)
+        return replace(quick, smaller=cache(lambda: tuple(_of_any_window(op, window, blocks))))
     column = y.shape[2] == 1 and y.shape[1] >= _least_column(window, core)
     lines = window.stride == window.dilation == parts.PLAIN and column
     if blocks and not lines:
         return thimble_depthwise_conv_blocks_s8.kernel(op, window)
     return thimble_depthwise_conv_s8.kernel(op, window)
+
+
+def _of_any_window(
+    op: kit.Operator[Convolution], window: kit.Window, blocks: bool
+) -> Iterator[kit.Kernel]:
+    """The kernels that a window of 3x3 may share with other windows."""
+    if blocks:
+        yield thimble_depthwise_conv_blocks_s8.kernel(op, window)
+    yield thimble_depthwise_conv_s8.kernel(op, window)
 
 
 def _least_column(window: kit.Window, core: kit.Core) -> int:
