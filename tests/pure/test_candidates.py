@@ -33,7 +33,7 @@ ROOT = RUNTIME_C.parent
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
 MODELS = ROOT.parent / "shared" / "models"
 BOARD = "nucleo-u575zi-q"
-PLAIN = PlanOptions(nearly_free=False, optimise="size")  # type: ignore[arg-type]
+PLAIN = PlanOptions(nearly_free=False, optimise="size", kernels="thimble")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("model", [DIGITS, ROOT / "examples" / "digits" / "digits_qdq.onnx"])

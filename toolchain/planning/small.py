@@ -93,11 +93,13 @@ def small_kernels(graph: Graph, core: Core) -> Kernels:
 
 def _kernels(op: Op, graph: Graph, core: Core) -> Iterator[Kernel]:
     """The kernels of an operator that may be smaller than others, each name once; that which is
-    chosen for speed first. All give the reference's bytes.
+    chosen for speed first. All give the reference's bytes. CMSIS-NN's are left out where they take
+    more scratch, keep the output further from the input, or read no views: arenas would grow.
     """
     first = kernel_of(op, graph, core)
     arm = kernel_of(op, graph, core, Preference.CMSIS_NN)
-    exact = [arm] if arm.of_cmsis_nn and not arm.inexact and not first.inexact else []
+    lean = arm.apart_bytes <= first.apart_bytes and first.strided <= arm.strided
+    exact = [arm] if arm.of_cmsis_nn and lean and not (arm.inexact or first.inexact) else []
     named: dict[str, Kernel] = {}
     for kernel in (first, *reversed(first.scratch_forms), *first.smaller_forms, *exact):
         named.setdefault(kernel.name, kernel)
