@@ -115,7 +115,7 @@ def growing_build(
 
 
 def _document(file: Path) -> Any:
-    """What another command wrote with --json. Raises InputError for a version that is not read."""
+    """A document that another command wrote with --json. Raises InputError for another version."""
     content = read_json(file)
     if isinstance(content, dict):
         JSON.check(field_of(content, "json_version", int, str(file), 1), str(file))

@@ -49,7 +49,7 @@ class Format:
 
 
 JSON = Format("", 1, "run the command again with --json")
-"""Of all documents of --json. It goes up where a field goes away, or means something else."""
+"""All documents of --json. The version goes up where a field goes away, or means something else."""
 FOLDER = Format("thimble-output", 1, "move what you need, delete the folder, and make it again")
 """A folder of results: the list in it, and all other files there that commands read."""
 PIPELINE = Format("thimble-edgetpu-pipeline", 1, "split the model again")
