@@ -134,6 +134,8 @@ class _Rewriter:
             return None
         rule = rule_of(name)
         why = "" if rule else "it has no rule for int8"
+        if name == "WHILE":
+            why = f"{why}; set unroll=True in a recurrent layer of Keras and convert it again"
         if rule is not None and rule.weights is not None:
             used = [int(i) for i in op.inputs]
             parts = (rule.weights.weights, rule.weights.bias)

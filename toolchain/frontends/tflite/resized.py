@@ -20,7 +20,7 @@ else:
     litert = lazy("ai_edge_litert.interpreter", VERIFY)
 
 _MOST_ELEMENTS = 1 << 24
-"""Of one input: more than any microcontroller holds."""
+"""The largest input that is taken: more than any microcontroller holds."""
 Shape = tuple[int, ...]
 
 

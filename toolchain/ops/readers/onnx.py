@@ -42,8 +42,10 @@ def image_axes(node: kit.OnnxNode) -> tuple[int, ...]:
     """
     rank = len(node.shape(0))
     if rank not in (3, 4):
+        volume = "add 2-D operators over its slices, one for each depth of the kernel"
         raise node.unsupported(
-            f"an input of {rank} dimensions; images have 3 or 4", "reshape it to [N, C, H, W]"
+            f"an input of {rank} dimensions; images have 3 or 4",
+            volume if rank > 4 else "reshape it to [N, C, H, W]",
         )
     return (0, *range(2, rank), 1)
 
