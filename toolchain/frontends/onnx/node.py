@@ -129,7 +129,10 @@ class NodeView:
     def axes(self, *indices: int) -> tuple[int, ...]:
         moving = [self._value(i) for i in indices if not self.is_constant(i)]
         if not moving:
-            raise RefusedError("all of its inputs are constant")
+            raise RefusedError(
+                "all of its inputs are constant",
+                "fold it when the model is exported (onnxsim, or onnxruntime's quant_pre_process)",
+            )
         largest = max(moving, key=lambda value: (len(value.shape), int(np.prod(value.shape))))
         return self._values.builder.axes(largest)
 

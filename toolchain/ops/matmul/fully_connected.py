@@ -229,13 +229,18 @@ def _read_gemm(node: kit.OnnxNode) -> None:
     else:
         x, places = node.row_operand(kit.INPUT)
     if alpha <= 0:
-        raise node.unsupported(f"alpha is {alpha:g}; it must be positive")
+        raise node.unsupported(
+            f"alpha is {alpha:g}; it must be positive", "put it into the weights, with alpha 1"
+        )
     filters = (weights.data if column == 0 else weights.data.T)[:, places]
     if node.in_float:
         filters = (filters * alpha).astype(filters.dtype)
     bias = node.constant(kit.BIAS).real * beta if node.has(kit.BIAS) else None
     if bias is not None and bias.size not in (1, len(filters)):
-        raise node.unsupported(f"C has the shape {list(bias.shape)}; one value per column can be")
+        raise node.unsupported(
+            f"C has the shape {list(bias.shape)}; one value per column can be",
+            "leave it out, and add it by an Add behind the Gemm",
+        )
     following = node.following_bias(axis=1)
     if following is not None:
         bias = following if bias is None else bias.reshape(-1) + following
