@@ -26,6 +26,7 @@ from torch import nn
 
 from benchmarks.ecosystem import pytorch_networks as n
 from benchmarks.ecosystem import pytorch_operators as o
+from benchmarks.ecosystem import pytorch_transformers as t
 from benchmarks.ecosystem.pytorch_common import random_inputs, seeded
 
 TOOL = f"PyTorch {torch.__version__}, onnxruntime {onnxruntime.__version__}"
@@ -178,6 +179,12 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         "autoencoder_int4": Recipe(n.autoencoder, [(1, 65)], 21, options=INT4, everything=False),
         "shufflenet_uint4": Recipe(n.shufflenet, IMAGE, 21, options=UINT4, everything=False),
         "autoencoder_batch": Recipe(n.autoencoder, [(4, 65)], 11, options=OPERATORS),
+        "vit_tiny": Recipe(t.vit_tiny, [(1, 3, 64, 64)], 18, True),
+        "keyword_transformer": Recipe(t.keyword_transformer, [(1, 98, 40)], 18, True),
+        "tiny_bert": Recipe(t.tiny_bert, ["1x32"], 18, True),
+        "tiny_llama": Recipe(t.tiny_llama, ["1x24"], 23, True),
+        "mamba": Recipe(t.mamba, [(1, 16, 10)], 18, True),
+        "conformer": Recipe(t.conformer, [(1, 160, 40)], 18, True),
         "unet_float": Recipe(n.unet, [(1, 1, 32, 24)], 18, True, None),
     }
 )
