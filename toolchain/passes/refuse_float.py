@@ -38,15 +38,14 @@ def refuse_float(graph: Graph, *, allowed: bool) -> None:
     others = sum(_weights(*part) for part in parts if not computes_in_float(*part))
     if integers and weighted <= others:
         return
-    counted = f"({len(floats)} of {len(parts)} operators compute in float32)"
+    part, whole = len(floats), len(parts)
+    begin = f"{graph.name} is a float model ({part} of {whole} operators compute in float32)"
     if any(op.kind in _OF_THE_MOMENT for op, _ in parts):
         raise FloatModelError(
-            f"{graph.name} is a float model whose weights alone are stored in 8 bits {counted}; "
-            f"quantise the float model that it was made of {_QUANTISE}"
+            f"{begin}, whose weights alone are stored in 8 bits; quantise the float model that it "
+            f"was made of {_QUANTISE}"
         )
-    raise FloatModelError(
-        f"{graph.name} is a float model {counted}; quantise it to int8 {_QUANTISE}"
-    )
+    raise FloatModelError(f"{begin}; quantise it to int8 {_QUANTISE}")
 
 
 def _parts(graph: Graph) -> Iterator[tuple[Op, Graph]]:
