@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from dataclasses import dataclass
 from functools import cache
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from toolchain.errors import MissingToolError
@@ -40,12 +41,30 @@ class Extra:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Its packages that are not installed."""
-        return tuple(name for name in self.packages if not _is_installed(name))
+        """Its packages that are not installed, or that another one keeps from being used."""
+        return tuple(
+            name for name in self.packages if not _is_installed(name) or _is_kept_out(name)
+        )
+
+    @property
+    def absence(self) -> str:
+        """The reason why its packages are missing, and a remedy, to follow their name."""
+        kept = next((name for name in self.packages if _is_kept_out(name)), "")
+        if kept:
+            return f"is not used behind {_KEPT_OUT_BY[kept]}: import {kept} before it"
+        return f"is not installed: {self.remedy}"
 
     def lacks(self, package: str) -> MissingToolError:
         """The error for a package of it that is not installed."""
         return MissingToolError(f"the package {package} is missing ({self.purpose}): {self.remedy}")
+
+
+_KEPT_OUT_BY = MappingProxyType({"ortools": "tensorflow"})
+"""Packages that end the process by a signal where another one was imported before them."""
+
+
+def _is_kept_out(package: str) -> bool:
+    return _KEPT_OUT_BY.get(package) in sys.modules and package not in sys.modules
 
 
 @cache

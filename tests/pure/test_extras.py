@@ -10,11 +10,12 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from toolchain.packages import APART, EXTRAS
+from toolchain.packages import APART, EXTRAS, SOLVER
 from toolchain.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -154,3 +155,14 @@ def test_no_link_of_the_wheel_s_readme_leads_into_the_checkout() -> None:
 
 def test_the_changes_of_this_version_are_listed() -> None:
     assert f"\n## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_cp_sat_is_left_alone_behind_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends the process by a signal there; imported first, it works."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "ortools"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "tensorflow", ModuleType("tensorflow"))
+    assert SOLVER.missing == ("ortools",)
+    assert SOLVER.absence == "is not used behind tensorflow: import ortools before it"
+    monkeypatch.setitem(sys.modules, "ortools", ModuleType("ortools"))
+    assert not SOLVER.missing

@@ -365,9 +365,9 @@ def proof_line(plan: Plan) -> str:
     """A line on the proof of the arena, and on a search for ways to split that ended early."""
     if SOLVER.missing and may_spread(plan, board(plan.board)):
         does = "which spreads an arena over banks of RAM"
-        return f"{_proved(plan)} CP-SAT, {does}, is not installed: {SOLVER.remedy}"
+        return f"{_proved(plan)} CP-SAT, {does}, {SOLVER.absence}"
     if not plan.arena.proved_optimal and SOLVER.missing:
-        return f"{_proved(plan)} CP-SAT, which may find less, is not installed: {SOLVER.remedy}"
+        return f"{_proved(plan)} CP-SAT, which may find less, {SOLVER.absence}"
     if plan.search_stopped:
         stopped = f"The search was stopped {plan.search_stopped}: this is the best it had found."
         return f"{_proved(plan)} {stopped}"
