@@ -4,8 +4,9 @@
     .venv/bin/python -m benchmarks.which_board build/which_board.sqlite --out docs/which-board.json
 
 The sweep goes on where it was stopped. The second command keeps the figures of its last rows in a
-small JSON file, with the day, the commit and the command. `make docs` puts the page of that file
-into the site; `--page FILE` writes it alone.
+small JSON file, with the day, the commit and the command, and renews the table of
+docs/which-board.md. `make docs` puts the page of that file into the site; `--page FILE` writes it
+alone.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,15 @@ SWEEP = ROOT / "benchmarks" / "which_board.toml"
 KEPT = ROOT / "docs" / "which-board.json"
 SMALLEST = ("--page {scratch}/page.html",)
 _FIGURES = ("arena_bytes", "ram_bytes", "flash_bytes", "milliseconds")
+_PAGE = KEPT.with_suffix(".md")
+_MARKS = ("<!-- the table: python -m benchmarks.which_board -->\n", "<!-- its end -->\n")
+_COLUMNS = {
+    "mlperf_tiny_kws_dscnn_int8.tflite": "DS-CNN",
+    "mlperf_tiny_ad_fcae_int8.tflite": "autoencoder",
+    "mlperf_tiny_vww_mbv1_025_96_int8.tflite": "MobileNetV1",
+    "mlperf_tiny_ic_resnet8_int8.tflite": "ResNet8",
+}
+"""Models of the table: MLPerf Tiny's."""
 _DIGITS = 4
 """Of milliseconds: they are predictions."""
 
@@ -40,10 +49,10 @@ def kept(rows: Path, groups: SweepFile, commit: str) -> dict[str, Any]:
     connection = sqlite3.connect(f"file:{rows}?mode=ro", uri=True)
     connection.row_factory = sqlite3.Row
     found = connection.execute("SELECT * FROM latest ORDER BY place").fetchall()
-    command, begun = connection.execute(
-        "SELECT command, begun_at FROM sweep ORDER BY id DESC"
+    command, begun, listed = connection.execute(
+        "SELECT command, begun_at, count(*) FROM sweep JOIN listed ON sweep = id "
+        "GROUP BY id ORDER BY id DESC"
     ).fetchone()
-    listed = Counter(name for (name,) in connection.execute("SELECT name FROM listed"))
     connection.close()
     if not found:
         raise SystemExit(f"{rows} has no rows: run its sweep first")
@@ -64,7 +73,7 @@ def kept(rows: Path, groups: SweepFile, commit: str) -> dict[str, Any]:
         "command": command,
         "options": json.loads(found[0]["options"]),
         "basis": found[0]["basis"],
-        "missing": len(listed) - len(found),
+        "missing": listed - len(found),
         "figures": [*_FIGURES, "why it does not fit"],
         "models": models,
     }
@@ -82,6 +91,48 @@ def as_text(data: Mapping[str, Any]) -> str:
         rest = json.dumps({key: model[key] for key in ("group", "macs")})[1:-1]
         models.append(f'  {json.dumps(name)}: {{{rest}, "boards": {{\n{boards}}}}}')
     return json.dumps(head)[:-1] + ', "models": {\n' + ",\n".join(models) + "\n}}\n"
+
+
+def with_table(text: str, data: Mapping[str, Any]) -> str:
+    """The page in Markdown with the table of `data` between its marks."""
+    before, mark, rest = text.partition(_MARKS[0])
+    _, end, after = rest.partition(_MARKS[1])
+    return before + mark + "\n" + table(data) + "\n" + end + after
+
+
+def table(data: Mapping[str, Any]) -> str:
+    """A row for each board: how many models fit, and milliseconds of some."""
+    models = data["models"]
+    chosen = {file: name for file, name in _COLUMNS.items() if file in models}
+    swept = page(data)
+    lines = [
+        f"{data['made']}, commit {data['commit']}. Milliseconds of an inference are "
+        f"{data['basis']}; -: does not fit.\n",
+        f"| board | core | RAM | flash | fit, of {len(models)} | {' | '.join(chosen.values())} |",
+        "|---" * (5 + len(chosen)) + "|",
+    ]
+    for board in swept.boards:
+        cells = [
+            board.name,
+            f"{_core(board.core)}, {board.clock_hz / 1e6:.0f} MHz",
+            *(f"{size / 1024:,.0f} KiB" for size in (board.ram_bytes, board.flash_bytes)),
+            str(board.fitting),
+            *(_time(models[file]["boards"].get(board.name)) for file in chosen),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _core(name: str) -> str:
+    """As people write it: M0+."""
+    return name.removeprefix("cortex-").upper().replace("PLUS", "+")
+
+
+def _time(figures: Sequence[Any] | None) -> str:
+    """Of one model on one board, in a cell."""
+    if figures is None or figures[-1]:
+        return "-"
+    return "fits" if figures[-2] is None else f"{figures[-2]:,.3g}"
 
 
 def page(data: Mapping[str, Any]) -> SweepPage:
@@ -140,6 +191,8 @@ def main() -> int:
         sweep = record(SweepFile, read_toml(SWEEP), str(SWEEP))
         data = kept(arguments.rows, sweep, arguments.commit or _commit())
         arguments.out.write_text(as_text(data), encoding="utf-8")
+        if arguments.out == KEPT:
+            _PAGE.write_text(with_table(_PAGE.read_text(encoding="utf-8"), data), encoding="utf-8")
         print(f"{arguments.out}: {len(data['models'])} models, {data['missing']} rows are missing")
     if arguments.page is not None:
         data = json.loads(arguments.out.read_text(encoding="utf-8"))

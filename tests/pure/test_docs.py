@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import re
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
+from benchmarks import which_board
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -121,6 +124,15 @@ def test_the_messages_of_the_page_on_errors_are_in_the_code() -> None:
     parts = [part for message in messages() for part in message.split("...")]
     assert [part for part in parts if part not in sentences()] == []
     assert f"{GAP} does not fit a {GAP}" not in sentences()
+
+
+def test_the_table_of_models_on_boards_is_that_of_its_figures() -> None:
+    data = json.loads(which_board.KEPT.read_text(encoding="utf-8"))
+    text = (DOCS / "which-board.md").read_text(encoding="utf-8")
+    assert text == which_board.with_table(text, data)
+    assert len(data["models"]) > 10
+    assert text.count(" MHz | ") == len(which_board.page(data).boards) == 12
+    assert data["missing"] == 0
 
 
 def test_a_page_that_loads_from_a_network_is_refused() -> None:
