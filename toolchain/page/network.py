@@ -19,7 +19,7 @@ class _Drawing:
 
     numbers: dict[_Name, int] = field(default_factory=dict)
     rows: list[dict[int, int]] = field(default_factory=list)
-    """Of each box the rows of operators, with the products of each."""
+    """Rows of operators by box, with the work of each."""
     joined: dict[tuple[int, int], dict[str, None]] = field(default_factory=dict)
 
     def box(self, name: _Name) -> int:

@@ -1,4 +1,4 @@
-"""What each stage of a pipeline runs, on which device, what its time goes to, and why."""
+"""Devices and operators of the stages of a pipeline, the parts of their time, and the reasons."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def has_work(graph: PipelineGraph, stage: StageFigures) -> bool:
 
 
 def parts(plan: PipelinePlan, number: int, stage: StageFigures) -> Parts:
-    """What the predicted time of a stage on a stick is spent on; empty for other devices."""
+    """Parts of the predicted time of a stage on a stick; empty for other devices."""
     if number in plan.beside:
         return ()
     cost = plan.options.cost
