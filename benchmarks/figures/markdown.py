@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 MLPERF = {
@@ -32,10 +33,15 @@ def beside(ours: float, theirs: float | None, form: str = ",") -> str:
     return f"{ours:{form}} / {theirs:{form}} ({ours / theirs:.2f})"
 
 
+def three(value: float) -> str:
+    """Three digits: 12.0, 4.58, 0.520; all digits before the point."""
+    whole = math.floor(math.log10(value)) if value > 0 else 0
+    return f"{value:.{min(max(2 - whole, 0), 3)}f}"
+
+
 def millions(count: float) -> str:
-    """Cycles in millions, to three digits."""
-    value = count / 1e6
-    return f"{value:.{3 if value < 1 else 2 if value < 10 else 1}f}"
+    """Cycles in millions."""
+    return three(count / 1e6)
 
 
 def or_dash(value: float | None, form: str = ",") -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.copies import CHIPS
 from benchmarks.figures.figure import Figure
-from benchmarks.figures.markdown import beside, millions, short, table
+from benchmarks.figures.markdown import beside, millions, short, table, three
 from benchmarks.figures.rooms import VERIFIED
 from benchmarks.firmware import TFLM, published
 from benchmarks.silicon import PUBLISHED, read_published
@@ -49,7 +49,7 @@ def by_model(data: Any) -> Mapping[str, Mapping[str, Any]]:
 
 def cycles(row: Any, chip: str) -> str:
     """Million cycles, and the milliseconds in brackets."""
-    return f"{millions(row['cycles'][chip])} ({row['milliseconds'][chip]:.3g} ms)"
+    return f"{millions(row['cycles'][chip])} ({three(row['milliseconds'][chip])} ms)"
 
 
 def times(data: Any) -> str:
@@ -94,7 +94,7 @@ def of_others(data: Any) -> str:
         for model in MODELS:
             software, least = published(model, chip)[0]
             ratio = rows[chip][model]["cycles"][chip] / 1e6 / least
-            cells.append(f"{least:.3g} ({software}): {ratio:.2f}")
+            cells.append(f"{three(least)} ({software}): {ratio:.2f}")
         lines.append([chip, *cells])
     return table(["chip", *(short(model) for model in MODELS)], lines)
 
@@ -118,8 +118,8 @@ def readme(data: Any) -> str:
             title,
             f"{rows[model]['arena_bytes']:,} / {TFLM[model].arena_bytes:,}",
             f"{rows[model]['flash_bytes']:,} / {TFLM[model].flash_bytes:,}",
-            f"{millions(rows[model]['cycles'][L4])} / {_measured(model, 'TFLM'):.3g} / "
-            f"{_measured(model, 'ST'):.3g}",
+            f"{millions(rows[model]['cycles'][L4])} / {three(_measured(model, 'TFLM'))} / "
+            f"{three(_measured(model, 'ST'))}",
             "0" if rows[model]["matches"] else "some",
         ]
         for model, title in MODELS.items()
@@ -140,7 +140,7 @@ def small(data: Any) -> str:
                 short(model),
                 cycles(g0, G0),
                 millions(g0["cmsis_nn_cycles"][G0]),
-                f"{hale:.3g}",
+                three(hale),
                 f"{ours / 1e6 / hale:.2f}",
                 millions(m3["cycles"][M3]),
                 f"{g0['arena_bytes']:,}",
