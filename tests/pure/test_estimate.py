@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.split_graphs import random_grains, random_network
+from tests.support.split_graphs import random_grains, random_heights, random_network
 from toolchain.boards import HOST, board
 from toolchain.cost.predicted import predicted_model
 from toolchain.ir.memory import peak_bytes
@@ -39,7 +39,8 @@ def test_no_split_graph_needs_more_than_its_estimate() -> None:
         mode = modes[rng.choice(4, p=(0.3, 0.3, 0.2, 0.2))]
         count, names = int(rng.integers(2, 9)), tuple(op.name for op in graph.ops)
         grains = random_grains(names, rng) if mode in (Mode.LINES, Mode.LEADING) else ()
-        scheme = Scheme(names, seed, count, mode, grains=grains)
+        heights = random_heights(count, rng)
+        scheme = Scheme(names, seed, count, mode, grains=grains, heights=heights)
         try:
             fine = check(split(graph, scheme))
         except CannotSplitError:
@@ -51,10 +52,11 @@ def test_no_split_graph_needs_more_than_its_estimate() -> None:
         walks = Walks(BlockKernels(graph, HOST))
         estimator = Estimator(walks, predicted_model(board("host")), names=None)
         of = [grains[op] for op in whole.ops] if grains else ()
-        ((found,),) = estimator.estimates(whole, [count], mode, frozenset(whole.sliced), of)
+        dying, uneven = frozenset(whole.sliced), [heights] if heights else ()
+        ((found,),) = estimator.estimates(whole, [count], mode, dying, of, uneven)
         predicted = found.bytes_inside + sum(graph.tensors[n].size_bytes for n in graph.inputs)
         peak = peak_bytes(problem, range(len(fine.ops)))
-        assert peak <= predicted + ALIGNMENT_BYTES, (graph.ops, mode, count)
+        assert peak <= predicted + ALIGNMENT_BYTES, (graph.ops, mode, count, heights)
         close += predicted <= 1.2 * peak
     assert close > MADE // 3
     assert lines > MADE // 6

@@ -218,7 +218,9 @@ def test_what_is_refused_is_invalid() -> None:
     while refused.total() < 100:
         graph = check(random_network(rng))
         scheme = random_scheme(graph, rng)
-        scheme = replace(scheme, count=int(rng.integers(2, 4)), ops=scheme.ops[:4])
+        count = int(rng.integers(2, 4))
+        heights = scheme.heights[:count] if len(scheme.heights) >= count else ()
+        scheme = replace(scheme, count=count, heights=heights, ops=scheme.ops[:4])
         oracle = Oracle(graph)
         if oracle.choices(scheme) > 3_000:
             continue

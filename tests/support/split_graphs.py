@@ -243,8 +243,15 @@ def random_scheme(graph: Graph, rng: np.random.Generator) -> Scheme:
     mode = (Mode.SLIDING, Mode.SLIDING, Mode.LINES, Mode.TILES, Mode.TILES)[rng.integers(5)]
     slack = int(rng.integers(1, 5)) if rng.random() < 0.4 else 1
     grains = random_grains(names, rng) if mode is Mode.LINES else ()
-    scheme = Scheme(names, (seed, axis), int(rng.integers(2, 9)), mode, slack, grains)
+    count = int(rng.integers(2, 9))
+    heights = random_heights(count, np.random.default_rng((begin, end, axis, count)))
+    scheme = Scheme(names, (seed, axis), count, mode, slack, grains, heights)
     return replace(scheme, mode=Mode.LEADING) if sum(grains) % 2 else scheme
+
+
+def random_heights(count: int, rng: np.random.Generator) -> tuple[int, ...]:
+    """How much each of so many blocks takes; empty where they are even."""
+    return tuple(rng.integers(1, 5, count).tolist()) if rng.random() < 0.4 else ()
 
 
 def random_grains(names: Sequence[str], rng: np.random.Generator) -> tuple[int, ...]:

@@ -108,7 +108,7 @@ class Oracle:
     def _has_blocks(
         self, scheme: Scheme, chosen: Mapping[int, int], rows: Mapping[int, Mapping[str, Seen]]
     ) -> bool:
-        graph, count = self.graph, scheme.count
+        graph = self.graph
         length = {
             i: len(next(iter(rows[i].values())))
             if axis == _SUMS
@@ -117,11 +117,11 @@ class Oracle:
         }
         maker = {graph.ops[i].outputs[0]: i for i in chosen}
         if scheme.mode is Mode.SLIDING:
-            blocks = _slides(rows, length, maker, count)
+            blocks = _slides(rows, length, maker, scheme)
         elif scheme.mode in (Mode.LINES, Mode.LEADING):
             blocks = _lines(graph, chosen, rows, length, maker, scheme)
         else:
-            blocks = _tiles(graph, chosen, rows, length, maker, count)
+            blocks = _tiles(graph, chosen, rows, length, maker, scheme)
         if blocks is None:
             return False
         return all(
@@ -236,8 +236,10 @@ def _convex(graph: Graph, ops: set[int]) -> bool:
     return closure(before) & closure(after) <= ops
 
 
-def _share(size: int, k: int, count: int) -> tuple[int, int]:
-    return -(-size * k // count), -(-size * (k + 1) // count)
+def _share(size: int, k: int, scheme: Scheme) -> tuple[int, int]:
+    heights = scheme.heights or (1,) * scheme.count
+    begin, end = (math.ceil(size * sum(heights[:n]) / sum(heights)) for n in (k, k + 1))
+    return begin, end
 
 
 _Blocks = list[dict[int, tuple[int, int]]]
@@ -247,17 +249,17 @@ def _slides(
     rows: Mapping[int, Mapping[str, Seen]],
     length: Mapping[int, int],
     maker: Mapping[str, int],
-    count: int,
+    scheme: Scheme,
 ) -> _Blocks | None:
     done = dict.fromkeys(length, 0)
     blocks: _Blocks = []
-    for k in range(count):
+    for k in range(scheme.count):
         block = {}
         for i in sorted(length):
             inner = [(seen, maker[n]) for n, seen in rows[i].items() if n in maker]
-            if not inner and length[i] < count:
+            if not inner and length[i] < scheme.count:
                 return None
-            end = length[i] if inner else _share(length[i], k, count)[1]
+            end = length[i] if inner else _share(length[i], k, scheme)[1]
             while end > done[i] and any(seen[:end, done[j] :].any() for seen, j in inner):
                 end -= 1
             if end > done[i]:
@@ -289,10 +291,11 @@ def _lines(
         need = list(ends[i])
         leaves = name in graph.outputs or set(graph.consumers[name]) - set(chosen)
         if leaves or chosen[i] == _SUMS:
-            shares = [_share(size, k, count)[1] for k in blocks]
+            shares = [_share(size, k, scheme)[1] for k in blocks]
             need = [max(n, s // grain * grain) for n, s in zip(need, shares, strict=True)]
         for k in reversed(blocks[:-1]):
-            need[k] = max(need[k], need[k + 1] - max(math.ceil(size / count), 1))
+            height = scheme.heights[k + 1] / sum(scheme.heights) if scheme.heights else 1 / count
+            need[k] = max(need[k], need[k + 1] - max(math.ceil(size * height - 1e-9), 1))
         first = next((n for n in need if n > 0), 0)
         leads = scheme.mode is Mode.LEADING and grain > 1 and first > grain
         start = first if leads else 0
@@ -328,17 +331,17 @@ def _tiles(
     rows: Mapping[int, Mapping[str, Seen]],
     length: Mapping[int, int],
     maker: Mapping[str, int],
-    count: int,
+    scheme: Scheme,
 ) -> _Blocks | None:
     blocks: _Blocks = []
-    for k in range(count):
+    for k in range(scheme.count):
         need: dict[int, tuple[int, int]] = {}
         for i in sorted(length, reverse=True):
             name = graph.ops[i].outputs[0]
             leaves = name in graph.outputs or set(graph.consumers[name]) - set(chosen)
             if leaves or chosen[i] == _SUMS:
-                share = _share(length[i], k, count)
-                if length[i] < count or need.get(i, share) != share:
+                share = _share(length[i], k, scheme)
+                if length[i] < scheme.count or need.get(i, share) != share:
                     return None
                 need[i] = share
             begin, end = need[i]

@@ -39,7 +39,7 @@ def with_columns(task: Task, whole: Front, watch: Watch) -> Front:
     fronts = [whole]
     tried: set[tuple[Scheme, ...]] = {()}
     for share in _SHARES:
-        lowest = min(point.peak_bytes for front in fronts for point in front.points)
+        lowest = min(point.peak_bytes for front in map(_even, fronts) for point in front.points)
         schemes = tuple(column_schemes(task.graph, int(share * lowest)))
         if schemes in tried or watch.over():
             continue
@@ -54,15 +54,27 @@ def with_columns(task: Task, whole: Front, watch: Watch) -> Front:
             walks=None,
         )
         fronts.append(_after(schemes, pareto_front(cut, watch), whole.total))
-    points = _best([point for front in fronts for point in front.points])
+    joined = _joined(fronts, watch)
+    if not any(front.even for front in fronts):
+        return joined
+    return replace(joined, even=_joined(list(map(_even, fronts)), watch))
+
+
+def _even(front: Front) -> Front:
+    """The front without blocks of different heights."""
+    return front.even or front
+
+
+def _joined(fronts: list[Front], watch: Watch) -> Front:
+    """The best points of all, and all others."""
     others = [points for front in fronts for points in front.others]
     others += [front.points for front in fronts]
-    return replace(
-        whole,
-        points=points,
-        seconds=watch.seconds,
-        stopped=watch.stopped,
-        others=tuple(others),
+    return Front(
+        _best([point for front in fronts for point in front.points]),
+        fronts[0].total,
+        watch.seconds,
+        watch.stopped,
+        tuple(others),
     )
 
 
@@ -126,7 +138,8 @@ def _after(schemes: tuple[Scheme, ...], front: Front, total: int) -> Front:
         )
 
     others = tuple(whole(points) for points in front.others)
-    return replace(front, points=whole(front.points), total=total, others=others)
+    even = _after(schemes, front.even, total) if front.even else None
+    return replace(front, points=whole(front.points), total=total, others=others, even=even)
 
 
 def _best(points: list[Point]) -> tuple[Point, ...]:

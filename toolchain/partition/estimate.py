@@ -18,7 +18,7 @@ from toolchain.cost import CostModel
 from toolchain.cost.alternatives import Alternative
 from toolchain.ops.spec import Axis, Reduction
 from toolchain.partition.block_costs import NO_NAMES, BlockCosts, FormNames
-from toolchain.partition.program import Mode
+from toolchain.partition.program import Heights, Mode
 from toolchain.partition.region import Region
 from toolchain.partition.walk import Run, Shapes, Walk, Walks, Way
 
@@ -83,6 +83,7 @@ class Estimator:
         mode: Mode,
         dying: frozenset[str] = frozenset(),
         grains: Sequence[int] = (),
+        heights: Sequence[Heights] = (),
     ) -> tuple[tuple[Estimate, ...], ...]:
         """For each number of blocks, by falling peak and rising cost, what choices of kernels give;
         none if the region cannot be split into so many.
@@ -92,10 +93,10 @@ class Estimator:
         """
         numbers: dict[str, int] = {}
         pattern = self._pattern(region, dying, numbers)
-        key = pattern, tuple(counts), mode, tuple(grains)
+        key = pattern, tuple(counts), mode, tuple(grains), tuple(heights)
         found = self._found.get(key)
         if pattern is None or found is None:
-            walk = self._walks.of(region, counts, mode, dying, grains)
+            walk = self._walks.of(region, counts, mode, dying, grains, heights)
             estimates = self._of(walk)
             walk.forget()
             if pattern is not None:

@@ -70,7 +70,8 @@ class Front:
     `total` is the cost of the unsplit graph with the quickest kernel for every operator. `stopped`:
     why the search ended early; empty where it did not.
     `others`: lists of points that are predicted to be no better than these, but whose arenas may be
-    smaller because they consist of other schemes.
+    smaller because they consist of other schemes. `even`: the front without blocks of different
+    heights, whose tensors are easier to lay out; None where none were tried.
     """
 
     points: tuple[Point, ...]
@@ -78,6 +79,7 @@ class Front:
     seconds: float
     stopped: str = ""
     others: tuple[tuple[Point, ...], ...] = ()
+    even: Front | None = None
 
     def slowdown(self, point: Point) -> float:
         """The cost of a point as a fraction of the unsplit graph's cost."""

@@ -26,6 +26,10 @@ from toolchain.partition.region import CannotSplitError, Region
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+Heights = tuple[int, ...]
+"""How much each block takes in proportion to the others, at least 1. Example: (2, 2, 4) of 48 rows
+are 12, 12 and 24."""
+
 FAR = np.int64(1) << 40
 """An index or a distance beyond all others."""
 
@@ -137,8 +141,10 @@ class BlockProgram:
     """The steps of all blocks of `region`, for each of several numbers of blocks `counts`.
 
     `steps`: one per operator of the region, in its order. `slack`: how many blocks a window of
-    Home.RUN advances in its buffer before it moves back to the front. `valid`: for each number of
-    blocks, whether the region can be split into so many; `refusal` gives the reason.
+    Home.RUN advances in its buffer before it moves back to the front. `heights`: for each number of
+    blocks, how much each of these takes in proportion to the others; without it all are even.
+    `valid`: for each number of blocks, whether the region can be split into so many; `refusal`
+    gives the reason.
     """
 
     def __init__(
@@ -148,6 +154,7 @@ class BlockProgram:
         mode: Mode,
         slack: int = 1,
         grains: Sequence[int] = (),
+        heights: Sequence[Heights] = (),
     ) -> None:
         self.region, self.mode, self.slack = region, mode, slack
         self.grains = tuple(grains) or (1,) * len(region.ops)
@@ -161,12 +168,22 @@ class BlockProgram:
         self.starts = np.cumsum(self.counts) - self.counts
         self.of = np.repeat(self.counts, self.counts)
         """The number of blocks that each block is one of."""
-        self.k = np.arange(len(self.of)) - np.repeat(self.starts, self.counts)
+        self.heights = np.concatenate([np.zeros(0, np.int64), *heights]).astype(np.int64)
+        if not heights:
+            self.heights = np.ones(len(self.of), np.int64)
+        reached = np.concatenate([[0], np.cumsum(self.heights)])
+        first, last = reached[self.starts], reached[self.starts + self.counts]
+        begun = np.repeat(first, self.counts)
+        self._share_ends = reached[:-1] - begun, reached[1:] - begun
+        self._shares = np.repeat(last - first, self.counts)
+        """How many shares there are; each block takes those between its `_share_ends`."""
         self.valid = np.ones(len(self.counts), np.bool_)
         self._checks: list[tuple[Flags, str]] = []
         self.remade = self._wide() if mode is Mode.NARROW else frozenset[int]()
         if mode in (Mode.LINES, Mode.LEADING):
-            lines = [self._lines(count) for count in counts]
+            lines = [
+                self._lines(slice(at, at + n)) for at, n in zip(self.starts, counts, strict=True)
+            ]
             ends = [np.concatenate([of[at] for of in lines]) for at in range(len(self.size))]
             begins = [self.previous(end) for end in ends]
             few = "no operator has as many indices as there are blocks"
@@ -235,10 +252,11 @@ class BlockProgram:
             self._checks.append((failed, why))
 
     def _share(self, at: int) -> tuple[Ints, Ints]:
-        """Even shares of what an operator computes, the last one the smallest."""
+        """The shares of what an operator computes; of even ones the last is the smallest."""
         size, name = self.size[at], self._name(at)
         self._check(self.of > size, f"{name} has fewer than {{count}} indices")
-        return -(-size * self.k // self.of), -(-size * (self.k + 1) // self.of)
+        begin, end = (-(-size * share // self._shares) for share in self._share_ends)
+        return begin, end
 
     def _name(self, at: int) -> str:
         """An operator's name, for a message that `refusal` formats."""
@@ -260,22 +278,25 @@ class BlockProgram:
             begins[at], ends[at] = self._read_of(at, begins, ends)
         return begins, ends
 
-    def _lines(self, count: int) -> list[Ints]:
-        """Up to where each operator has computed after each of `count` blocks: what leaves the
-        region goes forward evenly, and all else is computed as late as its readers allow, about
-        as much in each block, in multiples of its grain; what narrows, as soon as it can be.
+    def _lines(self, blocks: slice) -> list[Ints]:
+        """Up to where each operator has computed after each of the blocks of one number of them:
+        what leaves the region goes forward by their shares, and all else is computed as late as its
+        readers allow, about by its shares, too, in multiples of its grain; what narrows, as soon as
+        it can be.
         """
-        k = np.arange(count)
+        count = blocks.stop - blocks.start
+        reached, of = self._share_ends[1][blocks], self._shares[blocks]
+        heights = np.diff(reached)
         ends = [np.zeros(count, np.int64) for _ in self.size]
         leaving = {self.place[name] for name in (*self.region.joined, *self.region.reduced)}
         for at in reversed(range(len(self.size))):
             size, grain = self.size[at], self.grains[at]
             needed = ends[at]
             if at in leaving:
-                share = -(-size * (k + 1) // count)
+                share = -(-size * reached // of)
                 needed = np.maximum(needed, share - share % grain)
-            each = max(-(-size // count), 1)
-            even = np.maximum.accumulate((needed - each * k)[::-1])[::-1] + each * k
+            most = np.cumsum([0, *np.maximum(-(-size * heights // of[1:]), 1)])
+            even = np.maximum.accumulate((needed - most)[::-1])[::-1] + most
             even = np.clip(even, 0, size)
             if grain > 1:
                 first = int(even[np.argmax(even > 0)]) if self.mode is Mode.LEADING else 0
@@ -435,10 +456,19 @@ class BlockProgram:
 
 
 def block_program(
-    region: Region, count: int, mode: Mode, slack: int = 1, grains: Sequence[int] = ()
+    region: Region,
+    count: int,
+    mode: Mode,
+    slack: int = 1,
+    grains: Sequence[int] = (),
+    heights: Heights = (),
 ) -> BlockProgram:
-    """The program of `count` blocks. Raises CannotSplitError if there cannot be so many."""
-    program = BlockProgram(region, [count], mode, slack, grains)
+    """The program of `count` blocks. Raises CannotSplitError if there cannot be so many, or they
+    have other heights than one each, of 1 or more.
+    """
+    if heights and (len(heights) != count or min(heights) < 1):
+        raise CannotSplitError(f"{count} blocks cannot have the heights {heights}")
+    program = BlockProgram(region, [count], mode, slack, grains, [heights] if heights else ())
     if not program.valid[0]:
         raise CannotSplitError(program.refusal(0))
     return program

@@ -13,7 +13,15 @@ from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.slice import Slice
 from toolchain.ops.spec import Part
-from toolchain.partition.program import BlockProgram, Home, Mode, Step, Window, block_program
+from toolchain.partition.program import (
+    BlockProgram,
+    Heights,
+    Home,
+    Mode,
+    Step,
+    Window,
+    block_program,
+)
 from toolchain.partition.region import Region, region
 
 Run = tuple[int, int]
@@ -39,6 +47,7 @@ class Scheme:
     mode: Mode = Mode.SLIDING
     slack: int = 1
     grains: tuple[int, ...] = ()
+    heights: Heights = ()
 
 
 def _program(graph: Graph, scheme: Scheme, ops: Sequence[int]) -> BlockProgram:
@@ -48,7 +57,7 @@ def _program(graph: Graph, scheme: Scheme, ops: Sequence[int]) -> BlockProgram:
     whole = region(graph, ops, scheme.seed)
     grains = dict(zip(scheme.ops, scheme.grains, strict=False))
     each = [grains.get(whole.op(op).name, 1) for op in whole.ops]
-    return block_program(whole, scheme.count, scheme.mode, scheme.slack, each)
+    return block_program(whole, scheme.count, scheme.mode, scheme.slack, each, scheme.heights)
 
 
 def split(graph: Graph, scheme: Scheme) -> Graph:

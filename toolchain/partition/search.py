@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from toolchain.partition.front import Front, Point, Task, Watch
+from toolchain.partition.program import Mode
 from toolchain.partition.segments import Segment, Segments, Span
 from toolchain.search import Work
 
@@ -50,10 +52,7 @@ def pareto_front(task: Task, watch: Watch) -> Front:
     search = _Search(Segments(task, watch.work))
     with watch:
         search.run(watch)
-    chains = search.chains
-    roomy = tuple(tuple(_front(chains, share)) for share in _ROOM)
-    points, total = tuple(_front(chains)), search.all_of.total
-    return Front(points, total, watch.seconds, watch.stopped, roomy)
+    return search.found(watch)
 
 
 class _Search:
@@ -63,17 +62,37 @@ class _Search:
         self.all_of = all_of
         self.steps = len(all_of.step_bytes)
         self.chains = Chains(self.steps, all_of.work)
+        self._with_uneven = Chains(self.steps, all_of.work)
         self._tried: set[tuple[int, int]] = set()
+        self._uneven: set[tuple[int, int, tuple[str, int], Mode]] = set()
         self._around: dict[int, int] = {}
         self._borders: dict[tuple[int, int], list[int]] = {}
         for segment in all_of.unsplit():
-            self.chains.add(segment)
+            self._add(segment)
+
+    def _add(self, segment: Segment) -> None:
+        self.chains.add(segment)
+        self._with_uneven.add(segment)
 
     def run(self, watch: Watch) -> None:
-        """Look for chains under ever lower limits, then for better ones between them."""
+        """Look for chains under ever lower limits, then for better ones between them; with blocks
+        of different heights in the segments of these.
+        """
         self._fall(watch)
+        self._level(watch)
         while not watch.over() and self._refine(watch):
             pass
+        self._level(watch)
+
+    def found(self, watch: Watch) -> Front:
+        """The front of the chains that are known."""
+        even = self._front_of(self.chains, watch)
+        return replace(self._front_of(self._with_uneven, watch), even=even)
+
+    def _front_of(self, chains: Chains, watch: Watch) -> Front:
+        roomy = tuple(tuple(_front(chains, share)) for share in _ROOM)
+        points, total = tuple(_front(chains)), self.all_of.total
+        return Front(points, total, watch.seconds, watch.stopped, roomy)
 
     def _fall(self, watch: Watch) -> None:
         limit, best = math.inf, ""
@@ -107,6 +126,26 @@ class _Search:
             if around < _TRIES:
                 self._around[segment.begin] += 1
                 yield from self._bridges(segment.begin, limit)
+
+    def _level(self, watch: Watch) -> None:
+        """Try blocks of different heights in the split segments of the chains on the front."""
+        split = {
+            (s.begin, s.end, s.scheme.seed, s.scheme.mode): None
+            for segments in self.chains.front()
+            for s in segments
+            if s.scheme is not None
+        }
+        new = [key for key in split if key not in self._uneven]
+        for done, key in enumerate(new):
+            if watch.over():
+                break
+            watch.tell(f"heights of blocks in {len(new) - done} more segments")
+            self._uneven.add(key)
+            begin, end, seed, mode = key
+            span = self.all_of.span(begin, end, seed)
+            assert span is not None, "it was split before"
+            for segment in self.all_of.uneven(span, mode):
+                self._with_uneven.add(segment)
 
     def _refine(self, watch: Watch) -> bool:
         """Try spans that differ a little from those of the chains on the front; whether any was
@@ -153,7 +192,7 @@ class _Search:
         for span in self.all_of.spans(begin, end):
             for mode in self.all_of.modes(span):
                 for segment in self.all_of.split(span, _counts(span), mode):
-                    self.chains.add(segment)
+                    self._add(segment)
 
 
 def _lows(live: Sequence[int], start: int, step: int) -> list[int]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -21,13 +22,16 @@ from toolchain.ops import spec_of
 from toolchain.ops.spec import Axis
 from toolchain.partition.estimate import Estimator
 from toolchain.partition.front import Task, walks_of
-from toolchain.partition.program import BlockProgram, Mode
+from toolchain.partition.heights import shifted, uneven
+from toolchain.partition.program import BlockProgram, Heights, Mode
 from toolchain.partition.region import CannotSplitError, Region, axes_of, region
 from toolchain.partition.scheme import Scheme
 from toolchain.search import Work
 
 _NS_A_STEP, _NS_A_BUFFER = 8000, 1600
 """To find out how a step can be split, and what of a buffer is live beside it."""
+_NS_A_PLACE = 400
+"""To weigh a block that may begin at a place, for one limit on the bytes."""
 _NS_A_SHAPE, _NS_A_RUN, _NS_AN_OPERATOR, _NS_A_BLOCK = 110_000, 220_000, 150_000, 300
 """To estimate a block of a shape that is new, and blocks in numbers that are; for each operator of
 a region, and each of its blocks. Measured over 2,641 regions: nine in ten are predicted within 36%
@@ -239,9 +243,26 @@ class Segments:
             for op in region.ops
         )
 
-    def split(self, span: Span, counts: Sequence[int], mode: Mode) -> list[Segment]:
+    def uneven(self, span: Span, mode: Mode) -> list[Segment]:
+        """The span split into blocks of different heights, each as tall as a limit on the bytes
+        allows where it lies (`partition.heights`), for several limits.
+        """
+        tried, region = shifted(span.size), span.region
+        self.work.spend(len(region.ops) * sum(map(len, tried)) * _NS_A_BLOCK)
+        counts, grains = [len(heights) for heights in tried], self._grains_by(region, mode)
+        program = BlockProgram(region, counts, mode, grains=grains, heights=tried)
+        found = uneven(program, span.size, span.dying)
+        self.work.spend(len(found) * sum(counts) * _NS_A_PLACE)
+        return self.split(span, [len(heights) for heights in found], mode, found)
+
+    def _grains_by(self, region: Region, mode: Mode) -> tuple[int, ...]:
+        return self._grains(region) if mode in (Mode.LINES, Mode.LEADING) else ()
+
+    def split(
+        self, span: Span, counts: Sequence[int], mode: Mode, heights: Sequence[Heights] = ()
+    ) -> list[Segment]:
         """The span split into each number of blocks, without those that are impossible or have too
-        many calls.
+        many calls. `heights`: of the blocks, for each number; without it they are even.
         """
         if not counts:
             return []
@@ -249,14 +270,17 @@ class Segments:
         names = tuple(self.graph.ops[i].name for i in region.ops)
         estimator = self._estimator
         shapes, runs = estimator.costs.known, len(estimator.runs)
-        grains = self._grains(region) if mode in (Mode.LINES, Mode.LEADING) else ()
-        guesses = estimator.estimates(region, counts, mode, span.dying, grains)
+        grains = self._grains_by(region, mode)
+        guesses = estimator.estimates(region, counts, mode, span.dying, grains, heights)
         self.work.spend(
             (estimator.costs.known - shapes) * _NS_A_SHAPE
             + (len(estimator.runs) - runs) * _NS_A_RUN
             + len(region.ops) * (_NS_AN_OPERATOR + sum(counts) * _NS_A_BLOCK)
         )
-        schemes = [Scheme(names, region.seed, count, mode, grains=grains) for count in counts]
+        schemes = [
+            Scheme(names, region.seed, count, mode, grains=grains, heights=each)
+            for count, each in zip(counts, heights or repeat(()), strict=False)
+        ]
         return [
             Segment(
                 span.begin,

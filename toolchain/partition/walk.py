@@ -18,7 +18,7 @@ import numpy as np
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.spec import Axis, Part, Reach, Reduction
 from toolchain.partition.block_costs import BlockKernels
-from toolchain.partition.program import FAR, BlockProgram, Home, Ints, Mode, Step
+from toolchain.partition.program import FAR, BlockProgram, Heights, Home, Ints, Mode, Step
 from toolchain.partition.region import Region
 from toolchain.partition.takeovers import (
     Claim,
@@ -99,9 +99,10 @@ class Walks:
     """The walks of regions of one graph on one core: each made once, for every cost model.
 
     `kernels`: of that graph and core. Two walks are one if the regions have the same operators of
-    the graph and the same seed, and the numbers of blocks, the mode, the grains, and the dying
-    tensors are equal. The blocks of two operators have the same shapes if these are alike
-    (`BlockKernels.outlines`), are split along the same axis, or sum over it, and run alike (`Run`).
+    the graph and the same seed, and the numbers of blocks, their heights, the mode, the grains,
+    and the dying tensors are equal. The blocks of two operators have the same shapes if these are
+    alike (`BlockKernels.outlines`), are split along the same axis, or sum over it, and run alike
+    (`Run`).
     """
 
     def __init__(self, kernels: BlockKernels) -> None:
@@ -116,10 +117,11 @@ class Walks:
         mode: Mode,
         dying: frozenset[str],
         grains: Sequence[int],
+        heights: Sequence[Heights],
     ) -> Walk:
-        key = region.ops, region.seed, tuple(counts), mode, dying, tuple(grains)
+        key = region.ops, region.seed, tuple(counts), mode, dying, tuple(grains), tuple(heights)
         if key not in self._walks:
-            self._walks[key] = Walk(self, region, counts, mode, dying, grains)
+            self._walks[key] = Walk(self, region, counts, mode, dying, grains, heights)
         return self._walks[key]
 
     def shapes(self, op: int, split: Axis | Reduction, run: Run) -> Shapes:
@@ -152,10 +154,12 @@ class Walk:
         mode: Mode,
         dying: frozenset[str],
         grains: Sequence[int],
+        heights: Sequence[Heights],
     ) -> None:
         self.region = region
         self._walks = walks
         self._counts, self._mode, self._grains = tuple(counts), mode, tuple(grains)
+        self._heights = tuple(heights)
         self._dying = dying
         self._peaks: dict[tuple[int, tuple[str, ...]], list[int]] = {}
         self._apart: dict[tuple[tuple[str, ...], ...], list[int]] = {}
@@ -176,7 +180,9 @@ class Walk:
 
     def _made(self) -> _Arrays:
         if self._arrays is None:
-            program = BlockProgram(self.region, self._counts, self._mode, grains=self._grains)
+            program = BlockProgram(
+                self.region, self._counts, self._mode, grains=self._grains, heights=self._heights
+            )
             self._arrays = _Arrays(program, self._dying)
         return self._arrays
 
@@ -228,6 +234,14 @@ class Walk:
                 exact[shapes.computed] = np.asarray(exacts)[shapes.shape_of]
                 claims.append(Claim(name, lead, exact))
         return claims
+
+
+def live_bytes(program: BlockProgram, dying: frozenset[str]) -> Ints:
+    """The most bytes that are live at a step of each block, without scratch, and as if nothing were
+    written over an operand. `dying`: as in `Walks.of`.
+    """
+    most: Ints = _Arrays(program, dying).live.max(axis=0)
+    return most
 
 
 def _run(program: BlockProgram, step: Step) -> Run:

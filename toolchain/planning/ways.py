@@ -94,14 +94,18 @@ def ordered_walks(plan: Plan, known: Kernels | None = None) -> Walks:
 
 def ways(front: Front) -> Ways:
     """The ways of a front that are made into plans."""
-    kept = list(_apart(front.points))
-    for points in front.others:
-        split = [point for point in _apart(points) if point.schemes]
-        step = max(len(split) / _OTHERS, 1)
-        kept += [split[int(at * step)] for at in range(min(_OTHERS, len(split)))]
+    kept = [*_kept(front), *(_kept(front.even) if front.even else ())]
     kept += [replace(point, titles=()) for point in kept if point.schemes]
     one = {(point.schemes, point.titles): point for point in reversed(kept)}
     return Ways(tuple(reversed(one.values())), front.stopped)
+
+
+def _kept(front: Front) -> Iterator[Point]:
+    yield from _apart(front.points)
+    for points in front.others:
+        split = [point for point in _apart(points) if point.schemes]
+        step = max(len(split) / _OTHERS, 1)
+        yield from (split[int(at * step)] for at in range(min(_OTHERS, len(split))))
 
 
 def _apart(points: Sequence[Point]) -> Iterator[Point]:
