@@ -88,8 +88,9 @@ def _documents_are_those_of_the_page() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_measurements(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Tests neither read nor change what the user has measured."""
+    """Tests neither read nor change what the user has measured. Tables are as wide as in a file."""
     file = tmp_path_factory.mktemp("measurements") / "measurements.sqlite"
     with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COLUMNS", raising=False)
         patch.setenv("THIMBLE_MEASUREMENTS", str(file))
         yield file

@@ -16,7 +16,6 @@ from toolchain import arena, passes, schedule
 from toolchain.boards import Board, Core
 from toolchain.boards import board as find_board
 from toolchain.codegen import constant_bytes
-from toolchain.collector import collecting_seldom
 from toolchain.cost import CostModel
 from toolchain.cost.predicted import predicted_model
 from toolchain.decode.append import with_boxes
@@ -42,6 +41,7 @@ from toolchain.planning.placing import place
 from toolchain.planning.rows import stream_input
 from toolchain.planning.small import small_kernels
 from toolchain.progress import Report, silent
+from toolchain.search.collector import collecting_seldom
 
 
 def plan_model(

@@ -16,8 +16,17 @@ from benchmarks.figures.figure import Figure, Kept, Plot
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = figure.figures()
-WITHOUT_FIGURES = {"compare", "cost", "_edgetpu_large", "figures"}
-"""Commands that compare files, fit coefficients, write models, or run the others."""
+WITHOUT_FIGURES = {
+    "_edgetpu_large",
+    "code",
+    "compare",
+    "cost",
+    "figures",
+    "layer_matrix",
+    "which_board",
+}
+"""Commands that compare files, fit coefficients, measure code, write models or pages of their own,
+or run the others."""
 STATED = {
     # How far programs whose C others published are from silicon; no command builds them.
     "README.md": {"4%", "13%"},

@@ -18,7 +18,7 @@ from tests.pure.test_damaged_databases import read_measurements, read_sweep
 from toolchain.bench.bench_file import read_bench
 from toolchain.boards import read_board
 from toolchain.cli import run
-from toolchain.cli.sweep import AskedOptions, _request
+from toolchain.cli.sweep import AskedOptions, _file, _request
 from toolchain.contact.archive import read_contact
 from toolchain.cost.database import Database
 from toolchain.deployment.folder import compiled_board
@@ -66,7 +66,7 @@ def in_zip(file: Path, version: int) -> None:
 
 
 def read_sweep_file(file: Path) -> None:
-    _request([str(file)], AskedOptions())
+    _request(*_file([str(file)]), AskedOptions())
 
 
 def take(file: Path) -> None:

@@ -21,13 +21,14 @@ ROOT = Path(__file__).parents[2] / "toolchain"
 TABLE, UNARY = ROOT / "ops" / "elementwise" / "functions.py", ROOT / "ops" / "unary"
 """The table of element-wise functions, and the family of those of one operand."""
 LITERAL = re.compile(
-    r'(?P<written>\.(op|answer|write)\(\s*|\.named\(\s*f?"[^"]*",\s*)?"([\w.]*\.)?(?P<name>[A-Z]\w*)"'
+    r'(?P<written>\.(op|answer|write)\(\s*|\.named\(\s*f?"[^"]*",\s*|\bmake\(\s*)?"([\w.]*\.)?(?P<name>[A-Z]\w*)"'
 )
 """A string that may be an operator; `written` where it is what others are written as."""
 LIST = re.compile(r'"(\w+(?: \w+)+) ?"')
 """A string that may be several operators."""
 ALLOWED = {
     "Identity": "a function of the kind `lookup`, too",
+    "LayerNormalization": "what onnxruntime's quantiser cannot take over several axes",
     "LSTM": "an operator of TFLite, too, in Coral's list of those that a TPU runs",
     "Max": "half of the name of TFLite's ArgMaxOptions",
     "Min": "half of the name of TFLite's ArgMinOptions",

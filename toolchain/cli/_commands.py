@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 
 from toolchain.cli._command import Command
 from toolchain.cli._leaving import Group
-from toolchain.collector import collector_paused
+from toolchain.search.collector import collector_paused
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {

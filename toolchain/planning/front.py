@@ -16,7 +16,6 @@ from heapq import heappop, heappush
 
 from toolchain.boards import Board, Content, Memory
 from toolchain.codegen import constant_bytes
-from toolchain.collector import collecting_seldom
 from toolchain.cost import CostModel
 from toolchain.cost.predicted import predicted_model
 from toolchain.errors import DoesNotFitError, Overflow
@@ -41,6 +40,7 @@ from toolchain.planning.room import Forms, Room
 from toolchain.planning.ways import Built, Ways, built, finer, search, way_plan, ways
 from toolchain.progress import Report
 from toolchain.report.latency import predict_latency
+from toolchain.search.collector import collecting_seldom
 
 _LEAST_BYTES, _LEAST_SHARE = 1024, 0.05
 """A split that nobody asked for must save so many bytes, and such a share of the arena: blocks take
