@@ -159,14 +159,15 @@ void thimble_convolve_packed_s8(const thimble_conv_shape *shape,
 
 /* Depthwise convolution; output channel c reads input channel c / (output_c / input_c).
  *
- * parameters: for each output channel: its bias; its multiplier; its rounding term ((2 * output offset + 1)
- * << shift code, less what the bias was raised by); as bytes its shift code, then its taps row by row, padded
- * with zeros to whole words.
+ * parameters: for each output channel: its bias, without the input's zero point; its multiplier; its rounding
+ * term ((2 * output offset + 1) << shift code, less what the bias was raised by); as bytes its shift code,
+ * then its taps row by row, padded with zeros to whole words.
  *
- * scratch: int16 lines of one channel, (band - 1) * stride_h + (kernel_h - 1) * dilation_h + 1 of them. A
- * line has as many values as the outputs of one line see, rounded up to even, and two; if stride_w is 1,
- * output_w counts as rounded up to four. Then int16 taps, 4 *
- * kernel_h * (kernel_w / 2 + 1); then int32 sums, band * output_w + 1. */
+ * scratch: int16 lines of one channel, (band - 1) * stride_h + (kernel_h - 1) * dilation_h + 1 of them, but
+ * at most input_h. A line has as many values as the outputs of one line see, rounded up to even, and two; if
+ * stride_w is at most 2, output_w counts as rounded up to four. Then words of two taps: kernel_h * 2 *
+ * (kernel_w / 2 + 1) if stride_w and dilation_w are 1, else kernel_h * ((kernel_w + 1) / 2); then int32 sums,
+ * band * output_w + 3. */
 void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                const thimble_requant *requant,
                                const int8_t *input,

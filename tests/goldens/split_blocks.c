@@ -24,9 +24,9 @@
  *             over bytes that output of op1 does not need then
  *         2,432           3     13 .. 15   output of op2
  *             in place of output of op1: step 13 reads first
- *             0         108     14 .. 14   scratch of op3
- *           108          12     14 .. 16   output of op3
- *           108          12     14 .. 16   t10
+ *             0          96     14 .. 14   scratch of op3
+ *            96          12     14 .. 16   output of op3
+ *            96          12     14 .. 16   t10
  *             a view of output of op3
  *             0           3     15 .. 16   output of op4
  *             0           3     16 .. 16   output of op5
@@ -193,10 +193,10 @@ static void net_op3_conv2d(uint8_t *arena, uint32_t index)
  *    in       int8 [1x1x1x3]  at 2,432  t7@5
  *    in       int8 [1x4x2x3]  packed    w8
  *    in       int32 [3]       packed    b8
- *    out      int8 [1x4x1x3]  at 108    t10@5
+ *    out      int8 [1x4x1x3]  at 96     t10@5
  *    const    int32 [18]      flash     net_op4_parameters
  *             72 bytes: biases, filters [1x4x2x3] and requantisation, packed for thimble_depthwise_conv_s8
- *    scratch  108 bytes       at 0
+ *    scratch  96 bytes        at 0
  */
 static void net_op4_depthwise_conv2d(uint8_t *arena, uint32_t index)
 {
@@ -218,7 +218,7 @@ static void net_op4_depthwise_conv2d(uint8_t *arena, uint32_t index)
         .output_offset = -5, .activation_min = -128, .activation_max = 127,
     };
     thimble_depthwise_conv_s8(&shape, &requant, (const int8_t *)(arena + 2432), net_op4_parameters,
-                              (void *)arena, (int8_t *)(arena + 108));
+                              (void *)arena, (int8_t *)(arena + 96));
 }
 
 /*

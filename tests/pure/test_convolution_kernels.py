@@ -128,3 +128,28 @@ def test_columns_take_the_kernel_of_fewer_cycles(
     assert call["shape.output_h" if not by_lines else "shape.output_w"] == rows
     names = {False: "thimble_depthwise_conv_blocks_s8", True: "thimble_depthwise_conv_s8"}
     assert call.function == names[by_lines]
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "first", "quickest"),
+    [
+        ((10, 10), 5, 1, "thimble_depthwise_conv_blocks_s8", "thimble_depthwise_conv_s8"),
+        ((28, 28), 5, 2, "thimble_depthwise_conv_s8", "thimble_depthwise_conv_s8"),
+        ((7, 7), 7, 1, "thimble_depthwise_conv_blocks_s8", "thimble_depthwise_conv_blocks_s8"),
+    ],
+)
+def test_wide_windows_go_row_by_row_where_there_is_room(
+    size: tuple[int, int], kernel: int, stride: int, first: str, quickest: str
+) -> None:
+    """A window that is as large as the image has too few outputs for that."""
+    shape = {"kind": "depthwise_conv2d", "input": [1, *size, 8], "kernel": [kernel, kernel]}
+    padding = "valid" if size[0] == kernel else "same"
+    graph = graph_of_shape({**shape, "stride": [stride, stride], "padding": padding})
+    made = kernel_of(graph.ops[0], graph, M4)
+    forms = made.more_scratch()
+    assert made.functions == (first,)
+    assert (forms[0] if forms else made).functions == (quickest,)
+    assert [form.scratch_bytes for form in forms] == sorted(
+        (form.scratch_bytes for form in forms), reverse=True
+    )
+    assert all(form.scratch_bytes > made.scratch_bytes for form in forms)

@@ -57,6 +57,23 @@ def test_convolutions_equal_their_references(board_name: str, tmp_path: Path) ->
     compare(plan_graph(merged(graphs), board(board_name), QUICK), rng, tmp_path)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("board_name", (*DSP, "mps2-an385", "mps2-an385-v6m", "mps3-an547"))
+def test_rows_of_any_depthwise_window_equal_their_references(
+    board_name: str, tmp_path: Path
+) -> None:
+    """Short rows, and those of many fours; with the least scratch and with the most."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        graphs = depthwise_lines(48, rng, most=60)
+        graphs += [with_weight_zero_point(graph, rng) for graph in depthwise_lines(12, rng)]
+        graphs += [rounded_as_onnx(graph) for graph in depthwise_lines(12, rng)]
+        plan = plan_graph(merged(graphs), board(board_name), QUICK)
+        assert "thimble_depthwise_conv_s8" in {k.functions[0] for k in plan.lowered.kernels}
+        for form in (plan, with_room(plan, 1 << 14)):
+            compare(form, rng, tmp_path)
+
+
 def test_vectors_of_partial_sums_and_of_weights_with_a_zero_point(tmp_path: Path) -> None:
     rng = np.random.default_rng(29)
     graphs = [forms()[kind].sample(rng) for kind in PARTS for _ in range(8)]

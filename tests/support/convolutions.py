@@ -185,11 +185,12 @@ def mixed_pairs(rng: np.random.Generator) -> tuple[Graph, Graph]:
 
 
 def depthwise_lines(count: int, rng: np.random.Generator, most: int = 40) -> list[Graph]:
-    """Depthwise convolutions, mostly 3x3, over rows of up to about `most` pixels: output zero
+    """Depthwise convolutions, a third of 3x3, over rows of up to about `most` pixels: output zero
     points as after a ReLU and others, strides that differ, a fifth with awkward scales."""
     graphs = []
     while len(graphs) < count:
-        kernel = ((3, 3), (3, 3), (3, 3), (5, 5), (7, 7), (3, 5), (2, 4))[int(rng.integers(7))]
+        kernels = ((3, 3), (3, 3), (3, 3), (5, 5), (7, 7), (3, 5), (2, 4), (1, 11), (2, 9))
+        kernel = kernels[int(rng.integers(9))]
         stride = ((1, 1), (1, 1), (2, 2), (2, 2), (1, 2), (2, 1), (3, 1), (4, 2))[
             int(rng.integers(8))
         ]

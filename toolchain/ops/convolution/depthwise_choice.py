@@ -24,6 +24,12 @@ than by blocks of four channels; the latter where assembly computes the blocks: 
 number of rows up to `_ODD_ROWS`. By the models of Cortex-M4, M33 and M7, of 2 to 29 rows."""
 _ODD_ROWS = 7
 """The most rows of a window that `thimble_depthwise_odd_block_s8` computes."""
+_MOST_STRIDE = 2
+"""The largest stride along rows with which row by row four outputs are computed at once."""
+_PRODUCTS_BY_LINES = 220
+"""From this many products of a channel on, such rows take fewer cycles than blocks where an
+instruction has two products. By the models of Cortex-M4 and M7, of 1 to 2,304 outputs and windows
+of up to 8x8."""
 
 
 _COLUMNS_BY_LANES = 12
@@ -50,9 +56,10 @@ def own_depthwise(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     of 3x3 have kernels of their own, which take fewer cycles than the others at every depthwise
     shape of MLPerf Tiny, on Cortex-M4 and M7. A multiple of four channels goes to the kernel for
     blocks of four channels, which reads the image in place. Other numbers of channels are computed
-    channel by channel, from rows that are copied to scratch; so are images one pixel wide.
+    channel by channel, from rows that are copied to scratch; so are images one pixel wide, and on
+    cores with the DSP extension all that have many products, where there is room for the rows.
     """
-    x, weights, y = op.input(kit.INPUT), op.input(kit.WEIGHTS), op.y
+    x, weights = op.input(kit.INPUT), op.input(kit.WEIGHTS)
     window, channels = window_of(op), weights.shape[3]
     if x.shape[3] == 1:
         return one_channel_conv2d(op, core)
@@ -64,11 +71,15 @@ def own_depthwise(op: kit.Operator[Convolution], core: kit.Core) -> kit.Kernel:
     if window.kernel == (3, 3) and window.dilation == parts.PLAIN and window.stride[1] <= 2:
         quick = depthwise_3x3(op, window, blocks)
         return replace(quick, smaller=cache(lambda: tuple(_of_any_window(op, window, blocks))))
-    column = y.shape[2] == 1 and y.shape[1] >= _least_column(window, core)
-    lines = window.stride == window.dilation == parts.PLAIN and column
-    if blocks and not lines:
-        return thimble_depthwise_conv_blocks_s8.kernel(op, window)
-    return thimble_depthwise_conv_s8.kernel(op, window)
+    if not blocks:
+        return thimble_depthwise_conv_s8.kernel(op, window)
+    by_blocks = thimble_depthwise_conv_blocks_s8.kernel(op, window)
+    if not _by_lines(op, window, core):
+        return by_blocks
+    by_lines = thimble_depthwise_conv_s8.kernel(op, window)
+    if by_lines.scratch_bytes <= by_blocks.scratch_bytes:
+        return by_lines
+    return replace(by_blocks, more_scratch=lambda: (*by_lines.more_scratch(), by_lines))
 
 
 def _of_any_window(
@@ -80,11 +91,18 @@ def _of_any_window(
     yield thimble_depthwise_conv_s8.kernel(op, window)
 
 
-def _least_column(window: kit.Window, core: kit.Core) -> int:
-    """Rows from which images one pixel wide are computed row by row."""
-    rows = window.kernel[0]
-    odd = core.dsp and rows % 2 == 1 and rows <= _ODD_ROWS
-    return _ODD_COLUMN_BY_LINES if odd else _COLUMN_BY_LINES
+def _by_lines(op: kit.AnyOperator, window: kit.Window, core: kit.Core) -> bool:
+    """Whether rows of one channel are quicker than blocks of four, where both are possible."""
+    _, rows, columns, _ = op.y.shape
+    (height, width), stride = window.kernel, window.stride
+    if window.dilation != parts.PLAIN:
+        return False
+    if columns == 1:
+        odd = core.dsp and height % 2 == 1 and height <= _ODD_ROWS
+        least = _ODD_COLUMN_BY_LINES if odd else _COLUMN_BY_LINES
+        return stride == parts.PLAIN and rows >= least
+    work = rows * columns * height * width
+    return core.dsp and stride[1] <= _MOST_STRIDE and work >= _PRODUCTS_BY_LINES
 
 
 def _takes_depthwise_lanes(op: kit.Operator[Windowed], core: kit.Core) -> bool:
