@@ -29,7 +29,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._results import json_option, write_results
 from benchmarks.firmware import CHIPS, MLPERF_TINY, published
 from benchmarks.silicon import SHARED_MODELS
 from toolchain.boards import Board
@@ -359,7 +360,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--only", default="", help="models whose name contains this")
     parser.add_argument("--tflm", type=Path, help="a checkout of tflite-micro, its downloads made")
-    parser.add_argument("--json", type=Path, help="also write the rows here")
+    json_option(parser)
     wanted = parser.parse_args(argv)
     target = find_board(wanted.board)
     timing = timing_of(target.core.name)
@@ -379,8 +380,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             console.print(f"{name}: {error}", markup=False)
     console.print(side_by_side(rows, target))
     console.print(by_others(rows, cycles))
-    if wanted.json:
-        wanted.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    write_results(wanted.json, rows)
     return 0 if rows and all(row.differing == 0 for row in rows if row.engine == "Thimble") else 1
 
 

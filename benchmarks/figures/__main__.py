@@ -1,6 +1,7 @@
 """The figures of README and docs: run by command, kept as data, rendered as tables and plots.
 
     python -m benchmarks.figures [NAME ...] [--within MINUTES] [--again] [--jobs N] [--shared DIR]
+        [--tflm DIR]
     python -m benchmarks.figures [NAME ...] --list | --stale
     python -m benchmarks.figures --render | --check
 
@@ -82,7 +83,12 @@ def main() -> int:
     parser.add_argument("--within", type=float, metavar="MINUTES", help="only figures as quick")
     parser.add_argument("--again", action="store_true", help="run those whose data is of HEAD, too")
     parser.add_argument("--jobs", type=int, default=1, help="commands at a time (1)")
-    parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared", metavar="DIR")
+    parser.add_argument(
+        "--shared", type=Path, default=ROOT.parent / "shared", metavar="DIR", help="of models"
+    )
+    parser.add_argument(
+        "--tflm", type=Path, metavar="DIR", help="a checkout of tflite-micro, its downloads made"
+    )
     given = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 160)
     if given.render or given.check:
@@ -100,7 +106,9 @@ def main() -> int:
         f"{sum(map(estimate, wanted)):.0f} minutes of processor time",
         highlight=False,
     )
-    runner = Runner(given.shared, given.jobs, lambda: render(console, check=False))
+    folders = {"shared": given.shared, "tflm": given.tflm}
+    folders = {name: folder.resolve() for name, folder in folders.items() if folder}
+    runner = Runner(folders, given.jobs, lambda: render(console, check=False))
     try:
         failed = runner.run(wanted, again=given.again)
     except KeyboardInterrupt:

@@ -82,7 +82,7 @@ def block(reference: str, page: Path) -> str:
 
 def _of_what(figure: Figure, kept: Kept) -> str:
     lines = tuple(figure.commands.values())
-    alone = len(lines) == 1 and "{shared}" not in lines[0] and len(lines[0]) < 60
+    alone = len(lines) == 1 and "{" not in lines[0] and len(lines[0]) < 60
     command = lines[0] if alone else f"figures {figure.name}"
     return f"*{kept.date}, commit {kept.commit}: `python -m benchmarks.{command}`*"
 

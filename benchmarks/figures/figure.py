@@ -29,9 +29,10 @@ class Plot:
 @dataclass(frozen=True)
 class Figure:
     """`commands`: by a key of their own, the module below `benchmarks` and its arguments;
-    `{shared}` stands for the folder of models. `rooms`: paths of the checkout that can change the
-    result, beside the benchmark's own modules. `minutes`: of processor time, a guess until the
-    first run. `keep`: what is kept of a command's JSON. `exits`: codes that still give a figure.
+    `{shared}` stands for the folder of models, `{tflm}` for a checkout of TFLM. `rooms`: paths of
+    the checkout that can change the result, beside the benchmark's own modules. `minutes`: of
+    processor time, a guess until the first run. `keep`: what is kept of a command's JSON. `exits`:
+    codes that still give a figure.
 
     `tables`, `plots` and `values` render the kept data, a mapping from the commands' keys: Markdown
     by the name of the table, plots by the name of their file, texts by the name that the documents

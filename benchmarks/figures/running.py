@@ -35,6 +35,7 @@ PROGRAMS = {
 }
 LAST_LINES = 15
 _SECONDS = "processor_seconds"
+_FOLDER = re.compile(r"\{(\w+)\}")
 
 
 class FigureError(Exception):
@@ -43,12 +44,14 @@ class FigureError(Exception):
 
 @dataclass(frozen=True)
 class Task:
-    """One command of a figure. `rooms`: git's digests of all that it depends on."""
+    """One command of a figure. `rooms`: git's digests of all that it depends on. `folders`: of
+    files that are not the project's, by the names that commands have for them.
+    """
 
     figure: Figure
     key: str
     rooms: Mapping[str, str]
-    shared: Path
+    folders: Mapping[str, Path]
 
     @property
     def digest(self) -> str:
@@ -72,18 +75,23 @@ class Task:
     def words(self) -> Sequence[str]:
         """The command line behind `python -m`."""
         module, *rest = shlex.split(self.figure.commands[self.key])
-        return [f"benchmarks.{module}", *(word.format(shared=self.shared) for word in rest)]
+        return [f"benchmarks.{module}", *(word.format_map(self.folders) for word in rest)]
 
 
-def tasks(figure: Figure, shared: Path) -> list[Task]:
+def tasks(figure: Figure, folders: Mapping[str, Path]) -> list[Task]:
     """The commands of a figure. Raises FigureError where they cannot be run."""
-    if any("{shared}" in line for line in figure.commands.values()) and not shared.is_dir():
-        raise FigureError(f"there is no folder {shared} (--shared DIR)")
+    for name in sorted(
+        {name for line in figure.commands.values() for name in _FOLDER.findall(line)}
+    ):
+        if name not in folders:
+            raise FigureError(f"it needs a folder: --{name} DIR")
+        if not folders[name].is_dir():
+            raise FigureError(f"there is no folder {folders[name]} (--{name} DIR)")
     changed = uncommitted(figure)
     if changed:
         raise FigureError(f"not committed: {', '.join(changed)}")
     rooms = digests(paths(figure))
-    return [Task(figure, key, rooms, shared) for key in figure.commands]
+    return [Task(figure, key, rooms, folders) for key in figure.commands]
 
 
 def estimate(figure: Figure) -> float:
@@ -97,8 +105,10 @@ class Runner:
     is called as a figure is kept.
     """
 
-    def __init__(self, shared: Path, jobs: int, after_each: Callable[[], object]) -> None:
-        self._shared, self._jobs, self._after_each = shared, jobs, after_each
+    def __init__(
+        self, folders: Mapping[str, Path], jobs: int, after_each: Callable[[], object]
+    ) -> None:
+        self._folders, self._jobs, self._after_each = folders, jobs, after_each
         self._commit = git("rev-parse", "--short=8", "HEAD")
         self._lock = threading.Lock()
         self._done = 0
@@ -110,7 +120,7 @@ class Runner:
         failed = []
         for figure in wanted:
             try:
-                planned[figure.name] = tasks(figure, self._shared)
+                planned[figure.name] = tasks(figure, self._folders)
             except FigureError as error:
                 failed.append(figure.name)
                 self._say(f"{figure.name}: left out: {error}")

@@ -238,7 +238,7 @@ def test_a_figure_goes_on_where_it_stopped(checkout: Path) -> None:
     (checkout / "room" / "exit").write_text("2")
     commit(checkout)
     ends: list[str] = []
-    runner = running.Runner(checkout, 1, lambda: ends.append("kept"))
+    runner = running.Runner({"shared": checkout}, 1, lambda: ends.append("kept"))
     assert runner.run([SMALL]) == ["small"]
     assert figure.load(SMALL) is None and changes.stale(SMALL, None) == "never run"
     assert runner.run([SMALL]) == ["small"]
@@ -253,13 +253,13 @@ def test_a_figure_goes_on_where_it_stopped(checkout: Path) -> None:
     assert found is not None and found.data == {"one": 10, "two": 20}
     assert set(found.rooms) == {"room", "benchmarks/tiny.py"}
     assert changes.stale(SMALL, found) == ""
-    assert not any(task.part.exists() for task in running.tasks(SMALL, checkout))
+    assert not any(task.part.exists() for task in running.tasks(SMALL, {"shared": checkout}))
 
 
 def test_a_figure_is_not_kept_if_what_it_depends_on_changes_while_it_runs(checkout: Path) -> None:
     (checkout / "benchmarks" / "tiny.py").write_text(TINY.replace('"runs", "a"', '"room/a", "w"'))
     commit(checkout)
-    assert running.Runner(checkout, 2, list).run([SMALL]) == ["small"]
+    assert running.Runner({"shared": checkout}, 2, list).run([SMALL]) == ["small"]
     assert figure.load(SMALL) is None
 
 

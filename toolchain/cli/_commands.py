@@ -10,9 +10,9 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from toolchain.cli._collector import collector_paused
 from toolchain.cli._command import Command
 from toolchain.cli._leaving import Group
-from toolchain.search.collector import collector_paused
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from toolchain import arena
 from toolchain.arena.exact import DEFAULT_TIME_LIMIT_SECONDS
+from toolchain.cli._collector import collector_paused
 from toolchain.cli._console import error_console, output_console, progress
 from toolchain.cli._groups import argument, grouped, only, option
 from toolchain.cli._output import JsonOption, write_json, write_text
@@ -19,7 +20,6 @@ from toolchain.frontends.minimalloc import BufferFile, offsets_csv, read_buffers
 from toolchain.ir import Placement
 from toolchain.ir.arena import check_placement
 from toolchain.planning.options import PlanOptions
-from toolchain.search.collector import collector_paused
 
 _SECONDS_A_BUFFER = 1.1e-5
 """Seconds to read a buffer, check its offset and write it."""

@@ -1,4 +1,4 @@
-"""Python's garbage collector, where there is little garbage."""
+"""Python's garbage collector, while much is made that stays."""
 
 from __future__ import annotations
 
@@ -8,22 +8,6 @@ from contextlib import contextmanager
 
 _OBJECTS = 200_000
 """More objects than are lost before the collector looks at them."""
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pause the collector while many objects that stay are made: a million buffers, the modules of
-    a command.
-
-    Looking for cycles among them takes a twentieth of the start of a command, and longer than
-    reading the buffers does. The collector does not look at these objects again.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 @contextmanager

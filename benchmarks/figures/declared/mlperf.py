@@ -182,6 +182,35 @@ def copied(data: Any) -> str:
     return table(["model", "constants", *CHIPS], rows, left=2)
 
 
+def peers(data: Any) -> str:
+    """Each engine beside ours, all read by one model of the core."""
+    rows: dict[str, dict[str, Any]] = {}
+    for row in data["rows"]:
+        rows.setdefault(row["model"], {})[row["engine"]] = row
+    return table(
+        [
+            "model",
+            "arena B: ours / TFLM",
+            "code B",
+            "flash B",
+            "M cycles",
+            "differing B: ours, TFLM",
+        ],
+        (
+            [
+                short(model),
+                *(
+                    beside(ours[f"{name}_bytes"], theirs[f"{name}_bytes"])
+                    for name in ("arena", "code", "flash")
+                ),
+                beside(ours["cycles"] / 1e6, theirs["cycles"] / 1e6, ".3f"),
+                f"{ours['differing']}, {theirs['differing']}",
+            ]
+            for model, (ours, theirs) in ((name, each.values()) for name, each in rows.items())
+        ),
+    )
+
+
 def values(data: Any) -> Mapping[str, str]:
     rows = by_model(data)
     ratios = [
@@ -230,5 +259,12 @@ FIGURES = (
         5,
         tables={"all": whole},
         exits=(0, 1),
+    ),
+    Figure(
+        "peers",
+        {"rows": "peers --models {shared}/models --tflm {tflm}"},
+        VERIFIED,
+        1.5,
+        tables={"all": peers},
     ),
 )
