@@ -156,7 +156,7 @@ static void net_op2_block_concat(uint8_t *arena, uint32_t index)
 {
     (void)index;
 
-    thimble_move((int8_t *)(arena + 2432), (const int8_t *)arena, 512);
+    thimble_move((int8_t *)(arena + 2432), (const int8_t *)arena, /*size_bytes=*/512);
 }
 
 /*
@@ -233,7 +233,7 @@ static void net_op5_leaky_relu(uint8_t *arena, uint32_t index)
 {
     (void)index;
 
-    thimble_lookup_s8((const int8_t *)(arena + 2432), (int8_t *)arena, 3, net_op5_table);
+    thimble_lookup_s8((const int8_t *)(arena + 2432), (int8_t *)arena, /*size=*/3, net_op5_table);
 }
 
 /*
@@ -248,7 +248,7 @@ static void net_op6_leaky_relu(uint8_t *arena, uint32_t index)
 {
     (void)index;
 
-    thimble_lookup_s8((const int8_t *)arena, (int8_t *)arena, 3, net_op5_table);
+    thimble_lookup_s8((const int8_t *)arena, (int8_t *)arena, /*size=*/3, net_op5_table);
 }
 
 /*

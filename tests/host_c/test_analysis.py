@@ -56,10 +56,12 @@ WRONG = """\
 #include <string.h>
 
 int32_t wrong(int32_t x, void *memory);
+void print(int32_t rows);
 
 int32_t wrong(int32_t x, void *memory)
 {
     (void)memset(&x, sizeof(x), 0);
+    print(/*columns=*/x);
     free(memory);
     free(memory);
     return x;
@@ -72,5 +74,6 @@ def test_what_is_wrong_is_said(script: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "wrong.c").write_text(WRONG, encoding="utf-8")
     sources = replace(script.kernels(), files=(tmp_path / "wrong.c",))
     assert any("bugprone-suspicious-memset-usage" in line for line in script.tidy(sources))
+    assert any("bugprone-argument-comment" in line for line in script.tidy(sources))
     assert any("clang-analyzer-unix.Malloc" in line for line in script.tidy(sources))
     assert any("-Wanalyzer-double-free" in line for line in script.analyse(sources))

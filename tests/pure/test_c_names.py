@@ -124,6 +124,9 @@ def test_wrapped_lines_say_the_same() -> None:
     lines = wrap(call).splitlines()
     assert len(lines) > 1 and all(len(line) <= LINE_WIDTH for line in lines)
     assert re.sub(r"\s+", "", wrap(call)) == re.sub(r"\s+", "", call)
+    numbers = "    f(" + ", ".join(f"/*number_{i}=*/{i}" for i in range(30)) + ");"
+    assert all(len(line) <= LINE_WIDTH for line in wrap(numbers).splitlines())
+    assert re.sub(r"\s+", "", wrap(numbers)) == re.sub(r"\s+", "", numbers)
     string = '    g("' + "a, " * 60 + '");'
     assert wrap(string) == string
     assert wrap("/* " + "x, " * 60 + "*/").count("\n") == 0

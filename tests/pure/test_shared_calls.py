@@ -19,10 +19,12 @@ from toolchain.codegen.calls import (
     Object,
     PrintedCall,
     Word,
+    named,
     share,
     symbols,
 )
 from toolchain.codegen.environment import environment
+from toolchain.kernels import c_sources, cmsis_nn, runtime_c
 
 
 def number(name: str, value: int) -> Leaf:
@@ -178,3 +180,50 @@ def test_bodies_of_other_form_have_a_function_of_their_own() -> None:
     other = (call(("n", number("n", 1)), ("x", place("x", 0))),)
     groups = [(places, columns) for places, columns, _ in share([one[0], other, one[1]])]
     assert groups == [((0, 2), (Column("n", "uint8_t", 1, ("1", "2")),)), ((1,), ())]
+
+
+def test_arguments_that_do_not_say_what_they_are_have_the_names_of_the_declaration() -> None:
+    def body(rows: int, units: int) -> Body:
+        return (
+            call(
+                ("rows", number("rows", rows)),
+                ("units", number("units", units)),
+                ("size", number("size", rows)),
+                ("high", Word("0.5f")),
+                ("scale", Word("net_number(3)", varies=True)),
+                ("bias", Word("NULL")),
+                ("params", Word("&params")),
+                ("loops", Word("loops")),
+                ("input", place("input", 8)),
+                ("table", constant("table", "net_table")),
+            ),
+        )
+
+    ((_, _, shared),) = share([body(1, 16), body(2, 16)])
+    declared = ("rows", "depth", "count", "most", "scale", "bias", "p", "loops", "in", "entries")
+    text = (
+        "f(block->rows, /*depth=*/16, /*count=*/block->rows, /*most=*/0.5f, "
+        "/*scale=*/net_number(3), /*bias=*/NULL, &params, loops, (const int8_t *)(arena + 8), "
+        "net_table);"
+    )
+    assert printed(named(shared, lambda _: declared)).split() == text.split()
+    assert named(shared, lambda _: ()) == shared
+
+
+def test_a_template_that_calls_within_an_expression_names_what_the_function_takes() -> None:
+    arguments = [(name, number(name, 7)) for name in ("size", "start", "shift")]
+    body: Body = (PrintedCall("f", "sum_s8", tuple(arguments)),)
+    ((only,),) = (named(body, lambda _: ("total", "shift")),)
+    assert only.arguments == (*arguments[:2], ("shift", Word("/*shift=*/7")))
+
+
+def test_each_function_that_headers_declare_has_names_for_its_parameters() -> None:
+    for tree in (runtime_c.tree(), cmsis_nn.tree(cmsis_nn.find())):
+        names = {f: c_sources.parameter_names(f, tree) for f in c_sources.declared(tree)}
+        assert all(name.isidentifier() for listed in names.values() for name in listed)
+        assert sum(map(bool, names.values())) > 100
+    assert c_sources.parameter_names("thimble_softmax_s8", runtime_c.tree())[2:4] == (
+        "rows",
+        "columns",
+    )
+    assert c_sources.parameter_names("memcpy", cmsis_nn.tree(cmsis_nn.find())) == ()

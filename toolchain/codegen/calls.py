@@ -314,6 +314,43 @@ def share(bodies: Sequence[Body]) -> Iterator[tuple[tuple[int, ...], tuple[Colum
         yield tuple(places), columns, with_storage(body)
 
 
+def named(body: Body, parameters: Callable[[str], Sequence[str]]) -> Body:
+    """The body, with its arguments named where the text does not name them: `/*pixels=*/64`.
+
+    `parameters` gives the names of a function's parameters in the order of its declaration, or none
+    where there is no such declaration. clang-tidy holds comments of this form against declarations
+    (bugprone-argument-comment). Pointers to tensors and constants have no comment. The body must be
+    one that `share` has made, because a named argument is no leaf any more.
+    """
+    return tuple(
+        replace(call, arguments=tuple(_named(call, parameters(call.function)))) for call in body
+    )
+
+
+def _named(call: PrintedCall, parameters: Sequence[str]) -> Iterator[tuple[str, Node]]:
+    """The arguments, which a plain call gives in the order of `parameters`. Another template gives
+    them in an order of its own, by their names.
+    """
+    if call.template != "call" or not parameters:
+        parameters = [name if name in parameters else "" for name, _ in call.arguments]
+    for parameter, (name, value) in zip(parameters, call.arguments, strict=True):
+        text = _text(value)
+        says_so = text in ("", parameter, f"&{parameter}", f"{_BLOCK}->{parameter}")
+        plain = not parameter or says_so or text.startswith("&")
+        yield name, value if plain else Word(f"/*{parameter}=*/{text}")
+
+
+def _text(node: Node) -> str:
+    """A leaf or a word as C; '' for another node."""
+    match node:
+        case Leaf():
+            return node.column or node.text
+        case Word():
+            return node.text
+        case _:
+            return ""
+
+
 def symbols(body: Body) -> Iterator[str]:
     """The constants that a body points to, in the order in which they are printed."""
     names = (leaf.text if leaf.form == POINTER else leaf.symbol for leaf in _leaves(body))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from toolchain.errors import MissingToolError
 from toolchain.kernels import cmsis_nn
-from toolchain.kernels.c_sources import CTree, parameters_of
+from toolchain.kernels.c_sources import CTree, parameter_names, parameters_of
 from toolchain.ops.kernel import NULL, Argument, Call, Kernel
 
 _NEW: Mapping[str, Argument] = {"upscale_dims": NULL}
@@ -33,13 +33,12 @@ def fitted(kernel: Kernel, folder: Path) -> Kernel:
 
 
 def _fitted(call: Call, tree: CTree, folder: Path) -> Call:
-    declared = parameters_of(call.function, tree)
-    if declared is None:  # one of ours, or gone, which the search for its source will report
+    names = parameter_names(call.function, tree)
+    if not names:  # one of ours, or gone, which the search for its source will report
         return call
-    names = [one.rpartition(" ")[2].lstrip("*") for one in declared]
     new = [name for name in names if name in _NEW]
     same = len(names) - len(new) == len(call.arguments)
-    if not same or _computes_otherwise(call.function, declared, tree):
+    if not same or _computes_otherwise(call.function, tree):
         raise MissingToolError(
             f"{call.function} in {folder} takes other arguments or scratch than in CMSIS-NN "
             "5.0.0; leave out --cmsis-nn to use the pinned release, or take --kernels thimble"
@@ -49,8 +48,8 @@ def _fitted(call: Call, tree: CTree, folder: Path) -> Call:
     return replace(call, arguments=arguments) if new else call
 
 
-def _computes_otherwise(function: str, declared: tuple[str, ...], tree: CTree) -> bool:
-    if any(_BIAS in one for one in declared):
+def _computes_otherwise(function: str, tree: CTree) -> bool:
+    if any(_BIAS in one for one in parameters_of(function, tree) or ()):
         return True
     sizes = parameters_of(f"{function}_get_buffer_size", tree) or ()
     return any(_OTHER_SCRATCH in one for one in sizes)

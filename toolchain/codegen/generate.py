@@ -73,7 +73,8 @@ def generate(
     fetched = bool(plan.arena.fetch_bytes)
     writer = Writer(plan, prefix, external=external, fetched=fetched)
     operators = writer.calls()
-    made = code(operators, plan.schedule.order, prefix)
+    trees = (cmsis_nn.tree(cmsis_nn_folder), runtime_c.tree())
+    made = code(operators, plan.schedule.order, prefix, trees)
     fetch_of = {call.number: call.fetch for calls in operators for call in calls}
     step_of = {op: step for step, op in enumerate(plan.schedule.order)}
     counted = tuple(
@@ -95,7 +96,6 @@ def generate(
     absent = {*OF_STEPS, *OF_ROWS, *OF_WEIGHTS} - set(statuses)
     if external:
         writer.functions.update(_CHECKS_FETCHED if fetched else _CHECKS)
-    trees = (cmsis_nn.tree(cmsis_nn_folder), runtime_c.tree())
     closure = source_closure(writer.functions, trees)
     weights = None
     if external:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 LINE_WIDTH = 110
 _DEEPEST_INDENT = 60
 _QUOTES = "\"'"
+_CODE = re.compile(r"\s*(/\*\w+=\*/)?[^\s*/#]")
+"""The first word of a line of code, which may be a named argument."""
 
 
 def wrap(text: str) -> str:
@@ -15,7 +19,7 @@ def wrap(text: str) -> str:
 def _wrapped(line: str) -> list[str]:
     pieces: list[str] = []
     indents: tuple[int, ...] = (len(line) - len(line.lstrip()),)
-    while len(line) > LINE_WIDTH and line.lstrip()[:1] not in ("*", "/", "#"):
+    while len(line) > LINE_WIDTH and _CODE.match(line):
         cut, indents = _break(line, indents)
         if not cut:
             break

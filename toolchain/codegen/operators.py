@@ -10,12 +10,13 @@ from textwrap import indent
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.codegen.calls import Column, share, size_column, symbols
+from toolchain.codegen.calls import Column, named, share, size_column, symbols
 from toolchain.codegen.constants import ConstantArray
 from toolchain.codegen.environment import environment
 from toolchain.codegen.layout import LINE_WIDTH, wrap
 from toolchain.codegen.writer import Call, Writer
 from toolchain.ir import Tensor
+from toolchain.kernels.c_sources import CTree, parameter_names
 
 _INDENT = "    "
 
@@ -127,8 +128,12 @@ class Code:
         }
 
 
-def code(operators: Sequence[Sequence[Call]], order: Sequence[int], prefix: str) -> Code:
-    """The functions for the calls of each operator. `prefix` begins their symbols."""
+def code(
+    operators: Sequence[Sequence[Call]], order: Sequence[int], prefix: str, trees: Sequence[CTree]
+) -> Code:
+    """The functions for the calls of each operator. `prefix` begins their symbols; `trees` declare
+    the kernels that they call.
+    """
     functions: list[Function] = []
     step_of: dict[int, Step] = {}
     for index, calls in enumerate(operators):
@@ -138,7 +143,7 @@ def code(operators: Sequence[Sequence[Call]], order: Sequence[int], prefix: str)
                 step_of[call.number] = Step(len(functions), row)
             functions.append(_taker(index, symbol, calls))
             continue
-        for variant, (group, columns, text) in enumerate(_shared(calls)):
+        for variant, (group, columns, text) in enumerate(_shared(calls, trees)):
             rows = tuple(zip(*(column.values for column in columns), strict=True))
             distinct = {row: at for at, row in enumerate(dict.fromkeys(rows))}
             for place, call in enumerate(group):
@@ -185,14 +190,21 @@ def _smallest(numbers: Sequence[int]) -> NDArray[np.generic]:
     return np.array(numbers, np.uint8 if max(numbers) < 256 else np.uint16)
 
 
-def _shared(calls: Sequence[Call]) -> Iterable[tuple[Sequence[Call], tuple[Column, ...], str]]:
+def _shared(
+    calls: Sequence[Call], trees: Sequence[CTree]
+) -> Iterable[tuple[Sequence[Call], tuple[Column, ...], str]]:
     """A function for calls whose trees differ in leaves alone: a table of these leaves, and one
     text.
     """
+
+    def parameters(function: str) -> Sequence[str]:
+        return next(filter(None, (parameter_names(function, tree) for tree in trees)), ())
+
     for copies_only in (False, True):
         alike = [call for call in calls if call.copies_only is copies_only]
         for places, columns, body in share([call.body for call in alike]):
-            text = environment().get_template("ops/body.c.j2").render(calls=body)
+            template = environment().get_template("ops/body.c.j2")
+            text = template.render(calls=named(body, parameters))
             yield [alike[place] for place in places], columns, text
 
 

@@ -161,6 +161,14 @@ def parameters_of(function: str, tree: CTree) -> tuple[str, ...] | None:
     return _index(tree).parameters.get(function)
 
 
+def parameter_names(function: str, tree: CTree) -> tuple[str, ...]:
+    """The names of a function's parameters in their order, as a header of `tree` declares them; ()
+    for one that `tree` does not define or no header declares.
+    """
+    declared = parameters_of(function, tree) if defines(tree, function) else None
+    return tuple(_WORD.findall(one)[-1] for one in declared or ())
+
+
 def source_closure(functions: Iterable[str], trees: Sequence[CTree]) -> Closure:
     """The files of `trees` that define `functions` and, transitively, what those refer to.
 
