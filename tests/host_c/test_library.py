@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,12 +13,15 @@ import pytest
 from tests.support.graphs import dense_chain
 from tests.support.host import plan_of
 from toolchain.boards import HOST, Core
+from toolchain.cli import run as thimble
 from toolchain.codegen import generate, library_files, write_library
 from toolchain.ir import Sources
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.kernels.c_sources import source_closure
 from toolchain.ops import forms
+from toolchain.resources import RUNTIME_C
 
+DIGITS = RUNTIME_C.parent / "examples" / "digits" / "digits_int8.tflite"
 CORTEX_M55 = Core("cortex-m55", dsp=True, mve=True, fpu=True)
 
 
@@ -142,6 +146,21 @@ def test_it_holds_only_what_it_needs() -> None:
     assert not any(name.startswith("runtime/") for name in theirs)
     listed = theirs["cmsis_nn_sources.txt"].splitlines()
     assert listed and all((cmsis_nn.find() / path).is_file() for path in listed)
+
+
+def test_the_command_in_the_head_makes_the_same_files_again(tmp_path: Path) -> None:
+    def made(folder: str, *words: str) -> dict[str, bytes]:
+        out = tmp_path / folder
+        assert thimble(["compile", str(DIGITS), *words, "--library", "-o", str(out)]) == 0
+        return {path.name: path.read_bytes() for path in out.glob("net*")}
+
+    given = ("--board", "host", "--no-split", "--weights", "fetched", "--name", "net")
+    first = made("first", *given)
+    for name in ("net.h", "net.c", "net.hpp", "net_info.c"):
+        (line,) = re.findall(r"^ \* +thimble compile (.+)$", first[name].decode(), re.M)
+        model, *words = line.split()
+        assert model == DIGITS.name and {"--name", "--no-split"} <= set(words)
+    assert made("again", *words) == first
 
 
 def test_models_that_share_an_arena(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from toolchain.codegen.preprocess import functions, preprocess_files
 from toolchain.codegen.steps import Costs, steps_of
 from toolchain.codegen.writer import Writer
 from toolchain.errors import InputError
-from toolchain.ir import CodeOperator, ExternalWeights, Sources, Status
+from toolchain.ir import About, CodeOperator, ExternalWeights, Sources, Status
 from toolchain.ir.sources import INFO_SUFFIX
 from toolchain.ir.status import OF_ROWS, OF_STEPS, OF_WEIGHTS
 from toolchain.kernels import cmsis_nn, runtime_c
@@ -71,6 +71,7 @@ def generate(
     plan = replace(plan, lowered=replace(plan.lowered, kernels=kernels))
     prefix = model_identifier(name or plan.graph.name)
     fetched = bool(plan.arena.fetch_bytes)
+    plan = replace(plan, about=_about(plan, prefix, external=external, fetched=fetched))
     writer = Writer(plan, prefix, external=external, fetched=fetched)
     operators = writer.calls()
     trees = (cmsis_nn.tree(cmsis_nn_folder), runtime_c.tree())
@@ -180,6 +181,18 @@ def generate(
         in_steps=steps is not None,
         weights=weights,
     )
+
+
+def _about(plan: Plan, prefix: str, *, external: bool, fetched: bool) -> About:
+    """The model's file, with a command line that asks for this C and not only for its plan."""
+    about, words = plan.about, []
+    if not about.asked:
+        return about
+    if prefix != model_identifier(plan.graph.name):
+        words += ["--name", prefix]
+    if external:
+        words += ["--weights", "fetched" if fetched else "external"]
+    return replace(about, asked=(*about.asked, *words))
 
 
 def constant_bytes(plan: Plan) -> int:
