@@ -209,7 +209,7 @@ def graphs(shared: Path, only: str, published: Any, limit: float, console: Conso
     for title in ("TFLite's, in place", "HMCOS paper", "of HMCOS"):
         table.add_column(title, justify="right")
     rows = []
-    for path in sorted((shared / "graphs").glob(f"*{only}*.json")):
+    for path in sorted(p for p in (shared / "graphs").glob("*.json") if only in p.name):
         problem = read_neutral(path).memory_problem()
         with console.status(path.name):
             row: dict[str, Any] = {"graph": path.stem}
