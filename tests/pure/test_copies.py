@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from dataclasses import replace
@@ -12,6 +13,7 @@ from types import MappingProxyType
 import pytest
 
 from tests.support.graphs import dense_chain
+from toolchain import arena
 from toolchain.boards import Content, Memory, board
 from toolchain.codegen import copied_bytes, generate
 from toolchain.cost import Cost
@@ -24,11 +26,14 @@ from toolchain.device.compiler import BankOverflowError
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import firmware_data_bytes, firmware_layout, ram_bytes
 from toolchain.memory.plan import NOTHING_COPIED, Plan
+from toolchain.ops.lowering import Kernels
 from toolchain.packages import Extra
-from toolchain.planner import plan_graph
+from toolchain.planner import candidates, plan_graph
 from toolchain.planning import copies
-from toolchain.planning.copies import Item, choose, with_linked_code
+from toolchain.planning.copies import Item, choose, copy_banks, most_copied, with_linked_code
+from toolchain.planning.known import Known
 from toolchain.planning.options import Optimise, PlanOptions
+from toolchain.planning.room import Forms
 from toolchain.report.latency import kernel_keys, predict_latency
 from toolchain.report.plan import copied_lines
 
@@ -170,6 +175,36 @@ def test_the_ram_that_is_asked_for_is_a_limit() -> None:
         assert predict_latency(plan).total <= before
         before = predict_latency(plan).total
     assert before < predict_latency(_plan("nucleo-h743zi", ram_bytes=least)).total
+
+
+def test_a_constant_that_no_bank_holds_is_not_thought_copied() -> None:
+    """The bound of the time is then near to the time of the quickest plan."""
+    graph, target = dense_chain("wide", (640, 640, 128)), board("nucleo-l4r5zi")
+    costs = predicted_model(target)
+    most = most_copied(target, PlanOptions(), costs)
+    assert 640 * 128 < most < 640 * 640
+    forms = Forms(
+        costs.within(graph), Kernels(target.core), copy_banks(target, PlanOptions(), costs)
+    )
+    all_copied, bound = (forms.least(graph, most_copied=size) for size in (math.inf, most))
+    base = candidates(graph, target, PlanOptions()).base
+    assert all_copied < 0.99 * bound and bound <= base.count < 1.005 * bound
+
+
+def test_constants_that_two_operators_read_are_told() -> None:
+    """One array then serves both, so that a copy may take no bytes of its own: no bound is drawn
+    from its size.
+    """
+    graph, target = dense_chain("chain", (128, 128, 64, 128, 128)), board("nucleo-h743zi")
+    first, last = (graph.tensors[f"{name} weights"] for name in ("fc0", "fc3"))
+    same = MappingProxyType(
+        dict(graph.tensors) | {last.name: replace(last, constant=first.constant)}
+    )
+    for tensors, shared in ((graph.tensors, False), (same, True)):
+        whole = candidates(replace(graph, tensors=tensors), target, PlanOptions()).whole
+        allocator = arena.allocator(arena.DEFAULT)
+        known = Known(whole, Kernels(target.core), allocator=allocator)
+        assert known.shares_constants == shared
 
 
 def test_waits_of_constants_go_with_the_bank() -> None:

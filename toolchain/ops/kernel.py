@@ -31,7 +31,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import DType, Graph
+from toolchain.ir import DType, Graph, Op
 from toolchain.kernels import cmsis_nn
 from toolchain.ops.extents import Extents, Pointer
 
@@ -494,6 +494,18 @@ class Kernel:
     def constant_bytes(self) -> int:
         """Bytes of its constants, including those that share data with another operator's."""
         return sum(int(one.data.nbytes) for one in self.constants)
+
+    def largest_constant(self, op: Op, graph: Graph) -> int:
+        """Bytes of the largest constant that it reads: one that it packs, or of the model."""
+        packed = {one.key: one for one in self.constants}
+        largest = 0
+        for reference in (one for call in self.calls for one in call.references):
+            if isinstance(reference, Packed):
+                largest = max(largest, int(packed[reference.key].data.nbytes))
+            elif reference.index < len(op.inputs) and (name := op.inputs[reference.index]):
+                tensor = graph.tensors[name]
+                largest = max(largest, tensor.size_bytes if tensor.is_constant else 0)
+        return largest
 
 
 def numbers(values: Sequence[int]) -> Row:

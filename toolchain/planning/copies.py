@@ -312,8 +312,7 @@ def _rooms(
     """Bytes that copies may take in each bank, the quickest first, of those the ones that suit code
     last; none where flash never waits.
     """
-    speed, waits = options.optimise is Optimise.SPEED, _waits(costs)
-    coupled = {name for name, cycles in waits.items() if not cycles and any(waits.values())}
+    speed, coupled = options.optimise is Optimise.SPEED, _coupled(costs)
     banks = copy_banks(target, options, costs)
     if not banks:
         return {}
@@ -339,6 +338,21 @@ def copy_banks(
     return tuple(sorted(banks, key=lambda bank: (waits[bank.name], bank.code_origin is not None)))
 
 
+def most_copied(target: Board, options: PlanOptions, costs: PredictedCostModel) -> int:
+    """Bytes that the copies in one bank take at most, of any plan."""
+    speed, coupled = options.optimise is Optimise.SPEED, _coupled(costs)
+    least = 2 * SECTION_ALIGNMENT_BYTES
+    banks = copy_banks(target, options, costs)
+    sizes = (_left(bank, least, speed=speed, coupled=bank.name in coupled) for bank in banks)
+    return max(sizes, default=0)
+
+
+def _coupled(costs: PredictedCostModel) -> frozenset[str]:
+    """The banks that never wait, where others do."""
+    waits = _waits(costs)
+    return frozenset(name for name, cycles in waits.items() if not cycles and any(waits.values()))
+
+
 def _waits(costs: PredictedCostModel) -> Mapping[str, int]:
     """Cycles of stall until a line is there, of each bank that may hold copies."""
     reaches = {} if costs.stalls is None else costs.stalls.copies
@@ -357,6 +371,11 @@ def _free(bank: Memory, plan: Plan, layout: Layout, *, speed: bool, coupled: boo
         used.append(firmware_data_bytes(plan))
     taken = sum(used) + SECTION_ALIGNMENT_BYTES * (len(used) + 2)
     taken += layout.merged().guard_bytes(bank)
+    return _left(bank, taken, speed=speed, coupled=coupled)
+
+
+def _left(bank: Memory, taken: int, *, speed: bool, coupled: bool) -> int:
+    """Bytes of a bank for copies where the rest of the firmware takes so many."""
     if speed:
         return bank.size_bytes - _RESERVE_BYTES - taken
     if coupled:

@@ -30,7 +30,7 @@ from toolchain.memory.firmware_size import (
 from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.partition.front import CTRL_C, Point
-from toolchain.planning.copies import Copies, copy_banks
+from toolchain.planning.copies import Copies, copy_banks, most_copied
 from toolchain.planning.flash import check_flash, flash_spent
 from toolchain.planning.known import Known, Timed, timed_alike
 from toolchain.planning.options import Optimise, PlanOptions
@@ -47,6 +47,8 @@ _LEAST_BYTES, _LEAST_SHARE = 1024, 0.05
 flash, and longer C."""
 
 
+_TABLE_BYTES = 4096
+"""Tables and parameters of channels, which operators may share whose weights differ, take less."""
 _APART = 0.99
 """Rows of the front are shown whose arenas are so far apart."""
 
@@ -84,8 +86,11 @@ class Candidates:
         self.options = options
         self.costs = costs
         self.report = report
-        banks = copy_banks(target, options, predicted_model(target))
+        model = predicted_model(target)
+        banks = copy_banks(target, options, model)
         self._copies = bool(banks)
+        shared = known.shares_constants
+        self._most_copied = math.inf if shared else most_copied(target, options, model)
         self._known = known
         self._timed = self._timed_by(banks)
         self._flash_bytes = options.flash_of(target)
@@ -171,9 +176,10 @@ class Candidates:
 
     def _least_count(self, way: int) -> int:
         """No plan of a way takes less time: for this it needs neither an order nor places."""
-        key, least = (self.ways.points[way].schemes, self._most_constants), self._timed.least
+        most, copied = self._most_constants, self._most_copied
+        key, least = (self.ways.points[way].schemes, most, copied), self._timed.least
         if key not in least:
-            least[key] = self._timed.forms.least(self._graph(way), self._most_constants)
+            least[key] = self._timed.forms.least(self._graph(way), most, most_copied=copied)
         return least[key]
 
     @cached_property
@@ -191,17 +197,30 @@ class Candidates:
         peak = (self._way(way).found if placed is None else placed.schedule).peak_bytes
         return Choice(way, peak, peak + least_data_bytes(), self._least_count(way))
 
-    def _may_take(self, way: int, most_count: float, most_bytes: float) -> bool:
-        """Whether a plan of a way may take at most so long, and so many bytes of RAM.
+    def _may_take(
+        self, way: int, most_count: float, most_bytes: float, ram_bytes: int | None = None
+    ) -> bool:
+        """Whether a plan of a way may take at most so long, and so many bytes of RAM; with copies
+        `ram_bytes`.
 
         The bound for a way without places counts forms of kernels whose scratch fits beside what is
         live.
         """
-        if self._placed_plan(way) is not None or most_bytes == math.inf:
+        if self._placed_plan(way) is not None or math.inf in (most_bytes, most_count):
             return True
         beside = self._way(way).beside(most_bytes - least_data_bytes())
         graph, most_constants = self._graph(way), self._most_constants
-        return self._timed.forms.least(graph, most_constants, beside) <= most_count
+        copied = self._copied_within(ram_bytes, self._bound(way).ram_bytes)
+        return self._timed.forms.least(graph, most_constants, beside, copied) <= most_count
+
+    def _copied_within(self, ram_bytes: int | None, taken: int) -> float:
+        """Bytes of an operator's largest constant that may be copied where all RAM is so much, of
+        which the rest of the firmware takes `taken`.
+        """
+        most = self._most_copied
+        if ram_bytes is None or most == math.inf:
+            return most
+        return min(most, max(ram_bytes - taken, _TABLE_BYTES))
 
     def _ways_within(self, most_count: float, *, split: bool) -> list[int]:
         """The ways of which a plan may take at most so long, the quickest bound first. `split`: or
@@ -303,9 +322,10 @@ class Candidates:
                 return None
             count = self.room(way).count(sizes[-1], spare)
             return self._smallest_of(way, count)
-        best = None
+        best, data = None, self._data_bytes(way)
         for size in reversed(self._steps(way, most_bytes)):
-            if self.room(way).least(size, spare) <= most_count:
+            copied = self._copied_within(ram_bytes, size + data)
+            if self.room(way).least(size, spare, copied) <= most_count:
                 found = self._choice(way, size, ram_bytes)
                 if best is None or _rank(found) < _rank(best):
                     best, most_count = found, min(most_count, found.count)
@@ -326,7 +346,9 @@ class Candidates:
             most_count = math.inf if best is None else best.count
             if self._least_count(way) > most_count:
                 break
-            if self._bound(way).ram_bytes <= most_bytes and self._held(way):
+            if self._bound(way).ram_bytes > most_bytes:
+                continue
+            if self._may_take(way, most_count, most_bytes, ram_bytes) and self._held(way):
                 found = self._quickest_of(way, most_bytes, most_count, ram_bytes)
                 if found and (best is None or _rank(found) < _rank(best)):
                     best = found
@@ -354,7 +376,7 @@ class Candidates:
         room, spare, sizes = self.room(way), self.spare(way), self._sizes(way)
         if self._copies:  # forms for a larger arena may gain less from copies
             for size in self._steps(way):
-                if room.least(size, spare) <= most_count:
+                if room.least(size, spare, self._most_copied) <= most_count:
                     found = self._choice(way, size)
                     if found.count <= most_count:
                         return found
@@ -377,18 +399,20 @@ class Candidates:
 
         The bound of the time comes first, because it needs no order: the peaks of ways that take
         longer are not computed. Nor has a way places if it takes longer in the RAM that another one
-        needs: that of the base, at first, which is one of them where it takes at most so long.
+        needs: that of the base, at first, which is one of them where it takes at most so long. Ways
+        whose kernels were chosen for their peaks come first: they are mostly as small as predicted,
+        and leave the others, whose kernels come from what room is left, little RAM to be quick in.
         """
         best: Choice | None = None
         base, most_bytes = self.base, math.inf
         if base.count <= most_count and (split or not self._is_split(base)):
             most_bytes = base.ram_bytes
         bounds = map(self._bound, self._ways_within(most_count, split=split))
-        for bound in sorted(bounds, key=_size_rank):
+        for bound in sorted(bounds, key=self._size_order):
             if best is not None:
                 most_bytes = min(most_bytes, best.ram_bytes)
             if bound.ram_bytes > most_bytes:
-                break
+                continue
             if self._may_take(bound.way, most_count, most_bytes) and self._held(bound.way):
                 found = self._smallest_of(bound.way, most_count)
                 if found and (best is None or _size_rank(found) < _size_rank(best)):
@@ -429,10 +453,15 @@ class Candidates:
                     data = self._data_bytes(way)
                     for step in self._steps(way, flash=flash):
                         heappush(waiting, (step + data, way, step))
-            elif self.room(way).least(size, self.spare(way, flash=flash)) < best:
+            elif self._least_in(way, size, flash=flash) < best:
                 found = self._choice(way, size, flash=flash)
                 best = min(best, found.count)
                 yield found
+
+    def _least_in(self, way: int, arena_bytes: int, *, flash: bool) -> int:
+        """No plan of a way, in an arena of so many bytes, takes less time."""
+        spare = self.spare(way, flash=flash)
+        return self.room(way).least(arena_bytes, spare, self._most_copied)
 
     @collecting_seldom()
     def asked(self) -> Plan:
@@ -461,6 +490,10 @@ class Candidates:
             return quickest.arena_bytes
         found = self.smallest((1 + NEARLY_FREE) * quickest.count, split=False)
         return (found or quickest).arena_bytes
+
+    def _size_order(self, bound: Choice) -> tuple[bool, tuple[int, int, int]]:
+        """By size, but ways come last whose kernels all wait for room, if others have such."""
+        return self._flash and not self.ways.points[bound.way].titles, _size_rank(bound)
 
     def _is_split(self, choice: Choice) -> bool:
         return bool(self.ways.points[choice.way].schemes)

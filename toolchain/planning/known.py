@@ -22,6 +22,8 @@ from toolchain.planning.options import PlanOptions
 from toolchain.planning.room import Forms, Room
 from toolchain.planning.ways import Built, Ways, ordered_walks
 
+_LARGE_BYTES = 1024
+"""Smaller constants count with the tables and the parameters of channels."""
 Names = tuple[tuple[str, str], ...]
 """The titles of kernels that are not the first ones, by their operators."""
 
@@ -48,7 +50,7 @@ class Timed:
     key: Hashable
     forms: Forms
     ways: Ways | None = None
-    least: dict[tuple[tuple[Scheme, ...], int | None], int] = field(default_factory=dict)
+    least: dict[tuple[tuple[Scheme, ...], int | None, float], int] = field(default_factory=dict)
     rooms: dict[int, Room] = field(default_factory=dict)
     lean_bytes: dict[int, int] = field(default_factory=dict)
     placed: dict[Hashable, tuple[Plan, bool, dict[int | None, Copies]]] = field(
@@ -80,6 +82,19 @@ class Known:
     def least_flash_bytes(self) -> int:
         """No firmware of the graph takes less flash, however it is split."""
         return least_flash_bytes(self.whole.graph, self.whole.lowered.core)
+
+    @cached_property
+    def shares_constants(self) -> bool:
+        """Whether two operators read equal constants: the firmware has one array for both."""
+        graph, seen = self.whole.graph, set[bytes]()
+        for op in graph.ops:
+            read = (graph.tensors[name] for name in set(op.present_inputs()))
+            large = (one for one in read if one.is_constant and one.size_bytes >= _LARGE_BYTES)
+            contents = {one.constant.tobytes() for one in large if one.constant is not None}
+            if contents & seen:
+                return True
+            seen |= contents
+        return False
 
     @cached_property
     def walks(self) -> Walks:

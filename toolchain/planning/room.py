@@ -35,8 +35,8 @@ class Form:
     """A kernel that may compute an operator, as far as it is the same for all blocks of one shape.
 
     `number`: its place in what `kernels_of` yields. `function`: the kernel's name; `functions`: of
-    C, which it calls. `least`: cycles with its constants and its code
-    copied to the quickest RAM.
+    C, which it calls. `cycles`: of an inference with all in flash; `kept`: with its code copied to
+    the quickest RAM; `copied`: with its constants, too. `array_bytes`: of its largest constant.
     """
 
     number: int
@@ -46,8 +46,14 @@ class Form:
     scratch_bytes: int
     overlaps: tuple[SafeOverlap, ...]
     cycles: int
-    least: int
+    kept: int
+    copied: int
     constant_bytes: int
+    array_bytes: int
+
+    def least(self, most_copied: float) -> int:
+        """Cycles with any copies, where no operator's constants that take more bytes are copied."""
+        return self.copied if self.array_bytes <= most_copied else self.kept
 
 
 @dataclass(frozen=True)
@@ -77,13 +83,10 @@ class Forms:
     def __init__(self, costs: CostModel, known: Kernels, banks: Sequence[Memory] = ()) -> None:
         self.costs = costs
         self.kernels = known
-        self._places = [
-            (data, code)
-            for data in ("", *(bank.name for bank in banks))
-            for code in ("", *(bank.name for bank in banks if bank.code_origin is not None))
-        ]
+        self._data_places = ("", *(bank.name for bank in banks))
+        self._code_places = ("", *(bank.name for bank in banks if bank.code_origin is not None))
         self._known: dict[int, tuple[Form, ...]] = {}
-        self._packed: dict[tuple[str, tuple[Tensor, ...]], int] = {}
+        self._packed: dict[tuple[str, tuple[Tensor, ...]], tuple[int, int]] = {}
 
     def lean(self, graph: Graph) -> Lowered:
         """A graph with kernels that take no more flash and scratch than they must."""
@@ -101,10 +104,14 @@ class Forms:
         kernels = tuple(kernels_of(lean.kernels[index], lean.core))
         several = len(kernels) > 1
         for number, kernel in enumerate(kernels):
-            copied = (
-                lean.with_kernel(index, kernel.moved(data, code)) for data, code in self._places
-            )
-            counts = [self.costs.cost(made, index).count for made in copied]
+            counts = {
+                data: [
+                    self.costs.cost(lean.with_kernel(index, kernel.moved(data, code)), index).count
+                    for code in self._code_places
+                ]
+                for data in self._data_places
+            }
+            constant_bytes, array_bytes = self._constant_bytes(kernel, lean, index)
             yield Form(
                 number,
                 kernel.title,
@@ -112,19 +119,26 @@ class Forms:
                 kernel.functions,
                 kernel.scratch_bytes,
                 kernel.overlaps,
-                counts[0],
-                min(counts),
-                self._constant_bytes(kernel, lean, index) if several else 0,
+                counts[""][0],
+                min(counts[""]),
+                min(chain.from_iterable(counts.values())),
+                constant_bytes if several else 0,
+                array_bytes,
             )
 
     def least(
-        self, graph: Graph, most_bytes: int | None = None, beside: Beside | None = None
+        self,
+        graph: Graph,
+        most_bytes: int | None = None,
+        beside: Beside | None = None,
+        most_copied: float = math.inf,
     ) -> int:
         """No plan of these operators takes less time, whatever its copies.
 
         `most_bytes`: bytes of constants beyond those of lean kernels, for which the flash has room,
         at most; None: any number. The code of lean functions may give way to as many, in any case.
-        `beside`: what the arena has room for; None: anything.
+        `beside`: what the arena has room for; None: anything. `most_copied`: bytes of an operator's
+        constants that RAM has room for, at most.
         """
         lean = self.lean(graph)
         blocks: dict[tuple[str, tuple[str, ...]], list[tuple[Form, ...]]] = {}
@@ -133,13 +147,13 @@ class Forms:
                 known = blocks.setdefault((op.part_of or op.name, op.inputs[1:]), [])
                 forms = self.of(lean, index)
                 known.append(forms if beside is None else beside.fitting(forms, index))
-        least = sum(min(form.least for form in forms) for each in blocks.values() for forms in each)
+        least = sum(_least(forms, most_copied) for each in blocks.values() for forms in each)
         if most_bytes is None:
             return least
         called = frozenset(name for kernel in lean.kernels for name in kernel.functions)
         room, none, items = max(most_bytes, code_bytes(lean.core, called)), 0, []
         for each in blocks.values():
-            count, given_back, ways = _bounds(each)
+            count, given_back, ways = _bounds(each, most_copied)
             room, none = room + given_back, none + count
             items.append(ways)
         if sum(max((size for size, _ in ways), default=0) for ways in items) <= room:
@@ -150,32 +164,41 @@ class Forms:
         chosen = zip(items, packed.choices, strict=True)
         return none - sum(ways[at][1] for ways, at in chosen if at is not None)
 
-    def _constant_bytes(self, kernel: Kernel, lean: Lowered, index: int) -> int:
-        """Bytes of a kernel's constants. Blocks that read the same tensors pack as many."""
+    def _constant_bytes(self, kernel: Kernel, lean: Lowered, index: int) -> tuple[int, int]:
+        """Bytes of a kernel's constants, and of the largest constant that it reads, packed or not.
+        Blocks that read the same tensors pack as many.
+        """
         if kernel.packed_bytes:
-            return kernel.packed_bytes
+            return kernel.packed_bytes, kernel.packed_bytes
         read = (lean.graph.tensors[name] for name in lean.graph.ops[index].present_inputs())
         key = kernel.name, tuple(tensor for tensor in read if tensor.is_constant)
         if key not in self._packed:
-            self._packed[key] = kernel.constant_bytes
+            largest = kernel.largest_constant(lean.graph.ops[index], lean.graph)
+            self._packed[key] = kernel.constant_bytes, largest
         return self._packed[key]
 
 
-def _bounds(blocks: Sequence[Sequence[Form]]) -> tuple[int, int, list[tuple[int, int]]]:
+def _least(forms: Iterable[Form], most_copied: float) -> int:
+    return min(form.least(most_copied) for form in forms)
+
+
+def _bounds(
+    blocks: Sequence[Sequence[Form]], most_copied: float
+) -> tuple[int, int, list[tuple[int, int]]]:
     """Blocks that read the same constants: the least time of their lean functions; the bytes that
     another may give back; and for each of the others the least bytes more, and the most time saved.
     """
     lean = [[form for form in forms if form.function == forms[0].function] for forms in blocks]
     held = {(form.function, form.constant_bytes) for forms in lean for form in forms}
     held_bytes = sum(size for _, size in held)
-    none = sum(min(form.least for form in forms) for forms in lean)
+    none = sum(_least(forms, most_copied) for forms in lean)
     given_back, ways = 0, []
     for function in {form.function for forms in blocks for form in forms}:
         usable = [
             [form for form in forms if form.function in (function, forms[0].function)]
             for forms in blocks
         ]
-        saved = none - sum(min(form.least for form in forms) for forms in usable)
+        saved = none - sum(_least(forms, most_copied) for forms in usable)
         sizes = [f.constant_bytes for forms in blocks for f in forms if f.function == function]
         more = min(sizes) - held_bytes
         given_back = max(given_back, -more)
@@ -231,7 +254,8 @@ class Room:
         self._forms = forms
         self._lean = forms.lean(plan.graph)
         self._groups: dict[str, list[_Block]] = {}
-        self._fixed = self._savable = 0
+        self._fixed = 0
+        self._lone: list[tuple[int, tuple[Form, ...]]] = []
         self._fixed_functions: set[str] = set()
         self._kept: dict[tuple[int, int | None, bool], tuple[_Spot, ...]] = {}
         self._called: dict[str, tuple[str, ...]] = {}
@@ -253,7 +277,7 @@ class Room:
             if kernel.title != forms[0].title:
                 count = self._forms.costs.cost(plan.lowered, index).count
             self._fixed += count
-            self._savable += max(count - min(form.least for form in forms), 0)
+            self._lone.append((count, forms))
             self._fixed_functions.update(kernel.functions)
             return
         at = plan.arena.scratch_offsets.get(op.name, 0)
@@ -308,10 +332,11 @@ class Room:
         """
         return self._fixed + sum(spot.form.cycles for spot in self._taking(arena_bytes, spare))
 
-    def least(self, arena_bytes: int, spare: int | None) -> int:
-        """This cost less what copies into RAM may save at most."""
-        least = sum(spot.form.least for spot in self._taking(arena_bytes, spare))
-        return self._fixed - self._savable + least
+    def least(self, arena_bytes: int, spare: int | None, most_copied: float) -> int:
+        """This cost less what copies into RAM may save at most. `most_copied`: as for a form."""
+        saved = sum(max(count - _least(forms, most_copied), 0) for count, forms in self._lone)
+        taking = self._taking(arena_bytes, spare)
+        return self._fixed - saved + sum(spot.form.least(most_copied) for spot in taking)
 
     def _chosen(
         self, arena_bytes: int, spare: int | None, *, lean: bool = False
