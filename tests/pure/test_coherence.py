@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from benchmarks.zoo_mobile import mobilenet_v2
 from tests.support import random_networks, split_graphs
+from tests.support.long import mostly_long
 from toolchain import passes
 from toolchain.boards import board
 from toolchain.errors import DoesNotFitError
@@ -34,6 +36,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
 PLAIN, COPYING = ("netduinoplus2", "nucleo-l4r5zi", "mps3-an547"), ("f746g-disco", "nucleo-h743zi")
 """Boards whose constants stay in flash, and such as copy some to RAM that is read sooner."""
+QUICK = {(1, PLAIN[0]), (0, PLAIN[1]), (2, PLAIN[1]), (0, PLAIN[2]), (1, PLAIN[2]), (3, PLAIN[2])}
+"""Each network, and each board."""
 SLOWDOWNS = (0.0, 0.005, 0.01, 0.05, 0.2, 2.0)
 POINTS = 10
 OPTIONS = PlanOptions(split_seconds=0.05)
@@ -160,9 +164,9 @@ def none_is_dominated(found: list[tuple[int, ...]]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PLAIN)
-@pytest.mark.parametrize("seed", range(4))
-def test_plans_of_random_networks_are_of_one_front(seed: int, name: str) -> None:
+@pytest.mark.parametrize("case", mostly_long(product(range(4), PLAIN), QUICK), ids=str)
+def test_plans_of_random_networks_are_of_one_front(case: tuple[int, str]) -> None:
+    seed, name = case
     of = asked(random_graph(seed), name)
     hold(of)
     none_is_dominated([figures(of, plan) for plan in of.every()])
@@ -179,7 +183,8 @@ def test_plans_of_random_networks_are_of_one_front(seed: int, name: str) -> None
 @pytest.mark.slow
 def test_functions_that_nothing_calls_any_more_take_no_flash() -> None:
     """The quickest plan of this network has less code than that of the lean kernels."""
-    of = asked(check(mobilenet_v2("small", 0.35, 64, 4)), "nucleo-l4r5zi", nearly_free=False)
+    graph = check(mobilenet_v2("small", 0.35, 64, 4))
+    of = asked(graph, "nucleo-l4r5zi", nearly_free=False, copy_constants=False)
     quickest = of.found.finished(of.found.base)
     whole, base = (estimated_need(plan).flash_bytes for plan in (of.found.whole, quickest))
     assert base < whole
@@ -207,7 +212,7 @@ def test_copies_of_constants_count(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("optimise", [Optimise.SIZE, Optimise.SPEED])
+@pytest.mark.parametrize("optimise", mostly_long([Optimise.SIZE, Optimise.SPEED], [Optimise.SIZE]))
 def test_other_wishes_are_as_coherent(optimise: Optimise) -> None:
     hold(asked(random_graph(1), "nucleo-l4r5zi", optimise=optimise))
 
