@@ -23,6 +23,7 @@ from toolchain.cost.measured import MeasuredCostModel
 from toolchain.cost.predicted import PredictedCostModel, predicted_model
 from toolchain.device.build import BuildOptions, roomier_banks
 from toolchain.device.compiler import BankOverflowError
+from toolchain.errors import DoesNotFitError
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import firmware_data_bytes, firmware_layout, ram_bytes
 from toolchain.memory.plan import NOTHING_COPIED, Plan
@@ -205,6 +206,16 @@ def test_constants_that_two_operators_read_are_told() -> None:
         allocator = arena.allocator(arena.DEFAULT)
         known = Known(whole, Kernels(target.core), allocator=allocator)
         assert known.shares_constants == shared
+
+
+def test_what_is_told_of_too_little_ram_is_what_fits() -> None:
+    """Copies are to spare: they count where the limit of time needs them."""
+    least = ram_bytes(_plan("nucleo-f446re", copy_constants=False))
+    with pytest.raises(DoesNotFitError, match=f"found is {least:,} bytes .*slowdown"):
+        _plan("nucleo-f446re", ram_bytes=least - 1)
+    with pytest.raises(DoesNotFitError, match=r"copies [\d,]+, slowdown 0.0%") as refusal:
+        _plan("nucleo-f446re", ram_bytes=least, max_slowdown=0.0)
+    assert "--no-copies" in refusal.value.remedies
 
 
 def test_waits_of_constants_go_with_the_bank() -> None:

@@ -513,21 +513,27 @@ class Candidates:
             return self.finished(best, most_ram_bytes)
         least = self.smallest(limit)
         assert least is not None, "the base is one"
-        raise self._too_large(self.finished(least), most_ram_bytes)
+        plan = self.finished(least, max(most_ram_bytes, least.ram_bytes))
+        if slowdown is not None and plan.slowdown > slowdown:
+            plan = self.finished(least)  # within the limit because of its copies
+        raise self._too_large(plan, most_ram_bytes)
 
     def _too_large(self, best: Plan, most_bytes: int) -> DoesNotFitError:
         options, stopped = self.options, self.ways.stopped
         limit = options.max_slowdown
         slower = "" if limit is None else f" at a slowdown of at most {limit:.1%}"
         until = f" until the search was stopped {stopped}" if stopped else ""
+        copied = best.copied.size_bytes
+        copies = f", copies {copied:,}" if copied else ""
         return DoesNotFitError(
             f"{self.whole.graph.name} does not fit {most_bytes:,} bytes of RAM on "
             f"{self.whole.board}{slower}: the least that was found{until} is "
-            f"{ram_bytes(best):,} bytes (arena {best.arena.size_bytes:,}, slowdown "
+            f"{ram_bytes(best):,} bytes (arena {best.arena.size_bytes:,}{copies}, slowdown "
             f"{best.slowdown:.1%}).",
             remedies=[
                 f"--ram {-(-ram_bytes(best) // 1024)}K",
                 *(() if limit is None else ("a larger --max-slowdown",)),
+                *(("--no-copies",) if ram_bytes(best) - copied <= most_bytes else ()),
                 *(() if options.flash_bytes is None else ("a larger --flash",)),
                 *(("more --split-seconds",) if stopped else ()),
                 "a smaller input",
