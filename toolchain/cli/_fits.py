@@ -80,7 +80,7 @@ def print_fits(results: Sequence[Fit], model: str) -> None:
     refused = [fit for fit in results if fit.why_not]
     console.print(
         f"{len(results) - len(refused)} of {len(results)} boards hold {model}; RAM, flash and "
-        "time are estimated, as `thimble plan` does.",
+        "time are estimated, as `thimble plan` does, RAM with copies of constants and code.",
         highlight=False,
     )
     for fit in refused:

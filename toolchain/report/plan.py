@@ -26,7 +26,7 @@ from toolchain.report.latency import Latency, longest_call, per_turn
 from toolchain.report.planned import PlannedBank, PlannedOperator, PlannedTensor, PlannedTime
 from toolchain.report.splits import splits_of
 from toolchain.report.suspicions import warnings_json
-from toolchain.report.text import share, size
+from toolchain.report.text import round_size, share, size
 from toolchain.report.time import microjoules
 
 _NAMED = 3
@@ -289,8 +289,8 @@ def spent_lines(plan: Plan) -> tuple[str, ...]:
 def _copies(plan: Plan) -> tuple[tuple[str, int, str], ...]:
     """Banks with copies: the name, the bytes, and the content."""
     copied = plan.copied
-    constants = tuple((bank, taken, "of constants") for bank, taken in copied.banks)
-    code = ((copied.code_in, copied.code_bytes, "of code"),) if copied.code_in else ()
+    constants = tuple((bank, taken, "constants") for bank, taken in copied.banks)
+    code = ((copied.code_in, copied.code_bytes, "code"),) if copied.code_in else ()
     return (*constants, *code)
 
 
@@ -300,7 +300,7 @@ def copied_lines(plan: Plan) -> tuple[str, ...]:
     if not copied.saved:
         return ()
     where = " and ".join(
-        f"{size(taken)} {content} to {bank}" for bank, taken, content in _copies(plan)
+        f"{size(taken)} of {content} to {bank}" for bank, taken, content in _copies(plan)
     )
     return (
         f"The start-up copies {where}: "
@@ -328,7 +328,7 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
     table = Table(title=f"{plan.graph.name} on {plan.board}", header_style="bold", title_style="")
     table.add_column("memory")
     table.add_column("needed", justify="right")
-    table.add_column("of the board's", justify="right")
+    table.add_column("of the board", justify="right")
     table.add_column("")
     guess = ", estimated" if need.estimated else ", as linked"
     copies = " + copies" if plan.copied.saved else ""
@@ -346,7 +346,7 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
     for name, used, available, note in (
         ("arena", plan.arena.size_bytes, 0, "activations and scratch"),
         *parts,
-        *((f"  copies in {bank}", taken, 0, content) for bank, taken, content in _copies(plan)),
+        *(("copies", taken, 0, f"{content}, in {bank}") for bank, taken, content in _copies(plan)),
         ("RAM", need.ram_bytes, ram_bytes, f"arena + data + stack{copies}{guess}"),
         ("weights", plan.weight_bytes, 0, "constants of the model"),
         (
@@ -356,7 +356,7 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
             f"weights + {need.code_bytes:,} B code{data}{guess}",
         ),
     ):
-        of = f"{size(available)}, {share(used, available)}" if available else "-"
+        of = f"{share(used, available)} of {round_size(available)}" if available else "-"
         table.add_row(name, size(used), of, note)
     return table
 
