@@ -20,6 +20,7 @@ from toolchain.report.text import share
 from toolchain.report.time import energy_text, time_text
 
 _FUNCTIONS_SHOWN = 15
+_WIDEST_PICTURE = 100
 
 
 def print_profile(console: Console, profile: Profile) -> None:
@@ -43,7 +44,8 @@ def print_profile(console: Console, profile: Profile) -> None:
                 [(profile.model, total)],
                 [(part.block, part.count) for part in profile.by_block()],
                 [(part.kind, part.count) for part in profile.operators],
-            ]
+            ],
+            min(_WIDEST_PICTURE, console.width),
         )
     )
     for line in whole_lines(profile):

@@ -131,7 +131,7 @@ def _count(instructions: int | None) -> str:
     return "-" if instructions is None else f"{instructions:,}"
 
 
-def flame(levels: Sequence[Sequence[tuple[str, int]]], width: int = 100) -> Text:
+def flame(levels: Sequence[Sequence[tuple[str, int]]], width: int) -> Text:
     """Levels of (name, count) from the whole down; each level's pieces lie below their parents.
 
     Every level must sum to at most the first; the rest of it stays empty. A piece shows as much of
