@@ -59,6 +59,15 @@ def test_a_missing_file_reads_as_empty_and_is_not_made(database: Database) -> No
     assert not database.file.exists()
 
 
+def test_none_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("THIMBLE_MEASUREMENTS", "none")
+    with Database() as nowhere:
+        assert nowhere.rows() == () and nowhere.put([row(0)]) == 1
+        assert len(nowhere.rows()) == 1
+    assert Database().rows() == () and list(tmp_path.iterdir()) == []
+
+
 def test_what_is_put_is_there_and_filtered(database: Database) -> None:
     other = row(1, board="mps2-an500")
     older = row(2, build=Build("gcc 9", BUILD.cmsis_nn))

@@ -29,6 +29,7 @@ from toolchain.files.records import field_of, read_json
 from toolchain.kernels.cmsis_nn import cache_folder
 
 ENVIRONMENT_VARIABLE = "THIMBLE_MEASUREMENTS"
+NONE = "none"
 KNOWN = (Basis.MEASURED, Basis.TRACE)
 """Bases that a row may have."""
 _COUNTED_BEFORE = {CYCLES: Basis.MEASURED, INSTRUCTIONS: Basis.TRACE}
@@ -127,8 +128,12 @@ def _since_version_1(entry: object) -> object:
 
 
 def default_file() -> Path:
-    """`$THIMBLE_MEASUREMENTS`, or `measurements.sqlite` in the user's cache for Thimble."""
+    """`$THIMBLE_MEASUREMENTS`, or `measurements.sqlite` in the user's cache for Thimble. If the
+    variable is `none`, nothing is read, and what is written is forgotten at the end.
+    """
     named = os.environ.get(ENVIRONMENT_VARIABLE, "")
+    if named == NONE:
+        return Path(":memory:")  # SQLite's name
     return Path(named) if named else cache_folder() / "measurements.sqlite"
 
 
