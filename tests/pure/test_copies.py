@@ -36,7 +36,7 @@ from toolchain.planning.known import Known
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.planning.room import Forms
 from toolchain.report.latency import kernel_keys, predict_latency
-from toolchain.report.plan import copied_lines
+from toolchain.report.plan import copied_lines, left_to_copy_lines
 
 M7 = ("f746g-disco", "nucleo-f767zi", "nucleo-h743zi", "nucleo-h7a3zi-q")
 WIDTHS = (640, 128, 128, 8, 128, 128, 640)
@@ -125,6 +125,9 @@ def test_by_default_banks_keep_a_quarter_free_or_half_of_what_is_left(name: str)
     assert copied.before == before and copied.saved == before - after > 0.05 * before
     (line,) = copied_lines(plan)
     assert f"{copied.saved:,} cycles fewer" in line and copied_lines(without) == ()
+    (left,) = left_to_copy_lines(plan)
+    assert all(f"THIMBLE_COPIED_{bank}" in left for bank, _ in copied.banks)
+    assert f"takes {copied.before:,} cycles" in left and left_to_copy_lines(without) == ()
 
 
 @pytest.mark.parametrize("name", M7)

@@ -39,7 +39,7 @@ from toolchain.deployment.folder import last_board
 from toolchain.errors import InputError
 from toolchain.planning.options import PlanOptions
 from toolchain.report.gates import check, gates
-from toolchain.report.plan import split_lines
+from toolchain.report.plan import left_to_copy_lines, split_lines
 from toolchain.report.text import boundary_line
 from toolchain.report.time import time_text
 from toolchain.report.tuning import tuning_table
@@ -188,6 +188,9 @@ def _report(compiled: Compiled, out: Path, target: Board, tuning: Tuning | None)
     plan, sizes = compiled.plan, compiled.sizes
     held_bytes = sizes.pushed_bytes if sizes else 0
     print_memory(plan, compiled_need(plan, sizes), target, known_latency(plan), held_bytes)
+    if sizes is None:
+        for line in left_to_copy_lines(plan):
+            console.say(line)
     if compiled.sources.weights is not None:
         for line in weights_lines(compiled):
             console.say(line)

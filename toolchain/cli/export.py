@@ -20,6 +20,7 @@ from toolchain.errors import InputError
 from toolchain.export import exporters
 from toolchain.export.exporting import export_models
 from toolchain.planning.options import PlanOptions
+from toolchain.report.plan import left_to_copy_lines
 from toolchain.report.time import time_text
 
 
@@ -139,6 +140,9 @@ def command(
             time_text(known.total, known.unit, known.basis, known.clock_hz),
         )
     output_console().print(table)
+    for model in made.models:
+        for line in left_to_copy_lines(model.plan):
+            output_console().say(f"{model.name}: {line}")
     output_console().say(
         f"{len(made.files)} files for {made.target} written to {out}; its README.md says the rest."
     )

@@ -309,6 +309,19 @@ def copied_lines(plan: Plan) -> tuple[str, ...]:
     )
 
 
+def left_to_copy_lines(plan: Plan) -> tuple[str, ...]:
+    """Lines on the copies that the user of a library makes; none where the plan has none."""
+    copied = plan.copied
+    if not copied.saved:
+        return ()
+    macros = " and ".join(f"THIMBLE_COPIED_{bank}" for bank, _ in copied.banks)
+    define = f"define {macros}, and " if macros else ""
+    return (
+        f"This C copies nothing itself: {define}copy in your start-up, as docs/copies.md says; "
+        f"without the copies an inference takes {copied.before:,} {copied.unit}, as predicted.",
+    )
+
+
 def _by_reason(plan: Plan, field: str) -> dict[str, str]:
     """The operators with each reason: their kind, function, and names as far as they are few."""
     by_reason: dict[tuple[str, str, str], list[str]] = {}
