@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolchain.files.printable import printable
+from toolchain.report.width import Shown
 
 _FAILURE = "result"
 """The kind of an error that is a failure to JUnit; others are its errors."""
@@ -56,7 +57,9 @@ class SweepRow:
 
 def sweep_table(rows: Sequence[SweepRow]) -> Table:
     """One line for each row; a star at those that no other row of the model beats."""
-    table = Table(title="rows; *: none is better", header_style="bold")
+    table = Shown(
+        title="rows; *: none is better", header_style="bold", first_to_go=("do", "options")
+    )
     for heading in ("model", "board", "do", "options"):
         table.add_column(heading)
     for heading in ("arena", "RAM", "flash", "ms"):
