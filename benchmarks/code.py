@@ -8,7 +8,7 @@ each core with the flags of its firmware, and joined with what they call of the 
 what it alone refers to, and the functions that it calls: a linker that drops unused sections keeps
 just those that a firmware reaches. --boards builds firmware of a small model for each board of the
 cores, and takes off what belongs to the model. --write keeps the sizes
-(`toolchain/kernels/code_sizes/`), from which `plan` predicts the code of a firmware.
+(`toolchain/kernels/sizes/`), from which `plan` predicts the code of a firmware.
 """
 
 from __future__ import annotations

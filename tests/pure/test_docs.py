@@ -68,9 +68,7 @@ def test_the_page_of_a_tutorial_is_its_script(script: Path) -> None:
     assert all(name.name in files_beside for name in script.parent.glob(f"{script.stem}.[!p]*"))
 
 
-@pytest.mark.parametrize(
-    "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name
-)
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *PAGES], ids=lambda page: page.name)
 def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     for target, anchor in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
         file = page.parent / target if target else page
