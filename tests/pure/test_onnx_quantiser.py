@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
+from onnxruntime import InferenceSession
 from onnxruntime.quantization import qdq_quantizer
 
 from tests.support.onnx_models import model_of
@@ -15,7 +16,7 @@ from toolchain.errors import InputError
 from toolchain.frontends import load_model
 from toolchain.passes import prepare
 from toolchain.passes.refuse_float import refuse_float
-from toolchain.quantise.onnx_quantiser import excluding
+from toolchain.quantise.onnx_quantiser import excluding, with_flat_norms
 from toolchain.quantise.post_training import Quantised, quantise_samples
 
 RNG = np.random.default_rng(5)
@@ -48,6 +49,23 @@ def test_layer_norms_over_two_axes_become_int8(tmp_path: Path) -> None:
     assert not result.left_in_float and result.outputs[0].noise_db > 25
     graph = prepare(load_model(tmp_path / "int8.onnx")).graph
     assert [op.kind for op in graph.ops].count("layer_norm") == 2
+
+
+@pytest.mark.parametrize(("gain", "axis"), [((3, 5), 1), ((1, 5), 2), ((4, 3, 5), 1)], ids=str)
+def test_norms_give_the_reference_s_numbers_whatever_their_gains_span(
+    gain: tuple[int, ...], axis: int
+) -> None:
+    """Gains are broadcast: those of fewer axes than the normalisation has are left as they are."""
+    node = helper.make_node("LayerNormalization", ["x", "g", "b"], ["y"], "norm", axis=axis)
+    constants = {"g": reals(*gain), "b": reals(*gain)}
+    model = model_of([node], {"x": (2, 4, 3, 5)}, ["y"], constants)
+    model = onnx.shape_inference.infer_shapes(model)
+    feed = {"x": reals(2, 4, 3, 5)}
+    (want,) = InferenceSession(model.SerializeToString()).run(None, feed)
+    with_flat_norms(model)
+    (got,) = InferenceSession(model.SerializeToString()).run(None, feed)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+    assert (len(model.graph.node) == 3) == (gain == (4, 3, 5))
 
 
 def test_what_cannot_be_quantised_stays_in_float(

@@ -35,7 +35,7 @@ def with_flat_norms(model: onnx.ModelProto) -> None:
     """Write layer normalisations over several axes as ones over the last axis of a reshaped tensor.
 
     onnxruntime's quantiser ends in an error where a gain has more than one axis and an offset.
-    Shapes must be inferred.
+    Gains that are broadcast stay as they are. Shapes must be inferred.
     """
     graph = model.graph
     constants = {tensor.name: tensor for tensor in graph.initializer}
@@ -47,7 +47,7 @@ def with_flat_norms(model: onnx.ModelProto) -> None:
         shape = shapes.get(node.input[0]) if node.op_type == _NORM else None
         gain = constants.get(node.input[1]) if shape else None
         others = [name for name in node.output[1:] if name]
-        if shape is None or gain is None or len(gain.dims) < 2 or others:
+        if shape is None or gain is None or others or tuple(gain.dims) != _over(node, shape):
             nodes.append(node)
             continue
         nodes.extend(_flat_norm(node, graph, constants, shape, names))
@@ -76,6 +76,14 @@ def _shape(value: onnx.ValueInfoProto) -> tuple[int, ...] | None:
     return sizes if sizes and all(sizes) else None
 
 
+def _over(node: onnx.NodeProto, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The sizes of the axes over which a layer normalisation goes; None where it is the last one
+    alone."""
+    axis = next((a.i for a in node.attribute if a.name == "axis"), -1)
+    sizes = shape[axis:]
+    return sizes if len(sizes) > 1 else None
+
+
 def _flat_norm(
     node: onnx.NodeProto,
     graph: onnx.GraphProto,
@@ -85,8 +93,8 @@ def _flat_norm(
 ) -> list[onnx.NodeProto]:
     """`node` over the last axis, between two reshapes. Gains and offsets are copied: another
     operator may read them as they are."""
-    axes = len(constants[node.input[1]].dims)
-    flat = (*shape[:-axes], int(np.prod(shape[-axes:])))
+    over = constants[node.input[1]].dims
+    flat = (*shape[: -len(over)], int(np.prod(over)))
 
     def constant(stem: str, values: Any) -> str:
         name = names.fresh(stem)
@@ -96,7 +104,7 @@ def _flat_norm(
     parameters = []
     for name in node.input[1:]:
         values = onnx.numpy_helper.to_array(constants[name]) if name in constants else None
-        if values is None or values.ndim != axes:
+        if values is None or values.shape != tuple(over):
             return [node]
         parameters.append(constant(name, values.reshape(-1)))
     there, back = names.fresh(f"{node.input[0]}/flat"), names.fresh(f"{node.output[0]}/flat")
