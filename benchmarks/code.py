@@ -32,12 +32,14 @@ from toolchain.device import compiler
 from toolchain.device.build import ModelFiles, kernel_units
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.kernels.code_sizes import (
+    PART,
     CodeSizes,
     Function,
     code_digest,
     code_sizes,
     measured_core,
     stale_functions,
+    standing,
     write_code_sizes,
 )
 from toolchain.planning.options import PlanOptions
@@ -56,8 +58,6 @@ MODEL = Path(__file__).parents[1] / "examples" / "digits" / "digits_int8.tflite"
 _RELOCATABLE = ("-nostdlib", "-Wl,-r", "-Wl,--unique=.text*", "-Wl,--unique=.rodata*")
 _CODE = (".text", ".rodata")
 _ALIGNMENT = 4
-_PART = " part "
-"""Behind the name of a function: a part that it shares with others of its file."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class _Linked:
         shared = {s for s, by in owners.items() if len(by) > 1 and s not in named}
         for section in sorted(shared):
             users = min(named[owner] for owner in owners[section])
-            count = sum(name.startswith(f"{users}{_PART}") for name in named.values())
-            named[section] = f"{users}{_PART}{count}"
+            count = sum(name.startswith(f"{users}{PART}") for name in named.values())
+            named[section] = f"{users}{PART}{count}"
         found = {}
         for at, name in named.items():
             inside, called, waiting = {at}, set[str](), [at]
@@ -154,7 +154,7 @@ def measured(core: Board, wanted: frozenset[str] | None) -> dict[str, Function]:
         subprocess.run(command, check=True)
         found = _linked(joined).functions()
     return {
-        name: Function(size, called, code_digest(name.partition(_PART)[0]))
+        name: Function(size, called, code_digest(name.partition(PART)[0]))
         for name, (size, called) in found.items()
     }
 
@@ -195,11 +195,12 @@ def main() -> int:
         old, target = code_sizes(name), board(CORES[name])
         stale = None if options.all or not old.functions else stale_functions(old)
         found = measured(target, stale) if stale is None or stale else {}
-        kept = {} if stale is None else {n: f for n, f in old.functions.items() if n not in stale}
+        kept = {} if stale is None else standing(old)
         functions = {**kept, **found}
         sizes = CodeSizes(functions, old.firmware)
         changed = {n for n, f in functions.items() if old.functions.get(n) != f}
-        console.print(f"{name}: {len(functions)} functions, {len(changed)} changed")
+        gone = len(old.functions.keys() - functions.keys())
+        console.print(f"{name}: {len(functions)} functions, {len(changed)} changed, {gone} gone")
         if options.boards:
             firmware = {
                 each: around(one, sizes)

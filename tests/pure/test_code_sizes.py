@@ -18,6 +18,7 @@ from toolchain.kernels.code_sizes import (
     measured_core,
     sizes_of,
     stale_functions,
+    standing,
     write_code_sizes,
 )
 from toolchain.memory.firmware_size import code_of, estimated_need
@@ -31,8 +32,7 @@ CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m33", "cortex-m7", "
 def test_every_kernel_was_measured_of_the_c_that_stands(name: str) -> None:
     sizes = code_sizes(name)
     assert not stale_functions(sizes), "run: python -m benchmarks.code --write"
-    gone = {f for f, row in sizes.functions.items() if row.digest and not code_digest(f)}
-    assert {f.partition(" part ")[0] for f in gone} <= set(sizes.functions)
+    assert standing(sizes) == sizes.functions
     arm = cmsis_nn.tree(cmsis_nn.find())
     known = {f for f in c_sources.declared(arm) if c_sources.defines(arm, f)}
     assert len(known & set(sizes.functions)) > 60
@@ -47,6 +47,21 @@ def test_changed_c_is_found() -> None:
     rows = {n: r for n, r in sizes.functions.items() if n != first}
     rows[second] = Function(10, (), "of old C")
     assert stale_functions(CodeSizes(rows, {})) == {first, second}
+
+
+def test_rows_of_c_that_is_gone_or_has_changed_are_dropped_with_their_parts() -> None:
+    first, second = (path.stem for path in runtime_c.tree().files()[:2])
+    kept = {
+        first: Function(10, (), code_digest(first)),
+        f"{first} part 0": Function(10, (), code_digest(first)),
+        "memcpy": Function(10, (), ""),
+    }
+    old = {
+        second: Function(10, (), "of old C"),
+        f"{second} part 0": Function(10, (), "of old C"),
+        "thimble_that_was": Function(10, (), "01234567"),
+    }
+    assert standing(CodeSizes({**kept, **old}, {})) == kept
 
 
 def test_the_firmware_of_every_board_was_measured() -> None:

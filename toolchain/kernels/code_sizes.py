@@ -23,6 +23,8 @@ from toolchain.kernels.runtime_c import tree
 
 _FOLDER = Path(__file__).with_name("sizes")
 _DIGITS = 8
+PART = " part "
+"""Behind the name of a function: a part that it shares with others of its file."""
 _UNKNOWN_BYTES = 830
 """Bytes of a function that no file names: one of another CMSIS-NN, or of an operator's own C."""
 _AROUND_BYTES = 3600
@@ -144,3 +146,14 @@ def stale_functions(sizes: CodeSizes) -> frozenset[str]:
     current = (path.stem for path in tree().files())
     known = {name: row.digest for name, row in sizes.functions.items()}
     return frozenset(name for name in current if known.get(name, "-") != code_digest(name))
+
+
+def standing(sizes: CodeSizes) -> Mapping[str, Function]:
+    """The rows of C that stands: of Thimble's functions that did not change, with their parts, and
+    of all others.
+    """
+    return {
+        name: row
+        for name, row in sizes.functions.items()
+        if not row.digest or row.digest == code_digest(name.partition(PART)[0])
+    }
