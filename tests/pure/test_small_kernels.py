@@ -1,4 +1,4 @@
-"""`--optimise size`: the smallest kernels of the whole network, at most a quarter slower."""
+"""`--optimise size`: the smallest kernels of the whole network, within a quarter more cycles."""
 
 from __future__ import annotations
 

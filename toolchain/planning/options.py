@@ -43,7 +43,8 @@ class Optimise(StrEnum):
     BALANCED  the least RAM within 1% of the quickest plan, with kernels that take up to three
               quarters of the flash.
     SPEED     the quickest plan that flash and RAM hold, split where blocks are quicker.
-    SIZE      the kernels with the least flash and scratch, at most a quarter slower.
+    SIZE      the kernels with the least flash and scratch, of at most a quarter more cycles of the
+              core.
     """
 
     BALANCED = "balanced"
@@ -171,8 +172,8 @@ class PlanOptions:
             "How flash and RAM are used. balanced: the least RAM within 1% of the quickest plan; "
             "kernels that save cycles with more flash; copies of constants and code in half of the "
             "spare RAM. speed: the quickest plan; up to all RAM and 15/16 of the flash, copies "
-            "wherever they are read sooner. size: the kernels with the least code and "
-            "constants that take at most 25% more time, and no copies.",
+            "wherever they are read sooner. size: the kernels with the least code and constants "
+            "that take at most 25% more cycles of the core, and no copies.",
             unit="|".join(Optimise),
             values=tuple(Optimise),
         ),

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.copies import CHIPS
 from benchmarks.figures.figure import Figure
 from benchmarks.figures.markdown import beside, millions, short, table, three
-from benchmarks.figures.rooms import VERIFIED
+from benchmarks.figures.rooms import PLANS, VERIFIED
 from benchmarks.firmware import TFLM, published
 from benchmarks.silicon import PUBLISHED, read_published
 
@@ -182,6 +182,41 @@ def copied(data: Any) -> str:
     return table(["model", "constants", *CHIPS], rows, left=2)
 
 
+def _planned(data: Any) -> Mapping[str, Mapping[str, Any]]:
+    """The rows of `benchmarks.optimise` by model and way."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in data["rows"]:
+        found.setdefault(row["model"], {})[row["way"]] = row
+    return found
+
+
+def least_code(data: Any) -> str:
+    """Code and million cycles, by default and with the least code."""
+    rows = (
+        [
+            short(model),
+            *(f"{way['code_bytes']:,}" for way in (ways["default"], ways["--optimise size"])),
+            *(millions(ways[name]["cycles"]) for name in ("in flash", "--optimise size")),
+        ]
+        for model, ways in _planned(data).items()
+    )
+    headings = ["code B: default", "`--optimise size`", "M cycles: `--no-copies`"]
+    return table(["model", *headings, "`--optimise size`"], rows)
+
+
+def copied_by_default(data: Any) -> str:
+    """Million cycles without copies and with them, and the RAM that they take."""
+    rows = (
+        [
+            short(model),
+            *(millions(ways[name]["cycles"]) for name in ("in flash", "default")),
+            f"{ways['default']['copied_bytes']:,}",
+        ]
+        for model, ways in _planned(data).items()
+    )
+    return table(["model", "M cycles without copies", "default", "RAM of copies B"], rows)
+
+
 def peers(data: Any) -> str:
     """Each engine beside ours, all read by one model of the core."""
     rows: dict[str, dict[str, Any]] = {}
@@ -251,6 +286,13 @@ FIGURES = (
         VERIFIED,
         4,
         tables={"all": copied},
+    ),
+    Figure(
+        "optimise",
+        {"rows": "optimise --models {shared}/models"},
+        PLANS,
+        1,
+        tables={"code": least_code, "copies": copied_by_default},
     ),
     Figure(
         "firmware-m4",
