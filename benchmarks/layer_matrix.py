@@ -27,6 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks._layer_cells import KERAS, PYTORCH, RUNS, Cell
+from benchmarks._results import json_option, write_results
 from toolchain.files import write_file
 
 SMALLEST = ("--python /bin/false --only no_layer",)
@@ -125,7 +126,7 @@ def main() -> int:
     source.add_argument("--python", help="the Python with PyTorch and TensorFlow")
     source.add_argument("--from-json", type=Path, help="the cells of an earlier run")
     parser.add_argument("--only", default="", help="layers whose name contains this")
-    parser.add_argument("--json", type=Path)
+    json_option(parser)
     parser.add_argument("--markdown", type=Path)
     arguments = parser.parse_args()
     if arguments.from_json:
@@ -139,8 +140,7 @@ def main() -> int:
                     f"{framework}, {cell.layer}, {cell.column}: {cell.verdict} {said}", flush=True
                 )
                 cells.append(cell)
-    if arguments.json:
-        write_file(arguments.json, json.dumps([vars(cell) for cell in cells], indent=1) + "\n")
+    write_results(arguments.json, cells)
     if arguments.markdown:
         write_file(arguments.markdown, markdown(cells))
     return 1 if any(cell.verdict in ("differs", "failed") for cell in cells) else 0

@@ -14,15 +14,16 @@ from __future__ import annotations
 import argparse
 import json
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.figures.changes import git
 from toolchain.cli.sweep import SweepFile
-from toolchain.files.records import read_toml, record
+from toolchain.files.formats import WRITTEN_BY_HAND, versioned_toml
+from toolchain.files.records import record
 from toolchain.page.sweep import SweepPage, sweep_html, swept_page
 from toolchain.report.sweep import SweepRow
 
@@ -171,13 +172,6 @@ def _rows(data: Mapping[str, Any]) -> Iterator[SweepRow]:
             )
 
 
-def _commit() -> str:
-    command = ["git", "rev-parse", "--short=8", "HEAD"]
-    return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.strip()
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -188,8 +182,9 @@ def main() -> int:
     parser.add_argument("--page", type=Path, help="write the page of the figures")
     arguments = parser.parse_args()
     if arguments.rows is not None:
-        sweep = record(SweepFile, read_toml(SWEEP), str(SWEEP))
-        data = kept(arguments.rows, sweep, arguments.commit or _commit())
+        sweep = record(SweepFile, versioned_toml(SWEEP, WRITTEN_BY_HAND), str(SWEEP))
+        commit = arguments.commit or git("rev-parse", "--short=8", "HEAD")
+        data = kept(arguments.rows, sweep, commit)
         arguments.out.write_text(as_text(data), encoding="utf-8")
         if arguments.out == KEPT:
             _PAGE.write_text(with_table(_PAGE.read_text(encoding="utf-8"), data), encoding="utf-8")

@@ -22,10 +22,9 @@ WITHOUT_FIGURES = {
     "compare",
     "cost",
     "figures",
-    "layer_matrix",
     "which_board",
 }
-"""Commands that compare files, fit coefficients, measure code, write models or pages of their own,
+"""Commands that compare files, fit coefficients, measure code, write models or a page of their own,
 or run the others."""
 STATED = {
     # How far programs whose C others published are from silicon; no command builds them.
