@@ -56,9 +56,6 @@ from toolchain.cycles.program import Program, read_program
 CORES = ("cortex-m7", "cortex-m55", "cortex-m85")
 TABLES = Path(__file__).resolve().parents[1] / "toolchain" / "cycles" / "cores"
 
-_FREE = {"r": ("r10", "r11"), "s": ("s30", "s31"), "d": ("d14", "d15"), "q": ("q6", "q7")}
-"""Registers that probes use and examples do not."""
-
 _PRODUCERS = {
     "r": (
         ("1", "mov.w {}, #1"),

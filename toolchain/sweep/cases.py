@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -69,11 +69,6 @@ class Case:
         file = Path(self.file).name  # the firmware bears it
         parts: list[Any] = [self.do, file, self.sha256, self.board, repr(self.options), runs]
         return hashlib.sha256(json.dumps([*parts, self.tool]).encode()).hexdigest()
-
-
-def with_tool(case: Case) -> Case:
-    """The case with the tool as it is here."""
-    return replace(case, tool=tuple(tool_of(case.board, case.do).items()))
 
 
 def check_tool(case: Case) -> None:
