@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from itertools import combinations
@@ -106,6 +107,19 @@ def test_board_is_consistent(target: Board) -> None:
     assert target.counter.unit == ("instructions" if emulated else "cycles")
     assert bool(runners(target)) == (not emulated)
     assert bool(target.uart.tx and target.uart.rx) == (not emulated)
+
+
+def test_kernels_are_told_of_each_core_of_dual_issue() -> None:
+    """As `thimble_dsp.h` finds it out: by double precision, which of Armv7E-M the M7 alone has."""
+    files = [file for folder in ("chips", "cores") for file in (BOARDS / folder).rglob("*.toml")]
+    told = {}
+    for file in files:
+        flags = tomllib.loads(file.read_text()).get("core", {}).get("flags", [])
+        defined, double = "-DTHIMBLE_DUAL_ISSUE=1" in flags, "-mfpu=fpv5-d16" in flags
+        assert not (defined and double), f"{file} says twice what its FPU tells"
+        told[file.stem] = defined or double, "-mcpu=cortex-m7" in flags
+    assert all(is_told == is_m7 for is_told, is_m7 in told.values()), told
+    assert sum(is_m7 for _, is_m7 in told.values()) == 7
 
 
 def test_memory_sizes_are_those_of_the_data_sheets() -> None:
