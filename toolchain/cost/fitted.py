@@ -43,9 +43,12 @@ class Fit:
     def count(self, kernel: str, terms: Terms) -> float | None:
         """The sum over the loops; None for a kernel that was not fitted."""
         each = self.kernels.get(kernel)
-        if each is None:
-            return None
-        return sum([each[name] * count for name, count in terms.items() if name in each], 0.0)
+        return None if each is None else sum_over(each, terms)
+
+
+def sum_over(each: Terms, terms: Terms) -> float:
+    """The sum over loops of what an iteration of `each` costs, times how often it turns."""
+    return sum([each[name] * count for name, count in terms.items() if name in each], 0.0)
 
 
 @cache

@@ -22,7 +22,7 @@ from types import MappingProxyType
 
 from toolchain.boards import Board, Cache, Content, Memory, Target
 from toolchain.boards.memory import Cached
-from toolchain.cost.fitted import COEFFICIENTS
+from toolchain.cost.fitted import COEFFICIENTS, sum_over
 from toolchain.cycles.memory_system import MemorySystem, Region, memory_system
 from toolchain.ops.kernel import Terms
 
@@ -138,7 +138,7 @@ class Stalls:
         if reach is None:
             return stall
         apart = constant_terms(terms, size_bytes, of_bytes, reach.cache)
-        return stall + reach.fill_cycles * _sum(events.constants, apart)
+        return stall + reach.fill_cycles * sum_over(events.constants, apart)
 
     @property
     def identity(self) -> Hashable:
@@ -167,15 +167,11 @@ class Stalls:
         first, whole = self.code.region.timing.read_cycles, self.code.fill_cycles
         alone = first + max(whole - first - events.jump_cycles, 0)
         following = min(alone, max(self.code.busy_cycles - events.sequential_cycles, 0))
-        return alone * _sum(events.jump, terms) + following * _sum(events.sequential, terms)
+        return alone * sum_over(events.jump, terms) + following * sum_over(events.sequential, terms)
 
 
 def _scaled(each: Terms, by: float) -> Terms:
     return {name: by * count for name, count in each.items()}
-
-
-def _sum(each: Terms, terms: Terms) -> float:
-    return sum([each[name] * count for name, count in terms.items() if name in each], 0.0)
 
 
 def constant_terms(terms: Terms, size_bytes: int, of_bytes: int, cache: Cache) -> Terms:
