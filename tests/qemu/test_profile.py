@@ -21,6 +21,7 @@ from toolchain.device import trace_plugin
 from toolchain.device.firmware import Firmware, load_firmware
 from toolchain.device.session import Session, open_board
 from toolchain.errors import InputError, LinkError
+from toolchain.planning.options import PlanOptions
 from toolchain.report.profile import bar, flame
 from toolchain.timing.cost_check import check_model
 from toolchain.timing.kernel_timing import Wire, copies_kernel, read_kernels, time_kernels
@@ -36,8 +37,9 @@ BOARD = "netduinoplus2"
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Without copies: what is kept are times of constants in flash."""
     folder = tmp_path_factory.mktemp("profile") / "digits"
-    assert run(["compile", str(MODEL), "-b", BOARD, "-o", str(folder)]) == 0
+    assert run(["compile", str(MODEL), "-b", BOARD, "--no-copies", "-o", str(folder)]) == 0
     return folder
 
 
@@ -224,7 +226,7 @@ def test_kernels_are_timed_for_a_board_that_is_not_there(
     assert run([*command, "--as", "nucleo-l4r5zi"]) == 0
     assert "11 kernels timed on nucleo-l4r5zi in cycles, modelled" in capsys.readouterr().out
     assert {(row.board, row.basis) for row in database.rows()} == {("nucleo-l4r5zi", "trace")}
-    assert run(["plan", str(MODEL), "-b", "nucleo-l4r5zi", "--json", "-"]) == 0
+    assert run(["plan", str(MODEL), "-b", "nucleo-l4r5zi", "--no-copies", "--json", "-"]) == 0
     latency = json.loads(capsys.readouterr().out)["latency"]
     assert (latency["unit"], latency["basis"]) == ("cycles", "trace")
     assert latency["milliseconds"] == pytest.approx(latency["total"] / 120_000)
@@ -294,13 +296,14 @@ def test_shapes_are_timed_and_too_big_ones_told(tmp_path: Path, database: Databa
 def test_tuning_settles_and_the_plan_says_what_was_measured(
     tmp_path: Path, database: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tuning = tune(MODEL, BOARD, database=database)
+    tuning = tune(MODEL, BOARD, PlanOptions(copy_constants=False), database=database)
     assert tuning.settled
     assert [entry.measured_now for entry in tuning.rounds][-1] == 0
     assert tuning.rounds[0].measured_share == 0.0
     assert tuning.rounds[-1].measured_share == 1.0
     profile_total = tuning.rounds[-1].predicted
-    command = ["compile", str(MODEL), "-b", BOARD, "--tune", "-o", str(tmp_path / "out")]
+    command = ["compile", str(MODEL), "-b", BOARD, "--tune", "--no-copies"]
+    command += ["-o", str(tmp_path / "out")]
     assert run([*command, "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)
     latency = found["latency"]

@@ -72,15 +72,15 @@ def check_model(
 ) -> tuple[Check, ...]:
     """Predict, compile, measure, compare; () if the model does not fit the board.
 
-    Operators stay whole. The measurements go to the database, after the comparison. `read_as`:
-    names of boards and chips, as which the run on an emulated board is read as well; a check for
-    each.
+    Operators stay whole, and constants in flash, of which kept times are. The measurements go to
+    the database, after the comparison. `read_as`: names of boards and chips, as which the run on an
+    emulated board is read as well; a check for each.
     """
     names = ("", *read_as)
     with scratch_folder() as scratch:
         folder = scratch / "build"
         try:
-            whole = PlanOptions(nearly_free=False)
+            whole = PlanOptions(nearly_free=False, copy_constants=False)
             compiled = compile_model(model, board, folder, whole, cmsis_nn_folder)
         except DoesNotFitError:
             return ()
