@@ -164,8 +164,8 @@ class Copies:
         most, best = sum(self._rooms.values()), _Chosen({})
         if most_ram_bytes is not None:
             most = min(most, most_ram_bytes - ram_bytes(self.plan))
-        for home, size in dict.fromkeys([("", 0), self._code]):
-            if size > most:
+        for home, size in dict.fromkeys([self._code, ("", 0)]):
+            if size > most or (not home and self._most_saved(most) < best.saved):
                 continue
             left = dict(self._rooms)
             if home:
@@ -179,9 +179,18 @@ class Copies:
                 for number in self._computed
                 if home or self._owners[number] in banks
             )
-            if saved >= self._least and saved > best.saved:
+            if saved >= self._least and saved >= best.saved + bool(home):
                 best = _Chosen(banks, home, size, saved)
         return best
+
+    def _most_saved(self, most: int) -> int:
+        """Copies of constants save no more, each to the bank where it saves most, if there is room
+        for it alone."""
+        found, rooms = 0, self._rooms.items()
+        for item in self._items:
+            fitting = (at for at, room in rooms if item.size_bytes <= min(room, most))
+            found += max((0, *(item.saved[at] for at in fitting)))
+        return found
 
     def total(self, ram_bytes: int | None, costs: CostModel) -> int:
         """Cost of an inference with the copies that are made where all RAM is so much (None: any
