@@ -110,7 +110,7 @@ def main() -> int:
     folders = {name: folder.resolve() for name, folder in folders.items() if folder}
     runner = Runner(folders, given.jobs, lambda: render(console, check=False))
     try:
-        failed = runner.run(wanted, again=given.again)
+        failed = runner.run(wanted, again=given.again, asked=given.names)
     except KeyboardInterrupt:
         console.print("stopped; the next run goes on where this one stopped")
         failed = ["stopped"]

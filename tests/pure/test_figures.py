@@ -291,3 +291,13 @@ def test_kept_data_is_whole() -> None:
         if found is not None:
             assert set(found.data) == set(found.commands), one.name
             assert json.loads(one.file.read_text(encoding="utf-8"))["minutes"] >= 0
+
+
+def test_a_figure_without_its_folder_is_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    peers = FIGURES["peers"]
+    runner = running.Runner({"shared": ROOT}, 1, list)
+    assert runner.run([peers]) == []
+    assert runner.run([peers], asked=["peers"]) == ["peers"]
+    assert capsys.readouterr().err.count("peers: left out: it needs a folder: --tflm DIR") == 2
