@@ -28,7 +28,7 @@ from toolchain.search import Work
 
 BOARD, OTHER = board("nucleo-l4r5zi"), board("nucleo-f303re")
 STEPS = 12
-FORM = Form(0, "", "", (), 0, (), 0, 0, 0)
+FORM = Form(0, "", "", (), 0, (), 0, 0, 0, 0, 0)
 
 
 def _graph(kind: str, operators: int) -> Graph:
