@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 
@@ -96,11 +97,11 @@ def test_no_plan_is_quicker_than_the_bound_of_its_way() -> None:
         target = replace(BOARD, memories=(replace(flash, size_bytes=kib << 10), *others))
         found = planner.candidates(target, options)
         for way in range(min(len(found.ways.points), 6)):
-            room, least = found.room(way), found._least_count(way)
-            assert least <= room.least(room.sizes[-1], found.spare(way))
-            nearer += least > found._timed.forms.least(found._graph(way))
+            room, least, most = found.room(way), found._least_count(way), found._most_copied
+            assert least <= room.least(room.sizes[-1], found.spare(way), most)
+            nearer += least > found._timed.forms.least(found._graph(way), most_copied=most)
         without = planner.candidates(target, options)
-        without.__dict__["_most_constants"] = None
+        without.__dict__.update(_most_constants=None, _most_copied=math.inf)
         assert without.base == found.base
         counts.add(found.base.count)
     assert nearer and len(counts) > 2
